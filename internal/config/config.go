@@ -1,0 +1,143 @@
+// Package config holds a project's settings: their schema and defaults, and
+// how .abl/config.yaml, the environment and flags are layered over them.
+package config
+
+import "time"
+
+// Config is what .abl/config.yaml may say, with every default filled in.
+type Config struct {
+	Version          int                `yaml:"version"`
+	Directories      Directories        `yaml:"directories"`
+	Agent            PerRole            `yaml:"agent"`  // one name for both roles, or {builder: …, verifier: …}
+	Models           Models             `yaml:"models"` // each one name or a list (a fallback chain)
+	BuilderCommands  map[string]Command `yaml:"builder_commands"`
+	VerifierCommands map[string]Command `yaml:"verifier_commands"`
+	App              *App               `yaml:"app"` // nil: no app section
+	Loop             Loop               `yaml:"loop"`
+	Verify           Verify             `yaml:"verify"`
+	Budget           Budget             `yaml:"budget"`
+	Network          Network            `yaml:"network"`
+	Limits           Limits             `yaml:"limits"`
+	Images           Images             `yaml:"images"`
+	Agents           map[string]Agent   `yaml:"agents"`
+}
+
+// Directories are relative to the project and never overlap.
+type Directories struct {
+	Src   string `yaml:"src"`
+	Tests string `yaml:"tests"`
+}
+
+// PerRole is one value for each role.
+type PerRole struct {
+	Builder  string `yaml:"builder"`
+	Verifier string `yaml:"verifier"`
+}
+
+// Models are fallback chains; the first is used.
+type Models struct {
+	Builder  []string `yaml:"builder"`
+	Verifier []string `yaml:"verifier"`
+}
+
+// Command is a declared command that abl-cmd runs by name.
+type Command struct {
+	Command     string   `yaml:"command"`
+	Description string   `yaml:"description"`
+	Output      string   `yaml:"output"`     // "shown": the Verifier sees its output, capped; otherwise only the exit code
+	Background  bool     `yaml:"background"` // starts the system and stays
+	Timeout     Duration `yaml:"timeout"`
+}
+
+// App is the system under test.
+type App struct {
+	Command  string             `yaml:"command"`
+	Port     int                `yaml:"port"`
+	Ready    Ready              `yaml:"ready"`
+	Env      map[string]string  `yaml:"env"`
+	Services map[string]Service `yaml:"services"`
+	Copy     string             `yaml:"copy"` // auto, overlay or tar
+}
+
+// Ready is the readiness probe.
+type Ready struct {
+	Path    string   `yaml:"path"`
+	Port    int      `yaml:"port"` // services only
+	Timeout Duration `yaml:"timeout"`
+}
+
+// Service is a further container on the app's network.
+type Service struct {
+	Image string            `yaml:"image"`
+	Env   map[string]string `yaml:"env"`
+	Ready Ready             `yaml:"ready"`
+}
+
+// Loop bounds a phase.
+type Loop struct {
+	MaxVerifierIterations int      `yaml:"max_verifier_iterations"`
+	CallTimeout           Duration `yaml:"call_timeout"`
+	IdleTimeout           Duration `yaml:"idle_timeout"`
+	OutageBudget          Duration `yaml:"outage_budget"`
+	NoProgress            int      `yaml:"no_progress"`
+	RequireApproval       bool     `yaml:"require_approval"`
+}
+
+// Verify says what a pass needs.
+type Verify struct {
+	Evidence  string   `yaml:"evidence"`  // required or off
+	Challenge []string `yaml:"challenge"` // away, null-app, mutants
+}
+
+// Budget caps what may be spent.
+type Budget struct {
+	Call    Cap `yaml:"call"`
+	Phase   Cap `yaml:"phase"`
+	Project Cap `yaml:"project"`
+}
+
+// Cap is a limit in tokens and US dollars; 0 is none.
+type Cap struct {
+	Tokens int64   `yaml:"tokens"`
+	USD    float64 `yaml:"usd"`
+}
+
+// Network says what containers may reach.
+type Network struct {
+	Allow  []string `yaml:"allow"`
+	Pool   string   `yaml:"pool"`   // CIDR out of which abl takes /28 networks
+	Egress string   `yaml:"egress"` // an existing engine network to use as the way out, instead of one of abl's own
+}
+
+// Limits bound each role's container and what it may write.
+type Limits struct {
+	Memory Size    `yaml:"memory"`
+	CPUs   float64 `yaml:"cpus"`
+	Pids   int64   `yaml:"pids"`
+	Disk   Size    `yaml:"disk"`   // growth of a workspace in one call
+	Output Size    `yaml:"output"` // what a call may print before it is killed
+	File   Size    `yaml:"file"`   // largest file that is committed
+}
+
+// Images names a Dockerfile of the project's own for each container; it extends abl's image.
+type Images struct {
+	Builder  Image `yaml:"builder"`
+	Verifier Image `yaml:"verifier"`
+	App      Image `yaml:"app"`
+}
+
+// Image is one of them.
+type Image struct {
+	Dockerfile string `yaml:"dockerfile"` // relative to the project
+}
+
+// Agent is the setting of one agent by name.
+type Agent struct {
+	Scenario string `yaml:"scenario"` // scripted: the scenario file, relative to the project
+}
+
+// Duration is a time.Duration written as 30m.
+type Duration time.Duration
+
+// Size is a number of bytes written as 512m, 4g (powers of 1024) or a plain number.
+type Size int64

@@ -1,0 +1,38 @@
+// Package dirs names the places inside a box and inside a project's .abl
+// directory, so that prompts, mounts and the helper agree on them.
+package dirs
+
+// Inside every box.
+const (
+	Src    = "/workspace/src"   // the Builder's workspace; the app's copy of the tree stands at the same path
+	Tests  = "/workspace/tests" // the Verifier's workspace
+	Specs  = "/workspace/specs"
+	Bin    = "/abl/bin" // the static helper under its names
+	In     = "/abl/in"  // what abl hands to this call
+	Prompt = "/abl/in/prompt.md"
+	Run    = "/abl/in/run.json"      // for abl-run
+	Cmds   = "/abl/in/commands.json" // for abl-cmd
+	Broker = "/abl/in/broker.json"   // for abl-broker
+	Out    = "/abl/out/stdout"
+	Err    = "/abl/out/stderr"
+	Events = "/abl/out/events"
+	AppLog = "/abl/out/app.log"
+	Home   = "/home/agent"
+)
+
+// Names under which the one static helper is started (links in Bin).
+const (
+	HelperCmd    = "abl-cmd"    // declared commands by name, and the built-in ones
+	HelperRun    = "abl-run"    // starts an agent, its output into files, with a deadline
+	HelperAgent  = "abl-agent"  // the scripted agent
+	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
+	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name"
+	HelperModel  = "abl-model"  // a scripted Gemini API, for tests
+)
+
+// Ports of abl's own on the app's network.
+const (
+	AppAlias   = "app"
+	BrokerPort = 7070
+	ModelPort  = 9100
+)

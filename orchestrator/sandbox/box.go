@@ -1,0 +1,130 @@
+// Package sandbox holds the words in which abl speaks of containers: what a
+// box is, what it may see, where it may reach and how it ended. It knows no
+// engine; sandbox/docker turns these words into containers.
+package sandbox
+
+import "time"
+
+// Box is one container as abl intends it: nothing is implied, and an engine
+// adapter adds the hardening profile (docs/architecture.md) to every one.
+type Box struct {
+	Name   string            // unique on the engine; creating it twice is refused, so it doubles as a mutex
+	Image  string            // reference or id that the engine already has
+	Labels map[string]string // see labels.go; every box carries LabelProject and LabelKind
+	User   string            // "uid:gid", never uid 0
+	Argv   []string
+	Env    []string // KEY=value
+	Dir    string   // working directory inside
+	Mounts []Mount
+	Tmpfs  []Tmpfs
+	Reach  Reach
+	Limits Limits
+	Term   bool // a person's terminal is attached (abl shell): TTY and open stdin
+	Loose  bool // a service image of the person's choosing: writable root and the few capabilities official images need to drop root
+}
+
+// Mount is one thing that the box sees.
+type Mount struct {
+	What     What
+	Source   string // absolute path on the engine's host, or a volume's name for Scratch and Tree
+	Target   string // absolute path inside
+	ReadOnly bool
+}
+
+// What says what a mount is for; the adapter derives the engine's mount type from it.
+type What string
+
+const (
+	Workspace What = "workspace" // the role's own directory, read-write (bind)
+	GitDir    What = "git"       // its .git, read-only over the workspace (bind)
+	Specs     What = "specs"     // read-only (bind)
+	CallIn    What = "call-in"   // what abl hands to this call, read-only (bind)
+	CallOut   What = "call-out"  // one file that abl opened and reads through its own descriptor (bind of a file)
+	Empty     What = "empty"     // an empty read-only directory that covers what must not be seen (bind)
+	Scratch   What = "scratch"   // engine volume made for one call (volume)
+	Tree      What = "tree"      // throw-away view of the committed tree (volume)
+)
+
+// Tmpfs is memory mounted inside. Size is in bytes, Inodes a count; 0 leaves the engine's default.
+type Tmpfs struct {
+	Target string
+	Size   int64
+	Inodes int64
+	Mode   string // octal, as "0700"
+	Owned  bool   // owned by the box's user
+	Exec   bool
+}
+
+// Limits bound a box. Zero means none; Memory and FileSize are bytes.
+type Limits struct {
+	Memory   int64
+	CPUs     float64
+	Pids     int64
+	FileSize int64
+	OpenFile int64
+}
+
+// Reach is where a box can connect to. Exactly one of the two is set.
+type Reach struct {
+	Join      string     // name of a running holder whose network namespace is shared
+	Endpoints []Endpoint // own endpoints; an empty list with an empty Join is no network at all
+}
+
+// Endpoint attaches a box to a network, reachable there under the aliases.
+type Endpoint struct {
+	Network string
+	Aliases []string
+}
+
+// Network is a bridge of abl's own.
+type Network struct {
+	Name   string
+	Labels map[string]string
+	Egress bool   // an ordinary bridge with a way out; otherwise isolated: internal, no IPv6, the host unreachable
+	Pool   string // CIDR out of which a /28 is taken
+}
+
+// Volume is engine storage that lives for one call.
+type Volume struct {
+	Name   string
+	Labels map[string]string
+	Lower  string // set: a copy-on-write view of this directory of the engine's host, written into Upper
+	Upper  string // name of the scratch volume that takes the writes
+}
+
+// State is where a box is in its life.
+type State string
+
+const (
+	Created State = "created" // never started: an exit code of it means nothing
+	Running State = "running"
+	Exited  State = "exited"
+)
+
+// Status is what the engine says of a box.
+type Status struct {
+	ID, Name   string
+	State      State
+	Labels     map[string]string
+	ExitCode   int
+	OOMKilled  bool   // the engine's own flag; an exit code of 137 alone proves nothing
+	Error      string // the engine's words when the start failed
+	StartedAt  time.Time
+	FinishedAt time.Time
+}
+
+// Exit is how a box ended.
+type Exit struct {
+	Code      int
+	OOMKilled bool
+}
+
+// Info is what abl needs to know of an engine before it trusts it.
+type Info struct {
+	Version, API, OS, Arch, ID string
+	Rootless, UserNS           bool
+	Local                      bool // the engine's host is this machine: its paths are ours
+	Host                       string
+	MemoryBytes                int64
+	CPUs                       int
+}

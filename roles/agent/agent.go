@@ -1,0 +1,81 @@
+// Package agent knows the coding CLIs that can play a role: the command line,
+// the environment that makes them quiet, and what their output means. One file
+// an agent; everything here is pure.
+package agent
+
+import "time"
+
+// Call is what an agent needs to know of the call it is started for.
+type Call struct {
+	ID        string // <call>.<attempt>
+	Role      string // builder or verifier
+	Phase     int
+	Iteration int // within the round, as the prompt has it
+	Step      int // over all rounds
+	Attempt   int
+	Model     string
+	Session   string // a UUID of abl's, for agents that take one
+	Prompt    string // path of the prompt inside the box
+	Dir       string // working directory inside the box
+}
+
+// Command is how to start an agent inside its box.
+type Command struct {
+	Argv  []string
+	Stdin string            // small text for standard input
+	Env   map[string]string // without secrets
+	Files map[string][]byte // name → content, laid into the call's read-only directory (dirs.In)
+	Key   string            // environment variable that holds the key, "" when the agent needs none
+}
+
+// Usage is the token count of one model in one call. A nil pointer means that
+// the source did not tell; it is never a zero.
+type Usage struct {
+	Model      string
+	Input      *int64 // prompt tokens, cached ones included
+	Candidates *int64 // output without thoughts where the provider tells them apart
+	Cached     *int64
+	Thoughts   *int64
+	Tool       *int64
+	Total      *int64 // as the provider says
+}
+
+// Result is what an agent's own output says about how it ended.
+type Result struct {
+	Finished bool   // a final record of the right type and status was there, and at least one model request
+	Reason   string // why it is not finished, in one sentence; "" otherwise
+	Session  string
+	Usage    []Usage // one a model, sorted by model
+	Requests int64   // model requests counted, -1 when the output does not tell
+}
+
+// Reader consumes an agent's standard output line by line, while it runs or
+// afterwards; both ways give the same Result. Lines longer than MaxLine reach
+// it cut, with cut set.
+type Reader interface {
+	// Line takes one line without its end and returns the agent's last action in a
+	// few words for the live view, or "".
+	Line(line []byte, cut bool) (action string)
+	// Result says how the call ended, given the exit code of the CLI.
+	Result(exit int) Result
+}
+
+// MaxLine is the longest line that a Reader is given whole, in bytes
+// (facts: agent JSON lines stay under it; a prompt echo may not).
+const MaxLine = 8 << 20
+
+// Agent is one coding CLI. Optional abilities are further one-method interfaces.
+type Agent interface {
+	Name() string
+	// Image is the name of abl's image that carries the CLI: "gemini", or "tools" for agents that need nothing.
+	Image() string
+	// Version is the pinned version, "" when there is none.
+	Version() string
+	// DefaultModel is used when the configuration names none.
+	DefaultModel() string
+	Command(Call) (Command, error)
+	NewReader(Call) Reader
+}
+
+// StopGrace is how long an agent gets between SIGTERM and SIGKILL.
+const StopGrace = 5 * time.Second
