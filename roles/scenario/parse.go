@@ -1,0 +1,141 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"abl/internal/strictyaml"
+)
+
+// Parse reads a scenario file. Every error names the file, and the line where
+// the mistake has one. A name that ends in .json is read as JSON, which is how
+// abl hands on a scenario that it has resolved.
+func Parse(name string, data []byte) (Scenario, error) {
+	var s Scenario
+	if filepath.Ext(name) == ".json" {
+		if err := decodeJSON(data, &s); err != nil {
+			return Scenario{}, fmt.Errorf("%s: %w", name, err)
+		}
+	} else if err := strictyaml.Decode(name, data, &s); err != nil {
+		return Scenario{}, err
+	}
+	if err := s.check(); err != nil {
+		return Scenario{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// ParseCall reads the one call that abl hands to the scripted agent, as JSON.
+func ParseCall(name string, data []byte) (Call, error) {
+	var c Call
+	if err := decodeJSON(data, &c); err != nil {
+		return Call{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := c.check(); err != nil {
+		return Call{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, nil
+}
+
+func decodeJSON(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("is not a scenario in JSON: %w", err)
+	}
+	if rest := bytes.TrimSpace(data[d.InputOffset():]); len(rest) > 0 {
+		return fmt.Errorf("has something after its end")
+	}
+	return nil
+}
+
+func (s Scenario) check() error {
+	if s.Version != Version {
+		return fmt.Errorf("version is %d, want %d", s.Version, Version)
+	}
+	if len(s.Calls) == 0 {
+		return fmt.Errorf("has no calls")
+	}
+	for i, c := range s.Calls {
+		if err := c.check(); err != nil {
+			return fmt.Errorf("call %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// FromYAML reads a call and checks it, so that a mistake is answered with its line.
+func (c *Call) FromYAML(n strictyaml.Node) error {
+	type plain Call
+	if err := n.Decode((*plain)(c)); err != nil {
+		return err
+	}
+	return c.checkHead()
+}
+
+// FromYAML reads a step and checks it, so that a mistake is answered with its line.
+func (s *Step) FromYAML(n strictyaml.Node) error {
+	type plain Step
+	if err := n.Decode((*plain)(s)); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+func (c Call) check() error {
+	if err := c.checkHead(); err != nil {
+		return err
+	}
+	for i, s := range c.Steps {
+		if err := s.check(); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// checkHead checks all of a call but its steps.
+func (c Call) checkHead() error {
+	switch c.End {
+	case "", EndOK, EndSilent, EndError, EndCrash, EndHang:
+	default:
+		return fmt.Errorf("end is %q, want ok, silent, error, crash or hang", c.End)
+	}
+	switch {
+	case c.Role != "builder" && c.Role != "verifier":
+		return fmt.Errorf("role is %q, want builder or verifier", c.Role)
+	case c.Phase < 0 || c.Iteration < 0 || c.Attempt < 0:
+		return fmt.Errorf("phase, iteration and attempt are numbers from 1, or left out for any")
+	case c.Exit < 0 || c.Exit > 255:
+		return fmt.Errorf("exit is %d, want 0 to 255", c.Exit)
+	}
+	for _, u := range c.Usage {
+		if err := u.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u Usage) check() error {
+	if u.Model == "" {
+		return fmt.Errorf("usage lacks its model")
+	}
+	if u.Requests < 0 {
+		return fmt.Errorf("usage of %q has fewer than 0 requests", u.Model)
+	}
+	for _, n := range []*int64{u.Input, u.Cached, u.Candidates, u.Thoughts, u.Tool, u.Total} {
+		if n != nil && *n < 0 {
+			return fmt.Errorf("usage of %q has a count below 0", u.Model)
+		}
+	}
+	return nil
+}
+
+// local says whether a path stays below the folder that it starts from.
+func local(path string) bool {
+	return filepath.IsLocal(path) && filepath.Clean(path) != "." && !strings.ContainsAny(path, "\\\x00")
+}
