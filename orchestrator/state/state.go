@@ -1,0 +1,102 @@
+// Package state keeps state.json: where every phase of a project stands. The
+// file is written whole and durably before the effects it announces, so that a
+// killed abl goes on from it. What the statuses lead to is decided elsewhere;
+// here they are words. docs/state-format.md describes every field.
+package state
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"abl/orchestrator/verdict"
+)
+
+// Version is the format that this abl writes.
+const Version = 1
+
+// MaxBytes is the largest state.json that is read; an honest one stays far below.
+const MaxBytes = 16 << 20
+
+// File is the content of state.json.
+type File struct {
+	Version int               `json:"version"`
+	Project string            `json:"project"` // random id of 12 hex digits, the label of all that abl makes on the engine
+	Root    string            `json:"root"`    // real path of the project when the file was made
+	Updated time.Time         `json:"updated,omitzero"`
+	Phases  map[string]*Phase `json:"phases"`          // by number in decimal
+	Lease   *json.RawMessage  `json:"lease,omitempty"` // ownership lent to a role and not yet given back
+}
+
+// Status is a resting point of a phase.
+type Status string
+
+// The resting points. One that ends in -ing says that the attempt was begun.
+const (
+	Ready      Status = "ready"
+	Building   Status = "building"
+	Built      Status = "built"
+	Verifying  Status = "verifying"
+	Verified   Status = "verified"
+	Passed     Status = "passed"
+	Refuted    Status = "refuted"
+	Stuck      Status = "stuck"
+	Unverified Status = "unverified"
+)
+
+// Statuses are all of them, in the order in which a phase can meet them.
+func Statuses() []Status {
+	return []Status{Ready, Building, Built, Verifying, Verified, Passed, Refuted, Stuck, Unverified}
+}
+
+// Phase is where one phase stands.
+type Phase struct {
+	Status        Status            `json:"status"`
+	Round         int               `json:"round"`                   // of iterations, from 1; 0 before the first
+	Iteration     int               `json:"iteration"`               // within the round, from 1
+	Step          int               `json:"step"`                    // over all rounds, from 1; the X of step-X
+	Attempt       int               `json:"attempt"`                 // of the current call, from 1
+	Call          string            `json:"call,omitempty"`          // id of the call in flight, else of the last one
+	VerifierOnly  bool              `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
+	SpecSHA       string            `json:"spec_sha,omitempty"`      // hash of the spec that the round works on
+	SpecSize      int               `json:"spec_size,omitempty"`     // bytes under that hash, to tell an append from an edit
+	Started       time.Time         `json:"started,omitzero"`
+	Ended         time.Time         `json:"ended,omitzero"`
+	SrcCommit     string            `json:"src_commit,omitempty"`
+	TestsCommit   string            `json:"tests_commit,omitempty"`
+	LastVerdict   string            `json:"last_verdict,omitempty"`   // pass, fail or unverified
+	Why           []string          `json:"why,omitempty"`            // what a believable verdict lacked; told to the Verifier when it is asked again
+	Failed        []verdict.Entry   `json:"failed,omitempty"`         // of the last refutation
+	Approved      bool              `json:"approved,omitempty"`       // by a person
+	ReportMissing bool              `json:"report_missing,omitempty"` // the Builder left none for its last call
+	Note          string            `json:"note,omitempty"`           // one sentence for the person
+	History       []IterationRecord `json:"history,omitempty"`        // oldest first
+}
+
+// IterationRecord is one iteration that came to a verdict.
+type IterationRecord struct {
+	Round       int       `json:"round"`
+	Iteration   int       `json:"iteration"`
+	Step        int       `json:"step"`
+	Verdict     string    `json:"verdict"` // pass, fail or unverified
+	Entries     int       `json:"entries"` // failed specs reported
+	SrcCommit   string    `json:"src_commit,omitempty"`
+	TestsCommit string    `json:"tests_commit,omitempty"`
+	When        time.Time `json:"when"`
+}
+
+// New is the state of a project without any phase begun. root is the project's
+// directory; its real path is kept where it can be found.
+func New(root string) *File {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	if abs, err := filepath.Abs(root); err == nil {
+		root = abs
+	}
+	id := make([]byte, 6)
+	rand.Read(id) // never fails
+	return &File{Version: Version, Project: hex.EncodeToString(id), Root: root, Phases: map[string]*Phase{}}
+}

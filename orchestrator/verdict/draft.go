@@ -1,0 +1,65 @@
+package verdict
+
+import "strings"
+
+// draft is an entry in the making.
+type draft struct {
+	line   int
+	lead   int // of its SPEC
+	quoted bool
+	fields [3]*value
+	last   field // takes the lines that follow
+	blanks int   // blank lines seen since its last line
+}
+
+// value is the text of a field in the making.
+type value struct {
+	lead  int
+	col   int
+	lines []string
+}
+
+func (d *draft) start(l label) {
+	d.fields[l.field] = &value{lead: l.lead, col: l.col}
+	d.last, d.blanks = l.field, 0
+}
+
+// takes decides whether a line without a label goes on with the value before
+// it: after a blank line only when it is indented, or when nothing came yet.
+func (d *draft) takes(line string) bool {
+	v := d.fields[d.last]
+	return d.blanks == 0 || indent(line) > v.lead || len(v.lines) == 0
+}
+
+func (d *draft) add(line string) {
+	v := d.fields[d.last]
+	if len(v.lines) > 0 {
+		v.lines = append(v.lines, make([]string, d.blanks)...)
+	} else if strings.TrimSpace(line) == "" {
+		return
+	}
+	v.lines = append(v.lines, line)
+	d.blanks = 0
+}
+
+func (d *draft) complete() bool { return len(d.missing()) == 0 }
+
+func (d *draft) missing() []string {
+	var names []string
+	for f, v := range d.fields {
+		if v == nil || normal(v.lines) == "" {
+			names = append(names, field(f).String())
+		}
+	}
+	return names
+}
+
+// entry is the draft in normal form.
+func (d *draft) entry() Entry {
+	return Entry{
+		Spec:     normal(d.fields[specField].lines),
+		Input:    normal(d.fields[inputField].lines),
+		Observed: normal(d.fields[observedField].lines),
+		Line:     d.line,
+	}
+}

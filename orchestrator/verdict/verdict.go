@@ -1,0 +1,69 @@
+// Package verdict reads and writes failed_specs.md, the only thing that the
+// Verifier can say to the Builder. The file is an agent's work and therefore
+// hostile: everything is capped, cleaned and judged fail-closed. The grammar
+// is in docs/failed-specs.md.
+package verdict
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits of what is read. Beyond them text is cut, and a Problem says so.
+const (
+	MaxBytes   = 256 << 10 // of one file
+	MaxEntries = 100       // of one file
+	MaxField   = 4 << 10   // bytes of one SPEC, INPUT or OBSERVED, the mark of the cut included
+)
+
+// Kind is what a file says as a whole.
+type Kind string
+
+// The three kinds. Only an empty file can lead to a pass.
+const (
+	Pass      Kind = "pass"      // empty, or nothing but white space
+	Fail      Kind = "fail"      // at least one complete entry
+	Malformed Kind = "malformed" // anything else: never a pass
+)
+
+// Entry is one failed contract, in the language of the spec. Its texts are in
+// normal form: see Sanitize.
+type Entry struct {
+	Spec     string `json:"spec"`
+	Input    string `json:"input"`
+	Observed string `json:"observed"`
+	Line     int    `json:"line,omitempty"` // of its SPEC, counted from 1; 0 when it comes from no file
+}
+
+// Problem is something that a person, or the Verifier when it is asked again,
+// should know about a file.
+type Problem struct {
+	Line int    `json:"line"` // counted from 1
+	Text string `json:"text"`
+}
+
+// Result is what abl makes of a file.
+type Result struct {
+	Kind     Kind      `json:"verdict"`
+	Entries  []Entry   `json:"entries"`
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Parse judges the content of a failed_specs.md. It never fails: what it cannot
+// understand is Malformed. Give it MaxBytes+1 bytes at most; more are not read.
+func Parse(data []byte) Result {
+	cut := len(data) > MaxBytes
+	if cut {
+		data = data[:MaxBytes]
+	}
+	text := clean(strings.TrimPrefix(string(data), "\ufeff"))
+	if strings.TrimSpace(text) == "" && !cut {
+		return Result{Kind: Pass}
+	}
+	p := newParser(strings.Split(text, "\n"))
+	p.run()
+	if cut {
+		p.problem(len(p.lines), fmt.Sprintf("the file is longer than %d bytes, the rest was not read", MaxBytes))
+	}
+	return p.result()
+}
