@@ -20,6 +20,7 @@ import (
 const (
 	short      = 30 * time.Second // a call that only asks or notes
 	long       = 2 * time.Minute  // a call that starts or tears down: 30 starts at once take seconds, a busy disk more
+	copyTime   = 10 * time.Minute // a whole tree on a slow disk
 	tries      = 4
 	firstPause = 100 * time.Millisecond
 )

@@ -1,0 +1,79 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+)
+
+// Terminal is a person's terminal, already in raw mode.
+type Terminal struct {
+	In      io.Reader // a read that is under way outlives Attach: nothing can end it
+	Out     io.Writer
+	Size    func() (width, height int)
+	Resized <-chan struct{}
+}
+
+// Attach joins a terminal with a box that was made with Term, starts the box
+// unless it runs, and returns its exit code once it has ended.
+func (e *Engine) Attach(ctx context.Context, name string, term Terminal) (exit int, err error) {
+	defer func() { err = about(err, "cannot attach to box %q", name) }()
+	box, err := e.inspectBox(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	if !box.Config.Tty {
+		return 0, errors.New("it was made without a terminal")
+	}
+	stream, err := e.api.ContainerAttach(ctx, box.ID, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return 0, missing(err)
+	}
+	defer stream.Close()
+	defer context.AfterFunc(ctx, stream.Close)()
+	if err := e.Start(ctx, box.ID); err != nil {
+		return 0, err
+	}
+	if err := e.talk(ctx, box.ID, term, stream); err != nil {
+		return 0, err
+	}
+	end, err := e.Wait(ctx, box.ID)
+	return end.Code, err
+}
+
+// talk carries bytes both ways until the box closes its side.
+func (e *Engine) talk(ctx context.Context, id string, term Terminal, stream types.HijackedResponse) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go e.followSize(ctx, id, term)
+	go func() {
+		if _, err := io.Copy(stream.Conn, term.In); err == nil {
+			stream.CloseWrite() //nolint:errcheck // the box is gone by then, or learns of it from the closed stream
+		}
+	}()
+	if _, err := io.Copy(term.Out, stream.Reader); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the connection broke: %w", err)
+	}
+	return ctx.Err()
+}
+
+// followSize tells the box how large the terminal is. A size that does not
+// arrive costs a misdrawn line, so errors are let go.
+func (e *Engine) followSize(ctx context.Context, id string, term Terminal) {
+	for {
+		if w, h := term.Size(); w > 0 && h > 0 {
+			_ = e.once(ctx, short, func(ctx context.Context) error {
+				return e.api.ContainerResize(ctx, id, container.ResizeOptions{Width: uint(w), Height: uint(h)})
+			})
+		}
+		select {
+		case <-term.Resized:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

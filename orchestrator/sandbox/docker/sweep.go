@@ -1,0 +1,119 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Sweep removes what carries the labels: boxes, then volumes, then networks,
+// each kind in the order of its names, which it returns. It spares the boxes
+// that keep answers true for, and what they use. It goes on after an error.
+func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
+	if len(labels) == 0 {
+		return nil, errors.New("internal error: a sweep without labels would take everything")
+	}
+	boxes, err := e.inspectAll(ctx, labels)
+	if err != nil {
+		return nil, about(err, "cannot list boxes")
+	}
+	var errs []error
+	used := map[string]bool{}
+	for _, box := range boxes {
+		status := toStatus(box)
+		if keep != nil && keep(status) {
+			noteUsed(used, box)
+			continue
+		}
+		if err := e.Remove(ctx, box.ID); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, status.Name)
+	}
+	stores, err := e.sweepStores(ctx, labels, used)
+	return append(removed, stores...), errors.Join(append(errs, err)...)
+}
+
+// noteUsed marks the volumes and networks of a box that stays. A box that is
+// not running does not hold its networks by itself.
+func noteUsed(used map[string]bool, box container.InspectResponse) {
+	for _, m := range box.Mounts {
+		used[volumeKey(m.Name)] = true
+	}
+	for name := range box.NetworkSettings.Networks {
+		used[networkKey(name)] = true
+	}
+}
+
+func volumeKey(name string) string  { return "volume " + name }
+func networkKey(name string) string { return "network " + name }
+
+func (e *Engine) sweepStores(ctx context.Context, labels map[string]string, used map[string]bool) (removed []string, err error) {
+	volumes, verr := e.sweepVolumes(ctx, labels, used)
+	networks, nerr := e.sweepNetworks(ctx, labels, used)
+	return append(volumes, networks...), errors.Join(verr, nerr)
+}
+
+func (e *Engine) sweepVolumes(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
+	var list volume.ListResponse
+	err := e.do(ctx, short, func(ctx context.Context) (err error) {
+		list, err = e.api.VolumeList(ctx, volume.ListOptions{Filters: withLabels(labels)})
+		return err
+	})
+	if err != nil {
+		return nil, about(err, "cannot list volumes")
+	}
+	var names []string
+	for _, v := range list.Volumes {
+		names = append(names, v.Name)
+		if used[volumeKey(v.Name)] {
+			used[volumeKey(v.Labels[labelUpper])] = true
+		}
+	}
+	return e.removeEach(ctx, "volume", names, used, func(ctx context.Context, name string) error {
+		return e.api.VolumeRemove(ctx, name, false)
+	})
+}
+
+func (e *Engine) sweepNetworks(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
+	var list []network.Summary
+	err := e.do(ctx, short, func(ctx context.Context) (err error) {
+		list, err = e.api.NetworkList(ctx, network.ListOptions{Filters: withLabels(labels)})
+		return err
+	})
+	if err != nil {
+		return nil, about(err, "cannot list networks")
+	}
+	var names []string
+	for _, n := range list {
+		names = append(names, n.Name)
+	}
+	return e.removeEach(ctx, "network", names, used, e.api.NetworkRemove)
+}
+
+func (e *Engine) removeEach(ctx context.Context, kind string, names []string, used map[string]bool, remove func(context.Context, string) error) (removed []string, err error) {
+	var errs []error
+	slices.SortFunc(names, strings.Compare)
+	for _, name := range names {
+		if used[kind+" "+name] {
+			continue
+		}
+		err := e.do(ctx, long, func(ctx context.Context) error { return remove(ctx, name) })
+		switch {
+		case err == nil:
+			removed = append(removed, name)
+		case !errdefs.IsNotFound(err):
+			errs = append(errs, about(err, "cannot remove %s %q", kind, name))
+		}
+	}
+	return removed, errors.Join(errs...)
+}
