@@ -38,7 +38,7 @@ func (d *decoder) value(n *yaml.Node, key string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
-			v.Set(reflect.New(v.Type().Elem()))
+			v.Set(create(v.Type().Elem()))
 		}
 		return d.value(n, key, v.Elem())
 	case reflect.Struct:
@@ -51,6 +51,15 @@ func (d *decoder) value(n *yaml.Node, key string, v reflect.Value) error {
 		return d.anything(n, key, v)
 	}
 	return d.scalar(n, key, v)
+}
+
+// create returns a pointer to a new value with its defaults.
+func create(t reflect.Type) reflect.Value {
+	p := reflect.New(t)
+	if own, ok := p.Interface().(Defaulter); ok {
+		own.SetDefaults()
+	}
+	return p
 }
 
 // enter counts one more value against the caps, which also end a cycle of
@@ -118,7 +127,7 @@ func (d *decoder) mapping(n *yaml.Node, key string, v reflect.Value) error {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
 	return d.pairs(n, func(k, val *yaml.Node) error {
-		elem := reflect.New(v.Type().Elem()).Elem()
+		elem := create(v.Type().Elem()).Elem()
 		if err := d.value(val, join(key, k.Value), elem); err != nil {
 			return err
 		}
@@ -134,7 +143,7 @@ func (d *decoder) list(n *yaml.Node, key string, v reflect.Value) error {
 	}
 	out := reflect.MakeSlice(v.Type(), 0, min(len(n.Content), maxExpanded))
 	for i, item := range n.Content {
-		elem := reflect.New(v.Type().Elem()).Elem()
+		elem := create(v.Type().Elem()).Elem()
 		if err := d.value(item, fmt.Sprintf("%s[%d]", key, i), elem); err != nil {
 			return err
 		}

@@ -40,19 +40,19 @@ func parse(name string, data []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, syntaxError(name, data, err)
 	}
-	return nil, &Error{name, next.Line, `a second document begins here; want one, without "---" between`}
+	return nil, &Error{File: name, Line: next.Line, Msg: `a second document begins here; want one, without "---" between`}
 }
 
 // syntaxError words the library's error as one of ours. A tab is looked for
 // first, since the library's sentence about it does not say "tab".
 func syntaxError(name string, data []byte, err error) *Error {
 	if line := tabLine(data); line > 0 {
-		return &Error{name, line, "is indented with a tab; YAML wants spaces"}
+		return &Error{File: name, Line: line, Msg: "is indented with a tab; YAML wants spaces"}
 	}
 	msg := err.Error()
 	at := libraryLine.FindStringSubmatch(msg)
 	line, _ := strconv.Atoi(at[1]) // no line is line 0
-	return &Error{name, line, "is not YAML: " + strings.TrimPrefix(msg, at[0])}
+	return &Error{File: name, Line: line, Msg: "is not YAML: " + strings.TrimPrefix(msg, at[0])}
 }
 
 // tabLine returns the first line whose indentation has a tab, 0 for none.

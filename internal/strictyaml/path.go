@@ -2,7 +2,6 @@ package strictyaml
 
 import (
 	"encoding"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Keys returns the sorted dotted keys of the values in the struct v, or what v
-// points to. Maps and lists are one value each. A struct that reads itself is
-// listed as a value and with its parts, since both can be set.
+// Keys returns the sorted dotted keys that Set can set in the struct v, or what
+// v points to. Maps are left out. A struct that reads itself is listed as a
+// value and with its parts, since both can be set.
 func Keys(v any) []string {
 	t := reflect.TypeOf(v)
 	for t.Kind() == reflect.Pointer {
@@ -30,7 +29,7 @@ func keysOf(t reflect.Type, prefix string) []string {
 		if ft.Kind() == reflect.Pointer {
 			ft = ft.Elem()
 		}
-		if ft.Kind() != reflect.Struct || readsItself(ft) {
+		if ft.Kind() != reflect.Map && (ft.Kind() != reflect.Struct || readsItself(ft)) {
 			keys = append(keys, key)
 		}
 		if ft.Kind() == reflect.Struct {
@@ -55,7 +54,7 @@ func Set(name string, into any, key, text string) error {
 		var word string
 		word, rest, _ = strings.Cut(rest, ".")
 		if v.Kind() == reflect.Pointer && v.IsNil() {
-			v.Set(reflect.New(v.Type().Elem()))
+			v.Set(create(v.Type().Elem()))
 		}
 		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
 			return d.fail(&yaml.Node{}, "%s cannot be set here, only in the file", key)
@@ -83,46 +82,4 @@ func textNode(v reflect.Value, text string) *yaml.Node {
 		list.Content = append(list.Content, word(item))
 	}
 	return list
-}
-
-// Get returns the value at a dotted key of the struct v, or what v points to,
-// as text: lists joined by ", ", nothing for what is not set.
-func Get(v any, key string) string {
-	at := reflect.ValueOf(v)
-	for rest := key; rest != ""; {
-		var word string
-		word, rest, _ = strings.Cut(rest, ".")
-		for at.Kind() == reflect.Pointer {
-			if at.IsNil() {
-				return ""
-			}
-			at = at.Elem()
-		}
-		i, known := fieldsOf(at.Type())[word]
-		if !known {
-			return ""
-		}
-		at = at.Field(i)
-	}
-	return show(at)
-}
-
-func show(v reflect.Value) string {
-	if text, ok := v.Interface().(encoding.TextMarshaler); ok {
-		b, _ := text.MarshalText() // a value without text is shown as nothing
-		return string(b)
-	}
-	switch v.Kind() {
-	case reflect.Slice:
-		items := make([]string, v.Len())
-		for i := range items {
-			items[i] = show(v.Index(i))
-		}
-		return strings.Join(items, ", ")
-	case reflect.Pointer, reflect.Map, reflect.Interface:
-		if v.IsNil() {
-			return ""
-		}
-	}
-	return fmt.Sprint(v.Interface())
 }

@@ -23,6 +23,7 @@ type Error struct {
 	File string
 	Line int // counted from 1; 0 when the mistake has no line
 	Msg  string
+	Hint string // what to do about it, "" when the message says it already
 }
 
 // Error gives "FILE:LINE: message".
@@ -37,6 +38,12 @@ func (e *Error) Error() string {
 // than one way. A plain error of it gets the file and line of the value.
 type Unmarshaler interface {
 	FromYAML(n Node) error
+}
+
+// Defaulter is a type with defaults of its own. They are filled in where
+// decoding makes a new value: behind a pointer, in a map or in a list.
+type Defaulter interface {
+	SetDefaults()
 }
 
 // Decode reads the one document in data into the value that into points to.

@@ -56,6 +56,8 @@ type part struct {
 	Command string `yaml:"command"`
 }
 
+func (p *part) SetDefaults() { p.Command = "default" }
+
 func TestDecode(t *testing.T) {
 	in := "\uFEFFagent: gemini\r\ncount: 5\r\nshare: 2\non: true\nwait: 30m\nboth: x\n" +
 		"names: [a, 'b']\nenv: {PORT: 3000, V: 1.10}\napp: {port: 80}\nparts:\n  a: &p {port: 1}\n  b: *p\n" +
@@ -66,8 +68,8 @@ func TestDecode(t *testing.T) {
 	}
 	want := sample{
 		Agent: "gemini", Count: 5, Share: 2, On: true, Wait: wait(30 * time.Minute), Both: pair{"x", "x"},
-		Names: []string{"a", "b"}, Env: map[string]string{"PORT": "3000", "V": "1.10"}, App: &part{Port: 80},
-		Parts: map[string]part{"a": {Port: 1}, "b": {Port: 1}},
+		Names: []string{"a", "b"}, Env: map[string]string{"PORT": "3000", "V": "1.10"}, App: &part{80, "default"},
+		Parts: map[string]part{"a": {1, "default"}, "b": {1, "default"}},
 		Any:   map[string]any{"k": []any{int64(1), "x", true, 1.5}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -160,33 +162,41 @@ func TestLines(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	want := "agent any app.command app.port both both.left both.right count env names on parts share wait"
+	want := "agent any app.command app.port both both.left both.right count names on share wait"
 	if got := strings.Join(Keys(&sample{}), " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-func TestSetAndGet(t *testing.T) {
+func TestSetAndValues(t *testing.T) {
 	tests := []struct{ key, text, want string }{
 		{"agent", "claude", "claude"},
 		{"count", "7", "7"},
 		{"wait", "90s", "1m30s"},
-		{"both", "x", "{x x}"},
 		{"both.right", "y", "y"},
 		{"names", "a, b", "a, b"},
 		{"app.port", "80", "80"},
+		{"share", "1.5", "1.5"},
 	}
 	for _, tt := range tests {
 		var s sample
 		if err := Set("--"+tt.key, &s, tt.key, tt.text); err != nil {
 			t.Errorf("%s: %v", tt.key, err)
 		}
-		if got := Get(&s, tt.key); got != tt.want {
+		if got := Values(&s)[tt.key]; got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.key, got, tt.want)
 		}
 	}
-	if got := Get(&sample{}, "app.port"); got != "" {
-		t.Errorf("unset app.port = %q", got)
+}
+
+func TestValues(t *testing.T) {
+	s := sample{Env: map[string]string{"A": "1"}, Parts: map[string]part{"x": {2, "run"}}, Both: pair{"l", "r"}}
+	want := map[string]string{
+		"agent": "", "count": "0", "share": "0", "on": "false", "wait": "0s", "both.left": "l", "both.right": "r",
+		"names": "", "env.A": "1", "parts.x.port": "2", "parts.x.command": "run",
+	}
+	if diff := cmp.Diff(want, Values(s)); diff != "" {
+		t.Error(diff)
 	}
 }
 
