@@ -71,7 +71,10 @@ func (e *Engine) followSize(ctx context.Context, id string, term Terminal) {
 			})
 		}
 		select {
-		case <-term.Resized:
+		case _, open := <-term.Resized:
+			if !open {
+				return
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -29,8 +29,7 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 	if err != nil {
 		return "", err
 	}
-	egress, err := e.inspectReach(ctx, box)
-	if err != nil {
+	if err := e.inspectReach(ctx, box); err != nil {
 		return "", err
 	}
 	if err := e.inspectVolumes(ctx, box); err != nil {
@@ -38,7 +37,7 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 	}
 	box.Labels = maps.Clone(box.Labels)
 	box.Labels[labelMade] = rand.Text()
-	if id, err = e.make(ctx, box, info, egress); err != nil {
+	if id, err = e.make(ctx, box, info); err != nil {
 		return "", err
 	}
 	if err := e.connectRest(ctx, id, box.Reach.Endpoints); err != nil {
@@ -48,19 +47,24 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 }
 
 // inspectReach sees to it that each endpoint's network is the project's, so that
-// no slip can name the host's, and says whether one of them leads out.
-func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) (egress bool, err error) {
+// no slip can name the host's, and that outside names resolve only where a way
+// out is meant to be.
+func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
+	egress := false
 	for _, end := range box.Reach.Endpoints {
 		n, err := e.inspectNetwork(ctx, end.Network)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if n.Labels[sandbox.LabelProject] != box.Labels[sandbox.LabelProject] {
-			return false, fmt.Errorf("network %q is not this project's", end.Network)
+			return fmt.Errorf("network %q is not this project's", end.Network)
 		}
 		egress = egress || !n.Internal
 	}
-	return egress, nil
+	if box.Reach.Resolve && !egress {
+		return errors.New("it would resolve outside names without a way out")
+	}
+	return nil
 }
 
 // inspectVolumes refuses a volume that is not there: the engine would make one
@@ -81,8 +85,8 @@ func (e *Engine) inspectVolumes(ctx context.Context, box sandbox.Box) error {
 	return nil
 }
 
-func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info, egress bool) (id string, err error) {
-	config, host, net := profile(box, info, egress)
+func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (id string, err error) {
+	config, host, net := profile(box, info)
 	err = e.do(ctx, long, func(ctx context.Context) error {
 		made, err := e.api.ContainerCreate(ctx, &config, &host, &net, nil, box.Name)
 		if errdefs.IsConflict(err) {
@@ -134,4 +138,3 @@ func about(err error, act string, args ...any) error {
 	}
 	return fmt.Errorf(act+": %w", append(args, err)...)
 }
-

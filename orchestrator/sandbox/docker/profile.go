@@ -18,13 +18,12 @@ const (
 var looseCaps = []string{"CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER"}
 
 // profile is the hardening that every box gets, and all that a box asks for.
-// egress says that one of the box's own endpoints leads out.
-func profile(box sandbox.Box, info sandbox.Info, egress bool) (container.Config, container.HostConfig, network.NetworkingConfig) {
+func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
 	host := hardened(box)
 	host.Resources = resources(box.Limits, info)
 	host.Mounts = mounts(box.Mounts)
 	host.Tmpfs = tmpfs(box)
-	reach(&host, box.Reach, egress)
+	reach(&host, box.Reach)
 	config := config(box)
 	if box.Reach.Join == "" {
 		config.Hostname = hostname // a joined box has its holder's, and may not ask for one
@@ -98,7 +97,7 @@ func nanoCPUs(want float64, have int) int64 {
 
 // reach sets where a box can connect to. A shared namespace brings its DNS and
 // settings along, and the engine refuses to have them set again.
-func reach(h *container.HostConfig, r sandbox.Reach, egress bool) {
+func reach(h *container.HostConfig, r sandbox.Reach) {
 	switch {
 	case r.Join != "":
 		h.NetworkMode = container.NetworkMode("container:" + r.Join)
@@ -107,17 +106,16 @@ func reach(h *container.HostConfig, r sandbox.Reach, egress bool) {
 		h.NetworkMode = network.NetworkNone
 	default:
 		h.NetworkMode = container.NetworkMode(r.Endpoints[0].Network)
-		isolateDNS(h, egress)
+		if !r.Resolve {
+			isolateDNS(h)
+		}
 	}
 	h.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv4.ip_forward": "0"}
 }
 
 // isolateDNS keeps the engine from asking the host's resolver on a box's
-// behalf (CVE-2024-29018). With a way out anyway, real names must resolve.
-func isolateDNS(h *container.HostConfig, egress bool) {
-	if egress {
-		return
-	}
+// behalf (CVE-2024-29018). Names of boxes on the same networks resolve all the same.
+func isolateDNS(h *container.HostConfig) {
 	h.DNS = []string{"127.0.0.1"}
 	h.DNSOptions = []string{"timeout:1", "attempts:1"}
 	h.DNSSearch = []string{"."}

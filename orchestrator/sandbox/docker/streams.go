@@ -69,4 +69,3 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) bytes() []byte {
 	return t.buf[max(0, int64(len(t.buf))-t.max):]
 }
-

@@ -1,0 +1,25 @@
+package sandboxtest
+
+import (
+	"path/filepath"
+	"strings"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Host returns the path on the host that a path inside a box stands for, by
+// its bind mounts; "" when none covers it. Scripts read and write through it.
+func Host(box sandbox.Box, inside string) string {
+	host, longest := "", -1
+	for _, m := range box.Mounts {
+		rest, ok := strings.CutPrefix(inside, m.Target)
+		if !ok || rest != "" && !strings.HasPrefix(rest, "/") || len(m.Target) <= longest {
+			continue
+		}
+		longest, host = len(m.Target), filepath.Join(m.Source, filepath.FromSlash(rest))
+		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+			host = "" // an engine's volume has no path that a test could use
+		}
+	}
+	return host
+}

@@ -1,0 +1,296 @@
+package sandboxtest
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Info answers Is.
+func (e *Engine) Info(context.Context) (sandbox.Info, error) {
+	return e.Is, e.call("Info", "", func() error { return nil })
+}
+
+// Create makes a box without starting it.
+func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err error) {
+	err = e.call("Create", b.Name, func() error {
+		if owner, ok := e.boxes[b.Name]; ok {
+			return fmt.Errorf("cannot create box %q: %w: id %s", b.Name, sandbox.ErrExists, owner.status.ID)
+		}
+		if err := e.check(b); err != nil {
+			return fmt.Errorf("cannot create box %q: %w", b.Name, err)
+		}
+		e.made++
+		id = fmt.Sprintf("%012x", e.made)
+		if e.boxes == nil {
+			e.boxes = map[string]*box{}
+		}
+		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels)}
+		e.boxes[b.Name] = &box{Box: b, status: status, files: map[string][]byte{}, over: make(chan struct{})}
+		return nil
+	})
+	return id, err
+}
+
+// check refuses what the real engine refuses.
+func (e *Engine) check(b sandbox.Box) error {
+	if e.Images != nil && !slices.Contains(e.Images, b.Image) {
+		return fmt.Errorf("%w: %q", sandbox.ErrNoImage, b.Image)
+	}
+	uid, _, _ := strings.Cut(b.User, ":")
+	if uid == "" && !b.Loose || uid != "" && strings.Trim(uid, "0") == "" {
+		return fmt.Errorf("user %q: uid 0 is refused", b.User)
+	}
+	for _, end := range b.Reach.Endpoints {
+		if _, ok := e.networks[end.Network]; !ok {
+			return fmt.Errorf("network %q: no such network", end.Network)
+		}
+	}
+	for _, m := range b.Mounts {
+		if _, ok := e.volumes[m.Source]; !ok && (m.What == sandbox.Scratch || m.What == sandbox.Tree) {
+			return fmt.Errorf("volume %q: no such volume", m.Source)
+		}
+	}
+	return nil
+}
+
+// Start starts a box and its script; starting a running one is no error.
+func (e *Engine) Start(ctx context.Context, name string) error {
+	var run func()
+	err := e.call("Start", name, func() error {
+		b, err := e.find(name)
+		if err != nil || b.status.State == sandbox.Running {
+			return about(err, "cannot start box %q", name)
+		}
+		if err := e.joinable(b.Reach.Join); err != nil {
+			return about(err, "cannot start box %q", name)
+		}
+		b.status.State, b.status.StartedAt, b.status.FinishedAt = sandbox.Running, e.now(), time.Time{}
+		b.over = make(chan struct{})
+		if script := e.scriptOf(b.Box); script != nil {
+			run = func() { e.play(b, script) }
+		}
+		return nil
+	})
+	if run != nil && e.Sync {
+		run()
+	} else if run != nil {
+		go run()
+	}
+	return err
+}
+
+func (e *Engine) joinable(holder string) error {
+	if holder == "" {
+		return nil
+	}
+	b, err := e.find(holder)
+	if err == nil && b.status.State != sandbox.Running {
+		err = errors.New("it does not run")
+	}
+	return about(err, "cannot join the network of %q", holder)
+}
+
+func (e *Engine) scriptOf(b sandbox.Box) Script {
+	longest := ""
+	for prefix := range e.Scripts {
+		if strings.HasPrefix(b.Name, prefix) && len(prefix) > len(longest) {
+			longest = prefix
+		}
+	}
+	for _, key := range []string{longest, b.Labels[sandbox.LabelRole], b.Labels[sandbox.LabelKind]} {
+		if script, ok := e.Scripts[key]; ok {
+			return script
+		}
+	}
+	return nil
+}
+
+// play lets the script's end count unless the box was stopped or removed before.
+func (e *Engine) play(b *box, script Script) {
+	over := b.over
+	exit := script(b.Box)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b.over == over {
+		e.end(b, exit)
+	}
+}
+
+func (e *Engine) end(b *box, exit sandbox.Exit) {
+	if b.status.State != sandbox.Running {
+		return
+	}
+	b.status.State, b.status.ExitCode, b.status.OOMKilled, b.status.FinishedAt = sandbox.Exited, exit.Code, exit.OOMKilled, e.now()
+	close(b.over)
+}
+
+// Status says where a box is.
+func (e *Engine) Status(ctx context.Context, name string) (s sandbox.Status, err error) {
+	err = e.call("Status", name, func() error {
+		b, err := e.find(name)
+		if err != nil {
+			return about(err, "cannot look at box %q", name)
+		}
+		s = b.status
+		return nil
+	})
+	return s, err
+}
+
+// Wait returns how a box ended, once it has.
+func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err error) {
+	var b *box
+	var over chan struct{}
+	err = e.call("Wait", name, func() (err error) {
+		if b, err = e.find(name); err != nil {
+			return about(err, "cannot wait for box %q", name)
+		}
+		if b.status.State == sandbox.Created {
+			return fmt.Errorf("cannot wait for box %q: it was never started", name)
+		}
+		over = b.over
+		return nil
+	})
+	if err != nil {
+		return exit, err
+	}
+	select {
+	case <-over:
+	case <-ctx.Done():
+		return exit, ctx.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.boxes[name] != b {
+		return exit, fmt.Errorf("cannot wait for box %q: %w", name, sandbox.ErrNotFound)
+	}
+	return sandbox.Exit{Code: b.status.ExitCode, OOMKilled: b.status.OOMKilled}, nil
+}
+
+// Stop ends a box with code 143.
+func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
+	return e.halt("Stop", "stop", name, 143)
+}
+
+// Kill ends a box with code 137.
+func (e *Engine) Kill(ctx context.Context, name string) error {
+	return e.halt("Kill", "kill", name, 137)
+}
+
+func (e *Engine) halt(method, verb, name string, code int) error {
+	return e.call(method, name, func() error {
+		b, err := e.find(name)
+		if err != nil {
+			return about(err, "cannot "+verb+" box %q", name)
+		}
+		e.end(b, sandbox.Exit{Code: code})
+		return nil
+	})
+}
+
+// Remove ends a box and deletes it; one that is gone is no error.
+func (e *Engine) Remove(ctx context.Context, name string) error {
+	return e.call("Remove", name, func() error {
+		e.drop(name)
+		return nil
+	})
+}
+
+func (e *Engine) drop(name string) {
+	b, err := e.find(name)
+	if err != nil {
+		return
+	}
+	delete(e.boxes, b.Name)
+	e.end(b, sandbox.Exit{Code: 137})
+}
+
+// find takes a name or an id, as engines do.
+func (e *Engine) find(name string) (*box, error) {
+	if b, ok := e.boxes[name]; ok {
+		return b, nil
+	}
+	for _, b := range e.boxes {
+		if b.status.ID == name {
+			return b, nil
+		}
+	}
+	return nil, sandbox.ErrNotFound
+}
+
+// List returns the boxes with the labels, sorted by name.
+func (e *Engine) List(ctx context.Context, labels map[string]string) (out []sandbox.Status, err error) {
+	err = e.call("List", show(labels), func() error {
+		out = e.matching(labels)
+		return nil
+	})
+	return out, err
+}
+
+func (e *Engine) matching(labels map[string]string) []sandbox.Status {
+	out := []sandbox.Status{}
+	for _, b := range e.boxes {
+		if has(b.Labels, labels) {
+			out = append(out, b.status)
+		}
+	}
+	slices.SortFunc(out, func(a, b sandbox.Status) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Logs returns the last max bytes that Print added.
+func (e *Engine) Logs(ctx context.Context, name string, max int64) (out []byte, err error) {
+	err = e.call("Logs", name, func() error {
+		b, err := e.find(name)
+		if err != nil {
+			return about(err, "cannot read the log of box %q", name)
+		}
+		out = slices.Clone(b.log)
+		if int64(len(out)) > max {
+			out = out[int64(len(out))-max:]
+		}
+		return nil
+	})
+	return out, err
+}
+
+// CopyIn keeps the stream's regular files; see Copied.
+func (e *Engine) CopyIn(ctx context.Context, name, dir string, stream io.Reader) error {
+	return e.call("CopyIn", name+" "+dir, func() error {
+		b, err := e.find(name)
+		if err != nil {
+			return about(err, "cannot copy into %q of box %q", dir, name)
+		}
+		for r := tar.NewReader(stream); ; {
+			h, err := r.Next()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return about(err, "cannot copy into %q of box %q", dir, name)
+			}
+			if b.files[path.Join(dir, h.Name)], err = io.ReadAll(r); err != nil {
+				return about(err, "cannot copy into %q of box %q", dir, name)
+			}
+		}
+	})
+}
+
+// about puts an act and its object before a cause, and leaves nil alone.
+func about(err error, act string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(act+": %w", append(args, err)...)
+}

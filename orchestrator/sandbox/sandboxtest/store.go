@@ -1,0 +1,118 @@
+package sandboxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"abl/orchestrator/sandbox"
+)
+
+// EnsureNetwork makes a network unless it is there.
+func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
+	return e.call("EnsureNetwork", n.Name, func() error {
+		there, ok := e.networks[n.Name]
+		if ok && there.Labels[sandbox.LabelProject] != n.Labels[sandbox.LabelProject] {
+			return fmt.Errorf("cannot make network %q: one of this name exists and is not this project's", n.Name)
+		}
+		if ok && there.Egress != n.Egress {
+			return fmt.Errorf("cannot make network %q: one of this name exists and is isolated otherwise", n.Name)
+		}
+		if e.networks == nil {
+			e.networks = map[string]sandbox.Network{}
+		}
+		e.networks[n.Name] = n
+		return nil
+	})
+}
+
+// EnsureVolume makes a volume unless it is there.
+func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
+	return e.call("EnsureVolume", v.Name, func() error {
+		there, ok := e.volumes[v.Name]
+		if ok && there.Labels[sandbox.LabelProject] != v.Labels[sandbox.LabelProject] {
+			return fmt.Errorf("cannot make volume %q: one of this name exists and is not this project's", v.Name)
+		}
+		if ok && (there.Lower != v.Lower || there.Upper != v.Upper) {
+			return fmt.Errorf("cannot make volume %q: one of this name exists and shows something else", v.Name)
+		}
+		if _, ok := e.volumes[v.Upper]; !ok && v.Lower != "" {
+			return fmt.Errorf("cannot make volume %q: volume %q: no such volume", v.Name, v.Upper)
+		}
+		if e.volumes == nil {
+			e.volumes = map[string]sandbox.Volume{}
+		}
+		e.volumes[v.Name] = v
+		return nil
+	})
+}
+
+// Sweep removes what carries the labels, as the real engine does.
+func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
+	err = e.call("Sweep", show(labels), func() error {
+		if len(labels) == 0 {
+			return errors.New("internal error: a sweep without labels would take everything")
+		}
+		volumes, networks := map[string]bool{}, map[string]bool{}
+		for _, s := range e.matching(labels) {
+			if keep != nil && keep(s) {
+				e.noteUsed(e.boxes[s.Name].Box, volumes, networks)
+				continue
+			}
+			e.drop(s.Name)
+			removed = append(removed, s.Name)
+		}
+		removed = append(removed, sweep(e.volumes, labels, volumes, func(v sandbox.Volume) map[string]string { return v.Labels })...)
+		removed = append(removed, sweep(e.networks, labels, networks, func(n sandbox.Network) map[string]string { return n.Labels })...)
+		return nil
+	})
+	return removed, err
+}
+
+func (e *Engine) noteUsed(b sandbox.Box, volumes, networks map[string]bool) {
+	for _, m := range b.Mounts {
+		volumes[m.Source] = true
+		volumes[e.volumes[m.Source].Upper] = true
+	}
+	for _, end := range b.Reach.Endpoints {
+		networks[end.Network] = true
+	}
+}
+
+func sweep[T any](all map[string]T, labels map[string]string, used map[string]bool, of func(T) map[string]string) (removed []string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if has(of(all[name]), labels) && !used[name] {
+			delete(all, name)
+			removed = append(removed, name)
+		}
+	}
+	return removed
+}
+
+// Left returns the names of everything that is there: boxes, volumes, networks.
+func (e *Engine) Left() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Concat(slices.Sorted(maps.Keys(e.boxes)), slices.Sorted(maps.Keys(e.volumes)), slices.Sorted(maps.Keys(e.networks)))
+}
+
+func has(labels, want map[string]string) bool {
+	for key, value := range want {
+		got, ok := labels[key]
+		if !ok || value != "" && got != value {
+			return false
+		}
+	}
+	return true
+}
+
+func show(labels map[string]string) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		words = append(words, key+"="+labels[key])
+	}
+	return strings.Join(words, " ")
+}
