@@ -1,0 +1,111 @@
+package images
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"abl/orchestrator/dirs"
+)
+
+// ErrHelper says that abl's static helper is missing or cannot run in a box.
+var ErrHelper = errors.New("abl's helper cannot be used")
+
+// helperPath finds the helper: named, in the environment, beside the program.
+func (m *Maker) helperPath() (string, error) {
+	if m.Helper != "" {
+		return m.Helper, nil
+	}
+	if p := m.env("ABL_HELPER"); p != "" {
+		return p, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("%w: cannot find the folder of the running program: %w", ErrHelper, err)
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	return filepath.Join(filepath.Dir(self), dirs.HelperCmd), nil
+}
+
+// helper reads the helper as a member of a build context, checked for the engine's architecture.
+func (m *Maker) helper(arch string) (entry, error) {
+	path, err := m.helperPath()
+	if err != nil {
+		return entry{}, err
+	}
+	// An installed helper may be a link, and a person may name one.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	e, err := fileEntry("root/abl/bin/"+dirs.HelperCmd, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with ABL_HELPER", ErrHelper, path)
+	}
+	if err != nil {
+		return entry{}, fmt.Errorf("%w: cannot read %q: %w", ErrHelper, path, err)
+	}
+	if err := checkStatic(path, arch); err != nil {
+		return entry{}, fmt.Errorf("%w: %q %w", ErrHelper, path, err)
+	}
+	e.mode = 0o755
+	return e, nil
+}
+
+// checkStatic wants an ELF program for arch that needs no loader: the holder's
+// image has none, and an agent's may have another C library.
+func checkStatic(path, arch string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("is no Linux program: %w", err)
+	}
+	defer f.Close()
+	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
+	if f.Machine != machine {
+		return fmt.Errorf("is for %v, but the engine is %s: build it with GOARCH=%s", f.Machine, arch, arch)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("is linked dynamically: build it with CGO_ENABLED=0")
+		}
+	}
+	return nil
+}
+
+// helperLayer is what the helper's layer adds: the program, its names, the
+// mount points, and the two folders that an empty engine volume is filled
+// with on its first mount, so that any uid may write an overlay into it.
+func helperLayer(helper entry) []entry {
+	files := []entry{
+		dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), helper,
+		dirEntry("root/abl/scratch", 0o755), dirEntry("root/abl/scratch/u", 0o777), dirEntry("root/abl/scratch/w", 0o777),
+	}
+	for _, name := range []string{dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel} {
+		files = append(files, linkEntry("root/abl/bin/"+name, dirs.HelperCmd))
+	}
+	return files
+}
+
+// runRecipe puts the helper on top of an image.
+func runRecipe(below recipe, helper entry) (recipe, error) {
+	files, err := embedded("run")
+	if err != nil {
+		return recipe{}, err
+	}
+	files = append(files, helperLayer(helper)...)
+	for _, d := range []string{"abl/in", "abl/out", "abl/empty", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"} {
+		files = append(files, dirEntry("root/"+d, 0o755))
+	}
+	files = append(files, linkEntry("root/usr/local/bin/"+dirs.HelperCmd, dirs.Bin+"/"+dirs.HelperCmd))
+	return recipe{name: "run-" + below.name, parent: below.ref, files: files}, nil
+}
+
+// holderRecipe is the helper and nothing else.
+func holderRecipe(helper entry) (recipe, error) {
+	files, err := embedded("holder")
+	return recipe{name: "holder", files: append(files, helperLayer(helper)...)}, err
+}

@@ -1,0 +1,85 @@
+// Package images makes the container images abl runs: a base, the tools every
+// role needs, one image an agent, and abl's static helper on top of each. What
+// has to be made is decided by pure functions out of hashes of all inputs, so
+// that a change rebuilds and nothing else does.
+package images
+
+import (
+	"context"
+	"embed"
+	"io"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Versions that abl pins. A change of one changes the tags of what holds it.
+const (
+	nodeVersion   = "22.23.3"
+	npmPackage    = "npm@10.9.9"
+	geminiPackage = "@google/gemini-cli@0.61.0"
+	registryBase  = "debian:bookworm-slim"
+	suite         = "bookworm"
+)
+
+// Labels on every image that abl makes.
+const (
+	LabelImage  = "abl.image"       // name of the image, as "tools"
+	LabelInputs = "abl.inputs"      // hash of everything it is made of
+	labelBase   = "abl.base"        // reference of the base below; inherited by what stands on it
+	labelRecipe = "abl.base.recipe" // hash of how that base is made; inherited too
+	labelOrigin = "abl.base.origin" // where that base came from
+	labelStage  = "abl.stage"       // a build stage that is thrown away; the value names the build
+)
+
+// Tools is the Want.Agent of an image without an agent's CLI: for the scripted
+// agent, for tests and for the app.
+const Tools = "tools"
+
+//go:embed context
+var contexts embed.FS
+
+// Engine is what making images needs of a container engine.
+type Engine interface {
+	store
+	maker
+	Info(ctx context.Context) (sandbox.Info, error)
+}
+
+type store interface {
+	// ListImages gives the labels of every image that has the label, by
+	// reference, or by id where it has none.
+	ListImages(ctx context.Context, label string) (map[string]map[string]string, error)
+	RemoveImage(ctx context.Context, ref string) error
+	SaveImages(ctx context.Context, w io.Writer, refs []string) error
+	LoadImages(ctx context.Context, r io.Reader) ([]string, error)
+}
+
+type maker interface {
+	Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error)
+	Import(ctx context.Context, tar io.Reader, ref string, changes []string) error
+	Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error
+}
+
+// Maker makes images on an engine. Its fields are set once, before use; Engine is required.
+type Maker struct {
+	Engine  Engine
+	Out     func(string)        // a line of progress; nil is silence
+	Env     func(string) string // abl's environment; nil is empty
+	Helper  string              // abl's static helper; "" finds it by ABL_HELPER or beside the running program
+	CACert  string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
+	Offline bool                // make nothing that needs a network
+	TempDir string              // where a base is unpacked; "" is the system's large temporary folder
+}
+
+// Want is the image a box runs.
+type Want struct {
+	Agent      string // "gemini", or Tools
+	Dockerfile string // absolute path of the project's own Dockerfile, "" for none
+}
+
+// State is one image as it stands on the engine.
+type State struct {
+	Name, Ref string // Ref is empty while it cannot be known: its base is not there
+	Have      bool
+	Origin    string // where the base below came from
+}

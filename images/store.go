@@ -1,0 +1,168 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Status gives every image of this abl and whether the engine has it. Those
+// that carry the helper are left out when there is no usable helper, and the
+// error says why.
+func (m *Maker) Status(ctx context.Context) ([]State, error) {
+	s, err := m.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := catalogue(s)
+	if err != nil {
+		return nil, err
+	}
+	helper, helperErr := m.helper(s.arch)
+	if helperErr == nil {
+		tops, err := topped(s, all, helper)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tops...)
+	}
+	return states(s, all), helperErr
+}
+
+// catalogue is base, tools and every agent's image, each once.
+func catalogue(s seen) ([]recipe, error) {
+	c, err := standing(s, Tools)
+	if err != nil {
+		return nil, err
+	}
+	for _, agent := range Agents() {
+		if agent == Tools {
+			continue
+		}
+		own, err := standing(s, agent)
+		if err != nil {
+			return nil, err
+		}
+		c = append(c, own[len(own)-1])
+	}
+	return c, nil
+}
+
+// topped is the holder and every image of the catalogue with the helper on top.
+func topped(s seen, all []recipe, helper entry) ([]recipe, error) {
+	holder, err := holderRecipe(helper)
+	tops := []recipe{holder.sealed(s.arch)}
+	for _, below := range all[1:] {
+		r, rerr := runRecipe(below, helper)
+		err = errors.Join(err, rerr)
+		tops = append(tops, r.sealed(s.arch))
+	}
+	return tops, err
+}
+
+func states(s seen, all []recipe) []State {
+	_, origin, known := s.base()
+	var out []State
+	for _, r := range all {
+		st := State{Name: r.name}
+		if known || r.name == "holder" {
+			_, st.Have = s.labels[r.ref]
+			st.Ref = r.ref
+		}
+		if r.name != "holder" {
+			st.Origin = origin
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// Save writes base, tools and agents' images as one archive that Load reads,
+// and gives their references. All must be there: it makes nothing.
+func (m *Maker) Save(ctx context.Context, w io.Writer) ([]string, error) {
+	s, err := m.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := catalogue(s)
+	if err != nil {
+		return nil, err
+	}
+	var refs, missing []string
+	for _, r := range all {
+		refs = append(refs, r.ref)
+		if _, ok := s.labels[r.ref]; !ok {
+			missing = append(missing, r.name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%w: %s: run `abl images build` first", sandbox.ErrNoImage, strings.Join(missing, ", "))
+	}
+	return refs, m.Engine.SaveImages(ctx, w, refs)
+}
+
+// Load reads an archive that Save wrote, and gives the references it held.
+func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
+	names, err := m.Engine.LoadImages(ctx, r)
+	if err != nil {
+		return names, err
+	}
+	s, err := m.look(ctx)
+	if err != nil {
+		return names, err
+	}
+	if _, _, ok := s.base(); !ok {
+		return names, fmt.Errorf("%w: the file holds no base of this abl: let the same abl write it with `abl images save`", sandbox.ErrNoImage)
+	}
+	return names, nil
+}
+
+// Remove takes every image of abl's off the engine, those on top first, and
+// gives what went. An image that a container uses stays and is in the error.
+func (m *Maker) Remove(ctx context.Context) ([]string, error) {
+	all, err := m.Engine.ListImages(ctx, LabelImage)
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
+	var failed error
+	for _, ref := range slices.SortedFunc(maps.Keys(all), topFirst) {
+		if err := m.Engine.RemoveImage(ctx, ref); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		gone = append(gone, ref)
+	}
+	return gone, failed
+}
+
+// topFirst orders references so that what stands on another goes before it.
+func topFirst(a, b string) int {
+	if d := height(b) - height(a); d != 0 {
+		return d
+	}
+	return strings.Compare(a, b)
+}
+
+func height(ref string) int {
+	name, _, _ := strings.Cut(strings.TrimPrefix(ref, "abl/"), ":")
+	switch {
+	case !strings.HasPrefix(ref, "abl/"):
+		return 4 // what a build left behind, known by id alone
+	case strings.HasPrefix(name, "run-"):
+		return 3
+	case name == "project":
+		return 2
+	case name == "base":
+		return -1
+	case name == Tools:
+		return 0
+	}
+	return 1
+}
