@@ -43,9 +43,13 @@ func (m *Maker) pull(ctx context.Context) (string, error) {
 	watch := time.AfterFunc(firstSign, func() { cancel(errSilent) })
 	defer watch.Stop()
 	m.say("base: pulling %s", registryBase)
+	last := ""
 	digest, err := m.Engine.Pull(ctx, registryBase, func(line string) {
 		watch.Reset(nextSign)
-		m.say("base: %s", clean(line))
+		if line != last {
+			m.say("base: %s", clean(line))
+		}
+		last = line
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return "", errSilent
