@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"abl/internal/strictyaml"
 )
 
 // Names lists the agents that abl knows, in the order in which help shows them.
 func Names() []string { return []string{Gemini{}.Name(), ScriptedName} }
-
-// ScriptedName is the name of the offline agent.
-const ScriptedName = "scripted"
 
 // Find returns the agent of that name. scripted makes the offline agent from
 // the project's scenario file and is asked for that agent only.
@@ -56,45 +55,10 @@ func Feed(r Reader, stdout []byte) {
 	}
 }
 
-// unknown names the agents that there are, the likeliest one first in the hint.
+// unknown names the agents that there are, and the one that was probably meant.
 func unknown(name string) error {
-	msg := fmt.Sprintf("cannot find an agent named %q: abl knows %s", name, strings.Join(Names(), ", "))
-	if near := nearest(name, Names()); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
+	if near := strictyaml.Nearest(name, Names()); near != "" {
+		return fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
 	}
-	return fmt.Errorf("%s", msg)
-}
-
-// nearest is the name that differs in the fewest letters, or "" when none is
-// closer than half of its own length.
-func nearest(name string, names []string) string {
-	best, at := "", 0
-	for _, n := range names {
-		d := distance(strings.ToLower(name), n)
-		if 2*d <= len(n) && (best == "" || d < at) {
-			best, at = n, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, delete or change to make a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))
 }

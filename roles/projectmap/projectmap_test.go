@@ -1,0 +1,103 @@
+package projectmap
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func files(paths ...string) []File {
+	var fs []File
+	for _, p := range paths {
+		fs = append(fs, File{Path: p, Size: 10})
+	}
+	return fs
+}
+
+func TestRender(t *testing.T) {
+	crowded := files("main.go", "data/1", "data/2", "data/3", "data/4", "lib/a.go", "lib/b.go")
+	tree := files("server.js", "lib/store.js", "lib/http/route.js", "lib/http/body.js", "README.md")
+	tests := []struct {
+		name  string
+		tree  []File
+		limit Limit
+		want  string
+	}{
+		{"all of it", tree, DefaultLimit(), "5 files, 50 bytes\nREADME.md\nlib/http/body.js\nlib/http/route.js\nlib/store.js\nserver.js\n"},
+		{"the fullest folder collapses first", tree, Limit{Lines: 4, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
+		{"then those with fewer", tree, Limit{Lines: 3, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nlib/ (3 files)\nserver.js\n"},
+		{"what is left is counted", tree, Limit{Lines: 2, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nand 2 more lines\n"},
+		{"bytes count as well as lines", tree, Limit{Lines: 2000, Bytes: 60}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
+		{"a crowd hides nobody else", crowded, Limit{Lines: 4, Bytes: 1000}, "7 files, 70 bytes\ndata/ (4 files)\nlib/a.go\nlib/b.go\nmain.go\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Render(tt.tree, tt.limit).String()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRenderNothing(t *testing.T) {
+	if got := Render(nil, DefaultLimit()).String(); got != "0 files, 0 bytes\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNamesAreQuoted(t *testing.T) {
+	tests := map[string]string{
+		"src/plain-name_1.js": "src/plain-name_1.js",
+		"grüße.md":            "grüße.md",
+		"a\nb":                `"a\nb"`,
+		"a b":                 `"a b"`,
+		"esc\x1b[31m":         `"esc\x1b[31m"`,
+		"bad\xff":             `"bad\xff"`,
+		"bidi\u202e":          `"bidi\u202e"`,
+		"lib/ (9 files)":      `"lib/ (9 files)"`,
+		"</files>":            `"</files>"`,
+		"":                    `""`,
+	}
+	for path, want := range tests {
+		if got := name(path); got != want {
+			t.Errorf("name(%q) = %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestLargeTreeStaysWithinTheLimit(t *testing.T) {
+	var fs []File
+	for i := range 10_000 {
+		fs = append(fs, File{Path: fmt.Sprintf("a/%d/%d.txt", i%100, i), Size: 1})
+	}
+	m := Render(fs, DefaultLimit())
+	if m.Total != 10_000 || m.Bytes != 10_000 {
+		t.Errorf("total %d, bytes %d", m.Total, m.Bytes)
+	}
+	if n := len(m.Lines); n != 100 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	f.Add("a/b\nc\x00d/e/f", 3, 100)
+	f.Add("\xff\n\u2028/x", 0, 0)
+	f.Fuzz(func(t *testing.T, paths string, lines, size int) {
+		limit := Limit{Lines: lines%50 + 50, Bytes: size%500 + 600}
+		m := Render(files(strings.Split(paths, "\x00")...), limit)
+		total := 0
+		for _, line := range m.Lines {
+			total += len(line) + 1
+			if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
+				t.Errorf("line %q is not plain text", line)
+			}
+		}
+		if len(m.Lines) > limit.Lines || total > limit.Bytes {
+			t.Errorf("%d lines, %d bytes exceed %+v", len(m.Lines), total, limit)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+// Package prompt assembles what a role is told in one call. It is pure.
+//
+// What stays the same from call to call comes first, because models' prompt
+// caches pay for equal beginnings: the role's prompt up to its section about
+// this call, the project's description, the specs, the contracts. Then comes
+// what changes: the rest of the role's prompt with the phase and the iteration,
+// the state of the session, the files, the failed specs.
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/verdict"
+)
+
+// The two roles.
+const (
+	Builder  = "builder"
+	Verifier = "verifier"
+)
+
+// Input is all that a prompt is made of.
+type Input struct {
+	Role      string
+	Template  string // the role's prompt, with <<PHASE>> and <<ITERATION>>
+	ProjectMD string // the person's description of the project
+	Specs     []spec.Spec
+	Commands  []dirs.Command // what abl-cmd runs by name for this role
+
+	Phase     int
+	Iteration int // within the round
+	Attempt   int
+	Step      int    // over all rounds
+	Report    string // path of this call's run report, relative to the workspace; see ReportPath
+	Last      string // the last verdict of this phase: "", "fail", "unverified" or "pass"
+
+	App    *dirs.App // how the system is started; for the Builder, nil without an app section
+	AppURL string    // where the system answers; for the Verifier
+	Hosts  []string  // hosts besides the model that the role may reach
+
+	MapLines []string // of the role's own workspace, from package projectmap
+	MapTotal int      // files in it, shown or not
+	Failed   []verdict.Entry
+	Missing  []string // what the attempt before this one did not leave, one sentence each
+	Nonce    string   // random and fresh; marks where quoted data begins and ends
+}
+
+// minNonce keeps a mark from being guessed or met by chance.
+const minNonce = 16
+
+// Build returns the prompt. It fails when the template or the input cannot give
+// a true one: a placeholder that is missing or unknown, a spec of another
+// phase, text that is not UTF-8.
+func Build(in Input) (string, error) {
+	if err := in.check(); err != nil {
+		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role, err)
+	}
+	head, call, err := split(in.Template)
+	if err != nil {
+		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role, err)
+	}
+	sections := []string{
+		head, projectSection(in), specsSection(in), contractsSection(in),
+		inject(call, in.Phase, in.Iteration),
+		sessionSection(in), systemSection(in), commandsSection(in), mapSection(in), failedSection(in), missingSection(in),
+	}
+	var b strings.Builder
+	for _, s := range sections {
+		if s = strings.TrimSpace(s); s != "" {
+			b.WriteString(s + "\n\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+func (in Input) check() error {
+	switch {
+	case in.Role != Builder && in.Role != Verifier:
+		return fmt.Errorf("internal error: there is no role %q", in.Role)
+	case in.Phase < 1 || in.Iteration < 1 || in.Attempt < 1 || in.Step < 1:
+		return errors.New("internal error: phase, iteration, attempt and step count from 1")
+	case len(in.Nonce) < minNonce:
+		return errors.New("internal error: the nonce is too short")
+	case in.Report == "":
+		return errors.New("internal error: the call's report has no name")
+	case !utf8.ValidString(in.Template):
+		return errors.New("its template is not UTF-8")
+	case !utf8.ValidString(in.ProjectMD):
+		return errors.New("project.md is not UTF-8")
+	case len(in.Specs) != in.Phase:
+		return fmt.Errorf("internal error: phase %d needs the specs of phases 1 to %d, %d are there", in.Phase, in.Phase, len(in.Specs))
+	}
+	for i, s := range in.Specs {
+		if s.Number != i+1 {
+			return fmt.Errorf("internal error: spec %d is of phase %d", i+1, s.Number)
+		}
+	}
+	return nil
+}
