@@ -1,0 +1,57 @@
+// Short links: turns long addresses into short codes and counts their use.
+import http from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { Store } from './store.js';
+import { BadRequest, readObject, webAddress } from './input.js';
+
+const store = new Store(fileURLToPath(new URL('./data/links.json', import.meta.url)));
+
+const routes = [
+  ['GET', /^\/health$/, (req, res) => send(res, 200, { status: 'ok' })],
+  ['POST', /^\/links$/, shorten],
+  ['GET', /^\/links\/([^/]+)$/, show],
+  ['GET', /^\/([^/]+)$/, visit],
+];
+
+async function shorten(req, res) {
+  const url = webAddress((await readObject(req)).url);
+  const known = store.byURL(url);
+  const link = known ?? store.add(url);
+  send(res, known ? 200 : 201, { code: link.code, url: link.url });
+}
+
+function show(req, res, code) {
+  const link = store.byCode(code);
+  if (!link) return send(res, 404, { error: 'there is no link with this code' });
+  send(res, 200, { code: link.code, url: link.url, hits: link.hits });
+}
+
+function visit(req, res, code) {
+  const link = store.hit(code);
+  if (!link) return send(res, 404, { error: 'there is no link with this code' });
+  res.writeHead(302, { Location: link.url }).end();
+}
+
+function send(res, status, body) {
+  res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body) + '\n');
+}
+
+async function handle(req, res) {
+  const path = req.url.split('?', 1)[0];
+  for (const [method, pattern, action] of routes) {
+    const match = req.method === method && pattern.exec(path);
+    if (match) return action(req, res, ...match.slice(1));
+  }
+  send(res, 404, { error: 'there is nothing at this address' });
+}
+
+const server = http.createServer((req, res) => {
+  handle(req, res).catch((err) => {
+    if (!(err instanceof BadRequest)) console.error(err);
+    if (res.headersSent) return res.destroy();
+    const bad = err instanceof BadRequest;
+    send(res, bad ? 400 : 500, { error: bad ? err.message : 'something went wrong here' });
+  });
+});
+
+server.listen(3000, '0.0.0.0');

@@ -1,0 +1,85 @@
+// Keeps the links in memory and in one file.
+import fs from 'node:fs';
+import path from 'node:path';
+import { randomInt } from 'node:crypto';
+
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+// Words that are paths of the service itself.
+const reserved = new Set(['links', 'health']);
+
+export class Store {
+  #file;
+  #links = new Map();
+  #codes = new Map();
+
+  constructor(file) {
+    this.#file = file;
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    if (!fs.existsSync(file)) return;
+    for (const link of JSON.parse(fs.readFileSync(file, 'utf8'))) this.#remember(link);
+  }
+
+  byCode(code) {
+    return this.#links.get(code);
+  }
+
+  byURL(url) {
+    return this.#links.get(this.#codes.get(url));
+  }
+
+  // newestFirst lists all links.
+  newestFirst() {
+    return [...this.#links.values()].reverse();
+  }
+
+  taken(code) {
+    return reserved.has(code) || this.#links.has(code);
+  }
+
+  add(url, code = this.#newCode()) {
+    const link = { code, url, hits: 0 };
+    this.#remember(link);
+    this.#save();
+    return link;
+  }
+
+  hit(code) {
+    const link = this.#links.get(code);
+    if (!link) return undefined;
+    link.hits++;
+    this.#save();
+    return link;
+  }
+
+  remove(code) {
+    const link = this.#links.get(code);
+    if (!link) return false;
+    this.#links.delete(code);
+    this.#codes.delete(link.url);
+    this.#save();
+    return true;
+  }
+
+  #remember(link) {
+    this.#links.set(link.code, link);
+    this.#codes.set(link.url, link.code);
+  }
+
+  #newCode() {
+    for (;;) {
+      const code = Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('');
+      if (!this.taken(code)) return code;
+    }
+  }
+
+  // A kill in the middle leaves the old file or the new one, never half of one.
+  #save() {
+    const draft = this.#file + '.new';
+    const fd = fs.openSync(draft, 'w');
+    fs.writeFileSync(fd, JSON.stringify([...this.#links.values()]));
+    fs.fsyncSync(fd);
+    fs.closeSync(fd);
+    fs.renameSync(draft, this.#file);
+  }
+}

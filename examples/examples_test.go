@@ -1,0 +1,154 @@
+package examples_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"abl/examples"
+	"abl/internal/config"
+	"abl/orchestrator/spec"
+	"abl/roles/scenario"
+)
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := fs.ReadFile(examples.Demo(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func specs(t *testing.T) []spec.Spec {
+	t.Helper()
+	var all []spec.Spec
+	for n := 1; n <= 2; n++ {
+		name := fmt.Sprintf(".abl/specs/phase%d.md", n)
+		s, problems := spec.Parse(name, read(t, name), n)
+		for _, p := range problems {
+			t.Errorf("%s", p)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// script is the scenario with every text that it takes from a file.
+func script(t *testing.T) scenario.Scenario {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, examples.Demo()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Parse("scenario.yaml", read(t, "scenario.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = s.Resolve(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSpecsHaveTheirContracts(t *testing.T) {
+	all := specs(t)
+	if got := len(all[0].Contracts); got != 9 {
+		t.Errorf("phase 1 has %d contracts, want 9", got)
+	}
+	if got := len(all[1].Contracts); got != 5 {
+		t.Errorf("phase 2 has %d contracts, want 5", got)
+	}
+}
+
+// Every contract has one saved test, and the test's title is the contract word
+// for word, since failed_specs.md takes it from there.
+func TestEveryContractHasItsTest(t *testing.T) {
+	title := regexp.MustCompile(`(?m)\A#!/bin/sh\n# (P\d+\.C\d+) (.+)$`)
+	tests := map[string]string{}
+	for _, call := range script(t).Calls {
+		for _, step := range call.Steps {
+			if m := title.FindStringSubmatch(step.Text); m != nil {
+				if want := fmt.Sprintf("phase%d/%s-", call.Phase, m[1]); !strings.HasPrefix(step.Write, want) {
+					t.Errorf("%s is written to %s", m[1], step.Write)
+				}
+				tests[m[1]] = m[2]
+			}
+		}
+	}
+	for _, s := range specs(t) {
+		for _, c := range s.Contracts {
+			if tests[c.ID] != c.Text {
+				t.Errorf("the test of %s is called\n%q, want\n%q", c.ID, tests[c.ID], c.Text)
+			}
+			delete(tests, c.ID)
+		}
+	}
+	for id := range tests {
+		t.Errorf("there is a test for %s, which is no contract", id)
+	}
+}
+
+// Both roles have something to do in each call of both phases, however often
+// abl asks.
+func TestScenarioAnswersEveryCall(t *testing.T) {
+	s := script(t)
+	for _, role := range []string{"builder", "verifier"} {
+		for phase := 1; phase <= 2; phase++ {
+			for iteration := 1; iteration <= 5; iteration++ {
+				for attempt := 1; attempt <= 3; attempt++ {
+					if _, ok := s.Pick(role, phase, iteration, attempt); !ok {
+						t.Errorf("no call for the %s of phase %d, iteration %d, attempt %d", role, phase, iteration, attempt)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The Gemini CLI refuses these in every shell command, and its scripted double
+// plays the same scenario.
+func TestCommandsSuitEveryShellTool(t *testing.T) {
+	for _, call := range script(t).Calls {
+		for _, step := range call.Steps {
+			for _, bad := range []string{"$(", "`", "<("} {
+				if strings.Contains(step.Run, bad) {
+					t.Errorf("%q has %s", step.Run, bad)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryFileIsUsed(t *testing.T) {
+	data := string(read(t, "scenario.yaml"))
+	err := fs.WalkDir(examples.Demo(), "play", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.Contains(data, "from: "+filepath.ToSlash(name)+"\n") {
+			t.Errorf("%s is not used by the scenario", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConfigIsValid(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, examples.Demo()); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := loaded.Config
+	if c.Agent.Builder != "scripted" || c.Agents["scripted"].Scenario != "scenario.yaml" || c.App.Port != 3000 {
+		t.Errorf("got %+v", c)
+	}
+}
