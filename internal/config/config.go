@@ -2,8 +2,6 @@
 // how .abl/config.yaml, the environment and flags are layered over them.
 package config
 
-import "time"
-
 // Config is what .abl/config.yaml may say, with every default filled in.
 type Config struct {
 	Version          int                `yaml:"version"`
@@ -135,9 +133,3 @@ type Image struct {
 type Agent struct {
 	Scenario string `yaml:"scenario"` // scripted: the scenario file, relative to the project
 }
-
-// Duration is a time.Duration written as 30m.
-type Duration time.Duration
-
-// Size is a number of bytes written as 512m, 4g (powers of 1024) or a plain number.
-type Size int64

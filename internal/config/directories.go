@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// reserved is what a role must not get as, in or around its workspace.
+var reserved = []string{
+	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
+	".abl/abl.config.yaml", ".abl/project.md", ".abl/project_map.txt", "abl.config.yaml", "prompts", ".env", ".git",
+}
+
+func (l *Loaded) checkDirectories() error {
+	src, tests := l.Directories.Src, l.Directories.Tests
+	for _, d := range []struct{ key, dir string }{{"directories.src", src}, {"directories.tests", tests}} {
+		if !inside(d.dir) {
+			return l.mistake(d.key, "give a path such as src", "want a directory inside the project, got %q", d.dir)
+		}
+		for _, taken := range reserved {
+			if overlap(d.dir, taken) {
+				return l.mistake(d.key, "give a directory of its own", "%q overlaps %s, which no role may write", d.dir, taken)
+			}
+		}
+	}
+	if overlap(src, tests) {
+		return l.mistake("directories.tests", "give each role a directory of its own",
+			"%q overlaps directories.src (%q)", tests, src)
+	}
+	return nil
+}
+
+// inside says whether dir is a clean relative path to below the project.
+func inside(dir string) bool {
+	return dir != "" && dir != "." && !path.IsAbs(dir) && path.Clean(dir) == dir &&
+		dir != ".." && !strings.HasPrefix(dir, "../") && !strings.ContainsFunc(dir, control)
+}
+
+func control(r rune) bool { return r < ' ' || r == 0x7f }
+
+// overlap says whether one path is the other or lies below it. Letter case is
+// ignored, since some file systems ignore it.
+func overlap(a, b string) bool {
+	a, b = strings.ToLower(a)+"/", strings.ToLower(b)+"/"
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// CheckDirs looks at the workspaces on the disk of project. Each may be missing,
+// but nothing on the way to it may be a link or a file, and the two must not be
+// the same directory under two names.
+func (l *Loaded) CheckDirs(project string) error {
+	src, err := l.checkDir("directories.src", project, l.Directories.Src)
+	if err != nil {
+		return err
+	}
+	tests, err := l.checkDir("directories.tests", project, l.Directories.Tests)
+	if err != nil {
+		return err
+	}
+	if src != nil && tests != nil && os.SameFile(src, tests) {
+		return l.mistake("directories.tests", "", "%q and %q are one directory", l.Directories.Tests, l.Directories.Src)
+	}
+	return nil
+}
+
+// checkDir returns what the directory is, nil when it is not there yet.
+func (l *Loaded) checkDir(key, project, dir string) (fs.FileInfo, error) {
+	var last fs.FileInfo
+	at := ""
+	for step := range strings.SplitSeq(dir, "/") {
+		at = path.Join(at, step)
+		fi, err := os.Lstat(filepath.Join(project, at))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("cannot look at %s: %w", key, err)
+		case fi.Mode()&fs.ModeSymlink != 0:
+			return nil, l.mistake(key, "give the real directory", "%q is a link", at)
+		case !fi.IsDir():
+			return nil, l.mistake(key, "", "%q is not a directory", at)
+		}
+		last = fi
+	}
+	return last, nil
+}

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/internal/dotenv"
+	"abl/internal/safefile"
+	"abl/internal/strictyaml"
+)
+
+// files are where settings may stand, relative to the project; the first that
+// is there counts. The others are of earlier tools.
+var files = []string{".abl/config.yaml", ".abl/abl.config.yaml", "abl.config.yaml"}
+
+const (
+	envFile    = ".env"
+	envPrefix  = "ABL_"
+	maxBytes   = 1 << 20
+	keyVersion = "version"
+)
+
+// earlier are the names that .env of earlier tools has for a key.
+var earlier = map[string]string{"directories.src": "SRC_DIR", "directories.tests": "TESTS_DIR"}
+
+// Source is where a value comes from.
+type Source struct {
+	Name string // "default", a file, a variable or a flag
+	Line int    // in a file, counted from 1; else 0
+}
+
+// Loaded is a configuration, and where each part of it comes from.
+type Loaded struct {
+	Config
+	File     string            // relative to the project, "" when there is none
+	Dotenv   map[string]string // all of .env, the keys of providers included
+	Warnings []string          // worth showing, without any value of .env
+	Sources  map[string]Source // by dotted key, of what is not a default
+}
+
+// Load reads the configuration of the project and checks all that can be
+// checked without looking at the disk. Each layer covers the one before it:
+// defaults, the project's file, ABL_* in .env, ABL_* in the environment, flags
+// by dotted key. Empty variables and flags say nothing. Mistakes are
+// *strictyaml.Error, with a hint where there is one.
+func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
+	l := &Loaded{Config: Default(), Sources: map[string]Source{}}
+	steps := []func() error{
+		func() error { return l.readFile(project) },
+		func() error { return l.readDotenv(project) },
+		func() error { return l.overlay(l.fromDotenv) },
+		func() error { return l.overlay(fromEnvironment(env)) },
+		func() error { return l.setFlags(flags) },
+		l.validate,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (l *Loaded) readFile(project string) error {
+	for _, name := range files {
+		data, err := safefile.Read(project, name, maxBytes)
+		if errors.Is(err, safefile.ErrAbsent) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if l.File != "" {
+			l.Warnings = append(l.Warnings, name+" is not read, because there is "+l.File)
+			continue
+		}
+		l.File = name
+		if err := l.decode(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) decode(data []byte) error {
+	if err := strictyaml.Decode(l.File, data, &l.Config); err != nil {
+		return err
+	}
+	lines, err := strictyaml.Lines(l.File, data)
+	for key, line := range lines {
+		l.Sources[key] = Source{l.File, line}
+	}
+	return err
+}
+
+func (l *Loaded) readDotenv(project string) error {
+	vars, warnings, err := dotenv.Read(filepath.Join(project, envFile))
+	if errors.Is(err, safefile.ErrAbsent) {
+		return nil
+	}
+	l.Dotenv, l.Warnings = vars, append(l.Warnings, warnings...)
+	return err
+}
+
+// layer gives the text that a layer has for a key, and the name of its place.
+type layer func(key string) (text, name string)
+
+func (l *Loaded) fromDotenv(key string) (text, name string) {
+	if text := l.Dotenv[variable(key)]; text != "" {
+		return text, variable(key) + " in " + envFile
+	}
+	name = earlier[key]
+	return l.Dotenv[name], name + " in " + envFile
+}
+
+func fromEnvironment(env func(string) (string, bool)) layer {
+	return func(key string) (text, name string) {
+		text, _ = env(variable(key)) // not set is as good as empty
+		return text, variable(key)
+	}
+}
+
+// variable is the environment variable of a key: ABL_LOOP_CALL_TIMEOUT.
+func variable(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+func (l *Loaded) overlay(from layer) error {
+	for _, key := range strictyaml.Keys(l.Config) {
+		text, name := from(key)
+		if text == "" || key == keyVersion {
+			continue
+		}
+		if err := l.set(key, text, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) setFlags(flags map[string]string) error {
+	keys := make([]string, 0, len(flags))
+	for key, text := range flags {
+		if text != "" {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys) // agent before agent.builder, which is the narrower one
+	for _, key := range keys {
+		if err := l.set(key, flags[key], "flag "+key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set gives a key a value and forgets where the parts that it covers came from.
+func (l *Loaded) set(key, text, name string) error {
+	if err := strictyaml.Set(name, &l.Config, key, text); err != nil {
+		return err
+	}
+	for covered := range l.Sources {
+		if strings.HasPrefix(covered, key+".") || strings.HasPrefix(covered, key+"[") {
+			delete(l.Sources, covered)
+		}
+	}
+	l.Sources[key] = Source{Name: name}
+	return nil
+}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/safefile"
+	"abl/internal/strictyaml"
+)
+
+// project makes a project of the files by name.
+func project(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func lookup(vars map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := vars[name]
+		return value, ok
+	}
+}
+
+func TestLoadNothingIsTheDefault(t *testing.T) {
+	for _, files := range []map[string]string{nil, {".abl/config.yaml": ""}, {".abl/config.yaml": "version: 1\nloop:\n"}} {
+		l, err := Load(project(t, files), lookup(nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(Default(), l.Config); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// whole is the schema with everything in it.
+const whole = `version: 1
+directories: {src: app, tests: .abl/tests}
+agent: {builder: gemini, verifier: scripted}
+models: {builder: [gemini-2.5-pro, gemini-2.5-flash], verifier: gemini-2.5-pro}
+builder_commands: {health_check: {command: "npm run lint", description: "lint and types"}}
+app:
+  command: "npm start"
+  port: 3000
+  ready: {path: /health, timeout: 90s}
+  env: {PORT: 3000}
+  services: {db: {image: "postgres:16", env: {A: b}, ready: {port: 5432}}}
+verifier_commands: {seed: {command: "npm run seed", output: shown, background: true, timeout: 1m}}
+loop: {max_verifier_iterations: 3, call_timeout: 20m, idle_timeout: 5m, outage_budget: 0s, no_progress: 2, require_approval: true}
+verify: {evidence: "off", challenge: [away]}
+budget: {phase: {usd: 5, tokens: 2000000}, call: {}, project: {}}
+network: {allow: [registry.example, "mirror.example:8443"], pool: 172.20.0.0/16, egress: corp}
+limits: {memory: 512m, cpus: 1.5, pids: 100, disk: 1t, output: 100k, file: 4096}
+images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}
+agents: {scripted: {scenario: scenario.yaml}}
+`
+
+func TestLoadWhole(t *testing.T) {
+	l, err := Load(project(t, map[string]string{".abl/config.yaml": whole}), lookup(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"models.builder": "gemini-2.5-pro, gemini-2.5-flash", "models.verifier": "gemini-2.5-pro",
+		"app.ready.timeout": "1m30s", "app.copy": "auto", "app.services.db.ready.timeout": "1m", "app.env.PORT": "3000",
+		"builder_commands.health_check.timeout": "10m", "verifier_commands.seed.timeout": "1m",
+		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "network.allow": "registry.example, mirror.example:8443",
+		"limits.memory": "512m", "limits.disk": "1t", "limits.output": "100k", "limits.file": "4k", "limits.cpus": "1.5",
+	}
+	values := strictyaml.Values(l.Config)
+	for key, text := range want {
+		if values[key] != text {
+			t.Errorf("%s = %q, want %q", key, values[key], text)
+		}
+	}
+	if !l.NeedsPrices() {
+		t.Error("a budget in dollars needs no prices")
+	}
+}
+
+// TestMarshalledConfigLoads holds that what abl writes it reads as the same.
+func TestMarshalledConfigLoads(t *testing.T) {
+	l, err := Load(project(t, map[string]string{".abl/config.yaml": whole}), lookup(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := strictyaml.Marshal(l.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(project(t, map[string]string{".abl/config.yaml": string(data)}), lookup(nil), nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	if diff := cmp.Diff(strictyaml.Values(l.Config), strictyaml.Values(again.Config)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadPrecedenceAndSources(t *testing.T) {
+	dir := project(t, map[string]string{
+		".abl/config.yaml": "agent: scripted\nmodels:\n  builder: file\nloop:\n  call_timeout: 1m\n  idle_timeout: 1m\n  no_progress: 1\ndirectories: {src: file}\n" +
+			"builder_commands:\n  lint:\n    command: make lint\n",
+		".env": "ABL_LOOP_IDLE_TIMEOUT=2m\nABL_LOOP_NO_PROGRESS=2\nSRC_DIR=earlier\nTESTS_DIR=t\nABL_DIRECTORIES_TESTS=t2\nGEMINI_API_KEY=sesame-sesame\n",
+	})
+	env := lookup(map[string]string{
+		"ABL_LOOP_NO_PROGRESS": "3", "ABL_AGENT_VERIFIER": "gemini", "ABL_MODELS": "a, b", "ABL_AGENT": "", "SRC_DIR": "no",
+		"ABL_VERSION": "9.9", "ABL_APP_PORT": "80",
+	})
+	flags := map[string]string{"models.verifier": "flagged", "app.command": "run", "limits.cpus": ""}
+	l, err := Load(dir, env, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"agent.builder": "scripted|.abl/config.yaml:1", "agent.verifier": "gemini|ABL_AGENT_VERIFIER",
+		"models.builder": "a, b|ABL_MODELS", "models.verifier": "flagged|flag models.verifier",
+		"loop.call_timeout": "1m|.abl/config.yaml:5", "loop.idle_timeout": "2m|ABL_LOOP_IDLE_TIMEOUT in .env",
+		"loop.no_progress": "3|ABL_LOOP_NO_PROGRESS", "directories.src": "earlier|SRC_DIR in .env",
+		"directories.tests": "t2|ABL_DIRECTORIES_TESTS in .env", "version": "1|default", "limits.cpus": "2|default",
+		"app.port": "80|ABL_APP_PORT", "app.command": "run|flag app.command", "app.copy": "auto|default",
+		"builder_commands.lint.command": "make lint|.abl/config.yaml:11", "builder_commands.lint.timeout": "10m|default",
+	}
+	got := map[string]string{}
+	last := ""
+	for _, line := range l.Lines() {
+		if line.Key <= last {
+			t.Errorf("%s after %s", line.Key, last)
+		}
+		last = line.Key
+		if _, asked := want[line.Key]; asked {
+			got[line.Key] = line.Value + "|" + line.Source
+		}
+		if strings.Contains(line.Value, "sesame") {
+			t.Errorf("%s shows a secret", line.Key)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if l.Dotenv["GEMINI_API_KEY"] != "sesame-sesame" {
+		t.Errorf("Dotenv = %v", l.Dotenv)
+	}
+}
+
+func TestLoadRoleBesideDefault(t *testing.T) {
+	l, err := Load(project(t, map[string]string{".abl/config.yaml": "agent: {builder: scripted}\n"}), lookup(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Agent != (PerRole{"scripted", "gemini"}) {
+		t.Errorf("Agent = %+v", l.Agent)
+	}
+	if a, b := l.source("agent.builder").String(), l.source("agent.verifier").String(); a != ".abl/config.yaml:1" || b != "default" {
+		t.Errorf("sources %s, %s", a, b)
+	}
+}
+
+func TestLoadFilesOfEarlierTools(t *testing.T) {
+	for _, name := range []string{".abl/abl.config.yaml", "abl.config.yaml"} {
+		l, err := Load(project(t, map[string]string{name: "agent: scripted\n"}), lookup(nil), nil)
+		if err != nil || l.File != name || l.Agent.Builder != "scripted" || len(l.Warnings) != 0 {
+			t.Errorf("%s: %+v, %v", name, l, err)
+		}
+	}
+	l, err := Load(project(t, map[string]string{".abl/config.yaml": "agent: scripted\n", "abl.config.yaml": "agent: gemini\n"}), lookup(nil), nil)
+	if err != nil || l.Agent.Builder != "scripted" {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	if diff := cmp.Diff([]string{"abl.config.yaml is not read, because there is .abl/config.yaml"}, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadRefusesLinks(t *testing.T) {
+	for _, name := range []string{".abl/config.yaml", ".env"} {
+		dir := project(t, map[string]string{"real": "", ".abl/x": ""})
+		if err := os.Symlink(filepath.Join(dir, "real"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir, lookup(nil), nil); !errors.Is(err, safefile.ErrNotRegular) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSizeAndDuration(t *testing.T) {
+	sizes := map[string]Size{"0": 0, "1": 1, "1k": 1024, "3M": 3 << 20, "4g": 4 << 30, "2t": 2 << 40}
+	for text, want := range sizes {
+		var got Size
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: %d, %v", text, got, err)
+		}
+		var again Size
+		back, _ := got.MarshalText()
+		if err := again.UnmarshalText(back); err != nil || again != got {
+			t.Errorf("%s: written as %s, read as %d, %v", text, back, again, err)
+		}
+	}
+	for _, text := range []string{"", "g", "-1", "1.5g", "4 g", "9223372036854775807k", "8388608t", "1kb"} {
+		if err := new(Size).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is a size", text)
+		}
+	}
+	for text, want := range map[string]string{"1800s": "30m", "4h": "4h", "90s": "1m30s", "60m": "1h", "1h1m1s": "1h1m1s", "500ms": "500ms", "0s": "0s", "10h": "10h", "10m": "10m"} {
+		var d Duration
+		if err := d.UnmarshalText([]byte(text)); err != nil {
+			t.Error(err)
+		}
+		if got, _ := d.MarshalText(); string(got) != want {
+			t.Errorf("%s is written as %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package config
+
+import (
+	"iter"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl/internal/strictyaml"
+)
+
+// version is the schema that this abl knows.
+const version = 1
+
+// agents are the agents that a configuration may name.
+var agents = []string{"gemini", "scripted"}
+
+// builtin are the commands that abl-cmd has of its own.
+var builtin = []string{"check", "get-spec", "help", "list", "restart"}
+
+var (
+	commandName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+	hostName    = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[0-9]{1,5})?$`)
+	engineName  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+	modelName   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
+)
+
+// validate judges the values, each by itself and against one another, and
+// returns the first mistake.
+func (l *Loaded) validate() error {
+	checks := []func() error{
+		l.checkVersion, l.checkDirectories, l.checkAgents, l.checkModels, l.checkCommands, l.checkApp,
+		l.checkLoop, l.checkVerify, l.checkBudget, l.checkNetwork, l.checkLimits, l.checkImages,
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byKey goes through m in the order of its keys, so that of several mistakes
+// the same one is shown every time.
+func byKey[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Loaded) checkVersion() error {
+	switch {
+	case l.Version > version:
+		return l.mistake("version", "update abl", "is %d, and this abl knows %d", l.Version, version)
+	case l.Version < version:
+		return l.mistake("version", "", "want %d, got %d", version, l.Version)
+	}
+	return nil
+}
+
+func (l *Loaded) checkAgents() error {
+	for key, name := range byKey(map[string]string{"agent.builder": l.Agent.Builder, "agent.verifier": l.Agent.Verifier}) {
+		if err := l.checkAgent(key, name); err != nil {
+			return err
+		}
+	}
+	for name, agent := range byKey(l.Agents) {
+		if err := l.checkAgent("agents."+name, name); err != nil {
+			return err
+		}
+		if path := agent.Scenario; path != "" && !inside(path) {
+			return l.mistake("agents."+name+".scenario", "", "want a path inside the project, got %q", path)
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) checkAgent(key, name string) error {
+	if slices.Contains(agents, name) {
+		return nil
+	}
+	if near := strictyaml.Nearest(name, agents); near != "" {
+		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
+	}
+	return l.mistake(key, "", "there is no agent %q; there are %s", name, strings.Join(agents, ", "))
+}
+
+func (l *Loaded) checkModels() error {
+	for key, chain := range byKey(map[string][]string{"models.builder": l.Models.Builder, "models.verifier": l.Models.Verifier}) {
+		for _, name := range chain {
+			if !modelName.MatchString(name) {
+				return l.mistake(key, "", "want the name of a model, got %q", name)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) checkCommands() error {
+	for section, commands := range byKey(map[string]map[string]Command{
+		"builder_commands": l.BuilderCommands, "verifier_commands": l.VerifierCommands,
+	}) {
+		for name, command := range byKey(commands) {
+			if err := l.checkCommand(section+"."+name, name, command); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) checkCommand(key, name string, c Command) error {
+	switch {
+	case !commandName.MatchString(name):
+		return l.mistake(key, "", "%q is not a name for a command; want lower-case letters, digits, - and _", name)
+	case slices.Contains(builtin, name):
+		return l.mistake(key, "choose another name", "abl-cmd has a command %q of its own", name)
+	case strings.TrimSpace(c.Command) == "":
+		return l.mistake(key, "", "has no command to run")
+	case !slices.Contains([]string{"", "hidden", "shown"}, c.Output):
+		return l.mistake(key+".output", "", "want shown or hidden, got %q", c.Output)
+	case c.Timeout <= 0:
+		return l.mistake(key+".timeout", "", "want more than nothing")
+	}
+	return nil
+}
+
+func (l *Loaded) checkVerify() error {
+	if !slices.Contains([]string{"required", "off"}, l.Verify.Evidence) {
+		return l.mistake("verify.evidence", "", "want required or off, got %q", l.Verify.Evidence)
+	}
+	for _, c := range l.Verify.Challenge {
+		if !slices.Contains([]string{"away", "null-app", "mutants"}, c) {
+			return l.mistake("verify.challenge", "", "want away, null-app or mutants, got %q", c)
+		}
+	}
+	return nil
+}
+
+func (l *Loaded) checkNetwork() error {
+	pool, err := netip.ParsePrefix(l.Network.Pool)
+	if err != nil || !pool.Addr().Is4() || !pool.Addr().IsPrivate() || pool != pool.Masked() {
+		return l.mistake("network.pool", "", "want a private IPv4 range such as 10.231.0.0/16, got %q", l.Network.Pool)
+	}
+	const smallest = 24 // room for sixteen networks of a /28
+	if pool.Bits() > smallest {
+		return l.mistake("network.pool", "", "%s is too small; want a /%d or larger", pool, smallest)
+	}
+	for _, host := range l.Network.Allow {
+		if len(host) > 253 || !hostName.MatchString(host) {
+			return l.mistake("network.allow", "", "want a host name such as registry.example, got %q", host)
+		}
+	}
+	if name := l.Network.Egress; name != "" && !engineName.MatchString(name) {
+		return l.mistake("network.egress", "", "want the name of a network of the engine, got %q", name)
+	}
+	return nil
+}
+
+func (l *Loaded) checkImages() error {
+	for key, path := range byKey(map[string]string{
+		"images.builder.dockerfile":  l.Images.Builder.Dockerfile,
+		"images.verifier.dockerfile": l.Images.Verifier.Dockerfile,
+		"images.app.dockerfile":      l.Images.App.Dockerfile,
+	}) {
+		if path != "" && !inside(path) {
+			return l.mistake(key, "", "want a path inside the project, got %q", path)
+		}
+	}
+	return nil
+}

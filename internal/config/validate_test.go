@@ -1,0 +1,220 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/internal/strictyaml"
+)
+
+func TestValidate(t *testing.T) {
+	const f = ".abl/config.yaml:"
+	app := "app:\n  command: x\n  port: 1\n"
+	tests := []struct{ in, want string }{
+		{"version: 2\n", f + "1: version: is 2, and this abl knows 1"},
+		{"version: 0\n", f + "1: version: want 1, got 0"},
+		{"agnet: x\n", f + `1: unknown key "agnet"; did you mean "agent"?`},
+		{"agent: gemni\n", f + `1: agent.builder: there is no agent "gemni"; did you mean "gemini"?`},
+		{"agent:\n  verifier: zzz\n", f + `2: agent.verifier: there is no agent "zzz"; there are gemini, scripted`},
+		{"agent: [a]\n", f + "1: want one agent, or {builder: …, verifier: …}"},
+		{"agents:\n  mine: {}\n", f + `2: agents.mine: there is no agent "mine"; there are gemini, scripted`},
+		{"agents:\n  scripted:\n    scenario: /etc/x\n", f + `3: agents.scripted.scenario: want a path inside the project, got "/etc/x"`},
+		{"models:\n  builder: [a, --yolo]\n", f + `2: models.builder: want the name of a model, got "--yolo"`},
+		{"models: ''\n", f + `1: models.builder: want the name of a model, got ""`},
+		{"directories: {src: .}\n", f + `1: directories.src: want a directory inside the project, got "."`},
+		{"directories: {src: ''}\n", f + `1: directories.src: want a directory inside the project, got ""`},
+		{"directories: {src: /a}\n", f + `1: directories.src: want a directory inside the project, got "/a"`},
+		{"directories: {src: ../a}\n", f + `1: directories.src: want a directory inside the project, got "../a"`},
+		{"directories: {src: a/../..}\n", f + `1: directories.src: want a directory inside the project, got "a/../.."`},
+		{"directories: {src: \"a\\tb\"}\n", f + `1: directories.src: want a directory inside the project, got "a\tb"`},
+		{"directories: {tests: .abl}\n", f + `1: directories.tests: ".abl" overlaps .abl/specs, which no role may write`},
+		{"directories: {src: prompts}\n", f + `1: directories.src: "prompts" overlaps prompts, which no role may write`},
+		{"directories: {src: .git/x}\n", f + `1: directories.src: ".git/x" overlaps .git, which no role may write`},
+		{"directories: {tests: .abl/LOGS/x}\n", f + `1: directories.tests: ".abl/LOGS/x" overlaps .abl/logs, which no role may write`},
+		{"directories:\n  src: a\n  tests: a/t\n", f + `3: directories.tests: "a/t" overlaps directories.src ("a")`},
+		{"directories:\n  src: .abl/tests/s\n", f + `1: directories.tests: ".abl/tests" overlaps directories.src (".abl/tests/s")`},
+		{"directories: {src: a, tests: a}\n", f + `1: directories.tests: "a" overlaps directories.src ("a")`},
+		{"builder_commands:\n  Lint: {command: x}\n", f + `2: builder_commands.Lint: "Lint" is not a name for a command; want lower-case letters, digits, - and _`},
+		{"verifier_commands:\n  restart: {command: x}\n", f + `2: verifier_commands.restart: abl-cmd has a command "restart" of its own`},
+		{"verifier_commands:\n  seed:\n", f + "2: verifier_commands.seed: has no command to run"},
+		{"verifier_commands: {s: {command: x, output: all}}\n", f + `1: verifier_commands.s.output: want shown or hidden, got "all"`},
+		{"verifier_commands: {s: {command: x, timeout: 0s}}\n", f + "1: verifier_commands.s.timeout: want more than nothing"},
+		{"app: {port: 1}\n", f + "1: app.command: is missing"},
+		{"app: {command: x}\n", f + "1: app.port: want 1 to 65535, got 0"},
+		{"app:\n  command: x\n  port: 65536\n", f + "3: app.port: want 1 to 65535, got 65536"},
+		{app + "  copy: fast\n", f + `4: app.copy: want auto, overlay or tar, got "fast"`},
+		{app + "  ready: {path: health}\n", f + `4: app.ready.path: want a path such as /health, got "health"`},
+		{app + "  ready: {path: \"/a b\"}\n", f + `4: app.ready.path: want a path such as /health, got "/a b"`},
+		{app + "  ready: {timeout: 0s}\n", f + "4: app.ready.timeout: want more than nothing"},
+		{app + "  ready: {port: 2}\n", f + "4: app.ready.port: the app is asked at app.port"},
+		{app + "  env: {1A: x}\n", f + `4: app.env: "1A" is not a name for a variable`},
+		{app + "  env:\n    ABL_X: x\n", f + "5: app.env.ABL_X: names with ABL_ are abl's"},
+		{app + "  services: {app: {image: x}}\n", f + `4: app.services.app: the name "app" is the app's own`},
+		{app + "  services: {D_B: {image: x}}\n", f + `4: app.services.D_B: "D_B" is not a name for a service; want lower-case letters, digits and -`},
+		{app + "  services: {db: {ready: {port: 1}}}\n", f + `4: app.services.db.image: want the name of an image, got ""`},
+		{app + "  services: {db: {image: x}}\n", f + "4: app.services.db.ready.port: want 1 to 65535, got 0"},
+		{"loop: {max_verifier_iterations: 0}\n", f + "1: loop.max_verifier_iterations: want 1 to 100, got 0"},
+		{"loop: {call_timeout: 0s}\n", f + "1: loop.call_timeout: want 1s or more, got 0s"},
+		{"loop: {idle_timeout: -5m}\n", f + "1: loop.idle_timeout: want 1s or more, got -5m0s"},
+		{"loop: {call_timeout: soon}\n", f + `1: loop.call_timeout: want a time such as 90s, 30m or 4h, got "soon"`},
+		{"loop: {outage_budget: -1s}\n", f + "1: loop.outage_budget: want 0 or more, got -1s"},
+		{"loop: {no_progress: -1}\n", f + "1: loop.no_progress: want 0 (off) or more, got -1"},
+		{"verify: {evidence: maybe}\n", f + `1: verify.evidence: want required or off, got "maybe"`},
+		{"verify: {challenge: [home]}\n", f + `1: verify.challenge: want away, null-app or mutants, got "home"`},
+		{"budget: {call: {tokens: -1}}\n", f + "1: budget.call: want 0 (no limit) or more"},
+		{"network: {pool: 8.8.0.0/16}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "8.8.0.0/16"`},
+		{"network: {pool: 10.1.2.3/16}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "10.1.2.3/16"`},
+		{"network: {pool: 'fd00::/64'}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "fd00::/64"`},
+		{"network: {pool: 10.0.0.0/28}\n", f + "1: network.pool: 10.0.0.0/28 is too small; want a /24 or larger"},
+		{"network: {allow: ['http://x']}\n", f + `1: network.allow: want a host name such as registry.example, got "http://x"`},
+		{"network: {egress: '-x'}\n", f + `1: network.egress: want the name of a network of the engine, got "-x"`},
+		{"limits: {memory: 1m}\n", f + "1: limits.memory: want 16m or more"},
+		{"limits: {memory: lots}\n", f + `1: limits.memory: want a size such as 512m or 4g, got "lots"`},
+		{"limits: {cpus: 0}\n", f + "1: limits.cpus: want more than 0, got 0"},
+		{"limits: {pids: 0}\n", f + "1: limits.pids: want more than 0, got 0"},
+		{"limits: {output: 0}\n", f + "1: limits.output: want more than 0, got 0"},
+		{"images: {app: {dockerfile: ../D}}\n", f + `1: images.app.dockerfile: want a path inside the project, got "../D"`},
+	}
+	for _, tt := range tests {
+		_, err := Load(project(t, map[string]string{".abl/config.yaml": tt.in}), lookup(nil), nil)
+		var located *strictyaml.Error
+		if !errors.As(err, &located) || err.Error() != tt.want {
+			t.Errorf("%q:\ngot  %v\nwant %s", tt.in, err, tt.want)
+		}
+	}
+}
+
+func TestMistakesOutsideTheFileNameTheirPlace(t *testing.T) {
+	tests := []struct {
+		env, flags map[string]string
+		dotenv     string
+		want       string
+	}{
+		{env: map[string]string{"ABL_AGENT": "x"}, want: `ABL_AGENT: agent.builder: there is no agent "x"; there are gemini, scripted`},
+		{env: map[string]string{"ABL_LOOP_NO_PROGRESS": "x"}, want: `ABL_LOOP_NO_PROGRESS: loop.no_progress: want a whole number, got "x"`},
+		{flags: map[string]string{"agent": "x"}, want: `flag agent: agent.builder: there is no agent "x"; there are gemini, scripted`},
+		{flags: map[string]string{"agnet": "x"}, want: `flag agnet: unknown key "agnet"; did you mean "agent"?`},
+		{flags: map[string]string{"app.port": "80"}, want: ".abl/config.yaml: app.command: is missing"},
+		{dotenv: "SRC_DIR=..\n", want: `SRC_DIR in .env: directories.src: want a directory inside the project, got ".."`},
+		{dotenv: "K=\"sesame\n", want: ".env:1: the quote is not closed"},
+	}
+	for _, tt := range tests {
+		_, err := Load(project(t, map[string]string{".env": tt.dotenv}), lookup(tt.env), tt.flags)
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("got  %v\nwant %s", err, tt.want)
+		}
+	}
+}
+
+func TestCheckSecrets(t *testing.T) {
+	in := "app:\n  command: x\n  port: 1\n  env:\n    URL: %s\n"
+	tests := []struct {
+		value string
+		held  bool
+	}{
+		{"sesame-open", true}, {"db://u:sesame-open@h", true}, {"pin1", true}, {"http://pin1", false}, {"other", false}, {"''", false},
+	}
+	secrets := map[string]string{"KEY": "sesame-open", "PIN": "pin1", "EMPTY": ""}
+	for _, tt := range tests {
+		files := map[string]string{".abl/config.yaml": strings.Replace(in, "%s", tt.value, 1)}
+		l, err := Load(project(t, files), lookup(nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = l.CheckSecrets(secrets)
+		if (err != nil) != tt.held {
+			t.Errorf("%s: %v", tt.value, err)
+		}
+		if err != nil && (!strings.HasPrefix(err.Error(), ".abl/config.yaml:5: app.env.URL: holds the secret ") || strings.Contains(err.Error(), "sesame")) {
+			t.Errorf("%s: %v", tt.value, err)
+		}
+	}
+}
+
+func TestCheckSecretsOfServices(t *testing.T) {
+	l := &Loaded{Config: Default()}
+	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err != nil {
+		t.Error(err)
+	}
+	l.App = &App{Services: map[string]Service{"db": {Env: map[string]string{"PASS": "sesame"}}}}
+	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err == nil || !strings.Contains(err.Error(), "app.services.db.env.PASS: holds the secret KEY") {
+		t.Error(err)
+	}
+}
+
+func TestCheckDirs(t *testing.T) {
+	mkdir := func(at string) error { return os.MkdirAll(at, 0o755) }
+	tests := []struct {
+		name string
+		make func(dir string) error
+		want string
+	}{
+		{name: "missing", make: func(string) error { return nil }},
+		{name: "there", make: func(dir string) error {
+			return errors.Join(mkdir(dir+"/src"), mkdir(dir+"/.abl/tests"))
+		}},
+		{name: "link", want: `directories.src: "src" is a link`, make: func(dir string) error {
+			return os.Symlink("/", dir+"/src")
+		}},
+		{name: "dangling link", want: `directories.src: "src" is a link`, make: func(dir string) error {
+			return os.Symlink("nowhere", dir+"/src")
+		}},
+		{name: "link on the way", want: `directories.tests: ".abl" is a link`, make: func(dir string) error {
+			return errors.Join(mkdir(dir+"/other/tests"), os.Symlink("other", dir+"/.abl"))
+		}},
+		{name: "file", want: `directories.src: "src" is not a directory`, make: func(dir string) error {
+			return os.WriteFile(dir+"/src", nil, 0o644)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := tt.make(dir); err != nil {
+				t.Fatal(err)
+			}
+			l, err := Load(dir, lookup(nil), nil)
+			if tt.name == "link on the way" { // what is below a link is not even read
+				l, err = &Loaded{Config: Default()}, nil
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = l.CheckDirs(dir)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("CheckDirs() = %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCheckDirsSameDirectory(t *testing.T) {
+	dir := t.TempDir()
+	l := &Loaded{Config: Default()}
+	l.Directories = Directories{Src: "a", Tests: "a"} // as a bind mount would make them
+	if err := os.Mkdir(filepath.Join(dir, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.CheckDirs(dir); err == nil || !strings.Contains(err.Error(), "are one directory") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzLoad holds that no file panics, and that what is accepted keeps the roles
+// apart.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte("directories: {src: a/b, tests: a}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := &Loaded{Config: Default(), File: "c", Sources: map[string]Source{}}
+		if l.decode(data) != nil || l.validate() != nil {
+			return
+		}
+		if overlap(l.Directories.Src, l.Directories.Tests) || overlap(l.Directories.Src, ".env") {
+			t.Fatalf("%+v", l.Directories)
+		}
+		l.Lines()
+	})
+}

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"abl/internal/strictyaml"
+)
+
+// Duration is a time.Duration written as 30m.
+type Duration time.Duration
+
+// UnmarshalText reads 90s, 30m, 4h or 1h30m.
+func (d *Duration) UnmarshalText(text []byte) error {
+	t, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("want a time such as 90s, 30m or 4h, got %q", text)
+	}
+	*d = Duration(t)
+	return nil
+}
+
+// MarshalText writes 30m rather than 30m0s.
+func (d Duration) MarshalText() ([]byte, error) {
+	s := time.Duration(d).String()
+	if short, cut := strings.CutSuffix(s, "m0s"); cut {
+		s = short + "m"
+	}
+	if short, cut := strings.CutSuffix(s, "h0m"); cut {
+		s = short + "h"
+	}
+	return []byte(s), nil
+}
+
+// Size is a number of bytes written as 512m, 4g (powers of 1024) or a plain number.
+type Size int64
+
+// units are the letters of a Size, the largest first.
+var units = []struct {
+	letter string
+	bytes  Size
+}{{"t", 1 << 40}, {"g", 1 << 30}, {"m", 1 << 20}, {"k", 1 << 10}}
+
+// UnmarshalText reads 512m, 4g, 100k, 1t or a number of bytes.
+func (s *Size) UnmarshalText(text []byte) error {
+	digits, factor := strings.ToLower(string(text)), Size(1)
+	for _, u := range units {
+		if short, cut := strings.CutSuffix(digits, u.letter); cut {
+			digits, factor = short, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("want a size such as 512m or 4g, got %q", text)
+	}
+	if Size(n)*factor/factor != Size(n) {
+		return fmt.Errorf("the size %q is too large", text)
+	}
+	*s = Size(n) * factor
+	return nil
+}
+
+// MarshalText writes the shortest form that means the same number.
+func (s Size) MarshalText() ([]byte, error) {
+	for _, u := range units {
+		if s != 0 && s%u.bytes == 0 {
+			return fmt.Appendf(nil, "%d%s", s/u.bytes, u.letter), nil
+		}
+	}
+	return strconv.AppendInt(nil, int64(s), 10), nil
+}
+
+// FromYAML reads one name for both roles, or {builder: …, verifier: …}.
+func (p *PerRole) FromYAML(n strictyaml.Node) error {
+	if name, one := n.Scalar(); one {
+		*p = PerRole{Builder: name, Verifier: name}
+		return nil
+	}
+	if !n.IsMap() {
+		return n.Errorf("want one agent, or {builder: …, verifier: …}")
+	}
+	type parts PerRole
+	return n.Decode((*parts)(p))
+}
+
+// FromYAML reads one model, a list of them, or either for each role.
+func (m *Models) FromYAML(n strictyaml.Node) error {
+	if !n.IsMap() {
+		var c chain
+		err := n.Decode(&c)
+		*m = Models{Builder: c, Verifier: c}
+		return err
+	}
+	var parts struct {
+		Builder  chain `yaml:"builder"`
+		Verifier chain `yaml:"verifier"`
+	}
+	if err := n.Decode(&parts); err != nil {
+		return err
+	}
+	if parts.Builder != nil {
+		m.Builder = parts.Builder
+	}
+	if parts.Verifier != nil {
+		m.Verifier = parts.Verifier
+	}
+	return nil
+}
+
+// chain is a fallback chain; one name is a chain of one. Commas part the names
+// in a variable or a flag, where a list cannot be written.
+type chain []string
+
+func (c *chain) FromYAML(n strictyaml.Node) error {
+	if text, one := n.Scalar(); one {
+		*c = nil
+		for name := range strings.SplitSeq(text, ",") {
+			*c = append(*c, strings.TrimSpace(name))
+		}
+		return nil
+	}
+	return n.Decode((*[]string)(c))
+}
