@@ -1,0 +1,134 @@
+package spec
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"abl/internal/safefile"
+)
+
+// MaxPhase is the highest number that a phase can have.
+const MaxPhase = 9999
+
+// Set is the specs of a project.
+type Set struct {
+	dir      string
+	numbers  []int // of the files that are there, sound or not, ascending
+	specs    map[int]Spec
+	problems []Problem
+}
+
+// LoadDir reads the phase<N>.md files of a directory. Links are never followed,
+// other files are left alone with a note. The problems are those of all files,
+// Fatal ones included: Set.Check says which of them concern a phase.
+func LoadDir(dir string) (Set, []Problem) {
+	s := Set{dir: dir, specs: map[int]Spec{}}
+	names, err := names(dir)
+	if err != nil {
+		s.report("", 0, true, err.Error(), "put the specs there as phase1.md, phase2.md, …")
+		return s, s.problems
+	}
+	for _, name := range names {
+		s.file(name)
+	}
+	slices.Sort(s.numbers)
+	s.gaps()
+	return s, s.problems
+}
+
+// names lists a directory that is no link.
+func names(dir string) ([]string, error) {
+	info, err := os.Lstat(dir)
+	switch {
+	case os.IsNotExist(err):
+		return nil, fmt.Errorf("there is no such directory")
+	case err != nil:
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("this is not a directory, or a link to one")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+var (
+	specName = regexp.MustCompile(`^phase([1-9]\d{0,3})\.md$`)
+	nearName = regexp.MustCompile(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
+)
+
+// file takes one file of the directory by its name.
+func (s *Set) file(name string) {
+	if m := specName.FindStringSubmatch(name); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		s.read(name, n)
+		return
+	}
+	if m := nearName.FindStringSubmatch(name); m != nil {
+		s.misnamed(name, m[1])
+		return
+	}
+	if !strings.HasPrefix(name, ".") {
+		s.report(name, 0, false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
+	}
+}
+
+// misnamed refuses what looks like a spec under another name: phase01.md beside
+// phase1.md would be two specs of one phase.
+func (s *Set) misnamed(name, digits string) {
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || n > MaxPhase {
+		s.report(name, 0, true, fmt.Sprintf("phases are numbered from 1 to %d", MaxPhase), "rename it")
+		return
+	}
+	s.report(name, n, true, "a spec's name has no leading zeros, capitals or other additions",
+		fmt.Sprintf("rename it to phase%d.md, or away", n))
+}
+
+func (s *Set) read(name string, n int) {
+	s.numbers = append(s.numbers, n)
+	data, err := safefile.Read(s.dir, name, MaxBytes)
+	if err != nil {
+		s.report(name, n, true, err.Error(), "a spec is a regular file of at most 1 MiB")
+		return
+	}
+	spec, problems := Parse(filepath.Join(s.dir, name), data, n)
+	s.problems = append(s.problems, problems...)
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Fatal }) {
+		s.specs[n] = spec
+	}
+}
+
+// gaps reports the numbers that are missing before others.
+func (s *Set) gaps() {
+	if len(s.numbers) == 0 {
+		s.report("", 0, true, "there is no spec", `write phase1.md, with the first line "# Phase 1: Title"`)
+	}
+	last := 0
+	for _, n := range s.numbers {
+		if n > last+1 {
+			missing := fmt.Sprintf("phase%d.md is missing", last+1)
+			if n > last+2 {
+				missing = fmt.Sprintf("phase%d.md to phase%d.md are missing", last+1, n-1)
+			}
+			s.report("", last+1, true, fmt.Sprintf("%s, phase%d.md is there", missing, n), "number the phases without a gap")
+		}
+		last = n
+	}
+}
+
+func (s *Set) report(name string, phase int, fatal bool, text, hint string) {
+	s.problems = append(s.problems,
+		Problem{File: filepath.Join(s.dir, name), Phase: phase, Text: text, Hint: hint, Fatal: fatal})
+}
