@@ -1,0 +1,99 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Error is an end that is not a pass, told in one line: what happened, what is
+// safe, and what to do.
+type Error struct {
+	Code int
+	What string // lower case, no full stop
+	Safe string // may be empty
+	Do   string // may be empty
+	Err  error  // the cause, for those who inspect; it is not printed
+}
+
+// Error is the one line.
+func (e *Error) Error() string {
+	parts := []string{e.What}
+	for _, s := range []string{e.Safe, e.Do} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Rule says which exit code an error means.
+type Rule struct {
+	When func(error) bool
+	Code int
+}
+
+// Is is the rule for an error and whatever wraps it.
+func Is(target error, code int) Rule {
+	return Rule{func(err error) bool { return errors.Is(err, target) }, code}
+}
+
+// As is the rule for a type of error and whatever wraps one.
+func As[E error](code int) Rule {
+	return Rule{func(err error) bool {
+		var e E
+		return errors.As(err, &e)
+	}, code}
+}
+
+// Rules are asked in order; the first that applies decides.
+type Rules []Rule
+
+// Code is the exit code of err: nil is Passed, an *Error and a Signal bring
+// their own, then the rules are asked, then those that every abl command
+// shares. What nobody knows is a Bug.
+func (r Rules) Code(err error) int {
+	if err == nil {
+		return Passed
+	}
+	var told *Error
+	if errors.As(err, &told) {
+		return told.Code
+	}
+	var s Signal
+	if errors.As(err, &s) {
+		return s.Code()
+	}
+	for _, rule := range append(r[:len(r):len(r)], shared()...) {
+		if rule.When(err) {
+			return rule.Code
+		}
+	}
+	return Bug
+}
+
+// Code is Rules.Code without rules of one's own.
+func Code(err error) int { return Rules(nil).Code(err) }
+
+func shared() Rules {
+	return Rules{
+		Is(sandbox.ErrWeak, Boundary),
+		Is(sandbox.ErrUnreachable, Environment),
+		Is(sandbox.ErrNoImage, Environment),
+	}
+}
+
+// Because puts the signal that ended ctx in the place of an err that only says
+// that ctx ended; any other err is returned as it is.
+func Because(ctx context.Context, err error) error {
+	var s Signal
+	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &s) {
+		return s
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package exit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/cmd/internal/exit"
+	"abl/orchestrator/sandbox"
+)
+
+type oddError struct{ n int }
+
+func (e oddError) Error() string { return "odd " + strconv.Itoa(e.n) }
+
+func TestCode(t *testing.T) {
+	held := errors.New("held")
+	rules := exit.Rules{exit.Is(held, exit.Busy), exit.As[oddError](exit.Person), exit.Is(sandbox.ErrNoImage, exit.Usage)}
+	wrap := func(err error) error { return fmt.Errorf("cannot go on: %w", err) }
+	cases := []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"no error", nil, 0},
+		{"unknown", errors.New("x"), 1},
+		{"cancelled by nobody we know", context.Canceled, 1},
+		{"told", wrap(&exit.Error{Code: exit.Stuck, What: "stuck"}), 3},
+		{"told wins over its cause", &exit.Error{Code: exit.Budget, Err: held}, 6},
+		{"own rule", wrap(held), 11},
+		{"own rule by type", wrap(oddError{3}), 9},
+		{"own rule before the shared one", wrap(sandbox.ErrNoImage), 2},
+		{"engine away", wrap(sandbox.ErrUnreachable), 7},
+		{"engine too weak", wrap(sandbox.ErrWeak), 8},
+		{"weak and away", errors.Join(sandbox.ErrUnreachable, sandbox.ErrWeak), 8},
+		{"SIGINT", wrap(exit.Signal{Number: syscall.SIGINT}), 130},
+		{"SIGTERM", exit.Signal{Number: syscall.SIGTERM}, 143},
+		{"SIGHUP", exit.Signal{Number: syscall.SIGHUP}, 129},
+	}
+	for _, c := range cases {
+		if got := rules.Code(c.err); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
+		}
+	}
+	if got := exit.Code(sandbox.ErrNoImage); got != exit.Environment {
+		t.Errorf("missing image: exit code %d, want 7", got)
+	}
+}
+
+func TestErrorIsOneLine(t *testing.T) {
+	cause := errors.New("cause")
+	e := &exit.Error{Code: 3, What: "phase 1 is stuck", Safe: "all work is committed", Do: "run abl logs", Err: cause}
+	if got, want := e.Error(), "phase 1 is stuck; all work is committed; run abl logs"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !errors.Is(e, cause) {
+		t.Error("the cause is not found")
+	}
+	if got := (&exit.Error{What: "short"}).Error(); got != "short" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestBecause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	other := errors.New("disk full")
+	ended := fmt.Errorf("cannot start the builder: %w", context.Canceled)
+	if got := exit.Because(ctx, ended); got != ended {
+		t.Errorf("before the signal: %v", got)
+	}
+	cancel(exit.Signal{Number: syscall.SIGTERM})
+	if got := exit.Code(exit.Because(ctx, ended)); got != exit.TERM {
+		t.Errorf("cancelled: exit code %d, want 143", got)
+	}
+	if got := exit.Because(ctx, other); got != other {
+		t.Errorf("a failure of its own became %v", got)
+	}
+	if got := exit.Because(ctx, nil); got != nil {
+		t.Errorf("success became %v", got)
+	}
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		t.Error("a signal does not count as a cancellation")
+	}
+}
+
+func TestTableFitsHelp(t *testing.T) {
+	table := exit.Table()
+	for _, line := range strings.Split(table, "\n") {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
+	}
+	flat := strings.Join(strings.Fields(table), " ")
+	last := -1
+	for _, e := range exit.Entries() {
+		if e.Code <= last {
+			t.Errorf("code %d after %d", e.Code, last)
+		}
+		last = e.Code
+		if want := fmt.Sprintf("%d %s", e.Code, e.Meaning); !strings.Contains(flat, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+}
+
+// The page for people has a row for every code, with the same words, and no other.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/exit-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \|`).FindAllStringSubmatch(string(page), -1)
+	want := exit.Entries()
+	if len(rows) != len(want) {
+		t.Fatalf("docs/exit-codes.md has %d rows, the program %d codes", len(rows), len(want))
+	}
+	for i, row := range rows {
+		if row[1] != strconv.Itoa(want[i].Code) || row[2] != want[i].Meaning {
+			t.Errorf("docs/exit-codes.md says %s %q, the program %d %q", row[1], row[2], want[i].Code, want[i].Meaning)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package exit_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/cmd/internal/exit"
+)
+
+// TestMain lets the test binary play the program that gets the signals.
+func TestMain(m *testing.M) {
+	switch os.Getenv("EXIT_TEST_PLAY") {
+	case "":
+		os.Exit(m.Run())
+	case "wait":
+		os.Exit(playWait())
+	case "pipe":
+		os.Exit(playPipe())
+	}
+}
+
+// playWait ends with the cause of the first signal, unless it is told to hang
+// in its tidying up.
+func playWait() int {
+	ctx, stop := exit.Signals(context.Background(), os.Stderr)
+	defer stop()
+	fmt.Println("ready")
+	<-ctx.Done()
+	fmt.Println("cancelled")
+	if os.Getenv("EXIT_TEST_HANG") != "" {
+		select {}
+	}
+	return exit.Code(exit.Because(ctx, ctx.Err()))
+}
+
+// playPipe writes to a standard output that nobody reads.
+func playPipe() int {
+	_, stop := exit.Signals(context.Background(), os.Stderr)
+	defer stop()
+	io.Copy(io.Discard, os.Stdin)
+	if _, err := fmt.Println("lost"); err == nil {
+		return exit.Bug
+	}
+	return exit.Stuck
+}
+
+func play(t *testing.T, what string, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(append(os.Environ(), "EXIT_TEST_PLAY="+what), env...)
+	return cmd
+}
+
+func TestFirstSignalCancels(t *testing.T) {
+	for sig, want := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		code, _ := signalled(t, play(t, "wait"), sig)
+		if code != want {
+			t.Errorf("%v: exit code %d, want %d", sig, code, want)
+		}
+	}
+}
+
+func TestSecondInterruptLeavesAtOnce(t *testing.T) {
+	code, voice := signalled(t, play(t, "wait", "EXIT_TEST_HANG=1"), syscall.SIGTERM, syscall.SIGINT)
+	if code != 130 || !strings.Contains(voice, "left at once") {
+		t.Errorf("exit code %d, said %q", code, voice)
+	}
+}
+
+// signalled sends one signal after each line that cmd prints.
+func signalled(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) (int, string) {
+	t.Helper()
+	var voice strings.Builder
+	cmd.Stderr = &voice
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for _, s := range signals {
+		if !lines.Scan() {
+			t.Fatalf("the program ended before it got %v", s)
+		}
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	io.Copy(io.Discard, out)
+	cmd.Wait()
+	return cmd.ProcessState.ExitCode(), voice.String()
+}
+
+func TestClosedOutputEndsNoProcess(t *testing.T) {
+	cmd := play(t, "pipe")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	r.Close()
+	in.Close()
+	cmd.Wait()
+	if got := cmd.ProcessState.String(); got != "exit status 3" {
+		t.Errorf("ended with %s, want exit status 3", got)
+	}
+}
+
+func TestStopTwice(t *testing.T) {
+	ctx, stop := exit.Signals(t.Context(), io.Discard)
+	stop()
+	stop()
+	if exit.Because(ctx, ctx.Err()) != context.Canceled {
+		t.Error("stopping looks like a signal")
+	}
+}
