@@ -1,0 +1,240 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// show prints a result in one line, "-" for what was not told.
+func show(r Result) string {
+	figure := func(n *int64) string {
+		if n == nil {
+			return "-"
+		}
+		return fmt.Sprint(*n)
+	}
+	var b strings.Builder
+	if fmt.Fprintf(&b, "finished=%t requests=%d", r.Finished, r.Requests); r.Reason != "" {
+		fmt.Fprintf(&b, " %q", r.Reason)
+	}
+	for _, u := range r.Usage {
+		fmt.Fprintf(&b, " | %s in=%s out=%s cached=%s thoughts=%s tool=%s total=%s", u.Model, figure(u.Input),
+			figure(u.Candidates), figure(u.Cached), figure(u.Thoughts), figure(u.Tool), figure(u.Total))
+	}
+	return b.String()
+}
+
+const pro = " | gemini-2.5-pro "
+
+// Outputs of the real CLI against a stub, with the exit code that it gave.
+// Nearly half of those that are not finished end with exit code 0.
+func TestGeminiSamples(t *testing.T) {
+	tests := []struct {
+		sample string // in testdata/gemini; "" for a run that printed nothing on standard output
+		exit   int
+		want   string
+	}{
+		{"ok-streamjson", 0, "finished=true requests=-1" + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
+		{"ok-json", 0, "finished=true requests=3" + pro + "in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120"},
+		{"ok-json-automodel", 0, "finished=true requests=4 | gemini-3.1-pro-preview in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120" +
+			" | gemini-3.5-flash-lite in=1000 out=10 cached=100 thoughts=7 tool=3 total=1020"},
+		{"fail-e429x2", 0, "finished=true requests=5" + pro + "in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120"},
+		{"ok-text", 0, `finished=false requests=-1 "gemini ended without a result record, as it does when it is stopped"`},
+		{"session-chats.jsonl", 0, `finished=false requests=-1 "gemini ended without a result record, as it does when it is stopped"`},
+		{"sigterm-streamjson", 0, `finished=false requests=-1 "gemini ended without a result record, as it does when it is stopped"`},
+		{"empty-streamjson", 0, `finished=false requests=-1 "gemini stopped: Model stream ended without a finish reason"` +
+			pro + "in=0 out=0 cached=0 thoughts=- tool=- total=0"},
+		{"safety-streamjson", 0, `finished=false requests=-1 "gemini stopped: The model response was blocked due to safety settings"` +
+			pro + "in=3000 out=30 cached=300 thoughts=- tool=- total=3060"},
+		{"loopdetected-streamjson", 0, `finished=false requests=-1 "gemini stopped: Loop detected, stopping execution"` +
+			pro + "in=10000 out=100 cached=1000 thoughts=- tool=- total=10200"},
+		{"maxtok-streamjson", 0, `finished=false requests=-1 "gemini ended without using a tool, so it never read its task"` +
+			pro + "in=1000 out=10 cached=100 thoughts=- tool=- total=1020"},
+		{"fail-empty", 0, `finished=false requests=4 "gemini stopped: Model stream ended without a finish reason"` +
+			pro + "in=0 out=0 cached=0 thoughts=0 tool=0 total=0"},
+		{"fail-nofinish", 0, `finished=false requests=4 "gemini stopped: Model stream ended without a finish reason"` +
+			pro + "in=4000 out=40 cached=400 thoughts=28 tool=12 total=4080"},
+		{"fail-safety", 0, `finished=false requests=4 "gemini stopped: The model response was blocked due to safety settings"` +
+			pro + "in=4000 out=40 cached=400 thoughts=28 tool=12 total=4080"},
+		{"fail-maxtok", 0, `finished=false requests=1 "gemini ended without using a tool, so it never read its task"` +
+			pro + "in=1000 out=10 cached=100 thoughts=7 tool=3 total=1020"},
+		{"prompt-too-big-json", 0, `finished=false requests=0 "gemini ended without a model request"`},
+		{"fail-maxturns-streamjson", 53, `finished=false requests=-1 "gemini failed, exit code 53 (too many turns): Reached max session turns for this session. ` +
+			`Increase the number of turns by specifying maxSessionTurns in settings.json"` + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
+		{"fail-e401-streamjson", 145, `finished=false requests=-1 "gemini failed, exit code 145 (HTTP status 401): [API Error: ` +
+			`{\"error\":{\"code\":401,\"message\":\"stub says 401\",\"status\":\"UNAUTHENTICATED\"}}]"` + pro + "in=0 out=0 cached=0 thoughts=- tool=- total=0"},
+		{"fail-e500_after-streamjson", 244, `finished=false requests=-1 "gemini failed, exit code 244 (HTTP status 500): [API Error: ` +
+			`{\"error\":{\"code\":500,\"message\":\"stub says 500\",\"status\":\"INTERNAL\"}}]"` + pro + "in=1000 out=10 cached=100 thoughts=- tool=- total=1020"},
+		{"", 1, silent("exit code 1")},                            // bad JSON, 404, refused, reset, cut and malformed streams, text mode
+		{"", 41, silent("exit code 41 (no usable login or key)")}, // no key
+		{"", 53, silent("exit code 53 (too many turns)")},         // -o json
+		{"", 124, silent("exit code 124")},                        // a silent server, ended from outside
+		{"", 144, silent("exit code 144 (HTTP status 400)")},      // -o json
+		{"", 145, silent("exit code 145 (HTTP status 401)")},      // -o json
+		{"", 147, silent("exit code 147 (HTTP status 403)")},      // -o json
+		{"", 173, silent("exit code 173 (HTTP status 429)")},      // -o json
+		{"", 244, silent("exit code 244 (HTTP status 500)")},      // -o json
+		{"", 247, silent("exit code 247 (HTTP status 503)")},      // -o json
+		{"ok-streamjson", 137, "finished=false requests=-1 \"gemini failed: exit code 137\"" + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
+		{"ok-json", 137, "finished=false requests=3 \"gemini failed: exit code 137\"" + pro + "in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120"},
+	}
+	seen := map[string]bool{"": true}
+	for _, tt := range tests {
+		seen[tt.sample] = true
+		t.Run(fmt.Sprintf("%s/%d", tt.sample, tt.exit), func(t *testing.T) {
+			got, err := Usages("gemini", sample(t, tt.sample), tt.exit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got.Finished != (got.Reason == "") {
+				t.Errorf("finished is %t with the reason %q", got.Finished, got.Reason)
+			}
+		})
+	}
+	files, err := filepath.Glob("testdata/gemini/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !seen[filepath.Base(f)] {
+			t.Errorf("%s is in no test", f)
+		}
+	}
+}
+
+func silent(exit string) string {
+	return fmt.Sprintf("finished=false requests=-1 %q", "gemini ended without a result record: "+exit)
+}
+
+func sample(t testing.TB, name string) []byte {
+	t.Helper()
+	if name == "" {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join("testdata", "gemini", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestGeminiActionsAndSession(t *testing.T) {
+	r := Gemini{}.NewReader(Call{})
+	var actions []string
+	for line := range strings.Lines(string(sample(t, "ok-streamjson"))) {
+		if a := r.Line([]byte(strings.TrimSuffix(line, "\n")), false); a != "" {
+			actions = append(actions, a)
+		}
+	}
+	want := []string{"write_file hello.txt", "shell echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr …"}
+	if diff := cmp.Diff(want, actions); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := r.Result(0).Session; got != "12a975e7-a214-40be-a2a7-ac3faaa80495" {
+		t.Errorf("session %q", got)
+	}
+}
+
+func TestGeminiHostileLines(t *testing.T) {
+	good := `{"type":"result","status":"success","stats":{"tool_calls":2,"models":{"m":{"total_tokens":7,"input_tokens":5,"output_tokens":2,"cached":0}}}}`
+	row := " | m in=5 out=2 cached=0 thoughts=- tool=- total=7"
+	tests := []struct {
+		name  string
+		lines []string
+		cut   bool
+		want  string
+	}{
+		{"noise around it", []string{"", "{", "YOLO mode", "[]", "null", `{"type":7}`, good, "\x00\xff", `{"type":"message"}`}, false, "finished=true requests=-1" + row},
+		{"a field of another type", []string{`{"type":"init","session_id":{}}`, strings.Replace(good, `"status"`, `"timestamp":9,"status"`, 1)}, false, "finished=true requests=-1" + row},
+		{"figures that are none", []string{`{"type":"result","status":"success","stats":{"tool_calls":1,"models":{"m":{"total_tokens":7,"input_tokens":-5,"output_tokens":1.5,"cached":"3"}}}}`},
+			false, "finished=true requests=-1 | m in=- out=- cached=- thoughts=- tool=- total=7"},
+		{"a total too large to be one", []string{strings.Replace(good, ":7,", ":1e99,", 1)}, false,
+			`finished=false requests=-1 "gemini ended without a model request that counted a token" | m in=5 out=2 cached=0 thoughts=- tool=- total=-`},
+		{"the result was cut", []string{good}, true, `finished=false requests=-1 "gemini ended without a result record that could be read: a line was too long"`},
+		{"another status", []string{strings.Replace(good, "success", `paused\u001b[2J`, 1)}, false, `finished=false requests=-1 "gemini reports the status \"paused [2J\""` + row},
+		{"the last result counts", []string{good, `{"type":"result","status":"error","stats":{}}`}, false, `finished=false requests=-1 "gemini reports the status \"error\""`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := Gemini{}.NewReader(Call{})
+			for _, l := range tt.lines {
+				r.Line([]byte(l), tt.cut)
+			}
+			if diff := cmp.Diff(tt.want, show(r.Result(0))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGeminiCommand(t *testing.T) {
+	c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1, Session: "1b4e28ba-2fa1-41d2-883f-0016d3cca427", Prompt: "/abl/in/prompt.md"}
+	cmd, err := Gemini{}.Command(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "gemini -m gemini-2.5-pro --approval-mode yolo -o stream-json -e none --policy /etc/abl/gemini-policy.toml" +
+		" --include-directories /workspace/specs,/abl/in --session-id 1b4e28ba-2fa1-41d2-883f-0016d3cca427"
+	if got := strings.Join(cmd.Argv, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if cmd.Key != "GEMINI_API_KEY" || cmd.Env["GEMINI_CLI_NO_RELAUNCH"] != "1" || cmd.Env["HOME"] == "" {
+		t.Errorf("key %q, environment %v", cmd.Key, cmd.Env)
+	}
+	if _, ok := cmd.Env[cmd.Key]; ok {
+		t.Error("the key is in the environment that is not secret")
+	}
+	if !unicode.IsLetter(rune(cmd.Stdin[0])) || strings.Contains(cmd.Stdin, "@") {
+		t.Errorf("the CLI would rewrite %q", cmd.Stdin)
+	}
+	for _, part := range []string{c.Prompt, "[abl call builder phase 2 iteration 3 attempt 1]"} {
+		if !strings.Contains(cmd.Stdin, part) {
+			t.Errorf("%q lacks %q", cmd.Stdin, part)
+		}
+	}
+}
+
+func TestGeminiCommandRefusesModels(t *testing.T) {
+	for _, model := range []string{"--yolo", "a b", "a\nb"} {
+		if _, err := (Gemini{}).Command(Call{Model: model}); err == nil {
+			t.Errorf("took the model %q", model)
+		}
+	}
+}
+
+// Whatever is printed: no panic, rows in order, nothing in them that could
+// steer a terminal, and never finished without a word of success.
+func FuzzGemini(f *testing.F) {
+	files, err := filepath.Glob("testdata/gemini/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range files {
+		f.Add(sample(f, filepath.Base(name)), 0)
+	}
+	f.Fuzz(func(t *testing.T, stdout []byte, exit int) {
+		r, err := Usages("gemini", stdout, exit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Finished != (r.Reason == "") || r.Finished && exit != 0 {
+			t.Errorf("finished %t, exit %d, reason %q", r.Finished, exit, r.Reason)
+		}
+		if !slices.IsSortedFunc(r.Usage, func(a, b Usage) int { return strings.Compare(a.Model, b.Model) }) {
+			t.Error("rows are not in order")
+		}
+		if strings.ContainsFunc(r.Reason+r.Session+show(r), unicode.IsControl) {
+			t.Errorf("a control character in %q", show(r))
+		}
+	})
+}

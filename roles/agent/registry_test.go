@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	offline := func() (Agent, error) { return Scripted{}, nil }
+	for _, name := range Names() {
+		a, err := Find(name, offline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Name() != name {
+			t.Errorf("Find(%q) is %q", name, a.Name())
+		}
+	}
+}
+
+func TestFindAsksForAScenarioOnlyWhenItIsNeeded(t *testing.T) {
+	broken := errors.New("no scenario")
+	none := func() (Agent, error) { return nil, broken }
+	if _, err := Find("gemini", none); err != nil {
+		t.Errorf("gemini: %v", err)
+	}
+	if _, err := Find("scripted", none); !errors.Is(err, broken) {
+		t.Errorf("scripted: %v", err)
+	}
+}
+
+func TestUnknownAgent(t *testing.T) {
+	tests := map[string]string{
+		"gemni":   `cannot find the agent "gemni"; did you mean "gemini"?`,
+		"Gemini":  `cannot find the agent "Gemini"; did you mean "gemini"?`,
+		"copilot": `cannot find the agent "copilot"; known are gemini, scripted`,
+		"":        `cannot find the agent ""; known are gemini, scripted`,
+	}
+	for name, want := range tests {
+		if _, err := Find(name, nil); err == nil || err.Error() != want {
+			t.Errorf("Find(%q): %v, want %s", name, err, want)
+		}
+		if _, err := Usages(name, nil, 0); err == nil || err.Error() != want {
+			t.Errorf("Usages(%q): %v, want %s", name, err, want)
+		}
+	}
+}
+
+// An output that is there already is cut where the live reader cuts it.
+func TestFeedCutsLongLines(t *testing.T) {
+	var got lines
+	Feed(&got, []byte("one\r\n\n"+strings.Repeat("x", MaxLine+1)+"\nlast"))
+	want := []struct {
+		size int
+		cut  bool
+	}{{3, false}, {0, false}, {MaxLine, true}, {4, false}}
+	if len(got) != len(want) {
+		t.Fatalf("%d lines", len(got))
+	}
+	for i, w := range want {
+		if got[i].size != w.size || got[i].cut != w.cut {
+			t.Errorf("line %d: %+v, want %+v", i, got[i], w)
+		}
+	}
+}
+
+type lines []struct {
+	size int
+	cut  bool
+}
+
+func (l *lines) Line(line []byte, cut bool) string {
+	*l = append(*l, struct {
+		size int
+		cut  bool
+	}{len(line), cut})
+	return ""
+}
+
+func (*lines) Result(int) Result { return Result{} }
