@@ -32,7 +32,10 @@ func decode(data []byte, knows int, steps []step) (*File, error) {
 	if err := strict(data, f); err != nil {
 		return nil, err
 	}
-	return f, check(f, knows)
+	if err := check(f, knows); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // versionOf reads the version alone, so that a newer file with unknown fields

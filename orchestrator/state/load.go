@@ -3,10 +3,10 @@ package state
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"syscall"
+	"path/filepath"
+
+	"abl/internal/safefile"
 )
 
 // Damaged says that a state file cannot be trusted. abl never overwrites one:
@@ -37,10 +37,7 @@ func (n *Newer) Error() string {
 // is not a whole, valid state is a *Damaged or a *Newer. Links are not followed.
 func Load(path string) (*File, error) {
 	data, err := read(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("cannot find state %q: %w", path, fs.ErrNotExist)
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	f, err := decode(data, Version, steps)
@@ -56,30 +53,18 @@ func Load(path string) (*File, error) {
 }
 
 func read(path string) ([]byte, error) {
-	// O_NONBLOCK: opening a FIFO would wait for a writer.
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), MaxBytes)
 	switch {
-	case errors.Is(err, syscall.ELOOP):
-		return nil, &Damaged{Path: path, What: "it is a symbolic link"}
-	case errors.Is(err, syscall.ENXIO):
-		return nil, &Damaged{Path: path, What: "it is not a regular file"}
+	case errors.Is(err, safefile.ErrAbsent):
+		return nil, fmt.Errorf("cannot find state %q: %w", path, fs.ErrNotExist)
+	case errors.Is(err, safefile.ErrNotRegular):
+		return nil, &Damaged{Path: path, What: "it is not a regular file, or reached over a link"}
+	case errors.Is(err, safefile.ErrTooLarge):
+		return nil, &Damaged{Path: path, What: fmt.Sprintf("it is larger than %d bytes", MaxBytes)}
+	case errors.Is(err, safefile.ErrChanged):
+		return nil, &Damaged{Path: path, What: "it changed while it was read"}
 	case err != nil:
 		return nil, fmt.Errorf("cannot read state %q: %w", path, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("cannot read state %q: %w", path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &Damaged{Path: path, What: "it is not a regular file"}
-	}
-	data, err := io.ReadAll(io.LimitReader(file, MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read state %q: %w", path, err)
-	}
-	if len(data) > MaxBytes {
-		return nil, &Damaged{Path: path, What: fmt.Sprintf("it is larger than %d bytes", MaxBytes)}
 	}
 	return data, nil
 }

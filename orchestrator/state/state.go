@@ -58,6 +58,10 @@ type Phase struct {
 	Iteration     int               `json:"iteration"`               // within the round, from 1
 	Step          int               `json:"step"`                    // over all rounds, from 1; the X of step-X
 	Attempt       int               `json:"attempt"`                 // of the current call, from 1
+	Tries         int               `json:"tries,omitempty"`         // attempts at the current call that ended badly, in a row
+	Asked         bool              `json:"asked,omitempty"`         // the role was asked once more for what it left out
+	Class         string            `json:"class,omitempty"`         // how the last call ended (docs/architecture.md)
+	AppFailed     string            `json:"app_failed,omitempty"`    // what was observed when the app did not start
 	Call          string            `json:"call,omitempty"`          // id of the call in flight, else of the last one
 	VerifierOnly  bool              `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
 	SpecSHA       string            `json:"spec_sha,omitempty"`      // hash of the spec that the round works on
