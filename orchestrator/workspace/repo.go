@@ -1,17 +1,36 @@
 package workspace
 
 import (
-	"context"
-	"errors"
+	"os"
+	"sync"
 	"time"
+
+	"abl/orchestrator/workspace/gitdir"
+	"abl/orchestrator/workspace/scan"
 )
 
 // Options change how a workspace is read. The zero value is what abl uses.
 type Options struct {
 	MaxFile    int64         // bytes; a larger file is listed and left out, 0 is 50 MiB
-	MaxEntries int           // names a walk may meet before it gives up, 0 is two million
+	MaxEntries int           // names that a walk may meet before it gives up, 0 is two million
 	MaxDepth   int           // folders within folders before a walk gives up, 0 is 256
 	LockWait   time.Duration // how long to wait for a lock that another git holds, 0 is 5 s
+}
+
+func (o Options) filled() Options {
+	if o.MaxFile == 0 {
+		o.MaxFile = 50 << 20
+	}
+	if o.MaxEntries == 0 {
+		o.MaxEntries = 2_000_000
+	}
+	if o.MaxDepth == 0 {
+		o.MaxDepth = 256
+	}
+	if o.LockWait == 0 {
+		o.LockWait = 5 * time.Second
+	}
+	return o
 }
 
 // Commit is one commit as abl reads it.
@@ -30,6 +49,18 @@ type Message struct {
 	When     time.Time
 }
 
+// CallTrailer is the trailer that makes a snapshot idempotent.
+const CallTrailer = "Abl-Call"
+
+func (m Message) call() string {
+	for _, t := range m.Trailers {
+		if t[0] == CallTrailer {
+			return t[1]
+		}
+	}
+	return ""
+}
+
 // Snap is the outcome of a snapshot.
 type Snap struct {
 	Commit   Commit
@@ -38,48 +69,26 @@ type Snap struct {
 	Skipped  []Skipped
 }
 
-// Skipped is one path that a snapshot left out.
-type Skipped struct{ Path, Why string }
+// Skipped is one path that a snapshot left out, and why.
+type Skipped = scan.Skipped
 
-// ErrForeign marks a history that a person must decide about first.
-var ErrForeign = errors.New("the history needs a person's decision")
+// Repo is the repository of one workspace directory. Its methods may be
+// called from several goroutines; snapshots and tags wait for each other.
+type Repo struct {
+	dir    string
+	git    gitdir.Dir
+	id     os.FileInfo // of .git, so that a replaced one is noticed
+	branch string
+	noExec bool
+	opts   Options
 
-var errUnbuilt = errors.New("internal error: workspace is not built yet")
-
-// Repo is the repository of one workspace directory.
-type Repo struct{ dir, branch string }
-
-// Open opens or makes the repository of a workspace directory.
-func Open(dir string, o Options) (*Repo, error) { return nil, errUnbuilt }
+	mu sync.Mutex
+}
 
 // Dir is the workspace directory, absolute.
 func (r *Repo) Dir() string { return r.dir }
 
-// Branch is the branch that HEAD names.
+// Branch is the branch that HEAD named when the repository was opened.
 func (r *Repo) Branch() string { return r.branch }
 
-// Head is the commit at the tip of the branch; false when there is none yet.
-func (r *Repo) Head() (Commit, bool, error) { return Commit{}, false, errUnbuilt }
-
-// Snapshot commits what stands in the directory.
-func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) { return Snap{}, errUnbuilt }
-
-// Tag makes a lightweight tag.
-func (r *Repo) Tag(ctx context.Context, name, commit string) error { return errUnbuilt }
-
-// TagCommit is the commit that a tag names; false when there is no such tag.
-func (r *Repo) TagCommit(name string) (string, bool, error) { return "", false, errUnbuilt }
-
-// Differs lists up to 100 paths whose content no longer equals HEAD's tree.
-func (r *Repo) Differs(ctx context.Context) ([]string, error) { return nil, errUnbuilt }
-
-// Files lists what is tracked or not ignored, sorted, at most max paths, and counts all.
-func (r *Repo) Files(ctx context.Context, max int) (paths []string, total int, err error) {
-	return nil, 0, errUnbuilt
-}
-
-// Fingerprint hashes what in .git steers a person's git.
-func (r *Repo) Fingerprint() (string, error) { return "", errUnbuilt }
-
-// Log lists the newest commits of the branch, first parents only.
-func (r *Repo) Log(max int) ([]Commit, error) { return nil, errUnbuilt }
+func (r *Repo) ref() string { return "refs/heads/" + r.branch }

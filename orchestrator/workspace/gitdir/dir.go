@@ -1,0 +1,129 @@
+// Package gitdir writes into a .git folder so that a crash at any moment
+// leaves either the old state or the new one, and so that a person's git
+// running at the same time is respected.
+//
+// Every file is replaced whole: temporary file, fsync, rename, fsync of the
+// folder. Locks are git's own lock files.
+package gitdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tempPrefix marks abl's temporary files; they stand in the top of .git, since
+// below refs every file without .lock at its end is a ref.
+const tempPrefix = "abl-tmp-"
+
+// Dir is a .git folder.
+type Dir struct {
+	Path     string
+	uid, gid int // -1: leave what is written to the running user
+}
+
+// At names a .git folder whose owner is to own what is written into it. Only
+// root can give files away, and only then need it.
+func At(path string, owner fs.FileInfo) Dir {
+	d := Dir{Path: path, uid: -1, gid: -1}
+	if st, ok := owner.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && st.Uid != 0 {
+		d.uid, d.gid = int(st.Uid), int(st.Gid)
+	}
+	return d
+}
+
+// Join is a path below the folder.
+func (d Dir) Join(parts ...string) string {
+	return filepath.Join(append([]string{d.Path}, parts...)...)
+}
+
+// Temp makes a temporary file in a folder of .git, named with a prefix.
+func (d Dir) Temp(folder, prefix string) (*os.File, error) {
+	f, err := os.CreateTemp(d.Join(folder), prefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	return f, d.give(f.Chown)
+}
+
+func (d Dir) give(chown func(uid, gid int) error) error {
+	if d.uid < 0 {
+		return nil
+	}
+	return chown(d.uid, d.gid)
+}
+
+// Mkdir makes a folder and those above it, durably.
+func (d Dir) Mkdir(name string) error {
+	path := d.Join(name)
+	err := os.Mkdir(path, 0o755)
+	if errors.Is(err, fs.ErrNotExist) && name != "." {
+		if err := d.Mkdir(filepath.Dir(name)); err != nil {
+			return err
+		}
+		err = os.Mkdir(path, 0o755)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.give(func(u, g int) error { return os.Lchown(path, u, g) }); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Replace writes a file of .git whole. Its folder must exist.
+func (d Dir) Replace(name string, data []byte) error {
+	f, err := d.Temp(".", tempPrefix)
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", d.Join(name), err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("cannot write %q: %w", d.Join(name), err)
+	}
+	return Publish(f.Name(), d.Join(name))
+}
+
+// Publish gives a finished and synced file its final name, durably.
+func Publish(temp, final string) error {
+	if err := os.Rename(temp, final); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(final))
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Sweep removes temporary files that a killed abl left in the top of .git and
+// among its packs. A fresh one may belong to an abl that still runs.
+func (d Dir) Sweep(now time.Time) {
+	for folder, prefix := range map[string]string{".": tempPrefix, "objects/pack": PackTemp} {
+		entries, _ := os.ReadDir(d.Join(folder)) // a folder that cannot be read has nothing to sweep
+		for _, e := range entries {
+			info, err := e.Info()
+			if err == nil && strings.HasPrefix(e.Name(), prefix) && now.Sub(info.ModTime()) > time.Hour {
+				os.Remove(d.Join(folder, e.Name()))
+			}
+		}
+	}
+}
+
+// PackTemp begins the name of an unfinished pack, so that git gc knows it too.
+const PackTemp = "tmp_pack_abl"

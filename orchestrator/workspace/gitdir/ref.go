@@ -1,0 +1,148 @@
+package gitdir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Branch reads which branch HEAD names, without refs/heads/.
+func (d Dir) Branch() (string, error) {
+	data, err := os.ReadFile(d.Join("HEAD"))
+	if err != nil {
+		return "", fmt.Errorf("cannot read HEAD: %w", err)
+	}
+	text := strings.TrimRight(string(data), "\n ")
+	if ValidHash(text) {
+		return "", Foreign("HEAD of %q is detached at %s: switch to a branch (git switch NAME) first", d.Path, text[:12])
+	}
+	name, ok := strings.CutPrefix(text, "ref: refs/heads/")
+	if !ok || !ValidRef(name) {
+		return "", Foreign("HEAD of %q does not name a branch: it holds %.60q; git switch mends it", d.Path, data)
+	}
+	return name, nil
+}
+
+// Ref reads what a ref names, "" when there is no such ref. A ref that is
+// there and empty, which other tools leave after a crash, is never taken for
+// one that is missing: that would begin a new history beside the old one.
+func (d Dir) Ref(name string) (string, error) {
+	data, err := os.ReadFile(d.Join(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+		return d.packedRef(name)
+	case err != nil:
+		return "", fmt.Errorf("cannot read %q: %w", name, err)
+	}
+	hash := strings.TrimRight(string(data), "\n \t\r")
+	if !ValidHash(hash) {
+		return "", Foreign("the ref %q holds %.60q and not a commit: look into git reflog for the last good one and set it with git update-ref", d.Join(name), data)
+	}
+	return hash, nil
+}
+
+func (d Dir) packedRef(name string) (string, error) {
+	data, err := os.ReadFile(d.Join("packed-refs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read packed-refs: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		hash, ref, ok := strings.Cut(strings.TrimRight(string(line), "\n"), " ")
+		if ok && ref == name {
+			if !ValidHash(hash) {
+				return "", Foreign("packed-refs of %q gives %q the value %.60q, which is no commit", d.Path, name, hash)
+			}
+			return hash, nil
+		}
+	}
+	return "", nil
+}
+
+// EverBorn says whether any ref or any history of one exists, so that a
+// missing branch is a loss and not a beginning.
+func (d Dir) EverBorn() (bool, error) {
+	packed, err := os.ReadFile(d.Join("packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	for line := range bytes.Lines(packed) {
+		if line[0] != '#' && len(bytes.TrimSpace(line)) > 0 {
+			return true, nil
+		}
+	}
+	for _, folder := range []string{"refs", "logs"} {
+		if found, err := d.holdsFile(folder); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+func (d Dir) holdsFile(folder string) (bool, error) {
+	errFound := errors.New("found")
+	err := filepath.WalkDir(d.Join(folder), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !strings.HasSuffix(path, ".lock") {
+			return errFound
+		}
+		return err
+	})
+	switch {
+	case err == errFound:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, err
+}
+
+// Move sets a ref to a commit if it still names old ("" when it must not
+// exist), under its lock.
+func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Duration) error {
+	if err := d.Mkdir(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("cannot make room for the ref %q: %w", name, err)
+	}
+	unlock, err := d.Lock(ctx, name, wait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := d.Ref(name)
+	if err != nil {
+		return err
+	}
+	if now != old {
+		return Foreign("the ref %q moved from %q to %q while abl worked: somebody else commits here; look with git log and run abl again", name, old, now)
+	}
+	return d.Replace(name, []byte(commit+"\n"))
+}
+
+// Record appends a line to a reflog. A last line that a crash tore is closed first.
+func (d Dir) Record(name, line string) error {
+	if err := d.Mkdir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.Join(name), os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	size, err := f.Seek(0, 2)
+	if last := make([]byte, 1); err == nil && size > 0 {
+		if _, err = f.ReadAt(last, size-1); last[0] != '\n' {
+			line = "\n" + line
+		}
+	}
+	if err == nil {
+		_, err = f.WriteString(line)
+	}
+	return errors.Join(err, d.give(f.Chown), f.Sync(), f.Close())
+}

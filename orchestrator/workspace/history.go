@@ -1,0 +1,109 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"abl/orchestrator/workspace/gitdir"
+	"abl/orchestrator/workspace/gitobj"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// store opens the objects. A store keeps the list of packs that it saw first,
+// so each operation opens its own.
+func (r *Repo) store() *filesystem.Storage {
+	return filesystem.NewStorage(osfs.New(r.git.Path, osfs.WithBoundOS()), cache.NewObjectLRUDefault())
+}
+
+// tip is the commit that the branch names, "" when it has none. A branch
+// without a commit in a repository that has or had others is not a beginning.
+func (r *Repo) tip() (string, error) {
+	hash, err := r.git.Ref(r.ref())
+	if err != nil || hash != "" {
+		return hash, err
+	}
+	born, err := r.git.EverBorn()
+	if err != nil {
+		return "", fmt.Errorf("cannot look for the history of %q: %w", r.dir, err)
+	}
+	if born {
+		return "", gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl shall continue, or find the lost one with git reflog", r.branch, r.dir)
+	}
+	return "", nil
+}
+
+// Head is the commit at the tip of the branch; false when there is none yet.
+func (r *Repo) Head() (Commit, bool, error) {
+	hash, err := r.tip()
+	if err != nil || hash == "" {
+		return Commit{}, false, err
+	}
+	c, err := r.commit(r.store(), hash)
+	return c, err == nil, err
+}
+
+func (r *Repo) commit(s storer.EncodedObjectStorer, hash string) (Commit, error) {
+	c, err := object.GetCommit(s, plumbing.NewHash(hash))
+	if err != nil {
+		return Commit{}, fmt.Errorf("cannot read commit %s of %q: %w", hash, r.dir, err)
+	}
+	return readCommit(c), nil
+}
+
+func readCommit(c *object.Commit) Commit {
+	subject, trailers := gitobj.ParseMessage(c.Message)
+	return Commit{
+		Hash: c.Hash.String(), Tree: c.TreeHash.String(),
+		Subject: subject, Trailers: trailers, When: c.Committer.When,
+	}
+}
+
+// Log lists the newest commits of the branch, at most max of them, following
+// first parents. It ends where a shallow clone ends.
+func (r *Repo) Log(max int) ([]Commit, error) {
+	hash, err := r.tip()
+	if err != nil || hash == "" {
+		return nil, err
+	}
+	s := r.store()
+	var log []Commit
+	for next := plumbing.NewHash(hash); len(log) < max; {
+		c, err := object.GetCommit(s, next)
+		if errors.Is(err, plumbing.ErrObjectNotFound) && len(log) > 0 && r.shallow() {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read commit %s of %q: %w", next, r.dir, err)
+		}
+		log = append(log, readCommit(c))
+		if len(c.ParentHashes) == 0 {
+			break
+		}
+		next = c.ParentHashes[0]
+	}
+	return log, nil
+}
+
+// tree reads one tree object.
+func (r *Repo) tree(s storer.EncodedObjectStorer, hash string) ([]gitobj.TreeItem, error) {
+	o, err := s.EncodedObject(plumbing.TreeObject, plumbing.NewHash(hash))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read tree %s of %q: %w", hash, r.dir, err)
+	}
+	f, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return gitobj.ParseTree(data)
+}

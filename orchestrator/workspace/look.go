@@ -1,0 +1,62 @@
+package workspace
+
+import (
+	"context"
+
+	"abl/orchestrator/workspace/scan"
+)
+
+// maxDiffers is how many differing paths are named.
+const maxDiffers = 100
+
+// Differs lists paths, at most 100, whose content no longer equals the tree of
+// HEAD: changed, deleted, and new unless ignored. It writes nothing.
+func (r *Repo) Differs(ctx context.Context) ([]string, error) {
+	head, _, err := r.Head()
+	if err != nil {
+		return nil, err
+	}
+	ix, written, err := r.index(head)
+	if err != nil {
+		return nil, err
+	}
+	base, err := r.base(head, ix)
+	if err != nil {
+		return nil, err
+	}
+	found, err := scan.Walk(ctx, r.walk(ix, written))
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	differing(base, found.Entries, func(path string) {
+		if len(paths) < maxDiffers {
+			paths = append(paths, path)
+		}
+	})
+	return paths, nil
+}
+
+// Files lists what stands in the directory and is tracked or not ignored,
+// sorted, at most max paths, and counts all of it.
+func (r *Repo) Files(ctx context.Context, max int) (paths []string, total int, err error) {
+	head, _, err := r.Head()
+	if err != nil {
+		return nil, 0, err
+	}
+	ix, written, err := r.index(head)
+	if err != nil {
+		return nil, 0, err
+	}
+	o := r.walk(ix, written)
+	o.NamesOnly = true
+	found, err := scan.Walk(ctx, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	paths = make([]string, 0, min(max, len(found.Entries)))
+	for _, e := range found.Entries[:cap(paths)] {
+		paths = append(paths, e.Path)
+	}
+	return paths, len(found.Entries), nil
+}

@@ -1,0 +1,214 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"abl/orchestrator/workspace/gitindex"
+	"abl/orchestrator/workspace/gitname"
+
+	"golang.org/x/sys/unix"
+)
+
+// node is what a folder came to.
+type node struct {
+	items   []item
+	entries int  // in it and below it
+	same    bool // content and modes are what the index says, nothing more, nothing less
+	hash    gitindex.Hash
+}
+
+// item is a file (entry) or a folder (sub) in a node; key orders it.
+type item struct {
+	key   string
+	entry *gitindex.Entry
+	sub   *node
+}
+
+// pending is a folder that another goroutine may be walking.
+type pending struct {
+	node *node
+	err  error
+	done chan struct{}
+}
+
+func (w *walker) folder(ctx context.Context, fd int, f folder) (*node, error) {
+	if f.depth > w.MaxDepth {
+		return nil, fmt.Errorf("cannot walk %q: %q lies deeper than %d folders: %w", w.Root, clip(f.path), w.MaxDepth, ErrTooLarge)
+	}
+	names, err := w.readNames(ctx, fd)
+	if err != nil {
+		return nil, err
+	}
+	if !f.ignored {
+		f.rules = w.readRules(fd, &f, names)
+	}
+	n := &node{same: true}
+	subs := map[int]*pending{}
+	for i := range names {
+		known, gone := f.take(names[i].key)
+		n.same = n.same && !gone
+		if err := w.name(ctx, fd, &f, &names[i], known, n, subs); err != nil {
+			waitAll(subs) // their errors come second
+			return nil, err
+		}
+	}
+	n.same = n.same && len(f.known) == 0
+	return n, w.gather(n, subs, &f)
+}
+
+// take cuts from what is known the entries that belong to the key, and says
+// whether entries before it have gone from the disk.
+func (f *folder) take(key string) (mine []gitindex.Entry, gone bool) {
+	for len(f.known) > 0 {
+		rel := f.known[0].Path[len(f.path):]
+		if i := strings.IndexByte(rel, '/'); i >= 0 {
+			rel = rel[:i+1]
+		}
+		if rel > key {
+			break
+		}
+		count := 1
+		if strings.HasSuffix(rel, "/") {
+			count = f.below(len(f.path) + len(rel))
+		}
+		group := f.known[:count]
+		f.known = f.known[count:]
+		if rel == key {
+			return group, gone
+		}
+		gone = true
+	}
+	return nil, gone
+}
+
+// below counts the known entries that share the first one's first n bytes.
+func (f *folder) below(n int) int {
+	prefix := f.known[0].Path[:n]
+	lo, hi := 1, len(f.known)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if strings.HasPrefix(f.known[mid].Path, prefix) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// name decides about one name and adds it to the node.
+func (w *walker) name(ctx context.Context, fd int, f *folder, e *name, known []gitindex.Entry, n *node, subs map[int]*pending) error {
+	if f.path == "" && e.plain() == ".git" {
+		return nil
+	}
+	path := f.path + e.plain()
+	ignored := f.ignored || (e.dir() || len(known) == 0) && f.rules.Ignored(path, e.dir())
+	if ignored && len(known) == 0 {
+		return nil
+	}
+	if why := refuse(path, e, known); why != "" {
+		n.same = n.same && len(known) == 0
+		w.skip(path, why)
+		return nil
+	}
+	if !e.dir() {
+		entry, err := w.file(ctx, fd, path, e, known)
+		n.add(e.key, entry, known)
+		return err
+	}
+	below := folder{
+		path: path + "/", depth: f.depth + 1, rules: f.rules, ignored: ignored,
+		known: known, cached: f.cached.Sub(e.plain()),
+	}
+	n.items = append(n.items, item{key: e.key})
+	return w.descend(ctx, fd, e, below, subs, len(n.items)-1)
+}
+
+// add puts a file's entry into the node; nil when the file is left out.
+func (n *node) add(key string, entry *gitindex.Entry, known []gitindex.Entry) {
+	if entry == nil {
+		n.same = n.same && len(known) == 0
+		return
+	}
+	n.items = append(n.items, item{key: key, entry: entry})
+	n.entries++
+	n.same = n.same && len(known) == 1 && !known[0].IntentToAdd &&
+		known[0].Hash == entry.Hash && known[0].Mode == entry.Mode
+}
+
+// maxPath is what the kernel takes, and so git.
+const maxPath = 4095
+
+// refuse says why a name is left out. A link that git dislikes but tracks
+// already stays: the person put it there.
+func refuse(path string, e *name, known []gitindex.Entry) string {
+	base := e.plain()
+	if strings.EqualFold(base, ".git") {
+		return "a nested repository: its files are taken, its history is not"
+	}
+	if len(path) > maxPath {
+		return "the path is too long"
+	}
+	if e.special() {
+		return e.kind()
+	}
+	tracked := len(known) == 1 && known[0].Mode == gitindex.ModeLink
+	return gitname.Refused(base, e.link() && !tracked)
+}
+
+func clip(path string) string { return path[:min(len(path), 200)] }
+
+// descend walks a folder below, in a goroutine of its own when one is free.
+func (w *walker) descend(ctx context.Context, fd int, e *name, f folder, subs map[int]*pending, at int) error {
+	sub, err := unix.Openat(fd, e.plain(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		subs[at] = &pending{node: &node{same: len(f.known) == 0}}
+		return w.unreadable(f.path, err)
+	}
+	p := &pending{done: make(chan struct{})}
+	subs[at] = p
+	walk := func() {
+		defer unix.Close(sub)
+		defer close(p.done)
+		p.node, p.err = w.folder(ctx, sub, f)
+	}
+	select {
+	case w.slots <- struct{}{}:
+		go func() {
+			defer func() { <-w.slots }()
+			walk()
+		}()
+	default:
+		walk()
+		return p.err
+	}
+	return nil
+}
+
+// unreadable passes over what has gone meanwhile, lists what may not be read,
+// and fails on anything else.
+func (w *walker) unreadable(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return nil // gone, or something else by now
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		w.skip(path, "it may not be read")
+		return nil
+	}
+	return fmt.Errorf("cannot read %q: %w", clip(path), err)
+}
+
+func waitAll(subs map[int]*pending) (err error) {
+	for _, p := range subs {
+		if p.done != nil {
+			<-p.done
+		}
+		if p.err != nil {
+			err = p.err
+		}
+	}
+	return err
+}
