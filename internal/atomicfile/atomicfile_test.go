@@ -1,0 +1,244 @@
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state.json")
+	old := unix.Umask(0o077)
+	defer unix.Umask(old)
+	for i, perm := range []os.FileMode{0o600, 0o644, 0o666} {
+		want := fmt.Sprintf("content %d", i)
+		if err := Write(path, []byte(want), perm); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		fi, statErr := os.Lstat(path)
+		if err != nil || statErr != nil || string(got) != want || fi.Mode().Perm() != perm {
+			t.Errorf("got %q %v, %v, %v", got, fi.Mode(), err, statErr)
+		}
+	}
+	if got := names(t, dir); got != "state.json" {
+		t.Errorf("left %s", got)
+	}
+}
+
+func TestWriteReplacesALink(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(target, []byte("old"), 0o600), os.Symlink(target, link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(link, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(target); string(got) != "old" {
+		t.Errorf("the link was followed: %q", got)
+	}
+}
+
+func TestWriteKeepsTheOldOnFailure(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "d")
+	if err := os.MkdirAll(filepath.Join(path, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("x"), 0o600); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if got := names(t, dir); got != "d" {
+		t.Errorf("left %s", got)
+	}
+	if err := Write(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWriteLongName(t *testing.T) {
+	if err := Write(filepath.Join(t.TempDir(), strings.Repeat("n", 255)), []byte("x"), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFileSizeLimit writes in a child whose files may have 1000 bytes only, as
+// a full disk would have it: the file stays old, and an append says how far it
+// came.
+func TestFileSizeLimit(t *testing.T) {
+	if dir := os.Getenv("ABL_TEST_LIMITED"); dir != "" {
+		limited(dir)
+		return
+	}
+	dir := t.TempDir()
+	if err := Write(filepath.Join(dir, "state"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFileSizeLimit$")
+	cmd.Env = append(os.Environ(), "ABL_TEST_LIMITED="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{"only 400 of 600 bytes were written: short write", "file too large"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%s lacks %q", out, want)
+		}
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "state")); string(got) != "old" {
+		t.Errorf("state = %.20q", got)
+	}
+	if got := names(t, dir); got != "log state" {
+		t.Errorf("left %s", got)
+	}
+	cut, err := CutTornTail(filepath.Join(dir, "log"))
+	if err != nil || len(cut) != 400 {
+		t.Errorf("cut %d bytes, %v", len(cut), err)
+	}
+}
+
+// limited runs in the child. The signal that a full file brings is ignored by
+// the Go runtime's default, so the writes fail instead.
+func limited(dir string) {
+	limit := &unix.Rlimit{Cur: 1000, Max: 1000}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, limit); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	row := append(bytes.Repeat([]byte("x"), 599), '\n')
+	log := filepath.Join(dir, "log")
+	fmt.Println("append:", Append(log, row, 0o600))
+	fmt.Println("append:", Append(log, row, 0o600))
+	fmt.Println("write:", Write(filepath.Join(dir, "state"), make([]byte, 2000), 0o600))
+}
+
+func TestAppend(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	row := func(i int) []byte { return append(bytes.Repeat([]byte{'a' + byte(i)}, 99), '\n') }
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if err := Append(path, row(i), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		if n := bytes.Count(got, row(i)); n != 20 {
+			t.Errorf("%d whole rows of writer %d, want 20", n, i)
+		}
+	}
+}
+
+func TestAppendRefusesLinksAndFIFOs(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Symlink("target", filepath.Join(dir, "link")), unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", "fifo"} {
+		if err := Append(filepath.Join(dir, name), []byte("x"), 0o600); err == nil {
+			t.Errorf("%s was written", name)
+		}
+		if _, err := CutTornTail(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s was cut", name)
+		}
+	}
+	if got := names(t, dir); got != "fifo link" {
+		t.Errorf("left %s", got)
+	}
+}
+
+func TestCutTornTail(t *testing.T) {
+	long := strings.Repeat("x", 50000)
+	tests := []struct{ in, keep, cut string }{
+		{"", "", ""},
+		{"a\n", "a\n", ""},
+		{"a\nb", "a\n", "b"},
+		{"torn", "", "torn"},
+		{"a\n" + long, "a\n", long},
+		{long + "\n" + long, long + "\n", long},
+		{"\n\n", "\n\n", ""},
+	}
+	for _, tt := range tests {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(tt.in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{tt.cut, ""} { // a second time there is nothing left to cut
+			cut, err := CutTornTail(path)
+			if err != nil || string(cut) != want {
+				t.Errorf("%.20q: cut %.20q, %v", tt.in, cut, err)
+			}
+		}
+		if got, _ := os.ReadFile(path); string(got) != tt.keep {
+			t.Errorf("%.20q: kept %.20q", tt.in, got)
+		}
+	}
+	if cut, err := CutTornTail(filepath.Join(t.TempDir(), "none")); cut != nil || err != nil {
+		t.Errorf("missing file: %q, %v", cut, err)
+	}
+}
+
+func TestSweepTemps(t *testing.T) {
+	dir := t.TempDir()
+	keep := []string{"state.json", ".hidden", "my.abl-tmp-1", tempPrefix("d") + "dir/"}
+	for _, name := range append(keep, tempPrefix("state.json")+"123", tempPrefix("x")) {
+		var err error
+		if base, isDir := strings.CutSuffix(name, "/"); isDir {
+			err = os.Mkdir(filepath.Join(dir, base), 0o755)
+		} else {
+			err = os.WriteFile(filepath.Join(dir, name), nil, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := SweepTemps(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := names(t, dir), ".d.abl-tmp-dir .hidden my.abl-tmp-1 state.json"; got != want {
+		t.Errorf("left %s, want %s", got, want)
+	}
+	if err := SweepTemps(filepath.Join(dir, "none")); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	path, data := filepath.Join(b.TempDir(), "state.json"), make([]byte, 2048)
+	for b.Loop() {
+		if err := Write(path, data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

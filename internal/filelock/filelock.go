@@ -1,0 +1,105 @@
+// Package filelock lets one process at a time work on something, and says who
+// holds it. The kernel gives a lock back when its holder dies, however it dies.
+package filelock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+
+	"abl/internal/safefile"
+)
+
+// ErrHeld means that another process holds the lock; the error that wraps it
+// says which one, as far as the lock file tells.
+var ErrHeld = errors.New("is held")
+
+// holder is what the lock file says of whoever holds it. It is left behind when
+// the lock is given back, so it counts only while the lock is held.
+type holder struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// Lock takes the lock whose file is at path, and makes the file where there is
+// none. It never waits: the error is an ErrHeld where another has it. The file
+// is never deleted, since whoever opened it before would go on to hold the lock
+// of a file that nobody else finds.
+func Lock(path string) (unlock func() error, err error) {
+	unlock, err = lock(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
+	}
+	return unlock, nil
+}
+
+func lock(path string) (func() error, error) {
+	if err := isPlain(path); err != nil {
+		return nil, err
+	}
+	// The flag keeps agents and engines that abl starts from inheriting the lock.
+	l := flock.New(path, flock.SetFlag(os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK), flock.SetPermissions(0o644))
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, heldBy(path)
+	}
+	if err := claim(l, path); err != nil {
+		return nil, errors.Join(err, l.Unlock())
+	}
+	return l.Unlock, nil
+}
+
+// isPlain refuses a lock file that is a link or no file. A missing one is fine.
+func isPlain(path string) error {
+	fi, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !fi.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	return err
+}
+
+// claim writes who holds the lock, after making sure that the path still leads
+// to the file that was locked: another might have put a new one there.
+func claim(l *flock.Flock, path string) error {
+	locked, err := l.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Lstat(path)
+	if err != nil || !os.SameFile(locked, now) {
+		return errors.New("the lock file was replaced meanwhile; try again")
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	data, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// heldBy words who holds the lock. The file may be empty still, or torn.
+func heldBy(path string) error {
+	const longest = 4 << 10
+	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), longest)
+	var h holder
+	if err != nil || json.Unmarshal(data, &h) != nil || h.PID == 0 {
+		return fmt.Errorf("it %w by another process", ErrHeld)
+	}
+	return fmt.Errorf("it %w by process %d on %q since %s", ErrHeld, h.PID, h.Host, h.Since.Format(time.RFC3339))
+}

@@ -1,0 +1,144 @@
+package filelock
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+)
+
+// TestMain is also the process that a test kills: it takes the lock, starts a
+// child that outlives it, and waits.
+func TestMain(m *testing.M) {
+	path := os.Getenv("ABL_TEST_LOCK")
+	if path == "" {
+		os.Exit(m.Run())
+	}
+	_, err := Lock(path)
+	child := exec.Command("sleep", "600")
+	startErr := child.Start()
+	fmt.Println(err, startErr, child.Process.Pid)
+	select {}
+}
+
+func mustLock(t *testing.T, path string) func() error {
+	t.Helper()
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unlock
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock := mustLock(t, path)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Lock(path)
+	says := fmt.Sprintf(`is held by process %d on %q since 20`, os.Getpid(), host)
+	if !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), says) {
+		t.Fatalf("got %v, want %s", err, says)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("the lock file is gone: %v", err)
+	}
+	if err := mustLock(t, path)(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockOfAKilledProcessIsFree(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "ABL_TEST_LOCK="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	var child int
+	if _, scanErr := fmt.Sscanf(line, "<nil> <nil> %d", &child); err != nil || scanErr != nil {
+		t.Fatalf("%q %v %v", line, err, scanErr)
+	}
+	defer unix.Kill(child, unix.SIGKILL)
+	_, err = Lock(path)
+	if !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), fmt.Sprintf("process %d ", cmd.Process.Pid)) {
+		t.Errorf("got %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() // ends as killed
+	if err := unix.Kill(child, 0); err != nil {
+		t.Fatalf("the child must live for this test: %v", err)
+	}
+	if err := mustLock(t, path)(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHolderUnknown(t *testing.T) {
+	for _, content := range []string{"", "{", `{"pid":0}`, strings.Repeat("x", 5000)} {
+		path := filepath.Join(t.TempDir(), "lock")
+		unlock := mustLock(t, path)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Lock(path); !errors.Is(err, ErrHeld) || !strings.HasSuffix(err.Error(), "is held by another process") {
+			t.Errorf("%.10q: got %v", content, err)
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestClaimRefusesAReplacedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l := flock.New(path)
+	if ok, err := l.TryLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	defer l.Close()
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(l, path); err == nil || !strings.Contains(err.Error(), "was replaced") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim(l, path); err == nil {
+		t.Error("a deleted file is good enough")
+	}
+}
+
+func TestLockRefusesOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.Symlink("target", at("link")), unix.Mkfifo(at("fifo"), 0o600), os.Mkdir(at("dir"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", "fifo", "dir", "none/lock"} {
+		if _, err := Lock(at(name)); err == nil || errors.Is(err, ErrHeld) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
