@@ -49,6 +49,7 @@ func (s Scripted) Command(c Call) (Command, error) {
 	if err != nil {
 		return Command{}, fmt.Errorf("cannot play the %s of phase %d, iteration %d: %w", c.Role, c.Phase, c.Iteration, err)
 	}
+	call.Step, call.Session = c.Step, c.Session
 	script, err := json.Marshal(call)
 	if err != nil {
 		return Command{}, fmt.Errorf("internal error: cannot write a scenario: %w", err)

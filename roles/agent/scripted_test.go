@@ -40,7 +40,7 @@ func TestScriptedCommand(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen()\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd, err := s.Command(Call{Role: "builder", Phase: 1, Iteration: 1, Attempt: 2})
+	cmd, err := s.Command(Call{Role: "builder", Phase: 1, Iteration: 1, Attempt: 2, Step: 7, Session: "s-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestScriptedCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if call.Attempt != 2 || len(call.Steps) != 2 || call.Steps[0].Text != "listen()\n" || call.Steps[0].From != "" {
+	if call.Attempt != 2 || call.Step != 7 || call.Session != "s-1" || len(call.Steps) != 2 || call.Steps[0].Text != "listen()\n" || call.Steps[0].From != "" {
 		t.Errorf("got %+v", call)
 	}
 }
