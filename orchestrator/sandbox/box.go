@@ -68,6 +68,7 @@ type Limits struct {
 type Reach struct {
 	Join      string     // name of a running holder whose network namespace is shared
 	Endpoints []Endpoint // own endpoints; an empty list with an empty Join is no network at all
+	Resolve   bool       // outside names resolve by the engine's own DNS (a way out needs it); otherwise Dns is 127.0.0.1
 }
 
 // Endpoint attaches a box to a network, reachable there under the aliases.

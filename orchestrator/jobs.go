@@ -1,0 +1,156 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/projectmap"
+	"abl/roles/prompt"
+)
+
+// Player is who plays a role, and with what.
+type Player struct {
+	Agent    agent.Agent
+	Model    string
+	Image    string
+	Template string // the role's prompt, with its placeholders
+	Commands []dirs.Command
+	Env      []string // the key, while it is given to the role directly
+	Direct   bool
+}
+
+// Files lists what a role's workspace holds, for the project map.
+type Files func(ctx context.Context) ([]projectmap.File, error)
+
+// Cast makes the jobs of a phase's calls.
+type Cast struct {
+	Number  int
+	Project project.Project
+	Specs   spec.Set
+	App     *dirs.App // nil without an app section
+	Hosts   []string  // registries that the Builder may reach
+	Players map[string]Player // by role name
+	Files   map[string]Files  // by role name
+	Holder  func(ctx context.Context, place string) (string, error)
+}
+
+// Job is the job of the call that p is about to make in a role.
+func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
+	join, err := c.Holder(ctx, role.Name)
+	if err != nil {
+		return roles.Job{}, err
+	}
+	who := c.Players[role.Name]
+	call := c.call(role, p)
+	j := roles.Job{
+		Role: role, Agent: who.Agent, Image: who.Image, Join: join, Env: who.Env, Direct: who.Direct,
+		Call: call, Cmds: c.commands(role, p, up),
+	}
+	if up.URL != "" {
+		j.Env = append(j.Env[:len(j.Env):len(j.Env)], "ABL_APP_URL="+up.URL)
+	}
+	j.Prompt = func() (string, error) {
+		var before []verdict.Entry
+		if role.Name == roles.Verifier.Name {
+			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs)
+			if err != nil {
+				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
+			}
+			before = verdict.Parse(data).Entries
+		}
+		text, shown, err := c.Prompt(ctx, role, p, up.URL, before)
+		if err != nil {
+			return "", err
+		}
+		return text, atomicfile.Write(c.Project.Map(), []byte(shown.String()), 0o644)
+	}
+	return j, nil
+}
+
+func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
+	key := roles.Key(c.Number, role, p.Step, p.Attempt)
+	return agent.Call{
+		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
+		Model: c.Players[role.Name].Model, Session: newUUID(), Prompt: dirs.Prompt, Dir: role.Dir,
+	}
+}
+
+// commands is what abl-cmd offers in the role's box. The Verifier's copy names
+// the commands and keeps their text, which is the Builder's, to itself.
+func (c *Cast) commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec {
+	s := dirs.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: dirs.Specs, Dir: role.Dir}
+	for _, cmd := range c.Players[role.Name].Commands {
+		if role.Name == roles.Verifier.Name {
+			cmd.Command = ""
+		}
+		s.Commands = append(s.Commands, cmd)
+	}
+	if role.Name == roles.Verifier.Name {
+		s.URL, s.Token = up.Broker, up.Token
+	}
+	return s
+}
+
+// Prompt is the role's prompt for the call that p is about to make, and the
+// part of the project map in it. before is what the Verifier found failing last time.
+func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []verdict.Entry) (string, projectmap.Map, error) {
+	var shown projectmap.Map
+	who := c.Players[role.Name]
+	about, err := os.ReadFile(c.Project.Description())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", shown, fmt.Errorf("cannot read the project's description: %w", err)
+	}
+	files, err := c.Files[role.Name](ctx)
+	if err != nil {
+		return "", shown, fmt.Errorf("cannot list the %s's files: %w", role.Name, err)
+	}
+	shown = projectmap.Render(files, projectmap.DefaultLimit())
+	in := prompt.Input{
+		Role: role.Name, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
+		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
+		Report: prompt.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: c.Hosts,
+		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(),
+	}
+	if role.Name == roles.Verifier.Name {
+		in.Failed = before
+	}
+	text, err := prompt.Build(in)
+	return text, shown, err
+}
+
+// lastVerdict is what the iteration before this one came to.
+func lastVerdict(p state.Phase) string {
+	if n := len(p.History); n > 0 {
+		return p.History[n-1].Verdict
+	}
+	return ""
+}
+
+// nonce fences what one role wrote for the other, so that it cannot end its own quotation.
+func nonce() string {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// newUUID is a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,241 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"abl/internal/failpoint"
+	"abl/orchestrator/event"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+// Commit is a snapshot as the loop needs it.
+type Commit struct {
+	Hash    string
+	Changed int      // paths that differ from the parent
+	Skipped []string // what was left out, with the reason
+}
+
+// Repo is the repository of one workspace.
+type Repo interface {
+	// Snapshot commits the tree under a call's key; a second time it returns the first commit.
+	Snapshot(ctx context.Context, subject, key string) (Commit, error)
+	Tag(ctx context.Context, name, commit string) error
+	// Differs lists paths that no longer equal the last commit.
+	Differs(ctx context.Context) ([]string, error)
+}
+
+// Caller runs one agent call to its end, or finds the end that it had.
+type Caller interface {
+	Run(context.Context, roles.Job) (roles.Outcome, error)
+}
+
+// App is the system under test.
+type App interface {
+	Up(ctx context.Context, key string) (roles.Up, error)
+	Down(context.Context) error
+}
+
+// Ledger takes the rows of one ended call; rows of a call that it has are not added again.
+type Ledger interface {
+	Append(rows []ledger.Row) error
+}
+
+// Jobs makes the job of a call.
+type Jobs interface {
+	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error)
+}
+
+// Loop takes one phase from where it rests to where it rests next.
+type Loop struct {
+	Number  int
+	Max     int // iterations a round
+	Spec    spec.Spec
+	Project project.Project
+	File    *state.File
+	Save    func() error
+	Calls   Caller
+	App     App
+	Jobs    Jobs
+	Src     Repo
+	Tests   Repo
+	Ledger  Ledger
+	Before  func(*state.Phase) error // asked before every call that has not begun: budgets
+	Out     event.Sink
+}
+
+// Result is where a phase came to rest.
+type Result struct {
+	Status state.Status
+	Phase  state.Phase
+}
+
+// Run goes on until the phase rests, the context ends or something stops it.
+// Whatever happens, what was reached is saved first.
+func (l *Loop) Run(ctx context.Context) (Result, error) {
+	for {
+		p := *l.phase()
+		step, err := Next(p)
+		if err != nil {
+			return Result{}, err
+		}
+		if step == Rest {
+			return Result{p.Status, p}, nil
+		}
+		h, err := l.act(ctx, step, &p)
+		if err != nil {
+			return Result{p.Status, p}, err
+		}
+		p, stop := After(p, step, h, l.Max)
+		if err := l.save(p, step); err != nil {
+			return Result{p.Status, p}, err
+		}
+		if stop == nil && h.Class == roles.Interrupted {
+			stop = context.Cause(ctx)
+		}
+		if stop != nil {
+			return Result{p.Status, p}, stop
+		}
+	}
+}
+
+func (l *Loop) phase() *state.Phase { return l.File.Phases[fmt.Sprint(l.Number)] }
+
+// act does one step. It may note in p what later steps need.
+func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, error) {
+	switch step {
+	case Begin:
+		p.Started, p.Ended = time.Now().UTC(), time.Time{}
+		return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text)}, nil
+	case Build:
+		return l.build(ctx, p)
+	case CommitSrc:
+		c, err := l.commit(ctx, l.Src, roles.Builder, p)
+		return Happened{Commit: c.Hash}, err
+	case Verify:
+		return l.verify(ctx, p)
+	case Judge:
+		return l.judge(ctx, p)
+	}
+	return Happened{}, nil
+}
+
+// save makes durable where the phase rests now.
+func (l *Loop) save(p state.Phase, did Step) error {
+	if did == Judge {
+		p.History = append(p.History, state.IterationRecord{
+			Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Entries: len(p.Failed),
+			SrcCommit: p.SrcCommit, TestsCommit: p.TestsCommit, When: time.Now().UTC(),
+		})
+	}
+	if next, err := Next(p); err == nil && next == Rest {
+		p.Ended = time.Now().UTC()
+	}
+	l.File.Phases[fmt.Sprint(l.Number)] = &p
+	l.File.Updated = time.Now().UTC()
+	failpoint.Here("state.before")
+	if err := l.Save(); err != nil {
+		return fmt.Errorf("cannot save the state: %w", err)
+	}
+	failpoint.Here("state.after")
+	return nil
+}
+
+// build runs the Builder.
+func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
+	o, err := l.call(ctx, roles.Builder, p, roles.Up{})
+	return Happened{Class: o.Class, Reason: o.Reason, Report: o.Report != ""}, err
+}
+
+// verify starts the app and runs the Verifier against it. An app that does not
+// start is a finding of its own, and no Verifier is called.
+func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
+	key := roles.Key(l.Number, roles.Verifier, p.Step, p.Attempt)
+	rec := roles.Record{Dir: l.Project.Call(key)}
+	if _, ended, err := rec.Outcome(); err != nil {
+		return Happened{}, err
+	} else if ended {
+		o, err := l.call(ctx, roles.Verifier, p, roles.Up{})
+		return Happened{Class: o.Class, Reason: o.Reason}, err
+	}
+	if err := l.Before(p); err != nil {
+		return Happened{}, err
+	}
+	if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+		return Happened{}, fmt.Errorf("cannot keep the record of a call: %w", err)
+	}
+	up, err := l.App.Up(ctx, key)
+	if err != nil {
+		return Happened{Class: roles.Interrupted}, l.unlessCancelled(ctx, err)
+	}
+	if up.Failed != "" {
+		p.AppFailed = up.Failed
+		return Happened{Class: roles.Done}, l.App.Down(ctx)
+	}
+	o, err := l.call(ctx, roles.Verifier, p, up)
+	if err != nil {
+		return Happened{}, err
+	}
+	return Happened{Class: o.Class, Reason: o.Reason}, l.App.Down(context.WithoutCancel(ctx))
+}
+
+// unlessCancelled drops an error that only says that the person wants to stop.
+func (l *Loop) unlessCancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// call runs one call and enters it in the ledger.
+func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (roles.Outcome, error) {
+	if role.Name == roles.Builder.Name {
+		if err := l.Before(p); err != nil {
+			return roles.Outcome{}, err
+		}
+	}
+	p.Call = roles.Key(l.Number, role, p.Step, p.Attempt)
+	l.phase().Call = p.Call
+	failpoint.Here("call.before")
+	j, err := l.Jobs.Job(ctx, role, *p, up)
+	if err != nil {
+		return roles.Outcome{}, err
+	}
+	o, err := l.Calls.Run(ctx, j)
+	if err != nil {
+		return o, err
+	}
+	if err := l.Ledger.Append(rows(l.Number, p.Step, o)); err != nil {
+		return o, fmt.Errorf("cannot enter call %s in the ledger (its outcome is kept): %w", o.Key, err)
+	}
+	failpoint.Here("ledger.after")
+	return o, nil
+}
+
+// commit takes a snapshot of a workspace under the call's key.
+func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.Phase) (Commit, error) {
+	failpoint.Here("commit.before")
+	subject := roles.Subject(l.Number, role, p.Step)
+	c, err := repo.Snapshot(ctx, subject, roles.Key(l.Number, role, p.Step, p.Attempt))
+	if err != nil {
+		return c, fmt.Errorf("cannot commit the %s's work: %w", role.Name, err)
+	}
+	failpoint.Here("commit.after")
+	l.emit(p, event.Event{Kind: event.Commit, Role: role.Name, Hash: c.Hash, Subject: subject, Text: fmt.Sprintf("%d files changed", c.Changed)})
+	for _, s := range c.Skipped {
+		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: "not committed: " + s})
+	}
+	return c, nil
+}
+
+func (l *Loop) emit(p *state.Phase, e event.Event) {
+	e.Time, e.Phase, e.Round, e.Iteration, e.Step = time.Now().UTC(), l.Number, p.Round, p.Iteration, p.Step
+	l.Out.Emit(e)
+}

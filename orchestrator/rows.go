@@ -1,0 +1,30 @@
+package orchestrator
+
+import (
+	"strconv"
+
+	"abl/orchestrator/ledger"
+	"abl/roles"
+)
+
+// rows are the ledger rows of one ended call: one a model, and one that says
+// that nobody counted when there is no usage.
+func rows(phase, step int, o roles.Outcome) []ledger.Row {
+	base := ledger.Row{
+		Timestamp: ledger.Stamp(o.Ended), Phase: strconv.Itoa(phase), Step: strconv.Itoa(step), Role: o.Role, Model: o.Model,
+		SessionID: o.Session, Source: ledger.Nobody, CallID: o.Key, Agent: o.Agent, DurationMS: &o.Duration, Outcome: string(o.Class),
+	}
+	if len(o.Usage) == 0 {
+		return []ledger.Row{base}
+	}
+	all := make([]ledger.Row, 0, len(o.Usage))
+	for _, u := range o.Usage {
+		r := base
+		r.Model, r.Source = u.Model, ledger.CLI
+		r.Input, r.Candidates, r.Cached = u.Input, u.Candidates, u.Cached
+		r.Thoughts, r.Tool, r.Total = u.Thoughts, u.Tool, u.Total
+		r.CostUSD = ledger.Cost(r)
+		all = append(all, r)
+	}
+	return all
+}

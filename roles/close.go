@@ -1,0 +1,70 @@
+package roles
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"abl/internal/failpoint"
+	"abl/internal/safefile"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+)
+
+// close makes the outcome durable, then removes the box.
+func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+	defer cancel()
+	o.Report = freshReport(j, intent, reports(j.Role, r.Project))
+	if r.Lent {
+		for _, path := range []string{rec.Stdout(), rec.Stderr()} {
+			if err := os.Chown(path, os.Getuid(), os.Getgid()); err != nil {
+				return fmt.Errorf("cannot take back %q: %w", path, err)
+			}
+		}
+	}
+	if err := rec.SaveOutcome(*o); err != nil {
+		return err
+	}
+	failpoint.Here("call.outcome")
+	r.emit(j, event.Event{Kind: event.CallEnd, Class: string(o.Class), Text: o.Reason, MS: o.Duration, Exit: &o.Exit})
+	for _, u := range o.Usage {
+		r.emit(j, event.Event{Kind: event.Usage, Model: u.Model, Tokens: u.Total})
+	}
+	if err := r.Engine.Remove(tidy, r.name(j)); err != nil {
+		return fmt.Errorf("cannot remove the %s's container: %w", j.Role.Name, err)
+	}
+	failpoint.Here("call.removed")
+	return nil
+}
+
+// maxReports bounds how many entries of a report directory are looked at.
+const maxReports = 10_000
+
+// reports lists a role's run reports with their modification times, in ns.
+func reports(r Role, p project.Project) map[string]int64 {
+	found := map[string]int64{}
+	entries, err := safefile.List(r.Workspace(p), r.Reports, maxReports)
+	if err != nil {
+		return found // none yet, or not a directory: no report either way
+	}
+	for _, e := range entries {
+		if e.Size > 0 {
+			found[e.Name] = e.Mod.UnixNano()
+		}
+	}
+	return found
+}
+
+// freshReport names the report that this very call left, "" when there is none.
+func freshReport(j Job, before Intent, now map[string]int64) string {
+	prefix := fmt.Sprintf("phase%d_v%d_", j.Call.Phase, j.Call.Iteration)
+	for _, name := range sortedKeys(now) {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, prefix) && strings.HasSuffix(lower, ".md") && before.Reports[name] != now[name] {
+			return name
+		}
+	}
+	return ""
+}

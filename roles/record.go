@@ -1,0 +1,113 @@
+package roles
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/roles/agent"
+)
+
+// Record is the directory in which one call keeps what it was given, what it
+// printed and how it ended. It is never removed by abl.
+type Record struct{ Dir string }
+
+// In is the directory that the box sees read-only.
+func (r Record) In() string { return filepath.Join(r.Dir, "in") }
+
+// Stdout takes the agent's standard output.
+func (r Record) Stdout() string { return filepath.Join(r.Dir, "stdout") }
+
+// Stderr takes the agent's standard error.
+func (r Record) Stderr() string { return filepath.Join(r.Dir, "stderr") }
+
+// Class says how a call ended.
+type Class string
+
+// The classes. Only Done means that the agent did what it was started for.
+const (
+	Done        Class = "done"
+	Failed      Class = "failed"      // its own result says so, or there is none
+	Crashed     Class = "crashed"     // ended by a signal that abl did not send
+	OutOfMemory Class = "oom"         // from the engine's flag
+	Timeout     Class = "timeout"     // loop.call_timeout
+	Flood       Class = "flood"       // limits.output
+	Interrupted Class = "interrupted" // a person or a signal to abl
+	Lost        Class = "lost"        // the container was removed by somebody else
+)
+
+// Outcome is how a call ended; it is on disk before its box is removed.
+type Outcome struct {
+	Key      string        `json:"key"`
+	Role     string        `json:"role"`
+	Agent    string        `json:"agent"`
+	Model    string        `json:"model"`
+	Session  string        `json:"session"`
+	Class    Class         `json:"class"`
+	Reason   string        `json:"reason,omitempty"` // one sentence when the class is not done
+	Exit     int           `json:"exit"`
+	Started  time.Time     `json:"started"`
+	Ended    time.Time     `json:"ended"`
+	Duration int64         `json:"duration_ms"`
+	Usage    []agent.Usage `json:"usage,omitempty"`
+	Requests int64         `json:"requests"` // -1 unknown
+	Report   string        `json:"report,omitempty"`
+	Output   int64         `json:"output_bytes"`
+}
+
+// Intent is what the call was started with, written before its box is made.
+type Intent struct {
+	Key     string           `json:"key"`
+	Box     string           `json:"box"`
+	Image   string           `json:"image"`
+	Agent   string           `json:"agent"`
+	Model   string           `json:"model"`
+	Session string           `json:"session"`
+	Begun   time.Time        `json:"begun"`
+	Reports map[string]int64 `json:"reports"` // reports that were there before, name → modification time in ns
+	Direct  bool             `json:"direct_key,omitempty"`
+}
+
+// Outcome reads how the call ended; ok is false while it has not.
+func (r Record) Outcome() (o Outcome, ok bool, err error) {
+	ok, err = readJSON(filepath.Join(r.Dir, "outcome.json"), &o)
+	return o, ok, err
+}
+
+// SaveOutcome writes it durably.
+func (r Record) SaveOutcome(o Outcome) error {
+	return writeJSON(filepath.Join(r.Dir, "outcome.json"), o)
+}
+
+// Intent reads what the call was started with.
+func (r Record) Intent() (i Intent, ok bool, err error) {
+	ok, err = readJSON(filepath.Join(r.Dir, "intent.json"), &i)
+	return i, ok, err
+}
+
+func readJSON(path string, into any) (bool, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot read the record of a call: %w", err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return false, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	return true, nil
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	return atomicfile.Write(path, append(data, '\n'), 0o644)
+}

@@ -1,0 +1,68 @@
+// Package roles plays the two roles of a phase: it lays out what each may see,
+// runs an agent as one call in one box, follows it to its end, and keeps the
+// call's record. Every step is idempotent under the call's key.
+package roles
+
+import (
+	"fmt"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+)
+
+// Role is builder or verifier, as data.
+type Role struct {
+	Name    string // builder or verifier
+	Verb    string // build or verify, as commit subjects have it
+	Dir     string // workspace inside the box
+	Reports string // directory of run reports below the workspace
+	TmpExec bool   // programs may be run from /tmp (build tools do)
+}
+
+// The two roles. There is no third one: only the Builder touches code.
+var (
+	Builder  = Role{Name: "builder", Verb: "build", Dir: dirs.Src, Reports: "builder_reports", TmpExec: true}
+	Verifier = Role{Name: "verifier", Verb: "verify", Dir: dirs.Tests, Reports: "verifier_reports"}
+)
+
+// Workspace is the role's directory on the person's side.
+func (r Role) Workspace(p project.Project) string {
+	if r.Name == Builder.Name {
+		return p.Src
+	}
+	return p.Tests
+}
+
+// Key is the idempotency key of a call: what is done twice under it is done once.
+func Key(phase int, r Role, step, attempt int) string {
+	return fmt.Sprintf("p%d-%s-%d.%d", phase, r.Verb, step, attempt)
+}
+
+// Subject is the commit subject of a step (seed 003).
+func Subject(phase int, r Role, step int) string {
+	return fmt.Sprintf("phase%d/%s/step-%d", phase, r.Verb, step)
+}
+
+// Mounts lists all that a role sees: its own workspace with its history
+// read-only over it, the specs, what abl hands to this call, and the two files
+// that take its output.
+func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
+	work := r.Workspace(p)
+	return []sandbox.Mount{
+		{What: sandbox.Workspace, Source: work, Target: r.Dir},
+		{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
+		{What: sandbox.Specs, Source: p.Specs(), Target: dirs.Specs, ReadOnly: true},
+		{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
+		{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
+		{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
+	}
+}
+
+// tmpfs is the memory a role may write besides its workspace.
+func tmpfs(r Role) []sandbox.Tmpfs {
+	return []sandbox.Tmpfs{
+		{Target: "/tmp", Size: 512 << 20, Inodes: 50_000, Mode: "1777", Exec: r.TmpExec},
+		{Target: dirs.Home, Size: 256 << 20, Inodes: 20_000, Mode: "0700", Owned: true, Exec: true},
+	}
+}

@@ -1,0 +1,243 @@
+package roles
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/internal/failpoint"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/roles/agent"
+)
+
+// Engine is what a call needs of a container engine.
+type Engine interface {
+	Create(context.Context, sandbox.Box) (string, error)
+	Start(ctx context.Context, name string) error
+	Status(ctx context.Context, name string) (sandbox.Status, error)
+	Wait(ctx context.Context, name string) (sandbox.Exit, error)
+	Stop(ctx context.Context, name string, grace time.Duration) error
+	Remove(ctx context.Context, name string) error
+	Logs(ctx context.Context, name string, max int64) ([]byte, error)
+}
+
+// Runner runs calls of one project on one engine.
+type Runner struct {
+	Engine  Engine
+	Project project.Project
+	ID      string // the project's id, for names and labels
+	UID     int    // whom roles run as, never 0
+	GID     int
+	Lent    bool // files for the role are owned by UID while it runs and come back afterwards
+	Box     sandbox.Limits
+	Output  int64         // bytes a call may print before it is killed
+	Timeout time.Duration // wall clock of one call
+	Out     event.Sink
+}
+
+// Job is one call to run.
+type Job struct {
+	Role   Role
+	Agent  agent.Agent
+	Call   agent.Call
+	Image  string
+	Join   string   // holder whose namespace is the role's reach
+	Env    []string // beyond the agent's own: the key where it is direct, the app's address
+	Direct bool     // the provider's key is in Env
+	Cmds   dirs.CmdSpec
+	Prompt func() (string, error) // asked only when the call has not begun
+}
+
+// Run takes a call to its end: it starts it, or attaches to it when an earlier
+// abl started it, or returns the outcome that is already on disk. The outcome
+// is durable before the call's box is removed.
+func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
+	rec := Record{r.Project.Call(j.Call.ID)}
+	if o, ok, err := rec.Outcome(); err != nil || ok {
+		if ok {
+			err = r.Engine.Remove(ctx, r.name(j))
+		}
+		return o, err
+	}
+	intent, lost, err := r.ensure(ctx, j, rec)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Session: intent.Session, Started: intent.Begun, Requests: -1}
+	if lost {
+		o.Class, o.Reason = Lost, "its container was removed by somebody else"
+	} else if err := r.follow(ctx, j, rec, intent, &o); err != nil {
+		return o, err
+	}
+	return o, r.close(ctx, j, rec, intent, &o)
+}
+
+// name is the box of a call.
+func (r *Runner) name(j Job) string { return BoxName(r.ID, j.Call.ID) }
+
+// BoxName is the engine-wide name of a call's box or of another box of the project.
+func BoxName(id, key string) string { return "abl-" + id + "-" + key }
+
+// ensure makes the call's box run, whatever an earlier abl left of it.
+func (r *Runner) ensure(ctx context.Context, j Job, rec Record) (Intent, bool, error) {
+	intent, begun, err := rec.Intent()
+	if err != nil {
+		return intent, false, err
+	}
+	st, err := r.Engine.Status(ctx, r.name(j))
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound) && begun && rec.started():
+		return intent, true, nil
+	case errors.Is(err, sandbox.ErrNotFound) || err == nil && !begun:
+		if intent, err = r.create(ctx, j, rec); err != nil {
+			return intent, false, err
+		}
+	case err != nil:
+		return intent, false, err
+	case st.State != sandbox.Created:
+		r.emit(j, event.Event{Kind: event.CallResume, DirectKey: j.Direct})
+		return intent, false, rec.markStarted()
+	}
+	r.emit(j, event.Event{Kind: event.CallStart, DirectKey: j.Direct})
+	if err := r.Engine.Start(ctx, r.name(j)); err != nil {
+		return intent, false, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
+	}
+	failpoint.Here("call.started")
+	return intent, false, rec.markStarted()
+}
+
+// create lays out the record and makes the box, which is not started yet.
+func (r *Runner) create(ctx context.Context, j Job, rec Record) (Intent, error) {
+	if err := r.Engine.Remove(ctx, r.name(j)); err != nil {
+		return Intent{}, err
+	}
+	cmd, err := j.Agent.Command(j.Call)
+	if err != nil {
+		return Intent{}, err
+	}
+	deadline := time.Now().Add(r.Timeout + time.Minute)
+	if err := r.layOut(j, rec, cmd, deadline); err != nil {
+		return Intent{}, fmt.Errorf("cannot prepare call %s: %w", j.Call.ID, err)
+	}
+	intent := Intent{
+		Key: j.Call.ID, Box: r.name(j), Image: j.Image, Agent: j.Agent.Name(), Model: j.Call.Model,
+		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project), Direct: j.Direct,
+	}
+	if err := writeJSON(filepath.Join(rec.Dir, "intent.json"), intent); err != nil {
+		return Intent{}, err
+	}
+	failpoint.Here("call.intent")
+	if _, err := r.Engine.Create(ctx, r.box(j, rec, cmd, deadline)); err != nil {
+		return Intent{}, fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
+	}
+	failpoint.Here("call.created")
+	return intent, nil
+}
+
+// box is the call's container as intent.
+func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
+	env := []string{"HOME=" + dirs.Home, "LANG=C.UTF-8", "ABL_PHASE=" + strconv.Itoa(j.Call.Phase), "ABL_ITERATION=" + strconv.Itoa(j.Call.Iteration), "ABL_SPECS=" + dirs.Specs}
+	for _, k := range sortedKeys(cmd.Env) {
+		env = append(env, k+"="+cmd.Env[k])
+	}
+	return sandbox.Box{
+		Name: r.name(j), Image: j.Image, User: fmt.Sprintf("%d:%d", r.UID, r.GID),
+		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: append(env, j.Env...), Dir: j.Role.Dir,
+		Mounts: Mounts(j.Role, r.Project, rec), Tmpfs: tmpfs(j.Role), Reach: sandbox.Reach{Join: j.Join}, Limits: r.Box,
+		Labels: map[string]string{
+			sandbox.LabelProject: r.ID, sandbox.LabelKind: "role", sandbox.LabelRole: j.Role.Name,
+			sandbox.LabelPhase: strconv.Itoa(j.Call.Phase), sandbox.LabelCall: j.Call.ID,
+			sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
+		},
+	}
+}
+
+// layOut writes all that the box will see of the call, and the two empty files
+// that take its output.
+func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
+	prompt, err := j.Prompt()
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(rec.In()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(rec.In(), 0o755); err != nil {
+		return err
+	}
+	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix()}
+	files := map[string][]byte{"prompt.md": []byte(prompt)}
+	if cmd.Stdin != "" {
+		files["stdin"] = []byte(cmd.Stdin)
+		spec.Stdin = dirs.In + "/stdin"
+	}
+	for name, data := range cmd.Files {
+		files[name] = data
+	}
+	if files["run.json"], err = json.Marshal(spec); err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	if files["commands.json"], err = json.Marshal(j.Cmds); err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	for _, name := range sortedKeys(files) {
+		if err := writeReadable(filepath.Join(rec.In(), name), files[name]); err != nil {
+			return err
+		}
+	}
+	return r.outputs(j, rec)
+}
+
+// outputs makes the files for the agent's output and points the role's last log at them.
+func (r *Runner) outputs(j Job, rec Record) error {
+	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return err
+		}
+		if r.Lent {
+			if err := os.Chown(path, r.UID, r.GID); err != nil {
+				return err
+			}
+		}
+	}
+	last := r.Project.LastLog(j.Role.Name)
+	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Link(rec.Stdout(), last)
+}
+
+// writeReadable replaces path; whatever the person's umask, the role can read it.
+func writeReadable(path string, data []byte) error {
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o644)
+}
+
+func (r *Runner) emit(j Job, e event.Event) {
+	e.Time, e.Phase, e.Iteration, e.Step = time.Now().UTC(), j.Call.Phase, j.Call.Iteration, j.Call.Step
+	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name(), j.Call.Model
+	r.Out.Emit(e)
+}
+
+func (rec Record) started() bool {
+	_, err := os.Lstat(filepath.Join(rec.Dir, "started"))
+	return err == nil
+}
+
+func (rec Record) markStarted() error {
+	if rec.started() {
+		return nil
+	}
+	return atomicfile.Write(filepath.Join(rec.Dir, "started"), nil, 0o644)
+}

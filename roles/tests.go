@@ -1,0 +1,70 @@
+package roles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"abl/internal/atomicfile"
+	"abl/internal/safefile"
+	"abl/orchestrator/project"
+
+	"golang.org/x/sys/unix"
+)
+
+// KeepFinding keeps the verdict beside the call that it is about.
+func KeepFinding(p project.Project, key string, finding any) error {
+	return writeJSON(filepath.Join(p.Call(key), "finding.json"), finding)
+}
+
+// RemoveTests removes one entry of the Verifier's workspace, whatever it has
+// become there: a link is unlinked, never followed.
+func RemoveTests(p project.Project, name string) error {
+	root, err := os.OpenRoot(p.Tests)
+	if err != nil {
+		return fmt.Errorf("cannot remove %q: %w", name, err)
+	}
+	defer root.Close()
+	if err := root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove %q: %w", name, err)
+	}
+	return nil
+}
+
+// WriteTests puts a file of abl's own into the Verifier's workspace, in place
+// of what stood under its name. No box that could race it is running.
+func WriteTests(p project.Project, name string, data []byte) error {
+	if err := RemoveTests(p, name); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(p.Tests, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", name, err)
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// TakeFailedSpecs moves an earlier call's failed_specs.md out of the way and
+// into the record of the call about to start, so that a file found afterwards
+// is this call's. What is not a readable plain file is removed.
+func TakeFailedSpecs(p project.Project, key, name string, max int64) ([]byte, error) {
+	kept := filepath.Join(p.Call(key), "before-"+name)
+	data, err := safefile.Read(p.Tests, name, max)
+	switch {
+	case errors.Is(err, safefile.ErrAbsent):
+		data, err := os.ReadFile(kept) // taken by an abl that was killed right afterwards
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return data, err
+	case err != nil:
+		return nil, RemoveTests(p, name)
+	}
+	if err := atomicfile.Write(kept, data, 0o644); err != nil {
+		return nil, err
+	}
+	return data, RemoveTests(p, name)
+}
