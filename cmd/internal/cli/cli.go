@@ -1,0 +1,78 @@
+// Package cli turns a command line into the call of one command: flags before
+// or after arguments, help that teaches, errors in one sentence with a hint,
+// shell completion. It is the one importer of the flag library, so that the
+// files of the commands are free of it.
+package cli
+
+import (
+	"context"
+)
+
+// App is a program: its commands, and what holds for all of them.
+type App struct {
+	Name     string
+	Usage    string // one line, lower case
+	Version  string
+	Long     string // for help: what the program does, wrapped by its author
+	Commands []Command
+	Flags    []Flag // of every command
+
+	// Code says which exit code an error of a command means; nil is exit.Code.
+	// Usage errors, signals and panics are known without it.
+	Code func(error) int
+	// Hint says what to do about an error of a command; nil or "" is nothing.
+	Hint func(error) string
+}
+
+// Groups of commands, in the order in which help shows them.
+const (
+	Starting = "Getting started"
+	Running  = "Running"
+	Looking  = "Looking"
+	Upkeep   = "Upkeep"
+)
+
+// Command is one command, or a group of them.
+type Command struct {
+	Name     string
+	Aliases  []string
+	Group    string // Starting, Running, Looking or Upkeep
+	Usage    string // one line, lower case
+	Args     string // as help shows them: "N", "[ROLE]"
+	Long     string
+	Examples string // one command line each, without indentation
+	MinArgs  int
+	MaxArgs  int      // negative is any number
+	Values   []string // what completion offers as argument
+	Flags    []Flag
+	Hidden   bool // from help and completion
+	Subs     []Command
+	Run      func(context.Context, *Input) error // nil for a group
+}
+
+// Flag is an option of a command.
+type Flag struct {
+	Name    string   // without dashes
+	Short   string   // one letter, or ""
+	Usage   string   // one line, lower case
+	Value   string   // placeholder in help, "FILE"; "" makes it a yes-or-no flag
+	Default string   // in help, and what String gives when it is not set
+	Env     string   // variable that sets it when the command line does not
+	Values  []string // the only values that it takes; empty is any
+	Multi   bool     // may be given more than once
+}
+
+// find is the command of that name or alias.
+func find(commands []Command, name string) *Command {
+	for i := range commands {
+		if commands[i].Name == name {
+			return &commands[i]
+		}
+		for _, alias := range commands[i].Aliases {
+			if alias == name {
+				return &commands[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+)
+
+// TestMain lets the test binary play the program that a shell completes.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "abl" {
+		os.Exit(cli.Main(context.Background(), demo(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+var errKnown = errors.New("known trouble")
+
+// tell prints all that a command was called with.
+func tell(_ context.Context, in *cli.Input) error {
+	iterations, err := in.Int("iterations")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(in.Stdout, "args=%q json=%t iterations=%d agent=%q with=%q progress=%q quiet=%t", in.Args,
+		in.Bool("json"), iterations, in.String("agent"), in.Strings("with"), in.String("progress"), in.Bool("quiet"))
+	for _, name := range []string{"json", "agent", "with"} {
+		if in.Set(name) {
+			fmt.Fprintf(in.Stdout, " +%s", name)
+		}
+	}
+	_, err = fmt.Fprintln(in.Stdout)
+	return err
+}
+
+// demo is a program with one of everything.
+func demo() cli.App {
+	say := func(what string) func(context.Context, *cli.Input) error {
+		return func(_ context.Context, in *cli.Input) error {
+			_, err := fmt.Fprintln(in.Stdout, what)
+			return err
+		}
+	}
+	fails := func(err error) func(context.Context, *cli.Input) error {
+		return func(context.Context, *cli.Input) error { return err }
+	}
+	return cli.App{
+		Name: "abl", Version: "1.2.3", Usage: "build software in phases, each one verified",
+		Long: "abl lets a Builder write and a Verifier refute.",
+		Flags: []cli.Flag{
+			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
+			{Name: "quiet", Short: "q", Usage: "say less"},
+		},
+		Code: exit.Rules{exit.Is(errKnown, exit.Busy)}.Code,
+		Hint: func(err error) string {
+			if errors.Is(err, errKnown) {
+				return "wait for it"
+			}
+			return ""
+		},
+		Commands: []cli.Command{
+			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
+			{
+				Name: "phase", Aliases: []string{"p"}, Group: cli.Running, Usage: "take one phase to its verdict", Args: "N", MinArgs: 1, MaxArgs: 1,
+				Long: "The Builder and the Verifier are called in turn until the phase passes.",
+				Flags: []cli.Flag{
+					{Name: "json", Usage: "print one event a line"},
+					{Name: "iterations", Short: "n", Value: "N", Default: "5", Usage: "how many iterations a round has at most before the phase counts as stuck"},
+					{Name: "agent", Value: "NAME", Env: "ABL_AGENT", Usage: "the agent of both roles"},
+					{Name: "with", Value: "NAME=VALUE", Multi: true, Usage: "one more setting"},
+				},
+				Examples: "abl phase 1\nabl phase 2 --json",
+				Run:      tell,
+			},
+			{
+				Name: "images", Group: cli.Upkeep, Usage: "build or carry the images",
+				Subs: []cli.Command{
+					{Name: "build", Usage: "build what is missing", Run: say("images build")},
+					{Name: "save", Usage: "write them to a file", Args: "FILE", MinArgs: 1, MaxArgs: 1, Flags: []cli.Flag{{Name: "force", Usage: "replace the file"}}, Run: say("images save")},
+				},
+			},
+			{Name: "logs", Group: cli.Looking, Usage: "show what a role printed", Args: "[ROLE]", MaxArgs: 1, Values: []string{"builder", "verifier", "app"}, Flags: []cli.Flag{{Name: "follow", Short: "f", Usage: "go on as it grows"}}, Run: say("logs")},
+			{Name: "init", Group: cli.Starting, Usage: "write a project", Run: say("init")},
+			{Name: "secret", Hidden: true, Usage: "not shown", Run: say("secret")},
+			{Name: "known", Hidden: true, Run: fails(fmt.Errorf("cannot go on: %w", errKnown))},
+			{Name: "odd", Hidden: true, Run: fails(errors.New("first\n\x1b[31msecond"))},
+			{Name: "panic", Hidden: true, Run: func(context.Context, *cli.Input) error { panic("lost my way") }},
+			{Name: "misuse", Hidden: true, Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},
+			{Name: "gone", Hidden: true, Run: func(ctx context.Context, _ *cli.Input) error { return fmt.Errorf("cannot wait: %w", ctx.Err()) }},
+			cli.Completion("abl"),
+		},
+	}
+}
+
+// call runs the demo program.
+func call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, voice bytes.Buffer
+	code = cli.Main(ctx, demo(), args, strings.NewReader(""), &out, &voice)
+	return code, out.String(), voice.String()
+}

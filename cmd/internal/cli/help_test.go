@@ -1,0 +1,78 @@
+package cli_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/cmd/internal/exit"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestHelp(t *testing.T) {
+	cases := map[string]string{
+		"program": "--help",
+		"phase":   "phase --help",
+		"images":  "images --help",
+		"save":    "images save -h",
+	}
+	for name, args := range cases {
+		code, got, voice := call(t.Context(), strings.Fields(args)...)
+		if code != 0 || voice != "" {
+			t.Errorf("abl %s: exit %d, %q", args, code, voice)
+		}
+		path := filepath.Join("testdata", name+".help")
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("abl %s differs from %s (-update writes it):\n%s", args, path, got)
+		}
+		checkHelp(t, args, got)
+	}
+}
+
+// checkHelp holds what is true of every help text.
+func checkHelp(t *testing.T, args, text string) {
+	t.Helper()
+	if !strings.Contains(text, "Exit codes:\n"+exit.Table()) {
+		t.Errorf("abl %s does not show the exit codes", args)
+	}
+	if strings.Contains(text, "secret") {
+		t.Errorf("abl %s shows a hidden command", args)
+	}
+	for _, l := range strings.Split(text, "\n") {
+		if len(l) > 80 || strings.TrimRight(l, " ") != l {
+			t.Errorf("abl %s: line of %d columns: %q", args, len(l), l)
+		}
+	}
+}
+
+func TestHelpByOtherWays(t *testing.T) {
+	same := [][2]string{
+		{"--help", ""},
+		{"--help", "help"},
+		{"--help", "-h"},
+		{"phase --help", "help phase"},
+		{"phase --help", "help p"},
+		{"phase --help", "phase 1 2 3 --help"},
+		{"phase --help", "--help phase --what"},
+		{"images save --help", "help images save"},
+	}
+	for _, s := range same {
+		_, want, _ := call(t.Context(), strings.Fields(s[0])...)
+		code, got, _ := call(t.Context(), strings.Fields(s[1])...)
+		if code != 0 || got != want {
+			t.Errorf("abl %s (exit %d) differs from abl %s:\n%s", s[1], code, s[0], got)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/sanitize"
+)
+
+// Main runs the command that args name, without the program's own name before
+// them, and returns the exit code. Results go to stdout; what goes wrong is
+// said on stderr, in one line and a hint.
+func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	in := &Input{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	if len(args) > 0 && args[0] == completeWord {
+		suggest(stdout, complete(&app, args[1:]))
+		return exit.Passed
+	}
+	l, err := parse(&app, args)
+	if err == nil {
+		err = guard(in, func() error { return act(ctx, &app, l, in) })
+	}
+	return end(ctx, &app, l, stderr, err)
+}
+
+// act shows help or the version, or runs the command.
+func act(ctx context.Context, app *App, l *line, in *Input) error {
+	c := l.command()
+	switch {
+	case l.help:
+		return show(in.Stdout, help(app, l))
+	case l.version:
+		return show(in.Stdout, app.Name+" "+app.Version+"\n")
+	case c == nil:
+		return show(in.Stdout, help(app, l))
+	case c.Run == nil:
+		return WithHint("", "%s needs a command: %s", l.name(), oneOf(names(c.Subs)))
+	}
+	if err := count(l); err != nil {
+		return err
+	}
+	in.Args = l.args
+	return run(ctx, app, l, in)
+}
+
+func show(w io.Writer, text string) error {
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// count checks how many arguments there are.
+func count(l *line) error {
+	c, n := l.command(), len(l.args)
+	switch {
+	case n < c.MinArgs:
+		return Usagef("%s needs %s", l.name(), c.Args)
+	case c.MaxArgs < 0 || n <= c.MaxArgs:
+		return nil
+	case c.MaxArgs == 0:
+		return Usagef("%s takes no arguments, but got %q", l.name(), l.args[0])
+	}
+	return Usagef("%s takes %s and no more, but got %q", l.name(), c.Args, l.args[c.MaxArgs])
+}
+
+// panicked is a bug that a command ran into.
+type panicked struct{ what any }
+
+func (p panicked) Error() string { return fmt.Sprintf("internal error: %v", p.what) }
+
+// guard turns a panic into an error. Its stack is for those who ask for it.
+func guard(in *Input, do func() error) (err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			if debugging() {
+				fmt.Fprintf(in.Stderr, "%s\n", debug.Stack())
+			}
+			err = panicked{what}
+		}
+	}()
+	return do()
+}
+
+func debugging() bool { return os.Getenv("ABL_DEBUG") == "1" }
+
+// end says what went wrong and returns the exit code.
+func end(ctx context.Context, app *App, l *line, stderr io.Writer, err error) int {
+	err = exit.Because(ctx, err)
+	if err == nil || readerGone(err) {
+		return exit.Passed
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", app.Name, oneLine(err.Error()))
+	if hint := hintFor(app, l, err); hint != "" {
+		fmt.Fprintf(stderr, "%s: hint: %s\n", app.Name, oneLine(hint))
+	}
+	return code(app, err)
+}
+
+// code is the exit code of an end that is not a success.
+func code(app *App, err error) int {
+	var usage *UsageError
+	var bug panicked
+	switch {
+	case errors.As(err, &bug):
+		return exit.Bug
+	case errors.As(err, &usage):
+		return exit.Usage
+	case app.Code != nil:
+		return app.Code(err)
+	}
+	return exit.Code(err)
+}
+
+func hintFor(app *App, l *line, err error) string {
+	var usage *UsageError
+	var bug panicked
+	switch {
+	case errors.As(err, &bug) && !debugging():
+		return "this is a bug: run it again with ABL_DEBUG=1 and report what it prints"
+	case errors.As(err, &usage) && usage.Hint != "":
+		return usage.Hint
+	}
+	if app.Hint != nil {
+		if hint := app.Hint(err); hint != "" {
+			return hint
+		}
+	}
+	if usage != nil {
+		return "see " + strings.Join(strings.Fields(app.Name+" "+l.name()+" --help"), " ")
+	}
+	return ""
+}
+
+// readerGone says that whoever read the results stopped reading, as head does,
+// which is no failure.
+func readerGone(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && p.Path == os.Stdout.Name() && errors.Is(p, syscall.EPIPE)
+}
+
+// oneLine makes an error fit for a terminal: joined errors stand side by side,
+// and quoted words of an agent cannot steer it.
+func oneLine(s string) string {
+	var lines []string
+	for _, l := range strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, sanitize.String(l))
+		}
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,152 @@
+package cli_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+)
+
+func TestCommandLines(t *testing.T) {
+	const rest = ` agent="" with=[] progress="auto" quiet=false`
+	cases := map[string]string{
+		"phase 3":                     `args=["3"] json=false iterations=5` + rest,
+		"p 3":                         `args=["3"] json=false iterations=5` + rest,
+		"phase 3 --json":              `args=["3"] json=true iterations=5` + rest + " +json",
+		"phase --json 3":              `args=["3"] json=true iterations=5` + rest + " +json",
+		"phase 3 --json=false":        `args=["3"] json=false iterations=5` + rest + " +json",
+		"phase PHASE=3 --json":        `args=["PHASE=3"] json=true iterations=5` + rest + " +json",
+		"phase -n 7 3":                `args=["3"] json=false iterations=7` + rest,
+		"phase 3 -n7":                 `args=["3"] json=false iterations=7` + rest,
+		"phase 3 -n=7":                `args=["3"] json=false iterations=7` + rest,
+		"phase 3 -qn7":                `args=["3"] json=false iterations=7 agent="" with=[] progress="auto" quiet=true`,
+		"phase -1":                    `args=["-1"] json=false iterations=5` + rest,
+		"phase -":                     `args=["-"] json=false iterations=5` + rest,
+		"phase -- --json":             `args=["--json"] json=false iterations=5` + rest,
+		"phase --iterations -2 1":     `args=["1"] json=false iterations=-2` + rest,
+		"--progress plain phase 3":    `args=["3"] json=false iterations=5 agent="" with=[] progress="plain" quiet=false`,
+		"phase 3 --progress=plain -q": `args=["3"] json=false iterations=5 agent="" with=[] progress="plain" quiet=true`,
+		"phase 3 --agent= ":           `args=["3"] json=false iterations=5` + rest + " +agent",
+		"phase 3 --agent x --agent y": `args=["3"] json=false iterations=5 agent="y" with=[] progress="auto" quiet=false +agent`,
+		"phase --with a=1,2 3 --with b=": `args=["3"] json=false iterations=5 agent="" with=["a=1,2" "b="] progress="auto" quiet=false` +
+			" +with",
+		"phase json":            `args=["json"] json=false iterations=5` + rest,
+		"images build":          "images build",
+		"images save f --force": "images save",
+		"secret":                "secret",
+		"--version":             "abl 1.2.3",
+	}
+	for args, want := range cases {
+		code, out, voice := call(t.Context(), strings.Fields(args)...)
+		if code != 0 || out != want+"\n" || voice != "" {
+			t.Errorf("abl %s: exit %d, stderr %q\n got %s\nwant %s", args, code, voice, out, want)
+		}
+	}
+}
+
+func TestVariables(t *testing.T) {
+	t.Setenv("ABL_AGENT", "gemini")
+	t.Setenv("ABL_PROGRESS", "json")
+	_, out, _ := call(t.Context(), "phase", "1")
+	if want := `agent="gemini" with=[] progress="json" quiet=false +agent`; !strings.Contains(out, want) {
+		t.Errorf("from variables: %s", out)
+	}
+	_, out, _ = call(t.Context(), "phase", "1", "--agent", "claude")
+	if want := `agent="claude"`; !strings.Contains(out, want) {
+		t.Errorf("a flag does not win over its variable: %s", out)
+	}
+	t.Setenv("ABL_PROGRESS", "loud")
+	code, _, voice := call(t.Context(), "phase", "1")
+	if want := `abl: ABL_PROGRESS or --progress must be auto, tty, plain or json, not "loud"`; code != exit.Usage || !strings.HasPrefix(voice, want+"\n") {
+		t.Errorf("exit %d, %q", code, voice)
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	see := "see abl phase --help"
+	cases := []struct{ args, what, hint string }{
+		{"phaze", `unknown command "phaze"`, `did you mean "phase"?`},
+		{"xyzzy", `unknown command "xyzzy"`, "see abl --help"},
+		{"secre", `unknown command "secre"`, "see abl --help"},
+		{"images biuld", `unknown command "images biuld"`, `did you mean "images build"?`},
+		{"images", "images needs a command: build or save", "see abl images --help"},
+		{"help phaze", `unknown command "phaze"`, `did you mean "phase"?`},
+		{"phase", "phase needs N", see},
+		{"phase 1 2 3", `phase takes N and no more, but got "2"`, see},
+		{"clean up", `clean takes no arguments, but got "up"`, "see abl clean --help"},
+		{"phase 1 --jsno", `unknown flag "--jsno" of abl phase`, "did you mean --json?"},
+		{"phase 1 --frobnicate", `unknown flag "--frobnicate" of abl phase`, see},
+		{"phase 1 -json", `unknown flag "-json"`, "did you mean --json?"},
+		{"phase 1 -z", `unknown flag "-z" of abl phase`, see},
+		{"--json phase 1", `unknown flag "--json"`, "put it behind the command: abl phase --json"},
+		{"--prgress plain", `unknown flag "--prgress"`, "did you mean --progress?"},
+		{"phase 1 --agent", "--agent needs a value: NAME", see},
+		{"phase 1 --agent --json", "--agent needs a value: NAME", see},
+		{"phase 1 --json=maybe", `--json is on or off: it takes true or false, not "maybe"`, see},
+		{"phase 1 --iterations many", `--iterations must be a whole number, not "many"`, see},
+		{"phase 1 --progress plian", `--progress must be auto, tty, plain or json, not "plian"`, "did you mean --progress plain?"},
+		{"phase 1 --progress loud", `--progress must be auto, tty, plain or json, not "loud"`, see},
+		{"misuse", "wrapped: phase 0 does not exist", "see abl misuse --help"},
+		{"completion tcsh", `completion knows bash, zsh and fish, not "tcsh"`, "see abl completion --help"},
+	}
+	for _, c := range cases {
+		code, out, voice := call(t.Context(), strings.Fields(c.args)...)
+		if want := "abl: " + c.what + "\nabl: hint: " + c.hint + "\n"; code != exit.Usage || out != "" || voice != want {
+			t.Errorf("abl %s: exit %d, stdout %q\n got %s\nwant %s", c.args, code, out, voice, want)
+		}
+	}
+}
+
+func TestHowCommandsEnd(t *testing.T) {
+	t.Setenv("ABL_DEBUG", "")
+	cases := []struct {
+		args  string
+		code  int
+		voice string
+	}{
+		{"known", exit.Busy, "abl: cannot go on: known trouble\nabl: hint: wait for it\n"},
+		{"panic", exit.Bug, "abl: internal error: lost my way\nabl: hint: this is a bug: run it again with ABL_DEBUG=1 and report what it prints\n"},
+	}
+	for _, c := range cases {
+		code, out, voice := call(t.Context(), c.args)
+		if code != c.code || voice != c.voice || out != "" {
+			t.Errorf("abl %s: exit %d, stdout %q, stderr %q", c.args, code, out, voice)
+		}
+	}
+	code, _, voice := call(t.Context(), "odd")
+	if code != exit.Bug || strings.ContainsAny(voice, "\x1b") || strings.Count(voice, "\n") != 1 || !strings.HasPrefix(voice, "abl: first; ") {
+		t.Errorf("odd words: exit %d, %q", code, voice)
+	}
+}
+
+func TestPanicShowsItsStackOnRequest(t *testing.T) {
+	t.Setenv("ABL_DEBUG", "1")
+	code, _, voice := call(t.Context(), "panic")
+	if code != exit.Bug || !strings.Contains(voice, "demo_test.go") || strings.Contains(voice, "hint") {
+		t.Errorf("exit %d, %q", code, voice)
+	}
+}
+
+func TestSignalDecidesTheCode(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(exit.Signal{Number: syscall.SIGTERM})
+	code, _, voice := call(ctx, "gone")
+	if code != exit.TERM || !strings.HasPrefix(voice, "abl: interrupted by SIGTERM; what was reached is saved") {
+		t.Errorf("exit %d, %q", code, voice)
+	}
+}
+
+func TestReaderThatLeavesIsNoFailure(t *testing.T) {
+	app := cli.App{Name: "abl", Commands: []cli.Command{{Name: "cat", Run: func(context.Context, *cli.Input) error {
+		return &fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.EPIPE}
+	}}}}
+	var voice strings.Builder
+	if code := cli.Main(t.Context(), app, []string{"cat"}, nil, nil, &voice); code != 0 || voice.Len() > 0 {
+		t.Errorf("exit %d, %q", code, voice.String())
+	}
+}
