@@ -28,10 +28,10 @@ func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[st
 	if pullErr == nil {
 		return m.registryBase(ctx, s, digest)
 	}
-	m.say("base: no %s from a registry (%s)", registryBase, clean(pullErr.Error()))
+	m.say("base: no %s from a registry (%s)", registryBase, visible(pullErr.Error()))
 	if why := m.cannotBootstrap(s.arch); why != nil {
 		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s) and %w; do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run abl as root on Debian or Ubuntu, where it makes the base itself",
-			sandbox.ErrNoImage, clean(pullErr.Error()), why)
+			sandbox.ErrNoImage, visible(pullErr.Error()), why)
 	}
 	return m.mirrorBase(ctx, s)
 }

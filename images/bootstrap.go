@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -112,6 +113,9 @@ func (m *Maker) bootstrap(ctx context.Context, folder string) error {
 	return m.run(ctx, "debootstrap", "--variant=minbase", "--force-check-gpg", suite, folder)
 }
 
+// aboutPackage matches what debootstrap says of each of a hundred packages.
+var aboutPackage = regexp.MustCompile(`^I: (Retrieving|Validating|Extracting|Unpacking|Configuring) [a-z0-9]`)
+
 // run shows each line of a command as progress and keeps the last ones for its error.
 func (m *Maker) run(ctx context.Context, name string, args ...string) error {
 	cmd := command(ctx, name, args...)
@@ -124,7 +128,9 @@ func (m *Maker) run(ctx context.Context, name string, args ...string) error {
 		lines := bufio.NewScanner(reader)
 		for lines.Scan() {
 			out.line(lines.Text())
-			m.say("base: %s", clean(lines.Text()))
+			if !aboutPackage.MatchString(lines.Text()) {
+				m.say("base: %s", clean(lines.Text()))
+			}
 		}
 		io.Copy(io.Discard, reader)
 	}()
@@ -203,9 +209,9 @@ func (m *Maker) importTree(ctx context.Context, root, ref string, labels map[str
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	checked := &endings{ReadCloser: out, wait: func() error {
+	checked := &endings{from: out, wait: func() error {
 		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("tar: %w: %s", err, clean(said.String()))
+			return fmt.Errorf("tar: %w: %s", err, visible(said.String()))
 		}
 		return nil
 	}}
@@ -221,13 +227,13 @@ func (m *Maker) importTree(ctx context.Context, root, ref string, labels map[str
 // endings turns a writer's failure at its end into a read error, so that the
 // engine never takes half an archive for a whole one.
 type endings struct {
-	io.ReadCloser
+	from io.ReadCloser // no embedding: an HTTP client closes what it can, before wait has its turn
 	wait func() error
 	done bool
 }
 
 func (e *endings) Read(p []byte) (int, error) {
-	n, err := e.ReadCloser.Read(p)
+	n, err := e.from.Read(p)
 	if err != io.EOF {
 		return n, err
 	}
@@ -243,7 +249,7 @@ func (e *endings) close() error {
 	}
 	e.done = true
 	// After a reader that stopped early the writer would wait for ever.
-	if err := e.ReadCloser.Close(); err != nil {
+	if err := e.from.Close(); err != nil {
 		return err
 	}
 	return e.wait()
@@ -255,7 +261,7 @@ func (m *Maker) removeTree(ctx context.Context, folder string) error {
 	defer cancel()
 	out, err := command(late, "rm", "-rf", "--one-file-system", folder).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("cannot remove %q: %w: %s", folder, err, clean(string(out)))
+		return fmt.Errorf("cannot remove %q: %w: %s", folder, err, visible(string(out)))
 	}
 	return nil
 }

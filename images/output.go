@@ -37,8 +37,11 @@ func (o *output) line(raw string) {
 	o.tail = append(o.tail, line)
 }
 
-// clean makes a line of somebody else's program fit for a terminal.
-func clean(raw string) string {
+// clean makes a line of somebody else's program fit for one line of a terminal.
+func clean(raw string) string { return cut(visible(raw), lineRunes) }
+
+// visible leaves out what a terminal would obey.
+func visible(raw string) string {
 	line := strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
@@ -48,9 +51,12 @@ func clean(raw string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(raw, "?"))
-	line = strings.Join(strings.Fields(line), " ")
-	if r := []rune(line); len(r) > lineRunes {
-		line = string(r[:lineRunes-1]) + "…"
+	return strings.Join(strings.Fields(line), " ")
+}
+
+func cut(line string, max int) string {
+	if r := []rune(line); len(r) > max {
+		return string(r[:max-1]) + "…"
 	}
 	return line
 }
@@ -64,7 +70,7 @@ type BuildError struct {
 
 // Error gives the cause and what the build printed last.
 func (e *BuildError) Error() string {
-	s := fmt.Sprintf("cannot build image %q: %s", e.Ref, clean(e.cause.Error()))
+	s := fmt.Sprintf("cannot build image %q: %s", e.Ref, visible(e.cause.Error()))
 	for _, line := range e.Tail {
 		s += "\n  | " + line
 	}

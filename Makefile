@@ -1,0 +1,96 @@
+# Everything abl needs is Go, make and, for containers, a Docker engine.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false
+
+# Tests find the helper that is laid into the images here.
+export ABL_HELPER := $(CURDIR)/bin/abl-cmd
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
+FUZZTIME    ?= 2s
+
+.DEFAULT_GOAL := help
+
+## help: show this list
+.PHONY: help
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+## build: bin/abl and bin/abl-cmd, both static
+.PHONY: build
+build:
+	@mkdir -p bin
+	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/abl ./cmd/abl
+	@# No version in the helper: its bytes name the images it stands in, and a
+	@# commit that leaves it alone shall rebuild none.
+	@$(GOBUILD) -ldflags '-s -w' -o bin/abl-cmd ./cmd/abl-cmd
+
+## engine: make sure that a Docker engine answers
+.PHONY: engine
+engine:
+	@scripts/engine.sh
+
+## images: make the container images that are missing
+.PHONY: images
+images: build engine
+	@bin/abl images build
+
+## demo: a whole phase, offline and without a key
+.PHONY: demo
+demo: images
+	@bin/abl demo
+
+## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
+.PHONY: test
+test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
+	@go test ./...
+
+## test-fast: every test that needs no engine
+.PHONY: test-fast
+test-fast: build check
+	@ABL_TEST_ENGINE=off go test ./...
+
+## check: formatting and go vet
+.PHONY: check
+check:
+	@bad=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
+	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
+	@go vet ./...
+
+## race: every test with the race detector (needs a C compiler)
+.PHONY: race
+race: images
+	@CGO_ENABLED=1 go test -race ./...
+
+## fuzz: each fuzz target for FUZZTIME, 2 s unless told
+.PHONY: fuzz
+fuzz:
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file func; do \
+		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
+	done
+
+## bench: the figures of docs/, as ratios measured in one run
+.PHONY: bench
+bench: images
+	@go test -run '^$$' -bench . -benchmem -timeout 1h ./...
+
+## soak: the tests that kill abl again and again, for hours
+.PHONY: soak
+soak: images
+	@ABL_SOAK=1 go test -count=1 -run 'Crash|Soak' -timeout 6h ./...
+
+## lint: staticcheck and govulncheck, both pinned and fetched when missing
+.PHONY: lint
+lint:
+	@go run $(STATICCHECK) ./...
+	@go run $(GOVULNCHECK) ./...
+
+## clean: remove what build made
+.PHONY: clean
+clean:
+	@rm -rf bin
