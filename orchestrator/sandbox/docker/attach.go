@@ -50,11 +50,9 @@ func (e *Engine) talk(ctx context.Context, id string, term Terminal, stream type
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go e.followSize(ctx, id, term)
-	go func() {
-		if _, err := io.Copy(stream.Conn, term.In); err == nil {
-			stream.CloseWrite() //nolint:errcheck // the box is gone by then, or learns of it from the closed stream
-		}
-	}()
+	// At the end of In the stream stays open: an engine that sees it closed on a
+	// terminal closes the output too, before its last words.
+	go io.Copy(stream.Conn, term.In) //nolint:errcheck // the box is gone by then
 	if _, err := io.Copy(term.Out, stream.Reader); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the connection broke: %w", err)
 	}

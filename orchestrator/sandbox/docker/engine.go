@@ -26,6 +26,8 @@ type Engine struct {
 	host  string        // address, for error sentences
 	pause time.Duration // before the first repetition of a call; doubles
 
+	making sync.Mutex // engines check a network's name and make it in two steps
+
 	mu   sync.Mutex
 	info *sandbox.Info // as the engine told it first; see known
 }

@@ -28,6 +28,8 @@ func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	if n.Labels[sandbox.LabelProject] == "" {
 		return fmt.Errorf("it lacks the label %s", sandbox.LabelProject)
 	}
+	e.making.Lock()
+	defer e.making.Unlock()
 	there, err := e.inspectNetwork(ctx, n.Name)
 	if err == nil {
 		return fits(there, n)

@@ -72,14 +72,14 @@ func (e *Engine) sweepVolumes(ctx context.Context, labels map[string]string, use
 	if err != nil {
 		return nil, about(err, "cannot list volumes")
 	}
-	var names []string
+	var all []storage
 	for _, v := range list.Volumes {
-		names = append(names, v.Name)
+		all = append(all, storage{v.Name, v.Name})
 		if used[volumeKey(v.Name)] {
 			used[volumeKey(v.Labels[labelUpper])] = true
 		}
 	}
-	return e.removeEach(ctx, "volume", names, used, func(ctx context.Context, name string) error {
+	return e.removeEach(ctx, "volume", all, used, func(ctx context.Context, name string) error {
 		return e.api.VolumeRemove(ctx, name, false)
 	})
 }
@@ -93,26 +93,30 @@ func (e *Engine) sweepNetworks(ctx context.Context, labels map[string]string, us
 	if err != nil {
 		return nil, about(err, "cannot list networks")
 	}
-	var names []string
+	var all []storage
 	for _, n := range list {
-		names = append(names, n.Name)
+		all = append(all, storage{n.Name, n.ID})
 	}
-	return e.removeEach(ctx, "network", names, used, e.api.NetworkRemove)
+	return e.removeEach(ctx, "network", all, used, e.api.NetworkRemove)
 }
 
-func (e *Engine) removeEach(ctx context.Context, kind string, names []string, used map[string]bool, remove func(context.Context, string) error) (removed []string, err error) {
+// storage is a volume or a network. Engines before 25 let two networks have one
+// name, which then fits neither, so removal goes by id.
+type storage struct{ name, id string }
+
+func (e *Engine) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove func(context.Context, string) error) (removed []string, err error) {
 	var errs []error
-	slices.SortFunc(names, strings.Compare)
-	for _, name := range names {
-		if used[kind+" "+name] {
+	slices.SortFunc(all, func(a, b storage) int { return strings.Compare(a.name, b.name) })
+	for _, s := range all {
+		if used[kind+" "+s.name] {
 			continue
 		}
-		err := e.do(ctx, long, func(ctx context.Context) error { return remove(ctx, name) })
+		err := e.do(ctx, long, func(ctx context.Context) error { return remove(ctx, s.id) })
 		switch {
 		case err == nil:
-			removed = append(removed, name)
+			removed = append(removed, s.name)
 		case !errdefs.IsNotFound(err):
-			errs = append(errs, about(err, "cannot remove %s %q", kind, name))
+			errs = append(errs, about(err, "cannot remove %s %q", kind, s.name))
 		}
 	}
 	return removed, errors.Join(errs...)

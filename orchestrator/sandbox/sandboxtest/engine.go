@@ -22,8 +22,9 @@ type Script func(box sandbox.Box) sandbox.Exit
 // several goroutines.
 type Engine struct {
 	// Scripts by the beginning of a box's name (the longest one wins), or by its
-	// role label, or by its kind label. A box without a script runs until it is
-	// stopped. A script runs in a goroutine from Start on, or within Start when Sync.
+	// role label, or by its kind label, or "" for the rest. A box without a script
+	// runs until it is stopped. A script runs in a goroutine from Start on, or
+	// within Start when Sync.
 	Scripts map[string]Script
 	Sync    bool
 	Images  []string         // those that are there; nil: every one

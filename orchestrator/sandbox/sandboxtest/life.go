@@ -42,28 +42,6 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 	return id, err
 }
 
-// check refuses what the real engine refuses.
-func (e *Engine) check(b sandbox.Box) error {
-	if e.Images != nil && !slices.Contains(e.Images, b.Image) {
-		return fmt.Errorf("%w: %q", sandbox.ErrNoImage, b.Image)
-	}
-	uid, _, _ := strings.Cut(b.User, ":")
-	if uid == "" && !b.Loose || uid != "" && strings.Trim(uid, "0") == "" {
-		return fmt.Errorf("user %q: uid 0 is refused", b.User)
-	}
-	for _, end := range b.Reach.Endpoints {
-		if _, ok := e.networks[end.Network]; !ok {
-			return fmt.Errorf("network %q: no such network", end.Network)
-		}
-	}
-	for _, m := range b.Mounts {
-		if _, ok := e.volumes[m.Source]; !ok && (m.What == sandbox.Scratch || m.What == sandbox.Tree) {
-			return fmt.Errorf("volume %q: no such volume", m.Source)
-		}
-	}
-	return nil
-}
-
 // Start starts a box and its script; starting a running one is no error.
 func (e *Engine) Start(ctx context.Context, name string) error {
 	var run func()
@@ -109,11 +87,11 @@ func (e *Engine) scriptOf(b sandbox.Box) Script {
 		}
 	}
 	for _, key := range []string{longest, b.Labels[sandbox.LabelRole], b.Labels[sandbox.LabelKind]} {
-		if script, ok := e.Scripts[key]; ok {
+		if script, ok := e.Scripts[key]; ok && key != "" {
 			return script
 		}
 	}
-	return nil
+	return e.Scripts[""]
 }
 
 // play lets the script's end count unless the box was stopped or removed before.

@@ -1,0 +1,240 @@
+package sandboxtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"abl/orchestrator/sandbox"
+)
+
+func createdIsNotEnded(t *testing.T, s Subject) {
+	name := s.create(t, s.box("a", s.Exit("0")))
+	s.wantState(t, name, sandbox.Created)
+	_, err := s.Engine.Wait(t.Context(), name)
+	wantSay(t, err, "never started")
+}
+
+func exitCodes(t *testing.T, s Subject) {
+	for code, want := range map[string]int{"0": 0, "7": 7} {
+		name := s.start(t, s.box("exit-"+code, s.Exit(code)))
+		s.wantExit(t, name, sandbox.Exit{Code: want})
+		got, err := s.Engine.Status(t.Context(), name)
+		must(t, err)
+		if got.State != sandbox.Exited || got.ExitCode != want || got.StartedAt.IsZero() || got.FinishedAt.IsZero() {
+			t.Errorf("status after exit %s: %+v", code, got)
+		}
+		s.wantExit(t, name, sandbox.Exit{Code: want}) // and once more, long after
+	}
+}
+
+func waitBeforeTheEnd(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Block))
+	s.wantState(t, name, sandbox.Running)
+	ended := make(chan error, 1)
+	var exit sandbox.Exit
+	go func() {
+		var err error
+		exit, err = s.Engine.Wait(t.Context(), name)
+		ended <- err
+	}()
+	must(t, s.Engine.Kill(t.Context(), name))
+	must(t, <-ended)
+	if want := (sandbox.Exit{Code: 137}); exit != want {
+		t.Errorf("a killed box ended with %+v, want %+v", exit, want)
+	}
+}
+
+func waitGivesUp(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Block))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Engine.Wait(ctx, name)
+	wantErr(t, err, context.Canceled)
+	s.wantState(t, name, sandbox.Running)
+}
+
+func nameIsMutex(t *testing.T, s Subject) {
+	box := s.box("a", s.Exit("0"))
+	id, err := s.Engine.Create(t.Context(), box)
+	must(t, err)
+	_, err = s.Engine.Create(t.Context(), box)
+	wantErr(t, err, sandbox.ErrExists)
+	wantSay(t, err, id)
+}
+
+func startTwice(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Block))
+	must(t, s.Engine.Start(t.Context(), name))
+	must(t, s.Engine.Stop(t.Context(), name, time.Second))
+	s.wantExit(t, name, sandbox.Exit{Code: 143})
+}
+
+func afterTheEnd(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Exit("7")))
+	s.wantExit(t, name, sandbox.Exit{Code: 7})
+	must(t, s.Engine.Stop(t.Context(), name, time.Second))
+	must(t, s.Engine.Kill(t.Context(), name))
+	s.wantExit(t, name, sandbox.Exit{Code: 7})
+}
+
+func gone(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Block))
+	must(t, s.Engine.Remove(t.Context(), name))
+	must(t, s.Engine.Remove(t.Context(), name))
+	_, err := s.Engine.Status(t.Context(), name)
+	wantErr(t, err, sandbox.ErrNotFound)
+	_, err = s.Engine.Wait(t.Context(), name)
+	wantErr(t, err, sandbox.ErrNotFound)
+	_, err = s.Engine.Logs(t.Context(), name, 10)
+	wantErr(t, err, sandbox.ErrNotFound)
+	wantErr(t, s.Engine.Start(t.Context(), name), sandbox.ErrNotFound)
+	wantErr(t, s.Engine.Stop(t.Context(), name, 0), sandbox.ErrNotFound)
+	wantErr(t, s.Engine.Kill(t.Context(), name), sandbox.ErrNotFound)
+}
+
+func refused(t *testing.T, s Subject) {
+	cases := map[string]struct {
+		change func(*sandbox.Box)
+		err    error
+		say    string
+	}{
+		"uid 0":       {change: func(b *sandbox.Box) { b.User = "0:1000" }, say: "uid 0"},
+		"uid 00":      {change: func(b *sandbox.Box) { b.User = "00:1000" }, say: "uid 0"},
+		"loose uid 0": {change: func(b *sandbox.Box) { b.User, b.Loose = "0:0", true }, say: "uid 0"},
+		"no user":     {change: func(b *sandbox.Box) { b.User = "" }, say: "user"},
+		"a user name": {change: func(b *sandbox.Box) { b.User = "root" }, say: "user"},
+		"no command":  {change: func(b *sandbox.Box) { b.Argv = nil }, say: "no command"},
+		"no labels":   {change: func(b *sandbox.Box) { b.Labels = nil }, say: sandbox.LabelProject},
+		"no image":    {change: func(b *sandbox.Box) { b.Image = s.Missing }, err: sandbox.ErrNoImage},
+		"two reaches": {change: func(b *sandbox.Box) { b.Reach.Join, b.Reach.Endpoints = "x", []sandbox.Endpoint{{Network: "y"}} }, say: "join"},
+		"no network":  {change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: s.Project + "-none"}} }, say: "network"},
+		"the host's":  {change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: "host"}} }, say: "network"},
+		"no volume": {change: func(b *sandbox.Box) {
+			b.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: s.Project + "-none", Target: "/v"}}
+		}, say: "volume"},
+		"a short path": {change: func(b *sandbox.Box) { b.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: "specs", Target: "/s"}} }, say: "absolute"},
+		"dots": {change: func(b *sandbox.Box) {
+			b.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: "/a/../b", Target: "/s"}}
+		}, say: "absolute"},
+	}
+	for name, c := range cases {
+		box := s.box("a", s.Exit("0"))
+		c.change(&box)
+		_, err := s.Engine.Create(t.Context(), box)
+		if c.err != nil && !errors.Is(err, c.err) {
+			t.Errorf("%s: error %v, want %v", name, err, c.err)
+		}
+		wantSay(t, err, c.say)
+		_, err = s.Engine.Status(t.Context(), box.Name)
+		wantErr(t, err, sandbox.ErrNotFound)
+	}
+}
+
+func listByLabels(t *testing.T, s Subject) {
+	for _, name := range []string{"b", "a", "c"} {
+		box := s.box(name, s.Exit("0"))
+		box.Labels = with(box.Labels, sandbox.LabelRole, map[string]string{"a": "builder", "b": "builder", "c": ""}[name])
+		s.create(t, box)
+	}
+	other := s.box("d", s.Exit("0"))
+	s.create(t, other)
+	a, b, c, d := s.Project+"-a", s.Project+"-b", s.Project+"-c", s.Project+"-d"
+	for _, want := range []struct {
+		labels map[string]string
+		names  []string
+	}{
+		{s.labels("role"), []string{a, b, c, d}},
+		{with(s.labels("role"), sandbox.LabelRole, ""), []string{a, b, c}},
+		{with(s.labels("role"), sandbox.LabelRole, "builder"), []string{a, b}},
+		{with(s.labels("role"), sandbox.LabelRole, "build"), nil},
+	} {
+		list, err := s.Engine.List(t.Context(), want.labels)
+		must(t, err)
+		var names []string
+		for _, box := range list {
+			names = append(names, box.Name)
+		}
+		wantNames(t, names, want.names)
+	}
+}
+
+func lastOfTheLog(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Print("first and last")))
+	s.wantExit(t, name, sandbox.Exit{})
+	for max, want := range map[int64]string{100: "first and last", 4: "last"} {
+		got, err := s.Engine.Logs(t.Context(), name, max)
+		must(t, err)
+		if string(got) != want {
+			t.Errorf("last %d bytes of the log are %q, want %q", max, got, want)
+		}
+	}
+}
+
+func joinHolder(t *testing.T, s Subject) {
+	holder := s.start(t, s.box("holder", s.Block))
+	joined := s.box("a", s.Exit("7"))
+	joined.Reach.Join = holder
+	s.wantExit(t, s.start(t, joined), sandbox.Exit{Code: 7})
+	must(t, s.Engine.Kill(t.Context(), holder))
+	late := s.box("b", s.Exit("7"))
+	late.Reach.Join = holder
+	if err := s.Engine.Start(t.Context(), s.create(t, late)); err == nil {
+		t.Error("a box joined a holder that had ended")
+	}
+	s.wantState(t, late.Name, sandbox.Created)
+}
+
+func ensureTwice(t *testing.T, s Subject) {
+	n := sandbox.Network{Name: s.Project + "-n", Labels: s.labels("network"), Pool: s.Pool}
+	v := sandbox.Volume{Name: s.Project + "-v", Labels: s.labels("volume")}
+	for range 2 {
+		must(t, s.Engine.EnsureNetwork(t.Context(), n))
+		must(t, s.Engine.EnsureVolume(t.Context(), v))
+	}
+	open := n
+	open.Egress = true
+	wantSay(t, s.Engine.EnsureNetwork(t.Context(), open), "isolated otherwise")
+	n.Labels = with(n.Labels, sandbox.LabelProject, s.Project+"-other")
+	v.Labels = with(v.Labels, sandbox.LabelProject, s.Project+"-other")
+	wantSay(t, s.Engine.EnsureNetwork(t.Context(), n), "not this project's")
+	wantSay(t, s.Engine.EnsureVolume(t.Context(), v), "not this project's")
+}
+
+func sweepSpares(t *testing.T, s Subject) {
+	for _, name := range []string{"v1", "v2"} {
+		must(t, s.Engine.EnsureVolume(t.Context(), sandbox.Volume{Name: s.Project + "-" + name, Labels: s.labels("volume")}))
+	}
+	for _, name := range []string{"n1", "n2"} {
+		must(t, s.Engine.EnsureNetwork(t.Context(), sandbox.Network{Name: s.Project + "-" + name, Labels: s.labels("network"), Pool: s.Pool}))
+	}
+	kept := s.box("kept", s.Exit("0")) // never started: the engine itself would let go of its network
+	kept.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: s.Project + "-v1", Target: "/v"}}
+	kept.Reach.Endpoints = []sandbox.Endpoint{{Network: s.Project + "-n1"}}
+	s.create(t, kept)
+	running := s.start(t, s.box("running", s.Block))
+	foreign := s.box("foreign", s.Exit("0"))
+	foreign.Labels = with(foreign.Labels, sandbox.LabelProject, s.Project+"-other")
+	s.create(t, foreign)
+	t.Cleanup(func() { must(t, s.Engine.Remove(context.WithoutCancel(t.Context()), foreign.Name)) })
+
+	ours := map[string]string{sandbox.LabelProject: s.Project}
+	removed, err := s.Engine.Sweep(t.Context(), ours, func(b sandbox.Status) bool { return b.Name == kept.Name })
+	must(t, err)
+	wantNames(t, removed, []string{running, s.Project + "-v2", s.Project + "-n2"})
+	s.wantExit(t, s.startName(t, kept.Name), sandbox.Exit{})
+
+	removed, err = s.Engine.Sweep(t.Context(), ours, nil)
+	must(t, err)
+	wantNames(t, removed, []string{kept.Name, s.Project + "-v1", s.Project + "-n1"})
+	s.wantState(t, foreign.Name, sandbox.Created)
+	_, err = s.Engine.Sweep(t.Context(), nil, nil)
+	wantSay(t, err, "without labels")
+}
+
+func (s Subject) startName(t *testing.T, name string) string {
+	t.Helper()
+	must(t, s.Engine.Start(t.Context(), name))
+	return name
+}

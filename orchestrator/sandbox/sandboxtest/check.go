@@ -1,0 +1,75 @@
+package sandboxtest
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl/orchestrator/sandbox"
+)
+
+var userForm = regexp.MustCompile(`^\d+:\d+$`)
+
+// check refuses what the real engine's adapter refuses.
+func (e *Engine) check(b sandbox.Box) error {
+	switch {
+	case b.Name == "" || b.Image == "":
+		return errors.New("a box needs a name and an image")
+	case len(b.Argv) == 0 && !b.Loose:
+		return errors.New("it has no command")
+	case b.Labels[sandbox.LabelProject] == "" || b.Labels[sandbox.LabelKind] == "":
+		return fmt.Errorf("it lacks the label %s or %s", sandbox.LabelProject, sandbox.LabelKind)
+	case b.Reach.Join != "" && len(b.Reach.Endpoints) > 0:
+		return fmt.Errorf("it cannot both join %q and have endpoints of its own", b.Reach.Join)
+	case e.Images != nil && !slices.Contains(e.Images, b.Image):
+		return fmt.Errorf("%w: %q", sandbox.ErrNoImage, b.Image)
+	}
+	return errors.Join(checkUser(b), e.checkReach(b), e.checkMounts(b))
+}
+
+func checkUser(b sandbox.Box) error {
+	uid, _, _ := strings.Cut(b.User, ":")
+	switch {
+	case b.User == "" && b.Loose:
+		return nil
+	case !userForm.MatchString(b.User):
+		return fmt.Errorf("user %q: want \"uid:gid\" in numbers", b.User)
+	case strings.Trim(uid, "0") == "":
+		return fmt.Errorf("user %q: uid 0 is refused", b.User)
+	}
+	return nil
+}
+
+func (e *Engine) checkReach(b sandbox.Box) error {
+	egress := false
+	for _, end := range b.Reach.Endpoints {
+		n, ok := e.networks[end.Network]
+		if !ok || n.Labels[sandbox.LabelProject] != b.Labels[sandbox.LabelProject] {
+			return fmt.Errorf("network %q is not this project's", end.Network)
+		}
+		egress = egress || n.Egress
+	}
+	if b.Reach.Resolve && !egress {
+		return errors.New("it would resolve outside names without a way out")
+	}
+	return nil
+}
+
+func (e *Engine) checkMounts(b sandbox.Box) error {
+	for _, m := range b.Mounts {
+		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+			v, ok := e.volumes[m.Source]
+			if !ok || v.Labels[sandbox.LabelProject] != b.Labels[sandbox.LabelProject] {
+				return fmt.Errorf("volume %q is not this project's", m.Source)
+			}
+			continue
+		}
+		if !path.IsAbs(m.Source) || path.Clean(m.Source) != m.Source || !path.IsAbs(m.Target) {
+			return fmt.Errorf("mount of %q at %q: want absolute paths without dots", m.Source, m.Target)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package sandboxtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Sandbox is the method set that both engines have.
+type Sandbox interface {
+	Info(ctx context.Context) (sandbox.Info, error)
+	EnsureNetwork(ctx context.Context, n sandbox.Network) error
+	EnsureVolume(ctx context.Context, v sandbox.Volume) error
+	Create(ctx context.Context, box sandbox.Box) (id string, err error)
+	Start(ctx context.Context, name string) error
+	Status(ctx context.Context, name string) (sandbox.Status, error)
+	Wait(ctx context.Context, name string) (sandbox.Exit, error)
+	Stop(ctx context.Context, name string, grace time.Duration) error
+	Kill(ctx context.Context, name string) error
+	Remove(ctx context.Context, name string) error
+	List(ctx context.Context, labels map[string]string) ([]sandbox.Status, error)
+	Logs(ctx context.Context, name string, max int64) ([]byte, error)
+	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
+	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error)
+}
+
+// Subject is an engine under test and the commands that its boxes understand.
+type Subject struct {
+	Engine  Sandbox
+	Image   string
+	Missing string // a reference that the engine does not have
+	Project string // value of the project label; also the beginning of every name
+	User    string
+	Pool    string
+	Exit    func(code string) []string // ends with this code
+	Print   func(text string) []string // prints and ends with 0
+	Block   []string                   // runs until it is stopped
+}
+
+// Conform checks that an engine behaves as package sandbox says.
+func Conform(t *testing.T, setup func(*testing.T) Subject) {
+	cases := map[string]func(*testing.T, Subject){
+		"created is not ended":     createdIsNotEnded,
+		"exit codes":               exitCodes,
+		"wait before the end":      waitBeforeTheEnd,
+		"wait gives up":            waitGivesUp,
+		"a name is a mutex":        nameIsMutex,
+		"start twice":              startTwice,
+		"after the end":            afterTheEnd,
+		"gone":                     gone,
+		"refused":                  refused,
+		"list by labels":           listByLabels,
+		"last of the log":          lastOfTheLog,
+		"join a holder":            joinHolder,
+		"networks and volumes":     ensureTwice,
+		"sweep spares what it may": sweepSpares,
+	}
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) { run(t, setup(t)) })
+	}
+}
+
+func (s Subject) labels(kind string) map[string]string {
+	return map[string]string{sandbox.LabelProject: s.Project, sandbox.LabelKind: kind}
+}
+
+func (s Subject) box(name string, argv []string) sandbox.Box {
+	return sandbox.Box{Name: s.Project + "-" + name, Image: s.Image, Labels: s.labels("role"), User: s.User, Argv: argv}
+}
+
+func (s Subject) create(t *testing.T, b sandbox.Box) string {
+	t.Helper()
+	if _, err := s.Engine.Create(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Name
+}
+
+func (s Subject) start(t *testing.T, b sandbox.Box) string {
+	t.Helper()
+	name := s.create(t, b)
+	must(t, s.Engine.Start(t.Context(), name))
+	return name
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+}
+
+func wantSay(t *testing.T, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("error %v, want one with %q", err, words)
+	}
+}
+
+func (s Subject) wantState(t *testing.T, name string, want sandbox.State) {
+	t.Helper()
+	got, err := s.Engine.Status(t.Context(), name)
+	must(t, err)
+	if got.State != want {
+		t.Errorf("box %q is %s, want %s", name, got.State, want)
+	}
+}
+
+func (s Subject) wantExit(t *testing.T, name string, want sandbox.Exit) {
+	t.Helper()
+	got, err := s.Engine.Wait(t.Context(), name)
+	must(t, err)
+	if got != want {
+		t.Errorf("box %q ended with %+v, want %+v", name, got, want)
+	}
+}
+
+func wantNames(t *testing.T, got, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func with(labels map[string]string, key, value string) map[string]string {
+	labels = maps.Clone(labels)
+	labels[key] = value
+	return labels
+}
