@@ -57,13 +57,17 @@ func untab(line string) string {
 
 // normal joins the lines of a field into its normal form.
 func normal(lines []string) string {
-	text := strings.Join(trimBlank(unfence(lines)), "\n")
+	text := shape(lines)
 	if len(text) > MaxField {
-		// A cut line can look like a fence, which would open a block when it is read again.
-		lines = trimBlank(unfence(strings.Split(cut(text), "\n")))
-	} else {
-		lines = strings.Split(text, "\n")
+		// Without its last lines it may have to be dedented anew, and a line cut
+		// short can look like a fence.
+		text = shape(strings.Split(cut(text), "\n"))
 	}
+	return text
+}
+
+func shape(lines []string) string {
+	lines = trimBlank(unfence(lines))
 	if len(lines) == 0 {
 		return ""
 	}

@@ -14,9 +14,10 @@ type draft struct {
 
 // value is the text of a field in the making.
 type value struct {
-	lead  int
-	col   int
-	lines []string
+	lead   int
+	col    int
+	lines  []string
+	filled bool // there is more than blank lines and fences
 }
 
 func (d *draft) start(l label) {
@@ -38,11 +39,21 @@ func (d *draft) add(line string) {
 	} else if strings.TrimSpace(line) == "" {
 		return
 	}
+	_, fenced := fenceOf(line)
+	v.filled = v.filled || !fenced && strings.TrimSpace(line) != ""
 	v.lines = append(v.lines, line)
 	d.blanks = 0
 }
 
-func (d *draft) complete() bool { return len(d.missing()) == 0 }
+// complete is asked for every line, so it does not look at the text.
+func (d *draft) complete() bool {
+	for _, v := range d.fields {
+		if v == nil || !v.filled {
+			return false
+		}
+	}
+	return true
+}
 
 func (d *draft) missing() []string {
 	var names []string
