@@ -1,0 +1,157 @@
+// Package proc stops programs together with everything that they started. A
+// program that nobody vetted may leave its process group and its session, so a
+// signal to either alone is not enough.
+package proc
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// ExitCode is how a shell would report the end of a process: its exit code, or
+// 128 and the signal that killed it.
+func ExitCode(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// Code is ExitCode for a command that has been waited for.
+func Code(cmd *exec.Cmd) int {
+	ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok {
+		return -1
+	}
+	return ExitCode(ws)
+}
+
+// Stop asks the process pid and its process group to end with SIGTERM, and
+// kills it with all its descendants when ended has not been closed after grace.
+func Stop(pid int, ended <-chan struct{}, grace time.Duration) {
+	select {
+	case <-ended:
+		Kill(pid)
+		return
+	default:
+	}
+	if syscall.Kill(-pid, syscall.SIGTERM) != nil { // it leads no group
+		syscall.Kill(pid, syscall.SIGTERM)
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
+	Kill(pid)
+}
+
+// Kill kills pid, the process group and the session that it leads and all
+// descendants of it that can be found. They are stopped first, so that none
+// can start another one unseen. When pid has ended already, its group and
+// session are what is left.
+func Kill(pid int) {
+	killAll(pid, func(p process) bool { return p.pid == pid || p.group == pid || p.session == pid })
+}
+
+// KillDescendants kills everything below the process pid, but not itself.
+func KillDescendants(pid int) {
+	killAll(pid, func(process) bool { return false })
+}
+
+// killAll kills what is below root, root itself when belongs says so, and what
+// belongs says of processes elsewhere.
+func killAll(root int, belongs func(process) bool) {
+	const rounds = 100 // a fork bomb is the pid limit's and the engine's business
+	stopped := map[int]bool{}
+	for range rounds {
+		fresh := 0
+		for _, p := range below(root, list(), belongs) {
+			if !stopped[p] && syscall.Kill(p, syscall.SIGSTOP) == nil {
+				stopped[p] = true
+				fresh++
+			}
+		}
+		if fresh == 0 {
+			break
+		}
+	}
+	for p := range stopped {
+		syscall.Kill(p, syscall.SIGKILL)
+	}
+}
+
+// below returns the pids of those of all that descend from root or belong.
+func below(root int, all []process, belongs func(process) bool) []int {
+	in := map[int]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range all {
+			if !in[p.pid] && p.pid != os.Getpid() && (p.parent == root || in[p.parent] || belongs(p)) {
+				in[p.pid], grown = true, true
+			}
+		}
+	}
+	pids := make([]int, 0, len(in))
+	for _, p := range all {
+		if in[p.pid] {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// process is what the kernel tells of one.
+type process struct{ pid, parent, group, session int }
+
+// list reads all processes that are no zombies.
+func list() []process {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var all []process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue
+		}
+		if p, ok := parseStat(pid, stat); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// parseStat reads "pid (name) state parent group session …"; the name may hold
+// spaces and parentheses.
+func parseStat(pid int, stat []byte) (process, bool) {
+	end := bytes.LastIndexByte(stat, ')')
+	if end < 0 {
+		return process{}, false
+	}
+	f := bytes.Fields(stat[end+1:])
+	if len(f) < 4 || f[0][0] == 'Z' || f[0][0] == 'X' {
+		return process{}, false
+	}
+	p := process{pid: pid}
+	for i, into := range []*int{&p.parent, &p.group, &p.session} {
+		n, err := strconv.Atoi(string(f[i+1]))
+		if err != nil {
+			return process{}, false
+		}
+		*into = n
+	}
+	return p, true
+}

@@ -1,0 +1,172 @@
+package proc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io/fs"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestParseStat(t *testing.T) {
+	tests := []struct {
+		in   string
+		want process
+		ok   bool
+	}{
+		{"7 (sh) S 1 7 7 0 -1", process{7, 1, 7, 7}, true},
+		{"7 (a) S 9) R 2 3 4 0", process{7, 2, 3, 4}, true},
+		{"7 (sh) Z 1 7 7 0 -1", process{}, false},
+		{"7 (sh) S 1 7", process{}, false},
+		{"7 (sh) S x 7 7 0", process{}, false},
+		{"", process{}, false},
+	}
+	for _, tt := range tests {
+		if got, ok := parseStat(7, []byte(tt.in)); got != tt.want || ok != tt.ok {
+			t.Errorf("parseStat(%q) = %v, %v; want %v, %v", tt.in, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestBelow(t *testing.T) {
+	all := []process{{10, 1, 10, 10}, {12, 11, 12, 12}, {11, 10, 11, 11}, {13, 1, 10, 13}, {14, 1, 14, 14}}
+	got := below(10, all, func(p process) bool { return p.group == 10 })
+	if want := []int{10, 12, 11, 13}; !slices.Equal(got, want) {
+		t.Errorf("with the group: got %v, want %v", got, want)
+	}
+	got = below(10, all, func(process) bool { return false })
+	if want := []int{12, 11}; !slices.Equal(got, want) {
+		t.Errorf("descendants alone: got %v, want %v", got, want)
+	}
+}
+
+// start runs a script in its own group; it prints the pids that are to end with it.
+func start(t *testing.T, script string) (cmd *exec.Cmd, pids []int, ended chan struct{}) {
+	t.Helper()
+	cmd = exec.Command("sh", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.Fields(line) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	ended = make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	return cmd, pids, ended
+}
+
+// wantGone waits until none of the pids runs; the test's own deadline ends a wait in vain.
+func wantGone(t *testing.T, pids []int) {
+	t.Helper()
+	for {
+		alive := slices.ContainsFunc(list(), func(p process) bool { return slices.Contains(pids, p.pid) })
+		if !alive {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("some of %v still run", pids)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func TestStopEndsWhatEndsByItself(t *testing.T) {
+	cmd, pids, ended := start(t, `sleep 1000 & echo $$ $!; wait`)
+	Stop(cmd.Process.Pid, ended, time.Hour)
+	<-ended
+	wantGone(t, pids)
+	if Code(cmd) != 128+15 {
+		t.Errorf("exit code %d, want that of SIGTERM", Code(cmd))
+	}
+}
+
+// Neither a deaf process nor one that has left the group and the session survives.
+func TestStopKillsTheRest(t *testing.T) {
+	cmd, pids, ended := start(t, `trap "" TERM; setsid sleep 1000 & a=$!; sh -c 'trap "" TERM; sleep 1000; :' & echo $$ $a $!; while :; do wait; sleep 1; done`)
+	Stop(cmd.Process.Pid, ended, 0)
+	<-ended
+	wantGone(t, pids)
+	if Code(cmd) != 128+9 {
+		t.Errorf("exit code %d, want that of SIGKILL", Code(cmd))
+	}
+}
+
+// A command of a person's terminal stays in the terminal's group.
+func TestStopWithoutAGroup(t *testing.T) {
+	for _, grace := range []time.Duration{time.Hour, 0} {
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := Wait(cmd)
+		Stop(cmd.Process.Pid, ended, grace)
+		<-ended
+	}
+}
+
+func TestStopAfterTheEnd(t *testing.T) {
+	cmd, pids, ended := start(t, `sleep 1000 >/dev/null & echo $!; exit 7`)
+	<-ended
+	Stop(cmd.Process.Pid, ended, time.Hour)
+	wantGone(t, pids)
+	if Code(cmd) != 7 {
+		t.Errorf("exit code %d, want 7", Code(cmd))
+	}
+}
+
+func TestRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tests := []struct {
+		script string
+		code   int
+	}{{"exit 0", 0}, {"exit 3", 3}, {"kill -9 $$", 137}}
+	for _, tt := range tests {
+		code, err := Run(ctx, exec.Command("sh", "-c", tt.script), time.Hour)
+		if code != tt.code || err != nil {
+			t.Errorf("%s: got %d, %v; want %d", tt.script, code, err, tt.code)
+		}
+	}
+	if _, err := Run(ctx, exec.Command("/does/not/exist"), time.Hour); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want that there is no such file", err)
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cmd := exec.Command("sh", "-c", "echo; sleep 1000; :")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdout = writer(func(b []byte) { cancel(why) })
+	code, err := Run(ctx, cmd, time.Hour)
+	if code != 128+15 || !errors.Is(err, why) {
+		t.Errorf("got %d, %v; want 143 and the cause", code, err)
+	}
+	if _, err := Run(ctx, exec.Command("true"), 0); !errors.Is(err, why) {
+		t.Errorf("started after the end: %v", err)
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
