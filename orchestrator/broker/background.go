@@ -1,0 +1,79 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"abl/internal/proc"
+	"abl/orchestrator/dirs"
+)
+
+// startBackground starts a command that is meant to stay, anew when it is
+// running, and answers once it has lived for a while or the app's port answers.
+func (s *server) startBackground(ctx context.Context, c *declared) dirs.CommandReply {
+	u := s.backgroundUnit(c)
+	u.stop()
+	r, err := u.start()
+	if err != nil {
+		return dirs.CommandReply{Exit: 126, Error: fmt.Sprintf("cannot run %s", c.Name)}
+	}
+	alive := time.NewTimer(backgroundAlive)
+	defer alive.Stop()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for up := false; !up; {
+		select {
+		case <-r.ended:
+			if r.claim() {
+				return dirs.CommandReply{Exit: proc.Code(r.cmd)}
+			}
+			return dirs.CommandReply{Exit: 1}
+		case <-alive.C:
+			up = true
+		case <-ctx.Done():
+			up = true
+		case <-tick.C:
+			up = s.portAnswers(ctx)
+		}
+	}
+	u.watch(r)
+	return dirs.CommandReply{}
+}
+
+func (s *server) backgroundUnit(c *declared) *unit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unit == nil {
+		c.unit = &unit{name: c.Name, command: c.Command.Command, dir: s.spec.Dir, output: s.log.pipe}
+		c.unit.exited = func(code int, ran time.Duration) {
+			s.log.note("%s ended with exit code %d", c.Name, code)
+			s.events.add(dirs.Event{Event: EventExited, Name: c.Name, Exit: &code, MS: ran.Milliseconds()})
+		}
+	}
+	return c.unit
+}
+
+func (s *server) portAnswers(ctx context.Context) bool {
+	if s.app == nil {
+		return false
+	}
+	p := s.app.prober
+	p.app.Path = ""
+	return p.probe(ctx, p.host).ready
+}
+
+// stopAll ends what the broker started, however it was started.
+func (s *server) stopAll() {
+	if s.app != nil {
+		s.app.unit.stop()
+	}
+	for _, c := range s.commands {
+		c.mu.Lock()
+		u := c.unit
+		c.mu.Unlock()
+		if u != nil {
+			u.stop()
+		}
+	}
+}
