@@ -165,17 +165,19 @@ func TestResolveRefuses(t *testing.T) {
 	check(os.Symlink(outside, filepath.Join(dir, "link")))
 	check(syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	check(os.WriteFile(filepath.Join(dir, "big"), nil, 0o600))
+	check(os.WriteFile(filepath.Join(dir, "binary"), []byte{0xff}, 0o600))
 	check(os.Truncate(filepath.Join(dir, "big"), MaxText+1))
 	tests := []struct{ from, want string }{
-		{"gone", "no such file"},
-		{"link", "escapes"},
-		{"fifo", "not a regular file"},
-		{".", "not a regular file"},
-		{"big", "larger than"},
+		{"gone", "is not there"},
+		{"link", "a link"},
+		{"fifo", "FIFO"},
+		{".", "directory"},
+		{"big", "too large"},
+		{"binary", "not UTF-8"},
 	}
 	for _, tt := range tests {
 		_, err := Scenario{Calls: []Call{{Steps: []Step{{Write: "a", From: tt.from}}}}}.Resolve(dir)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "call 1: cannot read") {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "call 1: step 1: cannot ") {
 			t.Errorf("from %s: got %v, want %q in it", tt.from, err, tt.want)
 		}
 	}

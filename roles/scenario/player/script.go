@@ -1,0 +1,193 @@
+package player
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"abl/internal/modelserver"
+	"abl/roles/scenario"
+)
+
+// The functions that an agent CLI offers to a Gemini model.
+const (
+	toolShell = "run_shell_command"
+	toolRead  = "read_file"
+	toolWrite = "write_file"
+)
+
+// mark is how a prompt says which call it is for.
+var mark = regexp.MustCompile(`\[abl call (builder|verifier) phase (\d{1,9}) iteration (\d{1,9}) attempt (\d{1,9})\]`)
+
+// Mark returns the line that the prompt of a call has to hold for Source to
+// find the call.
+func Mark(role string, phase, iteration, attempt int) string {
+	return fmt.Sprintf("[abl call %s phase %d iteration %d attempt %d]", role, phase, iteration, attempt)
+}
+
+// Places are the paths in a role's container that a scripted model speaks of.
+type Places struct {
+	Prompt     string            // read first, as the prompt asks
+	Workspaces map[string]string // by role
+	AppURL     string
+}
+
+// Source plays a scenario as a model: the first mark in the conversation says
+// which of its calls.
+func Source(s scenario.Scenario, places Places, now func() time.Time) modelserver.Source {
+	return func(words string, tools modelserver.Tools) (modelserver.Script, error) {
+		m := mark.FindStringSubmatch(words)
+		if m == nil {
+			return modelserver.Script{}, fmt.Errorf("no \"[abl call ROLE phase N iteration N attempt N]\" stands in the conversation")
+		}
+		var n [3]int
+		for i := range n {
+			n[i], _ = strconv.Atoi(m[i+2]) // the pattern lets only digits through
+		}
+		c, ok := s.Pick(m[1], n[0], n[1], n[2])
+		if !ok {
+			return modelserver.Script{}, fmt.Errorf("the scenario has no call for %s", m[0])
+		}
+		v := scenario.Values{Phase: n[0], Iteration: n[1], Step: n[1], Time: now(), AppURL: places.AppURL}
+		t := turns{call: c, values: v, dir: places.Workspaces[c.Role]}
+		t.prompt(places.Prompt, tools)
+		for i, step := range c.Steps {
+			t.step(i+1, step)
+		}
+		return t.script(), nil
+	}
+}
+
+// turns gathers a call as function calls.
+type turns struct {
+	call   scenario.Call
+	values scenario.Values
+	dir    string
+	said   string // goes with the next function call
+	list   []modelserver.Turn
+}
+
+func (t *turns) function(name string, args map[string]any) {
+	t.list = append(t.list, modelserver.Turn{Text: t.said, Name: name, Args: args})
+	t.said = ""
+}
+
+// prompt reads the prompt. A CLI's own file functions keep to the workspace, so
+// the shell is asked where there is one.
+func (t *turns) prompt(path string, tools modelserver.Tools) {
+	switch {
+	case path == "":
+	case tools[toolShell] || !tools[toolRead]:
+		t.shell("cat "+quote(path), "Read the prompt")
+	default:
+		t.function(toolRead, map[string]any{"file_path": path})
+	}
+}
+
+func (t *turns) shell(command, why string) {
+	t.function(toolShell, map[string]any{"command": command, "description": why})
+}
+
+func (t *turns) write(name, text string) {
+	t.function(toolWrite, map[string]any{"file_path": path.Join(t.dir, name), "content": text})
+}
+
+// step turns one step into the function calls that do it.
+func (t *turns) step(number int, s scenario.Step) {
+	switch s.Kind() {
+	case "say":
+		t.said += t.values.Fill(*s.Say) + "\n"
+	case "write":
+		t.write(s.Write, t.values.Fill(s.Text))
+		if s.Mode != "" {
+			t.shell("chmod "+s.Mode+" "+quote(s.Write), "Set the permission bits")
+		}
+	case "append":
+		part := fmt.Sprintf(".abl-append-%d", number)
+		t.write(part, t.values.Fill(s.Text))
+		t.shell(fmt.Sprintf("mkdir -p %s && cat %s >> %s && rm %[2]s", quote(path.Dir(s.Append)), part, quote(s.Append)), "Append to a file")
+	case "delete":
+		t.shell("rm -rf "+quote(s.Delete), "Delete")
+	case "run":
+		t.run(number, t.values.Fill(s.Run))
+	case "sleep":
+		t.shell(fmt.Sprintf("sleep %.3f", time.Duration(s.Sleep).Seconds()), "Wait")
+	case "print":
+		t.shell(fmt.Sprintf("yes 'a line of output' | head -c %d", s.Print), "Print")
+	case "report":
+		t.write(scenario.ReportPath(t.call.Role, t.values), t.values.Fill(*s.Report))
+	}
+}
+
+// run runs a command. The CLI refuses substitutions in a command line, so a
+// command with one goes into a file, as does one of several lines.
+func (t *turns) run(number int, command string) {
+	if !strings.ContainsAny(command, "`\n") && !strings.Contains(command, "$(") &&
+		!strings.Contains(command, "<(") && !strings.Contains(command, ">(") {
+		t.shell(command, "Run")
+		return
+	}
+	file := fmt.Sprintf(".abl-run-%d.sh", number)
+	t.write(file, command+"\n")
+	t.shell(fmt.Sprintf("sh ./%s; code=$?; rm -f %[1]s; exit $code", file), "Run")
+}
+
+// script ends the call as it is to end. A crash is the CLI's: its shell kills
+// the process that it was started by.
+func (t *turns) script() modelserver.Script {
+	c := t.call
+	end := modelserver.Stop
+	switch c.End {
+	case scenario.EndError:
+		end = modelserver.Refuse
+	case scenario.EndSilent:
+		end = modelserver.Cut
+	case scenario.EndHang:
+		end = modelserver.NoAnswer
+	case scenario.EndCrash:
+		t.shell("kill -9 $PPID", "Crash")
+	}
+	final := t.said
+	if final == "" {
+		final = "Done."
+	}
+	return modelserver.Script{
+		Name:  fmt.Sprintf("%s phase %d iteration %d attempt %d", c.Role, c.Phase, c.Iteration, c.Attempt),
+		Turns: t.list, Final: final, End: end, Usage: sum(c.Usage),
+	}
+}
+
+// sum adds the usage of all models up: the CLI asks the one that it was given.
+func sum(all []scenario.Usage) modelserver.Usage {
+	told := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	var u modelserver.Usage
+	for _, m := range all {
+		u.Prompt += told(m.Input)
+		u.Candidates += told(m.Candidates)
+		u.Thoughts += told(m.Thoughts)
+		u.Cached += told(m.Cached)
+		u.Tool += told(m.Tool)
+		if m.Total != nil {
+			u.Total += *m.Total
+		} else {
+			u.Total += told(m.Input) + told(m.Candidates) + told(m.Thoughts) + told(m.Tool)
+		}
+	}
+	return u
+}
+
+// quote makes one shell word of a path that is never mistaken for an option.
+func quote(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
