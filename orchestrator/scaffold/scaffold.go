@@ -1,0 +1,127 @@
+// Package scaffold makes a directory a project: it plans what `abl init` writes,
+// and carries the plan out. Nothing that is there is ever overwritten, so a
+// second run writes only what is missing.
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"abl"
+	"abl/prompts"
+)
+
+const configFile = ".abl/config.yaml"
+
+// Options is what a person asked for. In a project that has its configuration
+// already, Src and Tests are what that says.
+type Options struct {
+	Stack string // node, python, go or none; "" looks at the files that are there
+	Src   string // the Builder's workspace, relative to the project; "" is src
+	Tests string // the Verifier's workspace likewise; "" is .abl/tests
+}
+
+// Tracked reports whether the git repository around the project, if there is
+// one, has files below dir (relative to the project) in its index.
+type Tracked func(dir string) (bool, error)
+
+// Plan is what a run of init does.
+type Plan struct {
+	Ops     []Op
+	Stack   string // as asked for or found
+	Guessed bool   // nobody asked for the stack, and no file told
+	Src     string
+	Offer   string // another name for Src, when the repository around the project tracks it; "" otherwise
+}
+
+// Make plans what is missing in the project. It reads only.
+func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
+	p, err := begin(project, o)
+	if err != nil {
+		return Plan{}, err
+	}
+	files, err := p.files()
+	if err != nil {
+		return Plan{}, err
+	}
+	for _, f := range files {
+		op, err := f.plan(project)
+		if err != nil {
+			return Plan{}, err
+		}
+		p.Ops = append(p.Ops, op)
+	}
+	if err := p.gitignore(project, tracked, o); err != nil {
+		return Plan{}, err
+	}
+	return p, nil
+}
+
+// begin settles the stack and the workspace.
+func begin(project fs.FS, o Options) (Plan, error) {
+	p := Plan{Stack: o.Stack, Src: o.Src}
+	if p.Src == "" {
+		p.Src = "src"
+	}
+	if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
+		return Plan{}, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", o.Src)
+	}
+	if p.Stack == "" {
+		p.Stack = detect(project, p.Src)
+	}
+	if p.Stack == "" {
+		p.Stack, p.Guessed = "node", true
+	}
+	if _, ok := languages()[p.Stack]; !ok {
+		return Plan{}, fmt.Errorf("cannot use the stack %q: known are %s", o.Stack, strings.Join(Stacks(), ", "))
+	}
+	return p, nil
+}
+
+// file is one that a project gets.
+type file struct {
+	path string
+	data []byte
+}
+
+// plan keeps whatever stands at the path, a link that leads nowhere included.
+func (f file) plan(project fs.FS) (Op, error) {
+	if _, err := fs.Lstat(project, f.path); err == nil {
+		return Op{Kind: Keep, Path: f.path}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Op{}, fmt.Errorf("cannot look at %q: %w", f.path, err)
+	}
+	return Op{Kind: Write, Path: f.path, Data: f.data}, nil
+}
+
+// files renders the template.
+func (p Plan) files() ([]file, error) {
+	template := abl.Template()
+	stack, err := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("internal error: %w", err)
+	}
+	fill := strings.NewReplacer("@SRC@", p.Src, "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
+	var files []file
+	err = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(template, name)
+		files = append(files, file{strings.TrimPrefix(name, "project/"), []byte(fill.Replace(string(data)))})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("internal error: %w", err)
+	}
+	if data, err := fs.ReadFile(template, "images/"+p.Stack+".Dockerfile"); err == nil {
+		files = append(files, file{".abl/images/builder.Dockerfile", data})
+	}
+	for _, role := range []string{"builder", "verifier"} {
+		files = append(files, file{path.Join("prompts", role+".md"), prompts.Copy(role)})
+	}
+	return files, nil
+}
