@@ -1,0 +1,132 @@
+// Package modelserver is a Gemini API that plays a script instead of asking a
+// model: it makes a real agent CLI call the functions that the script says, and
+// reports the tokens that the script says. It keeps no state: how far a
+// conversation has come is in the conversation.
+package modelserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"sync"
+)
+
+// Script is what the model does in one conversation: the turns in order, one a
+// request, and then the end.
+type Script struct {
+	Name  string // for the log
+	Turns []Turn
+	Final string // the text of the last answer
+	End   End
+	Usage Usage // of the whole conversation
+}
+
+// Turn is one answer that calls a function.
+type Turn struct {
+	Text string // said before the call
+	Name string // of the function
+	Args map[string]any
+}
+
+// End is how a conversation ends after its turns.
+type End string
+
+// The ways to end.
+const (
+	Stop     End = "stop"     // a text and the finish reason STOP
+	Cut      End = "cut"      // a text without a finish reason
+	Refuse   End = "refuse"   // an error that is not worth a retry
+	NoAnswer End = "noanswer" // the request is held until the client gives up
+)
+
+// Tools says which functions a client has declared.
+type Tools map[string]bool
+
+// Source finds the script for a conversation by the words of its user. The
+// error is told to the client.
+type Source func(words string, tools Tools) (Script, error)
+
+// Server is the HTTP handler.
+type Server struct {
+	Source Source
+	Log    io.Writer // one line of JSON a request
+
+	mu sync.Mutex
+}
+
+const maxBody = 64 << 20
+
+// method matches the part of a path that says what is asked, below any prefix.
+var method = regexp.MustCompile(`/v1(?:beta)?/models/([^/:]+):(\w+)$`)
+
+// entry is one line of the log.
+type entry struct {
+	Model  string `json:"model,omitempty"`
+	Method string `json:"method"`
+	Script string `json:"script,omitempty"`
+	Turn   int    `json:"turn,omitempty"` // from 1
+	Of     int    `json:"of,omitempty"`
+	Did    string `json:"did,omitempty"`
+	Status int    `json:"status"`
+	Error  string `json:"error,omitempty"`
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := entry{Method: r.Method + " " + r.URL.Path, Status: http.StatusOK}
+	err := s.answer(w, r, &e)
+	if err != nil {
+		e.Status, e.Error = err.code, err.message
+		writeJSON(w, err.code, map[string]any{"error": map[string]any{"code": err.code, "message": err.message, "status": err.status}})
+	}
+	line, _ := json.Marshal(e)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Log.Write(append(line, '\n'))
+}
+
+// apiError is an error as the API words it.
+type apiError struct {
+	code            int
+	status, message string
+}
+
+func invalid(format string, args ...any) *apiError {
+	return &apiError{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...)}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry) *apiError {
+	if r.Header.Get("x-goog-api-key") == "" && r.URL.Query().Get("key") == "" {
+		return &apiError{http.StatusUnauthorized, "UNAUTHENTICATED", "the request has no API key"}
+	}
+	m := method.FindStringSubmatch(r.URL.Path)
+	if m == nil || r.Method != http.MethodPost {
+		return &apiError{http.StatusNotFound, "NOT_FOUND", "there is no such method"}
+	}
+	e.Model, e.Method = m[1], m[2]
+	// Read to its end, or the server would not notice that a client has gone.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var req request
+	if err == nil {
+		err = json.Unmarshal(body, &req)
+	}
+	if err != nil {
+		return invalid("the request is not JSON of this API: %v", err)
+	}
+	switch m[2] {
+	case "countTokens":
+		writeJSON(w, http.StatusOK, map[string]any{"totalTokens": req.size() / 4})
+		return nil
+	case "generateContent", "streamGenerateContent":
+		return s.generate(w, r, &req, e)
+	}
+	return &apiError{http.StatusNotFound, "NOT_FOUND", "there is no method " + m[2]}
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v) // a client that is gone has no use for it
+}

@@ -1,0 +1,38 @@
+package modelserver
+
+// Usage counts tokens. Total is as told; 0 is the sum of the others.
+type Usage struct {
+	Prompt, Candidates, Thoughts, Cached, Tool, Total int64
+}
+
+// part returns the share of the k-th of n requests, counted from 0. The shares
+// add up to the whole.
+func (u Usage) part(k, n int) Usage {
+	share := func(whole int64) int64 {
+		k, n := int64(k), int64(n)
+		return whole*(k+1)/n - whole*k/n
+	}
+	if u.Total == 0 {
+		u.Total = u.Prompt + u.Candidates + u.Thoughts + u.Tool
+	}
+	return Usage{share(u.Prompt), share(u.Candidates), share(u.Thoughts), share(u.Cached), share(u.Tool), share(u.Total)}
+}
+
+// metadata is the usage in the words of the API.
+func (u Usage) metadata() map[string]any {
+	m := map[string]any{
+		"promptTokenCount":     u.Prompt,
+		"candidatesTokenCount": u.Candidates,
+		"totalTokenCount":      u.Total,
+	}
+	for name, n := range map[string]int64{
+		"thoughtsTokenCount":      u.Thoughts,
+		"cachedContentTokenCount": u.Cached,
+		"toolUsePromptTokenCount": u.Tool,
+	} {
+		if n > 0 { // the API leaves out what was not used
+			m[name] = n
+		}
+	}
+	return m
+}
