@@ -1,0 +1,149 @@
+// Package commands is abl-cmd as a role sees it: the commands that the project
+// declares, by name, and a few that abl brings along.
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/spec"
+)
+
+// Exit codes of abl-cmd's own; a command that ran has its own.
+const (
+	exitOK      = 0
+	exitMissing = 1 // check found something missing
+	exitUsage   = 2 // nothing was run
+	exitTimeout = 124
+	exitNotRun  = 126
+)
+
+const usage = `abl-cmd runs the commands that this project declares, by name.
+
+Usage:
+  abl-cmd [list]       show the commands
+  abl-cmd NAME         run a declared command; it takes no arguments, standard input is passed on
+  abl-cmd get-spec N   print the spec of phase N
+  abl-cmd check        say what this call still has to leave behind
+  abl-cmd restart      start the app anew and wait until it is ready
+
+Exit codes: that of the command; 2 when there is no such command or it was not
+run; 124 when it was stopped because it took too long.
+`
+
+// Tool is abl-cmd with what it works on.
+type Tool struct {
+	Spec  dirs.CmdSpec
+	Stdin *os.File
+	Out   *os.File
+	Err   *os.File
+}
+
+// Main reads the CmdSpec in the file at path, does what args say, and returns
+// the exit code.
+func Main(ctx context.Context, path string, args []string) int {
+	t := Tool{Stdin: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &t.Spec)
+	}
+	if err != nil {
+		return t.refuse("cannot read which commands there are: %v", err)
+	}
+	return t.Do(ctx, args)
+}
+
+// Do carries out one command line and returns the exit code.
+func (t Tool) Do(ctx context.Context, args []string) int {
+	if len(args) == 0 {
+		return t.list(usage + "\n")
+	}
+	name, rest := args[0], args[1:]
+	if name == "get-spec" {
+		return t.getSpec(rest)
+	}
+	if len(rest) > 0 {
+		return t.refuse("%s takes no arguments, so %q was not passed on and nothing was run; standard input is passed on", name, rest[0])
+	}
+	switch name {
+	case "help", "-h", "--help":
+		return t.list(usage + "\n")
+	case "list":
+		return t.list("")
+	case "check":
+		return t.check()
+	case "restart":
+		return t.restart(ctx)
+	}
+	for _, c := range t.Spec.Commands {
+		if c.Name == name {
+			return t.run(ctx, c)
+		}
+	}
+	return t.refuse("there is no command %q; %s", name, t.names())
+}
+
+// refuse says why nothing was run.
+func (t Tool) refuse(format string, args ...any) int {
+	fmt.Fprintf(t.Err, "abl-cmd: "+format+"\n", args...)
+	return exitUsage
+}
+
+func (t Tool) names() string {
+	names := make([]string, 0, len(t.Spec.Commands))
+	for _, c := range t.Spec.Commands {
+		names = append(names, c.Name)
+	}
+	own := "abl's own are list, get-spec, check, restart"
+	if len(names) == 0 {
+		return "the project declares none, " + own
+	}
+	return "declared are " + strings.Join(names, ", ") + "; " + own
+}
+
+func (t Tool) list(before string) int {
+	fmt.Fprint(t.Out, before)
+	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	for _, c := range t.Spec.Commands {
+		fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
+	}
+	for _, c := range [][2]string{
+		{"get-spec N", "print the spec of phase N"},
+		{"check", "say what this call still has to leave behind"},
+		{"restart", "start the app anew and wait until it is ready"},
+	} {
+		if c[0] != "restart" || t.Spec.URL != "" {
+			fmt.Fprintf(w, "%s\t%s\n", c[0], c[1])
+		}
+	}
+	w.Flush()
+	return exitOK
+}
+
+func (t Tool) getSpec(args []string) int {
+	set, _ := spec.LoadDir(t.Spec.Specs)
+	have := "there are none"
+	if n := set.Numbers(); len(n) > 0 {
+		have = "there are those of phases " + strings.Trim(fmt.Sprint(n), "[]")
+	}
+	if len(args) != 1 {
+		return t.refuse("get-spec takes the number of one phase; %s", have)
+	}
+	number, err := strconv.Atoi(args[0])
+	if err != nil {
+		return t.refuse("get-spec takes the number of a phase, not %q; %s", args[0], have)
+	}
+	s, ok := set.Phase(number)
+	if !ok {
+		return t.refuse("there is no spec of phase %d; %s", number, have)
+	}
+	_, _ = io.WriteString(t.Out, s.Text)
+	return exitOK
+}

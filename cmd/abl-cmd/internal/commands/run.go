@@ -1,0 +1,97 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"abl/internal/proc"
+	"abl/orchestrator/broker"
+	"abl/orchestrator/dirs"
+)
+
+const (
+	defaultTimeout = 10 * time.Minute
+	stopGrace      = 5 * time.Second
+)
+
+// run runs a declared command where it belongs.
+func (t Tool) run(ctx context.Context, c dirs.Command) int {
+	if t.Spec.URL != "" {
+		reply, err := t.broker().Run(ctx, c.Name, t.Stdin)
+		return t.show(reply, err)
+	}
+	if c.Background {
+		return t.refuse("%s starts the system and stays, which only the app's container can do", c.Name)
+	}
+	return t.runHere(ctx, c)
+}
+
+func (t Tool) restart(ctx context.Context) int {
+	if t.Spec.URL == "" {
+		return t.refuse("restart works where abl runs the app, which is not here")
+	}
+	reply, err := t.broker().Restart(ctx)
+	return t.show(reply, err)
+}
+
+func (t Tool) broker() broker.Client {
+	return broker.Client{URL: t.Spec.URL, Token: t.Spec.Token}
+}
+
+// show prints what the broker tells of a command and returns its exit code.
+func (t Tool) show(reply dirs.CommandReply, err error) int {
+	if err != nil {
+		fmt.Fprintf(t.Err, "abl-cmd: %v\n", err)
+		return exitNotRun
+	}
+	_, _ = io.WriteString(t.Out, reply.Output)
+	if reply.Truncated {
+		fmt.Fprintln(t.Err, "abl-cmd: the output is longer; only its beginning is shown")
+	}
+	if reply.Error != "" {
+		fmt.Fprintf(t.Err, "abl-cmd: %s\n", reply.Error)
+	}
+	return reply.Exit
+}
+
+// runHere runs a command in this container, on abl-cmd's own descriptors.
+func (t Tool) runHere(ctx context.Context, c dirs.Command) int {
+	limit := defaultTimeout
+	if c.TimeoutMS > 0 {
+		limit = time.Duration(c.TimeoutMS) * time.Millisecond
+	}
+	errLate := fmt.Errorf("%s was stopped after %v", c.Name, limit)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
+	defer cancel()
+
+	cmd := exec.Command("sh", "-c", c.Command)
+	cmd.Dir = t.Spec.Dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.Stdin, t.Out, t.Err
+	// A person at a terminal keeps the command in the foreground.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal(t.Stdin)}
+	code, err := proc.Run(ctx, cmd, stopGrace)
+	switch {
+	case errors.Is(err, errLate):
+		fmt.Fprintf(t.Err, "abl-cmd: %v\n", err)
+		return exitTimeout
+	case err != nil && code < 0:
+		fmt.Fprintf(t.Err, "abl-cmd: cannot run %s: %v\n", c.Name, err)
+		return exitNotRun
+	}
+	return code
+}
+
+func terminal(f interface{ Fd() uintptr }) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

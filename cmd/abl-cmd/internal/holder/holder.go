@@ -1,0 +1,108 @@
+// Package holder keeps a container's network namespace for others to join, and
+// answers there, as the resolver that they are given, every name with "does not
+// exist": without it a program waits seconds for each name.
+package holder
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+const (
+	maxConns    = 64
+	connTimeout = 5 * time.Second
+	udpSize     = 4096
+)
+
+// Serve answers DNS over UDP and TCP at addr until ctx ends. It calls ready
+// with the address, whose port the kernel has chosen when addr's was 0, once
+// both are open.
+func Serve(ctx context.Context, addr string, ready func(addr string)) error {
+	var lc net.ListenConfig
+	tcp, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("cannot answer DNS: %w", err)
+	}
+	defer tcp.Close()
+	udp, err := lc.ListenPacket(ctx, "udp", tcp.Addr().String())
+	if err != nil {
+		return fmt.Errorf("cannot answer DNS: %w", err)
+	}
+	defer udp.Close()
+	stop := context.AfterFunc(ctx, func() { tcp.Close(); udp.Close() })
+	defer stop()
+	ready(tcp.Addr().String())
+
+	failed := make(chan error, 2)
+	go func() { failed <- packets(udp) }()
+	go func() { failed <- conns(tcp) }()
+	if err := <-failed; ctx.Err() == nil {
+		return fmt.Errorf("cannot go on answering DNS: %w", err)
+	}
+	return nil
+}
+
+func packets(conn net.PacketConn) error {
+	buf := make([]byte, udpSize)
+	for {
+		n, from, err := conn.ReadFrom(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		if err != nil {
+			continue // about one packet, as a port that was unreachable
+		}
+		if reply := Reply(buf[:n]); reply != nil {
+			_, _ = conn.WriteTo(reply, from)
+		}
+	}
+}
+
+func conns(l net.Listener) error {
+	places := make(chan struct{}, maxConns)
+	for {
+		places <- struct{}{}
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		if err != nil {
+			<-places
+			time.Sleep(10 * time.Millisecond) // out of descriptors, which passes
+			continue
+		}
+		go func() {
+			defer func() { <-places }()
+			defer conn.Close()
+			queries(conn)
+		}()
+	}
+}
+
+// queries answers those of one connection, each behind its length.
+func queries(conn net.Conn) {
+	for {
+		_ = conn.SetDeadline(time.Now().Add(connTimeout))
+		var size [2]byte
+		if _, err := io.ReadFull(conn, size[:]); err != nil {
+			return
+		}
+		query := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(conn, query); err != nil {
+			return
+		}
+		reply := Reply(query)
+		if reply == nil {
+			return
+		}
+		framed := binary.BigEndian.AppendUint16(nil, uint16(len(reply)))
+		if _, err := conn.Write(append(framed, reply...)); err != nil {
+			return
+		}
+	}
+}

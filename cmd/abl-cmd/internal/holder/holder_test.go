@@ -1,0 +1,90 @@
+package holder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+)
+
+// query is what a resolver asks for the address of a.example.
+var query = []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01")
+
+func TestReply(t *testing.T) {
+	edit := func(at int, b byte) []byte {
+		q := bytes.Clone(query)
+		q[at] = b
+		return q
+	}
+	long := append(bytes.Clone(query[:12]), strings.Repeat("\x3f"+strings.Repeat("x", 63), 4)+"\x00\x00\x01\x00\x01"...)
+	tests := []struct {
+		name  string
+		query []byte
+		want  string
+	}{
+		{"name", query, "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
+		{"no recursion", edit(2, 0), "\x12\x34\x80\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
+		{"with what follows", append(bytes.Clone(query), "OPT"...), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
+		{"other opcode", edit(2, 0x28), "\x12\x34\xa8\x84" + strings.Repeat("\x00", 8)},
+		{"two questions", edit(5, 2), "\x12\x34\x81\x81" + strings.Repeat("\x00", 8)},
+		{"compressed name", edit(12, 0xc0), "\x12\x34\x81\x81" + strings.Repeat("\x00", 8)},
+		{"cut", query[:20], "\x12\x34\x81\x81" + strings.Repeat("\x00", 8)},
+		{"cut in its type", query[:len(query)-1], "\x12\x34\x81\x81" + strings.Repeat("\x00", 8)},
+		{"name too long", long, "\x12\x34\x81\x81" + strings.Repeat("\x00", 8)},
+		{"answer", edit(2, 0x81), ""},
+		{"too short", query[:11], ""},
+		{"nothing", nil, ""},
+	}
+	for _, tt := range tests {
+		if got := string(Reply(tt.query)); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// FuzzReply holds that no packet crashes the responder, that an answer is never
+// answered, not longer than its query, and belongs to it.
+func FuzzReply(f *testing.F) {
+	f.Add(query)
+	f.Add(query[:15])
+	f.Add([]byte{})
+	f.Add(bytes.Repeat([]byte{63}, 600))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out := Reply(in)
+		if out == nil {
+			return
+		}
+		if len(out) < headerSize || len(out) > len(in) || !bytes.Equal(out[:2], in[:2]) {
+			t.Fatalf("%x is no answer to %x", out, in)
+		}
+		if Reply(out) != nil {
+			t.Fatalf("the answer %x is answered", out)
+		}
+	})
+}
+
+func TestServe(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done, at := make(chan error, 1), make(chan string, 1)
+	go func() { done <- Serve(ctx, "127.0.0.1:0", func(addr string) { at <- addr }) }()
+	addr := <-at
+	for _, network := range []string{"udp", "tcp"} {
+		r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
+		}}
+		_, err := r.LookupHost(t.Context(), "llm.example.")
+		var dns *net.DNSError
+		if !errors.As(err, &dns) || !dns.IsNotFound {
+			t.Errorf("%s: got %v, want that there is no such host", network, err)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if err := Serve(t.Context(), "not an address", func(string) {}); err == nil {
+		t.Error("serves at no address")
+	}
+}

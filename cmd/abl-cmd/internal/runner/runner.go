@@ -1,0 +1,210 @@
+// Package runner starts an agent inside its container with its output in files
+// of the call, ends it at the deadline when nobody else did, and reports how it
+// ended.
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"abl/internal/proc"
+	"abl/orchestrator/dirs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit codes as a shell gives them.
+const (
+	exitDeadline  = 124 // as timeout(1)
+	exitNotRun    = 126
+	exitNotFound  = 127
+	deadlineGrace = 10 * time.Second
+)
+
+// Run does what the RunSpec in the file at path says, writes one RunEnd as a
+// line of JSON to out, and returns the exit code that belongs to it.
+func Run(path string, out io.Writer) int {
+	end := run(path)
+	line, err := json.Marshal(end)
+	if err == nil {
+		_, err = out.Write(append(line, '\n'))
+	}
+	if err != nil && end.Exit == 0 {
+		return exitNotRun
+	}
+	return end.Exit
+}
+
+func run(path string) dirs.RunEnd {
+	spec, err := readSpec(path)
+	if err != nil {
+		return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+	}
+	files, err := openFiles(spec)
+	if err != nil {
+		return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+	}
+	defer closeAll(files)
+
+	// Orphans of the agent become children of this process, so that they can be
+	// found and ended, whatever group or session they are in.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return dirs.RunEnd{Exit: exitNotRun, Error: fmt.Sprintf("cannot become subreaper: %v", err)}
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+
+	pid, end := start(spec, files)
+	if end.Error != "" {
+		return end
+	}
+	end = supervise(pid, time.Unix(spec.Deadline, 0), spec.Deadline > 0, signals)
+	for _, f := range files[1:] {
+		if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
+			end.Error = fmt.Sprintf("cannot make the output durable: %v", err)
+		}
+	}
+	return end
+}
+
+// readSpec reads what to run and goes to the folder where it is to run.
+func readSpec(path string) (dirs.RunSpec, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return dirs.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
+	}
+	var spec dirs.RunSpec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return dirs.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
+	}
+	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
+		return dirs.RunSpec{}, fmt.Errorf("cannot run an empty command")
+	}
+	if err := os.Chdir(spec.Dir); err != nil {
+		return dirs.RunSpec{}, fmt.Errorf("cannot run in %q: %w", spec.Dir, err)
+	}
+	return spec, nil
+}
+
+// openFiles opens the child's descriptors 0, 1 and 2. The output files exist
+// already: abl reads them through descriptors of its own, so a new file would
+// never be seen.
+func openFiles(spec dirs.RunSpec) (files []*os.File, err error) {
+	stdin := spec.Stdin
+	if stdin == "" {
+		stdin = os.DevNull
+	}
+	const appending = os.O_WRONLY | os.O_APPEND
+	for _, f := range []struct {
+		name string
+		flag int
+	}{{stdin, os.O_RDONLY}, {spec.Stdout, appending}, {spec.Stderr, appending}} {
+		file, err := os.OpenFile(f.name, f.flag, 0)
+		if err != nil {
+			closeAll(files)
+			return nil, fmt.Errorf("cannot open a file of the call: %w", err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// start uses ForkExec rather than os/exec: whoever is a subreaper waits for any
+// child, and os/exec waits for its own.
+func start(spec dirs.RunSpec, files []*os.File) (int, dirs.RunEnd) {
+	notRun := func(code int, err error) (int, dirs.RunEnd) {
+		return 0, dirs.RunEnd{Exit: code, Error: fmt.Sprintf("cannot start %q: %v", spec.Argv[0], err)}
+	}
+	path, err := exec.LookPath(spec.Argv[0])
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return notRun(exitNotFound, err)
+	}
+	if err != nil {
+		return notRun(exitNotRun, err)
+	}
+	fds := make([]uintptr, len(files))
+	for i, f := range files {
+		fds[i] = f.Fd()
+	}
+	pid, err := syscall.ForkExec(path, spec.Argv, &syscall.ProcAttr{
+		Env: os.Environ(), Files: fds,
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return notRun(exitNotRun, err)
+	}
+	return pid, dirs.RunEnd{}
+}
+
+// supervise waits for the agent, ends it at the deadline, and leaves no process
+// behind that could still write into its files.
+func supervise(pid int, deadline time.Time, limited bool, signals <-chan os.Signal) dirs.RunEnd {
+	ended, status := reap(pid)
+	var late <-chan time.Time
+	if limited {
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		late = timer.C
+	}
+	for {
+		select {
+		case sig := <-signals:
+			if s, ok := sig.(syscall.Signal); ok {
+				syscall.Kill(-pid, s)
+			}
+		case <-late:
+			proc.Stop(pid, ended, deadlineGrace)
+			proc.KillDescendants(os.Getpid())
+			<-ended
+			return dirs.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
+		case <-ended:
+			proc.KillDescendants(os.Getpid())
+			return dirs.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws)}
+		}
+	}
+}
+
+type childStatus struct{ ws syscall.WaitStatus }
+
+// reap waits for every child there is until none is left, and closes ended once
+// pid itself has; from then on its status may be read.
+func reap(pid int) (ended chan struct{}, status *childStatus) {
+	ended, status = make(chan struct{}), &childStatus{}
+	go func() {
+		for {
+			var ws syscall.WaitStatus
+			got, err := syscall.Wait4(-1, &ws, 0, nil)
+			switch {
+			case err == syscall.EINTR:
+			case err != nil:
+				return
+			case got == pid:
+				status.ws = ws
+				close(ended)
+			}
+		}
+	}()
+	return ended, status
+}
+
+func signalName(ws syscall.WaitStatus) string {
+	if !ws.Signaled() {
+		return ""
+	}
+	return unix.SignalName(ws.Signal())
+}
