@@ -56,7 +56,7 @@ func TestMake(t *testing.T) {
 			"stack none guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"the stack is found", fstest.MapFS{"src/go.mod": {}}, untracked, Options{},
 			"stack go guessed=false src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
-		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
+		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
 			untracked, Options{Stack: "python"},
 			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\n" +
 				image + "keep prompts/builder.md\nwrite prompts/verifier.md\nadd 6 lines to .gitignore\n"},

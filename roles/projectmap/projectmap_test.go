@@ -19,7 +19,7 @@ func files(paths ...string) []File {
 }
 
 func TestRender(t *testing.T) {
-	crowded := files("main.go", "data/1", "data/2", "data/3", "data/4", "lib/a.go", "lib/b.go")
+	crowded := files("main.go", "data/1", "data/2", "data/3", "data/4", "lib/a.go", "lib/b.go", "lib/c.go")
 	tree := files("server.js", "lib/store.js", "lib/http/route.js", "lib/http/body.js", "README.md")
 	tests := []struct {
 		name  string
@@ -32,7 +32,7 @@ func TestRender(t *testing.T) {
 		{"then those with fewer", tree, Limit{Lines: 3, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nlib/ (3 files)\nserver.js\n"},
 		{"what is left is counted", tree, Limit{Lines: 2, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nand 2 more lines\n"},
 		{"bytes count as well as lines", tree, Limit{Lines: 2000, Bytes: 60}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
-		{"a crowd hides nobody else", crowded, Limit{Lines: 4, Bytes: 1000}, "7 files, 70 bytes\ndata/ (4 files)\nlib/a.go\nlib/b.go\nmain.go\n"},
+		{"a crowd hides nobody else", crowded, Limit{Lines: 5, Bytes: 1000}, "8 files, 80 bytes\ndata/ (4 files)\nlib/a.go\nlib/b.go\nlib/c.go\nmain.go\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
