@@ -1,0 +1,87 @@
+package view
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from %s (-update writes it):\n%s", path, got)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	var out bytes.Buffer
+	p := newPlain(Options{Stderr: &out})
+	for _, e := range aPhase() {
+		p.show(clean(e))
+	}
+	golden(t, "plain.txt", out.String())
+	if strings.ContainsAny(out.String(), "\x1b\x07\r\u202e") {
+		t.Error("an agent's codes reach the reader")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	out := &writes{}
+	j := &jsonLines{out: out}
+	events := aPhase()
+	for _, e := range events {
+		j.show(clean(e))
+	}
+	if len(out.each) != len(events) {
+		t.Errorf("%d writes for %d events", len(out.each), len(events))
+	}
+	golden(t, "events.jsonl", strings.Join(out.each, ""))
+}
+
+// The stream of a live view, a quoted line a write.
+func TestLive(t *testing.T) {
+	out := &writes{}
+	now := noon
+	l := &live{out: out, paint: true, now: func() time.Time { return now }, width: func() int { return 60 }}
+	l.tick()
+	for _, e := range aPhase() {
+		now = e.Time
+		l.show(clean(e))
+		l.tick()
+		l.tick()
+	}
+	l.close()
+	var quoted strings.Builder
+	for _, w := range out.each {
+		quoted.WriteString(strconv.Quote(w) + "\n")
+		if !strings.HasPrefix(w, hideCursor) || !strings.HasSuffix(w, showCursor) {
+			t.Errorf("a write leaves the cursor hidden or flickers: %q", w)
+		}
+	}
+	golden(t, "live.quoted", quoted.String())
+}
+
+// writes keeps each write apart.
+type writes struct{ each []string }
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.each = append(w.each, string(p))
+	return len(p), nil
+}

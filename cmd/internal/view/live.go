@@ -1,0 +1,127 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"abl/orchestrator/event"
+)
+
+// What the live view says to a terminal besides words.
+const (
+	clearLine  = "\r\x1b[K"
+	hideCursor = "\x1b[?25l"
+	showCursor = "\x1b[?25h"
+)
+
+// live prints facts as lines that scroll and redraws one status line below
+// them. Every change is one write that hides the cursor and shows it again, so
+// that nothing flickers and a killed abl leaves a usable terminal.
+type live struct {
+	out   io.Writer
+	paint paint
+	now   func() time.Time
+	width func() int
+	story story
+	drawn string // the status that stands on the terminal
+	gone  bool   // the terminal was closed
+}
+
+func newLive(o Options) *live {
+	return &live{out: o.Stderr, paint: colours(o), now: time.Now, width: func() int { return width(o.Stderr) }}
+}
+
+func (l *live) show(e event.Event) {
+	l.story.take(e)
+	if e.Kind == event.Action {
+		return // the status shows it at the next tick
+	}
+	l.drawn = l.status()
+	l.write(clearLine + line(words(e, &l.story), l.story.elapsed(e.Time), l.paint) + "\r\n" + l.drawn)
+}
+
+func (l *live) tick() {
+	if s := l.status(); s != l.drawn && !l.story.began.IsZero() {
+		l.drawn = s
+		l.write(clearLine + s)
+	}
+}
+
+func (l *live) close() {
+	if l.drawn != "" {
+		l.write(clearLine)
+	}
+}
+
+func (l *live) write(text string) {
+	if !l.gone {
+		_, err := io.WriteString(l.out, hideCursor+text+showCursor)
+		l.gone = err != nil
+	}
+}
+
+// status is the status line now. The last column stays free: a terminal may
+// wrap when it is written to.
+func (l *live) status() string {
+	return status(&l.story, l.story.elapsed(l.now()), l.width()-1)
+}
+
+// roomToAct is how many columns an action needs to say anything.
+const roomToAct = 24
+
+// status says in at most width columns who works on what, for how long, with
+// how many tokens so far, and what the agent did last.
+func status(s *story, elapsed time.Duration, width int) string {
+	need := 0
+	if s.role != "" {
+		need = roomToAct
+	}
+	head := long(s, elapsed)
+	if len(head)+need > width {
+		head = narrow(s, elapsed)
+	}
+	if s.doing != "" {
+		head += " > " + s.doing
+	}
+	return cut(head, width)
+}
+
+func long(s *story, elapsed time.Duration) string {
+	parts := []string{who(s)}
+	if s.phase > 0 {
+		parts = append(parts, fmt.Sprintf("phase %d", s.phase))
+	}
+	if s.iteration > 0 {
+		parts = append(parts, fmt.Sprintf("iteration %d", s.iteration))
+	}
+	parts = append(parts, clock(elapsed))
+	if s.counted() {
+		parts = append(parts, used(s)+" tokens")
+	}
+	return strings.Join(parts, "  ")
+}
+
+func narrow(s *story, elapsed time.Duration) string {
+	text := fmt.Sprintf("%s %d.%d %s", who(s), s.phase, s.iteration, clock(elapsed))
+	if s.counted() {
+		text += " " + brief(s.tokens)
+		if s.unknown {
+			text += "+"
+		}
+		text += " tokens"
+	}
+	return text
+}
+
+// who is whose call runs, with the label that a key in its reach deserves.
+func who(s *story) string {
+	switch {
+	case s.role == "":
+		return "abl"
+	case s.direct:
+		return s.role + " (direct key)"
+	}
+	return s.role
+}

@@ -1,0 +1,176 @@
+package view
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"abl/orchestrator/event"
+)
+
+// On a real terminal the facts are left behind as lines, the status is gone at
+// the end, and no status ever takes two rows.
+func TestLiveOnATerminal(t *testing.T) {
+	for _, columns := range []int{24, 40, 80, 200} {
+		got, raw := onTerminal(t, columns, "", func(v *View, tick chan<- time.Time) {
+			for _, e := range aPhase() {
+				v.Emit(e)
+				tick <- time.Time{}
+			}
+		})
+		for _, want := range []string{"phase 1: Notes that stay", "verifier   fail: 2 contracts", "exit code 4)"} {
+			if !strings.Contains(got.text(), want) {
+				t.Errorf("%d columns: the screen lacks %q:\n%s", columns, want, got.text())
+			}
+		}
+		if strings.Contains(got.text(), "writes src") || got.column != 0 || got.rows[len(got.rows)-1] != "" {
+			t.Errorf("%d columns: the status stays on the screen:\n%s", columns, got.text())
+		}
+		if !got.cursor {
+			t.Errorf("%d columns: the cursor is hidden at the end", columns)
+		}
+		if n := strings.Count(got.text(), "iteration 1 starts"); n != 1 {
+			t.Errorf("%d columns: a fact stands %d times on the screen", columns, n)
+		}
+		if !strings.Contains(raw, "\x1b[32m") && !strings.Contains(raw, "\x1b[31m") {
+			t.Errorf("%d columns: no colour on a terminal", columns)
+		}
+	}
+}
+
+func TestNoColor(t *testing.T) {
+	_, raw := onTerminal(t, 80, "1", func(v *View, _ chan<- time.Time) {
+		v.Emit(event.Event{Kind: event.Verdict, Verdict: "fail"})
+	})
+	if strings.Contains(raw, "\x1b[3") || strings.Contains(raw, "\x1b[2m") {
+		t.Errorf("colour in spite of NO_COLOR: %q", raw)
+	}
+}
+
+func TestAutoOnTerminals(t *testing.T) {
+	for term, want := range map[string]bool{"xterm-256color": true, "dumb": false, "": false} {
+		master, tty := terminal(t, 80)
+		painters, err := choose(Options{Stderr: tty, Getenv: func(name string) string {
+			return map[string]string{"TERM": term}[name]
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, live := painters[0].(*live); live != want || len(painters) != 1 {
+			t.Errorf("TERM=%s: live %t, want %t", term, live, want)
+		}
+		tty.Close()
+		master.Close()
+	}
+}
+
+// onTerminal runs a view on a terminal and returns what is left on the screen.
+func onTerminal(t *testing.T, columns int, noColor string, do func(*View, chan<- time.Time)) (*screen, string) {
+	t.Helper()
+	master, tty := terminal(t, columns)
+	defer master.Close()
+	painters, err := choose(Options{Stderr: tty, Getenv: func(name string) string {
+		return map[string]string{"TERM": "xterm", "NO_COLOR": noColor}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := make(chan string)
+	go func() {
+		data, _ := io.ReadAll(master) // ends with an error once the other side is closed
+		raw <- string(data)
+	}()
+	tick := make(chan time.Time)
+	v := start(painters, tick)
+	do(v, tick)
+	v.Close()
+	tty.Close()
+	text := <-raw
+	s := newScreen(columns)
+	s.feed(t, text)
+	return s, text
+}
+
+func terminal(t *testing.T, columns int) (master, tty interface {
+	io.ReadWriteCloser
+	Fd() uintptr
+}) {
+	t.Helper()
+	m, s, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(m, &pty.Winsize{Rows: 100, Cols: uint16(columns)}); err != nil {
+		t.Fatal(err)
+	}
+	return m, s
+}
+
+// screen is as much of a terminal as a live view may need: anything else that
+// it is sent fails the test.
+type screen struct {
+	columns int
+	rows    []string // the last one has the cursor
+	column  int
+	cursor  bool
+}
+
+func newScreen(columns int) *screen {
+	return &screen{columns: columns, rows: []string{""}, cursor: true}
+}
+
+// text joins what was wrapped, so that it can be searched.
+func (s *screen) text() string { return strings.Join(s.rows, "") }
+
+func (s *screen) feed(t *testing.T, data string) {
+	t.Helper()
+	for data != "" {
+		if data[0] == '\x1b' {
+			end := strings.IndexAny(data, "Khlm")
+			if end < 0 {
+				t.Fatalf("unfinished escape %q", data)
+			}
+			s.escape(t, data[:end+1])
+			data = data[end+1:]
+			continue
+		}
+		r := []rune(data)[0]
+		s.put(r)
+		data = data[len(string(r)):]
+	}
+}
+
+func (s *screen) escape(t *testing.T, code string) {
+	t.Helper()
+	last := len(s.rows) - 1
+	switch {
+	case code == "\x1b[K":
+		s.rows[last] = string([]rune(s.rows[last])[:s.column])
+	case code == hideCursor, code == showCursor:
+		s.cursor = code == showCursor
+	case strings.HasSuffix(code, "m"):
+	default:
+		t.Fatalf("unexpected escape %q", code)
+	}
+}
+
+func (s *screen) put(r rune) {
+	last := len(s.rows) - 1
+	switch r {
+	case '\r':
+		s.column = 0
+	case '\n':
+		s.rows = append(s.rows, "")
+	default:
+		if s.column == s.columns {
+			s.rows, s.column = append(s.rows, ""), 0
+			last++
+		}
+		row := []rune(s.rows[last])
+		s.rows[last] = string(append(row[:s.column:s.column], r))
+		s.column++
+	}
+}

@@ -1,0 +1,60 @@
+package view
+
+import (
+	"time"
+
+	"abl/orchestrator/event"
+)
+
+// story is what the events so far come to.
+type story struct {
+	began     time.Time // of this run of abl
+	phase     int
+	iteration int
+	role      string // whose call runs, "" between calls
+	direct    bool   // that call's container holds the key
+	actions   int    // of that call
+	doing     string // its last action, in the agent's words; else the last fact
+	tokens    int64
+	unknown   bool // some usage is not known
+}
+
+// take enters an event.
+func (s *story) take(e event.Event) {
+	if s.began.IsZero() {
+		s.began = e.Time
+	}
+	if e.Phase != 0 {
+		s.phase = e.Phase
+	}
+	if e.Iteration != 0 {
+		s.iteration = e.Iteration
+	}
+	switch e.Kind {
+	case event.CallStart, event.CallResume:
+		s.role, s.direct, s.actions, s.doing = e.Role, e.DirectKey, 0, ""
+	case event.Action:
+		s.actions++
+		s.doing = e.Text
+	case event.CallEnd:
+		s.role, s.direct, s.doing = "", false, ""
+	case event.Usage:
+		if e.Tokens == nil {
+			s.unknown = true
+		} else {
+			s.tokens += *e.Tokens
+		}
+	}
+}
+
+// counted says that there is something to say about tokens: they are known at
+// the end of a call only.
+func (s *story) counted() bool { return s.tokens > 0 || s.unknown }
+
+// elapsed is how long this run of abl has been going on at a moment.
+func (s *story) elapsed(now time.Time) time.Duration {
+	if s.began.IsZero() {
+		return 0
+	}
+	return max(now.Sub(s.began), 0)
+}

@@ -1,0 +1,162 @@
+// Package view shows a running phase: as one JSON line an event, as plain lines
+// for pipes, or as lines with a live status below them on a terminal. What
+// agents wrote is made safe before any of them sees it, and nothing that
+// happens to the reader reaches the run.
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/sanitize"
+	"abl/orchestrator/event"
+)
+
+// The values of --progress. Auto is TTY on a terminal and Plain elsewhere.
+const (
+	Auto  = "auto"
+	TTY   = "tty"
+	Plain = "plain"
+	JSON  = "json"
+)
+
+// Modes are the values of --progress.
+func Modes() []string { return []string{Auto, TTY, Plain, JSON} }
+
+// Options say what is shown and where.
+type Options struct {
+	Progress string // one of Modes; "" is Auto
+	// JSON prints events on Stdout, and progress only where Progress asks for it.
+	JSON   bool
+	Stdout io.Writer           // takes the events
+	Stderr io.Writer           // takes the progress
+	Getenv func(string) string // NO_COLOR and TERM are asked for
+}
+
+// View is an event.Sink that never blocks and never fails.
+type View struct {
+	queue  *queue
+	done   chan struct{}
+	unhook func() bool
+}
+
+// painter shows events one by one. Its methods are called by one goroutine.
+type painter interface {
+	show(event.Event)
+	tick()  // from time to time
+	close() // once, at the end
+}
+
+// Open begins a view; Close ends it. When a signal ends ctx the person is told
+// so at once.
+func Open(ctx context.Context, o Options) (*View, error) {
+	painters, err := choose(o)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	v := start(painters, tick.C)
+	v.unhook = context.AfterFunc(ctx, func() {
+		var s exit.Signal
+		if errors.As(context.Cause(ctx), &s) {
+			v.queue.put(event.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
+		}
+	})
+	go func() {
+		<-v.done
+		tick.Stop()
+	}()
+	return v, nil
+}
+
+// stopping is a word of the view's own, for people only.
+const stopping event.Kind = "stopping"
+
+// choose picks the painters.
+func choose(o Options) ([]painter, error) {
+	var all []painter
+	if o.JSON || o.Progress == JSON {
+		all = append(all, &jsonLines{out: o.Stdout})
+	}
+	switch o.Progress {
+	case JSON:
+	case "", Auto:
+		switch {
+		case o.JSON:
+		case canSteer(o):
+			all = append(all, newLive(o))
+		default:
+			all = append(all, newPlain(o))
+		}
+	case TTY:
+		all = append(all, newLive(o))
+	case Plain:
+		all = append(all, newPlain(o))
+	default:
+		return nil, fmt.Errorf("cannot show progress as %q: it is one of %s", o.Progress, strings.Join(Modes(), ", "))
+	}
+	return all, nil
+}
+
+// start runs the painters in a goroutine of their own.
+func start(painters []painter, tick <-chan time.Time) *View {
+	v := &View{queue: newQueue(), done: make(chan struct{}), unhook: func() bool { return true }}
+	go func() {
+		defer close(v.done)
+		v.paint(painters, tick)
+	}()
+	return v
+}
+
+func (v *View) paint(painters []painter, tick <-chan time.Time) {
+	for {
+		select {
+		case <-tick:
+			for _, p := range painters {
+				p.tick()
+			}
+		case <-v.queue.wake:
+			events, more := v.queue.take()
+			for _, e := range events {
+				for _, p := range painters {
+					p.show(e)
+				}
+			}
+			if more {
+				continue
+			}
+			for _, p := range painters {
+				p.close()
+			}
+			return
+		}
+	}
+}
+
+// Emit hands an event to the view, whatever its reader is doing.
+func (v *View) Emit(e event.Event) { v.queue.put(clean(e)) }
+
+// Close returns when all that was emitted is shown and the terminal is as it
+// was. A second time it does nothing.
+func (v *View) Close() {
+	v.unhook()
+	v.queue.close()
+	<-v.done
+}
+
+// clean makes the words of an event safe for any reader and puts each on one line.
+func clean(e event.Event) event.Event {
+	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text} {
+		*s = sanitize.String(strings.Join(strings.Fields(*s), " "))
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	e.Time = e.Time.UTC()
+	return e
+}

@@ -1,0 +1,240 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/orchestrator/event"
+)
+
+// tone is how a fact is meant; only colour shows it.
+type tone int
+
+const (
+	calm tone = iota
+	good
+	bad
+	warn
+	quiet
+)
+
+// fact is an event in words.
+type fact struct {
+	who   string
+	agent bool // the words are the agent's, not abl's
+	text  string
+	tone  tone
+}
+
+// words says what an event means, given what came before it.
+func words(e event.Event, s *story) fact {
+	f := fact{who: cmp.Or(e.Role, "abl"), text: e.Text}
+	switch e.Kind {
+	case event.PhaseStart:
+		f.text = phaseWords(e)
+	case event.CallStart:
+		f.text = fmt.Sprintf("iteration %d starts: %s", e.Iteration, agentWords(e))
+	case event.CallResume:
+		f.text = fmt.Sprintf("iteration %d was still running and goes on: %s", e.Iteration, agentWords(e))
+	case event.Action:
+		f.agent, f.tone = true, quiet
+	case event.CallEnd:
+		f = endWords(f, e, s.actions)
+	case event.Usage:
+		f.text, f.tone = tokenWords(e), quiet
+	case event.Commit:
+		f.text = joined("commit "+short(e.Hash)+" "+e.Subject, e.Text)
+	case event.AppStart, event.AppReady, event.AppFailed:
+		f = appWords(f, e)
+	case event.Verdict:
+		f.text, f.tone = told(e.Verdict, e.Text), verdictTone(e.Verdict)
+	case event.Outcome:
+		f = outcomeWords(f, e, s)
+	case stopping:
+		f.tone = warn
+	}
+	return f
+}
+
+func phaseWords(e event.Event) string {
+	text := fmt.Sprintf("phase %d", e.Phase)
+	if e.Round > 1 {
+		text += fmt.Sprintf(", round %d", e.Round)
+	}
+	return told(text, e.Text)
+}
+
+// agentWords name who works, with the label that a key in its reach deserves.
+func agentWords(e event.Event) string {
+	text := joined(e.Agent, e.Model)
+	if e.DirectKey {
+		text += " (direct key)"
+	}
+	return text
+}
+
+func endWords(f fact, e event.Event, actions int) fact {
+	f.text = e.Class
+	if e.Class == "oom" || e.Class == "flood" { // the reason names the limit
+		f.text = "killed"
+	}
+	if e.MS > 0 {
+		f.text += " after " + span(e.MS)
+	}
+	if actions > 0 {
+		f.text += fmt.Sprintf(", %s", plural(actions, "action"))
+	}
+	f.text = told(f.text, e.Text)
+	if e.Class != "done" {
+		f.tone = warn
+	}
+	return f
+}
+
+func tokenWords(e event.Event) string {
+	text := "an unknown number of tokens"
+	if e.Tokens != nil {
+		text = thousands(*e.Tokens) + " tokens"
+	}
+	if e.Model != "" {
+		text += " (" + e.Model + ")"
+	}
+	return text
+}
+
+func appWords(f fact, e event.Event) fact {
+	f.who = "app"
+	switch e.Kind {
+	case event.AppReady:
+		f.text = told("ready after "+span(e.MS), e.Text)
+	case event.AppFailed:
+		f.text, f.tone = told("does not start", e.Text), bad
+	default:
+		f.text = told("starts", e.Text)
+	}
+	return f
+}
+
+// outcomeWords sum a run up: how it ended, how long it took, what it used.
+func outcomeWords(f fact, e event.Event, s *story) fact {
+	f.who, f.text = "abl", cmp.Or(e.Text, e.Verdict)
+	f.tone = verdictTone(e.Verdict)
+	if e.Exit != nil {
+		f.text = cmp.Or(f.text, meaning(*e.Exit))
+		f.tone = bad
+		if *e.Exit == exit.Passed {
+			f.tone = good
+		}
+	}
+	more := []string{clock(s.elapsed(e.Time))}
+	if s.counted() {
+		more = append(more, used(s)+" tokens")
+	}
+	if e.Exit != nil && *e.Exit != exit.Passed {
+		more = append(more, fmt.Sprintf("exit code %d", *e.Exit))
+	}
+	f.text += " (" + strings.Join(more, ", ") + ")"
+	return f
+}
+
+func meaning(code int) string {
+	for _, e := range exit.Entries() {
+		if e.Code == code {
+			return e.Meaning
+		}
+	}
+	return "ended"
+}
+
+func verdictTone(v string) tone {
+	switch v {
+	case "pass":
+		return good
+	case "fail":
+		return bad
+	case "unverified":
+		return warn
+	}
+	return calm
+}
+
+// used is the sum of tokens, which is a lower bound when some are not known.
+func used(s *story) string {
+	if s.unknown {
+		return "at least " + thousands(s.tokens)
+	}
+	return thousands(s.tokens)
+}
+
+// told puts what was said behind what it is about.
+func told(what, said string) string {
+	if said == "" {
+		return what
+	}
+	return what + ": " + said
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ", " + b
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func short(hash string) string { return hash[:min(len(hash), 7)] }
+
+// span is a duration in ms as people say it.
+func span(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return clock(d)
+}
+
+// clock is a duration as m:ss, or h:mm:ss.
+func clock(d time.Duration) string {
+	s := int(d / time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// thousands groups digits: 1,234,567.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// brief is a number of tokens for a narrow place: 950, 12.3k, 1.2M.
+func brief(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 999_950:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}

@@ -1,0 +1,129 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/event"
+)
+
+func TestClock(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0:00", 999 * time.Millisecond: "0:00", 61 * time.Second: "1:01", 59*time.Minute + 59*time.Second: "59:59",
+		time.Hour: "1:00:00", 26*time.Hour + 3*time.Second: "26:00:03",
+	} {
+		if got := clock(d); got != want {
+			t.Errorf("clock(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int64][2]string{
+		0: {"0", "0"}, 999: {"999", "999"}, 1000: {"1,000", "1.0k"}, 12_345: {"12,345", "12.3k"}, 999_949: {"999,949", "999.9k"},
+		999_950: {"999,950", "1.0M"}, 1_234_567: {"1,234,567", "1.2M"}, -1234: {"-1,234", "-1234"},
+	} {
+		if got := thousands(n); got != want[0] {
+			t.Errorf("thousands(%d) = %s, want %s", n, got, want[0])
+		}
+		if got := brief(n); got != want[1] {
+			t.Errorf("brief(%d) = %s, want %s", n, got, want[1])
+		}
+	}
+	for ms, want := range map[int64]string{0: "0.0s", 850: "0.8s", 9_940: "9.9s", 42_300: "42s", 61_000: "1:01"} {
+		if got := span(ms); got != want {
+			t.Errorf("span(%d) = %s, want %s", ms, got, want)
+		}
+	}
+}
+
+func TestCutKeepsToTheWidth(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"hello", 5, "hello"}, {"hello", 4, "hel…"}, {"hello", 1, "…"}, {"hello", 0, ""}, {"hello", -3, ""}, {"", 0, ""},
+		{"漢字漢字", 8, "漢字漢字"}, {"漢字漢字", 7, "漢字漢…"}, {"漢字漢字", 6, "漢字…"}, {"漢", 1, "…"}, {"aé漢b", 4, "aé…"},
+	} {
+		got := cut(c.text, c.width)
+		if got != c.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
+		}
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("writes 漢字.txt", 10)
+	f.Add("\u0301\u0301\u0301", 2)
+	f.Add("a\xffb", 2)
+	f.Fuzz(func(t *testing.T, text string, width int) {
+		got, sum := cut(text, width), 0
+		for _, r := range got {
+			sum += cells(r)
+		}
+		if got != "" && sum > max(width, 0) {
+			t.Errorf("cut(%q, %d) = %q takes %d columns", text, width, got, sum)
+		}
+		if got != text && !strings.HasPrefix(text, strings.TrimSuffix(got, "…")) {
+			t.Errorf("cut(%q, %d) = %q is no beginning of it", text, width, got)
+		}
+	})
+}
+
+func TestStatusAtEveryWidth(t *testing.T) {
+	s := story{phase: 12, iteration: 3, role: "verifier", tokens: 1_234_567, unknown: true, doing: "runs tests/漢字/notes.test.sh and more", direct: true}
+	for width := -1; width < 200; width++ {
+		sum := 0
+		for _, r := range status(&s, 83*time.Second, width) {
+			sum += cells(r)
+		}
+		if sum > max(width, 0) {
+			t.Errorf("%d columns of %d", sum, width)
+		}
+	}
+	for width, want := range map[int]string{
+		120: "verifier (direct key)  phase 12  iteration 3  1:23  at least 1,234,567 tokens > runs tests/漢字/notes.test.sh and more",
+		60:  "verifier (direct key) 12.3 1:23 1.2M+ tokens > runs tests/…",
+		22:  "verifier (direct key)…",
+		9:   "verifier…",
+	} {
+		if got := status(&s, 83*time.Second, width); got != want {
+			t.Errorf("width %d:\n got %s\nwant %s", width, got, want)
+		}
+	}
+}
+
+func TestDirectKeyIsLabelled(t *testing.T) {
+	for _, kind := range []event.Kind{event.CallStart, event.CallResume} {
+		e := event.Event{Kind: kind, Role: "builder", Iteration: 1, Agent: "gemini", DirectKey: true}
+		if got := words(e, &story{}).text; !strings.Contains(got, "direct key") {
+			t.Errorf("%s: %s", kind, got)
+		}
+		s := story{}
+		s.take(e)
+		if got := status(&s, 0, 40); !strings.Contains(got, "direct key") {
+			t.Errorf("status: %s", got)
+		}
+	}
+}
+
+func TestOutcomeAlwaysSaysSomething(t *testing.T) {
+	code := func(n int) *int { return &n }
+	for _, c := range []struct {
+		e    event.Event
+		want string
+	}{
+		{event.Event{Exit: code(0)}, "passed (0:00)"},
+		{event.Event{Exit: code(0), Text: "phase 1 passed in iteration 2"}, "phase 1 passed in iteration 2 (0:00)"},
+		{event.Event{Exit: code(3)}, "stuck: contracts still fail (0:00, exit code 3)"},
+		{event.Event{Exit: code(99)}, "ended (0:00, exit code 99)"},
+		{event.Event{Verdict: "pass"}, "pass (0:00)"},
+	} {
+		c.e.Kind = event.Outcome
+		if got := words(c.e, &story{}).text; got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
