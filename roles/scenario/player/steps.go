@@ -53,8 +53,10 @@ func (p *Player) step(ctx context.Context, s scenario.Step) error {
 	return nil
 }
 
+// tool says what is about to be done; abl shows it while it lasts.
 func (p *Player) tool(name, detail string) {
 	p.record(scenario.Record{Type: scenario.RecordTool, Tool: name, Text: detail})
+	p.out.Flush()
 }
 
 // inWorkspace gives f the workspace as a root that no link leads out of.
@@ -95,9 +97,6 @@ func (p *Player) write(kind, name, text string, how int, perm uint32) error {
 // run runs a command and prints what it prints.
 func (p *Player) run(ctx context.Context, command string, expect *int) error {
 	p.tool("run", command)
-	if err := p.out.Flush(); err != nil {
-		return err
-	}
 	r, w := io.Pipe()
 	printed := make(chan struct{})
 	go func() { defer close(printed); p.copyLines(r) }()

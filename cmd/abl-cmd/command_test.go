@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+)
+
+const phase1 = "# Phase 1: Hello\n\n## Context\n\nA greeting.\n\n## Contracts\n\n- GET / → 200 hello\n- GET /x → 404\n"
+
+// role is the CmdSpec of a role with a spec of two contracts.
+func role(t *testing.T, name string) dirs.CmdSpec {
+	t.Helper()
+	specs := t.TempDir()
+	write(t, filepath.Join(specs, "phase1.md"), phase1)
+	return dirs.CmdSpec{Role: name, Phase: 1, Iteration: 2, Specs: specs, Dir: t.TempDir(), Commands: []dirs.Command{
+		{Name: "health_check", Description: "lint and types", Command: "echo out; echo err >&2; exit 3"},
+		{Name: "cat", Description: "copies", Command: "cat; pwd"},
+		{Name: "slow", Command: "echo started; sleep 1000; :", TimeoutMS: 50},
+		{Name: "start", Command: "sleep 1000", Background: true},
+	}}
+}
+
+func TestCommandsHere(t *testing.T) {
+	spec := role(t, "builder")
+	const declared = "declared are health_check, cat, slow, start; abl's own are list, get-spec, check, restart"
+	tests := []struct {
+		args, stdin string
+		want        result
+	}{
+		{"health_check", "", result{3, "out\n", "err\n"}},
+		{"cat", "data", result{0, "data" + spec.Dir + "\n", ""}},
+		{"slow", "", result{124, "started\n", "abl-cmd: slow was stopped after 50ms\n"}},
+		{"start", "", result{2, "", "abl-cmd: start starts the system and stays, which only the app's container can do\n"}},
+		{"restart", "", result{2, "", "abl-cmd: restart works where abl runs the app, which is not here\n"}},
+		{"lint", "", result{2, "", `abl-cmd: there is no command "lint"; ` + declared + "\n"}},
+		{"cat /etc/passwd", "", result{2, "", `abl-cmd: cat takes no arguments, so "/etc/passwd" was not passed on and nothing was run; standard input is passed on` + "\n"}},
+		{"list x", "", result{2, "", `abl-cmd: list takes no arguments, so "x" was not passed on and nothing was run; standard input is passed on` + "\n"}},
+		{"get-spec 1", "", result{0, phase1, ""}},
+		{"get-spec 2", "", result{2, "", "abl-cmd: there is no spec of phase 2; there are those of phases 1\n"}},
+		{"get-spec ../1", "", result{2, "", `abl-cmd: get-spec takes the number of a phase, not "../1"; there are those of phases 1` + "\n"}},
+		{"get-spec", "", result{2, "", "abl-cmd: get-spec takes the number of one phase; there are those of phases 1\n"}},
+		{"list", "", result{0, "health_check  lint and types\ncat           copies\nslow          \nstart         \n" +
+			"get-spec N    print the spec of phase N\ncheck         say what this call still has to leave behind\n", ""}},
+	}
+	for _, tt := range tests {
+		cmd := helper(t, dirs.HelperCmd, spec, strings.Fields(tt.args)...)
+		cmd.Stdin = strings.NewReader(tt.stdin)
+		if got := finish(t, cmd); got != tt.want {
+			t.Errorf("%s: got  %+v\nwant %+v", tt.args, got, tt.want)
+		}
+	}
+	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
+		if r := finish(t, helper(t, dirs.HelperCmd, spec, args...)); r.code != 0 || !strings.Contains(r.out, "Usage:") || !strings.Contains(r.out, "health_check") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+}
+
+func TestCheckBuilder(t *testing.T) {
+	spec := role(t, "builder")
+	check := func(want result) {
+		t.Helper()
+		if got := finish(t, helper(t, dirs.HelperCmd, spec, "check")); got != want {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+	}
+	const note = "note: run abl-cmd health_check as the last thing; it must exit 0\n"
+	missing := result{1, "missing: the run report of this call, builder_reports/phase1_v2_<time>.md\n" + note, ""}
+	check(missing)
+	write(t, filepath.Join(spec.Dir, "builder_reports/phase1_v1_20260101T000000Z.md"), "the iteration before")
+	write(t, filepath.Join(spec.Dir, "builder_reports/phase1_v2_20260101T000001Z.md"), "")
+	check(missing)
+	write(t, filepath.Join(spec.Dir, "builder_reports/phase1_v2_20260101T000001Z.md"), "report")
+	check(result{0, note + "ok: nothing is missing\n", ""})
+}
+
+func TestCheckVerifier(t *testing.T) {
+	spec := role(t, "verifier")
+	check := func(code int, want ...string) {
+		t.Helper()
+		got := finish(t, helper(t, dirs.HelperCmd, spec, "check"))
+		if got.code != code || got.out != strings.Join(want, "\n")+"\n" {
+			t.Errorf("got  %d %s\nwant %d %s", got.code, got.out, code, strings.Join(want, "\n"))
+		}
+	}
+	path := func(name string) string { return filepath.Join(spec.Dir, name) }
+	const report = "missing: the run report of this call, verifier_reports/phase1_v2_<time>.md"
+	check(1, report, "missing: run.sh, which replays every saved test and prints TAP")
+	write(t, path("verifier_reports/phase1_v2_20260101T000000Z.md"), "report")
+	write(t, path("run.sh"), "echo TAP\n")
+	write(t, path("failed_specs.md"), "SPEC: GET / → 200\nOBSERVED: 500\n")
+	got := finish(t, helper(t, dirs.HelperCmd, spec, "check"))
+	if got.code != 1 || !strings.Contains(got.out, "missing: failed_specs.md:1: ") || !strings.Contains(got.out, "run.sh is not executable: chmod +x run.sh\n") ||
+		!strings.Contains(got.out, "run.sh does not begin with #!") || !strings.Contains(got.out, "note: no test file names P1.C2: GET /x → 404\n") {
+		t.Errorf("got %+v", got)
+	}
+	write(t, path("failed_specs.md"), "SPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 500\n")
+	write(t, path("run.sh"), "#!/bin/sh\nsh cases/one.sh\n")
+	write(t, path("cases/one.sh"), "echo 'ok 1 - P1.C1'\necho 'ok 2 - P1.C20'\n")
+	if err := os.Chmod(path("run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	check(0, "note: no test file names P1.C2: GET /x → 404", "ok: nothing is missing")
+	os.Remove(path("failed_specs.md"))
+	if err := os.Symlink("/etc/passwd", path("failed_specs.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got := finish(t, helper(t, dirs.HelperCmd, spec, "check")); got.code != 1 || strings.Contains(got.out, "root:") {
+		t.Errorf("with a link: %+v", got)
+	}
+}
+
+// app is a tiny web server, in the language that the test machine surely has.
+const app = `package main
+import ("fmt"; "net/http"; "os")
+func main() {
+	fmt.Println("SOURCE-CANARY")
+	n := 0
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { n++; fmt.Fprint(w, n) })
+	fmt.Println(http.ListenAndServe(os.Args[1], nil))
+}`
+
+// A Verifier's abl-cmd, a broker and a real app, each its own process.
+func TestCommandsAtTheBroker(t *testing.T) {
+	dir := t.TempDir()
+	source := write(t, filepath.Join(dir, "main.go"), app)
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "app"), source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	port, appPort := freePort(t), freePort(t)
+	events := write(t, filepath.Join(dir, "events"), "")
+	log := write(t, filepath.Join(dir, "log"), "")
+	commands := []dirs.Command{
+		{Name: "hidden", Command: "cat main.go; exit 3"},
+		{Name: "shown", Command: "cat; pwd", Shown: true},
+	}
+	broker := helper(t, dirs.HelperBroker, dirs.BrokerSpec{
+		Token: "secret", Port: port, Dir: dir, Events: events, Log: log, Commands: commands,
+		App:      &dirs.App{Command: fmt.Sprintf("./app :%d", appPort), Port: appPort, Path: "/", TimeoutMS: 60000},
+		Deadline: time.Now().Add(time.Hour).Unix(),
+	})
+	if err := broker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	follow := events
+	await(t, follow, `"event":"ready"`)
+
+	spec := role(t, "verifier")
+	spec.URL, spec.Token = fmt.Sprintf("http://127.0.0.1:%d", port), "secret"
+	spec.Commands = []dirs.Command{{Name: "hidden"}, {Name: "shown", Shown: true}, {Name: "forged"}}
+	tests := []struct {
+		args string
+		want result
+	}{
+		{"hidden", result{3, "", ""}},
+		{"shown", result{0, "data" + dir + "\n", ""}},
+		{"forged", result{2, "", "abl-cmd: no command \"forged\" is declared; there are: hidden, shown\n"}},
+		{"restart", result{0, "", ""}},
+	}
+	for _, tt := range tests {
+		cmd := helper(t, dirs.HelperCmd, spec, tt.args)
+		cmd.Stdin = strings.NewReader("data")
+		cmd.Env = append(os.Environ(), "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1")
+		if got := finish(t, cmd); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", tt.args, got, tt.want)
+		}
+	}
+	spec.Token = "wrong"
+	if got := finish(t, helper(t, dirs.HelperCmd, spec, "hidden")); got.code != 2 || got.out != "" {
+		t.Errorf("with a wrong token: %+v", got)
+	}
+	spec.URL = "http://127.0.0.1:1"
+	if got := finish(t, helper(t, dirs.HelperCmd, spec, "hidden")); got.code != 126 || !strings.Contains(got.err, "cannot reach the broker") {
+		t.Errorf("without a broker: %+v", got)
+	}
+	broker.Process.Signal(os.Interrupt)
+	if err := broker.Wait(); err != nil {
+		t.Errorf("the broker ended with %v", err)
+	}
+	if text := read(t, log); strings.Count(text, "SOURCE-CANARY") != 3 { // two starts and the source that hidden printed
+		t.Errorf("log: %q", text)
+	}
+}
+
+// await reads a growing file until a line has the words.
+func await(t *testing.T, path, words string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	for line := ""; ; {
+		part, err := r.ReadString('\n')
+		line += part
+		if err == io.EOF {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		var ev dirs.Event
+		if err != nil || json.Unmarshal([]byte(line), &ev) != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if strings.Contains(line, words) {
+			return
+		}
+		if ev.Event == "failed" {
+			t.Fatal(line)
+		}
+		line = ""
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/dirs"
+)
+
+// bin is the folder with the helper under all its names, as in a container.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(withHelper(m.Run))
+}
+
+// withHelper builds the helper as it is shipped: static.
+func withHelper(run func() int) int {
+	dir, err := os.MkdirTemp("", "abl-cmd")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "helper"), ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
+		return 1
+	}
+	for _, name := range []string{dirs.HelperCmd, dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel} {
+		if err := os.Symlink("helper", filepath.Join(dir, name)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	bin = dir
+	return run()
+}
+
+// helper is a command of the helper; in is what it reads instead of its usual
+// file, written as JSON.
+func helper(t *testing.T, name string, in any, args ...string) *exec.Cmd {
+	t.Helper()
+	if in == nil {
+		return exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
+	}
+	data, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, filepath.Join(t.TempDir(), "in.json"), string(data))
+	return exec.CommandContext(t.Context(), filepath.Join(bin, name), append([]string{"--as", name, "--in", path}, args...)...)
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// result is how a command ended.
+type result struct {
+	code     int
+	out, err string
+}
+
+func finish(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// begin starts a command and returns its output line by line.
+func begin(t *testing.T, cmd *exec.Cmd) *bufio.Scanner {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewScanner(out)
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestHelperIsStatic(t *testing.T) {
+	data := read(t, filepath.Join(bin, "helper"))
+	if strings.Contains(data, "ld-linux") || strings.Contains(data, "ld-musl") {
+		t.Error("the helper names a dynamic loader")
+	}
+	if r := finish(t, exec.Command(filepath.Join(bin, "helper"))); r.code != 2 || !strings.Contains(r.err, `started as "helper"`) {
+		t.Errorf("under another name: %+v", r)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	tests := []struct {
+		name, args, want string
+	}{
+		{dirs.HelperAgent, "", "takes one argument"},
+		{dirs.HelperAgent, "/does/not/exist", "no such file"},
+		{dirs.HelperHolder, "x", `takes no argument "x"`},
+		{dirs.HelperHolder, "--deadline soon", "invalid value"},
+		{dirs.HelperHolder, "--listen nowhere", "cannot answer DNS"},
+		{dirs.HelperModel, "", "takes one argument"},
+		{dirs.HelperModel, "/does/not/exist", "no such file"},
+		{dirs.HelperModel, "testdata/wrong.yaml", `testdata/wrong.yaml:3: calls[0]: role is "tester"`},
+		{dirs.HelperBroker, "", dirs.Broker},
+		{dirs.HelperCmd, "", dirs.Cmds},
+	}
+	for _, tt := range tests {
+		r := finish(t, helper(t, tt.name, nil, strings.Fields(tt.args)...))
+		if r.code != 2 || !strings.Contains(r.err, tt.want) {
+			t.Errorf("%s %s: got %+v, want %q", tt.name, tt.args, r, tt.want)
+		}
+	}
+}
+
+func TestHolder(t *testing.T) {
+	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	cmd := helper(t, dirs.HelperHolder, nil, "--listen", addr)
+	lines := begin(t, cmd)
+	for lines.Scan() && lines.Text() != "ready" {
+	}
+	conn, err := net.Dial("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x00\x00\x01\x00\x01")
+	reply := make([]byte, 512)
+	if n, err := conn.Read(reply); err != nil || n < 12 || reply[3]&15 != 3 {
+		t.Errorf("got %x, %v; want NXDOMAIN", reply[:n], err)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if r := finish(t, helper(t, dirs.HelperHolder, nil, "--listen", addr, "--deadline", "1")); r.code != 0 {
+		t.Errorf("past its deadline: %+v", r)
+	}
+}
+
+func TestModelServesAScenario(t *testing.T) {
+	cmd := helper(t, dirs.HelperModel, nil, "--listen", "127.0.0.1:0", "testdata/site.yaml")
+	lines := begin(t, cmd)
+	var ready struct{ Ready string }
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &ready) != nil {
+		t.Fatalf("got %q", lines.Text())
+	}
+	body := `{"contents":[{"role":"user","parts":[{"text":"[abl call builder phase 1 iteration 1 attempt 1]"}]},
+		{"role":"user","parts":[{"functionResponse":{"name":"run_shell_command"}}]}]}`
+	resp, err := http.Post("http://"+ready.Ready+"/v1beta/models/m:generateContent?key=k", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(resp.Body)
+	if want := `"functionCall":{"args":{"content":"\u003ch1\u003ehello\u003c/h1\u003e\n","file_path":"/workspace/src/index.html"},"name":"write_file"}`; !strings.Contains(string(answer), want) {
+		t.Errorf("got %s", answer)
+	}
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"did":"write_file"`) {
+		t.Errorf("log line %q", lines.Text())
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}

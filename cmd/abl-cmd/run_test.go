@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/orchestrator/dirs"
+)
+
+// call is the files of one abl-run.
+type call struct {
+	t    *testing.T
+	spec dirs.RunSpec
+}
+
+func newCall(t *testing.T, argv ...string) *call {
+	t.Helper()
+	dir := t.TempDir()
+	return &call{t, dirs.RunSpec{
+		Argv: argv, Dir: dir,
+		Stdout: write(t, filepath.Join(dir, "stdout"), "before\n"),
+		Stderr: write(t, filepath.Join(dir, "stderr"), ""),
+	}}
+}
+
+func (c *call) run() (code int, end dirs.RunEnd) {
+	c.t.Helper()
+	r := finish(c.t, helper(c.t, dirs.HelperRun, c.spec))
+	return r.code, parseEnd(c.t, r.out)
+}
+
+func parseEnd(t *testing.T, line string) (end dirs.RunEnd) {
+	t.Helper()
+	if strings.Count(line, "\n") != 1 {
+		t.Fatalf("want one line, got %q", line)
+	}
+	if err := json.Unmarshal([]byte(line), &end); err != nil {
+		t.Fatal(err)
+	}
+	return end
+}
+
+func TestRun(t *testing.T) {
+	tests := []struct {
+		name, script string
+		edit         func(*dirs.RunSpec)
+		code         int
+		end          dirs.RunEnd
+	}{
+		{"ok", "true", nil, 0, dirs.RunEnd{}},
+		{"code", "exit 7", nil, 7, dirs.RunEnd{Exit: 7}},
+		{"signal", "kill -9 $$", nil, 137, dirs.RunEnd{Exit: 137, Signal: "SIGKILL"}},
+		{"deadline", "exec sleep 1000", func(s *dirs.RunSpec) { s.Deadline = 1 }, 124, dirs.RunEnd{Exit: 124, Deadline: true, Signal: "SIGTERM"}},
+	}
+	for _, tt := range tests {
+		c := newCall(t, "sh", "-c", tt.script)
+		if tt.edit != nil {
+			tt.edit(&c.spec)
+		}
+		if code, end := c.run(); code != tt.code || end != tt.end {
+			t.Errorf("%s: got %d, %+v; want %d, %+v", tt.name, code, end, tt.code, tt.end)
+		}
+	}
+}
+
+func TestRunFiles(t *testing.T) {
+	c := newCall(t, "sh", "-c", "pwd; cat; echo oops >&2")
+	c.spec.Stdin = write(t, filepath.Join(t.TempDir(), "stdin"), "the prompt\n")
+	c.run()
+	if got, want := read(t, c.spec.Stdout), "before\n"+c.spec.Dir+"\nthe prompt\n"; got != want {
+		t.Errorf("stdout: got %q, want %q", got, want)
+	}
+	if got := read(t, c.spec.Stderr); got != "oops\n" {
+		t.Errorf("stderr: got %q", got)
+	}
+}
+
+func TestRunCannotStart(t *testing.T) {
+	tests := []struct {
+		name string
+		edit func(*dirs.RunSpec)
+		code int
+		want string
+	}{
+		{"not found", func(s *dirs.RunSpec) { s.Argv[0] = "no-such-program" }, 127, "no-such-program"},
+		{"no such path", func(s *dirs.RunSpec) { s.Argv[0] = "/does/not/exist" }, 127, "/does/not/exist"},
+		{"not executable", func(s *dirs.RunSpec) { s.Argv[0] = s.Stdout }, 126, "permission denied"},
+		{"nothing", func(s *dirs.RunSpec) { s.Argv = nil }, 126, "empty command"},
+		{"no folder", func(s *dirs.RunSpec) { s.Dir += "/gone" }, 126, "no such file"},
+		{"no stdin", func(s *dirs.RunSpec) { s.Stdin = "/does/not/exist" }, 126, "cannot open a file of the call"},
+		{"no stdout", func(s *dirs.RunSpec) { s.Stdout += "x" }, 126, "cannot open a file of the call"},
+	}
+	for _, tt := range tests {
+		c := newCall(t, "true")
+		tt.edit(&c.spec)
+		code, end := c.run()
+		if code != tt.code || end.Exit != tt.code || !strings.Contains(end.Error, tt.want) {
+			t.Errorf("%s: got %d, %+v; want %d, %q", tt.name, code, end, tt.code, tt.want)
+		}
+	}
+	if r := finish(t, helper(t, dirs.HelperRun, nil)); r.code != 126 || !strings.Contains(parseEnd(t, r.out).Error, dirs.Run) {
+		t.Errorf("without a spec: %+v", r)
+	}
+}
+
+// wait reads pids that a script writes into a FIFO, which is how the test knows
+// that it is under way.
+func pids(t *testing.T, fifo string) []string {
+	t.Helper()
+	f, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(f).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(line)
+}
+
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func gone(t *testing.T, pids []string) {
+	t.Helper()
+	for _, pid := range pids {
+		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+			t.Errorf("%s still runs: %s", pid, stat)
+		}
+	}
+}
+
+// What an agent leaves behind, in whatever session, cannot write any more once
+// the last word is said.
+func TestRunLeavesNothingBehind(t *testing.T) {
+	path := fifo(t)
+	c := newCall(t, "sh", "-c", `setsid sh -c 'trap "" TERM; echo $$ $PPID >'`+path+`'; while :; do sleep 1; done' & exit 3`)
+	cmd := helper(t, dirs.HelperRun, c.spec)
+	lines := begin(t, cmd)
+	left := pids(t, path)
+	lines.Scan()
+	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 3 {
+		t.Errorf("got %+v", end)
+	}
+	cmd.Wait()
+	gone(t, left[:1])
+}
+
+func TestRunPassesSignalsOn(t *testing.T) {
+	path := fifo(t)
+	c := newCall(t, "sh", "-c", `trap 'echo caught; exit 5' TERM; echo $$ >`+path+`; while :; do sleep 0.01; done`)
+	cmd := helper(t, dirs.HelperRun, c.spec)
+	lines := begin(t, cmd)
+	pids(t, path)
+	cmd.Process.Signal(syscall.SIGTERM)
+	lines.Scan()
+	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 5 {
+		t.Errorf("got %+v", end)
+	}
+	cmd.Wait()
+	if got := read(t, c.spec.Stdout); got != "before\ncaught\n" {
+		t.Errorf("stdout: %q", got)
+	}
+}
+
+// The scripted agent under abl-run, as in a container.
+func TestRunScriptedAgent(t *testing.T) {
+	tests := []struct {
+		name, call string
+		code       int
+		last       string
+	}{
+		{"ok", `{"role":"builder","phase":1,"iteration":1,"steps":[{"report":"done"}],"usage":[{"model":"m","input":5}]}`, 0,
+			`{"type":"result","status":"success","usage":[{"model":"m","input":5}],"requests":1}`},
+		{"crash", `{"role":"builder","steps":[{"say":"bye"}],"end":"crash"}`, 137, `{"type":"message","text":"bye"}`},
+		{"not a call", `{"role":"tester"}`, 2, "before"},
+	}
+	for _, tt := range tests {
+		file := write(t, filepath.Join(t.TempDir(), "scenario.json"), tt.call)
+		c := newCall(t, filepath.Join(bin, dirs.HelperAgent), file)
+		code, end := c.run()
+		lines := strings.Split(strings.TrimSpace(read(t, c.spec.Stdout)), "\n")
+		if code != tt.code || end.Exit != tt.code || lines[len(lines)-1] != tt.last {
+			t.Errorf("%s: got %d, %+v, %q", tt.name, code, end, lines)
+		}
+	}
+}

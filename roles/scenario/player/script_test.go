@@ -1,0 +1,169 @@
+package player
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/modelserver"
+	"abl/roles/scenario"
+)
+
+var shell = modelserver.Tools{"run_shell_command": true, "read_file": true}
+
+func find(t *testing.T, c scenario.Call, dir string) modelserver.Script {
+	t.Helper()
+	places := Places{Prompt: "/abl/in/prompt.md", Workspaces: map[string]string{"builder": dir}, AppURL: "http://app:3000"}
+	s := scenario.Scenario{Calls: []scenario.Call{c}}
+	script, err := Source(s, places, now)("Do it. "+Mark("builder", 1, 2, 1)+" "+Mark("verifier", 9, 9, 9), shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+func TestSourceRefuses(t *testing.T) {
+	s := scenario.Scenario{Calls: []scenario.Call{{Role: "builder", Phase: 1}}}
+	source := Source(s, Places{}, now)
+	for words, want := range map[string]string{
+		"hello":                       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
+		Mark("tester", 1, 1, 1):       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
+		Mark("verifier", 1, 1, 1):     "the scenario has no call for [abl call verifier phase 1 iteration 1 attempt 1]",
+		Mark("builder", 2, 3, 4):      "the scenario has no call for [abl call builder phase 2 iteration 3 attempt 4]",
+		"[abl call builder phase 1 ]": `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
+	} {
+		if _, err := source(words, shell); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", words, err, want)
+		}
+	}
+}
+
+func TestSourcePromptFunction(t *testing.T) {
+	s := scenario.Scenario{Calls: []scenario.Call{{Role: "builder"}}}
+	source := Source(s, Places{Prompt: "/p"}, now)
+	for _, tt := range []struct {
+		tools modelserver.Tools
+		want  string
+	}{{shell, "run_shell_command"}, {modelserver.Tools{"read_file": true}, "read_file"}, {nil, "run_shell_command"}} {
+		script, err := source(Mark("builder", 1, 1, 1), tt.tools)
+		if err != nil || script.Turns[0].Name != tt.want {
+			t.Errorf("%v: got %+v, %v", tt.tools, script, err)
+		}
+	}
+}
+
+func TestScriptEndsAndUsage(t *testing.T) {
+	n := func(i int64) *int64 { return &i }
+	usage := []scenario.Usage{{Model: "a", Input: n(5), Candidates: n(2), Total: n(9)}, {Model: "b", Input: n(1), Thoughts: n(3)}}
+	for end, want := range map[scenario.End]modelserver.End{
+		"": modelserver.Stop, scenario.EndOK: modelserver.Stop, scenario.EndSilent: modelserver.Cut,
+		scenario.EndError: modelserver.Refuse, scenario.EndHang: modelserver.NoAnswer, scenario.EndCrash: modelserver.Stop,
+	} {
+		got := find(t, scenario.Call{Role: "builder", End: end, Usage: usage, Steps: []scenario.Step{{Say: str("bye {{phase}}")}}}, "/w")
+		if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != scenario.EndCrash && got.Final != "bye 1\n" {
+			t.Errorf("%q: got %+v", end, got)
+		}
+		if u := (modelserver.Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
+			t.Errorf("usage: got %+v, want %+v", got.Usage, u)
+		}
+		if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == scenario.EndCrash) {
+			t.Errorf("%q: turns %v", end, got.Turns)
+		}
+	}
+}
+
+// carryOut does what a CLI does with the calls, as strict as it is about them.
+func carryOut(t *testing.T, dir string, turns []modelserver.Turn) (output string) {
+	t.Helper()
+	for _, turn := range turns {
+		switch turn.Name {
+		case "write_file":
+			path := turn.Args["file_path"].(string)
+			if rel, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(rel) {
+				t.Fatalf("%s is not in the workspace", path)
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(turn.Args["content"].(string)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case "run_shell_command":
+			command := turn.Args["command"].(string)
+			for _, refused := range []string{"$(", "`", "<(", ">(", "\n"} {
+				if strings.Contains(command, refused) {
+					t.Fatalf("the CLI refuses %q", command)
+				}
+			}
+			cmd := exec.Command("sh", "-c", command)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			output += string(out)
+			if err != nil {
+				output += err.Error() + "\n"
+			}
+		default:
+			t.Fatalf("no function %s", turn.Name)
+		}
+	}
+	return output
+}
+
+// Both ways of playing a call leave the same files.
+func TestScriptDoesWhatPlayDoes(t *testing.T) {
+	call := scenario.Call{Role: "builder", Steps: []scenario.Step{
+		{Say: str("hello")},
+		{Write: "it's/a file", Text: "one\n{{iteration}}\n", Mode: "0755"},
+		{Append: "it's/a file", Text: "$(not run)\n"},
+		{Append: "-new/x", Text: "y"},
+		{Write: "gone/x", Text: "x"},
+		{Delete: "gone"},
+		{Run: "echo plain > plain.txt; exit 4"},
+		{Run: "echo $(echo substituted) > sub.txt; exit 3"},
+		{Run: "echo a > multi.txt\necho b >> multi.txt"},
+		{Sleep: scenario.Duration(time.Microsecond)},
+		{Print: 1000},
+		{Report: str("report {{time}}")},
+		{Raw: str("nothing")},
+	}}
+	played, called := t.TempDir(), t.TempDir()
+	direct := call
+	direct.Phase, direct.Iteration, direct.Attempt = 1, 2, 1
+	if code, records := play(t, played, direct); code != 0 {
+		t.Fatalf("played: %d, %+v", code, records)
+	}
+	output := carryOut(t, called, find(t, call, called).Turns[1:])
+	if !strings.Contains(output, "exit status 3\n") || !strings.Contains(output, "exit status 4\n") {
+		t.Errorf("exit codes are lost: %.300s", output)
+	}
+	if diff := cmp.Diff(tree(t, played), tree(t, called)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files[rel] = info.Mode().String() + " " + read(t, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
