@@ -15,6 +15,8 @@ func Refused(name string, link bool) string {
 		return "not a name"
 	case strings.ContainsAny(name, "/\x00"):
 		return "a name with a slash or a NUL"
+	case harmless(name):
+		return ""
 	case meansGit(name):
 		return "git reads this name as .git"
 	case link && meansSpecial(name):
@@ -31,6 +33,21 @@ func Modules(name string) bool {
 
 // Attributes says whether some system reads the name as .gitattributes.
 func Attributes(name string) bool { return special[2].matches(name) || special[2].hfs(name) }
+
+// harmless knows most names at a glance: those git minds begin with a dot, a
+// tilde or a letter of git~1 or mailmap, or hide it behind a backslash or beyond ASCII.
+func harmless(name string) bool {
+	switch name[0] {
+	case '.', '~', 'g', 'G', 'm', 'M':
+		return false
+	}
+	for i := range len(name) {
+		if name[i] == '\\' || name[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
 
 func meansGit(name string) bool {
 	return anyPart(name, ntfsGit) || hfsEqual(name, ".git")

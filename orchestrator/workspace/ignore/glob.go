@@ -131,8 +131,9 @@ func (g glob) advance(set []bool, s int, b byte) bool {
 		}
 		g.enter(set, s)
 		return true
-	case anyDirs:
-		g.enter(set, s)
+	case anyDirs: // once it stands for something, the slash after it must follow
+		set[s] = true
+		g.enter(set, s+1)
 		return true
 	default:
 		return false

@@ -17,18 +17,19 @@ var errChanging = errors.New("it changes while it is read")
 
 // file makes the entry of a file or a link; nil leaves it out.
 func (w *walker) file(ctx context.Context, fd int, path string, e *name, known []gitindex.Entry) (*gitindex.Entry, error) {
-	entry := &gitindex.Entry{Path: path, Mode: w.mode(e, known), Stat: statOf(&e.stat)}
+	mode, stat := w.mode(e, known), statOf(&e.stat)
+	var was *gitindex.Entry
+	if len(known) == 1 && known[0].Mode == mode {
+		was = &known[0]
+		if was.Fresh(stat, w.Written) {
+			return was, nil
+		}
+	}
+	entry := &gitindex.Entry{Path: path, Mode: mode, Stat: stat}
 	if w.NamesOnly {
 		return entry, nil
 	}
-	var was *gitindex.Entry
-	if len(known) == 1 && known[0].Mode == entry.Mode {
-		was = &known[0]
-		if was.Fresh(entry.Stat, w.Written) {
-			return was, nil
-		}
-		entry.AssumeValid = was.AssumeValid
-	}
+	entry.AssumeValid = was != nil && was.AssumeValid
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

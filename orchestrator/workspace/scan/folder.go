@@ -104,7 +104,7 @@ func (w *walker) name(ctx context.Context, fd int, f *folder, e *name, known []g
 	if f.path == "" && e.plain() == ".git" {
 		return nil
 	}
-	path := f.path + e.plain()
+	path := f.pathOf(e, known)
 	ignored := f.ignored || (e.dir() || len(known) == 0) && f.rules.Ignored(path, e.dir())
 	if ignored && len(known) == 0 {
 		return nil
@@ -125,6 +125,14 @@ func (w *walker) name(ctx context.Context, fd int, f *folder, e *name, known []g
 	}
 	n.items = append(n.items, item{key: e.key})
 	return w.descend(ctx, fd, e, below, subs, len(n.items)-1)
+}
+
+// pathOf spares most files, which are tracked, a string of their own.
+func (f *folder) pathOf(e *name, known []gitindex.Entry) string {
+	if len(known) > 0 && !e.dir() {
+		return known[0].Path
+	}
+	return f.path + e.plain()
 }
 
 // add puts a file's entry into the node; nil when the file is left out.

@@ -1,0 +1,206 @@
+package gitdir
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	one = "1111111111111111111111111111111111111111"
+	two = "2222222222222222222222222222222222222222"
+)
+
+func repository(t *testing.T) Dir {
+	t.Helper()
+	dir := t.TempDir()
+	for _, folder := range []string{"refs/heads", "refs/tags"} {
+		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o755))
+	}
+	info, err := os.Stat(dir)
+	must(t, err)
+	d := At(dir, info)
+	must(t, d.Replace("HEAD", []byte("ref: refs/heads/main\n")))
+	return d
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// empty checks that nothing temporary is left.
+func empty(t *testing.T, d Dir) {
+	t.Helper()
+	if left, _ := filepath.Glob(d.Join(tempPrefix + "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestLock(t *testing.T) {
+	d := repository(t)
+	unlock, err := d.Lock(t.Context(), "index", 0)
+	must(t, err)
+	_, err = d.Lock(t.Context(), "index", 30*time.Millisecond)
+	if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "index.lock") {
+		t.Errorf("a held lock: %v", err)
+	}
+	unlock()
+	unlock, err = d.Lock(t.Context(), "index", 0)
+	must(t, err)
+	unlock()
+	empty(t, d)
+}
+
+func TestLockOfGits(t *testing.T) {
+	d := repository(t)
+	must(t, os.WriteFile(d.Join("index.lock"), nil, 0o644))
+	if _, err := d.Lock(t.Context(), "index", 0); !errors.Is(err, ErrForeign) {
+		t.Errorf("git's lock: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Lock(ctx, "index", time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting for it: %v", err)
+	}
+	if _, err := os.Stat(d.Join("index.lock")); err != nil {
+		t.Errorf("git's lock is gone: %v", err)
+	}
+}
+
+// TestLockOfTheDead: a lock that an abl left when it was killed has abl's mark
+// and nobody's flock.
+func TestLockOfTheDead(t *testing.T) {
+	d := repository(t)
+	must(t, os.WriteFile(d.Join("index.lock"), []byte(mark), 0o600))
+	unlock, err := d.Lock(t.Context(), "index", 0)
+	must(t, err)
+	unlock()
+	empty(t, d)
+}
+
+func TestMove(t *testing.T) {
+	d := repository(t)
+	wait := time.Duration(0)
+	must(t, d.Move(t.Context(), "refs/heads/a/b", "", one, wait))
+	if err := d.Move(t.Context(), "refs/heads/a/b", two, one, wait); !errors.Is(err, ErrForeign) {
+		t.Errorf("a ref that moved: %v", err)
+	}
+	if err := d.Move(t.Context(), "refs/heads/a/b", "", two, wait); !errors.Is(err, ErrForeign) {
+		t.Errorf("a ref that was born: %v", err)
+	}
+	must(t, d.Move(t.Context(), "refs/heads/a/b", one, two, wait))
+	if got, err := d.Ref("refs/heads/a/b"); got != two || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	empty(t, d)
+}
+
+func TestRef(t *testing.T) {
+	d := repository(t)
+	must(t, d.Replace("packed-refs", []byte("# pack-refs with: peeled\n"+one+" refs/heads/main\n^"+two+"\n"+two+" refs/heads/x/y\n")))
+	must(t, d.Replace("refs/heads/loose", []byte(two+"\n")))
+	must(t, d.Replace("refs/heads/empty", nil))
+	must(t, d.Replace("refs/heads/zero", make([]byte, 41)))
+	must(t, d.Replace("refs/heads/sym", []byte("ref: refs/heads/main\n")))
+	for name, want := range map[string]string{
+		"refs/heads/main": one, "refs/heads/x/y": two, "refs/heads/loose": two, "refs/heads/none": "", "refs/heads/x": "",
+		"refs/heads/loose/below": "",
+	} {
+		if got, err := d.Ref(name); got != want || err != nil {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"refs/heads/empty", "refs/heads/zero", "refs/heads/sym"} {
+		if got, err := d.Ref(name); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+}
+
+func TestBranch(t *testing.T) {
+	d := repository(t)
+	for head, want := range map[string]string{
+		"ref: refs/heads/main\n": "main", "ref: refs/heads/feature/x": "feature/x",
+		one + "\n": "", "": "", "ref: refs/heads/../../x\n": "", "ref: refs/tags/x\n": "", "ref: refs/heads/a\nb\n": "",
+	} {
+		must(t, d.Replace("HEAD", []byte(head)))
+		got, err := d.Branch()
+		if got != want || (want == "") != errors.Is(err, ErrForeign) {
+			t.Errorf("HEAD %q: %q %v", head, got, err)
+		}
+	}
+}
+
+func TestEverBorn(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, content string
+		want          bool
+	}{
+		"nothing":     {"description", "x", false},
+		"a header":    {"packed-refs", "# pack-refs with: peeled fully-peeled sorted\n", false},
+		"packed":      {"packed-refs", one + " refs/heads/x\n", true},
+		"loose":       {"refs/heads/x", one, true},
+		"empty":       {"refs/heads/x", "", true},
+		"a lock only": {"refs/heads/x.lock", "", false},
+		"a reflog":    {"logs/HEAD", "", true},
+	} {
+		d := repository(t)
+		must(t, d.Mkdir("logs"))
+		must(t, d.Replace(c.file, []byte(c.content)))
+		if got, err := d.EverBorn(); got != c.want || err != nil {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}
+
+func TestRecordClosesTornLine(t *testing.T) {
+	d := repository(t)
+	must(t, d.Record("logs/refs/heads/main", "one\n"))
+	must(t, os.WriteFile(d.Join("logs/refs/heads/main"), []byte("one\ntw"), 0o644))
+	must(t, d.Record("logs/refs/heads/main", "three\n"))
+	if data, _ := os.ReadFile(d.Join("logs/refs/heads/main")); string(data) != "one\ntw\nthree\n" {
+		t.Errorf("%q", data)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	d := repository(t)
+	must(t, d.Mkdir("objects/pack"))
+	must(t, d.Replace(tempPrefix+"old", nil))
+	must(t, d.Replace("objects/pack/"+PackTemp+"old", nil))
+	d.Sweep(time.Now())
+	if _, err := os.Stat(d.Join(tempPrefix + "old")); err != nil {
+		t.Errorf("a fresh one is gone: %v", err)
+	}
+	d.Sweep(time.Now().Add(2 * time.Hour))
+	empty(t, d)
+	if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// FuzzValidRef: what abl takes for the name of a ref, git takes too.
+func FuzzValidRef(f *testing.F) {
+	for _, s := range []string{"main", "a/b", "phase1/passed.1", "a..b", "a.lock", "-x", "@", "a@{", "a/.b", "a//b", "ü", "a b", "a/", "\xff", "a.lock/b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !ValidRef(s) {
+			return
+		}
+		if strings.Contains(s, "\x00") {
+			t.Fatalf("%q", s)
+		}
+		if err := exec.Command("git", "check-ref-format", "--branch", s).Run(); err != nil {
+			t.Errorf("git refuses %q", s)
+		}
+	})
+}

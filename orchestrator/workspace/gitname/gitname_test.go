@@ -1,0 +1,82 @@
+package gitname
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefused(t *testing.T) {
+	forbidden := []string{
+		"", ".", "..", "a/b", "a\x00",
+		".git", ".GIT", ".Git", ".git.", ".git ", ".git . .", ".git::$INDEX_ALLOCATION", ".git:x", "git~1", "GIT~1", "git~1 .",
+		`.git\x`, `a\.git`, `a\b\git~1`, ".g\u200cit", "\ufeff.git", ".GI\u202et", ".git\u200d", ".git\xff",
+	}
+	for _, name := range forbidden {
+		if Refused(name, false) == "" {
+			t.Errorf("%q is not refused", name)
+		}
+	}
+	fine := []string{
+		"git", ".gitignore", ".gitx", "git~2", "git~", "git~10", "x.git", ".g", "...", "..foo", "-rf", "aux.c", "COM1", "a:b",
+		`back\slash`, "x\ny", "\x01", "\xff", "ü", ".gitmodules", "gi7eba~1", "maker", "g", ".g\u200dot",
+	}
+	for _, name := range fine {
+		if why := Refused(name, false); why != "" {
+			t.Errorf("%q is refused: %s", name, why)
+		}
+	}
+}
+
+func TestRefusedLinks(t *testing.T) {
+	for _, name := range []string{
+		".gitmodules", ".GITMODULES", ".gitmodules .", "gitmod~1", "GITMOD~4", "gi7eba~1", "GI7EB~11", "~1000000",
+		".gitignore", ".gitattributes", ".mailmap", "gi250a~9", `x\.gitmodules`, ".gitmod\u200cules", ".gitmodules:$DATA",
+	} {
+		if Refused(name, true) == "" {
+			t.Errorf("a link %q is not refused", name)
+		}
+	}
+	for _, name := range []string{"gitmodules", "gitmod~5", "gi7eba", "gi7ebb~1", "link", ".gitmodule", "~0000001", "mail"} {
+		if why := Refused(name, true); why != "" {
+			t.Errorf("a link %q is refused: %s", name, why)
+		}
+	}
+}
+
+func TestRefusedContent(t *testing.T) {
+	long := strings.Repeat("x", maxAttributeLine)
+	for _, c := range []struct {
+		name, data string
+		refused    bool
+	}{
+		{".gitattributes", "*.go text\n", false},
+		{".gitattributes", "a\n" + long + "\n", true},
+		{"other", long, false},
+		{".gitmodules", "", false},
+		{".gitmodules", "[submodule \"lib/x\"]\n\tpath = lib/x\n\turl = https://example.test/x.git\n", false},
+		{".gitmodules", "[submodule \"..\"]\n\tpath = x\n", true},
+		{".gitmodules", "[submodule \"x\"]\n\turl = -u./evil\n", true},
+		{".gitmodules", "\"[", true},
+		{"gi7eba~1", "\"[", true},
+	} {
+		if why := RefusedContent(c.name, []byte(c.data)); (why != "") != c.refused {
+			t.Errorf("RefusedContent(%q, %.40q) says %q", c.name, c.data, why)
+		}
+	}
+}
+
+// FuzzRefused: what is refused stays so in any case and with dots and spaces
+// behind, which NTFS drops.
+func FuzzRefused(f *testing.F) {
+	for _, s := range []string{".git", "git~1", "a", `x\.git`, ".g\u200cit", "maildir"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if ntfsGit(s) && Refused(strings.ToUpper(s)+" . ", false) == "" && !strings.ContainsAny(s, "/\x00:\\") {
+			t.Errorf("%q is refused, its variant is not", s)
+		}
+		if harmless := Refused(s, true) == ""; harmless && (meansGit(s) || meansSpecial(s)) {
+			t.Errorf("%q slipped through", s)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package ignore
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestIgnored(t *testing.T) {
+	for _, c := range []struct {
+		rules string
+		in    string // ignored; a folder ends with /
+		out   string
+	}{
+		{"foo", "foo a/foo foo/", "foobar a/xfoo"},
+		{"foo/", "foo/ a/foo/", "foo a/foo"},
+		{"/foo", "foo", "a/foo"},
+		{"a/b", "a/b", "x/a/b b"},
+		{"*.log", "x.log a/y.log .log", "x.logs"},
+		{"*.log\n!keep.log", "x.log", "keep.log"},
+		{"!x\nx", "x", ""},
+		{"**/b", "b a/b a/c/b", "ab"},
+		{"a/**", "a/b a/b/c a/d/", "a"},
+		{"a/**/b", "a/b a/x/b a/x/y/b", "a/xb ab"},
+		{"a**b", "ab axb x/ab", "ax/b"},
+		{"a/x**/b", "a/xy/b a/xy/z/b", "a/y/b"},
+		{"a/*/b", "a/x/b", "a/b a/x/y/b"},
+		{"?", "a b", "ab"},
+		{"[a-c]x", "ax cx", "dx"},
+		{"[!a-c]x", "dx", "ax"},
+		{"[]]", "]", "a"},
+		{"[a-]", "- a", "b"},
+		{"[[:digit:][:space:]]", "7", "x"},
+		{"[[:nonsense:]]", "", "n :"},
+		{"[a", "", "a [a"},
+		{`\#x`, "#x", "x"},
+		{`\!x`, "!x", "x"},
+		{`a\`, "", `a a\`},
+		{`\*`, "*", "x"},
+		{"x\\ ", "x·", "x"},
+		{"x   ", "x", ""},
+		{"#x", "", "#x x"},
+		{"x\r", "x", ""},
+		{"\xef\xbb\xbfx", "x", ""},
+		{"x\x00y", "x", "xy"},
+		{"/", "", "x"},
+		{"a/b/*", "a/b/c", "a/b/c/d a/b"},
+		{"*", "x a/ a/b", ""},
+	} {
+		rules := (*Rules)(nil).Below("", []byte(c.rules))
+		check := func(paths string, want bool) {
+			for path := range strings.SplitSeq(paths, " ") {
+				path = strings.ReplaceAll(path, "·", " ")
+				name, dir := strings.CutSuffix(path, "/")
+				if name != "" && rules.Ignored(name, dir) != want {
+					t.Errorf("rules %q: %q ignored is %v", c.rules, path, !want)
+				}
+			}
+		}
+		check(c.in, true)
+		check(c.out, false)
+	}
+}
+
+func TestNearerRulesOutrank(t *testing.T) {
+	rules := Exclude([]byte("*.a\n*.b")).Below("", []byte("!x.a\n*.c")).Below("sub/", []byte("!x.c\n/only"))
+	for path, want := range map[string]bool{
+		"sub/y.a": true, "sub/x.a": false, "sub/x.b": true, "sub/x.c": false, "sub/y.c": true,
+		"sub/only": true, "sub/deep/only": false,
+	} {
+		if got := rules.Ignored(path, false); got != want {
+			t.Errorf("%q ignored is %v", path, got)
+		}
+	}
+}
+
+// TestNoBackTracking: a pattern that would take a back-tracking matcher years
+// ends; the deadline is the test binary's own.
+func TestNoBackTracking(t *testing.T) {
+	rules := Exclude([]byte("x/" + strings.Repeat("*a", 200) + "*b\n" + strings.Repeat("**/a*/", 60) + "b"))
+	start := time.Now()
+	if rules.Ignored("x/"+strings.Repeat("a", 3000), false) || rules.Ignored(strings.Repeat("a/", 1500)+"c", false) {
+		t.Error("ignored")
+	}
+	t.Logf("took %v", time.Since(start))
+}
+
+// FuzzRules: nothing crashes, and a name quoted byte by byte matches itself alone.
+func FuzzRules(f *testing.F) {
+	f.Add([]byte("*.log\n!a/**/b\n[!a-z]"), "a/x/b")
+	f.Add([]byte(`[[:alpha:]\]-x]`), "a")
+	f.Add([]byte("**"), "")
+	f.Fuzz(func(t *testing.T, rules []byte, path string) {
+		Exclude(rules).Ignored(path, len(rules)%2 == 0)
+		if strings.ContainsAny(path, "/\n\x00\r") || path == "" {
+			return
+		}
+		var quoted strings.Builder
+		for i := range len(path) {
+			quoted.WriteByte('\\')
+			quoted.WriteByte(path[i])
+		}
+		own := Exclude([]byte(quoted.String()))
+		if !own.Ignored(path, false) || own.Ignored(path+"x", false) {
+			t.Errorf("%q does not match itself alone", path)
+		}
+	})
+}

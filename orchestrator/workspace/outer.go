@@ -1,0 +1,54 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/orchestrator/workspace/gitindex"
+)
+
+// Tracks reports whether the git repository around dir, if there is one, has
+// files below dir/sub in its index.
+func Tracks(dir, sub string) (bool, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false, fmt.Errorf("cannot look for a repository: %w", err)
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return false, err
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		data, err := os.ReadFile(filepath.Join(at, ".git", "index"))
+		if err == nil {
+			return holdsBelow(data, at, filepath.Join(real, sub))
+		}
+		if _, there := os.Lstat(filepath.Join(at, ".git")); there == nil && errors.Is(err, fs.ErrNotExist) {
+			return false, nil // a repository without a commit
+		}
+		if at == filepath.Dir(at) {
+			return false, nil
+		}
+	}
+}
+
+func holdsBelow(data []byte, top, dir string) (bool, error) {
+	ix, err := gitindex.Decode(data)
+	if err != nil {
+		return false, fmt.Errorf("cannot read the index of %q: %w", top, err)
+	}
+	rel, err := filepath.Rel(top, dir)
+	if err != nil {
+		return false, err
+	}
+	prefix := filepath.ToSlash(rel) + "/"
+	for _, e := range ix.Entries {
+		if strings.HasPrefix(string(e.Path), prefix) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
