@@ -28,13 +28,15 @@ func checkDockerfile(text string) error {
 		case n == 2 && !(in.word == "FROM" && len(in.args) > 0 && own[in.args[0]]):
 			return fmt.Errorf("line %d: want \"FROM ${ABL_IMAGE}\" as the second instruction", in.line)
 		case in.word == "FROM":
-			stands = len(in.args) > 0 && own[in.args[0]]
-			if stands && len(in.args) == 3 && strings.EqualFold(in.args[1], "AS") {
-				own[in.args[2]] = true
+			stands = len(in.args) > 0 && (own[in.args[0]] || own[strings.ToLower(in.args[0])])
+			if len(in.args) == 3 && strings.EqualFold(in.args[1], "AS") {
+				own[strings.ToLower(in.args[2])] = stands
 			}
 		}
 	}
 	switch {
+	case strings.HasSuffix(strings.TrimSpace(text), `\`):
+		return errors.New("its last line is continued by nothing")
 	case n < 2:
 		return errors.New("line 1: want \"ARG ABL_IMAGE\" and \"FROM ${ABL_IMAGE}\"")
 	case !stands:

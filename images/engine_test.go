@@ -1,0 +1,218 @@
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/sandbox/docker"
+)
+
+// realMaker drives the machine's own engine. Everything these tests build
+// stands on the holder's image, so that they need no network.
+func realMaker(t *testing.T) (*Maker, *docker.Engine) {
+	t.Helper()
+	if os.Getenv("ABL_TEST_ENGINE") == "off" {
+		t.Skip("ABL_TEST_ENGINE=off: no tests with a real engine")
+	}
+	e, err := docker.Connect(t.Context(), docker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := e.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	path := filepath.Join(t.TempDir(), "abl-cmd")
+	// A helper of this test alone, so that its images are nobody else's.
+	write(t, path, string(append(staticELF(goArch(info.Arch), false), rand.Text()...)))
+	return &Maker{Engine: e, Helper: path}, e
+}
+
+func TestEngineHolderIsBuiltOnce(t *testing.T) {
+	m, e := realMaker(t)
+	var steps []string
+	m.Out = func(s string) { steps = append(steps, s) }
+	ref, err := m.Holder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, e, ref)
+	if len(steps) == 0 || !strings.HasPrefix(steps[0], "holder: step 1/") {
+		t.Errorf("progress %q", steps)
+	}
+	steps = nil
+	again, err := m.Holder(t.Context())
+	if err != nil || again != ref || len(steps) != 0 {
+		t.Errorf("second time: %s, %v, said %q; want %s in silence", again, err, steps, ref)
+	}
+	modes := layerModes(t, save(t, e, ref))
+	for name, want := range map[string]int64{"abl/scratch/u/": 0o777, "abl/scratch/w/": 0o777, "abl/bin/": 0o755, "abl/bin/abl-cmd": 0o755} {
+		if modes[name]&0o777 != want {
+			t.Errorf("%s has mode %o in the image, want %o", name, modes[name], want)
+		}
+	}
+}
+
+func remove(t *testing.T, e *docker.Engine, ref string) {
+	t.Helper()
+	if err := e.RemoveImage(t.Context(), ref); err != nil {
+		t.Error(err)
+	}
+}
+
+func save(t *testing.T, e *docker.Engine, ref string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := e.SaveImages(t.Context(), &file, []string{ref}); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// A stage trusts a certificate; the image made out of it holds no byte of it,
+// in no layer and not in its history, and the stage is gone.
+func TestEngineCertificateStaysInTheStage(t *testing.T) {
+	m, e := realMaker(t)
+	holder, err := m.Holder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, e, holder)
+	secret := rand.Text() + rand.Text()
+	m.CACert = filepath.Join(t.TempDir(), "ca.pem")
+	write(t, m.CACert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(secret)})))
+	certs, err := m.certificates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := bytes.Split(certs, []byte("\n"))[1]
+	r := stageRecipe(holder, "COPY --from=fetch /abl /copied\n").sealed("any")
+	if err := m.build(t.Context(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, e, r.ref)
+	for _, ref := range []string{r.ref, holder} {
+		if holds(t, save(t, e, ref), mark) {
+			t.Errorf("%s holds the certificate", ref)
+		}
+	}
+	noStageLeft(t, e, holder)
+	// The search must be able to find it: an image that does take it.
+	leaky := stageRecipe(holder, "COPY --from=fetch /fetch /fetch\n").sealed("any")
+	if err := m.build(t.Context(), leaky, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, e, leaky.ref)
+	if !holds(t, save(t, e, leaky.ref), mark) {
+		t.Error("the search overlooks a certificate")
+	}
+}
+
+func TestEngineFailedBuildLeavesNoStage(t *testing.T) {
+	m, e := realMaker(t)
+	holder, err := m.Holder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, e, holder)
+	r := stageRecipe(holder, "COPY --from=fetch /nowhere /x\n").sealed("any")
+	err = m.build(t.Context(), r, nil)
+	var failed *BuildError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "nowhere") || len(failed.Tail) == 0 {
+		t.Errorf("error %v", err)
+	}
+	noStageLeft(t, e, holder)
+}
+
+// stageRecipe is a build of the embedded ones' shape, without a network.
+func stageRecipe(parent, last string) recipe {
+	return recipe{name: "test-images", parent: parent, stage: true, files: []entry{bytesEntry(dockerfileName, 0o644, []byte(
+		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS fetch\nARG ABL_BUILD\nLABEL abl.stage=${ABL_BUILD}\nCOPY ca.crt /fetch/\nFROM ${ABL_IMAGE}\n"+last))}}
+}
+
+// noStageLeft looks for stages that stand on this test's own holder, by the
+// hash that they inherit or by their parent's.
+func noStageLeft(t *testing.T, e *docker.Engine, ref string) {
+	t.Helper()
+	images, err := e.ListImages(t.Context(), LabelInputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for other, labels := range images {
+		if labels[labelStage] != "" && (labels[LabelInputs] == images[ref][LabelInputs]) {
+			t.Errorf("stage %s is left", other)
+		}
+	}
+}
+
+// holds looks through an archive of images, its layers packed or not.
+func holds(t *testing.T, file, mark []byte) bool {
+	t.Helper()
+	return slices.ContainsFunc(members(t, file), func(m member) bool { return bytes.Contains(m.data, mark) })
+}
+
+type member struct {
+	header *tar.Header
+	data   []byte
+}
+
+func members(t *testing.T, file []byte) []member {
+	t.Helper()
+	var all []member
+	for tr := tar.NewReader(bytes.NewReader(file)); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, member{header: h, data: unzipped(data)})
+	}
+}
+
+func unzipped(data []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return data
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		return data
+	}
+	return plain
+}
+
+// layerModes gives the mode of every file in every layer of an archive.
+func layerModes(t *testing.T, file []byte) map[string]int64 {
+	t.Helper()
+	modes := map[string]int64{}
+	for _, m := range members(t, file) {
+		if _, err := tar.NewReader(bytes.NewReader(m.data)).Next(); err != nil {
+			continue
+		}
+		for _, inner := range members(t, m.data) {
+			modes[inner.header.Name] = inner.header.Mode
+		}
+	}
+	return modes
+}

@@ -1,0 +1,187 @@
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/sandbox"
+)
+
+// fakeEngine keeps images as labels, as a real one does: a child inherits its
+// parent's, and each build leaves a stage behind.
+type fakeEngine struct {
+	arch     string
+	images   map[string]map[string]string
+	digest   string // what a pull gives; empty is no registry
+	pulls    int
+	built    []string
+	contexts map[string]map[string]string // of each build, by reference
+	args     map[string]map[string]string
+	networks []string
+	fail     func(ref, network string) []string // output of a build that shall fail
+	removed  []string
+}
+
+func newFake() *fakeEngine {
+	return &fakeEngine{arch: "x86_64", digest: "debian@sha256:abc", images: map[string]map[string]string{},
+		contexts: map[string]map[string]string{}, args: map[string]map[string]string{}}
+}
+
+func (f *fakeEngine) Info(context.Context) (sandbox.Info, error) {
+	return sandbox.Info{Arch: f.arch}, nil
+}
+
+func (f *fakeEngine) ListImages(_ context.Context, label string) (map[string]map[string]string, error) {
+	all := map[string]map[string]string{}
+	for ref, l := range f.images {
+		if l[label] != "" {
+			all[ref] = maps.Clone(l)
+		}
+	}
+	return all, nil
+}
+
+func (f *fakeEngine) RemoveImage(_ context.Context, ref string) error {
+	f.removed = append(f.removed, ref)
+	delete(f.images, ref)
+	return nil
+}
+
+func (f *fakeEngine) SaveImages(_ context.Context, w io.Writer, refs []string) error {
+	_, err := fmt.Fprint(w, strings.Join(refs, "\n"))
+	return err
+}
+
+func (f *fakeEngine) LoadImages(_ context.Context, r io.Reader) ([]string, error) {
+	text, err := io.ReadAll(r)
+	return strings.Split(string(text), "\n"), err
+}
+
+func (f *fakeEngine) Pull(_ context.Context, ref string, progress func(string)) (string, error) {
+	f.pulls++
+	if f.digest == "" {
+		return "", errors.New("no such host")
+	}
+	progress("Pulling from " + ref)
+	return f.digest, nil
+}
+
+func (f *fakeEngine) Import(context.Context, io.Reader, string, []string) error {
+	return errors.New("this test imports nothing")
+}
+
+func (f *fakeEngine) Build(_ context.Context, r io.Reader, ref, network string, args map[string]string, progress func(string)) error {
+	files, err := untar(r)
+	if err != nil {
+		return err
+	}
+	f.contexts[ref], f.args[ref] = files, args
+	f.networks = append(f.networks, network)
+	labels := maps.Clone(f.images[args["ABL_IMAGE"]])
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if id := args["ABL_BUILD"]; id != "" {
+		stage := maps.Clone(labels)
+		stage[labelStage] = id
+		f.images["sha256:stage-"+ref] = stage
+	}
+	progress("Step 1/2 : FROM x")
+	if f.fail != nil {
+		if lines := f.fail(ref, network); lines != nil {
+			for _, l := range lines {
+				progress(l)
+			}
+			return errors.New("the command returned a non-zero code: 100")
+		}
+	}
+	readLabels(files[dockerfileName], labels)
+	f.images[ref] = labels
+	f.built = append(f.built, ref)
+	return nil
+}
+
+func readLabels(dockerfile string, into map[string]string) {
+	for line := range strings.Lines(dockerfile) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "LABEL ")
+		if !ok || strings.HasPrefix(rest, labelStage) {
+			continue
+		}
+		for _, pair := range strings.Fields(rest) {
+			k, v, _ := strings.Cut(pair, "=")
+			into[k] = strings.Trim(v, `"`)
+		}
+	}
+}
+
+func untar(r io.Reader) (map[string]string, error) {
+	files := map[string]string{}
+	tr := tar.NewReader(r)
+	for {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(tr)
+		if err != nil {
+			return nil, err
+		}
+		files[h.Name] = string(data)
+		if h.Linkname != "" {
+			files[h.Name] = "-> " + h.Linkname
+		}
+	}
+}
+
+// staticELF is the smallest file that debug/elf takes for a program; interp
+// makes it a dynamic one.
+func staticELF(arch string, interp bool) []byte {
+	machine := map[string]byte{"amd64": 62, "arm64": 183}[arch]
+	kind := byte(1) // PT_LOAD
+	if interp {
+		kind = 3 // PT_INTERP
+	}
+	b := make([]byte, 64+56)
+	copy(b, "\x7fELF\x02\x01\x01")
+	b[16], b[18], b[20] = 2, machine, 1
+	b[32], b[52], b[54], b[56], b[58] = 64, 64, 56, 1, 64
+	b[64] = kind
+	return b
+}
+
+func testMaker(t *testing.T, e *fakeEngine) *Maker {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "abl-cmd")
+	if err := os.WriteFile(path, staticELF(goArch(e.arch), false), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return &Maker{Engine: e, Helper: path}
+}
+
+// otherArch is one that this machine cannot make a base for.
+func otherArch() string {
+	if runtime.GOARCH == "arm64" {
+		return "amd64"
+	}
+	return "arm64"
+}
+
+func wantBytes(t *testing.T, got, want []byte) {
+	t.Helper()
+	if !bytes.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,94 @@
+package images
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestHelperMustRunEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		write(t, path, string(data))
+		return path
+	}
+	good := file("good", staticELF("amd64", false))
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(good, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ path, err string }{
+		"static":     {good, ""},
+		"link to it": {link, ""},
+		"dynamic":    {file("dynamic", staticELF("amd64", true)), "CGO_ENABLED=0"},
+		"other arch": {file("arm", staticELF("arm64", false)), "GOARCH=amd64"},
+		"script":     {file("script", []byte("#!/bin/sh\n")), "no Linux program"},
+		"missing":    {filepath.Join(dir, "away"), "make build"},
+		"folder":     {dir, "not a regular file"},
+	} {
+		_, err := (&Maker{Helper: c.path}).helper("amd64")
+		if c.err == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.err != "" && (!errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: error %v, want %q", name, err, c.err)
+		}
+	}
+}
+
+func TestHelperIsFound(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, m := range map[string]*Maker{
+		"/named": {Helper: "/named", Env: environ("ABL_HELPER", "/env")},
+		"/env":   {Env: environ("ABL_HELPER", "/env")},
+		filepath.Join(filepath.Dir(self), "abl-cmd"): {},
+	} {
+		if got, err := m.helperPath(); err != nil || got != want {
+			t.Errorf("found %q, %v, want %q", got, err, want)
+		}
+	}
+}
+
+func TestHelperLayer(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	ref, err := m.Ensure(t.Context(), Want{Agent: Tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, err := m.Holder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range []string{ref, holder} {
+		files := e.contexts[image]
+		for _, name := range []string{"abl-run", "abl-agent", "abl-broker", "abl-holder", "abl-model"} {
+			if files["root/abl/bin/"+name] != "-> abl-cmd" {
+				t.Errorf("%s: %s is %q", image, name, files["root/abl/bin/"+name])
+			}
+		}
+		for _, dir := range []string{"root/abl/scratch/u/", "root/abl/scratch/w/"} {
+			if _, ok := files[dir]; !ok {
+				t.Errorf("%s: no folder %s", image, dir)
+			}
+		}
+	}
+	if e.contexts[ref]["root/usr/local/bin/abl-cmd"] != "-> /abl/bin/abl-cmd" {
+		t.Error("no abl-cmd on the PATH")
+	}
+}
+
+func TestScratchFoldersAreOpenToAnyUser(t *testing.T) {
+	for _, f := range helperLayer(entry{}) {
+		open := strings.HasPrefix(f.name, "root/abl/scratch/")
+		if f.mode.IsDir() && open != (f.mode.Perm() == 0o777) {
+			t.Errorf("%s has mode %v", f.name, f.mode)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package images
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/sandbox"
+)
+
+func names(refs []string) string {
+	var out []string
+	for _, r := range refs {
+		name, _, _ := strings.Cut(strings.TrimPrefix(r, "abl/"), ":")
+		out = append(out, name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	ensure := func(w Want, want string) string {
+		t.Helper()
+		e.built = nil
+		ref, err := m.Ensure(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := names(e.built); got != want {
+			t.Errorf("built %q, want %q", got, want)
+		}
+		return ref
+	}
+	first := ensure(Want{Agent: "gemini"}, "base tools gemini run-gemini")
+	if again := ensure(Want{Agent: "gemini"}, ""); again != first {
+		t.Errorf("second time gave %s, want %s", again, first)
+	}
+	ensure(Want{Agent: Tools}, "run-tools")
+	own := filepath.Join(t.TempDir(), "builder.Dockerfile")
+	write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN true\n")
+	ensure(Want{Agent: Tools, Dockerfile: own}, "project run-project")
+	write(t, filepath.Join(filepath.Dir(own), "verifier.Dockerfile"), "x")
+	ensure(Want{Agent: Tools, Dockerfile: own}, "")
+	write(t, filepath.Join(filepath.Dir(own), "list.txt"), "x")
+	ensure(Want{Agent: Tools, Dockerfile: own}, "project run-project")
+	write(t, m.Helper, string(append(staticELF("amd64", false), 1)))
+	if ref := ensure(Want{Agent: "gemini"}, "run-gemini"); ref == first {
+		t.Error("a new helper kept the old image")
+	}
+	if e.pulls != 1 {
+		t.Errorf("pulled %d times, want 1", e.pulls)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBaseIsPinnedAndKnownThroughItsChildren(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	ref, err := m.Ensure(t.Context(), Want{Agent: Tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := e.images[ref][labelBase]
+	if got := e.args[base]["ABL_IMAGE"]; got != e.digest {
+		t.Errorf("base stands on %q, want the digest %q", got, e.digest)
+	}
+	if got := e.images[ref][labelOrigin]; got != e.digest {
+		t.Errorf("origin %q, want %q", got, e.digest)
+	}
+	delete(e.images, base)
+	again, err := m.Ensure(t.Context(), Want{Agent: Tools})
+	if err != nil || again != ref || e.pulls != 1 {
+		t.Errorf("without the base's own name: %s, %v after %d pulls; want %s after 1", again, err, e.pulls, ref)
+	}
+	// Everything gone: another digest gives other tags all the way up.
+	clear(e.images)
+	e.digest = "debian@sha256:def"
+	again, err = m.Ensure(t.Context(), Want{Agent: Tools})
+	if err != nil || again == ref {
+		t.Errorf("another base gave %s, %v", again, err)
+	}
+}
+
+func TestOfflineBuildsTheHelperLayerAndNothingElse(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	m.Offline = true
+	_, err := m.Ensure(t.Context(), Want{Agent: Tools})
+	if !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "abl images load FILE") {
+		t.Errorf("offline and empty: %v", err)
+	}
+	if e.pulls != 0 || len(e.built) != 0 {
+		t.Errorf("offline, yet %d pulls and %v built", e.pulls, e.built)
+	}
+	m.Offline = false
+	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
+		t.Fatal(err)
+	}
+	m.Offline = true
+	write(t, m.Helper, string(append(staticELF("amd64", false), 7)))
+	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
+		t.Errorf("offline with tools there: %v", err)
+	}
+	if _, err := m.Holder(t.Context()); err != nil {
+		t.Errorf("offline holder: %v", err)
+	}
+	if _, err := m.Ensure(t.Context(), Want{Agent: "gemini"}); !errors.Is(err, sandbox.ErrNoImage) {
+		t.Errorf("offline without gemini: %v", err)
+	}
+}
+
+func TestNoRegistryAndNoWayToMakeABase(t *testing.T) {
+	e := newFake()
+	e.digest, e.arch = "", otherArch()
+	_, err := testMaker(t, e).Ensure(t.Context(), Want{Agent: Tools})
+	if !errors.Is(err, sandbox.ErrNoImage) {
+		t.Fatalf("error %v, want ErrNoImage", err)
+	}
+	for _, word := range []string{"abl images load FILE", "registry", "root", "no such host"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %q", err, word)
+		}
+	}
+}
+
+func TestStagesAreRemovedEvenWhenABuildFails(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	e.fail = func(ref, _ string) []string {
+		if strings.HasPrefix(ref, "abl/gemini") {
+			return []string{"npm error code E404"}
+		}
+		return nil
+	}
+	e.images["sha256:old"] = map[string]string{labelStage: "1000-x"}
+	e.images["sha256:live"] = map[string]string{labelStage: "99999999999-x"}
+	_, err := m.Ensure(t.Context(), Want{Agent: "gemini"})
+	var failed *BuildError
+	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrNoImage) || !slices.Contains(failed.Tail, "npm error code E404") {
+		t.Fatalf("error %v", err)
+	}
+	left, err := e.ListImages(t.Context(), labelStage)
+	if err != nil || len(left) != 1 || left["sha256:live"] == nil {
+		t.Errorf("stages left: %v, %v; want another build's alone", left, err)
+	}
+}
+
+func TestHostNetworkWhenTheBridgeFindsNoNames(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	e.fail = func(_, network string) []string {
+		if network == "" {
+			return []string{"Temporary failure resolving 'mirror'"}
+		}
+		return nil
+	}
+	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(e.networks, ","); got != ",host,,host,,host" {
+		t.Errorf("networks %q", got)
+	}
+}

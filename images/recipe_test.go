@@ -1,0 +1,88 @@
+package images
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestHashCoversEveryInput(t *testing.T) {
+	fresh := func() recipe {
+		return recipe{name: "tools", parent: "abl/base:1", args: map[string]string{"NODE": "1"}, files: []entry{
+			bytesEntry("Dockerfile", 0o644, []byte("FROM x")), bytesEntry("b", 0o644, []byte("b")), linkEntry("l", "b"), dirEntry("d", 0o755),
+		}}
+	}
+	want := fresh().sealed("amd64")
+	turned := fresh()
+	slices.Reverse(turned.files)
+	if got := turned.sealed("amd64"); got.ref != want.ref {
+		t.Errorf("order of files changed the tag: %s, want %s", got.ref, want.ref)
+	}
+	for name, change := range map[string]func(*recipe){
+		"name":       func(r *recipe) { r.name = "other" },
+		"parent":     func(r *recipe) { r.parent = "abl/base:2" },
+		"arg":        func(r *recipe) { r.args["NODE"] = "2" },
+		"more args":  func(r *recipe) { r.args["NPM"] = "" },
+		"bytes":      func(r *recipe) { r.files[1] = bytesEntry("b", 0o644, []byte("c")) },
+		"mode":       func(r *recipe) { r.files[1].mode = 0o755 },
+		"file name":  func(r *recipe) { r.files[1].name = "c" },
+		"link":       func(r *recipe) { r.files[2].link = "c" },
+		"fewer":      func(r *recipe) { r.files = r.files[:3] },
+		"Dockerfile": func(r *recipe) { r.files[0] = bytesEntry("Dockerfile", 0o644, []byte("FROM y")) },
+	} {
+		r := fresh()
+		change(&r)
+		if got := r.sealed("amd64"); got.inputs == want.inputs {
+			t.Errorf("%s changed and the hash did not", name)
+		}
+	}
+	if got := fresh().sealed("arm64"); got.inputs == want.inputs {
+		t.Error("architecture changed and the hash did not")
+	}
+}
+
+func TestRecipesOfEveryArchitecture(t *testing.T) {
+	refs := map[string]bool{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		for _, agent := range Agents() {
+			c, err := standing(seen{arch: arch}, agent)
+			if err != nil {
+				t.Fatalf("%s on %s: %v", agent, arch, err)
+			}
+			top := c[len(c)-1]
+			if refs[top.ref] {
+				t.Errorf("%s on %s has the tag of another: %s", agent, arch, top.ref)
+			}
+			refs[top.ref] = true
+			for _, r := range c[1:] {
+				checkEmbedded(t, r)
+			}
+		}
+	}
+	if _, err := toolsRecipe("abl/base:1", "riscv64"); err == nil {
+		t.Error("an architecture without a node package was accepted")
+	}
+	if _, err := agentRecipe("nobody", "abl/tools:1", "amd64"); err == nil || !strings.Contains(err.Error(), "gemini, tools") {
+		t.Errorf("unknown agent: %v", err)
+	}
+}
+
+// checkEmbedded wants a context whose Dockerfile extends its parent and names
+// no host: names come from the tools' own defaults.
+func checkEmbedded(t *testing.T, r recipe) {
+	t.Helper()
+	for _, f := range r.files {
+		if strings.Contains(string(f.data), "://") {
+			t.Errorf("%s: %s names a host", r.name, f.name)
+		}
+		if f.name != dockerfileName {
+			continue
+		}
+		if err := checkDockerfile(string(f.data)); err != nil {
+			t.Errorf("%s: %v", r.name, err)
+		}
+		if !strings.Contains(string(f.data), "LABEL "+labelStage+"=") {
+			t.Errorf("%s: the stage that downloads has no label to be removed by", r.name)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package images
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/sandbox"
+)
+
+func TestSaveLoadRemove(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	var file bytes.Buffer
+	if _, err := m.Save(t.Context(), &file); !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "base, tools, gemini") {
+		t.Errorf("save of nothing: %v", err)
+	}
+	if _, err := m.Load(t.Context(), strings.NewReader("abl/base:other")); !errors.Is(err, sandbox.ErrNoImage) {
+		t.Errorf("load of a foreign file: %v", err)
+	}
+	for _, agent := range Agents() {
+		if _, err := m.Ensure(t.Context(), Want{Agent: agent}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved, err := m.Save(t.Context(), &file)
+	if err != nil || names(saved) != "base tools gemini" {
+		t.Errorf("saved %q, %v", saved, err)
+	}
+	loaded, err := m.Load(t.Context(), &file)
+	if err != nil || !slices.Equal(loaded, saved) {
+		t.Errorf("loaded %q, %v", loaded, err)
+	}
+	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
+	gone, err := m.Remove(t.Context())
+	if err != nil || names(gone) != "sha256 run-gemini run-tools gemini tools base" {
+		t.Errorf("removed %q, %v", names(gone), err)
+	}
+	if len(e.images) != 0 {
+		t.Errorf("left: %v", e.images)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	line := func() string {
+		t.Helper()
+		all, err := m.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := ""
+		for _, st := range all {
+			if st.Have != (st.Ref != "" && e.images[st.Ref] != nil) {
+				t.Errorf("%+v does not say what the engine has", st)
+			}
+			if st.Have {
+				s += st.Name + " "
+			}
+		}
+		return s
+	}
+	if got := line(); got != "" {
+		t.Errorf("empty engine has %q", got)
+	}
+	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
+		t.Fatal(err)
+	}
+	if got := line(); got != "base tools run-tools " {
+		t.Errorf("engine has %q", got)
+	}
+	m.Helper = "/nowhere"
+	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 3 {
+		t.Errorf("without a helper: %v, %v", all, err)
+	}
+}
