@@ -75,8 +75,11 @@ func geminiEnv() map[string]string {
 // file, because the CLI expands @paths in what it is given, takes a leading
 // slash for a command, and echoes the whole text into a pipe that it does not
 // drain when it ends. So the opening begins with a letter, has no @, and is short.
+// It names two refusals that are built into the CLI and that no setting lifts.
 func geminiOpening(c Call) string {
 	return fmt.Sprintf(`Your task is in the file %s. Before anything else read that file wholly, from its first line to its last: when a tool returns only a part of it, read on from there until you have reached the end. Then do what it says, step by step, with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.
+
+Two things about your tools. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those with a shell command, as cat > package.json <<'EOF' and so on. The shell refuses a command with a command substitution or a process substitution in it: write such a command into a script file and run the file.
 
 [abl call %s phase %d iteration %d attempt %d]
 `, c.Prompt, c.Role, c.Phase, c.Iteration, c.Attempt)

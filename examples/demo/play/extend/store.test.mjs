@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
-import { Store } from './store.js';
+import { Store } from './store.mjs';
 
 const file = () => path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'links-')), 'data', 'links.json');
 

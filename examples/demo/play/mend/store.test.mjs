@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
-import { Store } from './store.js';
+import { Store } from './store.mjs';
 
 const file = () => path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'links-')), 'data', 'links.json');
 
@@ -20,4 +20,13 @@ test('links outlive the process', () => {
   const name = file();
   const { code } = new Store(name).add('https://example.com/b');
   assert.equal(new Store(name).byCode(code).url, 'https://example.com/b');
+});
+
+test('hits outlive the process', () => {
+  const name = file();
+  const store = new Store(name);
+  const { code } = store.add('https://example.com/c');
+  store.hit(code);
+  store.hit(code);
+  assert.equal(new Store(name).byCode(code).hits, 2);
 });
