@@ -1,0 +1,144 @@
+package archtest
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestThisModule(t *testing.T) {
+	wrong, err := Check(os.DirFS("../.."), "abl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+}
+
+// TestLooksAtTheModule makes sure that TestThisModule has something to look at.
+func TestLooksAtTheModule(t *testing.T) {
+	files, err := parse(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		seen[f.dir] = true
+	}
+	for _, dir := range []string{".", "cmd/abl", "orchestrator", "orchestrator/sandbox/docker", "roles", "internal/archtest"} {
+		if !seen[dir] {
+			t.Errorf("%s was not read", dir)
+		}
+	}
+}
+
+// module makes a module of one file a package: its path, then its imports.
+func module(files map[string]string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for name, imports := range files {
+		var src strings.Builder
+		src.WriteString("// Package p is one.\npackage p\n")
+		for imp := range strings.FieldsSeq(imports) {
+			src.WriteString("import _ \"" + imp + "\"\n")
+		}
+		out[name] = &fstest.MapFile{Data: []byte(src.String())}
+	}
+	return out
+}
+
+func TestArrows(t *testing.T) {
+	good := map[string]string{
+		"abl.go":                                "embed",
+		"cmd/abl/main.go":                       "context abl abl/orchestrator abl/orchestrator/sandbox/docker golang.org/x/term",
+		"cmd/internal/cli/cli.go":               "github.com/urfave/cli/v2",
+		"orchestrator/loop.go":                  "context abl/roles abl/roles/agent abl/orchestrator/sandbox abl/internal/failpoint",
+		"orchestrator/loop_test.go":             "abl/orchestrator/sandbox/docker github.com/google/go-cmp/cmp",
+		"orchestrator/ledger/l.go":              "github.com/gocarina/gocsv golang.org/x/sys/unix",
+		"orchestrator/sandbox/box.go":           "",
+		"orchestrator/sandbox/docker/d":         "",
+		"orchestrator/sandbox/docker/d.go":      "github.com/docker/docker/client github.com/docker/docker/api/types abl/orchestrator/sandbox",
+		"orchestrator/sandbox/sandboxtest/s.go": "abl/orchestrator/sandbox github.com/google/go-cmp/cmp",
+		"orchestrator/workspace/w.go":           "github.com/go-git/go-git/v5 abl/orchestrator/workspace/scan",
+		"roles/runner.go":                       "abl/orchestrator/sandbox abl/images abl/prompts abl/internal/redact",
+		"internal/strictyaml/y.go":              "go.yaml.in/yaml/v3",
+		"internal/config/c.go":                  "abl/internal/strictyaml",
+		"testdata/bad.go":                       "abl/nowhere",
+		"orchestrator/docs/other/go.mod":        "",
+		"orchestrator/docs/other/o.go":          "github.com/else/where",
+	}
+	if wrong, err := Check(module(good), "abl"); err != nil || len(wrong) > 0 {
+		t.Errorf("good module: %v, %v", wrong, err)
+	}
+}
+
+func TestBadArrows(t *testing.T) {
+	tests := []struct{ file, imports, want string }{
+		{"orchestrator/loop.go", "abl/orchestrator/sandbox/docker", "orchestrator may not import orchestrator/sandbox/docker"},
+		{"orchestrator/loop.go", "abl/orchestrator/workspace", "orchestrator may not import orchestrator/workspace"},
+		{"orchestrator/loop.go", "abl/orchestrator/broker", "orchestrator may not import orchestrator/broker"},
+		{"orchestrator/loop.go", "golang.org/x/sys/unix", "orchestrator may not import golang.org/x/sys/unix"},
+		{"orchestrator/learner/l.go", "github.com/docker/docker/client", "orchestrator/learner may not import github.com/docker/docker/client"},
+		{"orchestrator/workspace/w.go", "abl/orchestrator/sandbox/docker", "orchestrator/workspace may not import orchestrator/sandbox/docker"},
+		{"orchestrator/sandbox/docker/d.go", "abl/orchestrator/workspace", "orchestrator/sandbox/docker may not import orchestrator/workspace"},
+		{"orchestrator/broker/b.go", "abl/roles", "orchestrator/broker may not import roles"},
+		{"orchestrator/state/s.go", "abl/orchestrator", "orchestrator/state may not import orchestrator"},
+		{"orchestrator/spec/s.go", "abl/roles/agent", "orchestrator/spec may not import roles/agent"},
+		{"orchestrator/state/s.go", "go.yaml.in/yaml/v3", "orchestrator/state may not import go.yaml.in/yaml/v3"},
+		{"roles/r.go", "abl/orchestrator", "roles may not import orchestrator"},
+		{"roles/r.go", "abl/orchestrator/workspace", "roles may not import orchestrator/workspace"},
+		{"roles/agent/a.go", "abl/cmd/abl", "roles/agent may not import cmd/abl"},
+		{"roles/agent/a.go", "github.com/google/go-cmp/cmp", "roles/agent may not import github.com/google/go-cmp/cmp"},
+		{"internal/config/c.go", "abl/orchestrator/dirs", "internal/config may not import orchestrator/dirs"},
+		{"internal/config/c_test.go", "abl/roles", "internal/config may not import roles"},
+		{"internal/config/c.go", "abl", "internal/config may not import ."},
+		{"internal/config/c.go", "go.yaml.in/yaml/v3", "internal/config may not import go.yaml.in/yaml/v3"},
+		{"cmd/abl/main.go", "github.com/urfave/cli/v2", "cmd/abl may not import github.com/urfave/cli/v2"},
+		{"cmd/abl/main_test.go", "github.com/docker/docker/client", "cmd/abl may not import github.com/docker/docker/client"},
+		{"cmd/abl/main.go", "example.com/new/thing", "cmd/abl may not import example.com/new/thing"},
+		{"prompts/p.go", "abl/internal/redact", "prompts may not import internal/redact"},
+		{"somewhere/s.go", "abl/internal/redact", "somewhere may not import internal/redact"},
+	}
+	for _, tt := range tests {
+		wrong, err := Check(module(map[string]string{tt.file: tt.imports}), "abl")
+		want := []string{tt.want + " (" + tt.file + ")"}
+		if diff := cmp.Diff(want, wrong); err != nil || diff != "" {
+			t.Errorf("%s imports %s: %v %s", tt.file, tt.imports, err, diff)
+		}
+	}
+}
+
+func TestBadHabits(t *testing.T) {
+	tests := []struct{ name, src, want string }{
+		{"roles/a.go", "package p\n", "roles has no package comment"},
+		{"roles/a.go", "// Package p.\npackage p\nfunc init() {}\n", "roles/a.go:3: init() runs before main can say no; call it"},
+		{"cmd/abl/a_test.go", "package p\nfunc init() {}\n", "cmd/abl/a_test.go:2: init() runs before main can say no; call it"},
+		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = context.Background()\n", "roles/a.go:4: context.Background cannot be cancelled; take the caller's"},
+		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = f(context.TODO)\n", "roles/a.go:4: context.TODO cannot be cancelled; take the caller's"},
+		{"roles/a.go", "// Package p.\npackage p\n" + strings.Repeat("\n", maxLines), "roles/a.go has 502 lines, more than 500"},
+	}
+	for _, tt := range tests {
+		wrong, err := Check(fstest.MapFS{tt.name: {Data: []byte(tt.src)}}, "abl")
+		if diff := cmp.Diff([]string{tt.want}, wrong); err != nil || diff != "" {
+			t.Errorf("%q: %v %s", tt.src, err, diff)
+		}
+	}
+	for name, src := range map[string]string{
+		"cmd/abl/main.go": "// Package main.\npackage main\nimport \"context\"\nvar c = context.Background()\n",
+		"roles/a_test.go": "package p\nimport \"context\"\nvar c = context.Background()\n",
+		"roles/b.go":      "// Package p.\npackage p\ntype t struct{}\nfunc (t) init() {}\n",
+	} {
+		if wrong, err := Check(fstest.MapFS{name: {Data: []byte(src)}}, "abl"); err != nil || len(wrong) > 0 {
+			t.Errorf("%s: %v, %v", name, wrong, err)
+		}
+	}
+}
+
+func TestUnreadableSource(t *testing.T) {
+	if _, err := Check(fstest.MapFS{"a.go": {Data: []byte("pakage")}}, "abl"); err == nil {
+		t.Error("a file that cannot be parsed was passed by")
+	}
+}

@@ -1,0 +1,50 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+)
+
+// maxLines is where a file has become two.
+const maxLines = 500
+
+// judgeHabits says what is wrong in one file besides its imports.
+func (f file) judgeHabits() []string {
+	var wrong []string
+	if f.lines > maxLines {
+		wrong = append(wrong, fmt.Sprintf("%s has %d lines, more than %d", f.path, f.lines, maxLines))
+	}
+	for _, decl := range f.ast.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			wrong = append(wrong, f.at(fn.Pos())+": init() runs before main can say no; call it")
+		}
+	}
+	if f.test || fits(f.dir, "cmd/...") {
+		return wrong
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if what := rootContext(n); what != "" {
+			wrong = append(wrong, f.at(n.Pos())+": context."+what+" cannot be cancelled; take the caller's")
+		}
+		return true
+	})
+	return wrong
+}
+
+// rootContext names the context that a node makes from nothing, "" for none.
+func rootContext(n ast.Node) string {
+	sel, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	if ok && pkg.Name == "context" && (sel.Sel.Name == "Background" || sel.Sel.Name == "TODO") {
+		return sel.Sel.Name
+	}
+	return ""
+}
+
+func (f file) at(pos token.Pos) string {
+	return fmt.Sprintf("%s:%d", f.path, f.set.Position(pos).Line)
+}

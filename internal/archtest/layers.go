@@ -1,0 +1,105 @@
+package archtest
+
+import "strings"
+
+// values are what every layer above may speak about: words, parsers and files
+// of a project.
+const values = "orchestrator/dirs orchestrator/event orchestrator/ledger orchestrator/project " +
+	"orchestrator/sandbox orchestrator/spec orchestrator/state orchestrator/verdict"
+
+// layers say what the packages of this module may import of one another, the
+// first line that fits a package counting. A name ending in /... stands for the
+// packages below it and itself. Arrows point down: an adapter is not in any
+// line but cmd's, so workflows reach it through interfaces of their own only.
+var layers = []struct{ pkg, may string }{
+	{"cmd/...", "..."},
+
+	// Workflows.
+	{"orchestrator", values + " roles/... internal/... prompts images"},
+	{"orchestrator/scaffold", values + " . internal/... prompts"},
+	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... roles/... internal/... prompts"},
+	{"orchestrator/learner/...", values + " orchestrator/learner/... roles/... internal/... prompts"},
+	{"orchestrator/report/...", values + " orchestrator/report/... internal/... prompts"},
+
+	// Roles. The APIs of models are an adapter among them.
+	{"roles/model/...", values + " roles/model/... internal/..."},
+	{"roles", values + " roles/... internal/... prompts images"},
+	{"roles/...", values + " roles/... internal/... prompts"},
+
+	// Adapters, which never import each other.
+	{"orchestrator/sandbox/docker/...", values + " orchestrator/sandbox/docker/... internal/..."},
+	{"orchestrator/workspace/...", values + " orchestrator/workspace/... internal/..."},
+	{"orchestrator/broker/...", values + " orchestrator/broker/... internal/..."},
+	{"orchestrator/gateway/...", values + " orchestrator/gateway/... internal/..."},
+
+	// Values and parsers, and what is embedded.
+	{"orchestrator/sandbox/sandboxtest", values + " internal/..."},
+	{"orchestrator/...", values + " internal/..."},
+	{"images/...", values + " images/... internal/..."},
+	{"prompts", ""},
+	{"examples/...", ""},
+	{".", ""},
+
+	// Mechanics know no word of the domain.
+	{"internal/...", "internal/..."},
+}
+
+// homes are the modules of others, each with the one place that may import it:
+// there it can be replaced, and there its quirks are known. "test" is any test
+// and the packages that exist for tests.
+var homes = []struct{ module, home string }{
+	{"github.com/docker/...", "orchestrator/sandbox/docker/..."},
+	{"github.com/containerd/...", "orchestrator/sandbox/docker/..."},
+	{"github.com/opencontainers/...", "orchestrator/sandbox/docker/..."},
+	{"github.com/go-git/...", "orchestrator/workspace/..."},
+	{"github.com/gocarina/gocsv", "orchestrator/ledger"},
+	{"github.com/urfave/cli/...", "cmd/internal/cli"},
+	{"github.com/joho/godotenv", "internal/dotenv"},
+	{"github.com/gofrs/flock", "internal/filelock"},
+	{"go.yaml.in/yaml/...", "internal/strictyaml"},
+	{"github.com/google/go-cmp/...", "test"},
+	{"github.com/rogpeppe/go-internal/...", "test"},
+	{"github.com/creack/pty", "test"},
+	{"golang.org/x/...", "..."},
+}
+
+// workflows decide and delegate; they import no module of others at all.
+const workflows = "orchestrator orchestrator/scaffold orchestrator/codecommit/... orchestrator/learner/... orchestrator/report/..."
+
+// mayImport judges an import within the module. A test may put any packages
+// together; only mechanics stay without the domain in their tests too.
+func (f file) mayImport(own string) bool {
+	if f.test && !fits(f.dir, "internal/...") {
+		return true
+	}
+	for _, l := range layers {
+		if fits(f.dir, l.pkg) {
+			return fits(own, l.may)
+		}
+	}
+	return false
+}
+
+// mayUse judges the import of a module of others.
+func (f file) mayUse(name string) bool {
+	if !f.test && fits(f.dir, workflows) {
+		return false
+	}
+	for _, h := range homes {
+		if fits(name, h.module) {
+			return fits(f.dir, h.home) || h.home == "test" && (f.test || strings.HasSuffix(f.dir, "test"))
+		}
+	}
+	return false
+}
+
+// fits says whether a path is one of the names in list.
+func fits(name, list string) bool {
+	for pattern := range strings.FieldsSeq(list) {
+		below, many := strings.CutSuffix(pattern, "...")
+		if name == pattern || many && (below == "" || strings.HasPrefix(name+"/", below)) {
+			return true
+		}
+	}
+	return false
+}
