@@ -1,0 +1,186 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/internal/atomicfile"
+)
+
+// prepare leaves a file to whose end rows can be appended. What is wrong with the
+// header is found before anything is written.
+func (l *Ledger) prepare() ([]Notice, error) {
+	first, err := l.firstLine()
+	if err != nil {
+		return nil, err
+	}
+	var form layout
+	if first.ended || !strings.HasPrefix(Header, first.text) {
+		if form, err = writable(first.text); err != nil {
+			return nil, l.refuse(err)
+		}
+	}
+	notices, err := l.cutTail()
+	switch {
+	case err != nil:
+		return nil, err
+	case !first.ended: // absent, empty, or its only line was cut off
+		return notices, atomicfile.Write(l.path, []byte(Header+"\n"), perm)
+	case form.exact:
+		return notices, nil
+	}
+	more, err := l.modernise()
+	return append(notices, more...), err
+}
+
+// writable understands the header of a file that rows are to be appended to: one
+// with further columns can be read only.
+func writable(header string) (layout, error) {
+	form, err := layoutOf(header)
+	if err == nil && form.extra != "" {
+		err = fmt.Errorf("its header has %q, which is no column of the ledger", form.extra)
+	}
+	if err != nil {
+		return form, &Foreign{err.Error()}
+	}
+	return form, nil
+}
+
+// firstLine is how a file begins; ended says that the line has an end.
+type firstLine struct {
+	text  string
+	ended bool
+}
+
+func (l *Ledger) firstLine() (firstLine, error) {
+	f, err := l.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return firstLine{}, nil
+	}
+	if err != nil {
+		return firstLine{}, err
+	}
+	defer f.Close()
+	in := newLines(f)
+	switch err := in.next(); {
+	case errors.Is(err, io.EOF):
+		return firstLine{}, nil
+	case err != nil:
+		return firstLine{}, l.refuse(err)
+	}
+	return firstLine{text: string(in.text), ended: !in.torn && !in.long}, nil
+}
+
+// cutTail moves a last line without an end to the .torn file: it is the beginning
+// of a row whose writing was cut short, and its last number may be too. It is
+// kept before it is cut, so that no crash loses it.
+func (l *Ledger) cutTail() ([]Notice, error) {
+	tail, err := l.tail()
+	if err != nil || len(tail) == 0 {
+		return nil, err
+	}
+	keep := l.path + ".torn"
+	if err := atomicfile.Append(keep, append(tail, '\n'), perm); err != nil {
+		return nil, fmt.Errorf("cannot keep the ledger's last line: %w", err)
+	}
+	if _, err := atomicfile.CutTornTail(l.path); err != nil {
+		return nil, err
+	}
+	return []Notice{{Text: fmt.Sprintf("the last line was cut off and is now in %s", filepath.Base(keep))}}, nil
+}
+
+// tail returns what follows the last line end.
+func (l *Ledger) tail() ([]byte, error) {
+	f, err := l.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var tail []byte
+	for end := info.Size(); end > 0; {
+		block := make([]byte, min(end, maxLine))
+		end -= int64(len(block))
+		if _, err := f.ReadAt(block, end); err != nil {
+			return nil, fmt.Errorf("cannot read the ledger's end: %w", err)
+		}
+		i := bytes.LastIndexByte(block, '\n')
+		tail = append(block[i+1:], tail...)
+		if i >= 0 {
+			break
+		}
+	}
+	return tail, nil
+}
+
+// modernise brings a file of an older or a spreadsheet's form into ours: the
+// whole file anew, a copy kept. Lines that are not understood stay as they are.
+func (l *Ledger) modernise() ([]Notice, error) {
+	data, err := os.ReadFile(l.path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	fresh, err := rewrite(data)
+	if err != nil {
+		return nil, l.refuse(err)
+	}
+	kept, err := l.keep(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(l.path, fresh, perm); err != nil {
+		return nil, err
+	}
+	return []Notice{{Text: fmt.Sprintf("the file had an older form and was brought up to date, the old one is %s", kept)}}, nil
+}
+
+// rewrite gives the content of a file in our form.
+func rewrite(data []byte) ([]byte, error) {
+	out := bytes.NewBufferString(Header + "\n")
+	var rows []Row
+	flush := func() error {
+		lines, err := encode(rows)
+		out.Write(lines)
+		rows = rows[:0]
+		return err
+	}
+	var failed error
+	err := scan(linesUpTo(bytes.NewReader(data), len(data)+1),
+		func(r Row, _ []byte) { rows = append(rows, r) },
+		func(_ int, text []byte, _ string) {
+			failed = errors.Join(failed, flush())
+			out.Write(text)
+			out.WriteByte('\n')
+		})
+	err = errors.Join(err, failed, flush())
+	return out.Bytes(), err
+}
+
+// keep copies the file's content beside it, under a name that nothing has.
+func (l *Ledger) keep(data []byte) (string, error) {
+	for i := 1; ; i++ {
+		path := fmt.Sprintf("%s.old%d", l.path, i)
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			if err != nil {
+				return "", fmt.Errorf("cannot keep a copy of the ledger: %w", err)
+			}
+			continue
+		}
+		if err := atomicfile.Write(path, data, perm); err != nil {
+			return "", fmt.Errorf("cannot keep a copy of the ledger: %w", err)
+		}
+		return filepath.Base(path), nil
+	}
+}
