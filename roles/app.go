@@ -26,7 +26,7 @@ import (
 type AppEngine interface {
 	SiteEngine
 	EnsureVolume(context.Context, sandbox.Volume) error
-	RemoveVolume(ctx context.Context, name string) error
+	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) ([]string, error)
 	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
 }
 
@@ -39,7 +39,7 @@ type App struct {
 	ID       string
 	Image    string
 	UID, GID int
-	Lent     bool
+	Root     bool // see Runner
 	Box      sandbox.Limits
 	Spec     dirs.BrokerSpec // without token, events and log
 	Env      []string
@@ -161,7 +161,7 @@ func (a *App) layOut(key string) (dirs.BrokerSpec, error) {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			return spec, err
 		}
-		if a.Lent {
+		if a.Root {
 			if err := os.Chown(path, a.UID, a.GID); err != nil {
 				return spec, err
 			}
@@ -198,28 +198,7 @@ func (a *App) volumes(ctx context.Context, key string) error {
 	if a.Copy != "overlay" {
 		return nil
 	}
-	if err := a.seed(ctx, key); err != nil {
-		return err
-	}
 	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: a.labels(key, "volume"), Lower: a.Project.Src, Upper: a.scratch()})
-}
-
-// seed lets the engine lay the overlay's two directories into the empty
-// scratch volume: creating a box that mounts it copies them from the image.
-func (a *App) seed(ctx context.Context, key string) error {
-	name := BoxName(a.ID, "app-seed")
-	box := sandbox.Box{
-		Name: name, Image: a.Site.Image, User: holderUser, Argv: []string{dirs.Bin + "/" + dirs.HelperCmd, "--help"},
-		Labels: a.labels(key, "helper"), Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: "/abl/scratch"}},
-		Limits: sandbox.Limits{Memory: 64 << 20, Pids: 16},
-	}
-	if err := a.Engine.Remove(ctx, name); err != nil {
-		return err
-	}
-	if _, err := a.Engine.Create(ctx, box); err != nil {
-		return err
-	}
-	return a.Engine.Remove(ctx, name)
 }
 
 func (a *App) boxFor(key, holder string) sandbox.Box {
@@ -341,15 +320,13 @@ func readEvents(path string) ([]dirs.Event, error) {
 // Down removes the app, its services and its volumes.
 func (a *App) Down(ctx context.Context) error {
 	var errs []error
-	names := []string{a.box(), BoxName(a.ID, "app-seed")}
+	names := []string{a.box()}
 	for _, s := range a.Services {
 		names = append(names, BoxName(a.ID, "svc-"+s.Name))
 	}
 	for _, name := range names {
 		errs = append(errs, a.Engine.Remove(ctx, name))
 	}
-	for _, name := range []string{a.tree(), a.scratch()} {
-		errs = append(errs, a.Engine.RemoveVolume(ctx, name))
-	}
-	return errors.Join(errs...)
+	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume"}, nil)
+	return errors.Join(append(errs, err)...)
 }

@@ -17,9 +17,9 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
 	defer cancel()
 	o.Report = freshReport(j, intent, reports(j.Role, r.Project))
-	if r.Lent {
+	if r.Root {
 		for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-			if err := os.Chown(path, os.Getuid(), os.Getgid()); err != nil {
+			if err := os.Chown(path, r.Person[0], r.Person[1]); err != nil {
 				return fmt.Errorf("cannot take back %q: %w", path, err)
 			}
 		}

@@ -37,7 +37,8 @@ type Runner struct {
 	ID      string // the project's id, for names and labels
 	UID     int    // whom roles run as, never 0
 	GID     int
-	Lent    bool // files for the role are owned by UID while it runs and come back afterwards
+	Root    bool   // abl is root: files for the role are made over to UID, and to the person afterwards
+	Person  [2]int // uid and gid of the project's owner
 	Box     sandbox.Limits
 	Output  int64         // bytes a call may print before it is killed
 	Timeout time.Duration // wall clock of one call
@@ -203,7 +204,7 @@ func (r *Runner) outputs(j Job, rec Record) error {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			return err
 		}
-		if r.Lent {
+		if r.Root {
 			if err := os.Chown(path, r.UID, r.GID); err != nil {
 				return err
 			}

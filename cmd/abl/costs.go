@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"abl/cmd/internal/cli"
+	"abl/orchestrator/ledger"
+)
+
+func costsCommand() cli.Command {
+	ways := make([]string, 0, len(ledger.Ways()))
+	for _, w := range ledger.Ways() {
+		ways = append(ways, string(w))
+	}
+	return cli.Command{
+		Name: "costs", Group: cli.Looking, Usage: "add up the tokens of every call",
+		Long: `Adds up .abl/logs/tokens.csv. A question mark means that some call did not tell
+the number; it is never counted as zero. Dollars are not shown: this abl has no
+prices.`,
+		Examples: "abl costs\nabl costs --by model\nabl costs --json",
+		Flags: []cli.Flag{
+			{Name: "by", Value: "WHAT", Values: ways, Usage: "group by one of these; all of phase, role and model unless given"},
+			{Name: "json", Usage: "one JSON document"},
+			{Name: "csv", Usage: "the rows themselves, one form"},
+		},
+		Run: runCosts,
+	}
+}
+
+func runCosts(_ context.Context, in *cli.Input) error {
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	if in.Bool("csv") {
+		return exportCSV(in, s.project.Ledger())
+	}
+	totals := ledger.NewTotals(ledger.Ways()...)
+	err = scanLedger(s.project.Ledger(), totals.Add, func(line int, reason string) {
+		fmt.Fprintf(in.Stderr, "abl: warning: tokens.csv line %d is not counted: %s\n", line, reason)
+	})
+	if err != nil {
+		return err
+	}
+	if in.Bool("json") {
+		return json.NewEncoder(in.Stdout).Encode(totals)
+	}
+	if totals.All.Rows == 0 {
+		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
+		return err
+	}
+	by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
+	if in.Set("by") {
+		by = []ledger.By{ledger.By(in.String("by"))}
+	}
+	for i, b := range by {
+		if i > 0 {
+			fmt.Fprintln(in.Stdout)
+		}
+		fmt.Fprint(in.Stdout, ledger.Table(b, totals.Groups(b), totals.All))
+	}
+	return nil
+}
+
+// scanLedger reads a ledger that may not be there yet.
+func scanLedger(path string, each func(ledger.Row), bad func(int, string)) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	defer f.Close()
+	return ledger.Scan(f, each, bad)
+}
+
+func exportCSV(in *cli.Input, path string) error {
+	var rows []ledger.Row
+	err := scanLedger(path, func(r ledger.Row) { rows = append(rows, r) }, func(line int, reason string) {
+		fmt.Fprintf(in.Stderr, "abl: warning: tokens.csv line %d is left out: %s\n", line, reason)
+	})
+	if err != nil {
+		return err
+	}
+	return ledger.Export(in.Stdout, rows)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/roles/agent"
+)
+
+func debugCommand() cli.Command {
+	return cli.Command{
+		Name: "debug", Group: cli.Upkeep, Usage: "show what abl makes of a file",
+		Subs: []cli.Command{{
+			Name: "usage", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "the ledger rows that an agent's output would give",
+			Flags: []cli.Flag{
+				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Usage: "whose output it is"},
+				{Name: "exit", Value: "N", Default: "0", Usage: "the exit code that the agent ended with"},
+				{Name: "json", Usage: "one JSON document"},
+			},
+			Run: debugUsage,
+		}},
+	}
+}
+
+// usageReport is what `abl debug usage --json` prints.
+type usageReport struct {
+	Finished bool          `json:"finished"`
+	Reason   string        `json:"reason,omitempty"`
+	Session  string        `json:"session,omitempty"`
+	Requests *int64        `json:"requests"` // null when the output does not tell
+	Usage    []agent.Usage `json:"usage"`
+}
+
+func debugUsage(_ context.Context, in *cli.Input) error {
+	code, err := in.Int("exit")
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(in.Args[0])
+	if err != nil {
+		return fault(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "")
+	}
+	res, err := agent.Usages(in.String("agent"), data, code)
+	if err != nil {
+		return fault(exit.Usage, err, "")
+	}
+	out := usageReport{Finished: res.Finished, Reason: res.Reason, Session: res.Session, Usage: res.Usage}
+	if res.Requests >= 0 {
+		out.Requests = &res.Requests
+	}
+	if in.Bool("json") {
+		return json.NewEncoder(in.Stdout).Encode(out)
+	}
+	fmt.Fprintf(in.Stdout, "finished: %v %s\n", out.Finished, out.Reason)
+	for _, u := range out.Usage {
+		fmt.Fprintf(in.Stdout, "%s: input %s, cached %s, candidates %s, thoughts %s, tool %s, total %s\n", u.Model,
+			count(u.Input), count(u.Cached), count(u.Candidates), count(u.Thoughts), count(u.Tool), count(u.Total))
+	}
+	return nil
+}
+
+// count is a number of tokens, or that nobody told.
+func count(n *int64) string {
+	if n == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*n)
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/examples"
+	"abl/orchestrator/project"
+)
+
+func demoCommand() cli.Command {
+	return cli.Command{
+		Name: "demo", Group: cli.Starting, Args: "[DIR]", MaxArgs: 1, Usage: "watch a whole phase, offline and without a key",
+		Long: `Copies a small project, a link shortener in two phases, to DIR (a new temporary
+directory unless given) and runs its first phase. Containers, networks,
+repositories and tests are real; only the model is a script. The first Verifier
+refutes the app, the Builder mends it, the second Verifier passes it.`,
+		Examples: "abl demo\nabl demo ./shortener --through",
+		Flags:    append(runFlags(), cli.Flag{Name: "through", Usage: "run the second phase too"}),
+		Run:      runDemo,
+	}
+}
+
+func runDemo(ctx context.Context, in *cli.Input) error {
+	dir, err := demoDir(in.Args)
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, examples.Demo()); err != nil {
+		return fmt.Errorf("cannot write the demo: %w", err)
+	}
+	fmt.Fprintf(in.Stderr, "abl: the demo project is in %s\n", dir)
+	s, err := openAt(in, dir)
+	if err != nil {
+		return err
+	}
+	if err := s.runPending(ctx, in.Bool("through")); err != nil {
+		return err
+	}
+	if !in.Bool("json") {
+		return tour(in.Stdout, s.project)
+	}
+	return nil
+}
+
+// demoDir is a new directory, or the given one when it is empty or not there.
+func demoDir(args []string) (string, error) {
+	if len(args) == 0 {
+		return os.MkdirTemp("", "abl-demo-")
+	}
+	dir, err := filepath.Abs(args[0])
+	if err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("cannot write the demo: %w", err)
+	}
+	if len(entries) > 0 {
+		return "", fault(exit.Usage, fmt.Errorf("cannot write the demo: %q is not empty", dir), "name a directory that does not exist yet")
+	}
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// tour says what there is to look at afterwards.
+func tour(w io.Writer, p project.Project) error {
+	_, err := fmt.Fprintf(w, `
+What to look at, in %s:
+  git -C src log --stat              what the Builder wrote, a commit a call
+  git -C .abl/tests log --stat       the Verifier's tests; neither role sees the other's history
+  git -C .abl/tests show phase1/passed~1:failed_specs.md
+                                     what the first Verifier refuted
+  src/builder_reports/  .abl/tests/verifier_reports/
+                                     what each role says it did
+  abl -C %s costs     tokens, call by call (.abl/logs/tokens.csv)
+  abl -C %s logs app  what the app printed while it was tested
+  abl -C %s run       the second phase
+`, p.Root, p.Root, p.Root, p.Root)
+	return err
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/orchestrator/project"
+	"abl/roles"
+	"abl/roles/agent"
+
+	"golang.org/x/sys/unix"
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
+func doctorCommand() cli.Command {
+	return cli.Command{
+		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
+		Long:  "Looks at everything a phase will need and changes nothing. Outside a project it checks the machine alone.",
+		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document"}},
+		Run:   runDoctor,
+	}
+}
+
+func runDoctor(ctx context.Context, in *cli.Input) error {
+	all := checkEngine(ctx, in)
+	s, err := open(in)
+	switch {
+	case err == nil:
+		all = append(all, s.checkProject()...)
+	case in.Set("project") || !errors.Is(err, project.ErrNone):
+		all = append(all, finding{What: "project", Text: err.Error(), Hint: hint(err)})
+	default:
+		all = append(all, finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
+	}
+	if in.Bool("json") {
+		if err := json.NewEncoder(in.Stdout).Encode(all); err != nil {
+			return err
+		}
+	} else {
+		printFindings(in, all)
+	}
+	for _, f := range all {
+		if !f.OK {
+			return fault(exit.Environment, fmt.Errorf("%s: %s", f.What, f.Text), f.Hint)
+		}
+	}
+	return nil
+}
+
+func printFindings(in *cli.Input, all []finding) {
+	for _, f := range all {
+		mark := "ok  "
+		if !f.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(in.Stdout, "%s  %-10s %s\n", mark, f.What, f.Text)
+		if !f.OK && f.Hint != "" {
+			fmt.Fprintf(in.Stdout, "                 → %s\n", f.Hint)
+		}
+	}
+}
+
+// checkEngine looks at the engine and the images on it.
+func checkEngine(ctx context.Context, in *cli.Input) []finding {
+	eng, info, err := connect(ctx)
+	if err != nil {
+		return []finding{{What: "engine", Text: err.Error(), Hint: "start Docker, or name another engine by DOCKER_HOST or a docker context"}}
+	}
+	defer eng.Close()
+	all := []finding{{What: "engine", OK: true, Text: fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host)}}
+	states, err := maker(eng, func(string) {}, in).Status(ctx)
+	if err != nil {
+		return append(all, finding{What: "images", Text: err.Error()})
+	}
+	for _, st := range states {
+		text := "not made yet; the first phase, or `abl images build`, makes it"
+		if st.Have {
+			text = st.Ref
+		}
+		all = append(all, finding{What: "image", OK: true, Text: st.Name + ": " + text})
+	}
+	return all
+}
+
+// checkProject looks at the settings, the specs, the keys and the disk.
+func (s *session) checkProject() []finding {
+	all := []finding{{What: "project", OK: true, Text: s.project.Root}}
+	specs := s.specs()
+	for _, n := range specs.Numbers() {
+		if stops := specs.Check(n); len(stops) > 0 {
+			all = append(all, finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint})
+			break
+		}
+	}
+	if len(all) == 1 {
+		all = append(all, finding{What: "specs", OK: true, Text: fmt.Sprintf("%d phases", len(specs.Numbers()))})
+	}
+	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+		all = append(all, s.checkPlayer(role))
+	}
+	return append(all, checkDisk(s.project.Root), s.checkIgnored())
+}
+
+func (s *session) checkPlayer(role roles.Role) finding {
+	p, err := s.player(role)
+	if err != nil {
+		return finding{What: role.Name, Text: err.Error(), Hint: hint(err)}
+	}
+	f := finding{What: role.Name, OK: true, Text: fmt.Sprintf("%s %s, model %s", p.Agent.Name(), p.Agent.Version(), p.Model)}
+	if name := agent.KeyName(p.Agent); name != "" {
+		_, from := s.key(name)
+		f.OK, f.Text = from != "", f.Text+", "+s.keyText(name)
+		f.Hint = fmt.Sprintf("add %s=… to .env", name)
+	}
+	return f
+}
+
+// leastDisk is the free space below which a phase is not worth starting, in bytes.
+const leastDisk = 1 << 30
+
+var errDisk = errors.New("the disk is nearly full")
+
+func checkDisk(dir string) finding {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return finding{What: "disk", Text: err.Error()}
+	}
+	free := int64(fs.Bavail) * fs.Bsize
+	return finding{What: "disk", OK: free >= leastDisk, Text: fmt.Sprintf("%d MiB free", free>>20), Hint: "make room: a phase needs at least 1 GiB"}
+}
+
+// checkIgnored asks the outer repository's git, when there is one, whether .env is ignored.
+func (s *session) checkIgnored() finding {
+	f := finding{What: ".env", OK: true, Text: "not there, or not in a git repository"}
+	if _, err := os.Stat(s.project.Env()); err != nil {
+		return f
+	}
+	cmd := exec.Command("git", "-C", s.project.Root, "check-ignore", "-q", ".env")
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		f.Text = "ignored by git"
+	case errors.As(err, &ended) && ended.ExitCode() == 1:
+		return finding{What: ".env", Text: "not ignored by git", Hint: "add a line .env to .gitignore"}
+	case errors.As(err, &ended):
+		f.Text = "unchecked: " + strings.TrimSpace(string(out))
+	default:
+		f.Text = "unchecked: git is not installed"
+	}
+	return f
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/images"
+)
+
+func imagesCommand() cli.Command {
+	ca := cli.Flag{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"}
+	return cli.Command{
+		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
+		Subs: []cli.Command{
+			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing", Values: images.Agents(), Flags: []cli.Flag{ca}, Run: buildImages},
+			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
+			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
+			{Name: "list", Usage: "say which are there", Run: listImages},
+			{Name: "remove", Usage: "remove them from the engine", Run: removeImages},
+		},
+	}
+}
+
+// withMaker calls do with a maker on the engine, its progress on stderr.
+func withMaker(ctx context.Context, in *cli.Input, do func(*images.Maker) error) error {
+	eng, _, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer eng.Close()
+	return do(maker(eng, func(line string) { fmt.Fprintln(in.Stderr, "abl:", line) }, in))
+}
+
+func buildImages(ctx context.Context, in *cli.Input) error {
+	agents := in.Args
+	if len(agents) == 0 {
+		agents = images.Agents()
+	}
+	return withMaker(ctx, in, func(m *images.Maker) error {
+		ref, err := m.Holder(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(in.Stdout, ref)
+		for _, agent := range agents {
+			ref, err := m.Ensure(ctx, images.Want{Agent: agent})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(in.Stdout, ref)
+		}
+		return nil
+	})
+}
+
+func saveImages(ctx context.Context, in *cli.Input) error {
+	return withMaker(ctx, in, func(m *images.Maker) error {
+		f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return fault(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
+		}
+		names, err := m.Save(ctx, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(in.Args[0])
+			return err
+		}
+		return printNames(in.Stdout, names)
+	})
+}
+
+func loadImages(ctx context.Context, in *cli.Input) error {
+	f, err := os.Open(in.Args[0])
+	if err != nil {
+		return fault(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
+	}
+	defer f.Close()
+	return withMaker(ctx, in, func(m *images.Maker) error {
+		names, err := m.Load(ctx, f)
+		if err != nil {
+			return err
+		}
+		return printNames(in.Stdout, names)
+	})
+}
+
+func listImages(ctx context.Context, in *cli.Input) error {
+	return withMaker(ctx, in, func(m *images.Maker) error {
+		all, err := m.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			fmt.Fprintln(in.Stdout, s)
+		}
+		return nil
+	})
+}
+
+func removeImages(ctx context.Context, in *cli.Input) error {
+	return withMaker(ctx, in, func(m *images.Maker) error {
+		names, err := m.Remove(ctx)
+		if err != nil {
+			return err
+		}
+		return printNames(in.Stdout, names)
+	})
+}
+
+func printNames(w io.Writer, names []string) error {
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	_, err := fmt.Fprintln(w, strings.Join(names, "\n"))
+	return err
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/images"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles"
+)
+
+// made are the images a stage stands on.
+type made struct {
+	holder string
+	app    string
+	role   map[string]string
+}
+
+// maker makes images on an engine, its progress shown through say.
+func maker(eng *docker.Engine, say func(string), in interface{ String(string) string }) *images.Maker {
+	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: in.String("ca-cert")}
+}
+
+// images makes sure that every image the phase needs is on the engine.
+func (st *stage) images(ctx context.Context) error {
+	m := maker(st.engine, func(line string) {
+		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: line})
+	}, st.in)
+	return st.ensureImages(ctx, m)
+}
+
+func (st *stage) ensureImages(ctx context.Context, m *images.Maker) (err error) {
+	st.have.role = map[string]string{}
+	if st.have.holder, err = m.Holder(ctx); err != nil {
+		return err
+	}
+	own := map[string]string{roles.Builder.Name: st.conf.Images.Builder.Dockerfile, roles.Verifier.Name: st.conf.Images.Verifier.Dockerfile}
+	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+		p, err := st.player(role)
+		if err != nil {
+			return err
+		}
+		want := images.Want{Agent: p.Agent.Image(), Dockerfile: st.path(own[role.Name])}
+		if st.have.role[role.Name], err = m.Ensure(ctx, want); err != nil {
+			return fmt.Errorf("cannot make the %s's image: %w", role.Name, err)
+		}
+	}
+	st.have.app = st.have.role[roles.Builder.Name]
+	if file := st.conf.Images.App.Dockerfile; file != "" {
+		if st.have.app, err = m.Ensure(ctx, images.Want{Agent: "tools", Dockerfile: st.path(file)}); err != nil {
+			return fmt.Errorf("cannot make the app's image: %w", err)
+		}
+	}
+	return nil
+}
+
+// path is a setting's path in the project; "" stays "".
+func (s *session) path(rel string) string {
+	if rel == "" {
+		return ""
+	}
+	return filepath.Join(s.project.Root, rel)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"abl/internal/config"
+	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// capText says what the phase may spend.
+func (s *session) capText() string {
+	var caps []string
+	for _, c := range []struct {
+		what string
+		cap  config.Cap
+	}{{"call", s.conf.Budget.Call}, {"phase", s.conf.Budget.Phase}, {"project", s.conf.Budget.Project}} {
+		if c.cap.Tokens > 0 {
+			caps = append(caps, fmt.Sprintf("%d tokens a %s", c.cap.Tokens, c.what))
+		}
+	}
+	if len(caps) == 0 {
+		return "no cap"
+	}
+	return strings.Join(caps, ", ")
+}
+
+// keyText says where a key was found, never what it is.
+func (s *session) keyText(name string) string {
+	_, from := s.key(name)
+	if from == "" {
+		return name + " is missing"
+	}
+	return fmt.Sprintf("%s from %s, given to the role's container (direct key)", name, from)
+}
+
+// announce says, before the first paid call, who plays, what it may cost and
+// what the last phase did cost.
+func (s *session) announce(n int, f *state.File, out event.Sink) error {
+	var who []string
+	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+		p, err := s.player(role)
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name(), p.Model)
+		if name := agent.KeyName(p.Agent); name != "" {
+			if _, from := s.key(name); from == "" {
+				return noKey(name)
+			}
+			text += ", " + s.keyText(name)
+		}
+		who = append(who, text)
+	}
+	out.Emit(event.Event{Kind: event.PhaseStart, Phase: n, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), s.capText(), s.lastCost(f, n))})
+	return nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/view"
+	"abl/orchestrator"
+	"abl/orchestrator/event"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+)
+
+func phaseCommand() cli.Command {
+	return cli.Command{
+		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold", MinArgs: 1, MaxArgs: 1,
+		Long: `Runs phase N: a Builder writes the code in one container, a Verifier tests the
+running system in another, at most five times (loop.max_verifier_iterations).
+It is safe to interrupt and to run again: it goes on where it stopped, attaches
+to a call that is still running, and pays for none twice.`,
+		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run",
+		Flags: append(runFlags(),
+			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
+			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase"}),
+		Run: func(ctx context.Context, in *cli.Input) error {
+			n, err := phaseNumber(in.Args[0])
+			if err != nil {
+				return err
+			}
+			s, err := open(in)
+			if err != nil {
+				return err
+			}
+			if in.Bool("dry-run") {
+				return s.dryRun(ctx, n)
+			}
+			return s.runPhase(ctx, n, in.Bool("again"))
+		},
+	}
+}
+
+// runPhase runs one phase in the view that the person chose.
+func (s *session) runPhase(ctx context.Context, n int, again bool) error {
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return s.playPhase(ctx, n, again, v)
+}
+
+// view opens the view of a run that the person chose.
+func (s *session) view(ctx context.Context) (*view.View, error) {
+	v, err := view.Open(ctx, view.Options{
+		Progress: s.in.String("progress"), JSON: s.in.Bool("json"), Stdout: s.in.Stdout, Stderr: s.in.Stderr, Getenv: os.Getenv,
+	})
+	if err != nil {
+		return nil, fault(exit.Usage, err, "")
+	}
+	return v, nil
+}
+
+// playPhase takes the lock and plays phase n to where it rests.
+func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
+	specs := s.specs()
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	f, err := s.state()
+	if err != nil {
+		return err
+	}
+	a, err := admit(f, specs, n, again)
+	if err != nil {
+		return err
+	}
+	if !a.Go {
+		if err := s.giveBack(f, out); err != nil {
+			return err
+		}
+		return finish(out, n, orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why)
+	}
+	f.Phases[fmt.Sprint(n)] = &a.Open
+	result, err := s.stagePhase(ctx, n, f, specs, out)
+	if err != nil {
+		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Text: err.Error()})
+		return err
+	}
+	return finish(out, n, result, "")
+}
+
+// stagePhase sets the stage, runs the loop and strikes the stage whatever happens.
+func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink) (orchestrator.Result, error) {
+	b, err := s.ledger(out)
+	if err != nil {
+		return orchestrator.Result{}, err
+	}
+	if err := s.announce(n, f, out); err != nil {
+		return orchestrator.Result{}, err
+	}
+	st, err := s.set(ctx, n, f, specs, out, withKeys)
+	if err != nil {
+		return orchestrator.Result{}, err
+	}
+	result, err := st.loop(b).Run(ctx)
+	tidy, cancel := late(ctx)
+	defer cancel()
+	return result, errors.Join(err, st.strike(tidy))
+}
+
+func (st *stage) loop(b book) *orchestrator.Loop {
+	this, _ := st.specs.Phase(st.phase)
+	return &orchestrator.Loop{
+		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, Spec: this, Project: st.project, File: st.file, Save: st.save,
+		Calls: st.runner, App: st.app, Jobs: st.cast, Src: repo{st.src}, Tests: repo{st.tests},
+		Ledger: b, Before: st.budget(b), Out: st.out,
+	}
+}
+
+// finish tells the outcome and turns it into the command's error.
+func finish(out event.Sink, n int, r orchestrator.Result, why string) error {
+	p := r.Phase
+	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Text: string(r.Status)}
+	if why != "" {
+		e.Text += ": " + why
+	}
+	out.Emit(e)
+	switch r.Status {
+	case state.Passed:
+		return nil
+	case state.Stuck:
+		return stuckError(n, p)
+	}
+	return &exit.Error{Code: exit.Unverified, What: fmt.Sprintf("phase %d is unverified: no believable verdict after %d iterations", n, p.Iteration),
+		Safe: "everything is committed", Do: fmt.Sprintf("look at abl logs verifier, then abl phase %d --again", n)}
+}
+
+func stuckError(n int, p state.Phase) error {
+	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %d contracts still fail after %d iterations", n, len(p.Failed), p.Iteration),
+		Safe: "everything is committed", Do: fmt.Sprintf("read .abl/tests/failed_specs.md, refine .abl/specs/phase%d.md, run abl phase %d again", n, n)}
+}

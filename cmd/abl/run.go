@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"abl/cmd/internal/cli"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+)
+
+// runFlags are the flags of everything that plays a phase.
+func runFlags() []cli.Flag {
+	return []cli.Flag{
+		{Name: "json", Usage: "one JSON event a line on stdout (docs/events.md)"},
+		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
+		{Name: "agent", Value: "NAME", Usage: "play both roles with this agent"},
+		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
+	}
+}
+
+// flagSettings are the settings that flags of this command line set.
+func flagSettings(in *cli.Input) map[string]string {
+	set := map[string]string{}
+	if in.Set("agent") {
+		set["agent"] = in.String("agent")
+	}
+	return set
+}
+
+func runCommand() cli.Command {
+	return cli.Command{
+		Name: "run", Group: cli.Running, Usage: "run the next pending phase; with --through all of them in order",
+		Long: `Runs the first phase that has not passed, and stops after it for your audit:
+refine the specs, or approve by going on. With --through it goes on to the last.`,
+		Examples: "abl run\nabl run --through --json",
+		Flags: append(runFlags(),
+			cli.Flag{Name: "through", Usage: "do not stop between phases"}),
+		Run: func(ctx context.Context, in *cli.Input) error {
+			s, err := open(in)
+			if err != nil {
+				return err
+			}
+			return s.runPending(ctx, in.Bool("through"))
+		},
+	}
+}
+
+// runPending plays phases from the first that has not passed.
+func (s *session) runPending(ctx context.Context, through bool) error {
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	for {
+		specs := s.specs()
+		f, err := s.state()
+		if err != nil {
+			return err
+		}
+		n := pending(f, specs)
+		if n == 0 {
+			last := len(specs.Numbers())
+			if last == 0 {
+				return s.playPhase(ctx, 1, false, v) // says what is missing
+			}
+			return s.playPhase(ctx, last, false, v)
+		}
+		if err := s.playPhase(ctx, n, false, v); err != nil {
+			return err
+		}
+		if !through {
+			return nil
+		}
+	}
+}
+
+// pending is the first phase that has not passed with its spec as it is now; 0 is none.
+func pending(f *state.File, specs spec.Set) int {
+	for _, n := range specs.Numbers() {
+		p := f.Phases[fmt.Sprint(n)]
+		this, _ := specs.Phase(n)
+		if p == nil || p.Status != state.Passed || p.SpecSHA != this.SHA256 {
+			return n
+		}
+	}
+	return 0
+}

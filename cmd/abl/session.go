@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/config"
+	"abl/orchestrator/project"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+)
+
+// session is a project opened by a command: its paths, settings and secrets.
+type session struct {
+	in      *cli.Input
+	project project.Project
+	conf    *config.Loaded
+}
+
+// open finds the project and reads its settings. It changes nothing.
+func open(in *cli.Input) (*session, error) {
+	root, err := findProject(in)
+	if err != nil {
+		return nil, err
+	}
+	return openAt(in, root)
+}
+
+// openAt opens the project at root.
+func openAt(in *cli.Input, root string) (s *session, err error) {
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return nil, fmt.Errorf("cannot open the project: %w", err)
+	}
+	s = &session{in: in}
+	if s.conf, err = config.Load(root, os.LookupEnv, flagSettings(in)); err != nil {
+		return nil, fault(exit.Usage, err, "")
+	}
+	for _, w := range s.conf.Warnings {
+		fmt.Fprintln(in.Stderr, "abl: warning:", w)
+	}
+	if err := s.conf.CheckDirs(root); err != nil {
+		return nil, fault(exit.Usage, err, "")
+	}
+	if err := s.conf.CheckSecrets(s.conf.Dotenv); err != nil {
+		return nil, fault(exit.Usage, err, "")
+	}
+	s.project = project.New(root, s.conf.Directories.Src, s.conf.Directories.Tests)
+	return s, nil
+}
+
+func findProject(in *cli.Input) (string, error) {
+	dir := in.String("project")
+	if dir == "" {
+		dir = "."
+	}
+	root, err := project.Find(dir)
+	if errors.Is(err, project.ErrNone) {
+		return "", fault(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
+	}
+	return root, err
+}
+
+// key is an agent's key and where it was found: .env first (seed 003), then
+// abl's own environment, which is where CI has it.
+func (s *session) key(name string) (value, from string) {
+	if v := s.conf.Dotenv[name]; v != "" {
+		return v, ".env"
+	}
+	if v := os.Getenv(name); v != "" {
+		return v, "the environment"
+	}
+	return "", ""
+}
+
+// specs reads every phase file; what keeps a phase from running is asked with Check.
+func (s *session) specs() spec.Set {
+	set, _ := spec.LoadDir(s.project.Specs())
+	return set
+}
+
+// state reads state.json; a project that never ran has a new one.
+func (s *session) state() (*state.File, error) {
+	f, err := state.Load(s.project.State())
+	if errors.Is(err, fs.ErrNotExist) {
+		return state.New(s.project.Root), nil
+	}
+	return f, err
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/view"
+	"abl/orchestrator/sandbox/docker"
+	"abl/orchestrator/state"
+	"abl/roles"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+func shellCommand() cli.Command {
+	return cli.Command{
+		Name: "shell", Group: cli.Running, Args: "builder|verifier", MinArgs: 1, MaxArgs: 1, Values: []string{"builder", "verifier"},
+		Usage: "open a role's container yourself, without a key",
+		Long: `Opens a shell in a container that sees and reaches just what the role's does:
+its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
+beside it. The agent's key is not in it.`,
+		Flags: []cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"},
+			{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"}},
+		Run: runShell,
+	}
+}
+
+func runShell(ctx context.Context, in *cli.Input) error {
+	role := roles.Builder
+	if in.Args[0] == roles.Verifier.Name {
+		role = roles.Verifier
+	} else if in.Args[0] != roles.Builder.Name {
+		return fault(exit.Usage, fmt.Errorf("cannot open a shell as %q", in.Args[0]), "it is builder or verifier")
+	}
+	tty, ok := in.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(tty.Fd())) {
+		return fault(exit.Usage, errors.New("cannot open a shell: standard input is not a terminal"), "")
+	}
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.shell(ctx, role, tty)
+}
+
+// shell sets the stage as for a phase and lets the person act on it.
+func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) error {
+	f, err := s.state()
+	if err != nil {
+		return err
+	}
+	n, p, err := s.shellPhase(f)
+	if err != nil {
+		return err
+	}
+	v, err := view.Open(ctx, view.Options{Progress: view.Plain, Stdout: s.in.Stdout, Stderr: s.in.Stderr, Getenv: os.Getenv})
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	st, err := s.set(ctx, n, f, s.specs(), v, withoutKeys)
+	if err != nil {
+		return err
+	}
+	tidy, cancel := late(ctx)
+	defer cancel()
+	return errors.Join(st.openShell(ctx, role, p, tty), st.strike(tidy))
+}
+
+// shellPhase is the phase whose view of things the shell has.
+func (s *session) shellPhase(f *state.File) (int, state.Phase, error) {
+	n, err := 1, error(nil)
+	if s.in.Set("phase") {
+		if n, err = phaseNumber(s.in.String("phase")); err != nil {
+			return 0, state.Phase{}, err
+		}
+	} else if specs := s.specs(); pending(f, specs) > 0 {
+		n = pending(f, specs)
+	} else if last := len(specs.Numbers()); last > 0 {
+		n = last
+	}
+	a, err := admit(f, s.specs(), n, true)
+	p := a.Open
+	p.Iteration, p.Step, p.Attempt = max(p.Iteration, 1), max(p.Step, 1), max(p.Attempt, 1)
+	return n, p, err
+}
+
+func (st *stage) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
+	var up roles.Up
+	key := "shell-" + role.Name
+	if role.Name == roles.Verifier.Name {
+		if err := os.MkdirAll(st.project.Call(key), 0o755); err != nil {
+			return err
+		}
+		var err error
+		if up, err = st.app.Up(ctx, key); err != nil {
+			return err
+		}
+		if up.Failed != "" {
+			fmt.Fprintln(st.in.Stderr, "abl: warning: the app did not start:", up.Failed)
+		}
+	}
+	j, err := st.cast.Job(ctx, role, p, up)
+	if err != nil {
+		return err
+	}
+	j.Call.ID = key
+	j.Prompt = func() (string, error) { return "You are a person.\n", nil }
+	name, err := st.runner.Shell(ctx, j)
+	if err != nil {
+		return err
+	}
+	return st.attach(ctx, name, tty)
+}
+
+// attach joins the person's terminal with the box, raw, and gives it back as it was.
+func (st *stage) attach(ctx context.Context, name string, tty *os.File) error {
+	old, err := term.MakeRaw(int(tty.Fd()))
+	if err != nil {
+		return fmt.Errorf("cannot use the terminal: %w", err)
+	}
+	defer term.Restore(int(tty.Fd()), old)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGWINCH)
+	defer signal.Stop(signals)
+	resized := make(chan struct{}, 1)
+	go func() {
+		for range signals {
+			select {
+			case resized <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	_, err = st.engine.Attach(ctx, name, docker.Terminal{
+		In: tty, Out: st.in.Stdout, Resized: resized,
+		Size: func() (int, int) {
+			w, h, err := term.GetSize(int(tty.Fd()))
+			if err != nil {
+				return 80, 24
+			}
+			return w, h
+		},
+	})
+	return err
+}

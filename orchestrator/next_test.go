@@ -1,0 +1,181 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+)
+
+// walk plays a phase from ready; each word says what comes of its next call or
+// judgement. It prints where the phase rests after every step.
+func walk(t *testing.T, max int, words string) string {
+	t.Helper()
+	p := state.Phase{Status: state.Ready}
+	var out strings.Builder
+	script := strings.Fields(words)
+	for range 100 {
+		step, err := Next(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step == Rest {
+			break
+		}
+		var h Happened
+		word := ""
+		if step == Build || step == Judge || step == Verify {
+			if len(script) == 0 {
+				break
+			}
+			word, script = script[0], script[1:]
+			h = happens(t, word)
+		}
+		was := p.Status
+		p, err = After(p, step, h, max)
+		fmt.Fprintf(&out, "%s: %s %s → %s i%d step-%d.%d", was, step, word, p.Status, p.Iteration, p.Step, p.Attempt)
+		if len(p.Why) > 0 {
+			fmt.Fprintf(&out, " (%s)", p.Why[0])
+		}
+		if err != nil {
+			fmt.Fprintf(&out, " stop: %v", err)
+		}
+		out.WriteString("\n")
+		if err != nil {
+			break
+		}
+	}
+	return out.String()
+}
+
+func happens(t *testing.T, word string) Happened {
+	switch word {
+	case "done":
+		return Happened{Class: roles.Done, Report: true}
+	case "silent":
+		return Happened{Class: roles.Done}
+	case "crash":
+		return Happened{Class: roles.Crashed, Reason: "ended by signal 9"}
+	case "stop":
+		return Happened{Class: roles.Interrupted}
+	case "pass":
+		return Happened{Verdict: Pass}
+	case "fail":
+		return Happened{Verdict: Fail, Entries: []verdict.Entry{{Spec: "GET / → 200"}}}
+	case "unknown":
+		return Happened{Verdict: Unknown, Missing: []string{"no report"}}
+	}
+	t.Fatalf("no such word: %q", word)
+	return Happened{}
+}
+
+func TestWalk(t *testing.T) {
+	for _, c := range []struct{ name, words, want string }{
+		{"a fail, then a pass", "done done fail done done pass", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder done → built i1 step-1.1
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier done → verified i1 step-1.1
+verified: judge fail → refuted i1 step-1.1
+refuted: begin the next iteration  → building i2 step-2.1
+building: run the builder done → built i2 step-2.1
+built: commit the source  → verifying i2 step-2.1
+verifying: run the verifier done → verified i2 step-2.1
+verified: judge pass → passed i2 step-2.1
+`},
+		{"a builder without its report is asked once", "silent silent done pass", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder silent → built i1 step-1.1
+built: commit the source  → building i1 step-1.2 (the run report of this call is missing)
+building: run the builder silent → built i1 step-1.2 (the run report of this call is missing)
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier done → verified i1 step-1.1
+verified: judge pass → passed i1 step-1.1
+`},
+		{"no verdict twice costs an iteration of the verifier alone", "done done unknown done unknown done pass", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder done → built i1 step-1.1
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier done → verified i1 step-1.1
+verified: judge unknown → verifying i1 step-1.2 (no report)
+verifying: run the verifier done → verified i1 step-1.2 (no report)
+verified: judge unknown → verifying i2 step-2.1 (no report)
+verifying: run the verifier done → verified i2 step-2.1 (no report)
+verified: judge pass → passed i2 step-2.1
+`},
+		{"crashes consume no iteration and stop the run", "crash done crash unknown crash unknown", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder crash → built i1 step-1.1
+built: commit the source  → building i1 step-1.2
+building: run the builder done → built i1 step-1.2
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier crash → verified i1 step-1.1
+verified: judge unknown → verifying i1 step-1.2 (no report)
+verifying: run the verifier crash → verified i1 step-1.2 (no report)
+verified: judge unknown → verifying i1 step-1.3 (no report) stop: the agent failed: crashed: ended by signal 9
+`},
+		{"an interrupted call is begun anew", "stop done done pass", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder stop → building i1 step-1.2
+building: run the builder done → built i1 step-1.2
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier done → verified i1 step-1.1
+verified: judge pass → passed i1 step-1.1
+`},
+		{"a crash with a well-formed entry is a fail", "done crash fail done done pass", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder done → built i1 step-1.1
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier crash → verified i1 step-1.1
+verified: judge fail → refuted i1 step-1.1
+refuted: begin the next iteration  → building i2 step-2.1
+building: run the builder done → built i2 step-2.1
+built: commit the source  → verifying i2 step-2.1
+verifying: run the verifier done → verified i2 step-2.1
+verified: judge pass → passed i2 step-2.1
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, want := walk(t, 5, c.words), strings.TrimPrefix(c.want, "\n"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestWalkEndsAfterItsIterations(t *testing.T) {
+	stuck := walk(t, 2, "done done fail done done fail")
+	if !strings.HasSuffix(stuck, "verified: judge fail → stuck i2 step-2.1\n") {
+		t.Errorf("two fails of two iterations are not stuck:\n%s", stuck)
+	}
+	open := walk(t, 2, "done done fail done done unknown done unknown")
+	if !strings.HasSuffix(open, "verified: judge unknown → unverified i2 step-2.2 (no report)\n") {
+		t.Errorf("no verdict in the last iteration is not unverified:\n%s", open)
+	}
+}
+
+func TestNextIsTotal(t *testing.T) {
+	for _, s := range state.Statuses() {
+		if _, err := Next(state.Phase{Status: s}); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	if _, err := Next(state.Phase{Status: "odd"}); err == nil {
+		t.Error("an unknown status has a step")
+	}
+	if _, err := After(state.Phase{}, Rest, Happened{}, 5); err == nil {
+		t.Error("something comes after rest")
+	}
+}
+
+func TestAfterGivesUpOnTheBuilder(t *testing.T) {
+	p := state.Phase{Status: state.Built, Class: string(roles.Timeout), Attempt: 2, Tries: 1, Note: "stopped"}
+	p, err := After(p, CommitSrc, Happened{Commit: "c"}, 5)
+	if !errors.Is(err, ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+}
