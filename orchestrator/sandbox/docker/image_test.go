@@ -1,0 +1,172 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/image"
+)
+
+type body struct {
+	io.Reader
+	closed bool
+}
+
+func (b *body) Close() error { b.closed = true; return nil }
+
+func TestFollow(t *testing.T) {
+	for name, c := range map[string]struct{ in, lines, err string }{
+		"build": {`{"stream":"Step 1/2 : FROM x\n"}{"stream":"a"}{"stream":"b\nc"}{"aux":{"ID":"sha256:1"}}`, "Step 1/2 : FROM x|ab|c", ""},
+		"bar":   {`{"stream":"10%\r20%\r\n"}`, "10%|20%", ""},
+		"pull":  {`{"status":"Pulling from x"}{"status":"Downloading","id":"ab","progressDetail":{"current":1}}`, "Pulling from x|ab: Downloading", ""},
+		"error": {`{"stream":"half"}{"errorDetail":{"code":1,"message":"boom"},"error":"boom"}{"stream":"after"}`, "half", "boom"},
+		"old":   {`{"error":"boom"}`, "", "boom"},
+		"torn":  {`{"stream":"a\n"}{"str`, "a", "cannot read the engine's answer"},
+		"empty": {"", "", ""},
+	} {
+		var got []string
+		b := &body{Reader: strings.NewReader(c.in)}
+		err := follow(b, func(line string) { got = append(got, line) })
+		if strings.Join(got, "|") != c.lines || !b.closed {
+			t.Errorf("%s: lines %q, closed %v", name, got, b.closed)
+		}
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: error %v, want %q", name, err, c.err)
+		}
+	}
+	if err := follow(&body{Reader: strings.NewReader(`{"stream":"a\n"}`)}, nil); err != nil {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+func TestFollowBoundsALineWithoutEnd(t *testing.T) {
+	piece := `{"stream":"` + strings.Repeat("x", 1000) + `"}`
+	longest, all := 0, 0
+	err := follow(&body{Reader: strings.NewReader(strings.Repeat(piece, 500))}, func(line string) {
+		longest, all = max(longest, len(line)), all+len(line)
+	})
+	if err != nil || longest > longLine+1000 || all != 500*1000 {
+		t.Errorf("longest %d, %d in all, %v", longest, all, err)
+	}
+}
+
+func TestByReference(t *testing.T) {
+	got := byReference([]image.Summary{
+		{ID: "sha256:1", RepoTags: []string{"a:1", "b:2"}, Labels: map[string]string{"k": "1"}},
+		{ID: "sha256:2", RepoTags: []string{"<none>:<none>"}, Labels: map[string]string{"k": "2"}},
+		{ID: "sha256:3"},
+	})
+	if len(got) != 4 || got["a:1"]["k"] != "1" || got["b:2"]["k"] != "1" || got["sha256:2"]["k"] != "2" || got["sha256:3"] != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+func FuzzFollow(f *testing.F) {
+	f.Add([]byte(`{"stream":"a\rb\n"}{"status":"c","id":"d"}`))
+	f.Add([]byte(`{"error":"x"}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		err := follow(&body{Reader: bytes.NewReader(in)}, func(line string) {
+			if line == "" {
+				t.Error("an empty line was handed on")
+			}
+		})
+		if bytes.Contains(in, []byte(`"error":"x"`)) && len(in) == len(`{"error":"x"}`) && err == nil {
+			t.Error("an error was lost")
+		}
+	})
+}
+
+func oneFile(t *testing.T, name, text string) *bytes.Buffer {
+	t.Helper()
+	var b bytes.Buffer
+	tw := tar.NewWriter(&b)
+	err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
+	_, werr := io.WriteString(tw, text)
+	if err := errors.Join(err, werr, tw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return &b
+}
+
+// An image's whole life: imported, built upon, listed, saved, removed, loaded.
+func TestEngineImages(t *testing.T) {
+	e := engine(t)
+	ctx := t.Context()
+	mark := strings.ToLower(rand.Text())
+	base, built, label := "abl-test-docker/base:"+mark, "abl-test-docker/built:"+mark, "abl.test."+mark
+	err := e.Import(ctx, oneFile(t, "hello", mark), base, []string{"LABEL " + label + "=imported", "LABEL abl.project=test-images"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(e.RemoveImage(ctx, built), e.RemoveImage(ctx, base)); err != nil {
+			t.Error(err)
+		}
+	}()
+	var lines []string
+	err = e.Build(ctx, oneFile(t, "Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nARG WORD\nLABEL "+label+"=${WORD}\n"),
+		built, "", map[string]string{"ABL_IMAGE": base, "WORD": "built"}, func(line string) { lines = append(lines, line) })
+	if err != nil || !slices.Contains(lines, "Step 1/4 : ARG ABL_IMAGE") {
+		t.Fatalf("%v, build said %q", err, lines)
+	}
+	found, err := e.ListImages(ctx, label)
+	if err != nil || len(found) != 2 || found[base][label] != "imported" || found[built][label] != "built" {
+		t.Errorf("list: %v, %v", found, err)
+	}
+	id, ok, err := e.ImageID(ctx, built)
+	if err != nil || !ok {
+		t.Fatalf("no id: %v, %v", ok, err)
+	}
+	var file bytes.Buffer
+	if err := e.SaveImages(ctx, &file, []string{base, built}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{built, base, base} { // the second time there is nothing, and that is well
+		if err := e.RemoveImage(ctx, ref); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, ok, err := e.ImageID(ctx, built); ok || err != nil {
+		t.Errorf("removed, and yet there: %v, %v", ok, err)
+	}
+	loaded, err := e.LoadImages(ctx, &file)
+	slices.Sort(loaded)
+	if err != nil || !slices.Equal(loaded, []string{base, built}) {
+		t.Errorf("loaded %q, %v", loaded, err)
+	}
+	if again, ok, err := e.ImageID(ctx, built); again != id || !ok || err != nil {
+		t.Errorf("loaded as %s, %v, want %s", again, err, id)
+	}
+}
+
+func TestEngineImageFailures(t *testing.T) {
+	e := engine(t)
+	ctx := t.Context()
+	err := e.Build(ctx, oneFile(t, "Dockerfile", "FROM scratch\nCOPY away /\n"), "abl-test-docker/never:1", "", nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "away") {
+		t.Errorf("build of a missing file: %v", err)
+	}
+	if _, err := e.LoadImages(ctx, strings.NewReader("no archive")); err == nil {
+		t.Error("loaded what is no archive")
+	}
+	if err := e.SaveImages(ctx, io.Discard, []string{"abl-test-docker/never:1"}); err == nil {
+		t.Error("saved what is not there")
+	}
+	broken := io.MultiReader(oneFile(t, "hello", "x"), &failing{})
+	if err := e.Import(ctx, broken, "abl-test-docker/never:2", nil); err == nil {
+		t.Error("imported half an archive")
+	}
+	if _, ok, err := e.ImageID(ctx, "abl-test-docker/never:2"); ok || err != nil {
+		t.Errorf("half an archive became an image: %v, %v", ok, err)
+	}
+}
+
+type failing struct{}
+
+func (*failing) Read([]byte) (int, error) { return 0, errors.New("the writer broke off") }
