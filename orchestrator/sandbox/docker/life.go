@@ -57,12 +57,15 @@ func neverRan(s sandbox.Status) string {
 	return "it was never started"
 }
 
-// waitOnce blocks until the engine says that the box stopped or the connection
-// is lost; the caller looks for itself which it was.
+// rearm bounds one wait call: a connection can die without a sign.
+const rearm = time.Minute
+
+// waitOnce blocks until the engine says that the box stopped, the connection
+// is lost or rearm is over; the caller looks for itself which it was.
 func (e *Engine) waitOnce(ctx context.Context, name string) error {
-	ctx, cancel := context.WithCancel(ctx)
+	bound, cancel := context.WithTimeout(ctx, rearm)
 	defer cancel()
-	answer, failed := e.api.ContainerWait(ctx, name, container.WaitConditionNotRunning)
+	answer, failed := e.api.ContainerWait(bound, name, container.WaitConditionNotRunning)
 	select {
 	case <-answer:
 		return nil
@@ -70,7 +73,7 @@ func (e *Engine) waitOnce(ctx context.Context, name string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if transient(err) {
+		if transient(err) || bound.Err() != nil {
 			return sleep(ctx, e.pause)
 		}
 		return missing(err)

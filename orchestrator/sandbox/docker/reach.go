@@ -57,8 +57,17 @@ func (e *Engine) once(ctx context.Context, limit time.Duration, call func(contex
 	case transient(err):
 		return fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, e.host, err)
 	}
-	return err
+	return answer{err}
 }
+
+// answer is an engine's error in one line and without the client's preamble.
+type answer struct{ error }
+
+func (a answer) Error() string {
+	return oneLine(strings.TrimPrefix(a.error.Error(), "Error response from daemon: "))
+}
+
+func (a answer) Unwrap() error { return a.error }
 
 // transient tells trouble on the way to the engine from an answer of it.
 func transient(err error) bool {

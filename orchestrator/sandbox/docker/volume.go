@@ -103,7 +103,7 @@ func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateO
 	o.Labels[labelUpper] = v.Upper
 	o.DriverOpts = map[string]string{
 		"type": "overlay", "device": "overlay",
-		"o": fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", v.Lower, path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
+		"o": fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,nosuid,nodev", v.Lower, path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
 	}
 	return o, nil
 }

@@ -59,6 +59,11 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	if log := l.good(second); log != "changednew" {
 		t.Errorf("the next box saw %q", log)
 	}
+	third := l.box("c", "cat", "/proc/mounts")
+	third.Mounts = []sandbox.Mount{mount}
+	if log := l.good(third); !strings.Contains(log, "overlay /app overlay rw,nosuid,nodev") {
+		t.Errorf("its mounts are\n%s", log)
+	}
 
 	other := tree
 	other.Lower = l.dir(nil)
