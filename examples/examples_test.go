@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -111,8 +112,8 @@ func TestScenarioAnswersEveryCall(t *testing.T) {
 	}
 }
 
-// The Gemini CLI refuses these in every shell command, and its scripted double
-// plays the same scenario.
+// The Gemini CLI refuses these in every shell command, and its file tools refuse
+// build files; a scripted model makes it play the same scenario.
 func TestCommandsSuitEveryShellTool(t *testing.T) {
 	for _, call := range script(t).Calls {
 		for _, step := range call.Steps {
@@ -120,6 +121,10 @@ func TestCommandsSuitEveryShellTool(t *testing.T) {
 				if strings.Contains(step.Run, bad) {
 					t.Errorf("%q has %s", step.Run, bad)
 				}
+			}
+			switch path.Base(step.Path()) {
+			case "package.json", "package-lock.json", "Makefile", "Dockerfile", "go.mod", "pyproject.toml":
+				t.Errorf("%s is a build file", step.Path())
 			}
 		}
 	}
