@@ -46,7 +46,7 @@ func checkPhase(p *Phase) error {
 		value int
 	}{
 		{"round", p.Round}, {"iteration", p.Iteration}, {"step", p.Step},
-		{"attempt", p.Attempt}, {"spec_size", p.SpecSize},
+		{"attempt", p.Attempt}, {"tries", p.Tries}, {"spec_size", p.SpecSize},
 	} {
 		if count.value < 0 {
 			return fmt.Errorf("%s is negative", count.name)

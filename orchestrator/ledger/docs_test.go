@@ -1,0 +1,22 @@
+package ledger
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestDocsNameEveryColumn(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/tokens-csv.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append(columns, Gateway, CLI, Nobody, Unknown) {
+		if !strings.Contains(string(doc), "`"+want+"`") {
+			t.Errorf("docs/tokens-csv.md does not name %s", want)
+		}
+	}
+	if !strings.Contains(string(doc), "\n"+Header+"\n") {
+		t.Error("docs/tokens-csv.md has another header")
+	}
+}
