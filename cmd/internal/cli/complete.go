@@ -43,20 +43,16 @@ func complete(app *App, words []string) []candidate {
 }
 
 // rejoin undoes what bash does to --name=value and NAME=value: it splits them
-// at the sign. A value that is being typed stays a word of its own, because
-// bash replaces only that.
+// at the sign. The value stays a word of its own, because bash replaces only
+// that; the parser takes it in either form.
 func rejoin(words []string) []string {
 	var out []string
-	for i := 0; i < len(words); i++ {
-		switch n := len(out); {
-		case words[i] == "=" && n > 0 && i+1 >= len(words):
+	for i, word := range words {
+		switch {
+		case word != "=" || i == 0:
+			out = append(out, word)
+		case i == len(words)-1:
 			out = append(out, "")
-		case words[i] == "=" && n > 0 && i+2 < len(words):
-			out[n-1] += "=" + words[i+1]
-			i++
-		case words[i] == "=" && n > 0:
-		default:
-			out = append(out, words[i])
 		}
 	}
 	return out

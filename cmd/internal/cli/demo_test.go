@@ -95,6 +95,10 @@ func demo() cli.App {
 			{Name: "panic", Hidden: true, Run: func(context.Context, *cli.Input) error { panic("lost my way") }},
 			{Name: "misuse", Hidden: true, Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},
 			{Name: "gone", Hidden: true, Run: func(ctx context.Context, _ *cli.Input) error { return fmt.Errorf("cannot wait: %w", ctx.Err()) }},
+			{
+				Name: "config", Hidden: true, MaxArgs: 2, Run: tell,
+				Subs: []cli.Command{{Name: "path", Run: say("config path")}},
+			},
 			cli.Completion("abl"),
 		},
 	}

@@ -24,10 +24,13 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 		suggest(stdout, complete(&app, args[1:]))
 		return exit.Passed
 	}
-	l, err := parse(&app, args)
-	if err == nil {
-		err = guard(in, func() error { return act(ctx, &app, l, in) })
-	}
+	l := &line{}
+	err := guard(in, func() (err error) {
+		if l, err = parse(&app, args); err != nil {
+			return err
+		}
+		return act(ctx, &app, l, in)
+	})
 	return end(ctx, &app, l, stderr, err)
 }
 

@@ -39,6 +39,8 @@ func TestCommandLines(t *testing.T) {
 		"images build":          "images build",
 		"images save f --force": "images save",
 		"secret":                "secret",
+		"config path":           "config path",
+		"config key path":       `args=["key" "path"] json=false iterations=0` + rest,
 		"--version":             "abl 1.2.3",
 	}
 	for args, want := range cases {

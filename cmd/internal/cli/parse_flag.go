@@ -3,6 +3,7 @@ package cli
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // long takes --name, --name=value or --name value.
@@ -19,19 +20,20 @@ func (p *parser) long(word string) error {
 func (p *parser) short(word string) error {
 	letters := word[1:]
 	for letters != "" {
-		r := []rune(letters)[0]
-		letters = letters[len(string(r)):]
-		f, global := p.flag(func(f Flag) bool { return f.Short == string(r) })
+		_, size := utf8.DecodeRuneInString(letters)
+		letter := letters[:size]
+		letters = letters[size:]
+		f, global := p.flag(func(f Flag) bool { return f.Short == letter })
 		if f == nil {
 			if p.known(word[1:]) {
 				return WithHint("did you mean -"+word+"?", "unknown flag %q", word)
 			}
-			return p.unknownFlag("-" + string(r))
+			return p.unknownFlag("-" + letter)
 		}
 		if f.Value != "" && letters != "" {
-			return p.give(f, global, "-"+string(r), strings.TrimPrefix(letters, "="), true)
+			return p.give(f, global, "-"+letter, strings.TrimPrefix(letters, "="), true)
 		}
-		if err := p.give(f, global, "-"+string(r), "", false); err != nil {
+		if err := p.give(f, global, "-"+letter, "", false); err != nil {
 			return err
 		}
 	}
