@@ -82,7 +82,7 @@ func typeIntoBash(t *testing.T, dir, typed string) string {
 	t.Helper()
 	bash := exec.CommandContext(t.Context(), "bash", "--norc", "--noprofile", "-i")
 	bash.Dir = dir
-	bash.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "PS1=", "TERM=dumb", "HOME=" + dir, "INPUTRC=/dev/null", "HISTFILE="}
+	bash.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "PS1=", "TERM=dumb", "HOME=" + dir, "INPUTRC=/dev/null", "HISTFILE=", "GORACE=atexit_sleep_ms=0"}
 	term, err := pty.Start(bash)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,6 @@ package view
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,27 +14,6 @@ import (
 	"abl/internal/sanitize"
 	"abl/orchestrator/event"
 )
-
-// The values of --progress. Auto is TTY on a terminal and Plain elsewhere.
-const (
-	Auto  = "auto"
-	TTY   = "tty"
-	Plain = "plain"
-	JSON  = "json"
-)
-
-// Modes are the values of --progress.
-func Modes() []string { return []string{Auto, TTY, Plain, JSON} }
-
-// Options say what is shown and where.
-type Options struct {
-	Progress string // one of Modes; "" is Auto
-	// JSON prints events on Stdout, and progress only where Progress asks for it.
-	JSON   bool
-	Stdout io.Writer           // takes the events
-	Stderr io.Writer           // takes the progress
-	Getenv func(string) string // NO_COLOR and TERM are asked for
-}
 
 // View is an event.Sink that never blocks and never fails.
 type View struct {
@@ -76,32 +53,6 @@ func Open(ctx context.Context, o Options) (*View, error) {
 
 // stopping is a word of the view's own, for people only.
 const stopping event.Kind = "stopping"
-
-// choose picks the painters.
-func choose(o Options) ([]painter, error) {
-	var all []painter
-	if o.JSON || o.Progress == JSON {
-		all = append(all, &jsonLines{out: o.Stdout})
-	}
-	switch o.Progress {
-	case JSON:
-	case "", Auto:
-		switch {
-		case o.JSON:
-		case canSteer(o):
-			all = append(all, newLive(o))
-		default:
-			all = append(all, newPlain(o))
-		}
-	case TTY:
-		all = append(all, newLive(o))
-	case Plain:
-		all = append(all, newPlain(o))
-	default:
-		return nil, fmt.Errorf("cannot show progress as %q: it is one of %s", o.Progress, strings.Join(Modes(), ", "))
-	}
-	return all, nil
-}
 
 // start runs the painters in a goroutine of their own.
 func start(painters []painter, tick <-chan time.Time) *View {
