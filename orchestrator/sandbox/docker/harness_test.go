@@ -14,16 +14,26 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/sandboxtest"
 )
 
-const (
-	probeImage = "abl-test-docker:probe"
-	testPool   = "10.213.0.0/16"
-)
+const testPool = "10.213.0.0/16"
+
+// probeImage is this run's own, so that runs side by side do not take it from one another.
+var probeImage = "abl-test-docker:" + strings.ToLower(rand.Text()[:8])
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := dropProbe(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot remove the probe's image:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // connectOnce shares one engine and its image between the tests of this run.
 var connectOnce = sync.OnceValues(func() (*Engine, error) {
@@ -32,8 +42,26 @@ var connectOnce = sync.OnceValues(func() (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	imported = true
 	return e, importProbe(ctx, e)
 })
+
+var imported bool // written under connectOnce, read after the last test
+
+func dropProbe(ctx context.Context) error {
+	if !imported {
+		return nil
+	}
+	e, err := connectOnce()
+	if e == nil {
+		return err
+	}
+	_, err = e.api.ImageRemove(ctx, probeImage, image.RemoveOptions{PruneChildren: true})
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
 
 func engine(t testing.TB) *Engine {
 	t.Helper()
