@@ -216,3 +216,41 @@ func layerModes(t *testing.T, file []byte) map[string]int64 {
 	}
 	return modes
 }
+
+// A project's own Dockerfile is built on the tools, with its folder, once.
+func TestEngineProjectDockerfile(t *testing.T) {
+	m, e := realMaker(t)
+	m.Env = os.Getenv // should the tools be missing, their downloads may need it
+	dir := t.TempDir()
+	own := filepath.Join(dir, "builder.Dockerfile")
+	write(t, filepath.Join(dir, "data.txt"), "hello "+rand.Text())
+	write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nCOPY data.txt /\n"+
+		"RUN grep -q hello /data.txt && node --version && npm --version && python3 -c 'import json' && jq --version && rg --version && curl --version && git -C / status 2>&1 | grep -q 'not a git'\n"+
+		"ENTRYPOINT [\"/bin/false\"]\nUSER 1234\n")
+	ref, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := e.ListImages(t.Context(), LabelImage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := chain(s, Want{Agent: Tools, Dockerfile: own}, entry{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove(t, e, c[len(c)-2].ref)
+	defer remove(t, e, ref)
+	if all[ref][LabelImage] != "run-project" || all[ref][labelBase] == "" {
+		t.Errorf("labels %v", all[ref])
+	}
+	said := 0
+	m.Out = func(string) { said++ }
+	if again, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err != nil || again != ref || said != 0 {
+		t.Errorf("second time: %s, %v, said %d lines; want %s in silence", again, err, said, ref)
+	}
+}

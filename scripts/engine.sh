@@ -124,7 +124,7 @@ running_dockerd() {
   for dir in /proc/[0-9]*; do
     [ "$(cat "$dir/comm" 2>/dev/null)" = dockerd ] || continue
     [ "$(readlink "$dir/ns/pid")" = "$(readlink /proc/self/ns/pid)" ] || continue
-    echo "${dir#/proc/}"
+    echo "${dir##*/}"
     return 0
   done
   return 1
