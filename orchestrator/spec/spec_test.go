@@ -30,6 +30,7 @@ func TestContractsInTheFormsPeopleWrite(t *testing.T) {
 		{"letters inside words", "see ptr->field and x=>y\na -> b\n", "3 P1.C1: a → b\n"},
 		{"lists", "- a → b\n* c → d\n+ e → f\n1. g → h\n2) i → j\n- [ ] k → l\n",
 			"2 P1.C1: a → b\n3 P1.C2: c → d\n4 P1.C3: e → f\n5 P1.C4: g → h\n6 P1.C5: i → j\n7 P1.C6: k → l\n"},
+		{"a list mark alone", "-  \n  a → b\n", "3 P1.C1: a → b\n"},
 		{"nested lists", "- Login\n  - good → 200\n  - bad → 401\n", "3 P1.C1: good → 200\n4 P1.C2: bad → 401\n"},
 		{"indented on", "POST /login\n  with a wrong password\n    → 401\n    and no cookie\nGET / → 200\n",
 			"2 P1.C1: POST /login with a wrong password → 401 and no cookie\n6 P1.C2: GET / → 200\n"},
@@ -80,6 +81,23 @@ func TestContractsInTheFormsPeopleWrite(t *testing.T) {
 				law(t, s)
 			}
 		})
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct{ in, action, result string }{
+		{"a → b → c", "a", "b → c"},
+		{"send `a → b` → 200", "send `a → b`", "200"},
+		{"`a → b`", "a", "b"},
+		{"**a -> b**", "a", "b"},
+		{"`a` -> `b` or `c`", "a", "`b` or `c`"},
+		{"x->y => z", "x->y", "z"},
+		{"→", "", ""},
+	} {
+		action, result, ok := split(c.in)
+		if !ok || action != c.action || result != c.result {
+			t.Errorf("%q is %q and %q, %v; want %q and %q", c.in, action, result, ok, c.action, c.result)
+		}
 	}
 }
 

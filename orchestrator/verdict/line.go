@@ -39,8 +39,6 @@ func labelOf(line string) (label, bool) {
 	}
 	open, shut, rest := m[3], m[5], strings.TrimSpace(m[6])
 	switch {
-	case shut != "" && shut != open:
-		return label{}, false
 	case open != "" && shut == "" && strings.HasPrefix(rest, open):
 		rest = rest[len(open):]
 	case open != "" && shut == "":

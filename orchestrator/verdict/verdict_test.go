@@ -62,6 +62,7 @@ func TestParse(t *testing.T) {
 		{"bold label and colon", "**SPEC:** a\n__INPUT:__ b\n- *OBSERVED:* c", one},
 		{"bold line", "**SPEC: a**\nINPUT: b\nOBSERVED: c", one},
 		{"code label", "`SPEC:` a\n`INPUT`: b\nOBSERVED: c", one},
+		{"unbalanced emphasis", "**SPEC*: a\nINPUT**: b\n`OBSERVED: c", one},
 		{"bold value stays", "SPEC: a\nINPUT: **b**\nOBSERVED: c", "fail\n1: \"a\" \"**b**\" \"c\"\n"},
 		{"heading marks", "## SPEC: a\n### INPUT: b\n### OBSERVED: c", one},
 		{"quoted", "> SPEC: a\n> INPUT: b\n> OBSERVED: c\n> more", "fail\n1: \"a\" \"b\" \"c\\nmore\"\n"},
@@ -171,6 +172,10 @@ func TestCaps(t *testing.T) {
 		t.Errorf("a long field became %d bytes ending in %q", len(in), in[len(in)-20:])
 	}
 	law(t, r)
+
+	// The cut takes the line that holds the others' indentation, or makes a fence.
+	deep := "x\n" + strings.Repeat("      deep\n", MaxField/10) + "end"
+	roundTrip(t, []Entry{{Spec: "a", Input: deep, Observed: "b\n```" + strings.Repeat("c", MaxField) + "`"}})
 
 	r = Parse([]byte(entry + strings.Repeat("x", MaxBytes)))
 	if r.Kind != Fail || len(r.Problems) != 2 || !strings.Contains(r.Problems[0].Text, "longer than 262144 bytes") {
