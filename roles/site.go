@@ -61,7 +61,7 @@ func (s *Site) Reach(place string) sandbox.Reach {
 	}
 	if s.Direct[place] {
 		r.Resolve = true
-		r.Endpoints = append(r.Endpoints, sandbox.Endpoint{Network: s.egress()})
+		r.Endpoints = append(r.Endpoints, sandbox.Endpoint{Network: s.egress(), Foreign: s.Egress != ""})
 	}
 	return r
 }
@@ -103,7 +103,7 @@ func (s *Site) keep(place, name string) string {
 func (s *Site) make(ctx context.Context, place, name string) error {
 	reach := s.Reach(place)
 	for _, ep := range reach.Endpoints {
-		if ep.Network == s.Egress {
+		if ep.Foreign {
 			continue
 		}
 		n := sandbox.Network{Name: ep.Network, Egress: ep.Network == s.egress(), Pool: s.Pool, Labels: s.labels("network", place)}

@@ -29,20 +29,21 @@ import (
 
 // player resolves who plays a role; it needs no engine. Images come later.
 func (s *session) player(role roles.Role) (orchestrator.Player, error) {
-	name, models, cmds, tmpl := s.conf.Agent.Builder, s.conf.Models.Builder, s.conf.BuilderCommands, prompts.Builder
+	name, models, cmds := s.conf.Agent.Builder, s.conf.Models.Builder, s.conf.BuilderCommands
 	if role.Name == roles.Verifier.Name {
-		name, models, cmds, tmpl = s.conf.Agent.Verifier, s.conf.Models.Verifier, s.conf.VerifierCommands, prompts.Verifier
+		name, models, cmds = s.conf.Agent.Verifier, s.conf.Models.Verifier, s.conf.VerifierCommands
 	}
 	a, err := agent.Find(name, s.scripted)
 	if err != nil {
 		return orchestrator.Player{}, fault(exit.Usage, err, "")
 	}
 	own, err := os.ReadFile(s.project.Prompt(role.Name))
-	switch {
-	case err == nil:
-		tmpl = string(own)
-	case !errors.Is(err, os.ErrNotExist):
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return orchestrator.Player{}, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err)
+	}
+	tmpl, _, err := prompts.Choose(role.Name, own)
+	if err != nil {
+		return orchestrator.Player{}, fault(exit.Usage, err, "")
 	}
 	p := orchestrator.Player{Agent: a, Model: a.DefaultModel(), Template: tmpl, Commands: commands(cmds)}
 	if len(models) > 0 {

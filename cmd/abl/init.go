@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/orchestrator/project"
 	"abl/orchestrator/scaffold"
 	"abl/orchestrator/workspace"
 )
@@ -66,10 +66,6 @@ func runInit(_ context.Context, in *cli.Input) error {
 
 // sameDir says whether two paths are the same directory.
 func sameDir(a, b string) bool {
-	real, err := filepath.EvalSymlinks(b)
-	if err != nil {
-		return false
-	}
-	real, err = filepath.Abs(real)
+	real, err := project.Real(b)
 	return err == nil && real == a
 }

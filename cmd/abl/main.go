@@ -48,7 +48,7 @@ which never sees the code, test the running system against them.`,
 			initCommand(), demoCommand(), doctorCommand(),
 			phaseCommand(), runCommand(), shellCommand(),
 			statusCommand(), logsCommand(), costsCommand(), configCommand(),
-			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(),
+			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Completion("abl"),
 		},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -33,7 +32,7 @@ func open(in *cli.Input) (*session, error) {
 
 // openAt opens the project at root.
 func openAt(in *cli.Input, root string) (s *session, err error) {
-	if root, err = filepath.EvalSymlinks(root); err != nil {
+	if root, err = project.Real(root); err != nil {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	s = &session{in: in}

@@ -26,7 +26,7 @@ type Project struct {
 // Find returns the root of the project that holds dir: dir itself or the
 // nearest directory above it with a real .abl directory in it.
 func Find(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := Real(dir)
 	if err != nil {
 		return "", fmt.Errorf("cannot find the project: %w", err)
 	}
@@ -38,6 +38,15 @@ func Find(dir string) (string, error) {
 			return "", ErrNone
 		}
 	}
+}
+
+// Real is the absolute path of dir without a link in it.
+func Real(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
 }
 
 // New returns the paths of the project at root with its two configured

@@ -75,6 +75,7 @@ type Reach struct {
 type Endpoint struct {
 	Network string
 	Aliases []string
+	Foreign bool // not the project's own: the person named it (network.egress)
 }
 
 // Network is a bridge of abl's own.

@@ -46,9 +46,9 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 	return id, nil
 }
 
-// inspectReach sees to it that each endpoint's network is the project's, so that
-// no slip can name the host's, and that outside names resolve only where a way
-// out is meant to be.
+// inspectReach sees to it that each endpoint's network is the project's or one
+// that the person named, so that no slip opens another, and that outside names
+// resolve only where a way out is meant to be.
 func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
 	egress := false
 	for _, end := range box.Reach.Endpoints {
@@ -56,8 +56,11 @@ func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
 		if err != nil {
 			return err
 		}
-		if n.Labels[sandbox.LabelProject] != box.Labels[sandbox.LabelProject] {
+		if !end.Foreign && n.Labels[sandbox.LabelProject] != box.Labels[sandbox.LabelProject] {
 			return fmt.Errorf("network %q is not this project's", end.Network)
+		}
+		if n.Driver == network.NetworkHost || n.Driver == "null" {
+			return fmt.Errorf("network %q is the engine's own and no network between boxes", end.Network)
 		}
 		egress = egress || !n.Internal
 	}

@@ -1,0 +1,203 @@
+// Package lab is where end-to-end tests run the real abl, as a process of its
+// own, on a real engine: it builds the programs once, makes projects, and sees
+// to it that nothing is left behind.
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"abl/examples"
+)
+
+// Off is the setting with which a person runs the tests without an engine.
+const Off = "ABL_TEST_ENGINE"
+
+// Engine says that a test needs a container engine. Without one it fails,
+// unless the person switched the engine's tests off.
+func Engine(t testing.TB) {
+	t.Helper()
+	if os.Getenv(Off) == "off" {
+		t.Skipf("%s=off: this test needs a container engine", Off)
+	}
+	if out, err := exec.Command("docker", "version").CombinedOutput(); err != nil && !socketAnswers() {
+		t.Fatalf("no container engine answers (start one with scripts/engine.sh, or set %s=off): %s", Off, out)
+	}
+}
+
+func socketAnswers() bool {
+	_, err := os.Stat("/var/run/docker.sock")
+	return err == nil
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv("ABL_BIN"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.MkdirTemp("", "abl-lab-")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"abl", "abl-cmd"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), "abl/cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", errors.New(string(out))
+		}
+	}
+	return dir, nil
+})
+
+// Bin is the path of a program, built from this tree: abl or abl-cmd. ABL_BIN
+// names a directory where they stand already.
+func Bin(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatalf("cannot build: %v", err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// Project is a project in a directory of its own.
+type Project struct {
+	testing.TB
+	Dir string
+	Env []string // beyond the test's own, which is stripped of ABL_* and keys
+}
+
+// Demo is a new copy of the demo.
+func Demo(t testing.TB) *Project { return From(t, examples.Demo()) }
+
+// From is a new project with these files. When the test ends the engine must
+// hold nothing of it.
+func From(t testing.TB, files fs.FS) *Project {
+	t.Helper()
+	p := &Project{TB: t, Dir: t.TempDir()}
+	if err := os.CopyFS(p.Dir, files); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if r := p.Run("clean"); r.Code != 0 {
+			t.Errorf("abl clean: exit %d: %s", r.Code, r.Stderr)
+		}
+	})
+	return p
+}
+
+// Write puts a file into the project.
+func (p *Project) Write(name, text string) {
+	p.Helper()
+	path := filepath.Join(p.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// Read is a file of the project; "" when it is not there.
+func (p *Project) Read(name string) string {
+	data, err := os.ReadFile(filepath.Join(p.Dir, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.Fatal(err)
+	}
+	return string(data)
+}
+
+// Result is how a run of abl ended.
+type Result struct {
+	Code           int // -1 when a signal ended it
+	Stdout, Stderr string
+	Took           time.Duration
+}
+
+// Cmd is abl with these arguments in the project, not started.
+func (p *Project) Cmd(args ...string) *exec.Cmd {
+	cmd := exec.Command(Bin(p, "abl"), args...)
+	cmd.Dir = p.Dir
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "ABL_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(append(cmd.Env, "ABL_HELPER="+Bin(p, "abl-cmd")), p.Env...)
+	return cmd
+}
+
+// Run runs abl to its end.
+func (p *Project) Run(args ...string) Result {
+	p.Helper()
+	var out, errs bytes.Buffer
+	cmd := p.Cmd(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	begun := time.Now()
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		p.Fatal(err)
+	}
+	return Result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), time.Since(begun)}
+}
+
+// Must runs abl and fails the test unless it ends with this code.
+func (p *Project) Must(code int, args ...string) Result {
+	p.Helper()
+	r := p.Run(args...)
+	if r.Code != code {
+		p.Fatalf("abl %s: exit %d, want %d\nstdout: %s\nstderr: %s", strings.Join(args, " "), r.Code, code, r.Stdout, r.Stderr)
+	}
+	return r
+}
+
+// JSON runs abl, which must pass, and decodes what it printed.
+func (p *Project) JSON(into any, args ...string) {
+	p.Helper()
+	r := p.Must(0, args...)
+	if err := json.Unmarshal([]byte(r.Stdout), into); err != nil {
+		p.Fatalf("abl %s: %v\n%s", strings.Join(args, " "), err, r.Stdout)
+	}
+}
+
+// Git runs the person's git in a directory of the project.
+func (p *Project) Git(dir string, args ...string) string {
+	p.Helper()
+	cmd := exec.Command("git", append([]string{"-C", filepath.Join(p.Dir, dir)}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Left lists what the engine still holds of the project: containers, volumes, networks.
+func (p *Project) Left() string {
+	p.Helper()
+	var state struct {
+		Project string `json:"project"`
+	}
+	if text := p.Read(".abl/state.json"); text == "" || json.Unmarshal([]byte(text), &state) != nil {
+		return ""
+	}
+	var all []string
+	for _, kind := range [][]string{{"ps", "-aq"}, {"volume", "ls", "-q"}, {"network", "ls", "-q"}} {
+		out, err := exec.Command("docker", append(kind, "--filter", "label=abl.project="+state.Project)...).Output()
+		if err != nil {
+			p.Fatalf("docker %s: %v", kind[0], err)
+		}
+		all = append(all, strings.Fields(string(out))...)
+	}
+	return strings.Join(all, " ")
+}

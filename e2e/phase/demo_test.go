@@ -1,0 +1,48 @@
+// Package phase runs whole phases through the real abl on a real engine.
+package phase
+
+import (
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+)
+
+func TestDemo(t *testing.T) {
+	lab.Engine(t)
+	p := lab.Demo(t)
+	r := p.Must(0, "run", "--through", "--json")
+	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"event":"outcome"`} {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("the events lack %s", want)
+		}
+	}
+	for dir, want := range map[string]string{
+		"src":        "phase1/build/step-1\nphase1/build/step-2\nphase2/build/step-1",
+		".abl/tests": "phase1/verify/step-1\nphase1/verify/step-2\nphase2/verify/step-1",
+	} {
+		if got := p.Git(dir, "log", "--reverse", "--format=%s"); got != want {
+			t.Errorf("%s: commits\n%s\nwant\n%s", dir, got, want)
+		}
+		if got := p.Git(dir, "status", "--porcelain"); got != "" {
+			t.Errorf("%s is not clean: %s", dir, got)
+		}
+		p.Git(dir, "fsck", "--strict")
+		if got := p.Git(dir, "tag"); got != "phase1/passed\nphase2/passed" {
+			t.Errorf("%s: tags %q", dir, got)
+		}
+	}
+	if got := p.Git(".abl/tests", "show", "phase1/passed~1:failed_specs.md"); !strings.Contains(got, "SPEC: GET /links/C after a restart") {
+		t.Errorf("failed_specs.md of the first iteration: %s", got)
+	}
+	if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "\n"); n != 7 {
+		t.Errorf("tokens.csv has %d lines, want a header and 6 rows", n)
+	}
+	if left := p.Left(); left != "" {
+		t.Errorf("left on the engine: %s", left)
+	}
+	again := p.Must(0, "phase", "1")
+	if !strings.Contains(again.Stderr, "passed already") {
+		t.Errorf("a passed phase says %q", again.Stderr)
+	}
+}
