@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -139,6 +140,10 @@ func TestUnchanged(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "f")
 			other := filepath.Join(filepath.Dir(name), "other")
 			if err := errors.Join(os.WriteFile(name, []byte("before"), 0o644), os.WriteFile(other, []byte("before"), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			when := time.Now()
+			if err := errors.Join(os.Chtimes(name, when, when), os.Chtimes(other, when, when)); err != nil {
 				t.Fatal(err)
 			}
 			var was unix.Stat_t

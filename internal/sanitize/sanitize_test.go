@@ -53,6 +53,19 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestCutLinesStayCut cuts a line in, before and after escapes and characters of
+// every width; made safe again, it stays the same.
+func TestCutLinesStayCut(t *testing.T) {
+	for n := range 24 {
+		for _, end := range []string{"\u202e", "\x01", "𝒳", "é", "a"} {
+			once := String(strings.Repeat("a", maxLine-16+n) + strings.Repeat(end, 20))
+			if twice := String(once); twice != once || len(once) != maxLine {
+				t.Errorf("%d bytes, then %q: %d bytes, then %d", maxLine-16+n, end, len(once), len(twice))
+			}
+		}
+	}
+}
+
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, "builder │ ")

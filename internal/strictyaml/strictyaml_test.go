@@ -138,6 +138,16 @@ func TestDecodeSyntaxHasALine(t *testing.T) {
 	}
 }
 
+func TestDecodeDepth(t *testing.T) {
+	nested := func(n int) []byte { return []byte("any: " + strings.Repeat("[", n) + strings.Repeat("]", n) + "\n") }
+	if err := Decode("c.yaml", nested(maxDepth/2-2), &sample{}); err != nil {
+		t.Error(err)
+	}
+	if err := Decode("c.yaml", nested(maxDepth), &sample{}); err == nil || !strings.Contains(err.Error(), "deeper than 64 levels") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestDecodeAliasBomb(t *testing.T) {
 	var in strings.Builder
 	in.WriteString("any:\n- &l0 [x, x]\n")
