@@ -152,6 +152,22 @@ func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
 	}
 }
 
+// A network that the person named may be another's, and never the host's own.
+func TestNetworkThatThePersonNamed(t *testing.T) {
+	l, other := newLab(t), newLab(t)
+	for name, ok := range map[string]bool{other.network("n", true): true, "host": false, "none": false} {
+		box := l.box("on-"+name, "exit", "0")
+		box.Reach.Endpoints = []sandbox.Endpoint{{Network: name, Foreign: true}}
+		if _, err := l.Create(t.Context(), box); (err == nil) != ok {
+			t.Errorf("network %q: %v", name, err)
+		}
+	}
+	// The box goes before the network that it is on.
+	if _, err := l.Sweep(t.Context(), l.ours(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // Many at once, for one name and for several: each name exists once, no two share a range.
 func TestNetworksSideBySide(t *testing.T) {
 	l := newLab(t)

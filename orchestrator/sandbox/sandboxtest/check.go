@@ -47,6 +47,10 @@ func (e *Engine) checkReach(b sandbox.Box) error {
 	egress := false
 	for _, end := range b.Reach.Endpoints {
 		n, ok := e.networks[end.Network]
+		if end.Foreign { // the person's, so not of this engine's making; it counts as a way out
+			egress = true
+			continue
+		}
 		if !ok || n.Labels[sandbox.LabelProject] != b.Labels[sandbox.LabelProject] {
 			return fmt.Errorf("network %q is not this project's", end.Network)
 		}
