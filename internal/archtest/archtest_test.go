@@ -63,6 +63,7 @@ func TestArrows(t *testing.T) {
 		"orchestrator/sandbox/docker/d.go":      "github.com/docker/docker/client github.com/docker/docker/api/types abl/orchestrator/sandbox",
 		"orchestrator/sandbox/sandboxtest/s.go": "abl/orchestrator/sandbox github.com/google/go-cmp/cmp",
 		"orchestrator/workspace/w.go":           "github.com/go-git/go-git/v5 abl/orchestrator/workspace/scan",
+		"e2e/lab/l.go":                          "abl/examples github.com/creack/pty",
 		"roles/runner.go":                       "abl/orchestrator/sandbox abl/images abl/prompts abl/internal/redact",
 		"internal/strictyaml/y.go":              "go.yaml.in/yaml/v3",
 		"internal/config/c.go":                  "abl/internal/strictyaml",
