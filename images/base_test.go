@@ -1,10 +1,13 @@
 package images
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestWithSecurity(t *testing.T) {
@@ -75,5 +78,54 @@ func TestRunKeepsWhatACommandSaid(t *testing.T) {
 	}
 	if strings.Join(said, ",") != "base: E: no mirror" {
 		t.Errorf("said %q", said)
+	}
+}
+
+// slowRegistry speaks at a beat and falls silent, or ends, after some lines.
+type slowRegistry struct {
+	*fakeEngine
+	beat  time.Duration
+	lines int
+	ends  bool
+}
+
+func (r *slowRegistry) Pull(ctx context.Context, _ string, progress func(string)) (string, error) {
+	for range r.lines {
+		select {
+		case <-time.After(r.beat):
+			progress("ab: Downloading")
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	if r.ends {
+		return "debian@sha256:abc", nil
+	}
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestASilentRegistryIsGivenUpAndASlowOneIsNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		registry slowRegistry
+		takes    time.Duration
+		err      error
+	}{
+		"silent from the start": {slowRegistry{}, firstSign, errSilent},
+		"silent later":          {slowRegistry{beat: 5 * time.Second, lines: 3}, 15*time.Second + nextSign, errSilent},
+		"too late":              {slowRegistry{beat: 20 * time.Second, lines: 1, ends: true}, firstSign, errSilent},
+		"slow":                  {slowRegistry{beat: 14 * time.Second, lines: 100, ends: true}, 1400 * time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				r := c.registry
+				r.fakeEngine = newFake()
+				_, err := (&Maker{Engine: &r}).pull(t.Context())
+				if !errors.Is(err, c.err) || time.Since(begun) != c.takes {
+					t.Errorf("%v after %s, want %v after %s", err, time.Since(begun), c.err, c.takes)
+				}
+			})
+		})
 	}
 }

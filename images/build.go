@@ -38,7 +38,10 @@ func (m *Maker) build(ctx context.Context, r recipe, extra map[string]string) er
 		m.say("%s: the engine's own network finds no names; trying with the host's", r.name)
 		failed = m.attempt(ctx, r, files, "host", args)
 	}
-	if failed != nil {
+	switch {
+	case failed != nil && ctx.Err() != nil:
+		return ctx.Err() // given up, not failed
+	case failed != nil:
 		return failed
 	}
 	return nil

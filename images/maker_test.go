@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -152,6 +153,16 @@ func TestStagesAreRemovedEvenWhenABuildFails(t *testing.T) {
 	left, err := e.ListImages(t.Context(), labelStage)
 	if err != nil || len(left) != 1 || left["sha256:live"] == nil {
 		t.Errorf("stages left: %v, %v; want another build's alone", left, err)
+	}
+}
+
+func TestGivingUpIsNoFailure(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	ctx, cancel := context.WithCancel(t.Context())
+	e.fail = func(string, string) []string { cancel(); return []string{"half"} }
+	if _, err := m.Ensure(ctx, Want{Agent: Tools}); !errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrNoImage) {
+		t.Errorf("cancelled build: %v", err)
 	}
 }
 
