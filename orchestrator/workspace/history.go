@@ -107,3 +107,8 @@ func (r *Repo) tree(s storer.EncodedObjectStorer, hash string) ([]gitobj.TreeIte
 	}
 	return gitobj.ParseTree(data)
 }
+
+// sizeOf is the size of an object.
+func (r *Repo) sizeOf(h gitobj.Hash) (int64, error) {
+	return r.store().EncodedObjectSize(plumbing.Hash(h))
+}

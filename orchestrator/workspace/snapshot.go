@@ -93,7 +93,7 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 func (r *Repo) walk(ix *gitindex.Index, written time.Time) scan.Options {
 	exclude, _ := os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
 	return scan.Options{
-		Root: r.dir, Index: ix, Written: written, Exclude: exclude, NoExec: r.noExec,
+		Root: r.dir, Index: ix, Written: written, Exclude: exclude, NoExec: r.noExec, SizeOf: r.sizeOf,
 		MaxFile: r.opts.MaxFile, MaxDepth: r.opts.MaxDepth, MaxEntries: r.opts.MaxEntries,
 	}
 }

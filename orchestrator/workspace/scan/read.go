@@ -53,10 +53,14 @@ func (c *content) read() error {
 	return c.keep(data)
 }
 
-// mayBeTracked says whether the tracked entry may hold size bytes; 0 there
-// says that it was not settled.
+// mayBeTracked says whether the tracked content has size bytes, so that
+// reading more than the limit can prove that the file has not changed.
 func (c *content) mayBeTracked(size int64) bool {
-	return c.was != nil && (c.was.Stat.Size == uint32(size) || c.was.Stat.Size == 0)
+	if c.was == nil || c.w.SizeOf == nil {
+		return false
+	}
+	tracked, err := c.w.SizeOf(c.was.Hash)
+	return err == nil && tracked == size
 }
 
 // open opens the regular file that was looked at and nothing else: without

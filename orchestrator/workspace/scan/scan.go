@@ -41,6 +41,10 @@ type Options struct {
 	NamesOnly bool  // read no content: entries then have a path and a mode alone
 	Store     Store // nil: content is hashed and not kept
 
+	// SizeOf is asked for the size of a tracked object when a file is beyond
+	// MaxFile, from several goroutines; nil knows none.
+	SizeOf func(gitindex.Hash) (int64, error)
+
 	MaxFile              int64
 	MaxDepth, MaxEntries int
 }
