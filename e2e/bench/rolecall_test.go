@@ -1,0 +1,231 @@
+// Package bench measures what a person waits for, as ratios to an anchor that
+// is taken turn about in the same run.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/images"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// noOp is an agent that does nothing and ends.
+type noOp struct{ agent.Scripted }
+
+func (noOp) Command(agent.Call) (agent.Command, error) {
+	return agent.Command{Argv: []string{"/bin/true"}}, nil
+}
+func (noOp) NewReader(agent.Call) agent.Reader { return finished{} }
+
+type finished struct{}
+
+func (finished) Line([]byte, bool) string { return "" }
+func (finished) Result(int) agent.Result  { return agent.Result{Finished: true, Requests: 1} }
+
+// rig is all that a role call needs, as abl sets it up for a phase.
+type rig struct {
+	testing.TB
+	engine  *docker.Engine
+	project project.Project
+	file    *state.File
+	repo    *workspace.Repo
+	runner  *roles.Runner
+	site    *roles.Site
+	image   string
+	book    *ledger.Ledger
+	calls   int
+}
+
+const uid = 10001
+
+func newRig(b *testing.B) *rig {
+	lab.Engine(b)
+	r := &rig{TB: b}
+	root := b.TempDir()
+	r.project = project.New(root, "src", ".abl/tests")
+	for _, dir := range []string{r.project.Src, r.project.Tests, r.project.Specs(), r.project.Calls()} {
+		r.must(os.MkdirAll(dir, 0o755))
+	}
+	r.file = state.New(root)
+	r.file.Phases["1"] = &state.Phase{Status: state.Building, Round: 1, Iteration: 1, Step: 1, Attempt: 1}
+	var err error
+	r.engine, err = docker.Connect(b.Context(), docker.Options{})
+	r.must(err)
+	m := &images.Maker{Engine: r.engine, Env: os.Getenv, Helper: lab.Bin(b, "abl-cmd")}
+	r.image, err = m.Ensure(b.Context(), images.Want{Agent: "tools"})
+	r.must(err)
+	holder, err := m.Holder(b.Context())
+	r.must(err)
+	r.site = &roles.Site{Engine: r.engine, ID: r.file.Project, Phase: 1, Image: holder, Pool: "10.231.0.0/16", Direct: map[string]bool{}}
+	b.Cleanup(func() {
+		_, err := r.engine.Sweep(context.WithoutCancel(b.Context()), map[string]string{sandbox.LabelProject: r.file.Project}, nil)
+		r.must(err)
+	})
+	r.tree(10_000)
+	r.repo, err = workspace.Open(r.project.Src, workspace.Options{})
+	r.must(err)
+	_, err = r.repo.Snapshot(b.Context(), workspace.Message{Subject: "begin", When: time.Now()})
+	r.must(err)
+	r.book = ledger.Open(r.project.Ledger())
+	r.runner = &roles.Runner{
+		Engine: r.engine, Project: r.project, ID: r.file.Project, UID: uid, GID: uid, Root: os.Geteuid() == 0,
+		Box: limits, Output: 1 << 30, Timeout: time.Minute, Out: event.Discard,
+	}
+	return r
+}
+
+var limits = sandbox.Limits{Memory: 4 << 30, CPUs: 2, Pids: 512, FileSize: 1 << 30, OpenFile: 4096}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *rig) path(i int) string {
+	return filepath.Join(r.project.Src, fmt.Sprintf("d%02d/e%d/f%02d.txt", i/1000, i/100%10, i%100))
+}
+
+func (r *rig) tree(n int) {
+	for i := range n {
+		r.must(os.MkdirAll(filepath.Dir(r.path(i)), 0o755))
+		r.must(os.WriteFile(r.path(i), []byte(strings.Repeat(fmt.Sprintf("line %d\n", i), 60)), 0o644))
+	}
+}
+
+// edit changes ten files.
+func (r *rig) edit(round int) {
+	for i := range 10 {
+		r.must(os.WriteFile(r.path((i*977+round)%10_000), fmt.Appendf(nil, "round %d\n", round), 0o644))
+	}
+}
+
+// call is a whole role call: box, snapshot, ledger and state, all durable.
+func (r *rig) call(b *testing.B) {
+	r.calls++
+	role, ctx := roles.Builder, b.Context()
+	key := roles.Key(1, role, r.calls, 1)
+	holder, err := r.site.Holder(ctx, role.Name)
+	r.must(err)
+	o, err := r.runner.Run(ctx, roles.Job{
+		Role: role, Agent: noOp{}, Image: r.image, Join: holder, Cmds: dirs.CmdSpec{Role: role.Name},
+		Call:   agent.Call{ID: key, Role: role.Name, Phase: 1, Iteration: 1, Step: r.calls, Attempt: 1},
+		Prompt: func() (string, error) { return "nothing\n", nil },
+	})
+	r.must(err)
+	if o.Class != roles.Done {
+		r.Fatalf("%s: %s", o.Class, o.Reason)
+	}
+	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})
+	r.must(err)
+	_, err = r.repo.Snapshot(ctx, workspace.Message{Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()})
+	r.must(err)
+	r.must(state.Save(r.project.State(), r.file))
+}
+
+// dockerRun is the anchor: the same box by hand, without snapshot, ledger and state.
+func (r *rig) dockerRun() {
+	args := []string{"run", "--rm", "--label", sandbox.LabelProject + "=" + r.file.Project, "--network", r.site.Network("builder"),
+		"--user", fmt.Sprintf("%d:%d", uid, uid), "--init", "--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--read-only",
+		"--ipc", "private", "--cgroupns", "private", "--shm-size", "16m", "--oom-score-adj", "500", "--memory", "4g", "--memory-swap", "4g",
+		"--cpus", "2", "--pids-limit", "512", "--ulimit", "core=0", "--ulimit", "nofile=4096", "--ulimit", "fsize=1073741824",
+		"--log-opt", "max-size=10m", "--log-opt", "max-file=2", "--dns", "127.0.0.1", "--sysctl", "net.ipv6.conf.all.disable_ipv6=1",
+		"--tmpfs", "/tmp:rw,nosuid,nodev,size=512m,mode=1777", "--tmpfs", dirs.Home + ":rw,nosuid,nodev,size=256m,mode=0700",
+		"--mount", "type=bind,source=" + r.project.Src + ",target=" + dirs.Src,
+		"--mount", "type=bind,source=" + r.project.Src + "/.git,target=" + dirs.Src + "/.git,readonly",
+		"--mount", "type=bind,source=" + r.project.Specs() + ",target=" + dirs.Specs + ",readonly",
+		"--entrypoint", "/bin/true", r.image}
+	if out, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
+		r.Fatalf("docker run: %v\n%s", err, out)
+	}
+}
+
+// BenchmarkRoleCall compares a whole role call of an agent that does nothing,
+// ten files of ten thousand edited, with `docker run --rm` of the same box.
+// The issue's bound is a ratio of 1.0.
+func BenchmarkRoleCall(b *testing.B) {
+	r := newRig(b)
+	r.call(b) // makes the holder, which a phase does once
+	r.dockerRun()
+	var ours, theirs, ratios []float64
+	for round := 0; b.Loop(); round++ {
+		r.edit(round)
+		pair := [2]func(){func() { r.call(b) }, r.dockerRun}
+		var took [2]float64
+		for k := range pair {
+			which := (k + round) % 2
+			begun := time.Now()
+			pair[which]()
+			took[which] = time.Since(begun).Seconds() * 1000
+		}
+		ours, theirs, ratios = append(ours, took[0]), append(theirs, took[1]), append(ratios, took[0]/took[1])
+	}
+	b.ReportMetric(median(ours), "call-ms")
+	b.ReportMetric(median(theirs), "docker-run-ms")
+	b.ReportMetric(median(ratios), "x-docker-run")
+}
+
+// BenchmarkVersion reports the median time and the peak memory of `abl --version`.
+func BenchmarkVersion(b *testing.B) {
+	bin, measure := lab.Bin(b, "abl"), peak(b)
+	var took, memory []float64
+	for b.Loop() {
+		cmd := exec.Command(bin, "--version")
+		begun := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		took = append(took, time.Since(begun).Seconds()*1000)
+		memory = append(memory, megabytes(b, measure, exec.Command(bin, "--version")))
+	}
+	b.ReportMetric(median(took), "version-ms")
+	b.ReportMetric(median(memory), "peak-MB")
+}
+
+// BenchmarkOutput reports abl's peak memory while an agent prints 200 MB, and
+// fails when a byte of it is lost.
+func BenchmarkOutput(b *testing.B) {
+	lab.Engine(b)
+	measure := peak(b)
+	var memory []float64
+	for b.Loop() {
+		p := lab.From(b, os.DirFS("testdata/flood"))
+		memory = append(memory, megabytes(b, measure, p.Cmd("phase", "1", "--json")))
+		var o struct {
+			Output int64 `json:"output_bytes"`
+		}
+		if err := json.Unmarshal([]byte(p.Read(".abl/logs/calls/p1-build-1.1/outcome.json")), &o); err != nil {
+			b.Fatal(err)
+		}
+		fi, err := os.Stat(filepath.Join(p.Dir, ".abl/logs/calls/p1-build-1.1/stdout"))
+		if err != nil || fi.Size() < 200_000_000 || fi.Size() != o.Output {
+			b.Fatalf("kept %v bytes, read %d, of 200 MB: %v", fi.Size(), o.Output, err)
+		}
+	}
+	b.ReportMetric(median(memory), "peak-MB")
+}
+
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
