@@ -18,7 +18,7 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := os.RemoveAll(rec.Dir); err != nil {
 		return "", fmt.Errorf("cannot prepare a shell: %w", err)
 	}
-	cmd := agent.Command{Argv: []string{"/bin/bash"}, Env: map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "}}
+	cmd := agent.Command{Argv: []string{"/bin/bash", "--norc"}, Env: map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "}}
 	deadline := time.Now().Add(12 * time.Hour)
 	if err := r.layOut(j, rec, cmd, deadline); err != nil {
 		return "", fmt.Errorf("cannot prepare a shell: %w", err)

@@ -78,7 +78,7 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		r.Key = s.keyText(name)
 	}
 	c := &orchestrator.Cast{
-		Number: n, Project: s.project, Specs: specs, App: s.appSpec(), Hosts: s.conf.Network.Allow,
+		Number: n, Project: s.project, Specs: specs, App: s.appSpec(),
 		Players: map[string]orchestrator.Player{role.Name: who},
 		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), workspace.Options{})},
 	}

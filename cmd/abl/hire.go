@@ -116,7 +116,7 @@ func (st *stage) hire(ctx context.Context) error {
 		Egress: st.conf.Network.Egress, Direct: map[string]bool{},
 	}
 	st.cast = &orchestrator.Cast{
-		Number: st.phase, Project: st.project, Specs: st.specs, App: st.appSpec(), Hosts: st.conf.Network.Allow,
+		Number: st.phase, Project: st.project, Specs: st.specs, App: st.appSpec(),
 		Players: map[string]orchestrator.Player{}, Holder: st.site.Holder,
 		Files: map[string]orchestrator.Files{roles.Builder.Name: files(st.src), roles.Verifier.Name: files(st.tests)},
 	}

@@ -40,6 +40,7 @@ func (s *session) keyText(name string) string {
 // announce says, before the first paid call, who plays, what it may cost and
 // what the last phase did cost.
 func (s *session) announce(n int, f *state.File, out event.Sink) error {
+	s.warnNotYet()
 	var who []string
 	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
 		p, err := s.player(role)

@@ -68,16 +68,15 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 // playPhase takes the lock and plays phase n to where it rests.
 func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
 	specs := s.specs()
+	if _, _, err := s.admission(specs, n, again); err != nil {
+		return err // before the lock: nothing is touched
+	}
 	unlock, err := s.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	f, err := s.state()
-	if err != nil {
-		return err
-	}
-	a, err := admit(f, specs, n, again)
+	f, a, err := s.admission(specs, n, again)
 	if err != nil {
 		return err
 	}
@@ -96,13 +95,23 @@ func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Si
 	return finish(out, n, result, "")
 }
 
+// admission reads where the project stands and whether phase n may run.
+func (s *session) admission(specs spec.Set, n int, again bool) (*state.File, orchestrator.Admission, error) {
+	f, err := s.state()
+	if err != nil {
+		return nil, orchestrator.Admission{}, err
+	}
+	a, err := admit(f, specs, n, again)
+	return f, a, err
+}
+
 // stagePhase sets the stage, runs the loop and strikes the stage whatever happens.
 func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink) (orchestrator.Result, error) {
-	b, err := s.ledger(out)
-	if err != nil {
+	if err := s.announce(n, f, out); err != nil {
 		return orchestrator.Result{}, err
 	}
-	if err := s.announce(n, f, out); err != nil {
+	b, err := s.ledger(out)
+	if err != nil {
 		return orchestrator.Result{}, err
 	}
 	st, err := s.set(ctx, n, f, specs, out, withKeys)

@@ -31,13 +31,13 @@ type Command struct {
 // Usage is the token count of one model in one call. A nil pointer means that
 // the source did not tell; it is never a zero.
 type Usage struct {
-	Model      string
-	Input      *int64 // prompt tokens, cached ones included
-	Candidates *int64 // output without thoughts where the provider tells them apart
-	Cached     *int64
-	Thoughts   *int64
-	Tool       *int64
-	Total      *int64 // as the provider says
+	Model      string `json:"model"`
+	Input      *int64 `json:"input"`      // prompt tokens, cached ones included
+	Candidates *int64 `json:"candidates"` // output without thoughts where the provider tells them apart
+	Cached     *int64 `json:"cached"`
+	Thoughts   *int64 `json:"thoughts"`
+	Tool       *int64 `json:"tool"`
+	Total      *int64 `json:"total"` // as the provider says
 }
 
 // Result is what an agent's own output says about how it ended.
