@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,11 +153,10 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	if err := broker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	follow := events
-	await(t, follow, `"event":"ready"`)
+	await(t, events, `"event":"ready"`)
 
 	spec := role(t, "verifier")
-	spec.URL, spec.Token = fmt.Sprintf("http://127.0.0.1:%d", port), "secret"
+	spec.URL, spec.Token = fmt.Sprintf("http://%s:%d", ownAddress(t), port), "secret"
 	spec.Commands = []dirs.Command{{Name: "hidden"}, {Name: "shown", Shown: true}, {Name: "forged"}}
 	tests := []struct {
 		args string
@@ -190,6 +190,22 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	if text := read(t, log); strings.Count(text, "SOURCE-CANARY") != 3 { // two starts and the source that hidden printed
 		t.Errorf("log: %q", text)
 	}
+}
+
+// ownAddress is one for which a proxy of the environment would be asked.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP.String()
+		}
+	}
+	t.Fatal("the machine has no network address")
+	return ""
 }
 
 // await reads a growing file until a line has the words.

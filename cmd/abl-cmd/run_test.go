@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -108,62 +107,29 @@ func TestRunCannotStart(t *testing.T) {
 	}
 }
 
-// wait reads pids that a script writes into a FIFO, which is how the test knows
-// that it is under way.
-func pids(t *testing.T, fifo string) []string {
-	t.Helper()
-	f, err := os.Open(fifo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	line, err := bufio.NewReader(f).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Fields(line)
-}
-
-func fifo(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func gone(t *testing.T, pids []string) {
-	t.Helper()
-	for _, pid := range pids {
-		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
-			t.Errorf("%s still runs: %s", pid, stat)
-		}
-	}
-}
-
 // What an agent leaves behind, in whatever session, cannot write any more once
 // the last word is said.
 func TestRunLeavesNothingBehind(t *testing.T) {
-	path := fifo(t)
-	c := newCall(t, "sh", "-c", `setsid sh -c 'trap "" TERM; echo $$ $PPID >'`+path+`'; while :; do sleep 1; done' & exit 3`)
-	cmd := helper(t, dirs.HelperRun, c.spec)
-	lines := begin(t, cmd)
-	left := pids(t, path)
-	lines.Scan()
-	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 3 {
-		t.Errorf("got %+v", end)
+	pid := filepath.Join(t.TempDir(), "pid")
+	c := newCall(t, "sh", "-c", `setsid sh -c 'trap "" TERM; echo $$ >`+pid+`; while :; do sleep 1; done' & until test -s `+pid+`; do sleep 0.01; done; exit 3`)
+	if code, end := c.run(); code != 3 || end.Exit != 3 {
+		t.Errorf("got %d, %+v", code, end)
 	}
-	cmd.Wait()
-	gone(t, left[:1])
+	pid = strings.TrimSpace(read(t, pid))
+	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+		t.Errorf("still runs: %s", stat)
+	}
 }
 
 func TestRunPassesSignalsOn(t *testing.T) {
-	path := fifo(t)
+	path := filepath.Join(t.TempDir(), "fifo") // opens for reading when the script is ready for the signal
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c := newCall(t, "sh", "-c", `trap 'echo caught; exit 5' TERM; echo $$ >`+path+`; while :; do sleep 0.01; done`)
 	cmd := helper(t, dirs.HelperRun, c.spec)
 	lines := begin(t, cmd)
-	pids(t, path)
+	read(t, path)
 	cmd.Process.Signal(syscall.SIGTERM)
 	lines.Scan()
 	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 5 {

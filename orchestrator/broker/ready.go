@@ -42,13 +42,13 @@ type answer struct {
 func (p prober) wait(ctx context.Context, ended <-chan struct{}) answer {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
-	last, local := answer{detail: "not probed"}, 0
+	last, local := answer{detail: "no answer"}, 0
 	for {
 		a := p.probe(ctx, p.host)
 		if a.ready {
 			return a
 		}
-		if ctx.Err() == nil {
+		if !over(ctx) {
 			last = a
 		}
 		if a.refused && p.onLoopback(ctx) {
@@ -67,6 +67,13 @@ func (p prober) wait(ctx context.Context, ended <-chan struct{}) answer {
 		case <-tick.C:
 		}
 	}
+}
+
+// over says whether ctx has ended or is about to: a dialer gives up at the
+// deadline by a clock of its own, and what it says then is about the deadline.
+func over(ctx context.Context) bool {
+	deadline, has := ctx.Deadline()
+	return ctx.Err() != nil || has && !time.Now().Before(deadline)
 }
 
 func (p prober) onLoopback(ctx context.Context) bool {
@@ -116,7 +123,7 @@ func reason(err error) string {
 	case errors.Is(err, syscall.ECONNRESET):
 		return "connection reset"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("no answer within %v", probeTimeout)
+		return "no answer"
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
