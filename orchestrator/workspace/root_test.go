@@ -17,7 +17,7 @@ func asNobody(t *testing.T) {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	dir, err := os.MkdirTemp("/tmp", "workspace-nobody-")
+	dir, err := os.MkdirTemp("", "workspace-nobody-")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	copied := filepath.Join(dir, "test")

@@ -99,7 +99,8 @@ func TestDiffers(t *testing.T) {
 	must(t, os.Chmod(filepath.Join(dir, "d"), 0o755))
 	write(t, dir, map[string]string{"new": "n", "x.o": "ignored"})
 	check("a", "b/c", "d", "new")
-	git(t, dir, "add", "-A") // staged is not committed
+	git(t, dir, "add", "-A")  // staged is not committed,
+	git(t, dir, "write-tree") // even when git has computed its tree
 	check("a", "b/c", "d", "new")
 	for i := range 200 {
 		write(t, dir, map[string]string{fmt.Sprintf("many%03d", i): ""})
