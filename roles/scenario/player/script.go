@@ -95,13 +95,30 @@ func (t *turns) write(name, text string) {
 	t.function(toolWrite, map[string]any{"file_path": path.Join(t.dir, name), "content": text})
 }
 
+// builds are the files that the CLI's write_file refuses to write, by name or
+// extension, since they are run by build tools.
+var builds = regexp.MustCompile(`(?i)^(build|workspace|module\.bazel|\.bazelrc|\.blazerc|(gnu)?makefile|cmakelists\.txt|` +
+	`package(-lock)?\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|setup\.(py|cfg)|pyproject\.toml|go\.(mod|sum|work)|` +
+	`cargo\.(toml|lock)|pom\.xml|(docker|container)file(\..+)?|.+\.(bazel|bzl|bzlmod|gradle|kts|mk|cmake))$`)
+
+// file writes a step's file; one that write_file refuses is put in its place by the shell.
+func (t *turns) file(number int, name, text string) {
+	if !builds.MatchString(path.Base(name)) {
+		t.write(name, text)
+		return
+	}
+	part := fmt.Sprintf(".abl-write-%d", number)
+	t.write(part, text)
+	t.shell(fmt.Sprintf("mkdir -p %s && mv -f %s %s", quote(path.Dir(name)), part, quote(name)), "Write a build file")
+}
+
 // step turns one step into the function calls that do it.
 func (t *turns) step(number int, s scenario.Step) {
 	switch s.Kind() {
 	case "say":
 		t.said += t.values.Fill(*s.Say) + "\n"
 	case "write":
-		t.write(s.Write, t.values.Fill(s.Text))
+		t.file(number, s.Write, t.values.Fill(s.Text))
 		if s.Mode != "" {
 			t.shell("chmod "+s.Mode+" "+quote(s.Write), "Set the permission bits")
 		}

@@ -85,6 +85,9 @@ func carryOut(t *testing.T, dir string, turns []modelserver.Turn) (output string
 		switch turn.Name {
 		case "write_file":
 			path := turn.Args["file_path"].(string)
+			if strings.HasSuffix(path, "package.json") || strings.HasSuffix(path, "Makefile") {
+				t.Fatalf("the CLI refuses to write %q", path)
+			}
 			if rel, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(rel) {
 				t.Fatalf("%s is not in the workspace", path)
 			}
@@ -122,6 +125,8 @@ func TestScriptDoesWhatPlayDoes(t *testing.T) {
 		{Write: "it's/a file", Text: "one\n{{iteration}}\n", Mode: "0755"},
 		{Append: "it's/a file", Text: "$(not run)\n"},
 		{Append: "-new/x", Text: "y"},
+		{Write: "package.json", Text: "{}\n"},
+		{Write: "sub/Makefile", Text: "all:\n", Mode: "0600"},
 		{Write: "gone/x", Text: "x"},
 		{Delete: "gone"},
 		{Run: "echo plain > plain.txt; exit 4"},
