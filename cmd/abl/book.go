@@ -23,10 +23,6 @@ func (s *session) ledger(out event.Sink) (book, error) {
 	b := book{ledger.Open(s.project.Ledger()), out}
 	notices, err := b.EnsureHeader()
 	b.tell(notices)
-	var foreign *ledger.Foreign
-	if errors.As(err, &foreign) {
-		return b, fault(exit.Person, err, "")
-	}
 	return b, err
 }
 
@@ -78,8 +74,9 @@ func (st *stage) budget(b book) func(*state.Phase) error {
 				return err
 			}
 			if used >= c.cap.Tokens {
-				return fmt.Errorf("%w: %d of %d tokens of the %s are used; raise budget.%s.tokens in .abl/config.yaml and run it again",
-					errBudget, used, c.cap.Tokens, c.what, c.what)
+				return &exit.Error{Code: exit.Budget, Err: errBudget, Safe: "everything is committed",
+					What: fmt.Sprintf("%v: %d of %d tokens of the %s are used", errBudget, used, c.cap.Tokens, c.what),
+					Do:   fmt.Sprintf("raise budget.%s.tokens in .abl/config.yaml and run the same command again", c.what)}
 			}
 		}
 		return nil

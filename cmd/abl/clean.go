@@ -33,7 +33,7 @@ gives lent files back. Source, tests, specs, logs and the ledger are never touch
 			}
 			eng, _, err := connect(ctx)
 			if err != nil {
-				return err
+				return onEngine(err)
 			}
 			defer eng.Close()
 			removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
@@ -43,7 +43,7 @@ gives lent files back. Source, tests, specs, logs and the ledger are never touch
 			if err == nil && len(removed) == 0 {
 				fmt.Fprintln(in.Stdout, "nothing was left")
 			}
-			return err
+			return onEngine(err)
 		},
 	}
 }

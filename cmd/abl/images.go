@@ -14,11 +14,10 @@ import (
 )
 
 func imagesCommand() cli.Command {
-	ca := cli.Flag{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"}
 	return cli.Command{
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
-			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing", Values: images.Agents(), Flags: []cli.Flag{ca}, Run: buildImages},
+			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing", Values: images.Agents(), Flags: imageFlags(), Run: buildImages},
 			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: listImages},
@@ -31,10 +30,10 @@ func imagesCommand() cli.Command {
 func withMaker(ctx context.Context, in *cli.Input, do func(*images.Maker) error) error {
 	eng, _, err := connect(ctx)
 	if err != nil {
-		return err
+		return onEngine(err)
 	}
 	defer eng.Close()
-	return do(maker(eng, func(line string) { fmt.Fprintln(in.Stderr, "abl:", line) }, in))
+	return onEngine(do(maker(eng, func(line string) { fmt.Fprintln(in.Stderr, "abl:", line) }, in)))
 }
 
 func buildImages(ctx context.Context, in *cli.Input) error {

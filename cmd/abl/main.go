@@ -5,18 +5,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/images"
-	"abl/orchestrator"
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 )
 
 // version is set when abl is built (see the Makefile).
@@ -51,47 +45,6 @@ which never sees the code, test the running system against them.`,
 			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Completion("abl"),
 		},
 	}
-}
-
-// rules say which exit code an error means.
-func rules() exit.Rules {
-	return exit.Rules{
-		exit.Is(orchestrator.ErrAgent, exit.Agent),
-		exit.Is(errBudget, exit.Budget),
-		exit.Is(workspace.ErrForeign, exit.Person),
-		exit.As[*state.Damaged](exit.Person),
-		exit.As[*state.Newer](exit.Person),
-		exit.Is(project.ErrNone, exit.Usage),
-		exit.Is(images.ErrDockerfile, exit.Usage),
-		exit.Is(images.ErrHelper, exit.Environment),
-		exit.Is(errDisk, exit.Environment),
-	}
-}
-
-// faultError is an error with its exit code and a hint on a line of its own.
-type faultError struct {
-	err  error
-	hint string
-}
-
-func (f *faultError) Error() string { return f.err.Error() }
-func (f *faultError) Unwrap() error { return f.err }
-
-// fault gives err an exit code and a hint, unless it brings its own.
-func fault(code int, err error, hint string) error {
-	return &exit.Error{Code: code, What: err.Error(), Err: &faultError{err, hint}}
-}
-
-// hint is what to do about an error.
-func hint(err error) string {
-	var f *faultError
-	if errors.As(err, &f) {
-		return f.hint
-	}
-	if errors.Is(err, orchestrator.ErrAgent) {
-		return "everything is kept; see abl logs, then run the same command again"
-	}
-	return ""
 }
 
 func versionCommand() cli.Command {

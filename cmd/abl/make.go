@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/cmd/internal/cli"
 	"abl/images"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox/docker"
@@ -21,8 +22,16 @@ type made struct {
 }
 
 // maker makes images on an engine, its progress shown through say.
-func maker(eng *docker.Engine, say func(string), in interface{ String(string) string }) *images.Maker {
-	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: in.String("ca-cert")}
+func maker(eng *docker.Engine, say func(string), in *cli.Input) *images.Maker {
+	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
+}
+
+// imageFlags are the flags of everything that may have to make an image.
+func imageFlags() []cli.Flag {
+	return []cli.Flag{
+		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
+		{Name: "offline", Env: "ABL_OFFLINE", Usage: "make no image that needs a network: a missing one is an error"},
+	}
 }
 
 // images makes sure that every image the phase needs is on the engine.

@@ -17,9 +17,9 @@ func (s *session) capText() string {
 	for _, c := range []struct {
 		what string
 		cap  config.Cap
-	}{{"call", s.conf.Budget.Call}, {"phase", s.conf.Budget.Phase}, {"project", s.conf.Budget.Project}} {
+	}{{"phase", s.conf.Budget.Phase}, {"project", s.conf.Budget.Project}} {
 		if c.cap.Tokens > 0 {
-			caps = append(caps, fmt.Sprintf("%d tokens a %s", c.cap.Tokens, c.what))
+			caps = append(caps, fmt.Sprintf("at most %d tokens a %s", c.cap.Tokens, c.what))
 		}
 	}
 	if len(caps) == 0 {
@@ -49,9 +49,6 @@ func (s *session) announce(n int, f *state.File, out event.Sink) error {
 		}
 		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name(), p.Model)
 		if name := agent.KeyName(p.Agent); name != "" {
-			if _, from := s.key(name); from == "" {
-				return noKey(name)
-			}
 			text += ", " + s.keyText(name)
 		}
 		who = append(who, text)

@@ -121,7 +121,7 @@ func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs sp
 	result, err := st.loop(b).Run(ctx)
 	tidy, cancel := late(ctx)
 	defer cancel()
-	return result, errors.Join(err, st.strike(tidy))
+	return result, errors.Join(onEngine(err), st.strike(tidy))
 }
 
 func (st *stage) loop(b book) *orchestrator.Loop {

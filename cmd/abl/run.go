@@ -11,12 +11,11 @@ import (
 
 // runFlags are the flags of everything that plays a phase.
 func runFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		{Name: "json", Usage: "one JSON event a line on stdout (docs/events.md)"},
 		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
 		{Name: "agent", Value: "NAME", Usage: "play both roles with this agent"},
-		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
-	}
+	}, imageFlags()...)
 }
 
 // flagSettings are the settings that flags of this command line set.

@@ -9,6 +9,8 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
+	"abl/internal/filelock"
+	"abl/internal/owner"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
@@ -37,16 +39,16 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 	}
 	s = &session{in: in}
 	if s.conf, err = config.Load(root, os.LookupEnv, flagSettings(in)); err != nil {
-		return nil, fault(exit.Usage, err, "")
+		return nil, fault(exit.Usage, err, hint(err))
 	}
 	for _, w := range s.conf.Warnings {
 		fmt.Fprintln(in.Stderr, "abl: warning:", w)
 	}
 	if err := s.conf.CheckDirs(root); err != nil {
-		return nil, fault(exit.Usage, err, "")
+		return nil, fault(exit.Usage, err, hint(err))
 	}
 	if err := s.conf.CheckSecrets(s.conf.Dotenv); err != nil {
-		return nil, fault(exit.Usage, err, "")
+		return nil, fault(exit.Usage, err, hint(err))
 	}
 	s.project = project.New(root, s.conf.Directories.Src, s.conf.Directories.Tests)
 	return s, nil
@@ -58,10 +60,37 @@ func findProject(in *cli.Input) (string, error) {
 		dir = "."
 	}
 	root, err := project.Find(dir)
-	if errors.Is(err, project.ErrNone) {
+	switch {
+	case errors.Is(err, project.ErrNone):
 		return "", fault(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
+	case err != nil:
+		return "", fault(exit.Usage, err, "")
 	}
-	return root, err
+	return root, nil
+}
+
+// lock takes the project for this process. Giving it back also leaves what abl
+// made the person's, whoever abl ran as.
+func (s *session) lock() (unlock func(), err error) {
+	free, err := filelock.Lock(s.project.Lock())
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fault(exit.Busy, err, "wait for it, or stop it; the lock is freed when it ends")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := errors.Join(s.handOver(), free()); err != nil {
+			fmt.Fprintln(s.in.Stderr, "abl: warning:", err)
+		}
+	}, nil
+}
+
+// handOver gives what abl made as root in a project of another user's to that
+// user, so that they can go on without root.
+func (s *session) handOver() error {
+	p := s.project
+	return owner.HandOver(p.Root, project.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 
 // key is an agent's key and where it was found: .env first (seed 003), then

@@ -25,9 +25,8 @@ func shellCommand() cli.Command {
 		Long: `Opens a shell in a container that sees and reaches just what the role's does:
 its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
 beside it. The agent's key is not in it.`,
-		Flags: []cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"},
-			{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"}},
-		Run: runShell,
+		Flags: append([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, imageFlags()...),
+		Run:   runShell,
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"abl/cmd/internal/exit"
-	"abl/internal/filelock"
 	"abl/internal/owner"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
@@ -46,15 +44,6 @@ type stage struct {
 	have   made
 }
 
-// lock takes the project for this process.
-func (s *session) lock() (func() error, error) {
-	unlock, err := filelock.Lock(s.project.Lock())
-	if err != nil {
-		return nil, fault(exit.Busy, err, "wait for it, or stop it; the lock is freed when it ends")
-	}
-	return unlock, nil
-}
-
 // connect reaches the engine and refuses one that cannot keep the boundary.
 func connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
 	eng, err := docker.Connect(ctx, docker.Options{})
@@ -86,7 +75,7 @@ func (s *session) set(ctx context.Context, n int, f *state.File, specs spec.Set,
 			tidy, cancel := late(ctx)
 			defer cancel()
 			st.strike(tidy)
-			return nil, err
+			return nil, onEngine(err)
 		}
 	}
 	return st, nil
@@ -138,7 +127,7 @@ func (st *stage) callsToKeep() map[string]bool {
 // root's, lends what is in them to the roles' user.
 func (st *stage) workspaces(ctx context.Context) (err error) {
 	for _, dir := range []string{st.project.Src, st.project.Tests, st.project.Calls()} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := owner.MkdirAll(st.project.Root, st.project.Rel(dir)); err != nil {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
@@ -150,7 +139,7 @@ func (st *stage) workspaces(ctx context.Context) (err error) {
 		return err
 	}
 	if !st.lend {
-		return nil
+		return st.handOver() // git in a role refuses a history of root's
 	}
 	return st.lendAll()
 }

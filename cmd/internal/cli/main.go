@@ -130,6 +130,9 @@ func hintFor(app *App, l *line, err error) string {
 	case errors.As(err, &usage) && usage.Hint != "":
 		return usage.Hint
 	}
+	if hint := exit.Hint(err); hint != "" {
+		return hint
+	}
 	if app.Hint != nil {
 		if hint := app.Hint(err); hint != "" {
 			return hint

@@ -3,13 +3,12 @@ package exit
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"abl/orchestrator/sandbox"
 )
 
-// Error is an end that is not a pass, told in one line: what happened, what is
-// safe, and what to do.
+// Error is an end that is not a pass: what happened and what is safe in one
+// line, and what to do about it, which is shown on a line of its own.
 type Error struct {
 	Code int
 	What string // lower case, no full stop
@@ -18,15 +17,26 @@ type Error struct {
 	Err  error  // the cause, for those who inspect; it is not printed
 }
 
+// With gives err an exit code and says what to do about it; do may be empty.
+func With(code int, err error, do string) *Error {
+	return &Error{Code: code, What: err.Error(), Do: do, Err: err}
+}
+
 // Error is the one line.
 func (e *Error) Error() string {
-	parts := []string{e.What}
-	for _, s := range []string{e.Safe, e.Do} {
-		if s != "" {
-			parts = append(parts, s)
-		}
+	if e.Safe == "" {
+		return e.What
 	}
-	return strings.Join(parts, "; ")
+	return e.What + "; " + e.Safe
+}
+
+// Hint is what to do about err, "" when it is no Error or does not say.
+func Hint(err error) string {
+	var told *Error
+	if errors.As(err, &told) {
+		return told.Do
+	}
+	return ""
 }
 
 // Unwrap gives the cause.

@@ -56,14 +56,24 @@ func TestCode(t *testing.T) {
 func TestErrorIsOneLine(t *testing.T) {
 	cause := errors.New("cause")
 	e := &exit.Error{Code: 3, What: "phase 1 is stuck", Safe: "all work is committed", Do: "run abl logs", Err: cause}
-	if got, want := e.Error(), "phase 1 is stuck; all work is committed; run abl logs"; got != want {
+	if got, want := e.Error(), "phase 1 is stuck; all work is committed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := exit.Hint(fmt.Errorf("wrapped: %w", e)), "run abl logs"; got != want {
+		t.Errorf("hint %q, want %q", got, want)
+	}
+	if got := exit.Hint(cause); got != "" {
+		t.Errorf("hint of another error: %q", got)
 	}
 	if !errors.Is(e, cause) {
 		t.Error("the cause is not found")
 	}
 	if got := (&exit.Error{What: "short"}).Error(); got != "short" {
 		t.Errorf("got %q", got)
+	}
+	e = exit.With(exit.Usage, cause, "mend it")
+	if got := e.Error(); got != "cause" || e.Code != exit.Usage || e.Do != "mend it" || !errors.Is(e, cause) {
+		t.Errorf("With gives %q, %+v", got, e)
 	}
 }
 

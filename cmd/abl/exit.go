@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+
+	"abl/cmd/internal/exit"
+	"abl/images"
+	"abl/internal/filelock"
+	"abl/internal/strictyaml"
+	"abl/orchestrator"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+)
+
+// rules say which exit code an error means that does not bring its own. What
+// the environment did comes last: a person's mistake may have a file's error
+// as its cause.
+func rules() exit.Rules {
+	return exit.Rules{
+		exit.Is(orchestrator.ErrAgent, exit.Agent),
+		exit.Is(errBudget, exit.Budget),
+		exit.Is(filelock.ErrHeld, exit.Busy),
+		exit.Is(workspace.ErrForeign, exit.Person),
+		exit.As[*state.Damaged](exit.Person),
+		exit.As[*state.Newer](exit.Person),
+		exit.As[*ledger.Foreign](exit.Person),
+		exit.Is(project.ErrNone, exit.Usage),
+		exit.As[*strictyaml.Error](exit.Usage),
+		exit.Is(images.ErrDockerfile, exit.Usage),
+		exit.Is(images.ErrHelper, exit.Environment),
+		exit.As[outside](exit.Environment),
+		exit.As[*fs.PathError](exit.Environment),
+		exit.As[*os.LinkError](exit.Environment),
+		exit.As[syscall.Errno](exit.Environment),
+		exit.As[net.Error](exit.Environment),
+	}
+}
+
+// fault gives err an exit code of its own and says what to do about it.
+func fault(code int, err error, hint string) error { return exit.With(code, err, hint) }
+
+// outside is an error of work on the engine: unless it is known better, the
+// environment failed and not abl.
+type outside struct{ error }
+
+func (o outside) Unwrap() error { return o.error }
+
+// onEngine marks the error of work on the engine, if there is one.
+func onEngine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outside{err}
+}
+
+// hint is what to do about an error.
+func hint(err error) string {
+	if h := exit.Hint(err); h != "" {
+		return h
+	}
+	var mistake *strictyaml.Error
+	switch {
+	case errors.As(err, &mistake):
+		return mistake.Hint
+	case errors.Is(err, orchestrator.ErrAgent):
+		return "everything is kept; see abl logs, then run the same command again"
+	case errors.Is(err, sandbox.ErrUnreachable):
+		return "" // it says where it looked and what to do
+	case errors.Is(err, fs.ErrPermission):
+		return "see whose the file is: an earlier run as root may have made it"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the disk, then run the same command again"
+	}
+	return ""
+}
