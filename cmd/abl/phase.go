@@ -68,8 +68,8 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 // playPhase takes the lock and plays phase n to where it rests.
 func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
 	specs := s.specs()
-	if _, _, err := s.admission(specs, n, again); err != nil {
-		return err // before the lock: nothing is touched
+	if err := s.preflight(ctx, specs, n, again); err != nil {
+		return err
 	}
 	unlock, err := s.lock()
 	if err != nil {

@@ -8,18 +8,15 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
 	"abl/orchestrator/ledger"
+	"abl/orchestrator/spec"
 	"abl/roles"
 	"abl/roles/agent"
 )
 
 // preflight finds what keeps phase n from running, as far as looking tells:
 // until it is through, nothing is locked, written, made or started.
-func (s *session) preflight(ctx context.Context, n int, again bool) error {
-	f, err := s.state()
-	if err != nil {
-		return err
-	}
-	a, err := admit(f, s.specs(), n, again)
+func (s *session) preflight(ctx context.Context, specs spec.Set, n int, again bool) error {
+	_, a, err := s.admission(specs, n, again)
 	if err != nil || !a.Go {
 		return err
 	}
