@@ -43,7 +43,13 @@ func runInit(_ context.Context, in *cli.Input) error {
 	if s, err := open(in); err == nil && sameDir(s.project.Root, dir) {
 		o.Src, o.Tests = s.conf.Directories.Src, s.conf.Directories.Tests
 	}
-	tracked := func(sub string) (bool, error) { return workspace.Tracks(dir, sub) }
+	tracked := func(sub string) (bool, error) {
+		yes, err := workspace.Tracks(dir, sub)
+		if err != nil { // what cannot be checked is said to be unchecked, and stops nobody
+			fmt.Fprintf(in.Stderr, "abl: warning: cannot tell whether git tracks %s: %v\n", sub, err)
+		}
+		return yes, nil
+	}
 	p, err := scaffold.Make(root.FS(), tracked, o)
 	if err != nil {
 		return fault(exit.Usage, err, "")

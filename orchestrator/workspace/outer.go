@@ -1,14 +1,16 @@
 package workspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"abl/orchestrator/workspace/gitindex"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
 // Tracks reports whether the git repository around dir, if there is one, has
@@ -35,9 +37,11 @@ func Tracks(dir, sub string) (bool, error) {
 	}
 }
 
+// holdsBelow reads the index with go-git's decoder: another repository may hold
+// submodules and conflicts, which a workspace may not.
 func holdsBelow(data []byte, top, dir string) (bool, error) {
-	ix, err := gitindex.Decode(data)
-	if err != nil {
+	var ix index.Index
+	if err := index.NewDecoder(bytes.NewReader(data)).Decode(&ix); err != nil {
 		return false, fmt.Errorf("cannot read the index of %q: %w", top, err)
 	}
 	rel, err := filepath.Rel(top, dir)
@@ -45,10 +49,5 @@ func holdsBelow(data []byte, top, dir string) (bool, error) {
 		return false, err
 	}
 	prefix := filepath.ToSlash(rel) + "/"
-	for _, e := range ix.Entries {
-		if strings.HasPrefix(string(e.Path), prefix) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(ix.Entries, func(e *index.Entry) bool { return strings.HasPrefix(e.Name, prefix) }), nil
 }
