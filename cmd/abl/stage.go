@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -123,91 +121,7 @@ func (st *stage) callsToKeep() map[string]bool {
 	return keep
 }
 
-// workspaces opens both repositories and, when abl is root in a project of
-// root's, lends what is in them to the roles' user.
-func (st *stage) workspaces(ctx context.Context) (err error) {
-	for _, dir := range []string{st.project.Src, st.project.Tests, st.project.Calls()} {
-		if err := owner.MkdirAll(st.project.Root, st.project.Rel(dir)); err != nil {
-			return fmt.Errorf("cannot make a workspace: %w", err)
-		}
-	}
-	o := workspace.Options{MaxFile: int64(st.conf.Limits.File)}
-	if st.src, err = workspace.Open(st.project.Src, o); err != nil {
-		return err
-	}
-	if st.tests, err = workspace.Open(st.project.Tests, o); err != nil {
-		return err
-	}
-	if !st.lend {
-		return st.handOver() // git in a role refuses a history of root's
-	}
-	return st.lendAll()
-}
-
-// lendAll hands both workspaces to the roles' user; how to undo it is on disk first.
-func (st *stage) lendAll() error {
-	leases := map[string]owner.Lease{}
-	if st.file.Lease != nil {
-		if err := json.Unmarshal(*st.file.Lease, &leases); err != nil {
-			return fmt.Errorf("cannot read the lease in state.json: %w", err)
-		}
-	}
-	for _, dir := range []string{st.project.Src, st.project.Tests} {
-		if _, ok := leases[st.project.Rel(dir)]; !ok {
-			lease, err := owner.Plan(dir, st.uid, st.gid)
-			if err != nil {
-				return err
-			}
-			leases[st.project.Rel(dir)] = lease
-		}
-	}
-	if err := st.saveLease(leases); err != nil {
-		return err
-	}
-	for _, dir := range []string{st.project.Src, st.project.Tests} {
-		if err := owner.Lend(dir, leases[st.project.Rel(dir)]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (st *stage) saveLease(leases map[string]owner.Lease) error {
-	st.file.Lease = nil
-	if len(leases) > 0 {
-		data, err := json.Marshal(leases)
-		if err != nil {
-			return fmt.Errorf("internal error: %w", err)
-		}
-		raw := json.RawMessage(data)
-		st.file.Lease = &raw
-	}
-	return st.save()
-}
-
 func (st *stage) save() error { return state.Save(st.project.State(), st.file) }
-
-// giveBack returns lent workspaces to the person and says what it cleared there.
-func (s *session) giveBack(f *state.File, out event.Sink) error {
-	if f.Lease == nil {
-		return nil
-	}
-	leases := map[string]owner.Lease{}
-	if err := json.Unmarshal(*f.Lease, &leases); err != nil {
-		return fmt.Errorf("cannot read the lease in state.json: %w", err)
-	}
-	for rel, lease := range leases {
-		found, err := owner.Return(filepath.Join(s.project.Root, rel), lease)
-		if err != nil {
-			return err
-		}
-		for _, what := range found {
-			out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: rel + ": " + what})
-		}
-	}
-	f.Lease = nil
-	return state.Save(s.project.State(), f)
-}
 
 // strike takes everything down: boxes, networks, volumes, and lent files back.
 // A call that the run leaves behind on purpose does not exist: what is stopped

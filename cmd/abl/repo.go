@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/orchestrator"
+	"abl/orchestrator/workspace"
+	"abl/roles/projectmap"
+)
+
+// files lists a workspace for the project map.
+func files(repo *workspace.Repo) orchestrator.Files {
+	return func(ctx context.Context) ([]projectmap.File, error) {
+		paths, _, err := repo.Files(ctx, 50_000)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]projectmap.File, 0, len(paths))
+		for _, p := range paths {
+			f := projectmap.File{Path: p}
+			if fi, err := os.Lstat(filepath.Join(repo.Dir(), p)); err == nil {
+				f.Size = fi.Size()
+			}
+			all = append(all, f)
+		}
+		return all, nil
+	}
+}
+
+// repo lets the loop commit through a workspace.
+type repo struct{ *workspace.Repo }
+
+// Snapshot commits the tree under the call's key.
+func (r repo) Snapshot(ctx context.Context, subject, key string) (orchestrator.Commit, error) {
+	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()})
+	if err != nil {
+		return orchestrator.Commit{}, err
+	}
+	c := orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}
+	for _, skipped := range s.Skipped {
+		c.Skipped = append(c.Skipped, skipped.Path+": "+skipped.Why)
+	}
+	return c, nil
+}
