@@ -12,7 +12,8 @@
 //	term, int  that signal to this process
 //	exit(N)    end with this code, without cleaning up
 //	sleep(MS)  wait for milliseconds
-//	pause      wait for the file ABL_FAILPOINT_DIR/PLACE.go
+//	note       add the place's name as a line to ABL_FAILPOINT_DIR/visits
+//	pause      make the file ABL_FAILPOINT_DIR/PLACE.here, wait for PLACE.go
 //	error(TEXT) fail with this text, where the place can fail (Err)
 package failpoint
 
@@ -98,8 +99,10 @@ func (a action) do(name string) error {
 		os.Exit(a.number)
 	case "sleep":
 		time.Sleep(time.Duration(a.number) * time.Millisecond)
+	case "note":
+		return note(name)
 	case "pause":
-		pause(name)
+		return pause(name)
 	case "error":
 		return fmt.Errorf("failpoint %s: %w", name, errors.New(a.text))
 	}
@@ -116,13 +119,27 @@ func raise(sig unix.Signal) error {
 	return nil
 }
 
-// pause waits until a test has looked around and makes the file.
-func pause(name string) {
+// note tells a test that the place was visited.
+func note(name string) error {
+	f, err := os.OpenFile(os.Getenv(folder)+"/visits", os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(name + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// pause says that the place is reached and waits until a test has looked around
+// and makes the file.
+func pause(name string) error {
 	const between = 5 * time.Millisecond
-	path := os.Getenv(folder) + "/" + name + ".go"
+	path := os.Getenv(folder) + "/" + name
+	if err := os.WriteFile(path+".here", nil, 0o600); err != nil {
+		return err
+	}
 	for {
-		if _, err := os.Lstat(path); err == nil {
-			return
+		if _, err := os.Lstat(path + ".go"); err == nil {
+			return nil
 		}
 		time.Sleep(between)
 	}

@@ -93,6 +93,11 @@ func TestPauseWaitsForTheFile(t *testing.T) {
 	if line, err := out.ReadString('\n'); line != "at a\n" || err != nil {
 		t.Fatalf("%q, %v", line, err)
 	}
+	for here := ""; here == ""; {
+		if _, err := os.Stat(filepath.Join(dir, "a.here")); err == nil {
+			here = "reached"
+		}
+	}
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +106,16 @@ func TestPauseWaitsForTheFile(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNoteCountsVisits(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := child(t, "a=note;b=1*note", "a b a b", "ABL_FAILPOINT_DIR="+dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "visits")); err != nil || string(got) != "a\nb\na\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

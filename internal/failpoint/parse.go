@@ -61,7 +61,7 @@ func parseAction(text string) (action, error) {
 		}
 		a.number = n
 	case a.what == "error":
-	case !slices.Contains([]string{"off", "kill", "term", "int", "pause"}, a.what):
+	case !slices.Contains([]string{"off", "kill", "term", "int", "note", "pause"}, a.what):
 		return action{}, fmt.Errorf("there is no action %q", text)
 	case strings.Contains(text, "("):
 		return action{}, fmt.Errorf("%s takes nothing in brackets", a.what)
