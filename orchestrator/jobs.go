@@ -41,8 +41,8 @@ type Cast struct {
 	Number  int
 	Project project.Project
 	Specs   spec.Set
-	App     *dirs.App // nil without an app section
-	Hosts   []string  // registries that the Builder may reach
+	App     *dirs.App         // nil without an app section
+	Hosts   []string          // registries that the Builder may reach
 	Players map[string]Player // by role name
 	Files   map[string]Files  // by role name
 	Holder  func(ctx context.Context, place string) (string, error)
@@ -125,7 +125,7 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 		Report: prompt.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: c.Hosts,
 		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(),
 	}
-	if role.Name == roles.Verifier.Name {
+	if role.Name == roles.Verifier.Name && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
 		in.Failed = before
 	}
 	text, err := prompt.Build(in)

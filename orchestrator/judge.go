@@ -90,19 +90,15 @@ func missing(e Evidence) (all []string) {
 // judge reads what the Verifier left, decides, keeps the finding with the
 // call, and commits the tests; a pass is tagged in both repositories.
 func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
-	ev, err := l.evidence(ctx, p)
+	f, err := l.finding(ctx, p)
 	if err != nil {
 		return Happened{}, err
 	}
-	f := Decide(ev)
-	key := roles.Key(l.Number, roles.Verifier, p.Step, p.Attempt)
-	if err := roles.KeepFinding(l.Project, key, f); err != nil {
-		return Happened{}, err
-	}
 	failpoint.Here("judge.decided")
-	if err := l.settle(ev, f); err != nil {
+	if err := l.settle(p, f); err != nil {
 		return Happened{}, err
 	}
+	failpoint.Here("judge.settled")
 	c, err := l.commit(ctx, l.Tests, roles.Verifier, p)
 	if err != nil {
 		return Happened{}, err
@@ -118,11 +114,26 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	return h, err
 }
 
+// finding decides over a call, once: what was decided stays, since settling it
+// changes what it was decided from.
+func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err error) {
+	key := l.key(roles.Verifier, p)
+	if kept, err := roles.KeptFinding(l.Project, key, &f); err != nil || kept {
+		return f, err
+	}
+	ev, err := l.evidence(ctx, p)
+	if err != nil {
+		return f, err
+	}
+	f = Decide(ev)
+	return f, roles.KeepFinding(l.Project, key, f)
+}
+
 // settle leaves failed_specs.md as the verdict wants it: written by abl when
 // the app did not start, away on a pass.
-func (l *Loop) settle(ev Evidence, f Finding) error {
+func (l *Loop) settle(p *state.Phase, f Finding) error {
 	switch {
-	case ev.AppFailed != "":
+	case p.AppFailed != "":
 		return roles.WriteTests(l.Project, FailedSpecs, verdict.Render(f.Entries))
 	case f.Verdict == Pass:
 		return roles.RemoveTests(l.Project, FailedSpecs)
@@ -147,7 +158,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	if p.AppFailed != "" {
 		return Evidence{AppFailed: p.AppFailed}, nil
 	}
-	key := roles.Key(l.Number, roles.Verifier, p.Step, p.Attempt)
+	key := l.key(roles.Verifier, p)
 	o, ok, err := roles.Record{Dir: l.Project.Call(key)}.Outcome()
 	if err != nil {
 		return Evidence{}, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"abl/internal/failpoint"
@@ -89,20 +90,47 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 		if step == Rest {
 			return Result{p.Status, p}, nil
 		}
+		if ctx.Err() != nil {
+			return Result{p.Status, p}, context.Cause(ctx)
+		}
 		h, err := l.act(ctx, step, &p)
 		if err != nil {
-			return Result{p.Status, p}, err
+			return Result{p.Status, p}, because(ctx, err)
 		}
+		was := p
 		p, stop := After(p, step, h, l.Max)
-		if err := l.save(p, step); err != nil {
-			return Result{p.Status, p}, err
+		if step == Judge && judgedFor(was, p) {
+			p.History = append(slices.Clip(p.History), record(was, h))
 		}
-		if stop == nil && h.Class == roles.Interrupted {
-			stop = context.Cause(ctx)
+		if err := l.save(p); err != nil {
+			return Result{p.Status, p}, err
 		}
 		if stop != nil {
 			return Result{p.Status, p}, stop
 		}
+	}
+}
+
+// because puts the reason why ctx ended in the place of an error that says no
+// more than that it ended.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// judgedFor is whether a judgement ended the iteration: it did not when the
+// Verifier is asked once more, or called again because it did not end properly.
+func judgedFor(was, now state.Phase) bool {
+	return now.Iteration != was.Iteration || now.Status != state.Verifying
+}
+
+// record is what is remembered of the iteration that was judged.
+func record(was state.Phase, h Happened) state.IterationRecord {
+	return state.IterationRecord{
+		Round: was.Round, Iteration: was.Iteration, Step: was.Step, Verdict: string(h.Verdict), Entries: len(h.Entries),
+		SrcCommit: was.SrcCommit, TestsCommit: h.Commit, When: time.Now().UTC(),
 	}
 }
 
@@ -127,13 +155,14 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 	return Happened{}, nil
 }
 
-// save makes durable where the phase rests now.
-func (l *Loop) save(p state.Phase, did Step) error {
-	if did == Judge {
-		p.History = append(p.History, state.IterationRecord{
-			Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Entries: len(p.Failed),
-			SrcCommit: p.SrcCommit, TestsCommit: p.TestsCommit, When: time.Now().UTC(),
-		})
+// save makes durable where the phase rests now, and with it the id of the call
+// that is about to begin.
+func (l *Loop) save(p state.Phase) error {
+	switch p.Status {
+	case state.Building:
+		p.Call = l.key(roles.Builder, &p)
+	case state.Verifying:
+		p.Call = l.key(roles.Verifier, &p)
 	}
 	if next, err := Next(p); err == nil && next == Rest {
 		p.Ended = time.Now().UTC()
@@ -150,6 +179,9 @@ func (l *Loop) save(p state.Phase, did Step) error {
 
 // build runs the Builder.
 func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
+	if _, err := l.admit(roles.Builder, p); err != nil {
+		return Happened{}, err
+	}
 	o, err := l.call(ctx, roles.Builder, p, roles.Up{})
 	return Happened{Class: o.Class, Reason: o.Reason, Report: o.Report != ""}, err
 }
@@ -157,27 +189,28 @@ func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 // verify starts the app and runs the Verifier against it. An app that does not
 // start is a finding of its own, and no Verifier is called.
 func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
-	key := roles.Key(l.Number, roles.Verifier, p.Step, p.Attempt)
+	key := l.key(roles.Verifier, p)
 	rec := roles.Record{Dir: l.Project.Call(key)}
-	if _, ended, err := rec.Outcome(); err != nil {
-		return Happened{}, err
-	} else if ended {
-		o, err := l.call(ctx, roles.Verifier, p, roles.Up{})
-		return Happened{Class: o.Class, Reason: o.Reason}, err
-	}
-	if err := l.Before(p); err != nil {
-		return Happened{}, err
-	}
-	if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
-		return Happened{}, fmt.Errorf("cannot keep the record of a call: %w", err)
-	}
-	up, err := l.App.Up(ctx, key)
+	_, ended, err := rec.Outcome()
 	if err != nil {
-		return Happened{Class: roles.Interrupted}, l.unlessCancelled(ctx, err)
+		return Happened{}, err
 	}
-	if up.Failed != "" {
-		p.AppFailed = up.Failed
-		return Happened{Class: roles.Done}, l.App.Down(ctx)
+	var up roles.Up
+	if !ended {
+		begun, err := l.admit(roles.Verifier, p)
+		if err != nil {
+			return Happened{}, err
+		}
+		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+			return Happened{}, fmt.Errorf("cannot keep the record of a call: %w", err)
+		}
+		if up, err = l.App.Up(ctx, key); err != nil {
+			return Happened{}, err
+		}
+		if up.Failed != "" && !begun {
+			p.AppFailed = up.Failed
+			return Happened{Class: roles.Done}, l.App.Down(context.WithoutCancel(ctx))
+		}
 	}
 	o, err := l.call(ctx, roles.Verifier, p, up)
 	if err != nil {
@@ -186,23 +219,23 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 	return Happened{Class: o.Class, Reason: o.Reason}, l.App.Down(context.WithoutCancel(ctx))
 }
 
-// unlessCancelled drops an error that only says that the person wants to stop.
-func (l *Loop) unlessCancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil
+// admit asks whether a call may begin, and says whether it has begun already:
+// an earlier abl was told then that it may.
+func (l *Loop) admit(role roles.Role, p *state.Phase) (begun bool, err error) {
+	_, begun, err = roles.Record{Dir: l.Project.Call(l.key(role, p))}.Intent()
+	if err != nil || begun {
+		return begun, err
 	}
-	return err
+	return false, l.Before(p)
+}
+
+// key is the id of the call that p is in.
+func (l *Loop) key(role roles.Role, p *state.Phase) string {
+	return roles.Key(l.Number, role, p.Step, p.Attempt)
 }
 
 // call runs one call and enters it in the ledger.
 func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (roles.Outcome, error) {
-	if role.Name == roles.Builder.Name {
-		if err := l.Before(p); err != nil {
-			return roles.Outcome{}, err
-		}
-	}
-	p.Call = roles.Key(l.Number, role, p.Step, p.Attempt)
-	l.phase().Call = p.Call
 	failpoint.Here("call.before")
 	j, err := l.Jobs.Job(ctx, role, *p, up)
 	if err != nil {
@@ -212,6 +245,7 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 	if err != nil {
 		return o, err
 	}
+	failpoint.Here("ledger.before")
 	if err := l.Ledger.Append(rows(l.Number, p.Step, o)); err != nil {
 		return o, fmt.Errorf("cannot enter call %s in the ledger (its outcome is kept): %w", o.Key, err)
 	}
@@ -223,7 +257,7 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.Phase) (Commit, error) {
 	failpoint.Here("commit.before")
 	subject := roles.Subject(l.Number, role, p.Step)
-	c, err := repo.Snapshot(ctx, subject, roles.Key(l.Number, role, p.Step, p.Attempt))
+	c, err := repo.Snapshot(ctx, subject, l.key(role, p))
 	if err != nil {
 		return c, fmt.Errorf("cannot commit the %s's work: %w", role.Name, err)
 	}

@@ -1,18 +1,11 @@
 package roles
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"abl/internal/failpoint"
@@ -41,7 +34,8 @@ type App struct {
 	UID, GID int
 	Root     bool // see Runner
 	Box      sandbox.Limits
-	Spec     dirs.BrokerSpec // without token, events and log
+	Spec     dirs.BrokerSpec // without token, events, log and deadline
+	Life     time.Duration   // after which an app that nobody ended ends itself
 	Env      []string
 	Services []ServiceBox
 	Copy     string                // overlay or tar
@@ -87,7 +81,10 @@ func (a *App) Up(ctx context.Context, key string) (Up, error) {
 		}
 	}
 	failpoint.Here("app.started")
-	return a.await(ctx, key, up)
+	if up, err = a.await(ctx, key, up); err == nil {
+		failpoint.Here("app.settled")
+	}
+	return up, err
 }
 
 // adopt finds the app that an earlier abl started for this call.
@@ -100,7 +97,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 		return Up{}, false, err
 	}
 	var spec dirs.BrokerSpec
-	ok, err := readJSON(filepath.Join(a.dir(key), "in", "broker.json"), &spec)
+	ok, err := readJSON(a.orders(key), &spec)
 	return a.up(spec), ok, err
 }
 
@@ -122,199 +119,25 @@ func (a *App) start(ctx context.Context, key string) (Up, error) {
 		return Up{}, err
 	}
 	a.Out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.AppStart, Phase: a.Site.Phase, Call: key})
-	if err := a.services(ctx, key); err != nil {
-		return Up{}, err
-	}
-	if err := a.volumes(ctx, key); err != nil {
-		return Up{}, err
-	}
-	if _, err := a.Engine.Create(ctx, a.boxFor(key, holder)); err != nil {
-		return Up{}, err
-	}
-	if err := a.fill(ctx); err != nil {
-		return Up{}, err
-	}
-	return a.up(spec), a.Engine.Start(ctx, a.box())
-}
-
-// layOut writes the broker's orders and the two files that take its words.
-func (a *App) layOut(key string) (dirs.BrokerSpec, error) {
-	spec := a.Spec
-	token := make([]byte, 16)
-	if _, err := rand.Read(token); err != nil {
-		return spec, err
-	}
-	spec.Token, spec.Events, spec.Log = hex.EncodeToString(token), dirs.Events, dirs.AppLog
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return spec, fmt.Errorf("internal error: %w", err)
-	}
-	in := filepath.Join(a.dir(key), "in")
-	if err := os.MkdirAll(in, 0o755); err != nil {
-		return spec, err
-	}
-	if err := os.MkdirAll(a.Project.Empty(), 0o755); err != nil {
-		return spec, err
-	}
-	for _, name := range []string{"events", "app.log"} {
-		path := filepath.Join(a.dir(key), name)
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			return spec, err
-		}
-		if a.Root {
-			if err := os.Chown(path, a.UID, a.GID); err != nil {
-				return spec, err
-			}
-		}
-	}
-	return spec, writeReadable(filepath.Join(in, "broker.json"), data)
-}
-
-// services starts the further containers, fresh.
-func (a *App) services(ctx context.Context, key string) error {
-	for _, s := range a.Services {
-		name := BoxName(a.ID, "svc-"+s.Name)
-		box := sandbox.Box{
-			Name: name, Image: s.Image, Env: s.Env, Loose: true, Limits: a.Box, Labels: a.labels(key, "service"),
-			Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: a.Site.Network("app"), Aliases: []string{s.Name}}}},
-		}
-		if _, err := a.Engine.Create(ctx, box); err != nil {
-			return fmt.Errorf("service %q: %w", s.Name, err)
-		}
-		if err := a.Engine.Start(ctx, name); err != nil {
-			return fmt.Errorf("service %q: %w", s.Name, err)
-		}
-	}
-	return nil
-}
-
-// volumes makes the tree that the app will see: a copy-on-write view of the
-// source, or an empty volume that fill copies the tree into.
-func (a *App) volumes(ctx context.Context, key string) error {
-	scratch := sandbox.Volume{Name: a.scratch(), Labels: a.labels(key, "volume")}
-	if err := a.Engine.EnsureVolume(ctx, scratch); err != nil {
-		return err
-	}
-	if a.Copy != "overlay" {
-		return nil
-	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: a.labels(key, "volume"), Lower: a.Project.Src, Upper: a.scratch()})
-}
-
-func (a *App) boxFor(key, holder string) sandbox.Box {
-	tree := sandbox.Mount{What: sandbox.Tree, Source: a.tree(), Target: dirs.Src}
-	if a.Copy != "overlay" {
-		tree.Source = a.scratch()
-	}
-	dir := a.dir(key)
-	return sandbox.Box{
-		Name: a.box(), Image: a.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: dirs.Src,
-		Argv: []string{dirs.Bin + "/" + dirs.HelperBroker, dirs.Broker},
-		Env:  append([]string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}, a.Env...),
-		Mounts: []sandbox.Mount{
-			tree,
-			{What: sandbox.Empty, Source: a.Project.Empty(), Target: dirs.Src + "/.git", ReadOnly: true},
-			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: dirs.In, ReadOnly: true},
-			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: dirs.Events},
-			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: dirs.AppLog},
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return a.services(ctx, key, spec.Deadline) },
+		func(ctx context.Context) error { return a.volumes(ctx, key, spec.Deadline) },
+		func(ctx context.Context) error {
+			_, err := a.Engine.Create(ctx, a.boxFor(key, holder, spec.Deadline))
+			return err
 		},
-		Tmpfs: tmpfs(Builder), Reach: sandbox.Reach{Join: holder}, Limits: a.Box, Labels: a.labels(key, "app"),
-	}
-}
-
-// fill copies the tree in where the engine cannot look at it in place.
-func (a *App) fill(ctx context.Context) error {
-	if a.Copy == "overlay" {
-		return nil
-	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(a.Tree(w)) }()
-	defer r.Close()
-	return a.Engine.CopyIn(ctx, a.box(), dirs.Src, r)
-}
-
-func (a *App) labels(key, kind string) map[string]string {
-	return map[string]string{
-		sandbox.LabelProject: a.ID, sandbox.LabelKind: kind, sandbox.LabelPhase: strconv.Itoa(a.Site.Phase), sandbox.LabelCall: key,
-		sandbox.LabelDeadline: strconv.FormatInt(a.Spec.Deadline, 10),
-	}
-}
-
-// await follows the broker's events until the app is ready or has failed.
-func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
-	events := filepath.Join(a.dir(key), "events")
-	begun := time.Now()
-	for {
-		seen, err := readEvents(events)
-		if err != nil {
-			return up, err
+		func(context.Context) error { failpoint.Here("app.created"); return a.fill(ctx) },
+		func(ctx context.Context) error { return a.Engine.Start(ctx, a.box()) },
+	} {
+		if err := ctx.Err(); err != nil {
+			return Up{}, err
 		}
-		if e, ok := decided(seen, a.Spec.App == nil); ok {
-			return a.settled(key, up, e, begun), nil
-		}
-		st, err := a.Engine.Status(ctx, a.box())
-		if err != nil {
-			return up, err
-		}
-		if st.State == sandbox.Exited {
-			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
-		}
-		select {
-		case <-ctx.Done():
-			return up, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		// Each is seen through, lest the engine makes a box that no sweep has seen.
+		if err := step(context.WithoutCancel(ctx)); err != nil {
+			return Up{}, err
 		}
 	}
-}
-
-// words is the end of the app container's own log, which only a fault of abl's fills.
-func (a *App) words(ctx context.Context) string {
-	data, err := a.Engine.Logs(ctx, a.box(), 500)
-	if text := strings.TrimSpace(string(data)); err == nil && text != "" {
-		return ": " + text
-	}
-	return ""
-}
-
-func (a *App) settled(key string, up Up, e dirs.Event, begun time.Time) Up {
-	say := event.Event{Time: time.Now().UTC(), Kind: event.AppReady, Phase: a.Site.Phase, Call: key, MS: time.Since(begun).Milliseconds()}
-	if e.Event == "failed" {
-		up.Failed = e.Detail
-		say.Kind, say.Text = event.AppFailed, e.Detail
-	}
-	a.Out.Emit(say)
-	return up
-}
-
-// decided finds the broker's first word on readiness; without an app section
-// listening is all there is to wait for.
-func decided(events []dirs.Event, idle bool) (dirs.Event, bool) {
-	for _, e := range events {
-		if e.Event == "ready" || e.Event == "failed" || idle && e.Event == "listening" {
-			return e, true
-		}
-	}
-	return dirs.Event{}, false
-}
-
-func readEvents(path string) ([]dirs.Event, error) {
-	f, err := openOutput(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
-	if err != nil {
-		return nil, err
-	}
-	var seen []dirs.Event
-	for _, line := range bytes.Split(data, []byte("\n")) {
-		var e dirs.Event
-		if json.Unmarshal(line, &e) == nil && e.Event != "" {
-			seen = append(seen, e)
-		}
-	}
-	return seen, nil
+	return a.up(spec), nil
 }
 
 // Down removes the app, its services and its volumes.
@@ -328,5 +151,9 @@ func (a *App) Down(ctx context.Context) error {
 		errs = append(errs, a.Engine.Remove(ctx, name))
 	}
 	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume"}, nil)
-	return errors.Join(append(errs, err)...)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("cannot take the app down: %w", err)
+	}
+	failpoint.Here("app.down")
+	return nil
 }

@@ -17,6 +17,7 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
 	defer cancel()
 	o.Report = freshReport(j, intent, reports(j.Role, r.Project))
+	failpoint.Here("call.report")
 	if r.Root {
 		for _, path := range []string{rec.Stdout(), rec.Stderr()} {
 			if err := os.Chown(path, r.Person[0], r.Person[1]); err != nil {

@@ -64,6 +64,9 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		end = r.lastWords(context.WithoutCancel(ctx), j)
 	}
 	o.Class, o.Reason = classify(exit, killed, end, res, r)
+	if o.Class == Lost && rec.abandoned() {
+		o.Class, o.Reason = Interrupted, "stopped on request"
+	}
 	failpoint.Here("call.ended")
 	return nil
 }
@@ -106,13 +109,23 @@ func (r *Runner) watch(ctx context.Context, j Job, t *tail, errs *os.File, left 
 				why = Flood
 			}
 		}
-		if why != "" && killed == "" {
+		if why != "" && killed == "" && r.running(tidy, j) {
 			killed = why
 			if err := r.Engine.Stop(tidy, r.name(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 				return sandbox.Exit{}, killed, err
 			}
 		}
 	}
+}
+
+// running is false once the box has ended: a call that ended while nobody
+// followed it is neither late nor stopped.
+func (r *Runner) running(ctx context.Context, j Job) bool {
+	st, err := r.Engine.Status(ctx, r.name(j))
+	if err != nil {
+		return !errors.Is(err, sandbox.ErrNotFound)
+	}
+	return st.State == sandbox.Running
 }
 
 // lastWords reads what abl-run said of the end in the engine's log.
@@ -130,10 +143,13 @@ func (r *Runner) lastWords(ctx context.Context, j Job) (end dirs.RunEnd) {
 	return dirs.RunEnd{}
 }
 
-// classify decides how a call ended: what abl did first, then the engine's
-// flag, then the agent's own result, then signals and codes.
+// classify decides how a call ended: by the agent's own proper end, unless its
+// output was cut or nobody knows its exit code; then by what abl did, then by
+// the engine's flag, then by signals and codes.
 func classify(exit sandbox.Exit, killed Class, end dirs.RunEnd, res agent.Result, r *Runner) (Class, string) {
 	switch {
+	case res.Finished && killed != Flood && killed != Lost:
+		return Done, ""
 	case killed == Timeout, end.Deadline:
 		return Timeout, fmt.Sprintf("stopped after %s (loop.call_timeout)", r.Timeout)
 	case killed == Flood:
@@ -142,8 +158,6 @@ func classify(exit sandbox.Exit, killed Class, end dirs.RunEnd, res agent.Result
 		return Interrupted, "stopped on request"
 	case killed == Lost:
 		return Lost, "its container was removed by somebody else"
-	case res.Finished:
-		return Done, ""
 	case exit.OOMKilled:
 		return OutOfMemory, "out of memory (limits.memory)"
 	case end.Error != "":

@@ -90,6 +90,35 @@ func (r Record) Intent() (i Intent, ok bool, err error) {
 	return i, ok, err
 }
 
+// Abandon notes that abl itself is about to remove the call's box, because the
+// person wants to stop and nobody follows the call any more.
+func (r Record) Abandon() error { return r.mark("abandoned") }
+
+func (r Record) abandoned() bool { return r.marked("abandoned") }
+
+func (r Record) started() bool      { return r.marked("started") }
+func (r Record) markStarted() error { return r.mark("started") }
+
+func (r Record) unmarkStarted() error {
+	if err := os.Remove(filepath.Join(r.Dir, "started")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot keep the record of a call: %w", err)
+	}
+	return nil
+}
+
+// marked and mark are about facts of which a file's presence is all there is to say.
+func (r Record) marked(name string) bool {
+	_, err := os.Lstat(filepath.Join(r.Dir, name))
+	return err == nil
+}
+
+func (r Record) mark(name string) error {
+	if r.marked(name) {
+		return nil
+	}
+	return atomicfile.Write(filepath.Join(r.Dir, name), nil, 0o644)
+}
+
 func readJSON(path string, into any) (bool, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -69,14 +69,12 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 		}
 		return o, err
 	}
-	intent, lost, err := r.ensure(ctx, j, rec)
+	intent, err := r.ensure(ctx, j, rec)
 	if err != nil {
 		return Outcome{}, err
 	}
 	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Session: intent.Session, Started: intent.Begun, Requests: -1}
-	if lost {
-		o.Class, o.Reason = Lost, "its container was removed by somebody else"
-	} else if err := r.follow(ctx, j, rec, intent, &o); err != nil {
+	if err := r.follow(ctx, j, rec, intent, &o); err != nil {
 		return o, err
 	}
 	return o, r.close(ctx, j, rec, intent, &o)
@@ -88,36 +86,57 @@ func (r *Runner) name(j Job) string { return BoxName(r.ID, j.Call.ID) }
 // BoxName is the engine-wide name of a call's box or of another box of the project.
 func BoxName(id, key string) string { return "abl-" + id + "-" + key }
 
-// ensure makes the call's box run, whatever an earlier abl left of it.
-func (r *Runner) ensure(ctx context.Context, j Job, rec Record) (Intent, bool, error) {
+// ensure makes the call's box run, whatever an earlier abl left of it. A box
+// that was started and is gone is left to follow, which reads what it printed.
+// One that was made and never started is made anew: its deadline runs already.
+func (r *Runner) ensure(ctx context.Context, j Job, rec Record) (Intent, error) {
 	intent, begun, err := rec.Intent()
 	if err != nil {
-		return intent, false, err
+		return intent, err
 	}
 	st, err := r.Engine.Status(ctx, r.name(j))
+	gone := errors.Is(err, sandbox.ErrNotFound)
 	switch {
-	case errors.Is(err, sandbox.ErrNotFound) && begun && rec.started():
-		return intent, true, nil
-	case errors.Is(err, sandbox.ErrNotFound) || err == nil && !begun:
-		if intent, err = r.create(ctx, j, rec); err != nil {
-			return intent, false, err
-		}
-	case err != nil:
-		return intent, false, err
-	case st.State != sandbox.Created:
+	case err != nil && !gone:
+		return intent, err
+	case begun && gone && rec.started():
+		return intent, nil
+	case begun && !gone && st.State != sandbox.Created:
 		r.emit(j, event.Event{Kind: event.CallResume, DirectKey: j.Direct})
-		return intent, false, rec.markStarted()
+		return intent, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
+	}
+	// What is asked of the engine from here on happens even if the asking is cut
+	// short, so it is seen through; a cancelled ctx ends the call right afterwards.
+	return r.begin(context.WithoutCancel(ctx), j, rec)
+}
+
+// begin makes the call's box and starts it. That it is started is on disk
+// before it is: a box that is gone later on may have spent tokens.
+func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
+	intent, err := r.create(ctx, j, rec)
+	if err != nil {
+		return intent, err
 	}
 	r.emit(j, event.Event{Kind: event.CallStart, DirectKey: j.Direct})
+	if err := rec.markStarted(); err != nil {
+		return intent, err
+	}
+	failpoint.Here("call.starting")
 	if err := r.Engine.Start(ctx, r.name(j)); err != nil {
-		return intent, false, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
+		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), rec.unmarkStarted())
 	}
 	failpoint.Here("call.started")
-	return intent, false, rec.markStarted()
+	return intent, nil
 }
 
 // create lays out the record and makes the box, which is not started yet.
 func (r *Runner) create(ctx context.Context, j Job, rec Record) (Intent, error) {
+	if err := rec.unmarkStarted(); err != nil {
+		return Intent{}, err
+	}
 	if err := r.Engine.Remove(ctx, r.name(j)); err != nil {
 		return Intent{}, err
 	}
@@ -227,18 +246,6 @@ func writeReadable(path string, data []byte) error {
 
 func (r *Runner) emit(j Job, e event.Event) {
 	e.Time, e.Phase, e.Iteration, e.Step = time.Now().UTC(), j.Call.Phase, j.Call.Iteration, j.Call.Step
-	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name(), j.Call.Model
+	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name(), cmp.Or(e.Model, j.Call.Model)
 	r.Out.Emit(e)
-}
-
-func (rec Record) started() bool {
-	_, err := os.Lstat(filepath.Join(rec.Dir, "started"))
-	return err == nil
-}
-
-func (rec Record) markStarted() error {
-	if rec.started() {
-		return nil
-	}
-	return atomicfile.Write(filepath.Join(rec.Dir, "started"), nil, 0o644)
 }

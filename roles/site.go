@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 )
@@ -86,7 +87,11 @@ func (s *Site) Holder(ctx context.Context, place string) (string, error) {
 	} else if err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 		return "", err
 	}
-	if err := s.make(ctx, place, name); err != nil {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	// Seen through, lest the engine makes a box that no sweep has seen.
+	if err := s.make(context.WithoutCancel(ctx), place, name); err != nil {
 		return "", fmt.Errorf("cannot make the %s's network: %w", place, err)
 	}
 	return s.keep(place, name), nil
@@ -122,7 +127,12 @@ func (s *Site) make(ctx context.Context, place, name string) error {
 	if _, err := s.Engine.Create(ctx, box); err != nil {
 		return err
 	}
-	return s.Engine.Start(ctx, name)
+	failpoint.Here("holder.created")
+	if err := s.Engine.Start(ctx, name); err != nil {
+		return err
+	}
+	failpoint.Here("holder.started")
+	return nil
 }
 
 func (s *Site) labels(kind, place string) map[string]string {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"abl/internal/atomicfile"
+	"abl/internal/failpoint"
 	"abl/internal/safefile"
 	"abl/orchestrator/project"
 
@@ -17,6 +18,12 @@ import (
 // KeepFinding keeps the verdict beside the call that it is about.
 func KeepFinding(p project.Project, key string, finding any) error {
 	return writeJSON(filepath.Join(p.Call(key), "finding.json"), finding)
+}
+
+// KeptFinding reads what KeepFinding kept of the call; false when it was not
+// judged yet.
+func KeptFinding(p project.Project, key string, finding any) (bool, error) {
+	return readJSON(filepath.Join(p.Call(key), "finding.json"), finding)
 }
 
 // RemoveTests removes one entry of the Verifier's workspace, whatever it has
@@ -66,5 +73,6 @@ func TakeFailedSpecs(p project.Project, key, name string, max int64) ([]byte, er
 	if err := atomicfile.Write(kept, data, 0o644); err != nil {
 		return nil, err
 	}
+	failpoint.Here("failed_specs.kept")
 	return data, RemoveTests(p, name)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/failpoint"
 	"abl/internal/owner"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
@@ -54,11 +55,13 @@ func (st *stage) lendAll() error {
 	if err := st.saveLease(leases); err != nil {
 		return err
 	}
+	failpoint.Here("lease.saved")
 	for _, dir := range []string{st.project.Src, st.project.Tests} {
 		if err := owner.Lend(dir, leases[st.project.Rel(dir)]); err != nil {
 			return err
 		}
 	}
+	failpoint.Here("lease.lent")
 	return nil
 }
 
@@ -93,6 +96,7 @@ func (s *session) giveBack(f *state.File, out event.Sink) error {
 			out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: rel + ": " + what})
 		}
 	}
+	failpoint.Here("lease.returned")
 	f.Lease = nil
 	return state.Save(s.project.State(), f)
 }

@@ -10,6 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
+	"abl/internal/failpoint"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
@@ -65,34 +66,42 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 	return v, nil
 }
 
-// playPhase takes the lock and plays phase n to where it rests.
+// playPhase plays phase n to where it rests and tells the outcome, which is the
+// last event whatever happened.
 func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
+	result, why, err := s.lockAndPlay(ctx, n, again, out)
+	if err == nil {
+		err = verdictError(n, result)
+	} else {
+		why = err.Error()
+	}
+	err = exit.Because(ctx, err)
+	tellOutcome(out, n, result, why, rules().Code(err))
+	return err
+}
+
+// lockAndPlay takes the lock and plays phase n. why is said beside the status.
+func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.Sink) (r orchestrator.Result, why string, err error) {
 	specs := s.specs()
 	if err := s.preflight(ctx, specs, n, again); err != nil {
-		return err
+		return r, "", err
 	}
 	unlock, err := s.lock()
 	if err != nil {
-		return err
+		return r, "", err
 	}
 	defer unlock()
+	failpoint.Here("lock.taken")
 	f, a, err := s.admission(specs, n, again)
 	if err != nil {
-		return err
+		return r, "", err
 	}
 	if !a.Go {
-		if err := s.giveBack(f, out); err != nil {
-			return err
-		}
-		return finish(out, n, orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why)
+		return orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why, s.tidyAtRest(ctx, f, out)
 	}
 	f.Phases[fmt.Sprint(n)] = &a.Open
 	result, err := s.stagePhase(ctx, n, f, specs, out)
-	if err != nil {
-		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Text: err.Error()})
-		return err
-	}
-	return finish(out, n, result, "")
+	return result, "", err
 }
 
 // admission reads where the project stands and whether phase n may run.
@@ -121,7 +130,10 @@ func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs sp
 	result, err := st.loop(b).Run(ctx)
 	tidy, cancel := late(ctx)
 	defer cancel()
-	return result, errors.Join(onEngine(err), st.strike(tidy))
+	if err != nil {
+		return result, errors.Join(onEngine(err), st.retreat(tidy, ctx.Err() != nil))
+	}
+	return result, onEngine(st.strike(tidy))
 }
 
 func (st *stage) loop(b book) *orchestrator.Loop {
@@ -133,14 +145,23 @@ func (st *stage) loop(b book) *orchestrator.Loop {
 	}
 }
 
-// finish tells the outcome and turns it into the command's error.
-func finish(out event.Sink, n int, r orchestrator.Result, why string) error {
+// tellOutcome emits how the run ended: where the phase rests, or what stopped it.
+func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, code int) {
 	p := r.Phase
-	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Text: string(r.Status)}
-	if why != "" {
-		e.Text += ": " + why
+	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Exit: &code}
+	e.Text = why
+	if r.Status != "" {
+		e.Text = string(r.Status)
+		if why != "" {
+			e.Text += ": " + why
+		}
 	}
 	out.Emit(e)
+}
+
+// verdictError turns where a phase rests into the command's error, nil for passed.
+func verdictError(n int, r orchestrator.Result) error {
+	p := r.Phase
 	switch r.Status {
 	case state.Passed:
 		return nil

@@ -74,7 +74,7 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 	}
 	tidy, cancel := late(ctx)
 	defer cancel()
-	return errors.Join(st.openShell(ctx, role, p, tty), st.strike(tidy))
+	return errors.Join(st.openShell(ctx, role, p, tty), st.retreat(tidy, false))
 }
 
 // shellPhase is the phase whose view of things the shell has.

@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"abl/internal/owner"
@@ -64,16 +63,19 @@ const (
 	withoutKeys = false
 )
 
-// set builds the stage. What it has made so far is struck when it fails.
+// set builds the stage. When it fails, what it has made so far is taken down.
 func (s *session) set(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*stage, error) {
 	st := &stage{session: s, phase: n, file: f, specs: specs, out: out, keys: keys}
 	st.uid, st.gid, st.lend = owner.RoleID(s.project.Root, os.Geteuid())
 	for _, make := range []func(context.Context) error{st.reach, st.images, st.sweep, st.workspaces, st.hire} {
-		if err := make(ctx); err != nil {
+		err := make(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			tidy, cancel := late(ctx)
 			defer cancel()
-			st.strike(tidy)
-			return nil, onEngine(err)
+			return nil, errors.Join(onEngine(err), st.retreat(tidy, ctx.Err() != nil))
 		}
 	}
 	return st, nil
@@ -89,56 +91,4 @@ func (st *stage) reach(ctx context.Context) (err error) {
 	return err
 }
 
-// sweep removes what an earlier abl left on the engine, but for the call that
-// this run takes up and what that call stands on.
-func (st *stage) sweep(ctx context.Context) error {
-	keep := st.callsToKeep()
-	labels := map[string]string{sandbox.LabelProject: st.file.Project}
-	all, err := st.engine.List(ctx, labels)
-	if err != nil {
-		return err
-	}
-	live := slices.ContainsFunc(all, func(box sandbox.Status) bool { return keep[box.Labels[sandbox.LabelCall]] })
-	_, err = st.engine.Sweep(ctx, labels, func(box sandbox.Status) bool {
-		return live && (keep[box.Labels[sandbox.LabelCall]] || box.Labels[sandbox.LabelKind] == "holder")
-	})
-	return err
-}
-
-// callsToKeep names the call that the phase rests in, when it has not been ended on disk.
-func (st *stage) callsToKeep() map[string]bool {
-	p := st.file.Phases[fmt.Sprint(st.phase)]
-	keep := map[string]bool{}
-	if p == nil {
-		return keep
-	}
-	switch p.Status {
-	case state.Building:
-		keep[roles.Key(st.phase, roles.Builder, p.Step, p.Attempt)] = true
-	case state.Verifying:
-		keep[roles.Key(st.phase, roles.Verifier, p.Step, p.Attempt)] = true
-	}
-	return keep
-}
-
 func (st *stage) save() error { return state.Save(st.project.State(), st.file) }
-
-// strike takes everything down: boxes, networks, volumes, and lent files back.
-// A call that the run leaves behind on purpose does not exist: what is stopped
-// is stopped for good, and its record says so.
-func (st *stage) strike(ctx context.Context) error {
-	var problems []string
-	if st.engine != nil {
-		if _, err := st.engine.Sweep(ctx, map[string]string{sandbox.LabelProject: st.file.Project}, nil); err != nil {
-			problems = append(problems, err.Error())
-		}
-		st.engine.Close()
-	}
-	if err := st.giveBack(st.file, st.out); err != nil {
-		problems = append(problems, err.Error())
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("cannot tidy up: %s (the next run, or abl clean, will)", strings.Join(problems, "; "))
-	}
-	return nil
-}

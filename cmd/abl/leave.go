@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/internal/failpoint"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+// sweep removes what an earlier abl left, but for the call that this run takes
+// up and what that call stands on.
+func (st *stage) sweep(ctx context.Context) error {
+	for _, dir := range []string{filepath.Dir(st.project.State()), st.project.Logs()} {
+		if err := atomicfile.SweepTemps(dir); err != nil {
+			return err
+		}
+	}
+	live, err := st.live(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = st.engine.Sweep(ctx, st.ours(), func(box sandbox.Status) bool {
+		return live != "" && (box.Labels[sandbox.LabelCall] == live || box.Labels[sandbox.LabelKind] == "holder")
+	})
+	if err != nil {
+		return err
+	}
+	failpoint.Here("stage.swept")
+	return nil
+}
+
+// ours are the labels of all that belongs to the project.
+func (st *stage) ours() map[string]string {
+	return map[string]string{sandbox.LabelProject: st.file.Project}
+}
+
+// live is the call that the phase rests in when something of it is on the
+// engine and its end is not on disk, else "".
+func (st *stage) live(ctx context.Context) (string, error) {
+	key := st.callAtRest()
+	if key == "" {
+		return "", nil
+	}
+	if _, ended, err := (roles.Record{Dir: st.project.Call(key)}).Outcome(); ended || err != nil {
+		return "", err
+	}
+	boxes, err := st.engine.List(ctx, st.ours())
+	if err != nil {
+		return "", err
+	}
+	for _, box := range boxes {
+		if box.Labels[sandbox.LabelCall] == key {
+			return key, nil
+		}
+	}
+	return "", nil
+}
+
+// callAtRest is the call that the phase rests in, "" between calls.
+func (st *stage) callAtRest() string {
+	p := st.file.Phases[fmt.Sprint(st.phase)]
+	switch {
+	case p == nil:
+	case p.Status == state.Building:
+		return roles.Key(st.phase, roles.Builder, p.Step, p.Attempt)
+	case p.Status == state.Verifying:
+		return roles.Key(st.phase, roles.Verifier, p.Step, p.Attempt)
+	}
+	return ""
+}
+
+// retreat takes the stage down after something went wrong. A call whose end is
+// not on disk has been paid for: it stays with what it stands on, for the next
+// run to attach to, unless the person wants to stop.
+func (st *stage) retreat(ctx context.Context, stopping bool) error {
+	if st.engine == nil {
+		return nil
+	}
+	live, err := st.live(ctx)
+	switch {
+	case err != nil:
+		st.engine.Close()
+		return st.untidy(err)
+	case live == "":
+	case stopping:
+		if err := (roles.Record{Dir: st.project.Call(live)}).Abandon(); err != nil {
+			return st.untidy(err)
+		}
+	default:
+		err := st.sweep(ctx)
+		st.engine.Close()
+		if err != nil {
+			return st.untidy(err)
+		}
+		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Call: live,
+			Text: "call " + live + " is left as it is: the next run attaches to it, abl clean ends it"})
+		return nil
+	}
+	return st.strike(ctx)
+}
+
+// strike takes everything down: boxes, networks, volumes, and then lent files
+// back, when no box is left that could still write to them.
+func (st *stage) strike(ctx context.Context) error {
+	_, err := st.engine.Sweep(ctx, st.ours(), nil)
+	st.engine.Close()
+	if err != nil {
+		return st.untidy(err)
+	}
+	failpoint.Here("strike.swept")
+	if err := st.giveBack(st.file, st.out); err != nil {
+		return st.untidy(err)
+	}
+	failpoint.Here("strike.done")
+	return nil
+}
+
+// untidy words what could not be taken down, and tells it at once: a signal's
+// own sentence may take the place of this one.
+func (st *stage) untidy(err error) error {
+	err = fmt.Errorf("cannot tidy up (the next run, or abl clean, will): %w", err)
+	st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Text: err.Error()})
+	return err
+}
+
+// tidyAtRest removes what a run that was killed after its last save has left:
+// boxes where an engine answers, for there is nothing else to ask one for, and
+// what is lent.
+func (s *session) tidyAtRest(ctx context.Context, f *state.File, out event.Sink) error {
+	eng, _, err := connect(ctx)
+	if err == nil {
+		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
+		err = errors.Join(onEngine(err), eng.Close())
+		if err != nil {
+			return err
+		}
+	}
+	return s.giveBack(f, out)
+}

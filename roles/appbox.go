@@ -1,0 +1,83 @@
+package roles
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+)
+
+// services starts the further containers, fresh.
+func (a *App) services(ctx context.Context, key string, deadline int64) error {
+	for _, s := range a.Services {
+		name := BoxName(a.ID, "svc-"+s.Name)
+		box := sandbox.Box{
+			Name: name, Image: s.Image, Env: s.Env, Loose: true, Limits: a.Box, Labels: a.labels(key, "service", deadline),
+			Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: a.Site.Network("app"), Aliases: []string{s.Name}}}},
+		}
+		if _, err := a.Engine.Create(ctx, box); err != nil {
+			return fmt.Errorf("service %q: %w", s.Name, err)
+		}
+		if err := a.Engine.Start(ctx, name); err != nil {
+			return fmt.Errorf("service %q: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// volumes makes the tree that the app will see: a copy-on-write view of the
+// source, or an empty volume that fill copies the tree into.
+func (a *App) volumes(ctx context.Context, key string, deadline int64) error {
+	labels := a.labels(key, "volume", deadline)
+	scratch := sandbox.Volume{Name: a.scratch(), Labels: labels}
+	if err := a.Engine.EnsureVolume(ctx, scratch); err != nil {
+		return err
+	}
+	if a.Copy != "overlay" {
+		return nil
+	}
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: a.Project.Src, Upper: a.scratch()})
+}
+
+func (a *App) boxFor(key, holder string, deadline int64) sandbox.Box {
+	tree := sandbox.Mount{What: sandbox.Tree, Source: a.tree(), Target: dirs.Src}
+	if a.Copy != "overlay" {
+		tree.Source = a.scratch()
+	}
+	dir := a.dir(key)
+	return sandbox.Box{
+		Name: a.box(), Image: a.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: dirs.Src,
+		Argv: []string{dirs.Bin + "/" + dirs.HelperBroker, dirs.Broker},
+		Env:  append([]string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}, a.Env...),
+		Mounts: []sandbox.Mount{
+			tree,
+			{What: sandbox.Empty, Source: a.Project.Empty(), Target: dirs.Src + "/.git", ReadOnly: true},
+			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: dirs.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: dirs.Events},
+			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: dirs.AppLog},
+		},
+		Tmpfs: tmpfs(Builder), Reach: sandbox.Reach{Join: holder}, Limits: a.Box, Labels: a.labels(key, "app", deadline),
+	}
+}
+
+// fill copies the tree in where the engine cannot look at it in place.
+func (a *App) fill(ctx context.Context) error {
+	if a.Copy == "overlay" {
+		return nil
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(a.Tree(w)) }()
+	defer r.Close()
+	return a.Engine.CopyIn(ctx, a.box(), dirs.Src, r)
+}
+
+func (a *App) labels(key, kind string, deadline int64) map[string]string {
+	return map[string]string{
+		sandbox.LabelProject: a.ID, sandbox.LabelKind: kind, sandbox.LabelPhase: strconv.Itoa(a.Site.Phase), sandbox.LabelCall: key,
+		sandbox.LabelDeadline: strconv.FormatInt(deadline, 10),
+	}
+}

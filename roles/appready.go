@@ -1,0 +1,93 @@
+package roles
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+)
+
+// await follows the broker's events until the app is ready or has failed.
+func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
+	events := filepath.Join(a.dir(key), "events")
+	begun := time.Now()
+	for {
+		st, err := a.Engine.Status(ctx, a.box()) // before its words are read: an ended box says no more
+		if err != nil {
+			return up, err
+		}
+		seen, err := readEvents(events)
+		if err != nil {
+			return up, err
+		}
+		if e, ok := decided(seen, a.Spec.App == nil); ok {
+			return a.settled(key, up, e, begun), nil
+		}
+		if st.State == sandbox.Exited {
+			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
+		}
+		select {
+		case <-ctx.Done():
+			return up, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// words is the end of the app container's own log, which only a fault of abl's fills.
+func (a *App) words(ctx context.Context) string {
+	data, err := a.Engine.Logs(ctx, a.box(), 500)
+	if text := strings.TrimSpace(string(data)); err == nil && text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+func (a *App) settled(key string, up Up, e dirs.Event, begun time.Time) Up {
+	say := event.Event{Time: time.Now().UTC(), Kind: event.AppReady, Phase: a.Site.Phase, Call: key, MS: time.Since(begun).Milliseconds()}
+	if e.Event == "failed" {
+		up.Failed = e.Detail
+		say.Kind, say.Text = event.AppFailed, e.Detail
+	}
+	a.Out.Emit(say)
+	return up
+}
+
+// decided finds the broker's first word on readiness; without an app section
+// listening is all there is to wait for.
+func decided(events []dirs.Event, idle bool) (dirs.Event, bool) {
+	for _, e := range events {
+		if e.Event == "ready" || e.Event == "failed" || idle && e.Event == "listening" {
+			return e, true
+		}
+	}
+	return dirs.Event{}, false
+}
+
+func readEvents(path string) ([]dirs.Event, error) {
+	f, err := openOutput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	var seen []dirs.Event
+	for _, line := range bytes.Split(data, []byte("\n")) {
+		var e dirs.Event
+		if json.Unmarshal(line, &e) == nil && e.Event != "" {
+			seen = append(seen, e)
+		}
+	}
+	return seen, nil
+}
