@@ -28,22 +28,25 @@ gives lent files back. Source, tests, specs, logs and the ledger are never touch
 			if err != nil {
 				return err
 			}
-			if err := s.giveBack(f, event.Discard); err != nil {
-				return err
-			}
 			eng, _, err := connect(ctx)
 			if err != nil {
 				return onEngine(err)
 			}
 			defer eng.Close()
+			if err := s.abandon(f); err != nil {
+				return err
+			}
 			removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
 			for _, name := range removed {
 				fmt.Fprintln(in.Stdout, "removed", name)
 			}
-			if err == nil && len(removed) == 0 {
+			if err != nil {
+				return onEngine(err) // a box that is left might still write to what would be given back
+			}
+			if len(removed) == 0 {
 				fmt.Fprintln(in.Stdout, "nothing was left")
 			}
-			return onEngine(err)
+			return s.giveBack(f, event.Discard)
 		},
 	}
 }

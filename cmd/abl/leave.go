@@ -45,7 +45,7 @@ func (st *stage) ours() map[string]string {
 // live is the call that the phase rests in when something of it is on the
 // engine and its end is not on disk, else "".
 func (st *stage) live(ctx context.Context) (string, error) {
-	key := st.callAtRest()
+	key := callAtRest(st.file, fmt.Sprint(st.phase))
 	if key == "" {
 		return "", nil
 	}
@@ -64,17 +64,31 @@ func (st *stage) live(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// callAtRest is the call that the phase rests in, "" between calls.
-func (st *stage) callAtRest() string {
-	p := st.file.Phases[fmt.Sprint(st.phase)]
-	switch {
-	case p == nil:
-	case p.Status == state.Building:
-		return roles.Key(st.phase, roles.Builder, p.Step, p.Attempt)
-	case p.Status == state.Verifying:
-		return roles.Key(st.phase, roles.Verifier, p.Step, p.Attempt)
+// callAtRest is the call that a phase rests in, "" between calls.
+func callAtRest(f *state.File, phase string) string {
+	p := f.Phases[phase]
+	if p == nil || p.Status != state.Building && p.Status != state.Verifying {
+		return ""
 	}
-	return ""
+	return p.Call
+}
+
+// abandon notes of every call at rest that it is about to be ended on request.
+func (s *session) abandon(f *state.File) error {
+	for phase := range f.Phases {
+		key := callAtRest(f, phase)
+		if key == "" {
+			continue
+		}
+		rec := roles.Record{Dir: s.project.Call(key)}
+		if _, begun, err := rec.Intent(); err != nil || !begun {
+			continue // there is nothing to end
+		}
+		if err := rec.Abandon(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retreat takes the stage down after something went wrong. A call whose end is
@@ -91,7 +105,7 @@ func (st *stage) retreat(ctx context.Context, stopping bool) error {
 		return st.untidy(err)
 	case live == "":
 	case stopping:
-		if err := (roles.Record{Dir: st.project.Call(live)}).Abandon(); err != nil {
+		if err := st.abandon(st.file); err != nil {
 			return st.untidy(err)
 		}
 	default:
