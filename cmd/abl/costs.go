@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"abl/cmd/internal/cli"
 	"abl/orchestrator/ledger"
@@ -25,7 +22,7 @@ prices.`,
 		Examples: "abl costs\nabl costs --by model\nabl costs --json",
 		Flags: []cli.Flag{
 			{Name: "by", Value: "WHAT", Values: ways, Usage: "group by one of these; all of phase, role and model unless given"},
-			{Name: "json", Usage: "one JSON document"},
+			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			{Name: "csv", Usage: "the rows themselves, one form"},
 		},
 		Run: runCosts,
@@ -38,13 +35,10 @@ func runCosts(_ context.Context, in *cli.Input) error {
 		return err
 	}
 	if in.Bool("csv") {
-		return exportCSV(in, s.project.Ledger())
+		return s.exportCSV()
 	}
 	totals := ledger.NewTotals(ledger.Ways()...)
-	err = scanLedger(s.project.Ledger(), totals.Add, func(line int, reason string) {
-		fmt.Fprintf(in.Stderr, "abl: warning: tokens.csv line %d is not counted: %s\n", line, reason)
-	})
-	if err != nil {
+	if err := s.scanLedger("is not counted", totals.Add); err != nil {
 		return err
 	}
 	if in.Bool("json") {
@@ -67,26 +61,18 @@ func runCosts(_ context.Context, in *cli.Input) error {
 	return nil
 }
 
-// scanLedger reads a ledger that may not be there yet.
-func scanLedger(path string, each func(ledger.Row), bad func(int, string)) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the ledger: %w", err)
-	}
-	defer f.Close()
-	return ledger.Scan(f, each, bad)
+// scanLedger reads the ledger and warns of every line that is not understood;
+// what says what becomes of it.
+func (s *session) scanLedger(what string, each func(ledger.Row)) error {
+	return ledger.Open(s.project.Ledger()).Scan(each, func(line int, reason string) {
+		fmt.Fprintf(s.in.Stderr, "abl: warning: tokens.csv line %d %s: %s\n", line, what, reason)
+	})
 }
 
-func exportCSV(in *cli.Input, path string) error {
+func (s *session) exportCSV() error {
 	var rows []ledger.Row
-	err := scanLedger(path, func(r ledger.Row) { rows = append(rows, r) }, func(line int, reason string) {
-		fmt.Fprintf(in.Stderr, "abl: warning: tokens.csv line %d is left out: %s\n", line, reason)
-	})
-	if err != nil {
+	if err := s.scanLedger("is left out", func(r ledger.Row) { rows = append(rows, r) }); err != nil {
 		return err
 	}
-	return ledger.Export(in.Stdout, rows)
+	return ledger.Export(s.in.Stdout, rows)
 }

@@ -19,7 +19,7 @@ func debugCommand() cli.Command {
 			Flags: []cli.Flag{
 				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Usage: "whose output it is"},
 				{Name: "exit", Value: "N", Default: "0", Usage: "the exit code that the agent ended with"},
-				{Name: "json", Usage: "one JSON document"},
+				{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			},
 			Run: debugUsage,
 		}},

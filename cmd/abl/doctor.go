@@ -30,7 +30,7 @@ func doctorCommand() cli.Command {
 	return cli.Command{
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
 		Long:  "Looks at everything a phase will need and changes nothing. Outside a project it checks the machine alone.",
-		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document"}},
+		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
 		Run:   runDoctor,
 	}
 }
@@ -53,12 +53,21 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	} else {
 		printFindings(in, all)
 	}
+	return verdictOf(all)
+}
+
+// verdictOf is the error that the findings come to, nil when all is well.
+func verdictOf(all []finding) error {
+	var failed []string
 	for _, f := range all {
 		if !f.OK {
-			return fault(exit.Environment, fmt.Errorf("%s: %s", f.What, f.Text), f.Hint)
+			failed = append(failed, f.What)
 		}
 	}
-	return nil
+	if len(failed) == 0 {
+		return nil
+	}
+	return fault(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(failed), len(all), strings.Join(failed, ", ")), "")
 }
 
 func printFindings(in *cli.Input, all []finding) {
@@ -78,13 +87,13 @@ func printFindings(in *cli.Input, all []finding) {
 func checkEngine(ctx context.Context, in *cli.Input) []finding {
 	eng, info, err := connect(ctx)
 	if err != nil {
-		return []finding{{What: "engine", Text: err.Error(), Hint: "start Docker, or name another engine by DOCKER_HOST or a docker context"}}
+		return []finding{{What: "engine", Text: err.Error(), Hint: hint(err)}}
 	}
 	defer eng.Close()
 	all := []finding{{What: "engine", OK: true, Text: fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host)}}
 	states, err := maker(eng, func(string) {}, in).Status(ctx)
 	if err != nil {
-		return append(all, finding{What: "images", Text: err.Error()})
+		return append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
 	}
 	for _, st := range states {
 		text := "not made yet; the first phase, or `abl images build`, makes it"
@@ -99,15 +108,20 @@ func checkEngine(ctx context.Context, in *cli.Input) []finding {
 // checkProject looks at the settings, the specs, the keys and the disk.
 func (s *session) checkProject() []finding {
 	all := []finding{{What: "project", OK: true, Text: s.project.Root}}
-	specs := s.specs()
-	for _, n := range specs.Numbers() {
-		if stops := specs.Check(n); len(stops) > 0 {
-			all = append(all, finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint})
-			break
-		}
+	if _, err := s.state(); err != nil {
+		all = append(all, finding{What: "state", Text: err.Error()})
 	}
-	if len(all) == 1 {
-		all = append(all, finding{What: "specs", OK: true, Text: fmt.Sprintf("%d phases", len(specs.Numbers()))})
+	if err := s.checkLedger(); err != nil {
+		all = append(all, finding{What: "ledger", Text: err.Error()})
+	}
+	if err := s.checkCaps(); err != nil {
+		all = append(all, finding{What: "budget", Text: err.Error(), Hint: hint(err)})
+	}
+	specs := s.specs()
+	if stops := specs.Check(max(1, len(specs.Numbers()))); len(stops) > 0 {
+		all = append(all, finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint})
+	} else {
+		all = append(all, finding{What: "specs", OK: true, Text: fmt.Sprintf("%d sound, the last is phase%d.md", len(specs.Numbers()), len(specs.Numbers()))})
 	}
 	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
 		all = append(all, s.checkPlayer(role))
@@ -131,8 +145,6 @@ func (s *session) checkPlayer(role roles.Role) finding {
 
 // leastDisk is the free space below which a phase is not worth starting, in bytes.
 const leastDisk = 1 << 30
-
-var errDisk = errors.New("the disk is nearly full")
 
 func checkDisk(dir string) finding {
 	var fs unix.Statfs_t

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/sanitize"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
@@ -50,12 +51,15 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkCaps(); err != nil {
+		return err
+	}
 	p := a.Open
 	if p.Status == state.Ready {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: s.capText()}
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+	out := plan{Phase: n, Why: a.Why, Budget: s.capText(), Roles: []rolePlan{}}
+	for _, role := range casting(a.Go) {
 		r, err := s.planRole(ctx, role, p, f, specs, n)
 		if err != nil {
 			return err
@@ -65,7 +69,16 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 	if s.in.Bool("json") {
 		return json.NewEncoder(s.in.Stdout).Encode(out)
 	}
-	return out.print(s.in.Stdout)
+	out.print(s.in.Stdout)
+	return nil
+}
+
+// casting is who would be called.
+func casting(willRun bool) []roles.Role {
+	if !willRun {
+		return nil
+	}
+	return []roles.Role{roles.Builder, roles.Verifier}
 }
 
 func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
@@ -109,7 +122,7 @@ func access(m sandbox.Mount) string {
 // filesAsTheyAre lists a workspace without making a repository in it.
 func filesAsTheyAre(dir string, o workspace.Options) orchestrator.Files {
 	return func(ctx context.Context) ([]projectmap.File, error) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
+		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err != nil {
 			return nil, nil
 		}
 		repo, err := workspace.Open(dir, o)
@@ -120,7 +133,7 @@ func filesAsTheyAre(dir string, o workspace.Options) orchestrator.Files {
 	}
 }
 
-func (p plan) print(w io.Writer) error {
+func (p plan) print(w io.Writer) {
 	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\n", p.Phase, p.Why, p.Budget)
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
@@ -130,8 +143,7 @@ func (p plan) print(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "  prompt:\n")
 		for line := range strings.Lines(r.Prompt) {
-			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\n"))
+			fmt.Fprintf(w, "  | %s\n", sanitize.String(strings.TrimRight(line, "\n")))
 		}
 	}
-	return nil
 }

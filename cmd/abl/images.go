@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -40,6 +41,11 @@ func buildImages(ctx context.Context, in *cli.Input) error {
 	agents := in.Args
 	if len(agents) == 0 {
 		agents = images.Agents()
+	}
+	for _, agent := range agents {
+		if !slices.Contains(images.Agents(), agent) {
+			return cli.WithHint("it is one of "+strings.Join(images.Agents(), ", "), "there is no image for the agent %q", agent)
+		}
 	}
 	return withMaker(ctx, in, func(m *images.Maker) error {
 		ref, err := m.Holder(ctx)

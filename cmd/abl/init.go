@@ -3,11 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/owner"
 	"abl/orchestrator/project"
 	"abl/orchestrator/scaffold"
 	"abl/orchestrator/workspace"
@@ -23,55 +29,129 @@ run again: what is there is kept.`,
 		Flags: []cli.Flag{
 			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "what the project is built with; otherwise the files that are there tell"},
 			{Name: "src", Value: "DIR", Usage: "the Builder's directory, with a history of its own; src unless given"},
-			{Name: "json", Usage: "one JSON document"},
+			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 		},
 		Run: runInit,
 	}
 }
 
 func runInit(_ context.Context, in *cli.Input) error {
-	dir := in.String("project")
-	if dir == "" {
-		dir = "."
+	dir, err := initDir(in)
+	if err != nil {
+		return err
+	}
+	o, err := initOptions(in, dir)
+	if err != nil {
+		return err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fault(exit.Usage, fmt.Errorf("cannot make a project: %w", err), "")
+		return fmt.Errorf("cannot make a project: %w", err)
 	}
 	defer root.Close()
-	o := scaffold.Options{Stack: in.String("stack"), Src: in.String("src")}
-	if s, err := open(in); err == nil && sameDir(s.project.Root, dir) {
-		o.Src, o.Tests = s.conf.Directories.Src, s.conf.Directories.Tests
-	}
-	tracked := func(sub string) (bool, error) {
-		yes, err := workspace.Tracks(dir, sub)
-		if err != nil { // what cannot be checked is said to be unchecked, and stops nobody
-			fmt.Fprintf(in.Stderr, "abl: warning: cannot tell whether git tracks %s: %v\n", sub, err)
-		}
-		return yes, nil
-	}
+	tracked := func(sub string) (bool, error) { return workspace.Tracks(dir, sub) }
 	p, err := scaffold.Make(root.FS(), tracked, o)
 	if err != nil {
 		return fault(exit.Usage, err, "")
 	}
-	if err := scaffold.Apply(root, p.Ops); err != nil {
+	if err := errors.Join(scaffold.Apply(root, p.Ops), owner.HandOver(dir, tops(p.Ops)...)); err != nil {
 		return err
 	}
-	if in.Bool("json") {
-		return json.NewEncoder(in.Stdout).Encode(p.Ops)
-	}
-	for _, op := range p.Ops {
-		fmt.Fprintln(in.Stdout, op)
-	}
-	if p.Guessed {
-		fmt.Fprintf(in.Stderr, "abl: no file told the stack, so it is %s; --stack names another\n", p.Stack)
-	}
-	fmt.Fprintln(in.Stderr, "abl: next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
-	return nil
+	return showInit(in, p)
 }
 
-// sameDir says whether two paths are the same directory.
-func sameDir(a, b string) bool {
-	real, err := project.Real(b)
-	return err == nil && real == a
+// initDir is the directory that becomes a project. One that a role may write
+// does not: what a role wrote there would be settings of abl.
+func initDir(in *cli.Input) (string, error) {
+	dir, err := project.Real(orHere(in.String("project")))
+	if err != nil {
+		return "", fault(exit.Usage, fmt.Errorf("cannot make a project: %w", err), "make the directory first")
+	}
+	outer, err := project.Find(dir)
+	if err != nil || outer == dir {
+		return dir, nil // there is none around it
+	}
+	s, err := openAt(in, outer)
+	if err != nil {
+		return "", fmt.Errorf("cannot tell how %q belongs to the project around it: %w", dir, err)
+	}
+	for _, taken := range []string{s.project.Src, s.project.Tests, filepath.Join(outer, project.Dir)} {
+		if dir == taken || strings.HasPrefix(dir, taken+"/") {
+			return "", fault(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
+		}
+	}
+	fmt.Fprintf(in.Stderr, "abl: note: %s is a project too, and this one is apart from it\n", outer)
+	return dir, nil
+}
+
+// initOptions are what the person asked for; a project that is there already
+// has decided on its directories.
+func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
+	o := scaffold.Options{Stack: in.String("stack"), Src: in.String("src")}
+	if fi, err := os.Lstat(filepath.Join(dir, project.Dir)); errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	} else if err == nil && !fi.IsDir() {
+		return o, fault(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, project.Dir)), "move it away")
+	}
+	s, err := openAt(in, dir)
+	if err != nil {
+		return o, err
+	}
+	d := s.conf.Directories
+	if s.conf.File != "" && o.Src != "" && o.Src != d.Src {
+		return o, fault(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.conf.File, d.Src), "change directories.src there")
+	}
+	if s.conf.File != "" {
+		o.Src, o.Tests = d.Src, d.Tests
+	}
+	return o, nil
+}
+
+// tops are the paths at the project's top that a plan writes to or below.
+func tops(ops []scaffold.Op) (all []string) {
+	for _, op := range ops {
+		top, _, _ := strings.Cut(op.Path, "/")
+		if (op.Kind == scaffold.Write || op.Kind == scaffold.Add) && !slices.Contains(all, top) {
+			all = append(all, top)
+		}
+	}
+	return all
+}
+
+// initReport is what `abl init --json` prints.
+type initReport struct {
+	Stack   string     `json:"stack"`
+	Guessed bool       `json:"guessed"` // nobody asked for the stack, and no file told
+	Src     string     `json:"src"`
+	Offer   string     `json:"offer,omitempty"` // another name for src, when the repository around the project tracks it
+	Steps   []initStep `json:"steps"`
+}
+
+type initStep struct {
+	Do    string   `json:"do"` // write, add, keep or note
+	Path  string   `json:"path"`
+	Lines []string `json:"lines,omitempty"`
+	Text  string   `json:"text,omitempty"`
+}
+
+func showInit(in *cli.Input, p scaffold.Plan) error {
+	if in.Bool("json") {
+		r := initReport{Stack: p.Stack, Guessed: p.Guessed, Src: p.Src, Offer: p.Offer, Steps: []initStep{}}
+		for _, op := range p.Ops {
+			r.Steps = append(r.Steps, initStep{string(op.Kind), op.Path, op.Lines, op.Text})
+		}
+		return json.NewEncoder(in.Stdout).Encode(r)
+	}
+	written := false
+	for _, op := range p.Ops {
+		fmt.Fprintln(in.Stdout, op)
+		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
+	}
+	if written && p.Guessed {
+		fmt.Fprintf(in.Stderr, "abl: no file told the stack, so it is %s; --stack names another\n", p.Stack)
+	}
+	if written {
+		fmt.Fprintln(in.Stderr, "abl: next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,11 +56,7 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 }
 
 func findProject(in *cli.Input) (string, error) {
-	dir := in.String("project")
-	if dir == "" {
-		dir = "."
-	}
-	root, err := project.Find(dir)
+	root, err := project.Find(orHere(in.String("project")))
 	switch {
 	case errors.Is(err, project.ErrNone):
 		return "", fault(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
@@ -68,6 +65,9 @@ func findProject(in *cli.Input) (string, error) {
 	}
 	return root, nil
 }
+
+// orHere is the directory, or the current one when none is named.
+func orHere(dir string) string { return cmp.Or(dir, ".") }
 
 // lock takes the project for this process. Giving it back also leaves what abl
 // made the person's, whoever abl ran as.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -14,92 +15,127 @@ import (
 	"abl/orchestrator/state"
 )
 
+// standings is what `abl status --json` prints.
+type standings struct {
+	Project  string     `json:"project"`
+	Phases   []standing `json:"phases"`
+	Problems []string   `json:"problems,omitempty"` // with the specs as a whole
+}
+
 // standing is one phase as `abl status` shows it.
 type standing struct {
 	Phase     int       `json:"phase"`
 	Title     string    `json:"title"`
 	Contracts int       `json:"contracts"`
-	Status    string    `json:"status"`
+	Status    string    `json:"status"` // of docs/state-format.md, or unsound
 	Iteration int       `json:"iteration,omitempty"`
 	Round     int       `json:"round,omitempty"`
 	Verdict   string    `json:"verdict,omitempty"`
 	Failed    []string  `json:"failed,omitempty"`
-	Note      string    `json:"note,omitempty"`
+	Notes     []string  `json:"notes,omitempty"`
 	Ended     time.Time `json:"ended,omitzero"`
 }
 
 func statusCommand() cli.Command {
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show where every phase stands",
-		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document"}},
-		Run: func(_ context.Context, in *cli.Input) error {
-			s, err := open(in)
-			if err != nil {
-				return err
-			}
-			f, err := s.state()
-			if err != nil {
-				return err
-			}
-			all := standings(f, s.specs())
-			if in.Bool("json") {
-				return json.NewEncoder(in.Stdout).Encode(map[string]any{"project": s.project.Root, "phases": all})
-			}
-			return printStandings(in.Stdout, all)
-		},
+		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+		Run:   runStatus,
 	}
 }
 
-// standings lists every phase that has a spec.
-func standings(f *state.File, specs spec.Set) []standing {
-	all := []standing{}
+func runStatus(_ context.Context, in *cli.Input) error {
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	f, err := s.state()
+	if err != nil {
+		return err
+	}
+	all := standingsOf(f, s.project.Root, s.project.Specs())
+	if in.Bool("json") {
+		return json.NewEncoder(in.Stdout).Encode(all)
+	}
+	return all.print(in.Stdout)
+}
+
+// standingsOf lists every phase that has a spec or ran once.
+func standingsOf(f *state.File, root, dir string) standings {
+	specs, problems := spec.LoadDir(dir)
+	all := standings{Project: root, Phases: []standing{}}
 	for _, n := range specs.Numbers() {
-		this, sound := specs.Phase(n)
-		st := standing{Phase: n, Title: this.Title, Contracts: len(this.Contracts), Status: string(state.Ready)}
-		if !sound {
-			st.Status, st.Note = "unsound", specs.Check(n)[0].String()
+		all.Phases = append(all.Phases, stand(f.Phases[fmt.Sprint(n)], specs, n, problems))
+	}
+	for _, p := range problems {
+		if p.Fatal && len(all.Phases) > 0 && !slices.Contains(specs.Numbers(), p.Phase) {
+			all.Problems = append(all.Problems, p.String())
 		}
-		if p := f.Phases[fmt.Sprint(n)]; p != nil {
-			st.Status, st.Iteration, st.Round, st.Verdict, st.Ended = string(p.Status), p.Iteration, p.Round, p.LastVerdict, p.Ended
-			for _, e := range p.Failed {
-				st.Failed = append(st.Failed, e.Spec)
-			}
-			if p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
-				st.Note = "its spec changed since"
-			}
-			if p.ReportMissing {
-				st.Note = "the builder left no report"
-			}
-		}
-		all = append(all, st)
 	}
 	return all
 }
 
-func printStandings(w io.Writer, all []standing) error {
-	if len(all) == 0 {
+// stand is where phase n stands; p is nil when it never ran.
+func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) standing {
+	this, sound := specs.Phase(n)
+	st := standing{Phase: n, Title: this.Title, Contracts: len(this.Contracts), Status: string(state.Ready)}
+	if p != nil {
+		st.Status, st.Iteration, st.Round, st.Verdict, st.Ended = string(p.Status), p.Iteration, p.Round, p.LastVerdict, p.Ended
+		for _, e := range p.Failed {
+			st.Failed = append(st.Failed, e.Spec)
+		}
+		if sound && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
+			st.Notes = append(st.Notes, "its spec changed since")
+		}
+		if p.ReportMissing {
+			st.Notes = append(st.Notes, "the builder left no report")
+		}
+		if p.Note != "" {
+			st.Notes = append(st.Notes, p.Note)
+		}
+	}
+	if !sound {
+		st.Status = "unsound"
+	}
+	for _, problem := range problems {
+		if problem.Phase == n && problem.Fatal {
+			st.Notes = append(st.Notes, problem.String())
+		}
+	}
+	return st
+}
+
+func (all standings) print(w io.Writer) error {
+	if err := all.table(w); err != nil {
+		return err
+	}
+	for _, s := range all.Phases {
+		for _, f := range s.Failed {
+			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, sanitize.String(f))
+		}
+		for _, note := range s.Notes {
+			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, sanitize.String(note))
+		}
+	}
+	for _, p := range all.Problems {
+		fmt.Fprintf(w, "specs: %s\n", sanitize.String(p))
+	}
+	return nil
+}
+
+func (all standings) table(w io.Writer) error {
+	if len(all.Phases) == 0 {
 		_, err := fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "PHASE\tSTATUS\tITERATION\tCONTRACTS\tTITLE")
-	for _, s := range all {
+	for _, s := range all.Phases {
 		iteration := "-"
 		if s.Iteration > 0 {
 			iteration = fmt.Sprint(s.Iteration)
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\n", s.Phase, s.Status, iteration, s.Contracts, sanitize.String(s.Title))
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, s := range all {
-		for _, f := range s.Failed {
-			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, sanitize.String(f))
-		}
-		if s.Note != "" {
-			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, sanitize.String(s.Note))
-		}
-	}
-	return nil
+	return t.Flush()
 }

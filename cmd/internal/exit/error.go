@@ -17,8 +17,12 @@ type Error struct {
 	Err  error  // the cause, for those who inspect; it is not printed
 }
 
-// With gives err an exit code and says what to do about it; do may be empty.
+// With gives err an exit code and says what to do about it, which is what err
+// says itself when do is empty.
 func With(code int, err error, do string) *Error {
+	if do == "" {
+		do = Hint(err)
+	}
 	return &Error{Code: code, What: err.Error(), Do: do, Err: err}
 }
 

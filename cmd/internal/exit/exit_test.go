@@ -75,6 +75,9 @@ func TestErrorIsOneLine(t *testing.T) {
 	if got := e.Error(); got != "cause" || e.Code != exit.Usage || e.Do != "mend it" || !errors.Is(e, cause) {
 		t.Errorf("With gives %q, %+v", got, e)
 	}
+	if got := exit.Hint(exit.With(exit.Environment, e, "")); got != "mend it" {
+		t.Errorf("the hint of the cause became %q", got)
+	}
 }
 
 func TestBecause(t *testing.T) {

@@ -35,8 +35,8 @@ func newLive(o Options) *live {
 
 func (l *live) show(e event.Event) {
 	l.story.take(e)
-	if e.Kind == event.Action {
-		return // the status shows it at the next tick
+	if e.Kind == event.Action || l.story.refused {
+		return // the status shows it at the next tick; the command's own error says it
 	}
 	l.drawn = l.status()
 	l.write(clearLine + line(words(e, &l.story), l.story.elapsed(e.Time), l.paint) + "\r\n" + l.drawn)

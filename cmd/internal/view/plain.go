@@ -24,6 +24,8 @@ func newPlain(o Options) *plainLines { return &plainLines{out: o.Stderr} }
 func (p *plainLines) show(e event.Event) {
 	p.story.take(e)
 	switch {
+	case p.story.refused: // the command's own error says it
+		return
 	case e.Kind != event.Action:
 	case p.story.actions > 1 && e.Time.Sub(p.acted) < between:
 		return

@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"abl/cmd/internal/exit"
 	"abl/orchestrator/event"
 )
 
@@ -17,12 +18,14 @@ type story struct {
 	doing     string // its last action, in the agent's words; else the last fact
 	tokens    int64
 	unknown   bool // some usage is not known
+	refused   bool // nothing was begun: there is an error and no story
 }
 
 // take enters an event.
 func (s *story) take(e event.Event) {
 	if s.began.IsZero() {
 		s.began = e.Time
+		s.refused = e.Kind == event.Outcome && e.Exit != nil && *e.Exit != exit.Passed
 	}
 	if e.Phase != 0 {
 		s.phase = e.Phase

@@ -156,3 +156,33 @@ func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 		t.Errorf("time %v", e.Time)
 	}
 }
+
+// A run that was refused before anything began is told by the command's error
+// alone; a reader of events learns it all the same.
+func TestRefusalIsToldOnce(t *testing.T) {
+	code := exit.Usage
+	refusal := event.Event{Kind: event.Outcome, Text: "cannot find the key", Exit: &code}
+	for _, progress := range []string{Plain, TTY} {
+		var out, voice bytes.Buffer
+		v, err := Open(t.Context(), Options{Progress: progress, JSON: true, Stdout: &out, Stderr: &voice})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Emit(refusal)
+		v.Close()
+		if voice.Len() > 0 || !strings.Contains(out.String(), "cannot find the key") {
+			t.Errorf("--progress %s: stdout %q, stderr %q", progress, out.String(), voice.String())
+		}
+	}
+	var voice bytes.Buffer
+	v, err := Open(t.Context(), Options{Progress: Plain, Stderr: &voice})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Emit(event.Event{Kind: event.PhaseStart, Phase: 1})
+	v.Emit(refusal)
+	v.Close()
+	if !strings.Contains(voice.String(), "cannot find the key") {
+		t.Errorf("the end of a run is not shown: %q", voice.String())
+	}
+}

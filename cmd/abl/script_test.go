@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"abl/internal/filelock"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"abl": main})
+}
+
+// The scripts are a person at a terminal of a machine without an engine and
+// without keys. Beside testscript's own commands they have those below.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "no-engine.sock"))
+			e.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "refuses": refuses, "hold": hold, "fits": fitsShape, "torn": torn,
+		},
+	})
+}
+
+// exits CODE COMMAND... runs a command that must end with this exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var ended *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &ended) {
+		got = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s: exit code %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// refuses CODE COMMAND... is exits for bad input: nothing on stdout, one
+// sentence and at most one hint on stderr, and no file in the script's directory
+// changed.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	before := tree(ts)
+	exits(ts, neg, args)
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("stdout: %s", out)
+	}
+	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stderr"), "\n"), "\n")
+	for i, prefix := range []string{"abl: ", "abl: hint: "}[:max(1, min(len(lines), 2))] {
+		if !strings.HasPrefix(lines[i], prefix) {
+			ts.Fatalf("line %d of stderr does not begin with %q: %q", i+1, prefix, lines[i])
+		}
+	}
+	if len(lines) > 2 {
+		ts.Fatalf("stderr has %d lines, want a sentence and a hint", len(lines))
+	}
+	if after := tree(ts); after != before {
+		ts.Fatalf("files changed, from\n%s\nto\n%s", before, after)
+	}
+}
+
+// tree is every file of the script's directory: path, mode and content.
+func tree(ts *testscript.TestScript) string {
+	var all strings.Builder
+	top := ts.Getenv("WORK")
+	ts.Check(filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || path == filepath.Join(top, ".tmp") {
+			return err
+		}
+		all.WriteString(info.Mode().String() + " " + strings.TrimPrefix(path, top) + " ")
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			all.WriteString(strconv.Quote(string(data)))
+		}
+		all.WriteString("\n")
+		return nil
+	}))
+	return all.String()
+}
+
+// hold FILE holds a lock, as another abl does, to the end of the script.
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hold FILE")
+	}
+	unlock, err := filelock.Lock(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(unlock()) })
+}
+
+// torn FILE cuts off the last line's end, as a crash in the middle of a write does.
+func torn(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: torn FILE")
+	}
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, int64(len(data)-1)))
+}
