@@ -10,6 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/images"
 	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 )
@@ -39,7 +40,37 @@ func (st *stage) images(ctx context.Context) error {
 	m := maker(st.engine, func(line string) {
 		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: line})
 	}, st.in)
-	return st.ensureImages(ctx, m)
+	if err := st.ensureImages(ctx, m); err != nil {
+		return err
+	}
+	return st.pullServices(ctx, m)
+}
+
+// pullServices takes the images of the app's services that the engine lacks
+// from their registry.
+func (st *stage) pullServices(ctx context.Context, m *images.Maker) error {
+	if st.conf.App == nil {
+		return nil
+	}
+	for _, name := range sortedKeys(st.conf.App.Services) {
+		ref := st.conf.App.Services[name].Image
+		if _, there, err := st.engine.ImageID(ctx, ref); err != nil || there {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if m.Offline {
+			return fmt.Errorf("%w: %s of service %q, and abl is offline: run docker pull %s once with a network", sandbox.ErrNoImage, ref, name, ref)
+		}
+		m.Out(fmt.Sprintf("service %s: pulling %s", name, ref))
+		if _, err := st.engine.Pull(ctx, ref, nil); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("%w: service %q: %w; try docker pull %s", sandbox.ErrNoImage, name, err, ref)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (st *stage) ensureImages(ctx context.Context, m *images.Maker) (err error) {

@@ -23,6 +23,11 @@ func (s *session) warnNotYet() {
 			idle = append(idle, key)
 		}
 	}
+	for role, chain := range map[string][]string{"builder": s.conf.Models.Builder, "verifier": s.conf.Models.Verifier} {
+		if len(chain) > 1 {
+			idle = append(idle, fmt.Sprintf("models.%s after the first (%s is used)", role, chain[0]))
+		}
+	}
 	slices.Sort(idle)
 	if len(idle) > 0 {
 		fmt.Fprintf(s.in.Stderr, "abl: warning: this version does not act on %s\n", strings.Join(idle, ", "))

@@ -28,8 +28,13 @@ func Tracks(dir, sub string) (bool, error) {
 		if err == nil {
 			return holdsBelow(data, at, filepath.Join(real, sub))
 		}
-		if _, there := os.Lstat(filepath.Join(at, ".git")); there == nil && errors.Is(err, fs.ErrNotExist) {
+		switch fi, there := os.Lstat(filepath.Join(at, ".git")); {
+		case there == nil && !fi.IsDir():
+			return false, fmt.Errorf("%q is a worktree or a submodule, whose index stands elsewhere", at)
+		case there == nil && errors.Is(err, fs.ErrNotExist):
 			return false, nil // a repository without a commit
+		case there == nil:
+			return false, fmt.Errorf("cannot read the index of %q: %w", at, err)
 		}
 		if at == filepath.Dir(at) {
 			return false, nil

@@ -30,4 +30,9 @@ func TestTracks(t *testing.T) {
 	if _, err := Tracks(project, "src"); err == nil {
 		t.Error("a damaged index was read")
 	}
+	must(t, os.RemoveAll(filepath.Join(top, ".git")))
+	must(t, os.WriteFile(filepath.Join(top, ".git"), []byte("gitdir: ../elsewhere\n"), 0o644))
+	if _, err := Tracks(project, "src"); err == nil {
+		t.Error("a worktree's index was found where it is not")
+	}
 }
