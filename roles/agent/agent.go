@@ -44,10 +44,20 @@ type Usage struct {
 type Result struct {
 	Finished bool   // a final record of the right type and status was there, and at least one model request
 	Reason   string // why it is not finished, in one sentence; "" otherwise
+	Trouble  Trouble
 	Session  string
 	Usage    []Usage // one a model, sorted by model
 	Requests int64   // model requests counted, -1 when the output does not tell
 }
+
+// Trouble is what is wrong with the provider, as far as an agent's output tells.
+type Trouble string
+
+// The kinds of trouble; "" is none, or none that can be told.
+const (
+	Away  Trouble = "away"  // it is rate limiting, overloaded or out of reach: another time it may answer
+	Login Trouble = "login" // it refuses the key: no other time will help
+)
 
 // Reader consumes an agent's standard output line by line, while it runs or
 // afterwards; both ways give the same Result. Lines longer than MaxLine reach

@@ -94,6 +94,9 @@ func (r *geminiReader) Result(exit int) Result {
 	}
 	res.Reason = r.reason(exit)
 	res.Finished = res.Reason == ""
+	if !res.Finished {
+		res.Trouble = geminiTrouble(exit, res.Reason)
+	}
 	return res
 }
 

@@ -71,3 +71,18 @@ func geminiExit(exit int) string {
 	}
 	return fmt.Sprintf("exit code %d", exit)
 }
+
+// geminiTrouble tells a provider's trouble from the agent's. The CLI has tried
+// again by itself, for minutes, before it gives one of the first up.
+func geminiTrouble(exit int, reason string) Trouble {
+	switch exit {
+	case 173, 244, 246, 247, 248: // 429, 500, 502, 503, 504
+		return Away
+	case 41, 145, 147: // no key, 401, 403
+		return Login
+	}
+	if strings.Contains(reason, "fetch failed") {
+		return Away
+	}
+	return ""
+}

@@ -238,3 +238,37 @@ func FuzzGemini(f *testing.F) {
 		}
 	})
 }
+
+func TestGeminiTrouble(t *testing.T) {
+	for _, c := range []struct {
+		sample string
+		exit   int
+		want   Trouble
+	}{
+		{"ok-streamjson", 0, ""},
+		{"fail-e429", 173, Away},
+		{"fail-e500", 244, Away},
+		{"fail-e503", 247, Away},
+		{"fail-e401-streamjson", 145, Login},
+		{"fail-e403", 147, Login},
+		{"fail-nokey", 41, Login},
+		{"fail-e400", 144, ""},
+		{"safety-streamjson", 0, ""},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", "gemini", c.sample))
+		if err != nil && c.exit == 0 {
+			t.Fatal(err)
+		}
+		res, err := Usages("gemini", data, c.exit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Trouble != c.want {
+			t.Errorf("%s: trouble %q, want %q (%s)", c.sample, res.Trouble, c.want, res.Reason)
+		}
+	}
+	unreachable := `{"type":"result","status":"error","error":{"type":"Error","message":"exception TypeError: fetch failed sending request"},"stats":{}}`
+	if res, err := Usages("gemini", []byte(unreachable), 1); err != nil || res.Trouble != Away {
+		t.Errorf("an unreachable provider: trouble %q, %v", res.Trouble, err)
+	}
+}

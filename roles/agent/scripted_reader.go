@@ -44,6 +44,14 @@ func (r *scriptedReader) Result(exit int) Result {
 	}
 	res.Reason = r.reason(exit)
 	res.Finished = res.Reason == ""
+	if !res.Finished && r.last != nil {
+		switch r.last.Trouble {
+		case scenario.EndAway:
+			res.Trouble = Away
+		case scenario.EndLogin:
+			res.Trouble = Login
+		}
+	}
 	return res
 }
 

@@ -100,9 +100,9 @@ func (c Call) check() error {
 // checkHead checks all of a call but its steps.
 func (c Call) checkHead() error {
 	switch c.End {
-	case "", EndOK, EndSilent, EndError, EndCrash, EndHang:
+	case "", EndOK, EndSilent, EndError, EndCrash, EndHang, EndAway, EndLogin:
 	default:
-		return fmt.Errorf("end is %q, want ok, silent, error, crash or hang", c.End)
+		return fmt.Errorf("end is %q, want ok, silent, error, away, login, crash or hang", c.End)
 	}
 	switch {
 	case c.Role != "builder" && c.Role != "verifier":

@@ -16,8 +16,9 @@ type Record struct {
 	Text string `json:"text,omitempty"` // what is said or printed; with RecordTool the path or the command
 
 	// With RecordResult, which is the last line of a call that ended properly.
-	Status   string  `json:"status,omitempty"` // StatusSuccess or StatusError
-	Error    string  `json:"error,omitempty"`  // why it is an error
+	Status   string  `json:"status,omitempty"`  // StatusSuccess or StatusError
+	Error    string  `json:"error,omitempty"`   // why it is an error
+	Trouble  End     `json:"trouble,omitempty"` // EndAway or EndLogin: whose fault the error is
 	Usage    []Usage `json:"usage,omitempty"`
 	Requests *int64  `json:"requests,omitempty"` // model requests, over all models
 }

@@ -71,6 +71,8 @@ const (
 	EndError  End = "error"  // a final record that says error
 	EndCrash  End = "crash"  // the agent kills itself with SIGKILL
 	EndHang   End = "hang"   // the agent waits until somebody stops it
+	EndAway   End = "away"   // an error: the provider is away or wants us to wait
+	EndLogin  End = "login"  // an error: the provider refused the key
 )
 
 // Requests is the number of model requests that the call reports: at least one

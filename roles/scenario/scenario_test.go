@@ -59,7 +59,7 @@ func TestParseErrors(t *testing.T) {
 		{"unknown key", call + "stpes: []\n", `s.yaml:4: unknown key "stpes" in calls[0]; did you mean "steps"?`},
 		{"step number", call + "step: 3\n", `s.yaml:4: unknown key "step" in calls[0]; did you mean "steps"?`},
 		{"phase", call + "phase: -1\n", "s.yaml:3: calls[0]: phase, iteration and attempt are numbers from 1, or left out for any"},
-		{"end", call + "end: later\n", `s.yaml:3: calls[0]: end is "later", want ok, silent, error, crash or hang`},
+		{"end", call + "end: later\n", `s.yaml:3: calls[0]: end is "later", want ok, silent, error, away, login, crash or hang`},
 		{"exit", call + "exit: 256\n", "s.yaml:3: calls[0]: exit is 256, want 0 to 255"},
 		{"usage model", call + "usage: [{input: 1}]\n", "s.yaml:3: calls[0]: usage lacks its model"},
 		{"usage count", call + "usage: [{model: m, input: -1}]\n", `s.yaml:3: calls[0]: usage of "m" has a count below 0`},

@@ -60,6 +60,9 @@ func (p *Player) end(ctx context.Context) int {
 		return p.Call.Exit
 	case scenario.EndError:
 		return p.fail("the scenario ends this call in an error")
+	case scenario.EndAway, scenario.EndLogin:
+		p.record(p.final(scenario.Record{Status: scenario.StatusError, Error: "the scenario plays a provider's trouble", Trouble: p.Call.End}))
+		return max(p.Call.Exit, 1)
 	case scenario.EndCrash:
 		p.out.Flush()
 		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
@@ -82,8 +85,14 @@ func (p *Player) fail(why string) int {
 }
 
 func (p *Player) result(status, why string) {
+	p.record(p.final(scenario.Record{Status: status, Error: why}))
+}
+
+// final makes r the last record of the call, with all that was counted.
+func (p *Player) final(r scenario.Record) scenario.Record {
 	n := p.Call.Requests()
-	p.record(scenario.Record{Type: scenario.RecordResult, Status: status, Error: why, Usage: p.Call.Usage, Requests: &n})
+	r.Type, r.Usage, r.Requests = scenario.RecordResult, p.Call.Usage, &n
+	return r
 }
 
 // record writes one line; an output that cannot be written is noticed at the flush.

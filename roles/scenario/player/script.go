@@ -158,7 +158,7 @@ func (t *turns) script() modelserver.Script {
 	c := t.call
 	end := modelserver.Stop
 	switch c.End {
-	case scenario.EndError:
+	case scenario.EndError, scenario.EndAway, scenario.EndLogin:
 		end = modelserver.Refuse
 	case scenario.EndSilent:
 		end = modelserver.Cut
