@@ -42,8 +42,9 @@ func (s *session) calls() ([]callLog, error) {
 		return nil, fmt.Errorf("cannot list the calls: %w", err)
 	}
 	f, err := s.state()
-	if err != nil {
-		return nil, err
+	if err != nil { // it only tells which iteration a call was
+		fmt.Fprintln(s.in.Stderr, "abl: warning:", err)
+		f = &state.File{}
 	}
 	var all []callLog
 	for _, e := range entries {

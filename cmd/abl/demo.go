@@ -28,12 +28,17 @@ refutes the app, the Builder mends it, the second Verifier passes it.`,
 }
 
 func runDemo(ctx context.Context, in *cli.Input) error {
-	dir, err := demoDir(in.Args)
-	if err != nil {
+	if err := demoFits(in.Args); err != nil {
 		return err
 	}
-	if err := os.CopyFS(dir, examples.Demo()); err != nil {
-		return fmt.Errorf("cannot write the demo: %w", err)
+	eng, _, err := connect(ctx)
+	if err != nil {
+		return onEngine(err) // before anything is written
+	}
+	defer eng.Close()
+	dir, err := writeDemo(in.Args)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(in.Stderr, "abl: the demo project is in %s\n", dir)
 	s, err := openAt(in, dir)
@@ -49,23 +54,37 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	return nil
 }
 
-// demoDir is a new directory, or the given one when it is empty or not there.
-func demoDir(args []string) (string, error) {
+// demoFits wants the directory to be empty or not there.
+func demoFits(args []string) error {
 	if len(args) == 0 {
-		return os.MkdirTemp("", "abl-demo-")
+		return nil
 	}
-	dir, err := filepath.Abs(args[0])
+	entries, err := os.ReadDir(args[0])
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault(exit.Usage, fmt.Errorf("cannot write the demo: %w", err), "name a directory that does not exist yet")
+	case len(entries) > 0:
+		return fault(exit.Usage, fmt.Errorf("cannot write the demo: %q is not empty", args[0]), "name a directory that does not exist yet")
+	}
+	return nil
+}
+
+// writeDemo puts the demo into the directory, a new temporary one unless given.
+func writeDemo(args []string) (dir string, err error) {
+	if len(args) == 0 {
+		dir, err = os.MkdirTemp("", "abl-demo-")
+	} else if dir, err = filepath.Abs(args[0]); err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.CopyFS(dir, examples.Demo())
+	}
 	if err != nil {
-		return "", err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("cannot write the demo: %w", err)
 	}
-	if len(entries) > 0 {
-		return "", fault(exit.Usage, fmt.Errorf("cannot write the demo: %q is not empty", dir), "name a directory that does not exist yet")
-	}
-	return dir, os.MkdirAll(dir, 0o755)
+	return dir, nil
 }
 
 // tour says what there is to look at afterwards.

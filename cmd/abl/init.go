@@ -101,8 +101,12 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	if s.conf.File != "" && o.Src != "" && o.Src != d.Src {
 		return o, fault(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.conf.File, d.Src), "change directories.src there")
 	}
-	if s.conf.File != "" {
-		o.Src, o.Tests = d.Src, d.Tests
+	if s.conf.File == "" {
+		return o, nil
+	}
+	o.Src, o.Tests = d.Src, d.Tests
+	if o.Stack == "" {
+		o.Stack = "none" // its settings say how it is built
 	}
 	return o, nil
 }

@@ -139,8 +139,12 @@ func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64,
 		return from, fmt.Errorf("cannot read the log: %w", err)
 	}
 	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return from, errors.Join(err, fmt.Errorf("cannot read the log: %q is not a regular file", path))
+	fi, err := f.Stat()
+	if err != nil {
+		return from, fmt.Errorf("cannot read the log: %w", err)
+	}
+	if !fi.Mode().IsRegular() {
+		return from, fault(exit.Environment, fmt.Errorf("cannot read the log: %q is not a regular file", path), "")
 	}
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return from, err

@@ -12,6 +12,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"abl/internal/filelock"
+	"abl/orchestrator/project"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
 )
 
 func TestMain(m *testing.M) {
@@ -27,12 +31,17 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "no-engine.sock"))
+			samples, err := filepath.Abs("../../roles/agent/testdata/gemini")
+			if err != nil {
+				return err
+			}
+			e.Setenv("SAMPLES", samples)
 			e.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "refuses": refuses, "hold": hold, "fits": fitsShape, "torn": torn,
+			"exits": exits, "refuses": refuses, "hold": hold, "fits": fitsShape, "torn": torn, "rest": rest,
 		},
 	})
 }
@@ -113,6 +122,31 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	unlock, err := filelock.Lock(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(unlock()) })
+}
+
+// rest PHASE STATUS lets a phase of the project in the current directory come
+// to rest, on the spec that it has now.
+func rest(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: rest PHASE STATUS")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	p := project.New(ts.MkAbs("."), "src", ".abl/tests")
+	f, err := state.Load(p.State())
+	if errors.Is(err, os.ErrNotExist) {
+		f, err = state.New(p.Root), nil
+	}
+	ts.Check(err)
+	specs, _ := spec.LoadDir(p.Specs())
+	this, _ := specs.Phase(n)
+	ph := &state.Phase{Status: state.Status(args[1]), Round: 1, Iteration: 5, Step: 5, Attempt: 1, SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+	if ph.Status == state.Stuck {
+		ph.LastVerdict = "fail"
+		ph.Failed = []verdict.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: "500"}}
+	}
+	f.Phases[args[0]] = ph
+	ts.Check(state.Save(p.State(), f))
 }
 
 // torn FILE cuts off the last line's end, as a crash in the middle of a write does.
