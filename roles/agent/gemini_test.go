@@ -267,7 +267,7 @@ func TestGeminiTrouble(t *testing.T) {
 			t.Errorf("%s: trouble %q, want %q (%s)", c.sample, res.Trouble, c.want, res.Reason)
 		}
 	}
-	unreachable := `{"type":"result","status":"error","error":{"type":"Error","message":"exception TypeError: fetch failed sending request"},"stats":{}}`
+	unreachable := `{"type":"init","session_id":"s"}` + "\n" + `{"type":"result","status":"error","error":{"type":"Error","message":"exception TypeError: fetch failed sending request"},"stats":{}}`
 	if res, err := Usages("gemini", []byte(unreachable), 1); err != nil || res.Trouble != Away {
 		t.Errorf("an unreachable provider: trouble %q, %v", res.Trouble, err)
 	}
