@@ -11,6 +11,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/examples"
+	"abl/internal/owner"
 	"abl/orchestrator/project"
 )
 
@@ -79,7 +80,7 @@ func writeDemo(args []string) (dir string, err error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = os.CopyFS(dir, examples.Demo())
+		err = errors.Join(os.CopyFS(dir, examples.Demo()), owner.HandOver(dir, "."))
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot write the demo: %w", err)

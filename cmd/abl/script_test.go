@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
+	"abl/e2e/lab"
 	"abl/internal/filelock"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
@@ -25,12 +27,28 @@ func TestMain(m *testing.M) {
 // The scripts are a person at a terminal of a machine without an engine and
 // without keys. Beside testscript's own commands they have those below.
 func TestScripts(t *testing.T) {
+	runScripts(t, "testdata/script", func(e *testscript.Env) {
+		e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "no-engine.sock"))
+	})
+}
+
+// These need an engine.
+func TestScriptsOnAnEngine(t *testing.T) {
+	lab.Engine(t)
+	helper := lab.Bin(t, "abl-cmd")
+	runScripts(t, "testdata/engine", func(e *testscript.Env) {
+		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+		e.Setenv("ABL_HELPER", helper)
+	})
+}
+
+func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "no-engine.sock"))
+			setup(e)
 			samples, err := filepath.Abs("../../roles/agent/testdata/gemini")
 			if err != nil {
 				return err
@@ -41,7 +59,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "refuses": refuses, "hold": hold, "fits": fitsShape, "torn": torn, "rest": rest,
+			"exits": exits, "refuses": refuses, "fits": fitsShape, "torn": torn, "rest": rest,
+			"hold": hold, "give": give, "owned": owned,
 		},
 	})
 }
@@ -158,4 +177,39 @@ func torn(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := os.ReadFile(path)
 	ts.Check(err)
 	ts.Check(os.Truncate(path, int64(len(data)-1)))
+}
+
+// aPerson is somebody who is not root.
+const aPerson = 4711
+
+// give DIR makes a directory another person's than root's; whoever is not root
+// keeps it.
+func give(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: give DIR")
+	}
+	if os.Geteuid() == 0 {
+		ts.Check(os.Chown(ts.MkAbs(args[0]), aPerson, aPerson))
+	}
+}
+
+// owned DIR checks that all in a directory is its owner's.
+func owned(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: owned DIR")
+	}
+	want := uint32(os.Geteuid())
+	if want == 0 {
+		want = aPerson
+	}
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d os.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err := errors.Join(err, unix.Lstat(path, &st)); err != nil {
+			return err
+		}
+		if st.Uid != want {
+			ts.Fatalf("%s belongs to %d, not to %d", path, st.Uid, want)
+		}
+		return nil
+	}))
 }
