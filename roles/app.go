@@ -38,8 +38,8 @@ type App struct {
 	Life     time.Duration   // after which an app that nobody ended ends itself
 	Env      []string
 	Services []ServiceBox
-	Copy     string                // overlay or tar
-	Tree     func(io.Writer) error // writes the tree as a tar, for Copy tar
+	Copy     string                             // overlay or tar
+	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      event.Sink
 }
 
@@ -122,11 +122,12 @@ func (a *App) start(ctx context.Context, key string) (Up, error) {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return a.services(ctx, key, spec.Deadline) },
 		func(ctx context.Context) error { return a.volumes(ctx, key, spec.Deadline) },
+		func(ctx context.Context) error { return a.fill(ctx, key, spec.Deadline) },
 		func(ctx context.Context) error {
 			_, err := a.Engine.Create(ctx, a.boxFor(key, holder, spec.Deadline))
 			return err
 		},
-		func(context.Context) error { failpoint.Here("app.created"); return a.fill(ctx) },
+		func(context.Context) error { failpoint.Here("app.created"); return nil },
 		func(ctx context.Context) error { return a.Engine.Start(ctx, a.box()) },
 	} {
 		if err := ctx.Err(); err != nil {

@@ -2,8 +2,10 @@ package roles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"strconv"
 
@@ -64,15 +66,31 @@ func (a *App) boxFor(key, holder string, deadline int64) sandbox.Box {
 	}
 }
 
-// fill copies the tree in where the engine cannot look at it in place.
-func (a *App) fill(ctx context.Context) error {
+// fill copies the tree in where the engine cannot look at it in place. A box
+// that is never started takes it, with a root of its own to write in: an engine
+// gives the folder that a volume is mounted at its owner and mode only when it
+// is unpacked as an entry of the folder above, and without them the app could
+// not write in its own directory.
+func (a *App) fill(ctx context.Context, key string, deadline int64) error {
 	if a.Copy == "overlay" {
 		return nil
 	}
+	box := sandbox.Box{
+		Name: BoxName(a.ID, "app-fill"), Image: a.Site.Image, User: holderUser, Argv: []string{"none"}, Loose: true,
+		Labels: a.labels(key, "helper", deadline),
+		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: dirs.Src}},
+	}
+	if err := a.Engine.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
+		return err
+	}
+	if _, err := a.Engine.Create(ctx, box); err != nil {
+		return err
+	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(a.Tree(w)) }()
+	go func() { w.CloseWithError(a.Tree(w, path.Base(dirs.Src))) }()
 	defer r.Close()
-	return a.Engine.CopyIn(ctx, a.box(), dirs.Src, r)
+	err := a.Engine.CopyIn(ctx, box.Name, path.Dir(dirs.Src), r)
+	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 
 func (a *App) labels(key, kind string, deadline int64) map[string]string {

@@ -8,13 +8,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 
 	"golang.org/x/sys/unix"
 )
 
-// Write writes what is below dir, with owners and modes, without the entries
-// of the top folder named in without.
-func Write(w io.Writer, dir string, without ...string) error {
+// Write writes dir as a folder of the name as, with owners and modes, without
+// the entries of the top folder named in without.
+func Write(w io.Writer, as, dir string, without ...string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("cannot copy %q: %w", dir, err)
@@ -31,10 +32,10 @@ func Write(w io.Writer, dir string, without ...string) error {
 			return err
 		case skip[name] && d.IsDir():
 			return fs.SkipDir
-		case skip[name] || name == ".":
+		case skip[name]:
 			return nil
 		}
-		return add(t, root, name)
+		return add(t, root, name, path.Join(as, name))
 	})
 	if err != nil {
 		return fmt.Errorf("cannot copy %q: %w", dir, err)
@@ -42,7 +43,7 @@ func Write(w io.Writer, dir string, without ...string) error {
 	return t.Close()
 }
 
-func add(t *tar.Writer, root *os.Root, name string) error {
+func add(t *tar.Writer, root *os.Root, name, as string) error {
 	fi, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func add(t *tar.Writer, root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	h.Name, h.Uname, h.Gname = name, "", ""
+	h.Name, h.Uname, h.Gname = as, "", ""
 	if fi.IsDir() {
 		h.Name += "/"
 	}

@@ -30,10 +30,10 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := Write(&out, dir, ".git"); err != nil {
+	if err := Write(&out, "top", dir, ".git"); err != nil {
 		t.Fatal(err)
 	}
-	want := "a/ d\na/.git/ d\na/.git/x nested\na/b.txt b\nlink → /etc/passwd\n"
+	want := "top/ d\ntop/a/ d\ntop/a/.git/ d\ntop/a/.git/x nested\ntop/a/b.txt b\ntop/link → /etc/passwd\n"
 	if got := list(t, &out); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
