@@ -1,0 +1,77 @@
+package phase
+
+import (
+	"testing"
+)
+
+// Without an app section the app's container starts idle, and a declared
+// command that stays starts the system.
+func TestBackgroundCommandStartsTheSystem(t *testing.T) {
+	p := newProject(t, `
+verifier_commands:
+  start: {command: node server.mjs, background: true, description: "start the service"}
+`,
+		builds(write("server.mjs", server)),
+		verifies(
+			must(7, "curl -s http://app:3000/"),
+			must(0, "abl-cmd list"),
+			must(2, "abl-cmd restart"),
+			must(0, "abl-cmd start"),
+			must(0, "for i in 1 2 3 4 5 6 7 8 9; do curl -sf http://app:3000/ && exit; sleep 0.2; done; exit 1"),
+			run("echo address=$ABL_APP_URL."),
+		))
+	p.Must(0, "phase", "1")
+	out := printed(p, "p1-verify-1.1")
+	wants(t, "the Verifier's call", out, "start       start the service", "there is no app section", "address=.")
+	noLeftovers(p)
+}
+
+// Commands of the Verifier run beside the app, by name. It gets their exit code,
+// and their output only where the configuration says so.
+func TestDeclaredCommands(t *testing.T) {
+	const count = `import http from 'node:http';
+let n = 0;
+http.createServer((req, res) => res.end('ok ' + process.env.FLAVOUR + ' ' + ++n)).listen(3000, '0.0.0.0');
+`
+	p := newProject(t, `
+app: {command: node server.mjs, port: 3000, ready: {path: /}, env: {FLAVOUR: plain}}
+builder_commands:
+  health_check: {command: "echo BUILDERS-OUTPUT; exit 4", description: "checks"}
+verifier_commands:
+  secret: {command: "echo HIDDEN-OUTPUT; cat server.mjs; exit 5", description: "hidden output"}
+  query: {command: "echo SHOWN-OUTPUT; cat; echo $PWD $FLAVOUR >&2; exit 6", output: shown, description: "shown output"}
+  long: {command: "head -c 100000 /dev/zero | tr '\\0' y", output: shown, description: "much output"}
+  slow: {command: "sleep 60", timeout: 1s, description: "stopped"}
+`,
+		builds(write("server.mjs", count),
+			must(4, "abl-cmd health_check"), must(2, "abl-cmd query"), must(2, "abl-cmd restart"),
+			must(0, "abl-cmd get-spec 1"), must(0, "abl-cmd list"), must(1, "abl-cmd check")),
+		verifies(
+			must(0, "abl-cmd list"), must(0, "abl-cmd get-spec 1"), must(2, "abl-cmd get-spec 2"), must(2, "abl-cmd get-spec ../x"),
+			must(2, "abl-cmd nothing"), must(2, "abl-cmd query extra"), must(2, "abl-cmd health_check"),
+			must(5, "abl-cmd secret"), must(6, "echo FROM-STDIN | abl-cmd query"),
+			must(0, "abl-cmd long > /tmp/long; wc -c < /tmp/long"), must(124, "abl-cmd slow"),
+			must(0, "curl -s http://app:3000/; curl -s http://app:3000/; abl-cmd restart; curl -s http://app:3000/; echo"),
+			must(1, "abl-cmd check"), report(), must(0, "abl-cmd check"),
+			write("failed_specs.md", "SPEC: half an entry\n"), must(1, "abl-cmd check"), run("rm failed_specs.md"),
+		))
+	p.Must(0, "phase", "1")
+
+	built := printed(p, "p1-build-1.1")
+	wants(t, "the Builder's call", built, "BUILDERS-OUTPUT", "# Phase 1: Answer", "health_check", "missing: the run report of this call")
+	lacks(t, "the Builder's list", built, "hidden output")
+
+	out := printed(p, "p1-verify-1.1")
+	wants(t, "the Verifier's call", out, "SHOWN-OUTPUT\nFROM-STDIN\n/workspace/src plain\n", "# Phase 1: Answer",
+		`there is no command "nothing"`, "takes no arguments", "slow", "16384", "only its beginning is shown",
+		"OBSERVED", "ok: nothing is missing",
+		"ok plain 2ok plain 3ok plain 2\n") // the readiness probe is the first visitor of each start
+	lacks(t, "the Verifier's call", out, "HIDDEN-OUTPUT", "createServer", "BUILDERS-OUTPUT", "\n  checks")
+	if in := p.Read(".abl/logs/calls/p1-verify-1.1/in/commands.json"); in == "" {
+		t.Error("no commands.json")
+	} else {
+		lacks(t, "what the Verifier can read of the commands", in, "HIDDEN-OUTPUT", "cat server.mjs")
+	}
+	wants(t, "the app's log", p.Read(".abl/logs/calls/p1-verify-1.1/app/app.log"), "HIDDEN-OUTPUT", "secret ended with exit code 5")
+	noLeftovers(p)
+}

@@ -1,0 +1,126 @@
+package phase
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+)
+
+// The app runs in a throw-away copy of the tree, dependencies that the history
+// ignores included. However the copy is made, the app sees the same and the
+// source stays as it was committed.
+func TestAppCopy(t *testing.T) {
+	for _, how := range []string{"overlay", "tar"} {
+		t.Run(how, func(t *testing.T) { copyCase(t, how) })
+	}
+}
+
+// copyFiles and copyBytes are the size of the dependency folder, a large one:
+// the copy must not cost minutes.
+const (
+	copyFiles = 20_000
+	copyBytes = 300 << 20
+)
+
+func copyCase(t *testing.T, how string) {
+	const writes = `import http from 'node:http';
+import fs from 'node:fs';
+fs.writeFileSync('written.txt', 'by the app');
+fs.appendFileSync('kept.txt', ' and the app');
+fs.rmSync('deps/d7', { recursive: true });
+http.createServer((req, res) => {
+  const dirs = fs.readdirSync('deps').length;
+  res.end(['ok', dirs, fs.readFileSync('deps/d8/f8').length, fs.readFileSync('kept.txt', 'utf8'), fs.readlinkSync('link'),
+    fs.statSync('run.sh').mode & 0o111 ? 'executable' : 'plain', 'git ' + fs.readdirSync('.git').length].join(' '));
+}).listen(3000, '0.0.0.0');
+`
+	p := newProject(t, "app: {command: node server.mjs, port: 3000, copy: "+how+", ready: {path: /}}\n",
+		builds(write("server.mjs", writes), write("kept.txt", "built"), write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"), run("ln -s kept.txt link")),
+		verifies(run("curl -s http://app:3000/; echo")))
+	dependencies(p)
+	r := p.Must(0, "phase", "1", "--json")
+	wants(t, "what the app sees", printed(p, "p1-verify-1.1"),
+		fmt.Sprintf("ok 199 %d built and the app kept.txt executable git 0\n", copyBytes/copyFiles))
+	if got := p.Read("src/kept.txt"); got != "built" {
+		t.Errorf("kept.txt in the source: %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(p.Dir, "src/written.txt")); !os.IsNotExist(err) {
+		t.Errorf("the app wrote into the source: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(p.Dir, "src/deps/d7/f7")); err != nil {
+		t.Errorf("the app deleted in the source: %v", err)
+	}
+	if got := p.Git("src", "status", "--porcelain"); got != "" {
+		t.Errorf("src is not clean: %s", got)
+	}
+	noLeftovers(p)
+	t.Logf("%s: from the start of the app's container to a ready app with %d files of %d MB: %v", how, copyFiles, copyBytes>>20, startOfApp(events(t, r)))
+}
+
+// dependencies puts an ignored folder of many files into the source.
+func dependencies(p *lab.Project) {
+	p.Helper()
+	data := make([]byte, copyBytes/copyFiles)
+	for i := range data {
+		data[i] = byte(i * 7)
+	}
+	for dir := range 200 {
+		at := filepath.Join(p.Dir, "src/deps", fmt.Sprintf("d%d", dir))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			p.Fatal(err)
+		}
+		for file := range copyFiles / 200 {
+			if err := os.WriteFile(filepath.Join(at, fmt.Sprintf("f%d", file)), data, 0o644); err != nil {
+				p.Fatal(err)
+			}
+		}
+	}
+}
+
+func startOfApp(all []event.Event) string {
+	start, ready := of(all, event.AppStart), of(all, event.AppReady)
+	if len(start) == 0 || len(ready) == 0 {
+		return "never"
+	}
+	return ready[0].Time.Sub(start[0].Time).String()
+}
+
+// A verdict is about the commit: when a person changes the source meanwhile
+// there is none.
+func TestSourceChangedWhileTested(t *testing.T) {
+	p := newProject(t, "")
+	p.Write(".abl/config.yaml", strings.Replace(scripted, "loop: {", "loop: {max_verifier_iterations: 1, ", 1)+nodeApp)
+	changed := filepath.Join(p.Dir, "src/server.mjs")
+	script(p, builds(write("server.mjs", server)), verifies(must(0, "i=0; until test -e /workspace/tests/go || test $((i=i+1)) -gt 300; do sleep 0.1; done; test -e /workspace/tests/go")))
+	cmd := p.Cmd("phase", "1", "--json")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	all := follow(t, out, func(e event.Event) {
+		if e.Kind == event.AppReady {
+			if err := os.WriteFile(changed, []byte(server+"// by a person\n"), 0o644); err != nil {
+				t.Error(err)
+			}
+			p.Write(".abl/tests/go", "")
+		}
+	})
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 4 {
+		t.Errorf("abl ended with %v", err)
+	}
+	if got := verdicts(all); got != "unverified unverified" {
+		t.Errorf("verdicts %q", got)
+	}
+	for _, e := range of(all, event.Verdict) {
+		wants(t, "the reason", e.Text, "the source changed while it was tested", "server.mjs")
+	}
+	wants(t, "what the person changed", p.Read("src/server.mjs"), "by a person")
+}

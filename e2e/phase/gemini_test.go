@@ -1,0 +1,139 @@
+package phase
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+)
+
+// The real Gemini CLI plays the demo's first phase against a scripted model in
+// a container: all is real but the model.
+func TestGeminiPlaysTheDemo(t *testing.T) {
+	lab.Engine(t)
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	const key = "a-key-of-nobody-4711"
+	p := lab.Demo(t)
+	// The CLI refuses to write build files with its own tool.
+	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", "    steps:\n      - write: package.json\n        text: '{}'\n", 1))
+	modelServer(t, p)
+	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"\nnetwork: {egress: "+modelNet(p)+"}\n")
+	p.Env = []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=http://model:9100"}
+
+	dry := p.Must(0, "phase", "1", "--dry-run", "--agent", "gemini")
+	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "direct key", modelNet(p))
+
+	r := p.Must(0, "phase", "1", "--agent", "gemini", "--json")
+	all := events(t, r)
+	if got := verdicts(all); got != "fail pass" {
+		t.Errorf("verdicts %q", got)
+	}
+	for _, e := range of(all, event.CallStart) {
+		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" || !e.DirectKey {
+			t.Errorf("a call started as %+v", e)
+		}
+	}
+	if n := len(of(all, event.Action)); n < 20 {
+		t.Errorf("%d actions were shown", n)
+	}
+	for _, e := range of(all, event.PhaseStart) {
+		wants(t, "the line before the first call", e.Text, "builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment", "direct key", "no cap")
+	}
+	demoHistories(p)
+	wants(t, "the files of src", p.Git("src", "ls-files"), "package.json")
+	geminiLedger(t, ledgerRows(p))
+	for _, dir := range []string{"src", ".abl/tests"} {
+		lacks(t, "the history of "+dir, p.Git(dir, "log", "-p", "--all"), key)
+	}
+	if files := holding(t, p.Dir, key); len(files) > 0 {
+		t.Errorf("the key is in %v", files)
+	}
+	lacks(t, "what abl printed", r.Stdout+r.Stderr+dry.Stdout, key)
+	noLeftovers(p)
+	t.Logf("phase 1 by the Gemini CLI took %v", r.Took)
+}
+
+// modelNet is the network on which the model answers, the way out of the roles.
+func modelNet(p *lab.Project) string { return "abl-test-" + filepath.Base(filepath.Dir(p.Dir)) }
+
+// modelServer starts the scripted model with the project's scenario.
+func modelServer(t *testing.T, p *lab.Project) {
+	t.Helper()
+	docker(t, "network", "create", "--label", "abl.project=test-phase", modelNet(p))
+	t.Cleanup(func() { docker(t, "network", "rm", modelNet(p)) })
+	if err := os.Chmod(p.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	id := docker(t, "run", "-d", "--label", "abl.project=test-phase", "--network", modelNet(p), "--network-alias", "model",
+		"-v", p.Dir+":/s:ro", toolsImage(p), "/abl/bin/abl-model", "/s/scenario.yaml")
+	t.Cleanup(func() { docker(t, "rm", "-f", id) })
+}
+
+func demoHistories(p *lab.Project) {
+	p.Helper()
+	for dir, want := range map[string]string{
+		"src":        "phase1/build/step-1\nphase1/build/step-2",
+		".abl/tests": "phase1/verify/step-1\nphase1/verify/step-2",
+	} {
+		if got := p.Git(dir, "log", "--reverse", "--format=%s"); got != want {
+			p.Errorf("%s: commits\n%s\nwant\n%s", dir, got, want)
+		}
+		if got := p.Git(dir, "status", "--porcelain"); got != "" {
+			p.Errorf("%s is not clean: %s", dir, got)
+		}
+		if got := p.Git(dir, "tag"); got != "phase1/passed" {
+			p.Errorf("%s: tags %q", dir, got)
+		}
+		lacks(p, "the files of "+dir, p.Git(dir, "ls-files"), ".gemini", ".abl-run", ".abl-append")
+	}
+}
+
+// geminiLedger expects a row for each call, counted by the CLI. The scripted
+// usage of each call is the demo's, and the CLI adds its requests up to it.
+func geminiLedger(t *testing.T, rows []map[string]string) {
+	t.Helper()
+	if len(rows) != 4 {
+		t.Fatalf("the ledger has %d rows: %v", len(rows), rows)
+	}
+	for i, want := range []map[string]string{
+		{"role": "builder", "step": "1", "input": "48210", "cached": "31400", "candidates": "5120", "total": "55160"},
+		{"role": "verifier", "step": "1", "input": "39450", "cached": "26100", "candidates": "6840", "total": "48400"},
+		{"role": "builder", "step": "2", "input": "23870", "cached": "17200", "candidates": "1490", "total": "26280"},
+		{"role": "verifier", "step": "2", "input": "18320", "cached": "13900", "candidates": "610", "total": "19410"},
+	} {
+		want["agent"], want["model"], want["source"], want["outcome"] = "gemini", "gemini-2.5-pro", "cli", "done"
+		for name, value := range want {
+			if rows[i][name] != value {
+				t.Errorf("row %d: %s is %q, want %q", i+1, name, rows[i][name], value)
+			}
+		}
+		if rows[i]["session_id"] == "" || rows[i]["cost_usd"] == "0" {
+			t.Errorf("row %d: %v", i+1, rows[i])
+		}
+	}
+}
+
+// holding names the files below dir, histories and records included, that hold text.
+func holding(t *testing.T, dir, text string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), text) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

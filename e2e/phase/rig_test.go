@@ -1,0 +1,250 @@
+package phase
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// slots bounds how many projects run at once: each brings containers of its
+// own, and the machines that run these tests are small.
+var slots = make(chan struct{}, 3)
+
+// The smallest project: a service that answers one request.
+const (
+	oneSpec = "# Phase 1: Answer\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
+
+	scripted = "version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\nlimits: {memory: 1g}\nloop: {call_timeout: 60s}\n"
+
+	nodeApp = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n"
+
+	server = `import http from 'node:http';
+http.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');
+`
+	suite = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
+)
+
+// newProject is a project with the smallest spec, these settings after those of
+// the scripted agent, and a script. It waits for its turn among the others.
+func newProject(t *testing.T, settings string, calls ...scenario.Call) *lab.Project {
+	t.Helper()
+	lab.Engine(t)
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	p := lab.From(t, fstest.MapFS{
+		".abl/config.yaml":     {Data: []byte(scripted + settings)},
+		".abl/specs/phase1.md": {Data: []byte(oneSpec)},
+		".gitignore":           {Data: []byte(".env\n")},
+	})
+	script(p, calls...)
+	return p
+}
+
+// script makes the project's scripted agent play these calls.
+func script(p *lab.Project, calls ...scenario.Call) {
+	p.Helper()
+	data, err := json.Marshal(scenario.Scenario{Version: scenario.Version, Calls: calls})
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Write(".abl/scenario.yaml", string(data)) // JSON is YAML
+}
+
+func call(role string, iteration int, steps ...scenario.Step) scenario.Call {
+	return scenario.Call{Role: role, Iteration: iteration, Steps: steps}
+}
+
+// builds is any call of the Builder in which it does these things and reports.
+func builds(steps ...scenario.Step) scenario.Call {
+	return call("builder", 0, append(steps, report())...)
+}
+
+// verifies is any call of the Verifier in which it does these things and reports.
+func verifies(steps ...scenario.Step) scenario.Call {
+	steps = append([]scenario.Step{write("run.sh", suite, "0755")}, steps...)
+	return call("verifier", 0, append(steps, report())...)
+}
+
+func write(name, text string, mode ...string) scenario.Step {
+	return scenario.Step{Write: name, Text: text, Mode: strings.Join(mode, "")}
+}
+
+func report() scenario.Step { text := "done\n"; return scenario.Step{Report: &text} }
+
+func raw(line string) scenario.Step { return scenario.Step{Raw: &line} }
+
+// run runs a command whatever becomes of it.
+func run(command string) scenario.Step { return scenario.Step{Run: command} }
+
+// must runs a command that has to end with the exit code.
+func must(code int, command string) scenario.Step {
+	return scenario.Step{Run: command, Expect: &code}
+}
+
+// refute is a well-formed failed_specs.md.
+func refute(what string) scenario.Step {
+	return write("failed_specs.md", "SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: "+what+"\n")
+}
+
+// events are what a run printed with --json.
+func events(t *testing.T, r lab.Result) (all []event.Event) {
+	t.Helper()
+	for line := range strings.Lines(r.Stdout) {
+		var e event.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("not an event: %v: %s", err, line)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// of are the events of a kind.
+func of(all []event.Event, kind event.Kind) (some []event.Event) {
+	for _, e := range all {
+		if e.Kind == kind {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// verdicts are those of a run, in order.
+func verdicts(all []event.Event) string {
+	var words []string
+	for _, e := range of(all, event.Verdict) {
+		words = append(words, e.Verdict)
+	}
+	return strings.Join(words, " ")
+}
+
+// ledgerRows is tokens.csv by the names of its columns.
+func ledgerRows(p *lab.Project) (rows []map[string]string) {
+	p.Helper()
+	all, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll()
+	if err != nil || len(all) == 0 {
+		p.Fatalf("tokens.csv: %v", err)
+	}
+	for _, fields := range all[1:] {
+		row := map[string]string{}
+		for i, name := range all[0] {
+			row[name] = fields[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// said is what the agent printed in a call, in its own records.
+func said(p *lab.Project, key string) string {
+	p.Helper()
+	text := p.Read(".abl/logs/calls/" + key + "/stdout")
+	if text == "" {
+		p.Fatalf("call %s printed nothing", key)
+	}
+	return text
+}
+
+// printed are the lines that commands of a call printed, without the records' frame.
+func printed(p *lab.Project, key string) string {
+	p.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(said(p, key)) {
+		var r scenario.Record
+		if json.Unmarshal([]byte(line), &r) == nil && r.Type == scenario.RecordOutput {
+			b.WriteString(r.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// wants fails the test for every text that is not in have.
+func wants(t testing.TB, what, have string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(have, text) {
+			t.Errorf("%s lacks %q:\n%s", what, text, have)
+		}
+	}
+}
+
+// lacks fails the test for every text that is in have.
+func lacks(t testing.TB, what, have string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(have, text) {
+			t.Errorf("%s holds %q:\n%s", what, text, have)
+		}
+	}
+}
+
+// calls names the records that a project keeps.
+func calls(p *lab.Project) string {
+	p.Helper()
+	entries, err := os.ReadDir(filepath.Join(p.Dir, ".abl/logs/calls"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// docker runs the engine's own command, which must succeed.
+func docker(t testing.TB, args ...string) string {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd := exec.Command("docker", args...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("docker %s: %v: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// toolsImage is the image that roles of the scripted agent run in.
+func toolsImage(p *lab.Project) string {
+	p.Helper()
+	return lastField(p.Must(0, "images", "build", "tools").Stdout)
+}
+
+func lastField(text string) string {
+	f := strings.Fields(text)
+	if len(f) == 0 {
+		return ""
+	}
+	return f[len(f)-1]
+}
+
+// follow reads events as they come, shows each to see, and returns all of them.
+func follow(t *testing.T, from io.Reader, see func(event.Event)) (all []event.Event) {
+	t.Helper()
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		var e event.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("not an event: %v: %s", err, lines.Text())
+		}
+		see(e)
+		all = append(all, e)
+	}
+	return all
+}
