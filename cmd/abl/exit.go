@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"os"
 	"syscall"
 
 	"abl/cmd/internal/exit"
@@ -17,6 +16,7 @@ import (
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
+	"abl/roles"
 )
 
 // rules say which exit code an error means that does not bring its own. What
@@ -25,6 +25,10 @@ import (
 func rules() exit.Rules {
 	return exit.Rules{
 		exit.Is(orchestrator.ErrAgent, exit.Agent),
+		exit.Is(orchestrator.ErrLogin, exit.Agent),
+		exit.Is(orchestrator.ErrAway, exit.Away),
+		exit.Is(orchestrator.ErrChanged, exit.Person),
+		exit.Is(roles.ErrService, exit.Environment),
 		exit.Is(errBudget, exit.Budget),
 		exit.Is(filelock.ErrHeld, exit.Busy),
 		exit.Is(workspace.ErrForeign, exit.Person),
@@ -35,9 +39,8 @@ func rules() exit.Rules {
 		exit.As[*strictyaml.Error](exit.Usage),
 		exit.Is(images.ErrDockerfile, exit.Usage),
 		exit.Is(images.ErrHelper, exit.Environment),
+		exit.Is(sandbox.ErrWeak, exit.Boundary),
 		exit.As[outside](exit.Environment),
-		exit.As[*fs.PathError](exit.Environment),
-		exit.As[*os.LinkError](exit.Environment),
 		exit.As[syscall.Errno](exit.Environment),
 		exit.As[net.Error](exit.Environment),
 	}

@@ -91,6 +91,7 @@ func demo() cli.App {
 			{Name: "init", Group: cli.Starting, Usage: "write a project", Run: say("init")},
 			{Name: "secret", Hidden: true, Usage: "not shown", Run: say("secret")},
 			{Name: "known", Hidden: true, Run: fails(fmt.Errorf("cannot go on: %w", errKnown))},
+			{Name: "told", Hidden: true, Run: fails(&exit.Error{Code: exit.Stuck, What: "it is stuck", Safe: "all is kept", Do: "mend it"})},
 			{Name: "odd", Hidden: true, Run: fails(errors.New("first\n\x1b[31msecond"))},
 			{Name: "panic", Hidden: true, Run: func(context.Context, *cli.Input) error { panic("lost my way") }},
 			{Name: "misuse", Hidden: true, Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},

@@ -112,6 +112,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		voice string
 	}{
 		{"known", exit.Busy, "abl: cannot go on: known trouble\nabl: hint: wait for it\n"},
+		{"told", exit.Stuck, "abl: it is stuck; all is kept\nabl: hint: mend it\n"},
 		{"panic", exit.Bug, "abl: internal error: lost my way\nabl: hint: this is a bug: run it again with ABL_DEBUG=1 and report what it prints\n"},
 	}
 	for _, c := range cases {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"abl/cmd/internal/exit"
+	"abl/images"
+	"abl/internal/filelock"
+	"abl/internal/strictyaml"
+	"abl/orchestrator"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+)
+
+func TestExitCodes(t *testing.T) {
+	_, noFile := os.Open(filepath.Join(t.TempDir(), "none"))
+	trouble := errors.New("trouble")
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, exit.Passed},
+		{trouble, exit.Bug},
+		{project.ErrNone, exit.Usage},
+		{&strictyaml.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
+		{images.ErrDockerfile, exit.Usage},
+		{orchestrator.ErrAgent, exit.Agent},
+		{errBudget, exit.Budget},
+		{noFile, exit.Environment},
+		{syscall.ENOSPC, exit.Environment},
+		{context.DeadlineExceeded, exit.Environment},
+		{images.ErrHelper, exit.Environment},
+		{sandbox.ErrUnreachable, exit.Environment},
+		{sandbox.ErrNoImage, exit.Environment},
+		{onEngine(trouble), exit.Environment},
+		{sandbox.ErrWeak, exit.Boundary},
+		{&state.Damaged{}, exit.Person},
+		{&state.Newer{}, exit.Person},
+		{&ledger.Foreign{}, exit.Person},
+		{workspace.ErrForeign, exit.Person},
+		{filelock.ErrHeld, exit.Busy},
+		{fault(exit.Stuck, noFile, ""), exit.Stuck},
+	} {
+		err := c.err
+		if err != nil {
+			err = fmt.Errorf("cannot go on: %w", err)
+		}
+		if got := rules().Code(err); got != c.want {
+			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
+		}
+		// Work on the engine may fail for any of these reasons as well.
+		if got := rules().Code(onEngine(err)); c.err != trouble && got != c.want {
+			t.Errorf("on the engine, %v: exit code %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("trouble"), ""},
+		{&strictyaml.Error{Hint: "mend it"}, "mend it"},
+		{fault(exit.Usage, &strictyaml.Error{Hint: "mend it"}, "do that"), "do that"},
+		{orchestrator.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
+		{fs.ErrPermission, "see whose the file is: an earlier run as root may have made it"},
+		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
+		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
+	} {
+		if got := hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
+			t.Errorf("%v: hint %q, want %q", c.err, got, c.want)
+		}
+	}
+}
