@@ -114,8 +114,24 @@ func (s *session) specs() spec.Set {
 // state reads state.json; a project that never ran has a new one.
 func (s *session) state() (*state.File, error) {
 	f, err := state.Load(s.project.State())
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return state.New(s.project.Root), nil
+	case err != nil:
+		return nil, err
+	case f.Root != s.project.Root:
+		s.settle(f)
 	}
-	return f, err
+	return f, nil
+}
+
+// settle takes up a state whose project stands elsewhere than it did. One that
+// was moved is the same project; a copy gets an id of its own, for what stands
+// under the old one on the engine is the original's, to be swept by nobody else.
+func (s *session) settle(f *state.File) {
+	there, err := state.Load(project.New(f.Root, "", "").State())
+	if err == nil && there.Project == f.Project && there.Root == f.Root {
+		f.Project = state.New(s.project.Root).Project
+	}
+	f.Root = s.project.Root
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"abl/orchestrator/project"
+	"abl/orchestrator/state"
+)
+
+// A project that was moved stays the same on the engine; a copy of it is
+// another one, whose runs leave the original's boxes alone.
+func TestCopyIsAnotherProject(t *testing.T) {
+	top, err := project.Real(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) *session {
+		p := project.New(filepath.Join(top, name), "src", ".abl/tests")
+		if err := os.MkdirAll(filepath.Dir(p.State()), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return &session{project: p}
+	}
+	load := func(name string) *state.File {
+		f, err := at(name).state()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	original := state.New(at("original").project.Root)
+	for _, name := range []string{"original", "copy", "moved"} {
+		f := *original
+		if name == "moved" {
+			f.Root = filepath.Join(top, "gone")
+		}
+		if err := state.Save(at(name).project.State(), &f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := load("original"); got.Project != original.Project {
+		t.Errorf("the original became %s", got.Project)
+	}
+	if got := load("moved"); got.Project != original.Project || got.Root != at("moved").project.Root {
+		t.Errorf("the moved project is %s in %q", got.Project, got.Root)
+	}
+	copied := load("copy")
+	if copied.Project == original.Project || copied.Root != at("copy").project.Root {
+		t.Errorf("the copy is %s in %q", copied.Project, copied.Root)
+	}
+	// Once it is saved, it stays what it is.
+	if err := state.Save(at("copy").project.State(), copied); err != nil {
+		t.Fatal(err)
+	}
+	if got := load("copy"); got.Project != copied.Project {
+		t.Errorf("the copy became %s", got.Project)
+	}
+}
