@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"abl/internal/failpoint"
 	"abl/internal/owner"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
@@ -88,6 +89,7 @@ func late(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (st *stage) reach(ctx context.Context) (err error) {
 	st.engine, st.info, err = connect(ctx)
+	failpoint.Here("stage.reached")
 	return err
 }
 
