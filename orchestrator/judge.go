@@ -174,7 +174,13 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	case !errors.Is(err, safefile.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}
-	ev.Changed, err = l.Src.Differs(ctx)
+	if ev.Changed, err = l.Src.Differs(ctx); err != nil {
+		return ev, err
+	}
+	tip, err := l.Src.Tip()
+	if err == nil && tip != p.SrcCommit {
+		ev.Changed = append(ev.Changed, "a new commit")
+	}
 	return ev, err
 }
 
@@ -188,5 +194,5 @@ func summary(f Finding) string {
 	case f.Verdict == Unknown:
 		return f.Missing[0]
 	}
-	return "every contract holds"
+	return "nothing failed"
 }

@@ -29,6 +29,8 @@ type Repo interface {
 	// Snapshot commits the tree under a call's key; a second time it returns the first commit.
 	Snapshot(ctx context.Context, subject, key string) (Commit, error)
 	Tag(ctx context.Context, name, commit string) error
+	// Tip is the last commit.
+	Tip() (string, error)
 	// Differs lists paths that no longer equal the last commit.
 	Differs(ctx context.Context) ([]string, error)
 }
@@ -141,7 +143,8 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 	switch step {
 	case Begin:
 		p.Started, p.Ended = time.Now().UTC(), time.Time{}
-		return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text)}, nil
+		floor, err := roles.LastStep(l.Project, l.Number)
+		return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Floor: floor}, err
 	case Build:
 		return l.build(ctx, p)
 	case CommitSrc:
@@ -201,6 +204,11 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 		if err != nil {
 			return Happened{}, err
 		}
+		if !begun {
+			if err := l.settled(ctx, p); err != nil {
+				return Happened{}, err
+			}
+		}
 		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
 			return Happened{}, fmt.Errorf("cannot keep the record of a call: %w", err)
 		}
@@ -217,6 +225,27 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	return Happened{Class: o.Class, Reason: o.Reason}, l.App.Down(context.WithoutCancel(ctx))
+}
+
+// ErrChanged means that a person changed the source while its phase runs.
+var ErrChanged = errors.New("the source was changed by hand")
+
+// settled sees to it that what is about to be tested is what was committed.
+// Commits that a person made on top are tested with the rest, and named.
+func (l *Loop) settled(ctx context.Context, p *state.Phase) error {
+	changed, err := l.Src.Differs(ctx)
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 {
+		return fmt.Errorf("%w: %q is not as it was committed; commit it, or put it back, and run the phase again", ErrChanged, changed[0])
+	}
+	tip, err := l.Src.Tip()
+	if err == nil && tip != p.SrcCommit {
+		l.emit(p, event.Event{Kind: event.Note, Text: "commit " + tip + " in the source is not abl's; it is tested with the rest"})
+		p.SrcCommit = tip
+	}
+	return err
 }
 
 // admit asks whether a call may begin, and says whether it has begun already:

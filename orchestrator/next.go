@@ -61,6 +61,7 @@ const (
 type Happened struct {
 	SpecSHA string          // Begin
 	SpecLen int             // Begin: bytes under that hash
+	Floor   int             // Begin: the highest step on record, whose names are taken
 	Class   roles.Class     // Build, Verify: how the call ended
 	Reason  string          // Build, Verify: why it is not done
 	Report  bool            // Build: the call left its run report
@@ -72,6 +73,12 @@ type Happened struct {
 
 // ErrAgent means that an agent did not end properly, and neither when it was tried again.
 var ErrAgent = errors.New("the agent failed")
+
+// ErrAway means that the provider limits the rate or does not answer.
+var ErrAway = errors.New("the provider is away")
+
+// ErrLogin means that the provider refuses the key.
+var ErrLogin = errors.New("the provider refused the login")
 
 // maxTries is how often in a row a call may end badly before the phase stops;
 // such a call consumes no iteration.
@@ -103,6 +110,7 @@ func begin(p state.Phase, h Happened) state.Phase {
 	p.Round++
 	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
 	p.Iteration = 0
+	p.Step = max(p.Step, h.Floor)
 	return iterate(p, state.Building)
 }
 
@@ -159,10 +167,17 @@ func committed(p state.Phase, h Happened) (state.Phase, error) {
 	return fresh(p, state.Verifying), nil
 }
 
-// failed counts a call that did not end properly and opens the next attempt at it.
+// failed counts a call that did not end properly and opens the next attempt at
+// it. A provider's trouble stops the run at once: trying again now costs calls.
 func failed(p state.Phase, at state.Status) (state.Phase, error) {
 	class, why := p.Class, p.Note
 	p = again(p, at)
+	switch roles.Class(class) {
+	case roles.Away:
+		return p, fmt.Errorf("%w: %s", ErrAway, why)
+	case roles.Refused:
+		return p, fmt.Errorf("%w: %s", ErrLogin, why)
+	}
 	p.Tries++
 	if p.Tries < maxTries {
 		return p, nil

@@ -60,6 +60,10 @@ func happens(t *testing.T, word string) Happened {
 		return Happened{Class: roles.Done}
 	case "crash":
 		return Happened{Class: roles.Crashed, Reason: "ended by signal 9"}
+	case "away":
+		return Happened{Class: roles.Away, Reason: "HTTP status 429"}
+	case "refused":
+		return Happened{Class: roles.Refused, Reason: "HTTP status 401"}
 	case "stop":
 		return Happened{Class: roles.Interrupted}
 	case "pass":
@@ -126,6 +130,18 @@ built: commit the source  → verifying i1 step-1.1
 verifying: run the verifier done → verified i1 step-1.1
 verified: judge pass → passed i1 step-1.1
 `},
+		{"a provider that is away stops the run at once", "away", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder away → built i1 step-1.1
+built: commit the source  → building i1 step-1.2 stop: the provider is away: HTTP status 429
+`},
+		{"a refused key stops the verifier too", "done refused unknown", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder done → built i1 step-1.1
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier refused → verified i1 step-1.1
+verified: judge unknown → verifying i1 step-1.2 (no report) stop: the provider refused the login: HTTP status 401
+`},
 		{"a crash with a well-formed entry is a fail", "done crash fail done done pass", `
 ready: begin a round  → building i1 step-1.1
 building: run the builder done → built i1 step-1.1
@@ -177,5 +193,12 @@ func TestAfterGivesUpOnTheBuilder(t *testing.T) {
 	p, err := After(p, CommitSrc, Happened{Commit: "c"}, 5)
 	if !errors.Is(err, ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
 		t.Errorf("got %+v, %v", p, err)
+	}
+}
+
+func TestARoundBeginsAfterWhatIsOnRecord(t *testing.T) {
+	p, err := After(state.Phase{Status: state.Ready}, Begin, Happened{Floor: 4}, 5)
+	if err != nil || p.Step != 5 || p.Iteration != 1 || p.Round != 1 {
+		t.Errorf("got step %d, iteration %d, round %d, %v", p.Step, p.Iteration, p.Round, err)
 	}
 }

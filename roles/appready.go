@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,6 +15,10 @@ import (
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 )
+
+// ErrService means that a service of the app did not come up: no contract is
+// broken by that, the set-up is.
+var ErrService = errors.New("cannot start the service")
 
 // await follows the broker's events until the app is ready or has failed.
 func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
@@ -29,6 +34,9 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			return up, err
 		}
 		if e, ok := decided(seen, a.Spec.App == nil); ok {
+			if e.Event == "failed" && e.Name != "" && e.Name != dirs.AppAlias {
+				return up, fmt.Errorf("%w %q: %s", ErrService, e.Name, e.Detail)
+			}
 			return a.settled(key, up, e, begun), nil
 		}
 		if st.State == sandbox.Exited {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
 	"abl/internal/failpoint"
 	"abl/internal/safefile"
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
 )
@@ -16,7 +16,7 @@ import (
 func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
 	defer cancel()
-	o.Report = freshReport(j, intent, reports(j.Role, r.Project))
+	o.Report = dirs.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
 	failpoint.Here("call.report")
 	if r.Root {
 		for _, path := range []string{rec.Stdout(), rec.Stderr()} {
@@ -56,16 +56,4 @@ func reports(r Role, p project.Project) map[string]int64 {
 		}
 	}
 	return found
-}
-
-// freshReport names the report that this very call left, "" when there is none.
-func freshReport(j Job, before Intent, now map[string]int64) string {
-	prefix := fmt.Sprintf("phase%d_v%d_", j.Call.Phase, j.Call.Iteration)
-	for _, name := range sortedKeys(now) {
-		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, prefix) && strings.HasSuffix(lower, ".md") && before.Reports[name] != now[name] {
-			return name
-		}
-	}
-	return ""
 }

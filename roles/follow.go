@@ -158,6 +158,10 @@ func classify(exit sandbox.Exit, killed Class, end dirs.RunEnd, res agent.Result
 		return Interrupted, "stopped on request"
 	case killed == Lost:
 		return Lost, "its container was removed by somebody else"
+	case res.Trouble == agent.Away:
+		return Away, res.Reason
+	case res.Trouble == agent.Login:
+		return Refused, res.Reason
 	case exit.OOMKilled:
 		return OutOfMemory, "out of memory (limits.memory)"
 	case end.Error != "":

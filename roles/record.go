@@ -38,6 +38,8 @@ const (
 	Timeout     Class = "timeout"     // loop.call_timeout
 	Flood       Class = "flood"       // limits.output
 	Interrupted Class = "interrupted" // a person or a signal to abl
+	Away        Class = "away"        // the provider limits the rate or does not answer
+	Refused     Class = "refused"     // the provider refuses the key
 	Lost        Class = "lost"        // the container was removed by somebody else
 )
 

@@ -4,7 +4,10 @@
 package roles
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
@@ -65,4 +68,24 @@ func tmpfs(r Role) []sandbox.Tmpfs {
 		{Target: "/tmp", Size: 512 << 20, Inodes: 50_000, Mode: "1777", Exec: r.TmpExec},
 		{Target: dirs.Home, Size: 256 << 20, Inodes: 20_000, Mode: "0700", Owned: true, Exec: true},
 	}
+}
+
+// LastStep is the highest step of a phase that has a record, 0 when there is
+// none. A state that begins anew goes on after it: the names of calls, their
+// rows in the ledger and their commits are taken.
+func LastStep(p project.Project, phase int) (int, error) {
+	entries, err := os.ReadDir(p.Calls())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("cannot list the calls: %w", err)
+	}
+	last := 0
+	for _, e := range entries {
+		var n, step, attempt int
+		for _, r := range []Role{Builder, Verifier} {
+			if k, err := fmt.Sscanf(e.Name(), "p%d-"+r.Verb+"-%d.%d", &n, &step, &attempt); err == nil && k == 3 && n == phase {
+				last = max(last, step)
+			}
+		}
+	}
+	return last, nil
 }

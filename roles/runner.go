@@ -148,6 +148,9 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (Intent, error) 
 	if err := r.layOut(j, rec, cmd, deadline); err != nil {
 		return Intent{}, fmt.Errorf("cannot prepare call %s: %w", j.Call.ID, err)
 	}
+	if err := r.pointLast(j, rec); err != nil {
+		return Intent{}, fmt.Errorf("cannot point at the log of call %s: %w", j.Call.ID, err)
+	}
 	intent := Intent{
 		Key: j.Call.ID, Box: r.name(j), Image: j.Image, Agent: j.Agent.Name(), Model: j.Call.Model,
 		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project), Direct: j.Direct,
@@ -206,6 +209,7 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	if files["run.json"], err = json.Marshal(spec); err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
+	j.Cmds.Reports = reports(j.Role, r.Project)
 	if files["commands.json"], err = json.Marshal(j.Cmds); err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
@@ -217,7 +221,7 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	return r.outputs(j, rec)
 }
 
-// outputs makes the files for the agent's output and points the role's last log at them.
+// outputs makes the files for the agent's output.
 func (r *Runner) outputs(j Job, rec Record) error {
 	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
@@ -229,11 +233,24 @@ func (r *Runner) outputs(j Job, rec Record) error {
 			}
 		}
 	}
+	return nil
+}
+
+// pointLast makes the role's last log name this call's output: a hard link, or
+// a symbolic one where the file system has no hard links.
+func (r *Runner) pointLast(j Job, rec Record) error {
 	last := r.Project.LastLog(j.Role.Name)
 	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return os.Link(rec.Stdout(), last)
+	if os.Link(rec.Stdout(), last) == nil {
+		return nil
+	}
+	target, err := filepath.Rel(filepath.Dir(last), rec.Stdout())
+	if err != nil {
+		return err
+	}
+	return os.Symlink(target, last)
 }
 
 // writeReadable replaces path; whatever the person's umask, the role can read it.

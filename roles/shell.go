@@ -3,7 +3,6 @@ package roles
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"abl/orchestrator/sandbox"
@@ -15,9 +14,6 @@ import (
 // is returned, and the caller removes it.
 func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	rec := Record{r.Project.Call(j.Call.ID)}
-	if err := os.RemoveAll(rec.Dir); err != nil {
-		return "", fmt.Errorf("cannot prepare a shell: %w", err)
-	}
 	cmd := agent.Command{Argv: []string{"/bin/bash", "--norc"}, Env: map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "}}
 	deadline := time.Now().Add(12 * time.Hour)
 	if err := r.layOut(j, rec, cmd, deadline); err != nil {

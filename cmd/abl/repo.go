@@ -33,6 +33,12 @@ func files(repo *workspace.Repo) orchestrator.Files {
 // repo lets the loop commit through a workspace.
 type repo struct{ *workspace.Repo }
 
+// Tip is the last commit, "" before the first.
+func (r repo) Tip() (string, error) {
+	c, _, err := r.Head()
+	return c.Hash, err
+}
+
 // Snapshot commits the tree under the call's key.
 func (r repo) Snapshot(ctx context.Context, subject, key string) (orchestrator.Commit, error) {
 	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()})

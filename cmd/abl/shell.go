@@ -74,7 +74,14 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 	}
 	tidy, cancel := late(ctx)
 	defer cancel()
-	return errors.Join(st.openShell(ctx, role, p, tty), st.retreat(tidy, false))
+	key, err := st.live(ctx)
+	if err == nil && key != "" {
+		err = fault(exit.Busy, fmt.Errorf("cannot open a shell: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", n))
+	}
+	if err == nil {
+		err = st.openShell(ctx, role, p, tty)
+	}
+	return errors.Join(err, st.retreat(tidy, false))
 }
 
 // shellPhase is the phase whose view of things the shell has.

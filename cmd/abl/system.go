@@ -19,11 +19,23 @@ func (s *session) appSpec() *dirs.App {
 	return &dirs.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds()}
 }
 
+// startTime is the longest that the services and the app may take until they are ready.
+func (s *session) startTime() (most time.Duration) {
+	if s.conf.App == nil {
+		return 0
+	}
+	most = time.Duration(s.conf.App.Ready.Timeout)
+	for _, svc := range s.conf.App.Services {
+		most += time.Duration(svc.Ready.Timeout)
+	}
+	return most
+}
+
 func (st *stage) newApp() *roles.App {
 	app := &roles.App{
 		Engine: st.engine, Site: st.site, Project: st.project, ID: st.file.Project, Image: st.have.app,
 		UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Box: st.limits(), Copy: st.copyMode(), Tree: func(w io.Writer, as string) error { return tartree.Write(w, as, st.project.Src, ".git") }, Out: st.out,
-		Life: time.Duration(st.conf.Loop.CallTimeout) + 5*time.Minute,
+		Life: time.Duration(st.conf.Loop.CallTimeout) + st.startTime() + 5*time.Minute,
 		Spec: dirs.BrokerSpec{
 			Port: dirs.BrokerPort, Dir: dirs.Src, App: st.appSpec(), Commands: commands(st.conf.VerifierCommands),
 			LogMax: 64 << 20,

@@ -20,14 +20,15 @@ type RunEnd struct {
 
 // Cmds is what abl-cmd reads (Cmds).
 type CmdSpec struct {
-	Role      string    `json:"role"`
-	Phase     int       `json:"phase"`
-	Iteration int       `json:"iteration"`
-	Specs     string    `json:"specs"`
-	Dir       string    `json:"dir"`
-	Commands  []Command `json:"commands"`
-	URL       string    `json:"url,omitempty"` // set: commands run at the broker there; empty: they run here
-	Token     string    `json:"token,omitempty"`
+	Role      string           `json:"role"`
+	Phase     int              `json:"phase"`
+	Iteration int              `json:"iteration"`
+	Specs     string           `json:"specs"`
+	Dir       string           `json:"dir"`
+	Reports   map[string]int64 `json:"reports,omitempty"` // run reports that were there before, name → modification time in ns
+	Commands  []Command        `json:"commands"`
+	URL       string           `json:"url,omitempty"` // set: commands run at the broker there; empty: they run here
+	Token     string           `json:"token,omitempty"`
 }
 
 // Command is one declared command. The Verifier's copy has no Command line in it.

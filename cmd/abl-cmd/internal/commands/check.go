@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 
 	"abl/internal/safefile"
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/verdict"
 )
@@ -47,19 +47,23 @@ func (t Tool) check() int {
 	return exitOK
 }
 
-// checkReport looks for the run report of this phase and iteration.
+// checkReport looks for the run report of this very call.
 func (t Tool) checkReport() []string {
 	dir := t.Spec.Role + "_reports"
-	prefix := fmt.Sprintf("phase%d_v%d_", t.Spec.Phase, t.Spec.Iteration)
 	entries, err := safefile.List(t.Spec.Dir, dir, maxReports)
 	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
 		return []string{err.Error()}
 	}
-	name := regexp.MustCompile(`^` + regexp.QuoteMeta(prefix) + `.+\.md$`)
-	if slices.ContainsFunc(entries, func(e safefile.Entry) bool { return name.MatchString(e.Name) && e.Size > 0 }) {
+	now := map[string]int64{}
+	for _, e := range entries {
+		if e.Size > 0 {
+			now[e.Name] = e.Mod.UnixNano()
+		}
+	}
+	if dirs.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) != "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the run report of this call, %s/%s<time>.md", dir, prefix)}
+	return []string{fmt.Sprintf("the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)}
 }
 
 // checkFailed reads failed_specs.md as abl will read it.
