@@ -11,12 +11,12 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/sanitize"
 	"abl/roles"
+
+	"golang.org/x/sys/unix"
 )
 
 func logsCommand() cli.Command {

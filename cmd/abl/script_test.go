@@ -10,14 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
 
 	"abl/e2e/lab"
-	"abl/internal/filelock"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
 )
 
 func TestMain(m *testing.M) {
@@ -131,85 +125,4 @@ func tree(ts *testscript.TestScript) string {
 		return nil
 	}))
 	return all.String()
-}
-
-// hold FILE holds a lock, as another abl does, to the end of the script.
-func hold(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: hold FILE")
-	}
-	unlock, err := filelock.Lock(ts.MkAbs(args[0]))
-	ts.Check(err)
-	ts.Defer(func() { ts.Check(unlock()) })
-}
-
-// rest PHASE STATUS lets a phase of the project in the current directory come
-// to rest, on the spec that it has now.
-func rest(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: rest PHASE STATUS")
-	}
-	n, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	p := project.New(ts.MkAbs("."), "src", ".abl/tests")
-	f, err := state.Load(p.State())
-	if errors.Is(err, os.ErrNotExist) {
-		f, err = state.New(p.Root), nil
-	}
-	ts.Check(err)
-	specs, _ := spec.LoadDir(p.Specs())
-	this, _ := specs.Phase(n)
-	ph := &state.Phase{Status: state.Status(args[1]), Round: 1, Iteration: 5, Step: 5, Attempt: 1, SpecSHA: this.SHA256, SpecSize: len(this.Text)}
-	if ph.Status == state.Stuck {
-		ph.LastVerdict = "fail"
-		ph.Failed = []verdict.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: "500"}}
-	}
-	f.Phases[args[0]] = ph
-	ts.Check(state.Save(p.State(), f))
-}
-
-// torn FILE cuts off the last line's end, as a crash in the middle of a write does.
-func torn(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: torn FILE")
-	}
-	path := ts.MkAbs(args[0])
-	data, err := os.ReadFile(path)
-	ts.Check(err)
-	ts.Check(os.Truncate(path, int64(len(data)-1)))
-}
-
-// aPerson is somebody who is not root.
-const aPerson = 4711
-
-// give DIR makes a directory another person's than root's; whoever is not root
-// keeps it.
-func give(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: give DIR")
-	}
-	if os.Geteuid() == 0 {
-		ts.Check(os.Chown(ts.MkAbs(args[0]), aPerson, aPerson))
-	}
-}
-
-// owned DIR checks that all in a directory is its owner's.
-func owned(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: owned DIR")
-	}
-	want := uint32(os.Geteuid())
-	if want == 0 {
-		want = aPerson
-	}
-	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d os.DirEntry, err error) error {
-		var st unix.Stat_t
-		if err := errors.Join(err, unix.Lstat(path, &st)); err != nil {
-			return err
-		}
-		if st.Uid != want {
-			ts.Fatalf("%s belongs to %d, not to %d", path, st.Uid, want)
-		}
-		return nil
-	}))
 }

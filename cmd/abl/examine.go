@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/roles"
+	"abl/roles/agent"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkEngine looks at the engine and the images on it.
+func checkEngine(ctx context.Context, in *cli.Input) []finding {
+	eng, info, err := connect(ctx)
+	if err != nil {
+		return []finding{{What: "engine", Text: err.Error(), Hint: hint(err)}}
+	}
+	defer eng.Close()
+	all := []finding{{What: "engine", OK: true, Text: fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host)}}
+	states, err := maker(eng, func(string) {}, in).Status(ctx)
+	if err != nil {
+		return append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
+	}
+	for _, st := range states {
+		text := "not made yet; the first phase, or `abl images build`, makes it"
+		if st.Have {
+			text = st.Ref
+		}
+		all = append(all, finding{What: "image", OK: true, Text: st.Name + ": " + text})
+	}
+	return all
+}
+
+// checkProject looks at the settings, the specs, the keys and the disk.
+func (s *session) checkProject() []finding {
+	all := []finding{{What: "project", OK: true, Text: s.project.Root}}
+	if _, err := s.state(); err != nil {
+		all = append(all, finding{What: "state", Text: err.Error()})
+	}
+	if err := s.checkLedger(); err != nil {
+		all = append(all, finding{What: "ledger", Text: err.Error()})
+	}
+	if err := s.checkCaps(); err != nil {
+		all = append(all, finding{What: "budget", Text: err.Error(), Hint: hint(err)})
+	}
+	specs := s.specs()
+	if stops := specs.Check(max(1, len(specs.Numbers()))); len(stops) > 0 {
+		all = append(all, finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint})
+	} else {
+		all = append(all, finding{What: "specs", OK: true, Text: fmt.Sprintf("%d sound, the last is phase%d.md", len(specs.Numbers()), len(specs.Numbers()))})
+	}
+	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+		all = append(all, s.checkPlayer(role))
+	}
+	return append(all, checkDisk(s.project.Root), s.checkIgnored())
+}
+
+func (s *session) checkPlayer(role roles.Role) finding {
+	p, err := s.player(role)
+	if err != nil {
+		return finding{What: role.Name, Text: err.Error(), Hint: hint(err)}
+	}
+	f := finding{What: role.Name, OK: true, Text: fmt.Sprintf("%s %s, model %s", p.Agent.Name(), p.Agent.Version(), p.Model)}
+	if name := agent.KeyName(p.Agent); name != "" {
+		_, from := s.key(name)
+		f.OK, f.Text = from != "", f.Text+", "+s.keyText(name)
+		f.Hint = fmt.Sprintf("add %s=… to .env", name)
+	}
+	return f
+}
+
+// leastDisk is the free space below which a phase is not worth starting, in bytes.
+const leastDisk = 1 << 30
+
+func checkDisk(dir string) finding {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return finding{What: "disk", Text: err.Error()}
+	}
+	free := int64(fs.Bavail) * fs.Bsize
+	return finding{What: "disk", OK: free >= leastDisk, Text: fmt.Sprintf("%d MiB free", free>>20), Hint: "make room: a phase needs at least 1 GiB"}
+}
+
+// checkIgnored asks the outer repository's git, when there is one, whether .env is ignored.
+func (s *session) checkIgnored() finding {
+	f := finding{What: ".env", OK: true, Text: "not there, or not in a git repository"}
+	if _, err := os.Stat(s.project.Env()); err != nil {
+		return f
+	}
+	cmd := exec.Command("git", "-C", s.project.Root, "check-ignore", "-q", ".env")
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		f.Text = "ignored by git"
+	case errors.As(err, &ended) && ended.ExitCode() == 1:
+		return finding{What: ".env", Text: "not ignored by git", Hint: "add a line .env to .gitignore"}
+	case errors.As(err, &ended):
+		f.Text = "unchecked: " + strings.TrimSpace(string(out))
+	default:
+		f.Text = "unchecked: git is not installed"
+	}
+	return f
+}
