@@ -43,9 +43,14 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 			r.emit(j, event.Event{Kind: event.Action, Text: did})
 		}
 	}}
-	exit, killed, err := r.watch(ctx, j, t, errs, time.Until(intent.Begun.Add(r.Timeout)))
+	exit, killed, err := r.watch(ctx, j, rec, t, errs, time.Until(intent.Begun.Add(r.Timeout)))
 	if err != nil {
 		return err
+	}
+	if why, err := rec.stopped(); err != nil {
+		return err
+	} else if why != "" {
+		killed = why // by this abl or by one before it
 	}
 	if err := t.finish(); err != nil {
 		return err
@@ -64,15 +69,12 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		end = r.lastWords(context.WithoutCancel(ctx), j)
 	}
 	o.Class, o.Reason = classify(exit, killed, end, res, r)
-	if o.Class == Lost && rec.abandoned() {
-		o.Class, o.Reason = Interrupted, "stopped on request"
-	}
 	failpoint.Here("call.ended")
 	return nil
 }
 
 // watch waits for the box's end. killed says why abl ended it, "" when it did not.
-func (r *Runner) watch(ctx context.Context, j Job, t *tail, errs *os.File, left time.Duration) (sandbox.Exit, Class, error) {
+func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, errs *os.File, left time.Duration) (sandbox.Exit, Class, error) {
 	type end struct {
 		exit sandbox.Exit
 		err  error
@@ -94,7 +96,7 @@ func (r *Runner) watch(ctx context.Context, j Job, t *tail, errs *os.File, left 
 		select {
 		case e := <-ended:
 			if errors.Is(e.err, sandbox.ErrNotFound) {
-				return e.exit, Lost, nil
+				return sandbox.Exit{Code: -1}, Lost, nil // nobody knows its code, so nothing it said can make it done
 			}
 			return e.exit, killed, e.err
 		case <-done:
@@ -111,6 +113,10 @@ func (r *Runner) watch(ctx context.Context, j Job, t *tail, errs *os.File, left 
 		}
 		if why != "" && killed == "" && r.running(tidy, j) {
 			killed = why
+			if err := rec.Stop(why); err != nil {
+				return sandbox.Exit{}, killed, err
+			}
+			failpoint.Here("call.stopping")
 			if err := r.Engine.Stop(tidy, r.name(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 				return sandbox.Exit{}, killed, err
 			}

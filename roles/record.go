@@ -92,33 +92,40 @@ func (r Record) Intent() (i Intent, ok bool, err error) {
 	return i, ok, err
 }
 
-// Abandon notes that abl itself is about to remove the call's box, because the
-// person wants to stop and nobody follows the call any more.
-func (r Record) Abandon() error { return r.mark("abandoned") }
-
-func (r Record) abandoned() bool { return r.marked("abandoned") }
-
-func (r Record) started() bool      { return r.marked("started") }
-func (r Record) markStarted() error { return r.mark("started") }
-
-func (r Record) unmarkStarted() error {
-	if err := os.Remove(filepath.Join(r.Dir, "started")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot keep the record of a call: %w", err)
+// Stop notes that abl is about to end the call's box, and why. The first reason
+// stays: an abl that is killed right afterwards must not take its own stop for
+// the agent's failure.
+func (r Record) Stop(why Class) error {
+	if already, err := r.stopped(); err != nil || already != "" {
+		return err
 	}
-	return nil
+	return writeJSON(filepath.Join(r.Dir, "stopped.json"), why)
 }
 
-// marked and mark are about facts of which a file's presence is all there is to say.
-func (r Record) marked(name string) bool {
-	_, err := os.Lstat(filepath.Join(r.Dir, name))
+// stopped is why abl ended the call's box, "" when it did not.
+func (r Record) stopped() (why Class, err error) {
+	_, err = readJSON(filepath.Join(r.Dir, "stopped.json"), &why)
+	return why, err
+}
+
+// started is whether the call's box was started, or is about to be.
+func (r Record) started() bool {
+	_, err := os.Lstat(filepath.Join(r.Dir, "started"))
 	return err == nil
 }
 
-func (r Record) mark(name string) error {
-	if r.marked(name) {
-		return nil
+func (r Record) markStarted() error {
+	return atomicfile.Write(filepath.Join(r.Dir, "started"), nil, 0o644)
+}
+
+// unmark forgets what was noted of a box that never ran.
+func (r Record) unmark() error {
+	for _, name := range []string{"started", "stopped.json"} {
+		if err := os.Remove(filepath.Join(r.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot keep the record of a call: %w", err)
+		}
 	}
-	return atomicfile.Write(filepath.Join(r.Dir, name), nil, 0o644)
+	return nil
 }
 
 func readJSON(path string, into any) (bool, error) {

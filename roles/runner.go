@@ -126,7 +126,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	}
 	failpoint.Here("call.starting")
 	if err := r.Engine.Start(ctx, r.name(j)); err != nil {
-		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), rec.unmarkStarted())
+		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), rec.unmark())
 	}
 	failpoint.Here("call.started")
 	return intent, nil
@@ -134,7 +134,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 
 // create lays out the record and makes the box, which is not started yet.
 func (r *Runner) create(ctx context.Context, j Job, rec Record) (Intent, error) {
-	if err := rec.unmarkStarted(); err != nil {
+	if err := rec.unmark(); err != nil {
 		return Intent{}, err
 	}
 	if err := r.Engine.Remove(ctx, r.name(j)); err != nil {

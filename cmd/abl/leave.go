@@ -84,7 +84,7 @@ func (s *session) abandon(f *state.File) error {
 		if _, begun, err := rec.Intent(); err != nil || !begun {
 			continue // there is nothing to end
 		}
-		if err := rec.Abandon(); err != nil {
+		if err := rec.Stop(roles.Interrupted); err != nil {
 			return err
 		}
 	}
