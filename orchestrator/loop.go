@@ -149,6 +149,9 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 		return l.build(ctx, p)
 	case CommitSrc:
 		c, err := l.commit(ctx, l.Src, roles.Builder, p)
+		if err == nil && p.ReportMissing && p.Class == string(roles.Done) {
+			l.emit(p, event.Event{Kind: event.Note, Role: roles.Builder.Name, Text: "the run report of this call is missing"})
+		}
 		return Happened{Commit: c.Hash}, err
 	case Verify:
 		return l.verify(ctx, p)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"abl/cmd/internal/cli"
@@ -35,20 +36,20 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := s.giveBack(f, event.Discard); err != nil {
-		return err
-	}
 	eng, _, err := connect(ctx)
-	if err != nil {
-		return onEngine(err)
+	if err != nil { // and so it cannot be asked to end what may still run
+		return errors.Join(onEngine(err), s.giveBack(f, event.Discard))
 	}
 	defer eng.Close()
 	removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}
-	if err == nil && len(removed) == 0 {
+	if err != nil { // what was not removed may still write to what is lent
+		return onEngine(err)
+	}
+	if len(removed) == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")
 	}
-	return onEngine(err)
+	return s.giveBack(f, event.Discard)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -95,8 +97,24 @@ func (s *session) giveBack(f *state.File, out event.Sink) error {
 		for _, what := range found {
 			out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: rel + ": " + what})
 		}
+		if err := s.returnRecords(lease); err != nil {
+			return err
+		}
 	}
 	failpoint.Here("lease.returned")
 	f.Lease = nil
 	return state.Save(s.project.State(), f)
+}
+
+// returnRecords gives the person the files that took what roles and the app
+// printed; those of a call that was killed are still the roles' user's.
+func (s *session) returnRecords(lent owner.Lease) error {
+	calls, err := owner.Plan(s.project.Calls(), lent.UID, lent.GID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = owner.Return(s.project.Calls(), calls)
+	}
+	return err
 }
