@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -60,7 +61,20 @@ func script(p *lab.Project, calls ...scenario.Call) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.Write(".abl/scenario.yaml", string(data)) // JSON is YAML
+	p.Write(".abl/scenario.yaml", ascii(string(data)))
+}
+
+// ascii makes YAML of JSON, which may hold control characters as they are.
+func ascii(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < 0x7f {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
 }
 
 func call(role string, iteration int, steps ...scenario.Step) scenario.Call {

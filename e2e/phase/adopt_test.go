@@ -1,0 +1,122 @@
+package phase
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+)
+
+// history makes src a person's repository with a branch, a remote and a commit.
+func history(p *lab.Project) {
+	p.Helper()
+	p.Write("src/README", "by a person\n")
+	p.Git("src", "init", "-q", "-b", "trunk")
+	p.Git("src", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "--allow-empty", "-m", "an empty start")
+	p.Git("src", "add", ".")
+	p.Git("src", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "-m", "a first file")
+	p.Git("src", "tag", "v1")
+	p.Git("src", "remote", "add", "origin", "https://example.com/x.git")
+	p.Write("src/.git/hooks/post-commit", "#!/bin/sh\ntouch "+filepath.Join(p.Dir, "hook-ran")+"\n")
+	if err := os.Chmod(filepath.Join(p.Dir, "src/.git/hooks/post-commit"), 0o755); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// A history that a person brought is gone on with, and not a hook of it runs.
+func TestAdoptedHistory(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
+	history(p)
+	config := p.Read("src/.git/config")
+	p.Must(0, "phase", "1")
+	if got := p.Git("src", "log", "--reverse", "--format=%s|%an|%ae"); got != "an empty start|P|p@example.com\na first file|P|p@example.com\nphase1/build/step-1|abl|abl@localhost" {
+		t.Errorf("history:\n%s", got)
+	}
+	if got := p.Git("src", "branch", "--show-current"); got != "trunk" {
+		t.Errorf("on branch %q", got)
+	}
+	if got := p.Git("src", "tag"); got != "phase1/passed\nv1" {
+		t.Errorf("tags %q", got)
+	}
+	if got := p.Read("src/.git/config"); got != config {
+		t.Errorf("the config is now\n%s", got)
+	}
+	if p.Git("src", "status", "--porcelain") != "" || p.Git("src", "fsck", "--strict") != "" {
+		t.Error("git does not agree with the repository")
+	}
+	if _, err := os.Stat(filepath.Join(p.Dir, "hook-ran")); err == nil {
+		t.Error("a hook was run")
+	}
+	if got := p.Read("src/README"); got != "by a person\n" {
+		t.Errorf("README: %q", got)
+	}
+}
+
+// What abl cannot go on with is a person's to decide, and nothing is changed.
+func TestHistoryThatIsRefused(t *testing.T) {
+	p := newProject(t, nodeApp, builds(), verifies())
+	for _, c := range []struct {
+		name string
+		make func()
+		want string
+	}{
+		{"a merge in progress", func() { p.Write("src/.git/MERGE_HEAD", p.Git("src", "rev-parse", "HEAD")+"\n") }, "merge"},
+		{"a detached HEAD", func() { p.Git("src", "checkout", "-q", "--detach") }, "HEAD"},
+		{"alternates", func() { p.Write("src/.git/objects/info/alternates", "/elsewhere\n") }, "alternates"},
+		{"a .git file", func() {
+			if err := os.Rename(filepath.Join(p.Dir, "src/.git"), filepath.Join(p.Dir, "elsewhere.git")); err != nil {
+				t.Fatal(err)
+			}
+			p.Write("src/.git", "gitdir: ../elsewhere.git\n")
+		}, ".git"},
+	} {
+		for _, path := range []string{"src", "elsewhere.git"} {
+			if err := os.RemoveAll(filepath.Join(p.Dir, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		history(p)
+		c.make()
+		before := tree(t, filepath.Join(p.Dir, "src"))
+		r := p.Must(9, "phase", "1")
+		wants(t, c.name, r.Stderr, c.want)
+		if after := tree(t, filepath.Join(p.Dir, "src")); after != before {
+			t.Errorf("%s: src was\n%s\nand is\n%s", c.name, before, after)
+		}
+		if strings.Contains(p.Read(".abl/logs/tokens.csv"), "builder") {
+			t.Errorf("%s: a call was made", c.name)
+		}
+		noLeftovers(p)
+	}
+}
+
+// tree is all that stands in a directory: kind, mode, owner and content.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		b.WriteString(strings.TrimPrefix(path, dir) + " " + info.Mode().String() + " " + ownerOf(info))
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			b.WriteString(" " + string(data))
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

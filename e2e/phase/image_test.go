@@ -1,0 +1,82 @@
+package phase
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/event"
+)
+
+// A project's own Dockerfile extends abl's image for the Builder and the app;
+// it is built when its inputs change and at no other time.
+func TestOwnDockerfile(t *testing.T) {
+	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n")
+	t.Cleanup(func() {
+		// An image goes only after those that stand on it, so some need another turn.
+		for range 4 {
+			for _, image := range strings.Fields(docker(t, "images", "-aq", "--filter", "label=abl.test=own-dockerfile")) {
+				_ = exec.Command("docker", "rmi", "-f", image).Run()
+			}
+		}
+		if left := docker(t, "images", "-aq", "--filter", "label=abl.test=own-dockerfile"); left != "" {
+			t.Errorf("images left: %s", left)
+		}
+	})
+	nonce := fmt.Sprint(time.Now().UnixNano()) // or an image of an earlier run would do
+	dockerfile := func(marker string) {
+		p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nUSER 0:0\nLABEL abl.test=own-dockerfile\nCOPY note /etc/note\nRUN echo "+marker+" "+nonce+" > /etc/marker\n")
+	}
+	const tells = "import http from 'node:http';\nimport fs from 'node:fs';\nhttp.createServer((q, r) => r.end('app ' + fs.readFileSync('/etc/marker') + fs.readFileSync('/etc/note'))).listen(3000, '0.0.0.0');\n"
+	script(p, builds(write("server.mjs", tells), run("cat /etc/marker /etc/note")), verifies(run("curl -s http://app:3000/; ls /etc/marker")))
+	p.Write(".abl/images/note", "note one\n")
+	steps := func() int {
+		r := p.Must(0, "phase", "1", "--json")
+		n := 0
+		for _, e := range of(events(t, r), event.Note) {
+			if strings.Contains(e.Text, "/etc/marker") {
+				n++
+			}
+		}
+		return n
+	}
+	reopen := func(round string) { p.Write(".abl/specs/phase1.md", oneSpec+"\nRound "+round+".\n") }
+
+	dockerfile("first")
+	if n := steps(); n != 1 {
+		t.Errorf("the image was built %d times at first", n)
+	}
+	wants(t, "the Builder's container", printed(p, "p1-build-1.1"), "first "+nonce+"\nnote one")
+	wants(t, "the app's container", printed(p, "p1-verify-1.1"), "app first "+nonce+"\nnote one\n", "cannot access '/etc/marker'")
+	reopen("two")
+	if n := steps(); n != 0 {
+		t.Errorf("the image was built again %d times although nothing changed", n)
+	}
+	reopen("three")
+	dockerfile("second")
+	if n := steps(); n != 1 {
+		t.Errorf("the image was built %d times after a change", n)
+	}
+	wants(t, "the Builder's container", printed(p, "p1-build-3.1"), "second "+nonce+"\nnote one\n")
+	reopen("four")
+	p.Write(".abl/images/note", "note two\n")
+	if n := steps(); n != 1 {
+		t.Errorf("the image was built %d times after a change of what it copies", n)
+	}
+	wants(t, "the app's container", printed(p, "p1-verify-4.1"), "app second "+nonce+"\nnote two\n")
+	noLeftovers(p)
+}
+
+// A Dockerfile that does not stand on abl's image, or does not build, is the person's to mend.
+func TestOwnDockerfileThatFails(t *testing.T) {
+	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n", builds(), verifies())
+	p.Write(".abl/images/builder.Dockerfile", "FROM debian\n")
+	wants(t, "another image", p.Must(2, "phase", "1").Stderr, "builder.Dockerfile", "ABL_IMAGE")
+	p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN echo told && false\n")
+	wants(t, "a failing step", p.Run("phase", "1").Stderr, "builder's image", "told")
+	if got := p.Read(".abl/logs/tokens.csv"); strings.Count(got, "\n") > 1 {
+		t.Errorf("a call was paid for: %s", got)
+	}
+}

@@ -1,0 +1,214 @@
+package phase
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+)
+
+// The user for whom a project is made. The number is one that no machine gives out by itself.
+const guest = 47_111
+
+// asRoot says whether tests can make files of another user.
+func asRoot() bool { return os.Geteuid() == 0 }
+
+func ownerOf(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "?"
+	}
+	return fmt.Sprintf("%d:%d", st.Uid, st.Gid)
+}
+
+// owners are those of all that stands below dir, with the first path of each.
+func owners(t *testing.T, dir string) string {
+	t.Helper()
+	seen := map[string]bool{}
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && !seen[ownerOf(info)] {
+			seen[ownerOf(info)] = true
+			all = append(all, ownerOf(info)+" at "+strings.TrimPrefix(path, dir))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, ", ")
+}
+
+// giveTo makes all of a project another user's, and lets that user reach it.
+func giveTo(p *lab.Project, uid, gid int) {
+	p.Helper()
+	err := filepath.WalkDir(p.Dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, gid)
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	for dir := filepath.Dir(p.Dir); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// as makes a command run as a user who may use the engine, as members of its group do.
+func as(t *testing.T, cmd *exec.Cmd, uid int) {
+	t.Helper()
+	info, err := os.Stat("/var/run/docker.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, group, _ := strings.Cut(ownerOf(info), ":")
+	gid, err := strconv.Atoi(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid), Groups: []uint32{uint32(gid)}}}
+}
+
+// publicBin makes the programs readable for another user.
+func publicBin(t *testing.T, cmd *exec.Cmd, p *lab.Project) {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(p.Dir), "bin")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"abl", "abl-cmd"} {
+		data, err := os.ReadFile(lab.Bin(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.Path, cmd.Args[0] = filepath.Join(dir, "abl"), filepath.Join(dir, "abl")
+	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"), "HOME="+filepath.Join(filepath.Dir(p.Dir), "home"))
+}
+
+// A usual user: roles run as that user, and every file is that user's.
+func TestUserWithoutRoot(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), run("id -u; id -g")), verifies(run("id -u"), run("ls -ldn /workspace/tests/.git")))
+	if !asRoot() {
+		p.Must(0, "phase", "1")
+		wants(t, "the Builder's user", printed(p, "p1-build-1.1"), fmt.Sprint(os.Getuid()))
+		return
+	}
+	giveTo(p, guest, guest)
+	cmd := p.Cmd("phase", "1")
+	publicBin(t, cmd, p)
+	as(t, cmd, guest)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("abl as another user: %v: %s", err, out)
+	}
+	wants(t, "the Builder's user", printed(p, "p1-build-1.1"), "47111\n47111\n")
+	if got := owners(t, p.Dir); got != "47111:47111 at " {
+		t.Errorf("files belong to %s", got)
+	}
+	noLeftovers(p)
+}
+
+// root in a user's project: roles run as that user, to whom all is left.
+func TestRootInAnothersProject(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u; id -g")), verifies(run("id -u")))
+	if !asRoot() {
+		t.Log("only root can try this")
+		return
+	}
+	giveTo(p, guest, guest)
+	p.Must(0, "phase", "1")
+	wants(t, "the Builder's user", printed(p, "p1-build-1.1"), "47111\n47111\n")
+	for _, dir := range []string{"src", ".abl/tests", ""} {
+		if got := owners(t, filepath.Join(p.Dir, dir)); got != "47111:47111 at " {
+			t.Errorf("files in %q belong to %s", dir, got)
+		}
+	}
+	noLeftovers(p)
+}
+
+// root in root's project: roles run as nobody in particular, and all of it is
+// root's again afterwards, after a kill at the next command.
+func TestRootInItsOwnProject(t *testing.T) {
+	waits := must(0, "i=0; until test -e /workspace/src/go || test $((i=i+1)) -gt 300; do sleep 0.1; done")
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u; id -g; ls -ldn .git . data"), waits), verifies())
+	if !asRoot() {
+		t.Log("only root can try this")
+		return
+	}
+	p.Write("src/README", "root's\n")
+	cmd := p.Cmd("phase", "1", "--json")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, out, func(e event.Event) {
+		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run i=0") {
+			if got := owners(t, filepath.Join(p.Dir, "src")); !strings.Contains(got, "10001:10001") {
+				t.Errorf("while the Builder runs its files belong to %s", got)
+			}
+			cmd.Process.Kill()
+		}
+	})
+	_ = cmd.Wait()
+	p.Write("src/go", "")
+	p.Must(0, "phase", "1")
+	wants(t, "the Builder", printed(p, "p1-build-1.1"), "10001\n10001\n", " 0 10001 ", " .git\n")
+	for _, dir := range []string{"src", ".abl/tests", ""} {
+		if got := owners(t, filepath.Join(p.Dir, dir)); got != "0:0 at " {
+			t.Errorf("files in %q belong to %s", dir, got)
+		}
+	}
+	if n := strings.Count(p.Git("src", "log", "--format=%s"), "\n"); n != 0 {
+		t.Errorf("%d commits too many", n)
+	}
+	noLeftovers(p)
+}
+
+// After a kill any next command brings root's files back, not only another run.
+func TestKilledAndCleaned(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), must(0, "sleep 30")), verifies())
+	cmd := p.Cmd("phase", "1", "--json")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, out, func(e event.Event) {
+		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run sleep") {
+			cmd.Process.Kill()
+		}
+	})
+	_ = cmd.Wait()
+	if p.Left() == "" {
+		t.Error("a killed abl left nothing on the engine")
+	}
+	p.Must(0, "clean")
+	noLeftovers(p)
+	if want := fmt.Sprintf("%d:%d at ", os.Getuid(), os.Getgid()); owners(t, p.Dir) != want {
+		t.Errorf("files belong to %s, want %s", owners(t, p.Dir), want)
+	}
+}
