@@ -29,11 +29,27 @@ func TestScripts(t *testing.T) {
 // These need an engine.
 func TestScriptsOnAnEngine(t *testing.T) {
 	lab.Engine(t)
-	helper := lab.Bin(t, "abl-cmd")
+	helper, abl := lab.Bin(t, "abl-cmd"), lab.Bin(t, "abl")
 	runScripts(t, "testdata/engine", func(e *testscript.Env) {
 		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 		e.Setenv("ABL_HELPER", helper)
+		e.Defer(func() { cleanAll(t, abl, e.WorkDir) })
 	})
+}
+
+// cleanAll sees to it that a script that failed leaves nothing on the engine.
+func cleanAll(t *testing.T, abl, dir string) {
+	states, err := filepath.Glob(filepath.Join(dir, "*", ".abl", "state.json"))
+	own, oerr := filepath.Glob(filepath.Join(dir, ".abl", "state.json"))
+	if err := errors.Join(err, oerr); err != nil {
+		t.Error(err)
+	}
+	for _, file := range append(states, own...) {
+		project := filepath.Dir(filepath.Dir(file))
+		if out, err := exec.Command(abl, "-C", project, "clean").CombinedOutput(); err != nil {
+			t.Errorf("abl clean: %v: %s", err, out)
+		}
+	}
 }
 
 func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
