@@ -77,7 +77,7 @@ func hint(err error) string {
 	case errors.Is(err, sandbox.ErrUnreachable):
 		return "" // it says where it looked and what to do
 	case errors.Is(err, fs.ErrPermission):
-		return "see whose the file is: an earlier run as root may have made it"
+		return "see whose the file or its folder is: an earlier run as root may have made it"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "make room on the disk, then run the same command again"
 	}

@@ -74,7 +74,7 @@ func TestHints(t *testing.T) {
 		{&strictyaml.Error{Hint: "mend it"}, "mend it"},
 		{fault(exit.Usage, &strictyaml.Error{Hint: "mend it"}, "do that"), "do that"},
 		{orchestrator.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
-		{fs.ErrPermission, "see whose the file is: an earlier run as root may have made it"},
+		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
 	} {

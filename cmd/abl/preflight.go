@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
@@ -65,9 +64,5 @@ func (s *session) checkPlayers() error {
 // checkLedger refuses a tokens.csv that is no ledger; what can be repaired is
 // repaired when the phase starts.
 func (s *session) checkLedger() error {
-	err := ledger.Open(s.project.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
-	if err != nil {
-		return fmt.Errorf("cannot start: %w", err)
-	}
-	return nil
+	return ledger.Open(s.project.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
 }
