@@ -41,6 +41,9 @@ func runClean(ctx context.Context, in *cli.Input) error {
 		return errors.Join(onEngine(err), s.giveBack(f, event.Discard))
 	}
 	defer eng.Close()
+	if err := s.abandon(f); err != nil {
+		return err
+	}
 	removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)

@@ -42,8 +42,8 @@ func (st *stage) ours() map[string]string {
 	return map[string]string{sandbox.LabelProject: st.file.Project}
 }
 
-// live is the call that the phase rests in when something of it is on the
-// engine and its end is not on disk, else "".
+// live is the call that the phase rests in when its box is on the engine and
+// its end is not on disk, else "".
 func (st *stage) live(ctx context.Context) (string, error) {
 	key := callAtRest(st.file, fmt.Sprint(st.phase))
 	if key == "" {
@@ -57,7 +57,7 @@ func (st *stage) live(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, box := range boxes {
-		if box.Labels[sandbox.LabelCall] == key {
+		if box.Labels[sandbox.LabelCall] == key && box.Labels[sandbox.LabelKind] == "role" {
 			return key, nil
 		}
 	}
