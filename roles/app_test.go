@@ -1,0 +1,177 @@
+package roles
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/tartree"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+)
+
+// stage is an App on the engine of a rig; its broker says these events.
+type stage struct {
+	*rig
+	app *App
+}
+
+func newStage(t *testing.T, app *dirs.App, says string) *stage {
+	t.Helper()
+	r := newRig(t, nil)
+	must(t, os.MkdirAll(r.runner.Project.Call("k"), 0o755))
+	r.engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": func(b sandbox.Box) sandbox.Exit {
+		if err := os.WriteFile(sandboxtest.Host(b, dirs.Events), []byte(says), 0o644); err != nil {
+			panic(err)
+		}
+		if says != "" {
+			<-t.Context().Done()
+		}
+		return sandbox.Exit{Code: 3}
+	}}
+	return &stage{r, &App{
+		Engine: r.engine, Site: &Site{Engine: r.engine, ID: "id", Image: "holder"}, Project: r.runner.Project, ID: "id", Image: "i",
+		UID: 1000, GID: 1000, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, App: app}, Life: time.Hour, Copy: "overlay", Out: event.Func(r.take),
+		Services: []ServiceBox{{Name: "db", Image: "db"}},
+	}}
+}
+
+var web = &dirs.App{Command: "serve", Port: 80}
+
+func TestAppUp(t *testing.T) {
+	const away = "reads nothing\n{\"event\":\"listening\"}\n"
+	for _, c := range []struct {
+		name         string
+		app          *dirs.App
+		says, failed string
+		url          string
+		events       string
+	}{
+		{"ready", web, away + `{"event":"ready"}`, "", "http://app:80", "app_start app_ready"},
+		{"failed", web, away + `{"event":"failed","detail":"it listens on 127.0.0.1 only"}` + "\n" + `{"event":"ready"}`, "it listens on 127.0.0.1 only", "http://app:80", "app_start app_failed"},
+		{"idle", nil, away, "", "", "app_start app_ready"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, c.app, c.says)
+			up, err := s.app.Up(t.Context(), "k")
+			if err != nil || up.Failed != c.failed || up.URL != c.url || up.Broker != "http://app:7070" || len(up.Token) != 32 {
+				t.Errorf("got %+v, %v", up, err)
+			}
+			if got := s.kinds(); got != c.events {
+				t.Errorf("events %s", got)
+			}
+			s.engine.Forget()
+			again, err := s.app.Up(t.Context(), "k")
+			if err != nil || again != up || strings.Contains(s.engine.Journal(), "Start") {
+				t.Errorf("again: %+v, %v\n%s", again, err, s.engine.Journal())
+			}
+			must(t, s.app.Down(t.Context()))
+			must(t, s.app.Down(t.Context()))
+			s.wantLeft("abl-id-holder-app", "abl-id-net-app")
+		})
+	}
+}
+
+// An app that is started anew for a call keeps its word, for the call's
+// Verifier may run; another call's app has another one.
+func TestAppToken(t *testing.T) {
+	s := newStage(t, web, `{"event":"ready"}`)
+	first, err := s.app.Up(t.Context(), "k")
+	must(t, err)
+	must(t, s.engine.Kill(t.Context(), s.app.box()))
+	second, err := s.app.Up(t.Context(), "k")
+	must(t, err)
+	must(t, os.MkdirAll(s.runner.Project.Call("l"), 0o755))
+	other, err := s.app.Up(t.Context(), "l")
+	must(t, err)
+	if first.Token != second.Token || other.Token == first.Token {
+		t.Errorf("tokens %q, %q, %q", first.Token, second.Token, other.Token)
+	}
+	var spec dirs.BrokerSpec
+	data, err := os.ReadFile(filepath.Join(s.runner.Project.Call("l"), "app", "in", "broker.json"))
+	if err != nil || json.Unmarshal(data, &spec) != nil || spec.Deadline <= time.Now().Unix() {
+		t.Errorf("orders %s, %v", data, err)
+	}
+}
+
+func TestAppFails(t *testing.T) {
+	s := newStage(t, web, "")
+	s.engine.Sync = true
+	if _, err := s.app.Up(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it said a word") {
+		t.Errorf("an app that ends at once: %v", err)
+	}
+	s = newStage(t, web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)
+	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, ErrService) {
+		t.Errorf("a service that fails: %v", err)
+	}
+	for _, method := range []string{"Create", "Start", "EnsureVolume"} {
+		for _, nth := range []int{1, 2, 3} {
+			s := newStage(t, web, `{"event":"ready"}`)
+			s.engine.Fail(method, nth, sandbox.ErrUnreachable)
+			_, err := s.app.Up(t.Context(), "k")
+			if method == "EnsureVolume" && nth == 3 {
+				continue // there are two
+			}
+			if !errors.Is(err, sandbox.ErrUnreachable) {
+				t.Errorf("%s %d: %v", method, nth, err)
+			}
+			if up, err := s.app.Up(t.Context(), "k"); err != nil || up.URL == "" {
+				t.Errorf("after %s %d failed: %v", method, nth, err)
+			}
+		}
+	}
+}
+
+// An app's start that is cancelled ends soon, with a reason that counts as one.
+func TestAppCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newStage(t, web, `{"event":"listening"}`)
+	broker := s.engine.Scripts["abl-id-app"]
+	s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit { cancel(); return broker(b) }
+	if _, err := s.app.Up(ctx, "k"); !errors.Is(err, context.Canceled) {
+		t.Errorf("while it waits: %v", err)
+	}
+	s = newStage(t, web, `{"event":"ready"}`)
+	if _, err := s.app.Up(cancelled(t), "k"); !errors.Is(err, context.Canceled) || strings.Contains(s.engine.Journal(), "Create") {
+		t.Errorf("before it begins: %v\n%s", err, s.engine.Journal())
+	}
+}
+
+func TestAppGetsACopy(t *testing.T) {
+	s := newStage(t, web, `{"event":"ready"}`)
+	write(t, filepath.Join(s.runner.Project.Src, "a"), "text")
+	var copied bytes.Buffer
+	done := make(chan bool)
+	s.app.Copy = "tar"
+	s.app.Tree = func(w io.Writer, as string) error {
+		defer close(done)
+		return tartree.Write(io.MultiWriter(w, &copied), as, s.runner.Project.Src, ".git")
+	}
+	_, err := s.app.Up(t.Context(), "k")
+	must(t, err)
+	<-done
+	if !strings.Contains(s.engine.Journal(), "CopyIn ") || !strings.Contains(copied.String(), "text") {
+		t.Errorf("copied %q\n%s", copied.String(), s.engine.Journal())
+	}
+	b, _ := s.engine.Box(s.app.box())
+	for _, m := range b.Mounts {
+		if m.Source == s.runner.Project.Src {
+			t.Error("the app sees the source itself")
+		}
+	}
+	broken := errors.New("unreadable")
+	s.app.Tree = func(io.Writer, string) error { return broken }
+	must(t, s.app.Down(t.Context()))
+	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, broken) {
+		t.Errorf("a tree that cannot be read: %v", err)
+	}
+}

@@ -1,0 +1,108 @@
+package roles
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"abl/roles/agent"
+
+	"golang.org/x/sys/unix"
+)
+
+// lines are what a tail hands out of data that grows piece by piece.
+func lines(t *testing.T, data []byte, pieces []int) []string {
+	t.Helper()
+	var out []string
+	var file bytes.Buffer
+	tl := &tail{in: &file, to: func(line []byte, cut bool) { out = append(out, fmt.Sprintf("%q %t", line, cut)) }}
+	for _, n := range pieces {
+		n = min(n, len(data))
+		file.Write(data[:n])
+		data = data[n:]
+		if err := tl.pump(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file.Write(data)
+	if err := tl.finish(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// However an output grows, its lines are the same.
+func FuzzTail(f *testing.F) {
+	f.Add([]byte("a\nbc\n\nd"), []byte{1, 2})
+	f.Add([]byte("\n\n"), []byte{0, 1})
+	f.Add([]byte("no end"), []byte{})
+	f.Fuzz(func(t *testing.T, data, cuts []byte) {
+		var pieces []int
+		for _, n := range cuts {
+			pieces = append(pieces, int(n))
+		}
+		whole := lines(t, data, nil)
+		if got := lines(t, data, pieces); !slices.Equal(got, whole) {
+			t.Errorf("in pieces %v: %v, at once: %v", pieces, got, whole)
+		}
+		text := strings.TrimSuffix(string(data), "\n")
+		want := strings.Split(text, "\n")
+		if len(data) == 0 {
+			want = nil
+		}
+		if len(whole) != len(want) {
+			t.Errorf("%q has %d lines, want %d", data, len(whole), len(want))
+		}
+	})
+}
+
+func TestLongLinesAreCut(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), agent.MaxLine+100)
+	var sizes []string
+	tl := &tail{in: bytes.NewReader(append(append(slices.Clone(long), '\n'), "short\n"...)), to: func(line []byte, cut bool) {
+		sizes = append(sizes, fmt.Sprint(len(line), cut))
+	}}
+	if err := tl.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{fmt.Sprint(agent.MaxLine, true), "5 false"}; !slices.Equal(sizes, want) {
+		t.Errorf("got %v, want %v", sizes, want)
+	}
+	if tl.read != int64(len(long)+7) || cap(tl.line) > 2<<20 {
+		t.Errorf("read %d bytes, holds %d", tl.read, cap(tl.line))
+	}
+}
+
+func TestTailTellsThatItCannotRead(t *testing.T) {
+	tl := &tail{in: iotest.ErrReader(os.ErrClosed), to: func([]byte, bool) {}}
+	if err := tl.finish(); err == nil {
+		t.Error("a read error was swallowed")
+	}
+}
+
+// What stands in the place of an output is not followed, and nobody waits for it.
+func TestOpenOutput(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write(t, path("file"), "x")
+	if err := os.Symlink("file", path("link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(path("fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, ok := range map[string]bool{"file": true, "link": false, "fifo": false, ".": false, "none": false} {
+		f, err := openOutput(path(name))
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package roles
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+	"abl/roles/agent"
+)
+
+// plain is an agent whose output is "do WORDS", "used N" and "end".
+type plain struct{}
+
+func (plain) Name() string         { return "plain" }
+func (plain) Image() string        { return "tools" }
+func (plain) Version() string      { return "" }
+func (plain) DefaultModel() string { return "m" }
+
+func (plain) Command(c agent.Call) (agent.Command, error) {
+	return agent.Command{Argv: []string{"plain"}, Stdin: "in", Env: map[string]string{"A": "1"}, Files: map[string][]byte{"more": []byte("x")}}, nil
+}
+
+func (plain) NewReader(agent.Call) agent.Reader { return &plainReader{} }
+
+type plainReader struct {
+	used  *int64
+	ended bool
+}
+
+func (r *plainReader) Line(line []byte, cut bool) string {
+	word, rest, _ := strings.Cut(string(line), " ")
+	switch word {
+	case "do":
+		return rest
+	case "used":
+		n, _ := strconv.ParseInt(rest, 10, 64)
+		r.used = &n
+	case "end":
+		r.ended = true
+	}
+	return ""
+}
+
+func (r *plainReader) Result(exit int) agent.Result {
+	res := agent.Result{Finished: r.ended && exit == 0, Requests: -1}
+	if r.used != nil {
+		res.Usage = []agent.Usage{{Model: "m-1", Total: r.used}}
+	}
+	return res
+}
+
+// rig is a Runner on an engine in memory.
+type rig struct {
+	*testing.T
+	engine  *sandboxtest.Engine
+	runner  *Runner
+	job     Job
+	prompts int
+
+	mu     sync.Mutex
+	events []event.Event
+}
+
+func newRig(t *testing.T, script sandboxtest.Script) *rig {
+	t.Helper()
+	root := t.TempDir()
+	r := &rig{T: t, engine: &sandboxtest.Engine{}}
+	if script != nil {
+		r.engine.Scripts = map[string]sandboxtest.Script{"role": script}
+	}
+	p := project.New(root, "src", ".abl/tests")
+	for _, dir := range []string{p.Src, p.Tests, p.Calls(), p.Specs()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.runner = &Runner{Engine: r.engine, Project: p, ID: "id", UID: 1000, GID: 1000, Timeout: time.Hour, Out: event.Func(r.take)}
+	r.job = Job{
+		Role: Builder, Agent: plain{}, Image: "i", Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
+		Prompt: func() (string, error) { r.prompts++; return "do it", nil },
+	}
+	return r
+}
+
+func (r *rig) take(e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// kinds are the events so far, the agent's actions with their words.
+func (r *rig) kinds() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for _, e := range r.events {
+		word := string(e.Kind)
+		if e.Kind == event.Action {
+			word += ":" + e.Text
+		}
+		all = append(all, word)
+	}
+	return strings.Join(all, " ")
+}
+
+func (r *rig) rec() Record { return Record{r.runner.Project.Call(r.job.Call.ID)} }
+
+func (r *rig) run() Outcome {
+	r.Helper()
+	o, err := r.runner.Run(r.Context(), r.job)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return o
+}
+
+// begin starts the call as an abl does that is killed right afterwards.
+func (r *rig) begin() {
+	r.Helper()
+	if _, err := r.runner.ensure(r.Context(), r.job, r.rec()); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// prints writes an agent's output as its box does.
+func prints(b sandbox.Box, text string) {
+	if err := os.WriteFile(sandboxtest.Host(b, dirs.Out), []byte(text), 0o644); err != nil {
+		panic(err)
+	}
+}
+
+// says is an agent that prints and ends.
+func says(text string, code int) sandboxtest.Script {
+	return func(b sandbox.Box) sandbox.Exit {
+		prints(b, text)
+		return sandbox.Exit{Code: code}
+	}
+}
+
+func (r *rig) wantLeft(names ...string) {
+	r.Helper()
+	if got := r.engine.Left(); !slices.Equal(got, names) {
+		r.Errorf("on the engine there is %q, want %q", got, names)
+	}
+}
+
+// cancelled is a context that ended.
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func show(o Outcome) string {
+	text := fmt.Sprintf("%s %d", o.Class, o.Exit)
+	if o.Reason != "" {
+		text += " " + o.Reason
+	}
+	for _, u := range o.Usage {
+		text += fmt.Sprintf(", %s %d", u.Model, *u.Total)
+	}
+	return text
+}

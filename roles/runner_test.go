@@ -1,0 +1,320 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+	"abl/roles/agent"
+)
+
+func TestRun(t *testing.T) {
+	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+		if prompt, err := os.ReadFile(sandboxtest.Host(b, dirs.Prompt)); err != nil || string(prompt) != "do it" {
+			return sandbox.Exit{Code: 9}
+		}
+		prints(b, "do a\nused 7\nend")
+		report := sandboxtest.Host(b, dirs.Src+"/builder_reports/phase1_v1_x.md")
+		if os.MkdirAll(filepath.Dir(report), 0o755) != nil || os.WriteFile(report, []byte("r"), 0o644) != nil {
+			return sandbox.Exit{Code: 8}
+		}
+		return sandbox.Exit{}
+	})
+	o := r.run()
+	if got, want := show(o), "done 0, m-1 7"; got != want || o.Report != "phase1_v1_x.md" || o.Session != "s" || o.Output != int64(len("do a\nused 7\nend")) {
+		t.Errorf("got %s, %+v, want %s", got, o, want)
+	}
+	if got, want := r.kinds(), "call_start action:a call_end usage"; got != want {
+		t.Errorf("events %s, want %s", got, want)
+	}
+	if e := r.events[3]; e.Model != "m-1" || *e.Tokens != 7 {
+		t.Errorf("usage %+v", e)
+	}
+	r.wantLeft()
+	if last, err := os.ReadFile(r.runner.Project.LastLog("builder")); err != nil || !strings.HasPrefix(string(last), "do a") {
+		t.Errorf("the last log is %q, %v", last, err)
+	}
+	// Once more: nothing happens on the engine but the removal.
+	r.engine.Forget()
+	if again := r.run(); show(again) != show(o) || r.engine.Journal() != "Remove abl-id-p1-build-1.1\n" || r.prompts != 1 {
+		t.Errorf("again: %s, %q, %d prompts", show(again), r.engine.Journal(), r.prompts)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	words := func(end string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
+		return func(r *rig) sandboxtest.Script {
+			return func(b sandbox.Box) sandbox.Exit {
+				r.engine.Print(b.Name, "noise\n"+end+"\n")
+				return exit
+			}
+		}
+	}
+	output := func(text string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
+		return func(*rig) sandboxtest.Script {
+			return func(b sandbox.Box) sandbox.Exit { prints(b, text); return exit }
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		script func(*rig) sandboxtest.Script
+		want   string
+	}{
+		{"silent", output("do a\n", sandbox.Exit{Code: 3}), "failed 3 ended with exit code 3 and no result"},
+		{"silent and 0", output("used 2\n", sandbox.Exit{}), "failed 0 ended with exit code 0 and no result, m-1 2"},
+		{"memory", output("", sandbox.Exit{Code: 137, OOMKilled: true}), "oom 137 out of memory (limits.memory)"},
+		{"memory of a child", output("end", sandbox.Exit{OOMKilled: true}), "done 0"},
+		{"signal", words(`{"exit":137,"signal":"SIGKILL"}`, sandbox.Exit{Code: 137}), "crashed 137 ended by signal SIGKILL"},
+		{"deadline", words(`{"exit":124,"deadline":true}`, sandbox.Exit{Code: 124}), "timeout 124 stopped after 1h0m0s (loop.call_timeout)"},
+		{"no program", words(`{"exit":127,"error":"no such file"}`, sandbox.Exit{Code: 127}), "failed 127 could not be started: no such file"},
+		{"removed", func(r *rig) sandboxtest.Script {
+			return func(b sandbox.Box) sandbox.Exit {
+				prints(b, "used 4\nend\n")
+				r.engine.Remove(r.Context(), b.Name)
+				return sandbox.Exit{}
+			}
+		}, "lost -1 its container was removed by somebody else, m-1 4"},
+		{"flood", func(r *rig) sandboxtest.Script {
+			r.runner.Output = 10
+			return func(b sandbox.Box) sandbox.Exit {
+				prints(b, "used 4\nend\n")
+				<-r.Context().Done()
+				return sandbox.Exit{}
+			}
+		}, "flood 143 stopped: it printed more than 10 bytes (limits.output), m-1 4"},
+		{"late", func(r *rig) sandboxtest.Script {
+			r.runner.Timeout = time.Nanosecond
+			return func(sandbox.Box) sandbox.Exit { <-r.Context().Done(); return sandbox.Exit{} }
+		}, "timeout 143 stopped after 1ns (loop.call_timeout)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.engine.Scripts = map[string]sandboxtest.Script{"role": c.script(r)}
+			o := r.run()
+			if got := show(o); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if kept, ok, err := r.rec().Outcome(); err != nil || !ok || show(kept) != show(o) {
+				t.Errorf("on disk: %s, %t, %v", show(kept), ok, err)
+			}
+			r.wantLeft()
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+		prints(b, "used 3\n")
+		cancel()
+		<-t.Context().Done()
+		return sandbox.Exit{}
+	})
+	o, err := r.runner.Run(ctx, r.job)
+	if err != nil || show(o) != "interrupted 143 stopped on request, m-1 3" {
+		t.Errorf("got %s, %v", show(o), err)
+	}
+	r.wantLeft()
+}
+
+func TestCancelledBeforeItBegins(t *testing.T) {
+	r := newRig(t, says("end", 0))
+	if _, err := r.runner.Run(cancelled(t), r.job); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if r.prompts != 0 || strings.Contains(r.engine.Journal(), "Create") {
+		t.Errorf("it began: %s", r.engine.Journal())
+	}
+}
+
+func TestAdoption(t *testing.T) {
+	printed := make(chan bool, 1)
+	block := func(b sandbox.Box) sandbox.Exit {
+		prints(b, "do a\nused 5\nend\n")
+		printed <- true
+		<-t.Context().Done()
+		return sandbox.Exit{}
+	}
+	box := "abl-id-p1-build-1.1"
+	for _, c := range []struct {
+		name    string
+		before  func(*rig) // what an earlier abl and the world did
+		want    string
+		events  string
+		prompts int
+	}{
+		{"running", func(r *rig) {
+			r.engine.Scripts["role"] = block
+			r.begin()
+			<-printed
+			go r.engine.Finish(box, sandbox.Exit{})
+		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
+		{"ended, and long ago", func(r *rig) {
+			r.engine.Sync = true
+			r.begin()
+			intent, _, _ := r.rec().Intent()
+			intent.Begun = intent.Begun.Add(-48 * time.Hour)
+			if err := writeJSON(filepath.Join(r.rec().Dir, "intent.json"), intent); err != nil {
+				r.Fatal(err)
+			}
+		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
+		{"made and never started", func(r *rig) {
+			if _, err := r.runner.create(r.Context(), r.job, r.rec()); err != nil {
+				r.Fatal(err)
+			}
+		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
+		{"intended and never made", func(r *rig) {
+			r.engine.Fail("Create", 1, errors.New("no"))
+			if _, err := r.runner.create(r.Context(), r.job, r.rec()); err == nil {
+				r.Fatal("it was made")
+			}
+		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
+		{"start refused", func(r *rig) {
+			r.engine.Fail("Start", 1, errors.New("no network"))
+			if _, err := r.runner.Run(r.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot start the builder: no network") {
+				r.Fatal(err)
+			}
+			must(r.T, r.engine.Remove(r.Context(), box))
+		}, "done 0, m-1 5", "call_start call_start action:a call_end usage", 2},
+		{"gone", func(r *rig) {
+			r.engine.Sync = true
+			r.begin()
+			must(r.T, r.engine.Remove(r.Context(), box))
+		}, "lost -1 its container was removed by somebody else, m-1 5", "call_start action:a call_end usage", 1},
+		{"gone on request", func(r *rig) {
+			r.engine.Sync = true
+			r.begin()
+			must(r.T, r.rec().Stop(Interrupted))
+			must(r.T, r.engine.Remove(r.Context(), box))
+		}, "interrupted -1 stopped on request, m-1 5", "call_start action:a call_end usage", 1},
+		{"stopped for being late, and not told", func(r *rig) {
+			r.engine.Scripts["role"] = block
+			r.begin()
+			<-printed
+			must(r.T, r.rec().Stop(Timeout))
+			must(r.T, r.rec().Stop(Interrupted)) // the first reason stays
+			must(r.T, r.engine.Stop(r.Context(), box, 0))
+		}, "timeout 143 stopped after 1h0m0s (loop.call_timeout), m-1 5", "call_start call_resume action:a call_end usage", 1},
+		{"told to stop, and ended properly", func(r *rig) {
+			r.engine.Sync = true
+			r.begin()
+			must(r.T, r.rec().Stop(Interrupted))
+		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, says("do a\nused 5\nend\n", 0))
+			c.before(r)
+			o := r.run()
+			if got := show(o); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if got := r.kinds(); got != c.events || r.prompts != c.prompts {
+				t.Errorf("%d prompts, events %s\nwant %d, %s", r.prompts, got, c.prompts, c.events)
+			}
+			r.wantLeft()
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An engine that does not answer is no reason to start anything.
+func TestEngineAway(t *testing.T) {
+	r := newRig(t, says("end", 0))
+	away := fmt.Errorf("down: %w", sandbox.ErrUnreachable)
+	r.engine.Fail("Status", 1, away)
+	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+	r.wantLeft()
+	// Neither is one that goes away while the call runs: its end is not on disk.
+	r.engine.Fail("Wait", 1, away)
+	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+	if _, ended, _ := r.rec().Outcome(); ended {
+		t.Error("an outcome is on disk")
+	}
+	if o := r.run(); o.Class != Done {
+		t.Errorf("afterwards: %s", show(o))
+	}
+}
+
+func TestBoxIsAsPromised(t *testing.T) {
+	r := newRig(t, nil)
+	r.job.Env, r.job.Join = []string{"KEY=secret"}, "holder"
+	r.runner.Box = sandbox.Limits{Memory: 1, Pids: 2}
+	if _, err := r.runner.create(t.Context(), r.job, r.rec()); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := r.engine.Box("abl-id-p1-build-1.1")
+	var mounts []string
+	for _, m := range b.Mounts {
+		mounts = append(mounts, fmt.Sprintf("%s %s %t", m.What, m.Target, m.ReadOnly))
+	}
+	want := "workspace /workspace/src false|git /workspace/src/.git true|specs /workspace/specs true|call-in /abl/in true|call-out /abl/out/stdout false|call-out /abl/out/stderr false"
+	if got := strings.Join(mounts, "|"); got != want {
+		t.Errorf("mounts\n%s, want\n%s", got, want)
+	}
+	if b.User != "1000:1000" || b.Reach.Join != "holder" || b.Limits.Pids != 2 || b.Labels[sandbox.LabelCall] != "p1-build-1.1" || b.Labels[sandbox.LabelKind] != "role" {
+		t.Errorf("box %+v", b)
+	}
+	for name, want := range map[string]string{"prompt.md": "do it", "stdin": "in", "more": "x"} {
+		if got, err := os.ReadFile(filepath.Join(r.rec().In(), name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"intent.json", "in/run.json", "in/commands.json"} {
+		if got, err := os.ReadFile(filepath.Join(r.rec().Dir, name)); err != nil || strings.Contains(string(got), "secret") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	done := agent.Result{Finished: true}
+	for _, c := range []struct {
+		name   string
+		exit   sandbox.Exit
+		killed Class
+		end    dirs.RunEnd
+		res    agent.Result
+		want   Class
+	}{
+		{"proper end", sandbox.Exit{}, "", dirs.RunEnd{}, done, Done},
+		{"proper end just before it was stopped", sandbox.Exit{}, Interrupted, dirs.RunEnd{}, done, Done},
+		{"proper end just in time", sandbox.Exit{}, Timeout, dirs.RunEnd{}, done, Done},
+		{"proper end after a flood", sandbox.Exit{}, Flood, dirs.RunEnd{}, done, Flood},
+		{"proper words, and gone", sandbox.Exit{Code: -1}, Lost, dirs.RunEnd{}, done, Lost},
+		{"proper end with a child out of memory", sandbox.Exit{OOMKilled: true}, "", dirs.RunEnd{}, done, Done},
+		{"late", sandbox.Exit{Code: 143}, Timeout, dirs.RunEnd{}, agent.Result{}, Timeout},
+		{"ended by its own deadline", sandbox.Exit{Code: 124}, "", dirs.RunEnd{Deadline: true, Signal: "SIGTERM"}, agent.Result{}, Timeout},
+		{"stopped", sandbox.Exit{Code: 143}, Interrupted, dirs.RunEnd{Signal: "SIGTERM"}, agent.Result{}, Interrupted},
+		{"stopped out of memory", sandbox.Exit{Code: 137, OOMKilled: true}, Interrupted, dirs.RunEnd{}, agent.Result{}, Interrupted},
+		{"memory", sandbox.Exit{Code: 137, OOMKilled: true}, "", dirs.RunEnd{Signal: "SIGKILL"}, agent.Result{Reason: "x"}, OutOfMemory},
+		{"137 alone is no memory", sandbox.Exit{Code: 137}, "", dirs.RunEnd{Signal: "SIGKILL"}, agent.Result{}, Crashed},
+		{"not started", sandbox.Exit{Code: 127}, "", dirs.RunEnd{Error: "x"}, agent.Result{}, Failed},
+		{"its own words", sandbox.Exit{Code: 1}, "", dirs.RunEnd{}, agent.Result{Reason: "quota"}, Failed},
+		{"the provider is away", sandbox.Exit{Code: 1}, "", dirs.RunEnd{}, agent.Result{Trouble: agent.Away, Reason: "429"}, Away},
+		{"the key is refused", sandbox.Exit{Code: 1}, "", dirs.RunEnd{}, agent.Result{Trouble: agent.Login, Reason: "401"}, Refused},
+		{"nothing at all", sandbox.Exit{}, "", dirs.RunEnd{}, agent.Result{}, Failed},
+	} {
+		got, why := classify(c.exit, c.killed, c.end, c.res, &Runner{Timeout: time.Hour})
+		if got != c.want || (why == "") != (got == Done) {
+			t.Errorf("%s: %s (%s), want %s", c.name, got, why, c.want)
+		}
+	}
+}
