@@ -49,7 +49,7 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 		if changed {
 			return Admission{true, reopened, "its spec changed since it passed: a new round begins"}, nil
 		}
-		return Admission{false, p, "passed already, and its spec is unchanged"}, nil
+		return Admission{false, p, "its spec is unchanged, nothing to do"}, nil
 	case state.Stuck, state.Unverified:
 		if changed || again {
 			return Admission{true, reopened, "a new round begins"}, nil

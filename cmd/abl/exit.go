@@ -17,6 +17,7 @@ import (
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
 	"abl/roles"
+	"abl/roles/agent"
 )
 
 // rules say which exit code an error means that does not bring its own. What
@@ -26,6 +27,7 @@ func rules() exit.Rules {
 	return exit.Rules{
 		exit.Is(orchestrator.ErrAgent, exit.Agent),
 		exit.Is(orchestrator.ErrLogin, exit.Agent),
+		exit.Is(agent.ErrNoCall, exit.Agent),
 		exit.Is(orchestrator.ErrAway, exit.Away),
 		exit.Is(orchestrator.ErrChanged, exit.Person),
 		exit.Is(roles.ErrService, exit.Environment),

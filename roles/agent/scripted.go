@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"abl/orchestrator/dirs"
@@ -13,6 +14,9 @@ const ScriptedName = "scripted"
 
 // scenarioFile is the name under which a call's script lies in dirs.In.
 const scenarioFile = "scenario.json"
+
+// ErrNoCall means that a scenario does not say what to do in a call.
+var ErrNoCall = errors.New("the scenario has no entry for this call")
 
 // Scripted is the offline agent: abl's own helper plays the steps of a scenario
 // inside the box, so that a phase can be tried without a model and without a key.
@@ -42,8 +46,8 @@ func (Scripted) DefaultModel() string { return ScriptedName }
 func (s Scripted) Command(c Call) (Command, error) {
 	call, ok := s.script.Pick(c.Role, c.Phase, c.Iteration, c.Attempt)
 	if !ok {
-		return Command{}, fmt.Errorf("cannot play the %s of phase %d, iteration %d, attempt %d: the scenario has no such call",
-			c.Role, c.Phase, c.Iteration, c.Attempt)
+		return Command{}, fmt.Errorf("%w: the %s of phase %d, iteration %d, attempt %d",
+			ErrNoCall, c.Role, c.Phase, c.Iteration, c.Attempt)
 	}
 	call, err := call.Resolve(s.dir)
 	if err != nil {

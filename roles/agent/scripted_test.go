@@ -65,7 +65,7 @@ func TestScriptedCommandErrors(t *testing.T) {
 		call Call
 		want string
 	}{
-		{Call{Role: "verifier", Phase: 1, Iteration: 1, Attempt: 1}, "cannot play the verifier of phase 1, iteration 1, attempt 1: the scenario has no such call"},
+		{Call{Role: "verifier", Phase: 1, Iteration: 1, Attempt: 1}, "the scenario has no entry for this call: the verifier of phase 1, iteration 1, attempt 1"},
 		{Call{Role: "builder", Phase: 1, Iteration: 1, Attempt: 1}, `cannot play the builder of phase 1, iteration 1: step 1: cannot read "play/server.js"`},
 	}
 	for _, tt := range tests {
