@@ -1,0 +1,136 @@
+package crash
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"abl/orchestrator/event"
+)
+
+// gate is a step that says that it is reached and holds its agent until the
+// test opens the gate. It leaves nothing behind.
+const gate = `{run: "touch at; until [ -e go ]; do sleep 0.02; done; rm at go", expect: 0}`
+
+// workspace is where a role works, as seen from the project.
+var workspace = map[string]string{"builder": "src", "verifier": ".abl/tests"}
+
+// until waits for something that another process does. It gives up only on
+// what has surely failed.
+func (s *scene) until(what string, seen func() bool) {
+	s.Helper()
+	for range 3000 {
+		if seen() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.Fatalf("%s never came", what)
+}
+
+func (s *scene) exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// atGate waits until the role's agent stands at its gate.
+func (s *scene) atGate(role string) {
+	s.Helper()
+	s.until("the "+role+" at its gate", func() bool { return s.exists(filepath.Join(s.Dir, workspace[role], "at")) })
+}
+
+// open opens the role's gate.
+func (s *scene) open(role string) { s.Write(filepath.Join(workspace[role], "go"), "") }
+
+// atPause waits until abl stands at a failpoint's pause.
+func (s *scene) atPause(point string) {
+	s.Helper()
+	s.until("abl at "+point, func() bool { return s.exists(filepath.Join(s.points, point+".here")) })
+}
+
+// release ends a pause.
+func (s *scene) release(point string) {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(s.points, point+".go"), nil, 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// boxes are the ids of the project's containers of a kind.
+func (s *scene) boxes(kind string) string {
+	s.Helper()
+	var state struct{ Project string }
+	if err := json.Unmarshal([]byte(s.Read(".abl/state.json")), &state); err != nil {
+		s.Fatal(err)
+	}
+	out, err := exec.Command("docker", "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+state.Project, "--filter", "label=abl.kind="+kind).Output()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// running is a started abl.
+type running struct {
+	*exec.Cmd
+	s        *scene
+	out, err bytes.Buffer
+}
+
+// start starts the phase.
+func (s *scene) start(points string) *running {
+	s.Helper()
+	r := &running{Cmd: s.command(points, "phase", "1", "--json", "--progress", "json"), s: s}
+	r.Stdout, r.Stderr = &r.out, &r.err
+	if err := r.Start(); err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// signal sends a signal.
+func (r *running) signal(sig os.Signal) {
+	r.s.Helper()
+	if err := r.Process.Signal(sig); err != nil {
+		r.s.Fatal(err)
+	}
+}
+
+// end waits for abl's end and wants this exit code, -1 for killed.
+func (r *running) end(code int) []event.Event {
+	r.s.Helper()
+	r.Wait()
+	if got := r.ProcessState.ExitCode(); got != code {
+		r.s.Fatalf("exit code %d, want %d: %s%s", got, code, r.out.String(), r.err.String())
+	}
+	return r.s.events(r.out.String())
+}
+
+func (s *scene) events(text string) (all []event.Event) {
+	s.Helper()
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		var e event.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			s.Fatalf("%q: %v", lines.Text(), err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// calls are the ids of the calls that such events are about.
+func calls(events []event.Event, kind event.Kind) string {
+	var ids []string
+	for _, e := range events {
+		if e.Kind == kind {
+			ids = append(ids, e.Call)
+		}
+	}
+	return strings.Join(ids, " ")
+}

@@ -1,0 +1,113 @@
+package crash
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/e2e/lab"
+)
+
+// places are the names of all failpoints in the program, read from its source:
+// a new one is tried as soon as it is written.
+func places(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git" || e.Name() == "failpoint") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			found, err := placesIn(path)
+			names = append(names, found...)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func placesIn(path string) (names []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		fn, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || fmt.Sprint(fn.X) != "failpoint" {
+			return true
+		}
+		lit, ok := call.Args[0].(*ast.BasicLit)
+		if !ok {
+			err = fmt.Errorf("%s: a failpoint's name is not written out", path)
+			return false
+		}
+		name, _ := strconv.Unquote(lit.Value)
+		names = append(names, name)
+		return true
+	})
+	return names, err
+}
+
+// whole is what an undisturbed run comes to, and how often it meets each place.
+var whole struct {
+	sync.Once
+	print  string
+	visits map[string]int
+}
+
+// wanted is what every disturbed run has to come to.
+func wanted(t *testing.T) (string, map[string]int) {
+	t.Helper()
+	lab.Engine(t)
+	whole.Do(func() { t.Run("undisturbed", func(t *testing.T) { whole.print, whole.visits = measure(t) }) })
+	if whole.print == "" {
+		t.Fatal("the undisturbed run failed")
+	}
+	return whole.print, whole.visits
+}
+
+func measure(t *testing.T) (string, map[string]int) {
+	s := newScene(t, nil)
+	names := places(t)
+	if out, err := s.command(strings.Join(names, "=note;")+"=note", "phase", "1").CombinedOutput(); err != nil {
+		t.Fatalf("undisturbed: %v: %s", err, out)
+	}
+	s.settled()
+	data, err := os.ReadFile(filepath.Join(s.points, "visits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	visits := map[string]int{}
+	for name := range strings.Lines(string(data)) {
+		visits[strings.TrimSpace(name)]++
+	}
+	return s.print(), visits
+}
+
+func same(t testing.TB, want, got string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("it ends in another way than an undisturbed run (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,168 @@
+// Package crash kills the real abl at every named place and at random moments,
+// interrupts and freezes it, and wants the same end as without any of it.
+package crash
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/e2e/lab"
+)
+
+// slots bounds how many phases run at once: each needs an engine's attention.
+var slots = make(chan struct{}, 3)
+
+// scene is a project whose phase fails once and then passes, in moments.
+type scene struct {
+	*lab.Project
+	points string // directory of the failpoints
+}
+
+// newScene waits for a slot. Steps in gates take the place of gate lines of the
+// scenario, by role.
+func newScene(t *testing.T, gates map[string]string) *scene {
+	t.Helper()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	p := lab.From(t, os.DirFS("testdata/project"))
+	for role, step := range gates {
+		old := p.Read("scenario.yaml")
+		text := strings.Replace(old, "# gate "+role+"\n", "- "+step+"\n", 1)
+		if text == old {
+			t.Fatalf("the scenario has no gate for the %s", role)
+		}
+		p.Write("scenario.yaml", text)
+	}
+	s := &scene{p, t.TempDir()}
+	p.Env = []string{"ABL_FAILPOINT_DIR=" + s.points}
+	return s
+}
+
+// command is abl with these failpoints set.
+func (s *scene) command(points string, args ...string) *exec.Cmd {
+	cmd := s.Cmd(args...)
+	cmd.Env = append(cmd.Env, "ABL_FAILPOINTS="+points)
+	return cmd
+}
+
+// die runs the phase until a failpoint kills it.
+func (s *scene) die(points string) {
+	s.Helper()
+	cmd := s.command(points, "phase", "1")
+	out, err := cmd.CombinedOutput()
+	if status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		s.Fatalf("abl was not killed at %s: %v: %s", points, err, out)
+	}
+}
+
+// finish runs the phase to its end, which must be a pass.
+func (s *scene) finish() lab.Result {
+	s.Helper()
+	r := s.Must(0, "phase", "1", "--json")
+	s.settled()
+	return r
+}
+
+// settled wants nothing left on the engine and no lease.
+func (s *scene) settled() {
+	s.Helper()
+	if left := s.Left(); left != "" {
+		s.Errorf("left on the engine: %s", left)
+	}
+	if strings.Contains(s.Read(".abl/state.json"), `"lease"`) {
+		s.Error("the workspaces are still lent")
+	}
+}
+
+// print is all of a run that a crash must not change.
+func (s *scene) print() string {
+	s.Helper()
+	var b strings.Builder
+	for _, dir := range []string{"src", ".abl/tests"} {
+		fmt.Fprintf(&b, "%s\n%s\n", dir, s.Git(dir, "log", "--reverse", "--format=%s, tree %T, call %(trailers:key=Abl-Call,valueonly,separator=%x20)"))
+		fmt.Fprintf(&b, "commits without a parent: %d\n", strings.Count(s.Git(dir, "rev-list", "--max-parents=0", "--all")+"\n", "\n"))
+		fmt.Fprintf(&b, "tags: %s, at %s\n", s.Git(dir, "tag"), s.Git(dir, "log", "-1", "--format=%s", "phase1/passed"))
+		fmt.Fprintf(&b, "status: %q\n", s.Git(dir, "status", "--porcelain"))
+		s.Git(dir, "fsck", "--strict")
+		s.files(&b, dir)
+	}
+	s.ledger(&b)
+	s.state(&b)
+	calls, err := os.ReadDir(filepath.Join(s.Dir, ".abl/logs/calls"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, c := range calls {
+		fmt.Fprintln(&b, "record", c.Name())
+	}
+	return b.String()
+}
+
+// files prints what stands in a workspace and whose it is.
+func (s *scene) files(b *strings.Builder, dir string) {
+	err := filepath.WalkDir(filepath.Join(s.Dir, dir), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.Name() == ".git" {
+			return fs.SkipDir
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(s.Dir, path)
+		fmt.Fprintf(b, "%v %d %s\n", info.Mode(), info.Sys().(*syscall.Stat_t).Uid, rel)
+		return nil
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *scene) ledger(b *strings.Builder) {
+	rows, err := csv.NewReader(strings.NewReader(s.Read(".abl/logs/tokens.csv"))).ReadAll()
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, row := range rows {
+		for i, name := range rows[0] {
+			if name != "timestamp" && name != "session_id" && name != "duration_ms" {
+				fmt.Fprintf(b, "%s ", row[i])
+			}
+		}
+		b.WriteString("\n")
+	}
+}
+
+func (s *scene) state(b *strings.Builder) {
+	var state struct {
+		Phases map[string]map[string]any `json:"phases"`
+	}
+	if err := json.Unmarshal([]byte(s.Read(".abl/state.json")), &state); err != nil {
+		s.Fatal(err)
+	}
+	for _, phase := range state.Phases {
+		for _, varying := range []string{"started", "ended", "src_commit", "tests_commit"} {
+			delete(phase, varying)
+		}
+		for _, record := range phase["history"].([]any) {
+			for _, varying := range []string{"when", "src_commit", "tests_commit"} {
+				delete(record.(map[string]any), varying)
+			}
+		}
+	}
+	text, err := json.MarshalIndent(state, "", " ")
+	if err != nil {
+		s.Fatal(err)
+	}
+	fmt.Fprintf(b, "%s\n", text)
+}

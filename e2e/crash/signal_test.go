@@ -1,0 +1,135 @@
+package crash
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+)
+
+func wantEngine(t *testing.T) {
+	t.Helper()
+	lab.Engine(t)
+}
+
+func pid(r *running) string { return fmt.Sprint(r.Process.Pid) }
+
+var codes = map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}
+
+// A signal at whatever moment: what runs is stopped, the state is saved, the
+// code says which signal it was, and the next run comes to the right end.
+func TestSignals(t *testing.T) {
+	wantEngine(t)
+	for sig := range codes {
+		for _, point := range []string{"stage.reached", "stage.swept", "holder.created", "call.created", "call.started", "app.created", "app.started", "commit.before", "judge.decided"} {
+			if sig != syscall.SIGINT && point != "stage.reached" && point != "app.started" {
+				continue // one signal is as good as another in most places
+			}
+			t.Run(fmt.Sprint(sig, " at ", point), func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t, nil)
+				r := s.start(point + "=1*pause")
+				s.atPause(point)
+				r.signal(sig)
+				s.release(point)
+				s.stopped(r, sig)
+				s.finish()
+				s.passed()
+			})
+		}
+		for _, role := range []string{"builder", "verifier"} {
+			t.Run(fmt.Sprint(sig, " amid the ", role), func(t *testing.T) {
+				t.Parallel()
+				s, r := held(t, role, "")
+				r.signal(sig)
+				s.stopped(r, sig)
+				s.open(role)
+				s.finish()
+				s.passed()
+			})
+		}
+	}
+}
+
+// stopped wants a clean end by the signal.
+func (s *scene) stopped(r *running, sig syscall.Signal) {
+	s.Helper()
+	events := r.end(codes[sig])
+	s.settled()
+	last := events[len(events)-1]
+	if last.Kind != event.Outcome || last.Exit == nil || *last.Exit != codes[sig] {
+		s.Errorf("the last event is %+v", last)
+	}
+	if !strings.Contains(r.err.String(), "run the same command again") {
+		s.Errorf("it says %q", r.err.String())
+	}
+}
+
+// passed wants the right end, on whatever way it was reached.
+func (s *scene) passed() {
+	s.Helper()
+	for dir, want := range map[string]string{"src": "right", ".abl/tests": "#!/bin/sh"} {
+		file := map[string]string{"src": "word.txt", ".abl/tests": "run.sh"}[dir]
+		if got := s.Git(dir, "show", "phase1/passed:"+file); !strings.HasPrefix(got, want) {
+			s.Errorf("%s of the pass: %q", file, got)
+		}
+		s.Git(dir, "fsck", "--strict")
+	}
+	if log := s.Git("src", "log", "--reverse", "--format=%s"); log != "phase1/build/step-1\nphase1/build/step-2" {
+		s.Errorf("commits: %s", log)
+	}
+}
+
+// The second SIGINT does not wait for anything; the next run cleans up.
+func TestSecondInterrupt(t *testing.T) {
+	wantEngine(t)
+	t.Parallel()
+	s, r := held(t, "builder", "call.ended=pause")
+	r.signal(syscall.SIGINT)
+	s.atPause("call.ended")
+	r.signal(syscall.SIGINT)
+	r.end(130)
+	if s.Left() == "" {
+		t.Error("it stayed to clean up")
+	}
+	s.open("builder")
+	s.finish()
+	s.passed()
+}
+
+// Killed after it has noted why it stops a call and before it does, abl leaves
+// the call running, and the next one attaches to it all the same.
+func TestKilledWhileStopping(t *testing.T) {
+	want, _ := wanted(t)
+	t.Parallel()
+	s, r := held(t, "builder", "call.stopping=kill")
+	r.signal(syscall.SIGINT)
+	r.end(-1)
+	s.open("builder")
+	s.finish()
+	same(t, want, s.print())
+}
+
+// An abl that is told to stop before it attaches ends the call that an earlier
+// one left running, and the next one knows that a person wanted that.
+func TestStoppedBeforeItAttaches(t *testing.T) {
+	wantEngine(t)
+	t.Parallel()
+	s, r := held(t, "builder", "")
+	r.signal(syscall.SIGKILL)
+	r.end(-1)
+	r = s.start("stage.swept=1*pause")
+	s.atPause("stage.swept")
+	r.signal(syscall.SIGINT)
+	s.release("stage.swept")
+	s.stopped(r, syscall.SIGINT)
+	s.open("builder")
+	s.finish()
+	s.passed()
+	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, ",interrupted\n") || strings.Contains(rows, ",lost\n") {
+		t.Errorf("the ledger has\n%s", rows)
+	}
+}
