@@ -1,0 +1,134 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+)
+
+// specs are phases 1 to n, their text ending in what tails say.
+func specs(t *testing.T, tails ...string) spec.Set {
+	t.Helper()
+	dir := t.TempDir()
+	for i, tail := range tails {
+		text := fmt.Sprintf("# Phase %d: T\n\n- do %d → done\n%s", i+1, i+1, tail)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", i+1)), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, problems := spec.LoadDir(dir)
+	for _, p := range problems {
+		if p.Fatal {
+			t.Fatal(p)
+		}
+	}
+	return set
+}
+
+// phase is one that worked on this spec.
+func phase(set spec.Set, n int, status state.Status) *state.Phase {
+	s, _ := set.Phase(n)
+	return &state.Phase{Status: status, SpecSHA: s.SHA256, SpecSize: len(s.Text), Iteration: 2}
+}
+
+func TestAdmit(t *testing.T) {
+	old := specs(t, "", "")
+	edited := specs(t, "now other\n", "")
+	for _, c := range []struct {
+		name   string
+		status state.Status
+		now    spec.Set
+		again  bool
+		goes   bool
+		open   state.Status
+	}{
+		{"never run", "", old, false, true, state.Ready},
+		{"ready", state.Ready, old, false, true, state.Ready},
+		{"amid a call", state.Building, old, false, true, state.Building},
+		{"amid a call, and edited", state.Verifying, edited, false, true, state.Verifying},
+		{"amid a call, and again", state.Refuted, old, true, true, state.Refuted},
+		{"passed", state.Passed, old, false, false, state.Passed},
+		{"passed, and again", state.Passed, old, true, false, state.Passed},
+		{"passed, and edited", state.Passed, edited, false, true, state.Ready},
+		{"stuck", state.Stuck, old, false, false, state.Stuck},
+		{"stuck, and again", state.Stuck, old, true, true, state.Ready},
+		{"stuck, and edited", state.Stuck, edited, false, true, state.Ready},
+		{"unverified", state.Unverified, old, false, false, state.Unverified},
+		{"unverified, and again", state.Unverified, old, true, true, state.Ready},
+	} {
+		f := state.New(t.TempDir())
+		if c.status != "" {
+			f.Phases["1"] = phase(old, 1, c.status)
+		}
+		a, err := Admit(f, c.now, 1, c.again)
+		if err != nil || a.Go != c.goes || a.Open.Status != c.open || a.Why == "" {
+			t.Errorf("%s: %+v, %v", c.name, a, err)
+		}
+		if c.status != "" && f.Phases["1"].Status != c.status {
+			t.Errorf("%s: asking changed the state", c.name)
+		}
+	}
+}
+
+func TestAdmitInOrder(t *testing.T) {
+	set := specs(t, "", "", "")
+	f := state.New(t.TempDir())
+	f.Phases["1"] = phase(set, 1, state.Passed)
+	f.Phases["2"] = phase(set, 2, state.Stuck)
+	if _, err := Admit(f, set, 2, true); err != nil {
+		t.Errorf("phase 2: %v", err)
+	}
+	var not NotYet
+	if _, err := Admit(f, set, 3, false); !errors.As(err, &not) || not.First != 2 {
+		t.Errorf("phase 3: %v", err)
+	}
+}
+
+// A spec is free until it is approved or a later phase has begun; then it may
+// only grow at its end.
+func TestFrozen(t *testing.T) {
+	old := specs(t, "", "")
+	grown, cut := specs(t, "- more → done\n", ""), specs(t, "", "")
+	edited := func() spec.Set {
+		dir := t.TempDir()
+		for n, text := range map[int]string{1: "# Phase 1: Other\n\n- do 1 → done\n", 2: "# Phase 2: T\n\n- do 2 → done\n"} {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", n)), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set, _ := spec.LoadDir(dir)
+		return set
+	}()
+	for _, c := range []struct {
+		name     string
+		approved bool
+		later    state.Status
+		now      spec.Set
+		frozen   bool
+	}{
+		{"free, and edited", false, "", edited, false},
+		{"approved, the same", true, "", cut, false},
+		{"approved, and grown", true, "", grown, false},
+		{"approved, and edited", true, "", edited, true},
+		{"a later one is ready, and edited", false, state.Ready, edited, false},
+		{"a later one has begun, and edited", false, state.Building, edited, true},
+		{"a later one has begun, and grown", false, state.Passed, grown, false},
+	} {
+		f := state.New(t.TempDir())
+		f.Phases["1"] = phase(old, 1, state.Passed)
+		f.Phases["1"].Approved = c.approved
+		if c.later != "" {
+			f.Phases["2"] = phase(old, 2, c.later)
+		}
+		_, err := Admit(f, c.now, 1, false)
+		var frozen Frozen
+		if errors.As(err, &frozen) != c.frozen || !c.frozen && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package orchestrator
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+func TestDecide(t *testing.T) {
+	fail := verdict.Parse([]byte(entry))
+	half := verdict.Parse([]byte("SPEC: half\n"))
+	sound := func(change func(*Evidence)) Evidence {
+		e := Evidence{File: verdict.Result{Kind: verdict.Pass}, Class: roles.Done, Report: "r.md"}
+		change(&e)
+		return e
+	}
+	for _, c := range []struct {
+		name    string
+		e       Evidence
+		want    Verdict
+		missing string // a part of what is missing
+	}{
+		{"nothing failed", sound(func(*Evidence) {}), Pass, ""},
+		{"nothing known", Evidence{}, Unknown, "did not end properly"},
+		{"an entry", sound(func(e *Evidence) { e.File = fail }), Fail, ""},
+		{"an entry of a call that died", sound(func(e *Evidence) { e.File, e.Class, e.Report = fail, roles.Crashed, "" }), Fail, ""},
+		{"half an entry", sound(func(e *Evidence) { e.File = half }), Unknown, "no complete entry"},
+		{"no report", sound(func(e *Evidence) { e.Report = "" }), Unknown, "run report"},
+		{"a link", sound(func(e *Evidence) { e.FileError = "is not a readable plain file" }), Unknown, "not a readable plain file"},
+		{"changed source", sound(func(e *Evidence) { e.Changed = []string{"server.js"} }), Unknown, "server.js"},
+		{"the app did not start", Evidence{AppFailed: "exit code 1"}, Fail, ""},
+	} {
+		f := Decide(c.e)
+		if f.Verdict != c.want || !strings.Contains(strings.Join(f.Missing, "\n"), c.missing) || (c.want == Unknown) != (len(f.Missing) > 0) || (c.want == Fail) != (len(f.Entries) > 0) {
+			t.Errorf("%s: %+v, want %s", c.name, f, c.want)
+		}
+		if summary(f) == "" {
+			t.Errorf("%s: nothing to say", c.name)
+		}
+	}
+	for _, class := range []roles.Class{"", roles.Failed, roles.Crashed, roles.OutOfMemory, roles.Timeout, roles.Flood, roles.Interrupted, roles.Lost, roles.Away, roles.Refused} {
+		if f := Decide(sound(func(e *Evidence) { e.Class = class })); f.Verdict != Unknown {
+			t.Errorf("a verifier that ended %q: %s", class, f.Verdict)
+		}
+	}
+	if f := Decide(Evidence{AppFailed: "exit code 1"}); f.Entries[0].Observed != "exit code 1" {
+		t.Errorf("the app's entry: %+v", f.Entries)
+	}
+}
+
+// A failed_specs.md that is no plain file is never read and never a pass.
+func TestHostileFailedSpecs(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-verify-1.2": good})
+	l := w.loop()
+	calls := l.Calls.(*world)
+	l.Calls = linking{calls, t.TempDir()}
+	if _, err := l.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.print(); !strings.Contains(got, "calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2") {
+		t.Errorf("a link was believed:\n%s", got)
+	}
+}
+
+// linking is a Caller whose first Verifier leaves a link to an empty file.
+type linking struct {
+	*world
+	dir string
+}
+
+func (l linking) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
+	o, err := l.world.Run(ctx, j)
+	path := filepath.Join(l.project.Tests, FailedSpecs)
+	switch j.Call.ID {
+	case "p1-verify-1.1":
+		target := filepath.Join(l.dir, "empty")
+		if werr := os.WriteFile(target, nil, 0o644); werr != nil {
+			return o, werr
+		}
+		return o, os.Symlink(target, path)
+	case "p1-verify-1.2":
+		os.Remove(path)
+	}
+	return o, err
+}
+
+func TestRows(t *testing.T) {
+	n := int64(5)
+	o := roles.Outcome{Key: "k", Role: "builder", Model: "m", Session: "s", Agent: "a", Class: roles.Crashed, Duration: 7}
+	none := rows(2, 3, o)
+	if len(none) != 1 || none[0].Source != ledger.Nobody || none[0].Model != "m" || none[0].Total != nil || none[0].CostUSD != "" || none[0].Outcome != "crashed" || *none[0].DurationMS != 7 {
+		t.Errorf("without usage: %+v", none)
+	}
+	o.Usage = []agent.Usage{{Model: "a", Total: &n}, {Model: "b"}}
+	two := rows(2, 3, o)
+	if len(two) != 2 || two[0].Model != "a" || *two[0].Total != 5 || two[0].CostUSD != ledger.Unknown || two[1].CostUSD != "" || two[1].Source != ledger.CLI || two[0].Phase != "2" || two[0].Step != "3" || two[1].CallID != "k" {
+		t.Errorf("with two models: %+v", two)
+	}
+}

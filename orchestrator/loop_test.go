@@ -1,0 +1,361 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+var errDied = errors.New("killed here")
+
+// world is all that a Loop works on, in memory and a directory. Each effect can
+// be made to die before or after it is done, as when abl is killed there.
+type world struct {
+	*testing.T
+	project project.Project
+	disk    []byte // state.json
+	play    map[string]play
+	dieAt   int // which effect, from 1, counted in halves: before, after
+	effects int
+
+	done    []string // calls that ran, in order
+	commits map[string][]string
+	tags    []string
+	rows    []string
+	ups     int
+	asked   int // Before
+	events  []event.Event
+	before  error
+	up      map[string]roles.Up // by call
+	upErr   error
+	changed []string
+}
+
+// play is what a call does, by its key.
+type play struct {
+	class  roles.Class
+	report bool
+	failed string // failed_specs.md, "" for none
+}
+
+func newWorld(t *testing.T, plays map[string]play) *world {
+	t.Helper()
+	root := t.TempDir()
+	w := &world{T: t, project: project.New(root, "src", "tests"), play: plays, commits: map[string][]string{}, up: map[string]roles.Up{}}
+	for _, dir := range []string{w.project.Src, w.project.Tests, w.project.Calls()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := state.New(root)
+	f.Phases["1"] = &state.Phase{Status: state.Ready}
+	w.save(f)
+	return w
+}
+
+func (w *world) save(f *state.File) {
+	data, err := json.Marshal(f)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.disk = data
+}
+
+// effect does something unless the world ends before, or ends it afterwards.
+func (w *world) effect(do func()) error {
+	w.effects++
+	if w.effects == w.dieAt {
+		return errDied
+	}
+	do()
+	w.effects++
+	if w.effects == w.dieAt {
+		return errDied
+	}
+	return nil
+}
+
+// loop is a new abl's: it knows no more than what is on disk.
+func (w *world) loop() *Loop {
+	var f state.File
+	if err := json.Unmarshal(w.disk, &f); err != nil {
+		w.Fatal(err)
+	}
+	return &Loop{
+		Number: 1, Max: 5, Spec: spec.Spec{SHA256: "sha", Text: "text"}, Project: w.project, File: &f,
+		Save:  func() error { return w.effect(func() { w.save(&f) }) },
+		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
+		Before: func(*state.Phase) error { w.asked++; return w.before },
+		Out:    event.Func(func(e event.Event) { w.events = append(w.events, e) }),
+	}
+}
+
+func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
+	return roles.Job{Role: role, Call: agent.Call{ID: roles.Key(1, role, p.Step, p.Attempt)}}, nil
+}
+
+// Run plays a call once; a second time it finds its outcome, as a Runner does.
+func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
+	key := j.Call.ID
+	rec := roles.Record{Dir: w.project.Call(key)}
+	if o, ok, err := rec.Outcome(); ok || err != nil {
+		return o, err
+	}
+	p, ok := w.play[key]
+	if !ok {
+		w.Fatalf("nobody expects a call %s", key)
+	}
+	n := int64(len(w.done))
+	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Total: &n}}, Ended: time.Now()}
+	if p.report {
+		o.Report = "report.md"
+	}
+	return o, w.effect(func() {
+		w.done = append(w.done, key)
+		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+			w.Fatal(err)
+		}
+		if p.failed != "" {
+			if err := os.WriteFile(filepath.Join(w.project.Tests, FailedSpecs), []byte(p.failed), 0o644); err != nil {
+				w.Fatal(err)
+			}
+		} else {
+			os.Remove(filepath.Join(w.project.Tests, FailedSpecs))
+		}
+		if err := rec.SaveOutcome(o); err != nil {
+			w.Fatal(err)
+		}
+	})
+}
+
+func (w *world) Up(_ context.Context, key string) (roles.Up, error) {
+	if w.upErr != nil {
+		return roles.Up{}, w.upErr
+	}
+	return w.up[key], w.effect(func() { w.ups++ })
+}
+
+func (w *world) Down(context.Context) error { return w.effect(func() {}) }
+
+// Append drops rows that are there, as the ledger does.
+func (w *world) Append(rows []ledger.Row) error {
+	return w.effect(func() {
+		for _, r := range rows {
+			row := fmt.Sprintf("%s %s %s %s", r.CallID, r.Role, r.Source, r.Outcome)
+			if r.Total != nil {
+				row += fmt.Sprint(" ", *r.Total)
+			}
+			if !strings.Contains(strings.Join(w.rows, "\n")+"\n", row+"\n") {
+				w.rows = append(w.rows, row)
+			}
+		}
+	})
+}
+
+// repo is one of the world's two.
+type repo struct {
+	*world
+	name string
+}
+
+func (r repo) Snapshot(_ context.Context, subject, key string) (Commit, error) {
+	line := subject + " " + key
+	return Commit{Hash: key}, r.effect(func() {
+		if all := r.commits[r.name]; len(all) == 0 || all[len(all)-1] != line {
+			r.commits[r.name] = append(all, line)
+		}
+	})
+}
+
+func (r repo) Tag(_ context.Context, name, commit string) error {
+	return r.effect(func() {
+		line := r.name + " " + name + " " + commit
+		if !strings.Contains(strings.Join(r.tags, "\n"), line) {
+			r.tags = append(r.tags, line)
+		}
+	})
+}
+
+func (r repo) Tip() (string, error) {
+	all := r.commits[r.name]
+	if len(all) == 0 {
+		return "", nil
+	}
+	return strings.Fields(all[len(all)-1])[1], nil
+}
+
+func (r repo) Differs(context.Context) ([]string, error) { return r.changed, nil }
+
+// print is where the world has come to.
+func (w *world) print() string {
+	var f state.File
+	if err := json.Unmarshal(w.disk, &f); err != nil {
+		w.Fatal(err)
+	}
+	p := f.Phases["1"]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s round %d iteration %d step %d call %s verdict %s\n", p.Status, p.Round, p.Iteration, p.Step, p.Call, p.LastVerdict)
+	for _, h := range p.History {
+		fmt.Fprintf(&b, "history %d.%d step %d %s %d %s %s\n", h.Round, h.Iteration, h.Step, h.Verdict, h.Entries, h.SrcCommit, h.TestsCommit)
+	}
+	for _, name := range []string{"src", "tests"} {
+		for _, c := range w.commits[name] {
+			fmt.Fprintln(&b, name, c)
+		}
+	}
+	for _, line := range append(append([]string{"calls " + strings.Join(w.done, " ")}, w.tags...), w.rows...) {
+		fmt.Fprintln(&b, line)
+	}
+	if data, err := os.ReadFile(filepath.Join(w.project.Tests, FailedSpecs)); err == nil {
+		fmt.Fprintf(&b, "failed %q\n", strings.SplitN(string(data), "\n", 2)[0])
+	}
+	return b.String()
+}
+
+const entry = "SPEC: a → b\nINPUT: a\nOBSERVED: c\n"
+
+var good = play{class: roles.Done, report: true}
+
+func failing(text string) play { return play{class: roles.Done, report: true, failed: text} }
+
+// after runs on until nothing dies any more and says how the last run ended.
+func (w *world) after(ctx context.Context) error {
+	w.effects = 0
+	_, err := w.loop().Run(ctx)
+	return err
+}
+
+func TestLoop(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		plays map[string]play
+		err   error
+		want  string
+	}{
+		{"a fail, then a pass", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}, nil, `
+passed round 1 iteration 2 step 2 call p1-verify-2.1 verdict pass
+history 1.1 step 1 fail 1 p1-build-1.1 p1-verify-1.1
+history 1.2 step 2 pass 0 p1-build-2.1 p1-verify-2.1
+src phase1/build/step-1 p1-build-1.1
+src phase1/build/step-2 p1-build-2.1
+tests phase1/verify/step-1 p1-verify-1.1
+tests phase1/verify/step-2 p1-verify-2.1
+calls p1-build-1.1 p1-verify-1.1 p1-build-2.1 p1-verify-2.1
+src phase1/passed p1-build-2.1
+tests phase1/passed p1-verify-2.1
+p1-build-1.1 builder cli done 0
+p1-verify-1.1 verifier cli done 1
+p1-build-2.1 builder cli done 2
+p1-verify-2.1 verifier cli done 3
+`},
+		{"malformed twice costs one iteration of the verifier alone", map[string]play{
+			"p1-build-1.1": good, "p1-verify-1.1": failing("SPEC: half\n"), "p1-verify-1.2": failing("noise"), "p1-verify-2.1": good}, nil, `
+passed round 1 iteration 2 step 2 call p1-verify-2.1 verdict pass
+history 1.1 step 1 unverified 0 p1-build-1.1 p1-verify-1.2
+history 1.2 step 2 pass 0 p1-build-1.1 p1-verify-2.1
+src phase1/build/step-1 p1-build-1.1
+tests phase1/verify/step-1 p1-verify-1.1
+tests phase1/verify/step-1 p1-verify-1.2
+tests phase1/verify/step-2 p1-verify-2.1
+calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1
+src phase1/passed p1-build-1.1
+tests phase1/passed p1-verify-2.1
+p1-build-1.1 builder cli done 0
+p1-verify-1.1 verifier cli done 1
+p1-verify-1.2 verifier cli done 2
+p1-verify-2.1 verifier cli done 3
+`},
+		{"no reports", map[string]play{"p1-build-1.1": {class: roles.Done}, "p1-build-1.2": {class: roles.Done}, "p1-verify-1.1": {class: roles.Done}, "p1-verify-1.2": good}, nil, `
+passed round 1 iteration 1 step 1 call p1-verify-1.2 verdict pass
+history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.2
+src phase1/build/step-1 p1-build-1.1
+src phase1/build/step-1 p1-build-1.2
+tests phase1/verify/step-1 p1-verify-1.1
+tests phase1/verify/step-1 p1-verify-1.2
+calls p1-build-1.1 p1-build-1.2 p1-verify-1.1 p1-verify-1.2
+src phase1/passed p1-build-1.2
+tests phase1/passed p1-verify-1.2
+p1-build-1.1 builder cli done 0
+p1-build-1.2 builder cli done 1
+p1-verify-1.1 verifier cli done 2
+p1-verify-1.2 verifier cli done 3
+`},
+		{"interrupted by an abl before this one", map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good}, nil, `
+passed round 1 iteration 1 step 1 call p1-verify-1.1 verdict pass
+history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.1
+src phase1/build/step-1 p1-build-1.2
+tests phase1/verify/step-1 p1-verify-1.1
+calls p1-build-1.1 p1-build-1.2 p1-verify-1.1
+src phase1/passed p1-build-1.2
+tests phase1/passed p1-verify-1.1
+p1-build-1.1 builder cli interrupted 0
+p1-build-1.2 builder cli done 1
+p1-verify-1.1 verifier cli done 2
+`},
+		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: roles.OutOfMemory}, "p1-verify-1.2": {class: roles.Timeout}}, ErrAgent, `
+verifying round 1 iteration 1 step 1 call p1-verify-1.3 verdict unverified
+src phase1/build/step-1 p1-build-1.1
+tests phase1/verify/step-1 p1-verify-1.1
+tests phase1/verify/step-1 p1-verify-1.2
+calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2
+p1-build-1.1 builder cli done 0
+p1-verify-1.1 verifier cli oom 1
+p1-verify-1.2 verifier cli timeout 2
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, c.plays)
+			if err := w.after(t.Context()); !errors.Is(err, c.err) {
+				t.Fatalf("ended with %v, want %v", err, c.err)
+			}
+			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), w.print()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if c.err == nil {
+				everyDeath(t, c.plays, w.print())
+			}
+		})
+	}
+}
+
+// everyDeath kills the loop before and after each of its effects in turn; run
+// again it comes to the same end.
+func everyDeath(t *testing.T, plays map[string]play, want string) {
+	for n := 1; ; n++ {
+		w := newWorld(t, plays)
+		w.dieAt = n
+		err := w.after(t.Context())
+		if err == nil {
+			if n < 20 {
+				t.Errorf("only %d deaths", n)
+			}
+			return
+		}
+		if !errors.Is(err, errDied) {
+			t.Fatalf("death %d is told as %v", n, err)
+		}
+		w.dieAt = 0
+		if err := w.after(t.Context()); err != nil {
+			t.Fatalf("after death %d: %v", n, err)
+		}
+		if diff := cmp.Diff(want, w.print()); diff != "" {
+			t.Errorf("after death %d (-want +got)\n%s", n, diff)
+		}
+	}
+}

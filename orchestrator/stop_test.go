@@ -1,0 +1,219 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+var errHangup = fmt.Errorf("signal %w: %w", syscall.EINTR, context.Canceled)
+
+// A loop that is told to stop says why, at whatever effect it is told, and the
+// next one comes to the same end.
+func TestCancelledAnywhere(t *testing.T) {
+	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
+	calm := newWorld(t, plays)
+	if err := calm.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= calm.effects; n++ {
+		w := newWorld(t, plays)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l := w.loop()
+		save := l.Save
+		l.Save = func() error {
+			err := save()
+			if w.effects >= n {
+				cancel(errHangup)
+			}
+			return err
+		}
+		_, err := l.Run(ctx)
+		if err != nil && !errors.Is(err, errHangup) {
+			t.Fatalf("told after effect %d: %v", n, err)
+		}
+		if err := w.after(t.Context()); err != nil {
+			t.Fatalf("after effect %d: %v", n, err)
+		}
+		if got, want := w.print(), calm.print(); got != want {
+			t.Errorf("told after effect %d, it ends as\n%s, want\n%s", n, got, want)
+		}
+	}
+}
+
+// An interrupted call is on record, and the run says what interrupted it.
+func TestInterruptedCall(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	l := w.loop()
+	save := l.Save
+	l.Save = func() error {
+		if len(w.done) == 1 {
+			cancel(errHangup)
+		}
+		return save()
+	}
+	if _, err := l.Run(ctx); !errors.Is(err, errHangup) {
+		t.Errorf("ended with %v", err)
+	}
+	if got := w.print(); !strings.HasPrefix(got, "building round 1 iteration 1 step 1 call p1-build-1.2 ") || !strings.Contains(got, "p1-build-1.1 builder cli interrupted 0\n") || strings.Contains(got, "src phase1") {
+		t.Errorf("it rests as\n%s", got)
+	}
+	if err := w.after(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Starting the app can be cancelled; that is no failure of the app.
+func TestCancelledWhileTheAppStarts(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	l := w.loop()
+	l.App = app{func(ctx context.Context) error {
+		cancel(errHangup)
+		return fmt.Errorf("cannot start the app's container: %w", ctx.Err())
+	}}
+	if _, err := l.Run(ctx); !errors.Is(err, errHangup) {
+		t.Errorf("ended with %v", err)
+	}
+	if got := w.print(); !strings.HasPrefix(got, "verifying round 1 iteration 1 step 1 call p1-verify-1.1 ") {
+		t.Errorf("it rests as\n%s", got)
+	}
+	if err := w.after(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// app is one whose start does something else.
+type app struct{ up func(context.Context) error }
+
+func (a app) Up(ctx context.Context, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
+func (app) Down(context.Context) error                           { return nil }
+
+// An app that does not come up is a failed contract, without a Verifier.
+func TestAppThatDoesNotStart(t *testing.T) {
+	plays := map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good}
+	w := newWorld(t, plays)
+	failed := map[string]roles.Up{"p1-verify-1.1": {Failed: "exit code 1"}}
+	w.up = failed
+	if err := w.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := w.print()
+	if !strings.Contains(want, "history 1.1 step 1 fail 1 ") || !strings.Contains(want, "tests phase1/verify/step-1 p1-verify-1.1\n") || strings.Contains(strings.Join(w.done, " "), "verify-1") {
+		t.Errorf("it ends as\n%s", want)
+	}
+	for n := 1; n < 40; n++ {
+		w := newWorld(t, plays)
+		w.up, w.dieAt = failed, n
+		if err := w.after(t.Context()); !errors.Is(err, errDied) {
+			t.Fatal(err)
+		}
+		w.dieAt = 0
+		if err := w.after(t.Context()); err != nil || w.print() != want {
+			t.Errorf("after death %d: %v\n%s", n, err, w.print())
+		}
+	}
+}
+
+// A cap stops the next call, and nothing that was begun.
+func TestBudget(t *testing.T) {
+	broke := errors.New("nothing left")
+	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good}
+	w := newWorld(t, plays)
+	w.before = broke
+	if err := w.after(t.Context()); !errors.Is(err, broke) || len(w.done) > 0 || w.ups > 0 {
+		t.Errorf("before the builder: %v, calls %v", err, w.done)
+	}
+	for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
+		w = newWorld(t, plays)
+		w.dieAt = 2 // the round has begun
+		if err := w.after(t.Context()); !errors.Is(err, errDied) {
+			t.Fatal(err)
+		}
+		w.dieAt = 0
+		intent := filepath.Join(w.project.Call(key), "intent.json")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(intent), 0o755), os.WriteFile(intent, []byte("{}"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.after(t.Context()); err != nil || w.asked != 1 {
+			t.Errorf("%s had begun: %v, asked %d times, want once for the other", key, err, w.asked)
+		}
+	}
+}
+
+// Source that changed while it was tested is no ground for a pass.
+func TestChangedSource(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	w.changed = []string{"server.js"}
+	if err := w.after(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 1 {
+		t.Errorf("ended with %v after %v", err, w.done)
+	}
+}
+
+// The verdict over a call is given once: whoever tidies up behind it changes nothing.
+func TestVerdictStays(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good})
+	l := w.loop()
+	snapshot := l.Tests
+	l.Tests = dying{snapshot}
+	if _, err := l.Run(t.Context()); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(w.project.Tests, FailedSpecs)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.after(t.Context()); err != nil || !strings.Contains(w.print(), "history 1.1 step 1 fail 1 ") {
+		t.Errorf("%v\n%s", err, w.print())
+	}
+}
+
+// dying is a repository that cannot be committed to.
+type dying struct{ Repo }
+
+func (dying) Snapshot(context.Context, string, string) (Commit, error) { return Commit{}, errDied }
+
+// What is told tells the whole story, in order.
+func TestEvents(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Done}, "p1-build-1.2": good, "p1-verify-1.1": good})
+	if err := w.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, e := range w.events {
+		if e.Phase != 1 || e.Round != 1 || e.Iteration != 1 || e.Time.IsZero() {
+			t.Errorf("event %+v", e)
+		}
+		if e.Kind != event.Note {
+			kinds = append(kinds, string(e.Kind)+" "+e.Subject+e.Verdict)
+		}
+	}
+	if got, want := strings.Join(kinds, ", "), "commit phase1/build/step-1, commit phase1/build/step-1, commit phase1/verify/step-1, verdict pass"; got != want {
+		t.Errorf("events %s, want %s", got, want)
+	}
+}
+
+// A state that cannot be saved stops the run before the next effect.
+func TestUnsavedState(t *testing.T) {
+	full := errors.New("disk full")
+	w := newWorld(t, nil)
+	l := w.loop()
+	l.Save = func() error { return full }
+	if _, err := l.Run(t.Context()); !errors.Is(err, full) || len(w.done) > 0 {
+		t.Errorf("ended with %v after %v", err, w.done)
+	}
+	l = w.loop()
+	l.File.Phases["1"].Status = state.Status("odd")
+	if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "internal error") {
+		t.Errorf("an odd status: %v", err)
+	}
+}
