@@ -1,0 +1,40 @@
+// Command abl-gateway is the sidecar between a role and the providers: it holds
+// the keys. It takes no argument and reads no variable; everything comes on
+// standard input, as docs/gateway.md describes.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"abl/orchestrator/gateway"
+)
+
+const (
+	exitUnable = 1
+	exitUsage  = 2
+
+	// The container has 128 MiB; the collector works harder before that is gone.
+	memory = 64 << 20
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) > 0 {
+		fmt.Fprintln(os.Stderr, "abl-gateway: takes no arguments; what it has to know comes on standard input")
+		return exitUsage
+	}
+	debug.SetMemoryLimit(memory)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := (gateway.Process{In: os.Stdin, Out: os.Stdout}).Run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "abl-gateway: %v\n", err)
+		return exitUnable
+	}
+	return 0
+}

@@ -1,0 +1,41 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"abl/orchestrator/gateway/api"
+)
+
+// Body decides on the body of a request that has passed so far, and fills in
+// the model where the body names it.
+func (v *Verdict) Body(body []byte) {
+	p := v.Provider
+	if p.Key != "" && bytes.Contains(body, []byte(p.Key)) {
+		v.refuse(http.StatusForbidden, "the body holds the provider's key")
+		return
+	}
+	members, err := members(body, "model", "tools", "mcp_servers")
+	if err != nil {
+		v.refuse(http.StatusBadRequest, err.Error())
+		return
+	}
+	if v.Route.Model == api.InBody {
+		var model string
+		if json.Unmarshal(members["model"], &model) != nil || !slices.Contains(p.Models, model) {
+			v.refuse(http.StatusForbidden, fmt.Sprintf("the model %q is not one of this call's", clip(model)))
+		}
+		v.Model = clip(model)
+	}
+	if v.Refused() || p.ServerTools {
+		return
+	}
+	if tool := serverTool(p.API, members["tools"]); tool != "" {
+		v.refuse(http.StatusForbidden, fmt.Sprintf("%q is a tool that the provider runs itself, beyond the boundary of this call", clip(tool)))
+	} else if servers := string(members["mcp_servers"]); servers != "" && servers != "[]" && servers != "null" {
+		v.refuse(http.StatusForbidden, "MCP servers that the provider calls are beyond the boundary of this call")
+	}
+}

@@ -1,0 +1,168 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"abl/orchestrator/gateway/filter"
+	"abl/orchestrator/gateway/meter"
+)
+
+// Why a request ends before its answer does.
+var (
+	errCallOver = errors.New("the call is over")
+	errTime     = errors.New("the request took too long")
+	errIdle     = errors.New("the provider fell silent")
+	errLong     = errors.New("the answer is longer than one may be")
+)
+
+func (x *exchange) api() meter.API {
+	if x.verdict.Provider == nil {
+		return ""
+	}
+	return x.verdict.Provider.API
+}
+
+// forward takes a request that the filter has passed through the bounds, to the
+// provider and back.
+func (x *exchange) forward() {
+	select {
+	case x.slots <- struct{}{}:
+		defer func() { <-x.slots }()
+	default:
+		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are under way", cap(x.slots)))
+		return
+	}
+	size := x.r.ContentLength
+	if x.held.Add(size) > x.limits.Bodies {
+		x.held.Add(-size)
+		x.refuse(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
+		return
+	}
+	defer x.held.Add(-size)
+	body, err := x.read()
+	if err != nil {
+		x.line.Req.Aborted = true
+		x.refuse(http.StatusBadRequest, "the body did not arrive whole")
+		return
+	}
+	x.verdict.Body(body)
+	x.line.Req.Model = x.verdict.Model
+	if v := x.verdict; v.Refused() {
+		x.refuse(v.Status, v.Reason)
+		return
+	}
+	x.spend(body)
+}
+
+// read takes the whole body before anything is forwarded: net/http's server closes
+// a request's body at the first byte of its answer, under the hands of a transport
+// that still reads it, which cuts answers short.
+func (x *exchange) read() ([]byte, error) {
+	control := http.NewResponseController(x.w)
+	if err := control.SetReadDeadline(time.Now().Add(span(x.limits.ReadMS))); err != nil {
+		return nil, err
+	}
+	body := make([]byte, x.r.ContentLength)
+	n, err := io.ReadFull(x.r.Body, body)
+	x.line.Req.In = int64(n)
+	if err != nil {
+		return nil, err
+	}
+	return body, control.SetReadDeadline(time.Time{})
+}
+
+// spend holds the request to the budget and asks the provider.
+func (x *exchange) spend(body []byte) {
+	free := x.verdict.Route.Free
+	guess := estimate(len(body), free)
+	if why := x.call.budget.admit(guess); why != "" {
+		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
+		return
+	}
+	x.line.Req.Free = free
+	if charged := x.ask(body, guess); !free {
+		x.line.Req.Charged = charged
+	}
+	x.line.Req.Spent = x.call.budget.settle(guess, x.line.Req.Charged)
+}
+
+// ask sends the request and passes the answer on. It returns what to charge.
+func (x *exchange) ask(body []byte, guess int64) int64 {
+	ctx, end := context.WithCancelCause(x.r.Context())
+	defer end(nil)
+	limit := time.AfterFunc(span(x.limits.RequestMS), func() { end(errTime) })
+	defer limit.Stop()
+	defer context.AfterFunc(x.call.ctx, func() { end(errCallOver) })()
+
+	answer, err := x.transport.RoundTrip(x.request(ctx, body))
+	x.line.Req.HeadersMS = time.Since(x.begun).Milliseconds()
+	if err != nil {
+		x.unanswered(ctx, err)
+		if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+			return 0 // nothing was asked
+		}
+		return guess
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
+		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
+		x.fail(http.StatusBadGateway, x.line.Reason)
+		return 0
+	}
+	usage := x.relay(ctx, end, answer)
+	x.line.Usage = &usage
+	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
+		return 0 // providers take nothing for an error
+	}
+	return charge(usage, guess)
+}
+
+// request is what the provider gets to see.
+func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
+	v := x.verdict
+	return (&http.Request{
+		Method: v.Route.Method, URL: target(v), Host: v.Provider.Upstream.Host,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: outward(x.r.Header, v.Provider), ContentLength: int64(len(body)),
+		Body:    io.NopCloser(bytes.NewReader(body)),
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
+	}).WithContext(ctx)
+}
+
+// target is the upstream's base with what the request adds to it.
+func target(v filter.Verdict) *url.URL {
+	u := *v.Provider.Upstream
+	u.Path += v.Path
+	u.RawQuery = v.Query
+	return &u
+}
+
+// unanswered tells the client why there is no answer, if it is still there.
+func (x *exchange) unanswered(ctx context.Context, err error) {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errCallOver):
+		x.line.Reason = cause.Error()
+		x.fail(http.StatusForbidden, cause.Error())
+	case errors.Is(cause, errTime):
+		x.line.Reason = cause.Error()
+		x.fail(http.StatusGatewayTimeout, cause.Error())
+	case cause != nil:
+		x.line.Reason, x.line.Req.Aborted = "the client left", true
+	default:
+		x.line.Reason = "the provider gave no answer: " + err.Error()
+		status := http.StatusBadGateway
+		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
+			status = http.StatusGatewayTimeout
+		}
+		x.fail(status, "the provider gave no answer")
+	}
+}

@@ -1,0 +1,183 @@
+package meter
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// show prints a usage as the log has it.
+func show(u Usage) string {
+	line, err := json.Marshal(u)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.NewReplacer(`"`, "", "{", "", "}", "").Replace(string(line))
+}
+
+const nothing = "input:null,cached:null,candidates:null,thoughts:null,tool:null,total:null"
+
+const messageStart = `event: message_start
+data: {"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":10,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1,"cache_creation":{"ephemeral_5m_input_tokens":5}}}}
+
+`
+
+var answers = []struct {
+	name string
+	api  API
+	body string
+	want string
+}{
+	{"gemini stream: the last record counts", Gemini,
+		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}],\"usageMetadata\":{\"promptTokenCount\":9,\"totalTokenCount\":9,\"cachedContentTokenCount\":3}}\r\n\r\n" +
+			"data: {\"usageMetadata\":{\"promptTokenCount\":10,\"candidatesTokenCount\":4,\"thoughtsTokenCount\":2,\"toolUsePromptTokenCount\":1,\"totalTokenCount\":17,\"promptTokensDetails\":[{\"modality\":\"TEXT\",\"tokenCount\":10}]}}\r\n\r\n",
+		"input:10,cached:null,candidates:4,thoughts:2,tool:1,total:17"},
+	{"gemini document", Gemini, ` {"usageMetadata": {"promptTokenCount": 7, "totalTokenCount": 7}}`,
+		"input:7,cached:null,candidates:null,thoughts:null,tool:null,total:7"},
+	{"gemini array", Gemini, "[{\"usageMetadata\":{\"promptTokenCount\":7}}\n,\r\n{\"usageMetadata\":{\"promptTokenCount\":8,\"cachedContentTokenCount\":0}}]",
+		"input:8,cached:0,candidates:null,thoughts:null,tool:null,total:null"},
+	{"what the model says is no usage", Gemini,
+		`data: {"candidates":[{"content":{"parts":[{"text":"\"usageMetadata\":{\"promptTokenCount\":1}"},{"functionCall":{"args":{"usageMetadata":{"promptTokenCount":5}}}}]}}],"x":{"usageMetadata":{"promptTokenCount":6}},"usageMetadata/promptTokenCount":7}` + "\n\n",
+		nothing},
+	{"anthropic stream", Anthropic, messageStart + "event: ping\ndata: {\"type\":\"ping\"}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":20}}\n\n",
+		"input:115,cached:100,candidates:20,thoughts:null,tool:null,total:135"},
+	{"anthropic, cut", Anthropic, messageStart,
+		"input:115,cached:100,candidates:null,thoughts:null,tool:null,total:null"},
+	{"anthropic document", Anthropic, `{"content":[{"text":"x"}],"usage":{"input_tokens":10,"output_tokens":3}}`,
+		"input:10,cached:null,candidates:3,thoughts:null,tool:null,total:13"},
+	{"responses stream", Responses,
+		"event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n" +
+			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"usage\":{\"input_tokens\":1}}],\"usage\":{\"input_tokens\":50,\"input_tokens_details\":{\"cached_tokens\":40},\"output_tokens\":9,\"output_tokens_details\":{\"reasoning_tokens\":4},\"total_tokens\":59}}}\n\n",
+		"input:50,cached:40,candidates:5,thoughts:4,tool:null,total:59"},
+	{"responses, no completed", Responses, "data: {\"type\":\"response.created\",\"response\":{}}\n\n", nothing},
+	{"chat stream", Chat,
+		"data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}],\"usage\":null}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2,\"total_tokens\":7,\"completion_tokens_details\":{\"reasoning_tokens\":9}}}\n\ndata: [DONE]\n\n",
+		"input:5,cached:null,candidates:2,thoughts:9,tool:null,total:7"},
+	{"a broken event hides no later one", Chat, "data: {\"choices\":[{\"delta\":{\"content\":\"\n\ndata: {\"usage\":{\"total_tokens\":7}}\n\n",
+		"input:null,cached:null,candidates:null,thoughts:null,tool:null,total:7"},
+	{"numbers that count nothing", Chat, `{"usage":{"prompt_tokens":-1,"completion_tokens":1.5,"total_tokens":99999999999999999999}}`, nothing},
+	{"numbers as text", Chat, `{"usage":{"prompt_tokens":"12"}}`, nothing},
+	{"html", Gemini, "<html>{\"usageMetadata\":{\"promptTokenCount\":1}}</html>", nothing},
+	{"empty", Chat, "", nothing},
+	{"not JSON", Gemini, "{]}}]],\"usageMetadata\":::{{", nothing},
+	{"too deep to matter", Chat, `{"a":` + strings.Repeat("[", 200) + `"x",{"usage":{"total_tokens":1}}` + strings.Repeat("]", 200) + `,"usage":{"total_tokens":3}}`,
+		"input:null,cached:null,candidates:null,thoughts:null,tool:null,total:3"},
+	{"unknown API", "other", `{"usage":{"total_tokens":3}}`, nothing},
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range answers {
+		m := New(tt.api)
+		fmt.Fprint(m, tt.body)
+		if got := show(m.Usage()); got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
+		}
+		byByte := New(tt.api)
+		for i := range tt.body {
+			byByte.Write([]byte{tt.body[i]})
+		}
+		if diff := cmp.Diff(m.Usage(), byByte.Usage()); diff != "" {
+			t.Errorf("%s, byte by byte: %s", tt.name, diff)
+		}
+	}
+}
+
+func TestMeterStaysSmall(t *testing.T) {
+	m := New(Gemini)
+	fmt.Fprint(m, `data: {"candidates":[{"text":"`)
+	key := []byte(strings.Repeat("long ", 1<<16))
+	for range 100 {
+		m.Write(key)
+	}
+	fmt.Fprint(m, `"}],"`)
+	m.Write(key)
+	fmt.Fprint(m, `":1,"usageMetadata":{"totalTokenCount":5}}`)
+	if got := m.Usage().Total; got == nil || *got != 5 {
+		t.Errorf("a line of %d MB hid its usage: %v", 100*len(key)>>20, got)
+	}
+	const most = 2 << 10
+	if held := cap(m.walk.path) + cap(m.walk.text) + cap(m.walk.stack)*int(unsafe.Sizeof(level{})) + int(unsafe.Sizeof(*m)); held > most {
+		t.Errorf("holds %d bytes, want %d at most", held, most)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	n := func(n int64) *int64 { return &n }
+	tests := []struct {
+		u    Usage
+		want int64
+		told bool
+	}{
+		{Usage{}, 0, false},
+		{Usage{Total: n(5), Input: n(1)}, 5, true},
+		{Usage{Input: n(1), Candidates: n(2), Thoughts: n(3), Cached: n(9)}, 6, true},
+		{Usage{Input: n(1)}, 1, false},
+	}
+	for _, tt := range tests {
+		if got, told := tt.u.Tokens(); got != tt.want || told != tt.told {
+			t.Errorf("%s: %d, %v", show(tt.u), got, told)
+		}
+	}
+	sum := Usage{Input: n(1), Total: n(1 << 62)}.Add(Usage{Total: n(1 << 62), Tool: n(0)})
+	if got, want := show(sum), "input:1,cached:null,candidates:null,thoughts:null,tool:0,total:9223372036854775807"; got != want {
+		t.Errorf("sum %s, want %s", got, want)
+	}
+}
+
+// FuzzMeter cuts an answer in two at every place: the cut makes no difference,
+// and the meter stays small. A valid document of the Chat API is read as a JSON
+// decoder reads it.
+func FuzzMeter(f *testing.F) {
+	for _, a := range answers {
+		f.Add(string(a.api), a.body)
+	}
+	f.Fuzz(func(t *testing.T, api, body string) {
+		if len(body) > 2000 {
+			return
+		}
+		whole := New(API(api))
+		fmt.Fprint(whole, body)
+		want := whole.Usage()
+		for cut := range len(body) {
+			parts := New(API(api))
+			fmt.Fprint(parts, body[:cut])
+			fmt.Fprint(parts, body[cut:])
+			if diff := cmp.Diff(want, parts.Usage()); diff != "" {
+				t.Fatalf("cut at %d: %s", cut, diff)
+			}
+		}
+		if len(whole.walk.stack) > maxDepth || cap(whole.walk.text) > 2*maxKey || cap(whole.walk.path) > 4*maxDepth*maxKey {
+			t.Fatalf("holds %d levels, %d and %d bytes", len(whole.walk.stack), cap(whole.walk.text), cap(whole.walk.path))
+		}
+		var doc struct {
+			Usage struct{ Total_tokens json.Number }
+		}
+		if body = strings.TrimSpace(body); !plain(body) || json.Unmarshal([]byte(body), &doc) != nil {
+			return
+		}
+		if n, err := doc.Usage.Total_tokens.Int64(); err == nil && n >= 0 && n < 1e15 && API(api) == Chat {
+			if want.Total == nil || *want.Total != n {
+				t.Fatalf("a decoder reads %d, the meter %s", n, show(want))
+			}
+		}
+	})
+}
+
+// plain keeps to documents in which decoders agree which record counts.
+func plain(body string) bool {
+	return strings.HasPrefix(body, "{") && strings.Count(body, `"usage"`) == 1 && strings.Count(body, `"total_tokens"`) == 1 &&
+		strings.Count(strings.ToLower(body), "usage") == 1 && strings.Count(strings.ToLower(body), "total_tokens") == 1 && !strings.Contains(body, `\`)
+}
+
+func BenchmarkMeter(b *testing.B) {
+	event := []byte(`data: {"candidates":[{"content":{"parts":[{"text":"some words of an answer, about as long as they come"}],"role":"model"},"index":0}],"modelVersion":"m","usageMetadata":{"promptTokenCount":10}}` + "\r\n\r\n")
+	m := New(Gemini)
+	b.SetBytes(int64(len(event)))
+	for b.Loop() {
+		m.Write(event)
+	}
+}

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"abl/internal/redact"
+	"abl/orchestrator/gateway/meter"
+)
+
+// pieces are the buffers for passing answers on. Providers stream events of some
+// hundred bytes; a long answer takes a few more rounds.
+var pieces = sync.Pool{New: func() any { b := make([]byte, 8<<10); return &b }}
+
+// relay passes an answer on, each piece at once, and returns the usage it tells.
+func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answer *http.Response) meter.Usage {
+	key := x.verdict.Provider.Key
+	inward(x.w.Header(), answer.Header, key)
+	failed := answer.StatusCode >= http.StatusBadRequest
+	if !failed { // blotting a key out of an error may change its length
+		setLength(x.w.Header(), answer.ContentLength)
+	}
+	x.line.Req.Status = answer.StatusCode
+	x.w.WriteHeader(answer.StatusCode)
+	control := http.NewResponseController(x.w)
+	err := control.Flush() // the client counts the seconds until the headers
+
+	m := meter.New(x.verdict.Provider.API)
+	out := &outlet{to: x.w, flush: control.Flush, m: m, n: &x.line.Req.Out, most: x.limits.Answer}
+	if err == nil {
+		if failed {
+			err = out.redacted(ctx, end, answer.Body, key, span(x.limits.IdleMS))
+		} else {
+			err = out.masked(ctx, end, answer.Body, key, span(x.limits.IdleMS))
+		}
+	}
+	if err != nil {
+		x.cut(ctx, control, err)
+	}
+	return m.Usage()
+}
+
+// cut ends the connection in the middle of an answer, so that the client sees that
+// there should be more.
+func (x *exchange) cut(ctx context.Context, control *http.ResponseController, err error) {
+	x.line.Req.Cut = true
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(err, errClient) || errors.Is(cause, context.Canceled):
+		x.line.Req.Aborted, x.line.Reason = true, "the client left"
+	case cause != nil:
+		x.line.Reason = cause.Error()
+	default:
+		x.line.Reason = "the provider's answer has no end: " + err.Error()
+	}
+	if conn, _, err := control.Hijack(); err == nil {
+		conn.Close()
+	}
+}
+
+var errClient = errors.New("cannot write to the client")
+
+// outlet writes an answer to the client, counted and metered.
+type outlet struct {
+	to    io.Writer
+	flush func() error
+	m     *meter.Meter
+	n     *int64
+	most  int64
+}
+
+func (o *outlet) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := o.to.Write(p)
+	*o.n += int64(n)
+	if err == nil {
+		err = o.flush()
+	}
+	if err != nil {
+		return n, errClient
+	}
+	return n, nil
+}
+
+// masked passes a good answer on.
+func (o *outlet) masked(ctx context.Context, end context.CancelCauseFunc, from io.Reader, key string, idle time.Duration) error {
+	m := mask{key: []byte(key)}
+	err := o.each(ctx, end, from, idle, func(p []byte) error {
+		_, err := o.Write(m.pass(p))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = o.Write(m.rest())
+	return err
+}
+
+// redacted passes an error on: there a key may be in any form, and the answer is short.
+func (o *outlet) redacted(ctx context.Context, end context.CancelCauseFunc, from io.Reader, key string, idle time.Duration) error {
+	r, _ := redact.New(key)
+	w := r.Writer(o)
+	err := o.each(ctx, end, from, idle, func(p []byte) error {
+		_, err := w.Write(p)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// each reads the answer piece by piece.
+func (o *outlet) each(ctx context.Context, end context.CancelCauseFunc, from io.Reader, idle time.Duration, pass func([]byte) error) error {
+	buffer := pieces.Get().(*[]byte)
+	defer pieces.Put(buffer)
+	silence := time.AfterFunc(idle, func() { end(errIdle) })
+	defer silence.Stop()
+	for read := int64(0); ; {
+		n, err := from.Read(*buffer)
+		if n > 0 {
+			silence.Reset(idle)
+			piece := (*buffer)[:n]
+			o.m.Write(piece)
+			if read += int64(n); read > o.most {
+				end(errLong)
+				return context.Cause(ctx)
+			}
+			if err := pass(piece); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

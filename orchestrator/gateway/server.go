@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"abl/orchestrator/gateway/api"
+	"abl/orchestrator/gateway/filter"
+	"abl/orchestrator/gateway/tunnel"
+)
+
+// call is the call that is on: its rules, its budget and, as a context, its life.
+type call struct {
+	Call
+	rules  *filter.Rules
+	budget *budget
+	ctx    context.Context
+	end    context.CancelFunc
+}
+
+// server answers the role.
+type server struct {
+	limits    Limits
+	journal   *journal
+	transport http.RoundTripper
+	dialer    tunnel.Dialer
+	now       atomic.Pointer[call]
+
+	slots   chan struct{} // one a request under way
+	tunnels chan struct{}
+	held    atomic.Int64 // bytes of bodies
+}
+
+// exchange is one request on its way through.
+type exchange struct {
+	*server
+	call    *call
+	verdict filter.Verdict
+	w       http.ResponseWriter
+	r       *http.Request
+	begun   time.Time
+	line    Entry
+}
+
+// ServeHTTP takes one request to its end and writes its line.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := s.now.Load()
+	x := &exchange{server: s, call: c, verdict: c.rules.Decide(r), w: w, r: r, begun: time.Now()}
+	v := &x.verdict
+	x.line = Entry{Kind: Requested, Call: c.ID, Req: &Request{Method: method(r), Class: v.Class, Model: v.Model, Host: v.Connect}}
+	if v.Provider != nil {
+		x.line.Req.Provider = v.Provider.Name
+	}
+	switch {
+	case v.Refused():
+		x.refuse(v.Status, v.Reason)
+	case v.Connect != "":
+		x.line.Kind = Tunneled
+		x.connect()
+	case v.Local:
+		x.answer(http.StatusOK, api.List(v.Provider.API, v.Provider.Models))
+	default:
+		x.forward()
+	}
+	x.line.Req.TotalMS = time.Since(x.begun).Milliseconds()
+	s.journal.write(x.line)
+}
+
+// method keeps what a client makes up out of the log.
+func method(r *http.Request) string {
+	const longest = 16
+	if len(r.Method) > longest {
+		return r.Method[:longest] + "…"
+	}
+	return r.Method
+}
+
+// refuse answers in the provider's own words, and ends the connection: what else
+// is on it is the same stranger's.
+func (x *exchange) refuse(status int, reason string) {
+	x.line.Req.Refused, x.line.Reason = true, reason
+	x.fail(status, "abl's gateway refuses this request: "+reason)
+}
+
+// fail answers with an error that is not a refusal.
+func (x *exchange) fail(status int, message string) {
+	h := x.w.Header()
+	h.Set("Connection", "close")
+	switch status {
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusProxyAuthRequired:
+		h.Set("Proxy-Authenticate", `Basic realm="abl"`)
+	}
+	x.answer(status, api.Error(x.api(), status, message))
+}
+
+func (x *exchange) answer(status int, body []byte) {
+	x.line.Req.Status = status
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	n, err := x.w.Write(body)
+	x.line.Req.Out += int64(n)
+	x.line.Req.Aborted = err != nil
+}
