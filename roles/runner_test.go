@@ -166,6 +166,11 @@ func TestAdoption(t *testing.T) {
 				r.Fatal(err)
 			}
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
+		{"failed, and long ago", func(r *rig) {
+			r.engine.Sync, r.engine.Scripts["role"] = true, says("do a\nused 5\n", 3)
+			r.begin()
+			r.runner.Timeout = time.Nanosecond
+		}, "failed 3 ended with exit code 3 and no result, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"made and never started", func(r *rig) {
 			if _, err := r.runner.create(r.Context(), r.job, r.rec()); err != nil {
 				r.Fatal(err)
