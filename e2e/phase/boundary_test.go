@@ -1,14 +1,19 @@
 package phase
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"abl/e2e/lab"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -49,6 +54,9 @@ func TestBoundary(t *testing.T) {
 		run("test \"$ABL_APP_URL\" = http://app:3000 && curl -sf $ABL_APP_URL/ && echo ' app ok'"),
 		run("env | grep -c SECRET; touch /workspace/tests/mine && echo own ok; cat /abl/in/broker.json 2>/dev/null && echo BAD broker || echo broker ok"))
 	script(p, builds(builder...), verifies(verifier...))
+	if asRoot() { // so that specs and history are the roles' own, and only the mounts keep them
+		giveTo(p, guest, guest)
+	}
 	p.Must(0, "phase", "1")
 	for key, more := range map[string][]string{"p1-build-1.1": {"tests ok", "app ok"}, "p1-verify-1.1": {"src ok", "ok app ok", "own ok", "broker ok"}} {
 		out := printed(p, key)
@@ -78,16 +86,58 @@ http.createServer((req, res) => {
 		return run("curl -s \"http://app:3000/?$(printf %s '" + command + "' | jq -sRr @uri)\"; echo")
 	}
 	script(p, builds(write("server.mjs", looks), write("probe.mjs", find)), verifies(
+		must(0, "test \"$(curl -s http://app:3000/)\" = ok && curl -s http://app:7070/healthz | grep -q ready"),
 		ask("id -u | sed s/^0$/BAD-root/"), ask("ls -A .git | wc -l"), ask("ls -d /workspace/* | tr \"\\n\" \" \""),
 		ask("node probe.mjs"),
 		ask("curl -s -m 2 http://1.1.1.1 >/dev/null && echo BAD-route; grep CapEff /proc/self/status"),
+		must(0, "touch looking; i=0; until test -e go || test $((i=i+1)) -gt 300; do sleep 0.1; done; test -e go"),
 		ask("ls -d /workspace/specs /workspace/tests /abl/in/prompt.md /var/run/docker.sock 2>/dev/null | sed s/^/BAD-/; echo seen"),
 	))
-	p.Must(0, "phase", "1")
+	image, asked := toolsImage(p), 0
+	r := watch(p, func(e event.Event, _ *os.Process) {
+		if e.Kind == event.Action && e.Role == "verifier" && asked == 0 {
+			asked++
+			strangers(t, p, image)
+		}
+	}, "phase", "1")
+	if r.Code != 0 || asked == 0 {
+		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
 	out := printed(p, "p1-verify-1.1")
 	lacks(t, "the app", out, "BAD")
 	wants(t, "the app", out, "\n0\n", "/workspace/src", "addresses tried", "CapEff:\t0000000000000000", "seen")
 	noLeftovers(p)
+}
+
+// strangers try to reach the app while its Verifier runs: this machine, and a
+// usual container. The Verifier itself reaches it.
+func strangers(t *testing.T, p *lab.Project, image string) {
+	t.Helper()
+	defer p.Write(".abl/tests/go", "")
+	holder := "abl-" + projectID(p) + "-holder-app"
+	address := docker(t, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", holder)
+	if net.ParseIP(address) == nil {
+		t.Fatalf("the app's address is %q", address)
+	}
+	// What counts is the answer: some networks accept every connection.
+	for _, at := range []string{net.JoinHostPort(address, "3000") + "/", net.JoinHostPort(address, fmt.Sprint(dirs.BrokerPort)) + "/healthz"} {
+		get := "curl -s -m 2 http://" + at + " | head -c 100"
+		if out, _ := exec.Command("sh", "-c", get).Output(); len(out) > 0 {
+			t.Errorf("this machine gets %q from %s", out, at)
+		}
+		if out := docker(t, "run", "--rm", "--label", "abl.project=test-phase", image, "sh", "-c", get); out != "" {
+			t.Errorf("another container gets %q from %s", out, at)
+		}
+	}
+}
+
+func projectID(p *lab.Project) string {
+	p.Helper()
+	var state struct{ Project string }
+	if err := json.Unmarshal([]byte(p.Read(".abl/state.json")), &state); err != nil {
+		p.Fatal(err)
+	}
+	return state.Project
 }
 
 // probe looks for a server of the host at every address that it may have: those

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"abl/e2e/lab"
@@ -94,33 +93,30 @@ func startOfApp(all []event.Event) string {
 // there is none.
 func TestSourceChangedWhileTested(t *testing.T) {
 	p := newProject(t, "")
-	p.Write(".abl/config.yaml", strings.Replace(scripted, "loop: {", "loop: {max_verifier_iterations: 1, ", 1)+nodeApp)
+	p.Write(".abl/config.yaml", rounds("1"))
 	changed := filepath.Join(p.Dir, "src/server.mjs")
 	script(p, builds(write("server.mjs", server)), verifies(must(0, "i=0; until test -e /workspace/tests/go || test $((i=i+1)) -gt 300; do sleep 0.1; done; test -e /workspace/tests/go")))
-	cmd := p.Cmd("phase", "1", "--json")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	all := follow(t, out, func(e event.Event) {
+	r := watch(p, func(e event.Event, _ *os.Process) {
 		if e.Kind == event.AppReady {
 			if err := os.WriteFile(changed, []byte(server+"// by a person\n"), 0o644); err != nil {
 				t.Error(err)
 			}
 			p.Write(".abl/tests/go", "")
 		}
-	})
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 4 {
-		t.Errorf("abl ended with %v", err)
-	}
-	if got := verdicts(all); got != "unverified unverified" {
+	}, "phase", "1")
+	all := events(t, r)
+	if got := verdicts(all); got != "unverified" {
 		t.Errorf("verdicts %q", got)
 	}
 	for _, e := range of(all, event.Verdict) {
 		wants(t, "the reason", e.Text, "the source changed while it was tested", "server.mjs")
 	}
+	// Before the Verifier is asked again a person has to decide what is tested.
+	if r.Code != 9 {
+		t.Errorf("abl ended with %d: %s", r.Code, r.Stderr)
+	}
+	wants(t, "the end", r.Stderr, "server.mjs")
 	wants(t, "what the person changed", p.Read("src/server.mjs"), "by a person")
+	p.Git("src", "checkout", "-q", "server.mjs")
+	p.Must(0, "phase", "1")
 }

@@ -29,7 +29,16 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	dry := p.Must(0, "phase", "1", "--dry-run", "--agent", "gemini")
 	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "direct key", modelNet(p))
 
-	r := p.Must(0, "phase", "1", "--agent", "gemini", "--json")
+	looked := 0
+	r := watch(p, func(e event.Event, _ *os.Process) {
+		if e.Kind == event.Action && looked == 0 {
+			looked++
+			lookAtRole(t, e.Call, key)
+		}
+	}, "phase", "1", "--agent", "gemini")
+	if r.Code != 0 || looked == 0 {
+		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
 	all := events(t, r)
 	if got := verdicts(all); got != "fail pass" {
 		t.Errorf("verdicts %q", got)
@@ -57,6 +66,17 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	lacks(t, "what abl printed", r.Stdout+r.Stderr+dry.Stdout, key)
 	noLeftovers(p)
 	t.Logf("phase 1 by the Gemini CLI took %v", r.Took)
+}
+
+// lookAtRole finds the key in a running role's environment, where it has to be
+// until a gateway keeps it, and nowhere else.
+func lookAtRole(t *testing.T, call, key string) {
+	t.Helper()
+	id := docker(t, "ps", "-q", "--filter", "label=abl.call="+call, "--filter", "label=abl.kind=role")
+	wants(t, "the role's environment", docker(t, "inspect", "--format", "{{json .Config.Env}}", id), "GEMINI_API_KEY="+key)
+	lacks(t, "the role's container", docker(t, "inspect", "--format", "{{json .Args}}{{json .Path}}{{json .Config.Cmd}}{{json .Config.Entrypoint}}{{json .Config.Labels}}{{json .Mounts}}{{json .HostConfig}}", id), key)
+	lacks(t, "the role's processes", docker(t, "top", id, "-eo", "pid,args"), key)
+	lacks(t, "the role's log", docker(t, "logs", id), key)
 }
 
 // modelNet is the network on which the model answers, the way out of the roles.

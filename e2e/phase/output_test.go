@@ -51,6 +51,7 @@ func TestMuchOutput(t *testing.T) {
 	if all := events(t, lab.Result{Stdout: out.String()}); len(all) > 200 {
 		t.Errorf("%d events", len(all))
 	}
+	wants(t, "abl config", p.Must(0, "config").Stdout, "limits.output                 1g ")
 	t.Logf("peak memory of abl: %.1f MB", float64(peak)/(1<<20))
 }
 
@@ -130,7 +131,7 @@ func TestHostileOutput(t *testing.T) {
 		run(fmt.Sprintf("head -c %d /dev/zero | tr '\\000' z", int(noMouth))),
 		write("server.mjs", server)),
 		verifies(write("failed_specs.md", "SPEC: a "+bad+"\nINPUT: b\nOBSERVED: c "+bad+"\n")))
-	p.Write(".abl/config.yaml", strings.Replace(scripted, "loop: {", "loop: {max_verifier_iterations: 1, ", 1)+nodeApp)
+	p.Write(".abl/config.yaml", rounds("1"))
 	for _, how := range []string{"plain", "json"} {
 		r := p.Run("phase", "1", "--again", "--progress", how)
 		if r.Code != 3 {

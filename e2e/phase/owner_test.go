@@ -155,23 +155,14 @@ func TestRootInItsOwnProject(t *testing.T) {
 		return
 	}
 	p.Write("src/README", "root's\n")
-	cmd := p.Cmd("phase", "1", "--json")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	follow(t, out, func(e event.Event) {
+	watch(p, func(e event.Event, abl *os.Process) {
 		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run i=0") {
 			if got := owners(t, filepath.Join(p.Dir, "src")); !strings.Contains(got, "10001:10001") {
 				t.Errorf("while the Builder runs its files belong to %s", got)
 			}
-			cmd.Process.Kill()
+			_ = abl.Kill()
 		}
-	})
-	_ = cmd.Wait()
+	}, "phase", "1")
 	p.Write("src/go", "")
 	p.Must(0, "phase", "1")
 	wants(t, "the Builder", printed(p, "p1-build-1.1"), "10001\n10001\n", " 0 10001 ", " .git\n")
@@ -189,20 +180,11 @@ func TestRootInItsOwnProject(t *testing.T) {
 // After a kill any next command brings root's files back, not only another run.
 func TestKilledAndCleaned(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), must(0, "sleep 30")), verifies())
-	cmd := p.Cmd("phase", "1", "--json")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	follow(t, out, func(e event.Event) {
+	watch(p, func(e event.Event, abl *os.Process) {
 		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run sleep") {
-			cmd.Process.Kill()
+			_ = abl.Kill()
 		}
-	})
-	_ = cmd.Wait()
+	}, "phase", "1")
 	if p.Left() == "" {
 		t.Error("a killed abl left nothing on the engine")
 	}

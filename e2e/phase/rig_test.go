@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"abl/e2e/lab"
 	"abl/orchestrator/event"
@@ -248,8 +249,29 @@ func lastField(text string) string {
 	return f[len(f)-1]
 }
 
-// follow reads events as they come, shows each to see, and returns all of them.
-func follow(t *testing.T, from io.Reader, see func(event.Event)) (all []event.Event) {
+// watch runs abl with --json, shows each event to see as it comes, with the
+// process that it comes from, and returns how that ended.
+func watch(p *lab.Project, see func(event.Event, *os.Process), args ...string) lab.Result {
+	p.Helper()
+	cmd := p.Cmd(append(args, "--json")...)
+	var out, errs bytes.Buffer
+	cmd.Stderr = &errs
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		p.Fatal(err)
+	}
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { _ = cmd.Process.Kill() }) // should see end the test
+	follow(p, io.TeeReader(pipe, &out), func(e event.Event) { see(e, cmd.Process) })
+	_ = cmd.Wait()
+	return lab.Result{Code: cmd.ProcessState.ExitCode(), Stdout: out.String(), Stderr: errs.String(), Took: time.Since(begun)}
+}
+
+// follow reads events as they come and shows each to see.
+func follow(t testing.TB, from io.Reader, see func(event.Event)) {
 	t.Helper()
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
@@ -258,7 +280,5 @@ func follow(t *testing.T, from io.Reader, see func(event.Event)) (all []event.Ev
 			t.Fatalf("not an event: %v: %s", err, lines.Text())
 		}
 		see(e)
-		all = append(all, e)
 	}
-	return all
 }
