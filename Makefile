@@ -48,12 +48,12 @@ demo: images
 ## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
-	@go test ./...
+	@go test -timeout 20m ./...
 
 ## test-fast: every test that needs no engine
 .PHONY: test-fast
 test-fast: build check
-	@ABL_TEST_ENGINE=off go test ./...
+	@ABL_TEST_ENGINE=off go test -timeout 20m ./...
 
 ## check: formatting and go vet
 .PHONY: check
@@ -65,7 +65,7 @@ check:
 ## race: every test with the race detector (needs a C compiler)
 .PHONY: race
 race: images
-	@CGO_ENABLED=1 go test -race ./...
+	@CGO_ENABLED=1 go test -timeout 30m -race ./...
 
 ## fuzz: each fuzz target for FUZZTIME, 2 s unless told
 .PHONY: fuzz
