@@ -9,6 +9,8 @@ GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false
 
 # Tests find the helper that is laid into the images here.
 export ABL_HELPER := $(CURDIR)/bin/abl-cmd
+# End-to-end tests run these programs rather than build their own.
+export ABL_BIN := $(CURDIR)/bin
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -43,15 +44,21 @@ var build = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("ABL_BIN"); dir != "" {
 		return dir, nil
 	}
-	dir, err := os.MkdirTemp("", "abl-lab-")
-	if err != nil {
+	// One folder for all: the packages' tests run side by side, each puts what it
+	// built in place of the same.
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("abl-lab-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	for _, name := range []string{"abl", "abl-cmd"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), "abl/cmd/"+name)
+		fresh := filepath.Join(dir, fmt.Sprintf("%s.%d", name, os.Getpid()))
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", fresh, "abl/cmd/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", errors.New(string(out))
+		}
+		if err := os.Rename(fresh, filepath.Join(dir, name)); err != nil {
+			return "", err
 		}
 	}
 	return dir, nil
