@@ -171,13 +171,25 @@ func (g *running) serve(l net.Listener, input <-chan []byte) error {
 	g.journal.write(Entry{Kind: Ready, Call: g.now.Load().ID, Listen: l.Addr().String()})
 	reason, err := g.obey(input)
 	g.now.Load().end()
+	g.leave(web)
+	g.journal.write(Entry{Kind: Ended, Call: g.now.Load().ID, Reason: reason})
+	return err
+}
+
+// leave lets the requests under way write their lines. Those that were taken over
+// from the web server are none that it waits for.
+func (g *running) leave(web *http.Server) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), farewell)
 	defer cancel()
 	if web.Shutdown(late) != nil {
 		web.Close()
 	}
-	g.journal.write(Entry{Kind: Ended, Call: g.now.Load().ID, Reason: reason})
-	return err
+	written := make(chan struct{})
+	go func() { g.busy.Wait(); close(written) }()
+	select {
+	case <-written:
+	case <-late.Done():
+	}
 }
 
 // unreadable writes the line of a request that net/http could not read.

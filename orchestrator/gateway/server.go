@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type server struct {
 	slots   chan struct{} // one a request under way
 	tunnels chan struct{}
 	held    atomic.Int64 // bytes of bodies
+	busy    sync.WaitGroup
 }
 
 // exchange is one request on its way through.
@@ -47,6 +49,8 @@ type exchange struct {
 
 // ServeHTTP takes one request to its end and writes its line.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.busy.Add(1)
+	defer s.busy.Done()
 	c := s.now.Load()
 	x := &exchange{server: s, call: c, verdict: c.rules.Decide(r), w: w, r: r, begun: time.Now()}
 	v := &x.verdict
@@ -54,11 +58,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if v.Provider != nil {
 		x.line.Req.Provider = v.Provider.Name
 	}
+	if r.Method == http.MethodConnect {
+		x.line.Kind = Tunneled
+	}
 	switch {
 	case v.Refused():
 		x.refuse(v.Status, v.Reason)
 	case v.Connect != "":
-		x.line.Kind = Tunneled
 		x.connect()
 	case v.Local:
 		x.answer(http.StatusOK, api.List(v.Provider.API, v.Provider.Models))
@@ -105,5 +111,5 @@ func (x *exchange) answer(status int, body []byte) {
 	x.w.WriteHeader(status)
 	n, err := x.w.Write(body)
 	x.line.Req.Out += int64(n)
-	x.line.Req.Aborted = err != nil
+	x.line.Req.Aborted = x.line.Req.Aborted || err != nil
 }

@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// raw is a good request as bytes.
+func raw(path string) string {
+	return fmt.Sprintf("POST /%s%s HTTP/1.1\r\nHost: g\r\nX-Goog-Api-Key: %s\r\nContent-Length: %d\r\n\r\n%s", callID, path, callTok, len(someBody), someBody)
+}
+
+func readSome(t testing.TB, c net.Conn) string {
+	t.Helper()
+	b := make([]byte, 4096)
+	n, err := c.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b[:n])
+}
+
+// TestAttacks sends what no client sends: it is refused, the log says why, the
+// connection is closed, and the provider sees nothing of it.
+func TestAttacks(t *testing.T) {
+	u := serve(t, say(http.StatusOK, "application/json", "{}"))
+	s := setup(u.URL)
+	s.Limits.Body = 1000
+	r := start(t, s)
+	token := "X-Goog-Api-Key: " + callTok + "\r\n"
+	head := "POST /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token
+	tests := []struct{ name, send, status, reason string }{
+		{"CL and TE", head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nPOST /x HTTP/1.1\r\n\r\n", "411", "chunks"},
+		{"TE in two spellings", head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501", "no HTTP request"},
+		{"TE obfuscated", head + "Transfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\n{}\n", "501", "no HTTP request"},
+		{"two lengths", head + "Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}", "400", "no HTTP request"},
+		{"a negative length", head + "Content-Length: -1\r\n\r\n{}", "400", "no HTTP request"},
+		{"a space in a header's name", head + "Content-Length : 2\r\n\r\n{}", "400", "no HTTP request"},
+		{"two hosts", head + "Host: other\r\nContent-Length: 2\r\n\r\n{}", "400", "no HTTP request"},
+		{"no host", "POST / HTTP/1.1\r\n\r\n", "400", "no HTTP request"},
+		{"garbage", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "400", "no HTTP request"},
+		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "no HTTP request|token"},
+		{"10,000 headers", head + strings.Repeat("A: b\r\n", 10_000) + "\r\n", "431", "headers"},
+		{"a header of 1 MB", head + "A: " + strings.Repeat("b", 1<<20) + "\r\n\r\n", "431", "no HTTP request"},
+		{"10 GB", head + "Content-Length: 10000000000\r\n\r\n", "413", "longer than 1000 bytes"},
+		{"absolute form", "POST http://evil.example/" + callID + gen + " HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n", "400", "not a path"},
+		{"another method", strings.Replace(head, "POST", "DELETE", 1) + "\r\n", "405", "method"},
+		{"a long method", strings.Replace(head, "POST", strings.Repeat("M", 5000), 1) + "\r\n", "405", "method"},
+		{"CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", "407", "token"},
+		{"CONNECT with the token", "CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: 169.254.169.254:80\r\nProxy-Authorization: Bearer " + callTok + "\r\n\r\n", "403", "169.254.169.254:80 is not in network.allow"},
+		{"TRACE", "TRACE /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token + "\r\n", "405", "method"},
+	}
+	for _, tt := range tests {
+		c := dial(t, r.addr)
+		go io.WriteString(c, tt.send) // what is not read any more is no error
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			if tt.status != "" {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		} else if !answer.Close || tt.status != "" && answer.Status[:3] != tt.status {
+			t.Errorf("%s: %s, close %v", tt.name, answer.Status, answer.Close)
+		}
+		e := r.next(kind(tt.name))
+		found := false
+		for part := range strings.SplitSeq(tt.reason, "|") {
+			found = found || strings.Contains(e.Reason, part)
+		}
+		if !found || !e.Req.Refused {
+			t.Errorf("%s: the log says %q", tt.name, e.Reason)
+		}
+		c.Close()
+	}
+	if n := len(u.requests()); n != 0 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+	if got := r.post(gen, someBody); got.status != http.StatusOK {
+		t.Errorf("a good request afterwards: %+v", got)
+	}
+}
+
+// kind is that of the line which a test of this name causes.
+func kind(name string) string {
+	if strings.HasPrefix(name, "CONNECT") {
+		return Tunneled
+	}
+	return Requested
+}
+
+func TestTooManyAtOnce(t *testing.T) {
+	release := make(chan struct{})
+	u := serve(t, func(w http.ResponseWriter, _ *http.Request) { flush(w); <-release })
+	s := setup(u.URL)
+	s.Limits.Concurrent, s.Limits.Connections = 2, 4
+	r := start(t, s)
+	for range 2 {
+		c := dial(t, r.addr)
+		io.WriteString(c, raw(gen))
+		readSome(t, c)
+	}
+	c := dial(t, r.addr)
+	io.WriteString(c, raw(gen))
+	if got := readSome(t, c); !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "Retry-After: 1\r\n") {
+		t.Errorf("the third got %q", got)
+	}
+	if e := r.next(Requested); e.Reason != "2 requests are under way" {
+		t.Errorf("%+v", e)
+	}
+	dial(t, r.addr)
+	dial(t, r.addr)
+	more := dial(t, r.addr)
+	if n, err := more.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Error("one connection too many is open")
+	}
+	close(release)
+}
+
+func TestBodiesAreBoundedTogether(t *testing.T) {
+	s := setup(serve(t, say(http.StatusOK, "application/json", "{}")).URL)
+	s.Limits.Body, s.Limits.Bodies = 1000, 1500
+	r := start(t, s)
+	slow := dial(t, r.addr)
+	io.WriteString(slow, "POST /"+callID+gen+" HTTP/1.1\r\nHost: g\r\nExpect: 100-continue\r\nX-Api-Key: "+callTok+"\r\nContent-Length: 1000\r\n\r\n")
+	readSome(t, slow) // "100 Continue": its place is taken
+	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusServiceUnavailable {
+		t.Errorf("%+v", got)
+	}
+	slow.Close()
+	r.next(Requested)
+	if e := r.next(Requested); e.Reason != "the body did not arrive whole" || !e.Req.Aborted {
+		t.Errorf("%+v", e)
+	}
+	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusOK {
+		t.Errorf("the place is not given back: %+v", got)
+	}
+}
+
+func TestFloodOfRefusals(t *testing.T) {
+	r := start(t, setup("http://127.0.0.1:1"))
+	const flood = 1500
+	for range flood {
+		if got := r.post("/gemini/x", "{}"); got.status != http.StatusNotFound {
+			t.Fatalf("%+v", got)
+		}
+	}
+	r.send(`{"stop":true}`)
+	var lines, counted, seq int64
+	for e := range r.lines {
+		if e.Seq <= seq {
+			t.Errorf("line %d comes after %d", e.Seq, seq)
+		}
+		seq = e.Seq
+		counted += e.Unlogged
+		if e.Kind == Requested {
+			lines++
+		}
+	}
+	if lines+counted != flood || lines < freeRefusals || lines > freeRefusals+60 {
+		t.Errorf("%d lines, %d counted", lines, counted)
+	}
+}

@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func count(n int64) *int64 { return &n }
+
+func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
+	b := budget{caps: Budget{Tokens: count(100)}}
+	steps := []struct {
+		admit, settle, charge int64 // an admission's estimate, or a settlement
+		want                  string
+	}{
+		{admit: 60, want: ""},
+		{admit: 60, want: ""}, // 60 under way are fewer than 100
+		{admit: 1, want: "the budget of this call is reached: 0 tokens are spent and about 120 under way, of 100"},
+		{settle: 60, charge: 30, want: "30"},
+		{admit: 9, want: ""},
+		{settle: 60, charge: 80, want: "110"},
+		{settle: 9, charge: 0, want: "110"},
+		{admit: 0, want: "the budget of this call is reached: 110 tokens are spent and about 0 under way, of 100"},
+	}
+	for i, s := range steps {
+		got := ""
+		if s.settle > 0 {
+			got = fmt.Sprint(b.settle(s.settle, s.charge))
+		} else {
+			got = b.admit(s.admit)
+		}
+		if got != s.want {
+			t.Errorf("step %d: %q, want %q", i, got, s.want)
+		}
+	}
+}
+
+func TestBudgetEndsTheCall(t *testing.T) {
+	u := serve(t, say(http.StatusOK, "text/event-stream", event))
+	s := setup(u.URL)
+	s.Call.Budget.Tokens = count(12)
+	r := start(t, s)
+	for _, want := range []int{200, 200, 403} {
+		if got := r.post(gen, someBody); got.status != want {
+			t.Fatalf("%+v, want %d", got, want)
+		}
+		e := r.next(Requested)
+		if want == 403 && (e.Reason != "the budget of this call is reached: 12 tokens are spent and about 0 under way, of 12" || e.Usage != nil) {
+			t.Errorf("%+v", e)
+		}
+	}
+	got := r.post("/anthropic/v1/messages", someBody)
+	if got.status != http.StatusForbidden || !strings.Contains(got.body, `"type":"permission_error"`) || !strings.Contains(got.body, "budget") {
+		t.Errorf("%+v", got)
+	}
+	r.send(`{"budget":{"tokens":13}}`)
+	r.next(Obeyed)
+	if got := r.post(gen, someBody); got.status != http.StatusOK {
+		t.Errorf("a raised budget: %+v", got)
+	}
+	if n := len(u.requests()); n != 3 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+}
+
+func TestRequestsAreCounted(t *testing.T) {
+	u := serve(t, say(http.StatusInternalServerError, "application/json", "{}"))
+	s := setup(u.URL)
+	s.Call.Budget.Requests = count(3)
+	r := start(t, s)
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() { r.post("/gemini/v1beta/models/m1:countTokens", "{}") })
+	}
+	all.Wait()
+	if n := len(u.requests()); n != 3 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+}
+
+// TestWhatIsUnderWayCounts holds one request open: its estimate fills the budget.
+func TestWhatIsUnderWayCounts(t *testing.T) {
+	release := make(chan struct{})
+	u := serve(t, func(w http.ResponseWriter, _ *http.Request) { flush(w); <-release; io.WriteString(w, event) })
+	s := setup(u.URL)
+	s.Call.Budget.Tokens = count(500)
+	r := start(t, s)
+	c := dial(t, r.addr)
+	io.WriteString(c, raw(gen))
+	readSome(t, c)
+	if got := r.post(gen, someBody); got.status != http.StatusForbidden {
+		t.Errorf("%+v", got)
+	}
+	close(release)
+	r.next(Requested)
+	if e := r.next(Requested); e.Req.Spent != 6 {
+		t.Errorf("%+v", e.Req)
+	}
+	if got := r.post(gen, someBody); got.status != http.StatusOK {
+		t.Errorf("what was under way still counts: %+v", got)
+	}
+}
+
+func TestUsageRows(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
+		switch {
+		case strings.Contains(q.URL.Path, "m2"):
+			io.WriteString(w, "{}")
+		case q.Header.Get("Accept") == "error":
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			io.WriteString(w, event)
+		}
+	})
+	r := start(t, setup(u.URL))
+	for _, path := range []string{gen, gen, strings.Replace(gen, "m1", "m2", 1), "/gemini/v1beta/models/m2:countTokens", "/gemini/none"} {
+		r.post(path, someBody)
+	}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header = http.Header{"X-Api-Key": {callTok}, "Accept": {"error"}}
+	r.do(q)
+	r.stop()
+	var log []Entry
+	for e := range r.lines {
+		log = append(log, e)
+	}
+	got := ""
+	for _, row := range Usage(log, callID) {
+		got += fmt.Sprintf("%s %s %d/%d\n", row.Model, numbers(Entry{Usage: &row.Usage}), row.Requests, row.Untold)
+	}
+	want := "m1 input:10,cached:-,candidates:-,thoughts:-,tool:-,total:12 2/0\nm2 input:-,cached:-,candidates:-,thoughts:-,tool:-,total:- 1/1\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if rows := Usage(log, "another"); rows != nil {
+		t.Errorf("another call has %v", rows)
+	}
+}

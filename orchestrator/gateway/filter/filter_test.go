@@ -1,0 +1,327 @@
+package filter
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/gateway/api"
+	"abl/orchestrator/gateway/meter"
+)
+
+const token = "tok-0123456789abcdef"
+
+// rules allow all four APIs with the models m1 and m2.
+func rules(t testing.TB) *Rules {
+	t.Helper()
+	r := &Rules{Call: "p1.1", Token: Hash(token), Providers: map[string]*Provider{}, Connect: map[string]bool{"registry.example:443": true}, MaxBody: 1000}
+	for _, kind := range []meter.API{meter.Gemini, meter.Anthropic, meter.Responses, meter.Chat} {
+		a, ok := api.Of(kind)
+		if !ok {
+			t.Fatal(kind)
+		}
+		r.Providers[string(kind)] = &Provider{
+			Name: string(kind), API: kind, Upstream: &url.URL{Scheme: "https", Host: "up.example"}, Key: "the-real-key",
+			Models: []string{"m1", "m2"}, Routes: a.Routes, Lists: a.Lists, Queries: a.Queries,
+		}
+	}
+	return r
+}
+
+// parse reads a request as the server does.
+func parse(t testing.TB, raw string) *http.Request {
+	t.Helper()
+	q, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil {
+		t.Fatalf("%q: %v", raw, err)
+	}
+	return q
+}
+
+// show prints a verdict in a line.
+func show(v Verdict) string {
+	switch {
+	case v.Refused():
+		return fmt.Sprintf("%d %s", v.Status, v.Reason)
+	case v.Connect != "":
+		return "connect " + v.Connect
+	case v.Local:
+		return "list of " + v.Provider.Name
+	}
+	return fmt.Sprintf("%s %s %s?%s model=%s", v.Provider.Name, v.Class, v.Path, v.Query, v.Model)
+}
+
+const (
+	goog   = "X-Goog-Api-Key: " + token + "\r\n"
+	bearer = "Authorization: Bearer " + token + "\r\n"
+	xapi   = "X-Api-Key: " + token + "\r\n"
+	stream = "/p1.1/gemini/v1beta/models/m1:streamGenerateContent"
+)
+
+func TestDecide(t *testing.T) {
+	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+token)) + "\r\n"
+	const (
+		noToken  = "401 the token is not this call's"
+		noPath   = "404 no agent needs this path"
+		noCall   = "404 the path is not below this call and a provider of it"
+		noMethod = "405 the path has no such method"
+		odd      = "400 the path has a character that no path here has"
+	)
+	tests := []struct{ line, headers, want string }{
+		{"POST " + stream + "?alt=sse", goog, "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
+		{"POST " + stream + "?key=" + token + "&alt=sse", "", "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
+		{"POST /p1.1/gemini/v1beta/models/m2:generateContent", bearer, "gemini generate /v1beta/models/m2:generateContent? model=m2"},
+		{"POST /p1.1/gemini/v1beta/models/m2:countTokens", goog, "gemini count /v1beta/models/m2:countTokens? model=m2"},
+		{"GET /p1.1/gemini/v1beta/models", goog, "list of gemini"},
+		{"POST /p1.1/anthropic/v1/messages?beta=true", xapi, "anthropic messages /v1/messages?beta=true model="},
+		{"POST /p1.1/anthropic/v1/messages/count_tokens", bearer, "anthropic count /v1/messages/count_tokens? model="},
+		{"POST /p1.1/openai-responses/v1/responses", bearer, "openai-responses responses /responses? model="},
+		{"POST /p1.1/openai-chat/v1/chat/completions", "authorization: bEARER " + token + "\r\n", "openai-chat chat /chat/completions? model="},
+		{"GET /p1.1/openai-chat/v1/models", bearer, "list of openai-chat"},
+
+		{"POST " + stream, "", noToken},
+		{"POST " + stream, "X-Goog-Api-Key: " + token + "x\r\n", noToken},
+		{"POST " + stream, "X-Goog-Api-Key: \r\n", noToken},
+		{"POST " + stream, "Authorization: Basic " + token + "\r\n", noToken},
+		{"POST " + stream + "?key=other", goog, noToken},
+		{"POST " + stream, goog + "X-Api-Key: other\r\n", noToken},
+		{"POST " + stream, "Cookie: key=" + token + "\r\n", noToken},
+		{"POST " + stream, goog + goog, "400 the header X-Goog-Api-Key is there twice"},
+		{"POST " + stream, goog + "Content-Type: a/b\r\nContent-Type: c/d\r\n", "400 the header Content-Type is there twice"},
+
+		{"POST /p1.2/gemini/v1beta/models/m1:generateContent", goog, noCall},
+		{"POST /p1.1/other/v1beta/models/m1:generateContent", goog, noCall},
+		{"POST /v1beta/models/m1:generateContent", goog, noCall},
+		{"POST /", goog, noCall},
+		{"GET " + stream, goog, noMethod},
+		{"DELETE /p1.1/anthropic/v1/messages", xapi, noMethod},
+		{"POST /p1.1/gemini/v1beta/models", goog, noMethod},
+		{"POST /p1.1/gemini/v1beta/models/m1:batchEmbedContents", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/files", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/m1:generateContent/x", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/:generateContent", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/a/m1:generateContent", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/m1:x:generateContent", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/m3:generateContent", goog, `403 the model "m3" is not one of this call's`},
+		{"POST /p1.1/gemini/v1beta/models/M1:generateContent", goog, `403 the model "M1" is not one of this call's`},
+		{"POST /p1.1/anthropic/v1/messages/", xapi, noPath},
+		{"POST /p1.1/anthropic/v1/messages/batches", xapi, noPath},
+		{"POST " + stream + "?alt=sse&fields=x", goog, `400 no agent needs the parameter "fields"`},
+		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", bearer, `400 no agent needs the parameter "alt"`},
+
+		{"POST /p1.1/gemini/v1beta/models/%6d1:generateContent", goog, "400 the path is percent-encoded"},
+		{"POST /p1.1/anthropic/v1/%2e%2e/v1/messages", xapi, "400 the path is percent-encoded"},
+		{"POST /p1.1/anthropic/x/../v1/messages", xapi, "400 the path has a part of dots"},
+		{"POST /p1.1/anthropic/./v1/messages", xapi, "400 the path has a part of dots"},
+		{"POST /p1.1/anthropic//v1/messages", xapi, "400 the path has an empty part"},
+		{"POST //evil.example/p1.1/anthropic/v1/messages", xapi, "400 the path has an empty part"},
+		{"POST /p1.1/anthropic/v1/messages;x=1", xapi, odd},
+		{"POST /p1.1/anthropic/v1\\messages", xapi, odd},
+		{"POST /p1.1/anthropic/v1/messages#x", xapi, odd},
+		{"POST /p1.1/anthropic/v1/messag\u00e9s", xapi, odd},
+		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, "400 the query has a character that no query here has"},
+		{"POST /p1.1/anthropic/v1/messages?", xapi, "400 the query has a character that no query here has"},
+		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, "400 the target is not a path"},
+		{"OPTIONS *", xapi, "400 the target is not a path"},
+		{"POST /" + strings.Repeat("a", 2000), xapi, "400 the target is too long"},
+
+		{"POST " + stream, goog + "Content-Length: 1001\r\n", "413 the body is longer than 1000 bytes"},
+		{"POST " + stream, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + stream, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + stream, goog + "Content-Encoding: gzip\r\n", "415 the body is encoded"},
+		{"POST " + stream, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", "426 there is no other protocol here"},
+		{"POST " + stream, goog + strings.Repeat("A: b\r\n", 101), "431 there are too many headers"},
+
+		{"CONNECT registry.example:443", proxy, "connect registry.example:443"},
+		{"CONNECT REGISTRY.example:443", proxy, "connect registry.example:443"},
+		{"CONNECT registry.example:443", "Proxy-Authorization: Bearer " + token + "\r\n", "connect registry.example:443"},
+		{"CONNECT registry.example:443", "", "407 the token is not this call's"},
+		{"CONNECT registry.example:443", bearer, "407 the token is not this call's"},
+		{"CONNECT registry.example:80", proxy, "403 registry.example:80 is not in network.allow"},
+		{"CONNECT x.registry.example:443", proxy, "403 x.registry.example:443 is not in network.allow"},
+		{"CONNECT registry.example.:443", proxy, "403 registry.example.:443 is not in network.allow"},
+		{"CONNECT 127.0.0.1:80", proxy, "403 127.0.0.1:80 is not in network.allow"},
+		{"CONNECT registry.example", proxy, "400 the target is not a host and a port"},
+		{"CONNECT registry.example:443", proxy + "Content-Length: 3\r\n", "400 a CONNECT has no body"},
+	}
+	for _, tt := range tests {
+		headers := tt.headers
+		if !strings.HasPrefix(tt.line, "CONNECT") {
+			headers += "Host: gateway\r\n"
+		}
+		got := show(rules(t).Decide(parse(t, tt.line+" HTTP/1.1\r\n"+headers+"\r\n")))
+		if got != tt.want {
+			t.Errorf("%s [%q]:\n got %s\nwant %s", tt.line, tt.headers, got, tt.want)
+		}
+	}
+}
+
+func TestDecideOldHTTP(t *testing.T) {
+	got := show(rules(t).Decide(parse(t, "POST "+stream+" HTTP/1.0\r\n"+goog+"\r\n")))
+	if got != "505 the request is not HTTP/1.1" {
+		t.Error(got)
+	}
+}
+
+func TestBody(t *testing.T) {
+	const (
+		ok      = "passes with model m1"
+		noModel = `403 the model %q is not one of this call's`
+		noJSON  = "400 the body is not a JSON object"
+		twice   = `400 the body has "model" twice or in another spelling`
+		theirs  = `403 %q is a tool that the provider runs itself, beyond the boundary of this call`
+	)
+	tests := []struct {
+		api  meter.API
+		body string
+		want string
+	}{
+		{meter.Anthropic, `{"model":"m1","max_tokens":1}`, ok},
+		{meter.Anthropic, " {\"x\" : [1, {\"model\":\"m9\"}, \"}\\\"\" ] , \"model\"\t:\"m1\"\n} ", ok},
+		{meter.Anthropic, `{"m\u006fdel":"m1"}`, ok},
+		{meter.Anthropic, `{"model":"m9"}`, fmt.Sprintf(noModel, "m9")},
+		{meter.Anthropic, `{"model":["m1"]}`, fmt.Sprintf(noModel, "")},
+		{meter.Anthropic, `{"x":{"model":"m1"}}`, fmt.Sprintf(noModel, "")},
+		{meter.Anthropic, `{}`, fmt.Sprintf(noModel, "")},
+		{meter.Chat, `{"model":"m9","model":"m1"}`, twice},
+		{meter.Chat, `{"model":"m1","mod\u0065l":"m9"}`, twice},
+		{meter.Chat, `{"model":"m1","MODEL":"m9"}`, twice},
+		{meter.Chat, `{"Model":"m1"}`, twice},
+		{meter.Chat, `{"model":"m1"}{"model":"m9"}`, noJSON},
+		{meter.Chat, `{"model":"m1",}`, noJSON},
+		{meter.Chat, `[{"model":"m1"}]`, noJSON},
+		{meter.Chat, `"model"`, noJSON},
+		{meter.Chat, ``, noJSON},
+		{meter.Chat, "{\"model\":\"m1\"}\x00", noJSON},
+		{meter.Chat, `{"model":"m1","x":"the-real-key"}`, "403 the body holds the provider's key"},
+
+		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, "passes with model "},
+		{meter.Gemini, `{"tools":[{"functionDeclarations":[],"urlContext":{}}]}`, fmt.Sprintf(theirs, "urlContext")},
+		{meter.Gemini, `{"tools":[{"google_search":{}}]}`, fmt.Sprintf(theirs, "google_search")},
+		{meter.Gemini, `{"tools":{"google_search":{}}}`, fmt.Sprintf(theirs, "a list of tools of another form")},
+		{meter.Anthropic, `{"model":"m1","tools":[{"name":"Bash"},{"type":"custom"},{"type":"bash_20250124"}]}`, ok},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_fetch_20250910"}]}`, fmt.Sprintf(theirs, "web_fetch_20250910")},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, fmt.Sprintf(theirs, "a tool of another form")},
+		{meter.Anthropic, `{"model":"m1","mcp_servers":[{"url":"https://evil.example"}]}`, "403 MCP servers that the provider calls are beyond the boundary of this call"},
+		{meter.Responses, `{"model":"m1","tools":[{"type":"function"},{"type":"custom"}],"mcp_servers":[]}`, ok},
+		{meter.Responses, `{"model":"m1","tools":[{"type":"Web_Search_preview"}]}`, fmt.Sprintf(theirs, "Web_Search_preview")},
+		{meter.Responses, `{"model":"m1","tools":[{"type":"mcp","server_url":"x"}]}`, fmt.Sprintf(theirs, "mcp")},
+		{meter.Responses, `{"model":"m1","tools":[1]}`, fmt.Sprintf(theirs, "a tool of another form")},
+		{meter.Responses, `{"model":"m1","tools":null}`, ok},
+	}
+	for _, tt := range tests {
+		p := rules(t).Providers[string(tt.api)]
+		v := Verdict{Provider: p, Route: &p.Routes[0]}
+		v.Body([]byte(tt.body))
+		got := "passes with model " + v.Model
+		if v.Refused() {
+			got = show(v)
+		}
+		if got != tt.want {
+			t.Errorf("%s %s:\n got %s\nwant %s", tt.api, tt.body, got, tt.want)
+		}
+	}
+	p := rules(t).Providers[string(meter.Gemini)]
+	p.ServerTools = true
+	v := Verdict{Provider: p, Route: &p.Routes[0]}
+	if v.Body([]byte(`{"tools":[{"google_search":{}}]}`)); v.Refused() {
+		t.Error("a provider's own tools are refused although they are allowed")
+	}
+}
+
+// passable are all paths that may ever reach an upstream.
+var passable = []string{
+	"/v1beta/models/m1:streamGenerateContent", "/v1beta/models/m1:generateContent", "/v1beta/models/m1:countTokens",
+	"/v1beta/models/m2:streamGenerateContent", "/v1beta/models/m2:generateContent", "/v1beta/models/m2:countTokens",
+	"/v1/messages", "/v1/messages/count_tokens", "/responses", "/chat/completions",
+}
+
+// FuzzDecide sends whatever net/http takes for a request: what passes has the
+// token, and one of a few paths.
+func FuzzDecide(f *testing.F) {
+	for _, raw := range []string{
+		"POST " + stream + "?alt=sse HTTP/1.1\r\n" + goog + "\r\n",
+		"POST " + stream + "?key=" + token + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST http://evil/p1.1/anthropic/v1/messages HTTP/1.1\r\n" + xapi + "\r\n",
+		"POST /p1.1/openai-chat/v1/../v1/chat/completions HTTP/1.1\r\n" + bearer + "\r\n",
+		"CONNECT registry.example:443 HTTP/1.1\r\nProxy-" + bearer + "\r\n",
+		"POST /p1.1/anthropic/v1/messages HTTP/1.1\r\n" + xapi + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		f.Add(raw)
+	}
+	r := rules(f)
+	f.Fuzz(func(t *testing.T, raw string) {
+		q, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+		if err != nil {
+			return
+		}
+		v := r.Decide(q)
+		if v.Refused() {
+			if v.Reason == "" || v.Status < 400 || v.Route != nil && v.Path != "" || v.Local {
+				t.Fatalf("half refused: %+v", v)
+			}
+			return
+		}
+		if !strings.Contains(raw, token) && !strings.Contains(raw, "Basic ") && !strings.Contains(strings.ToLower(raw), "basic") {
+			t.Fatalf("passed without the token: %s", show(v))
+		}
+		switch {
+		case v.Connect != "":
+			if v.Connect != "registry.example:443" {
+				t.Fatalf("connects with %s", v.Connect)
+			}
+		case v.Local:
+		case !slices.Contains(passable, v.Path) || v.Query != "" && strings.Trim(v.Query, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~=&") != "":
+			t.Fatalf("forwards %s?%s", v.Path, v.Query)
+		}
+	})
+}
+
+// FuzzBody: whichever of several equal names a program takes, and however it
+// compares them, the model is an allowed one.
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{`{"model":"m1"}`, `{"model":"m9","model":"m1"}`, `{"a":[{"b":"\"}"}],"mod\u0065l":"m2","tools":[{"type":"x"}]}`, `{"MODEL":"m1"}`, "{\"model\":\"m\xff1\"}"} {
+		f.Add(body)
+	}
+	p := rules(f).Providers[string(meter.Chat)]
+	f.Fuzz(func(t *testing.T, body string) {
+		v := Verdict{Provider: p, Route: &p.Routes[0]}
+		if v.Body([]byte(body)); v.Refused() {
+			return
+		}
+		var folded struct{ Model string }
+		if err := json.Unmarshal([]byte(body), &folded); err != nil || !slices.Contains(p.Models, folded.Model) {
+			t.Fatalf("passed %q with %q, %v", body, folded.Model, err)
+		}
+		d := json.NewDecoder(strings.NewReader(body))
+		first, depth := "", 0
+		for key := true; first == ""; {
+			tok, err := d.Token()
+			if err != nil {
+				t.Fatalf("no model in %q", body)
+			}
+			switch tok {
+			case json.Delim('{'), json.Delim('['):
+				depth++
+				key = true
+			case json.Delim('}'), json.Delim(']'):
+				depth--
+				key = depth == 1
+			default:
+				if depth == 1 && key && tok == "model" {
+					model, err := d.Token()
+					if first, _ = model.(string); err != nil || !slices.Contains(p.Models, first) {
+						t.Fatalf("passed %q with %v first", body, model)
+					}
+				}
+				key = depth != 1 || !key
+			}
+		}
+	})
+}

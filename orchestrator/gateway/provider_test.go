@@ -1,0 +1,175 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const gen = "/gemini/v1beta/models/m1:streamGenerateContent?alt=sse"
+
+func TestProviders(t *testing.T) {
+	tests := []struct {
+		name, path, token    string // as the client sends them
+		upstream, key, query string // as the provider sees them
+		answer, usage, class string
+	}{
+		{"gemini", gen, "X-Goog-Api-Key: " + callTok, "/up/v1beta/models/m1:streamGenerateContent", "X-Goog-Api-Key: " + realKey, "alt=sse",
+			"data: {\"usageMetadata\":{\"promptTokenCount\":5,\"candidatesTokenCount\":2,\"thoughtsTokenCount\":3,\"totalTokenCount\":10}}\r\n\r\n",
+			"input:5,cached:-,candidates:2,thoughts:3,tool:-,total:10", "stream"},
+		{"gemini by query", "/gemini/v1beta/models/m1:generateContent?key=" + callTok, "", "/up/v1beta/models/m1:generateContent", "X-Goog-Api-Key: " + realKey, "",
+			`{"usageMetadata":{"promptTokenCount":5}}`, "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:-", "generate"},
+		{"anthropic", "/anthropic/v1/messages?beta=true", "X-Api-Key: " + callTok, "/up/v1/messages", "X-Api-Key: " + realKey, "beta=true",
+			"data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":7,\"output_tokens\":1}}}\n\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":20}}\n\n",
+			"input:10,cached:7,candidates:20,thoughts:-,tool:-,total:30", "messages"},
+		{"anthropic by bearer", "/anthropic/v1/messages/count_tokens", "Authorization: Bearer " + callTok, "/up/v1/messages/count_tokens", "X-Api-Key: " + realKey, "",
+			`{"input_tokens":3}`, "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", "count"},
+		{"responses", "/openai-responses/v1/responses", "Authorization: Bearer " + callTok, "/up/responses", "Authorization: Bearer " + realKey, "",
+			"data: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":50,\"output_tokens\":9,\"output_tokens_details\":{\"reasoning_tokens\":4},\"total_tokens\":59}}}\n\n",
+			"input:50,cached:-,candidates:5,thoughts:4,tool:-,total:59", "responses"},
+		{"chat", "/openai-chat/v1/chat/completions", "Authorization: Bearer " + callTok, "/up/chat/completions", "Authorization: Bearer " + realKey, "",
+			"data: {\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2,\"total_tokens\":7}}\n\ndata: [DONE]\n\n",
+			"input:5,cached:-,candidates:2,thoughts:-,tool:-,total:7", "chat"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			u := serve(t, say(http.StatusOK, "text/event-stream", tt.answer))
+			r := start(t, setup(u.URL+"/up/"))
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+tt.path, strings.NewReader(someBody))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name, value, ok := strings.Cut(tt.token, ": "); ok {
+				q.Header.Set(name, value)
+			}
+			for _, name := range []string{"Cookie", "X-Http-Method-Override", "X-Forwarded-For", "Openai-Organization", "Proxy-Authorization", "Te"} {
+				q.Header.Set(name, "x")
+			}
+			q.Header.Set("User-Agent", "cli/1")
+			if got := r.do(q); got.status != http.StatusOK || got.body != tt.answer {
+				t.Fatalf("got %+v", got)
+			}
+			e := r.next(Requested)
+			if numbers(e) != tt.usage || e.Req.Class != tt.class || e.Req.Model != "m1" || e.Call != callID || e.Req.Out != int64(len(tt.answer)) || e.Req.In != int64(len(someBody)) {
+				t.Errorf("line %+v %+v %s", e, e.Req, numbers(e))
+			}
+			name, value, _ := strings.Cut(tt.key, ": ")
+			want := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"cli/1"}, "Content-Length": {fmt.Sprint(len(someBody))}, name: {value}}
+			saw := u.requests()[0]
+			if diff := cmp.Diff(want, saw.Header); diff != "" || saw.URL.Path != tt.upstream || saw.URL.RawQuery != tt.query || saw.Host != strings.TrimPrefix(u.URL, "http://") {
+				t.Errorf("the provider saw %s?%s at %s: %s", saw.URL.Path, saw.URL.RawQuery, saw.Host, diff)
+			}
+			if log := r.log(); strings.Contains(log, realKey) || strings.Contains(log, callTok) {
+				t.Errorf("the log has a secret: %s", log)
+			}
+		})
+	}
+}
+
+func TestModelsAreListedHere(t *testing.T) {
+	r := start(t, setup("http://127.0.0.1:1"))
+	for path, want := range map[string]string{
+		"/gemini/v1beta/models":  `{"models":[{"displayName":"m1","name":"models/m1"`,
+		"/anthropic/v1/models":   `{"data":[{"display_name":"m1","id":"m1","type":"model"}`,
+		"/openai-chat/v1/models": `{"data":[{"id":"m1","object":"model","owned_by":"abl"},{"id":"m2","object":"model","owned_by":"abl"}],"object":"list"}`,
+	} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.addr+"/"+callID+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+callTok)
+		if got := r.do(q); got.status != http.StatusOK || !strings.HasPrefix(got.body, want) {
+			t.Errorf("%s: %+v", path, got)
+		}
+		if e := r.next(Requested); e.Req.Class != "models" || e.Usage != nil {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+}
+
+func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
+	r := start(t, setup("http://127.0.0.1:1"))
+	for path, want := range map[string]string{
+		"/gemini/v1beta/x": `{"error":{"code":404,"message":"abl's gateway refuses this request: no agent needs this path","status":"NOT_FOUND"}}`,
+		"/anthropic/v1/x":  `{"error":{"message":"abl's gateway refuses this request: no agent needs this path","type":"not_found_error"},"type":"error"}`,
+		"/openai-chat/x":   `{"error":{"code":null,"message":"abl's gateway refuses this request: no agent needs this path","param":null,"type":"invalid_request_error"}}`,
+	} {
+		if got := r.post(path, "{}"); got.status != http.StatusNotFound || got.body != want {
+			t.Errorf("%s: %+v", path, got)
+		}
+		if e := r.next(Requested); !e.Req.Refused || e.Reason != "no agent needs this path" || e.Usage != nil {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+}
+
+func TestCustomProvider(t *testing.T) {
+	u := serve(t, say(http.StatusOK, "application/json", `{"usage":{"total_tokens":4}}`))
+	s := setup(u.URL)
+	s.Providers = []Provider{
+		{Name: "local", API: "openai-chat", Upstream: u.URL + "/v9", Models: []string{"tiny"}},
+		{Name: "odd", Upstream: u.URL, Key: realKey, Auth: "X-Odd-Key", Models: []string{"tiny"}, Headers: []string{"X-Odd-Trace"}},
+	}
+	if err := decode([]byte(`[{"method":"PUT","path":"/say/{model}/now","class":"say","model":"path"}]`), &s.Providers[1].Routes); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, s)
+	if got := r.post("/local/v1/chat/completions", `{"model":"tiny"}`); got.status != http.StatusOK {
+		t.Errorf("%+v", got)
+	}
+	if e := r.next(Requested); numbers(e) != "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:4" {
+		t.Error(numbers(e))
+	}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+r.addr+"/"+callID+"/odd/say/tiny/now", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header = http.Header{"X-Api-Key": {callTok}, "X-Odd-Trace": {"7"}}
+	if got := r.do(q); got.status != http.StatusOK {
+		t.Errorf("%+v", got)
+	}
+	saw := u.requests()
+	if saw[0].URL.Path != "/v9/chat/completions" || saw[0].Header.Get("Authorization")+saw[0].Header.Get("X-Goog-Api-Key") != "" {
+		t.Errorf("%s %v", saw[0].URL, saw[0].Header)
+	}
+	if saw[1].URL.Path != "/say/tiny/now" || saw[1].Header.Get("X-Odd-Key") != realKey || saw[1].Header.Get("X-Odd-Trace") != "7" || saw[1].Header.Get("X-Api-Key") != "" {
+		t.Errorf("%s %v", saw[1].URL, saw[1].Header)
+	}
+}
+
+func TestCertificatesAreVerified(t *testing.T) {
+	u := httptest.NewUnstartedServer(say(http.StatusOK, "application/json", "{}"))
+	u.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the handshake that is to fail
+	u.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	u.StartTLS()
+	defer u.Close()
+	strange := start(t, setup(u.URL))
+	if got := strange.post(gen, "{}"); got.status != http.StatusBadGateway || strings.Contains(got.body, "127.0.0.1") {
+		t.Errorf("a certificate of nobody is trusted: %+v", got)
+	}
+	if e := strange.next(Requested); !strings.Contains(e.Reason, "certificate") || e.Req.Charged != 0 && e.Req.Refused {
+		t.Errorf("%+v", e)
+	}
+	s := setup(u.URL)
+	s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: u.Certificate().Raw}))
+	if got := start(t, s).post(gen, "{}"); got.status != http.StatusOK {
+		t.Errorf("the setup's authority is not trusted: %+v", got)
+	}
+}
+
+func TestProxyIsAsked(t *testing.T) {
+	proxy := serve(t, func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, `{"for":"`+q.RequestURI+`"}`) })
+	s := setup("http://provider.example")
+	s.Proxy = proxy.URL
+	if got := start(t, s).post(gen, "{}"); got.body != `{"for":"http://provider.example/v1beta/models/m1:streamGenerateContent?alt=sse"}` {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/gateway/tunnel"
+)
+
+func TestNobodySaysWhatToDo(t *testing.T) {
+	r := launch(t, tunnel.Dialer{}, time.Millisecond)
+	r.in.Close() // an end of input is not what ends it
+	if err := <-r.done; !errors.Is(err, ErrNoSetup) {
+		t.Error(err)
+	}
+}
+
+func TestEndOfInputIsNoEnd(t *testing.T) {
+	r := start(t, setup(serve(t, say(http.StatusOK, "application/json", "{}")).URL))
+	r.in.Close()
+	for range 3 {
+		if got := r.post(gen, someBody); got.status != http.StatusOK {
+			t.Fatalf("%+v", got)
+		}
+	}
+	r.stop()
+	if e := r.next(Ended); e.Reason != "told by a signal" {
+		t.Errorf("%+v", e)
+	}
+	if err := <-r.done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStop(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, event); flush(w); hold(q) })
+	r := start(t, setup(u.URL))
+	c := dial(t, r.addr)
+	io.WriteString(c, raw(gen))
+	readSome(t, c)
+	r.send(`{"stop":true}`)
+	if e := r.next(Requested); !e.Req.Cut || e.Reason != "the call is over" || e.Req.Charged != 6 {
+		t.Errorf("the request under way: %+v %+v", e, e.Req)
+	}
+	if e := r.next(Ended); e.Reason != "told to stop" {
+		t.Errorf("%+v", e)
+	}
+	if err := <-r.done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	s := setup("http://127.0.0.1:1")
+	s.Call.Deadline = time.Now().Unix()
+	r := start(t, s)
+	if e := r.next(Ended); e.Reason != "the call's deadline" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestNextCall: another token from here on, a budget from its beginning, and what
+// is still under way of the call before ends.
+func TestNextCall(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
+		io.WriteString(w, event)
+		if q.Header.Get("Accept") == "hold" {
+			flush(w)
+			hold(q)
+		}
+	})
+	s := setup(u.URL)
+	s.Call.Budget.Tokens = count(1)
+	r := start(t, s)
+	c := dial(t, r.addr)
+	io.WriteString(c, strings.Replace(raw(gen), "Host:", "Accept: hold\r\nHost:", 1))
+	readSome(t, c)
+	const other = "another-token-9876543210"
+	r.send(encode(t, Command{Call: &Call{ID: "p1-verify-1.1", Token: other, Deadline: s.Call.Deadline, Budget: Budget{Tokens: count(1)}}}))
+	if e := r.next(Obeyed); e.Call != "p1-verify-1.1" || e.Reason != "call" {
+		t.Errorf("%+v", e)
+	}
+	if e := r.next(Requested); e.Call != callID || !e.Req.Cut {
+		t.Errorf("what was under way: %+v", e)
+	}
+	if got := r.post(gen, someBody); got.status != http.StatusUnauthorized {
+		t.Errorf("the old token: %+v", got)
+	}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/p1-verify-1.1"+gen, strings.NewReader(someBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("X-Goog-Api-Key", other)
+	if got := r.do(q); got.status != http.StatusOK {
+		t.Errorf("the new token: %+v", got)
+	}
+	// Told again, as by an abl that was killed and came back: what is spent stays.
+	r.send(encode(t, Command{Call: &Call{ID: "p1-verify-1.1", Token: other, Deadline: s.Call.Deadline, Budget: Budget{Tokens: count(6)}}}))
+	r.next(Obeyed)
+	again := q.Clone(t.Context())
+	again.Body = io.NopCloser(strings.NewReader(someBody))
+	if got := r.do(again); got.status != http.StatusForbidden {
+		t.Errorf("what was spent is forgotten: %+v", got)
+	}
+}
+
+func TestCommandsThatAreNone(t *testing.T) {
+	r := start(t, setup("http://127.0.0.1:1"))
+	for _, line := range []string{
+		"{", "[]", `{"stop":true,"budget":{}}`, "{}", `{"halt":true}`, `{"stop":"` + realKey + `"}`, realKey,
+		`{"call":{"id":"a/b","token":"` + realKey + `","deadline":1}}`, strings.Repeat("x", longestLine+10), `{"stop":false}`,
+		`{"call":{"id":"c","token":"short","deadline":1}}`, `{"call":{"id":"c","token":"long-enough-for-one"}}`,
+	} {
+		r.send(line)
+		if e := r.next(Noted); !strings.HasPrefix(e.Reason, "cannot carry out a command: ") {
+			t.Errorf("%.50s: %+v", line, e)
+		}
+	}
+	if log := r.log(); strings.Contains(log, realKey) {
+		t.Errorf("the log has what was sent: %s", log)
+	}
+	if got := r.post("/gemini/x", "{}"); got.status != http.StatusNotFound {
+		t.Errorf("it serves no more: %+v", got)
+	}
+}
+
+func TestSetupThatIsRefused(t *testing.T) {
+	good := func(change func(*Setup)) string {
+		s := setup("http://up.example")
+		change(&s)
+		return encode(t, s)
+	}
+	tests := map[string]string{
+		"cannot read the setup line: it is not the JSON that this gateway knows, from about byte": "hello " + realKey,
+		`cannot read the setup line: its member "listen" is of another type than expected`:        `{"listen":5}`,
+		"cannot use the call id": good(func(s *Setup) { s.Call.ID = "../x" }),
+		"cannot use the call's token: want 16 or more letters and digits": good(func(s *Setup) { s.Call.Token = "short" }),
+		"cannot serve a call without a deadline":                          good(func(s *Setup) { s.Call.Deadline = 0 }),
+		"cannot use provider 1: its name is missing, odd or there twice":  good(func(s *Setup) { s.Providers[0].Name = "a/b" }),
+		"cannot use provider 2: its name is missing, odd or there twice":  good(func(s *Setup) { s.Providers[1].Name = "gemini" }),
+		`cannot use provider "other": its API is unknown`:                 good(func(s *Setup) { s.Providers[0].Name = "other" }),
+		`cannot use provider "gemini": it has no models`:                  good(func(s *Setup) { s.Providers[0].Models = nil }),
+		`cannot use provider "gemini": its key has a line break`:          good(func(s *Setup) { s.Providers[0].Key = realKey + "\n" }),
+		`cannot use provider "gemini": its upstream is not an http`:       good(func(s *Setup) { s.Providers[0].Upstream = "ftp://x" }),
+		`cannot use provider "gemini": its upstream has a user`:           good(func(s *Setup) { s.Providers[0].Upstream = "https://u:" + realKey + "@x" }),
+		`cannot allow "registry.example": want host:port`:                 good(func(s *Setup) { s.Connect = []string{"registry.example"} }),
+		"cannot use the setup's ca":                                       good(func(s *Setup) { s.CA = "none" }),
+		"cannot use the proxy":                                            good(func(s *Setup) { s.Proxy = "socks5://" + realKey }),
+		"cannot listen":                                                   good(func(s *Setup) { s.Listen = "256.0.0.1:0" }),
+	}
+	for want, line := range tests {
+		r := launch(t, tunnel.Dialer{}, 0, line)
+		err := <-r.done
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), realKey) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		for e := range r.lines {
+			t.Errorf("it wrote %+v", e)
+		}
+	}
+}
+
+func TestSecretsHide(t *testing.T) {
+	s := setup("http://up.example")
+	if all := fmt.Sprintf("%v %+v %#v %s", s, s, s, s.Providers[0].Key); strings.Contains(all, realKey) || strings.Contains(all, callTok) {
+		t.Error(all)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+// TestLogThatFails: tokens that cannot be written down may not be spent.
+func TestLogThatFails(t *testing.T) {
+	in := strings.NewReader(encode(t, setup("http://127.0.0.1:1")) + "\n")
+	if err := (Process{In: in, Out: broken{}}).Run(t.Context()); err == nil || err.Error() != "cannot write the log: no space" {
+		t.Error(err)
+	}
+}

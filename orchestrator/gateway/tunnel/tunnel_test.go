@@ -1,0 +1,151 @@
+package tunnel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestPublic(t *testing.T) {
+	tests := map[bool][]string{
+		true: {"93.184.216.34", "8.8.8.8", "172.15.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"},
+		false: {
+			"127.0.0.1", "127.255.0.3", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1",
+			"169.254.169.254", "100.64.0.1", "100.100.100.200", "192.0.0.170", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+			"168.63.129.16", "::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1", "2001:db8::1",
+			"::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::", "::7f00:1",
+			"2001::1", "100::1",
+		},
+	}
+	for want, all := range tests {
+		for _, a := range all {
+			if got := Public(netip.MustParseAddr(a)); got != want {
+				t.Errorf("%s: public %v", a, got)
+			}
+		}
+	}
+	if Public(netip.Addr{}) {
+		t.Error("no address is public")
+	}
+}
+
+func TestOpen(t *testing.T) {
+	addrs := func(list ...string) (out []netip.Addr) {
+		for _, a := range list {
+			out = append(out, netip.MustParseAddr(a))
+		}
+		return out
+	}
+	tests := []struct {
+		name, target string
+		answers      []netip.Addr
+		refuse       int // dials that fail
+		want         string
+	}{
+		{"public", "r.example:443", addrs("93.184.216.34"), 0, "93.184.216.34:443"},
+		{"only the public one is dialled", "r.example:443", addrs("127.0.0.1", "::ffff:93.184.216.34", "10.0.0.1"), 0, "93.184.216.34:443"},
+		{"the next one", "r.example:443", addrs("93.184.216.34", "93.184.216.35"), 1, "93.184.216.35:443"},
+		{"none answers", "r.example:443", addrs("93.184.216.34"), 1, `cannot connect with "r.example": refused`},
+		{"private", "r.example:443", addrs("10.0.0.1", "fd00::1", "169.254.169.254"), 0, `cannot connect with "r.example": it resolves to no public address`},
+		{"no address", "r.example:443", nil, 0, `cannot connect with "r.example": it resolves to no public address`},
+		{"port 0", "r.example:0", nil, 0, `cannot read the port of "r.example:0"`},
+		{"port by name", "r.example:https", nil, 0, `cannot read the port of "r.example:https"`},
+	}
+	for _, tt := range tests {
+		dialled := ""
+		d := Dialer{
+			Lookup: func(context.Context, string) ([]netip.Addr, error) { return tt.answers, nil },
+			Dial: func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
+				if tt.refuse--; tt.refuse >= 0 {
+					return nil, errors.New("refused")
+				}
+				dialled = to.String()
+				a, b := net.Pipe()
+				b.Close()
+				return a, nil
+			},
+		}
+		c, err := d.Open(t.Context(), tt.target)
+		if err == nil {
+			c.Close()
+		} else {
+			dialled = err.Error()
+		}
+		if dialled != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, dialled, tt.want)
+		}
+	}
+}
+
+// pair is a TCP connection with both of its ends.
+func pair(t *testing.T) (a, b net.Conn) {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if a, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+type ended struct {
+	up, down int64
+	err      error
+}
+
+// relay starts one and returns its outer ends.
+func relay(t *testing.T, b Bounds) (client, server net.Conn, end <-chan ended) {
+	t.Helper()
+	client, near := pair(t)
+	far, server := pair(t)
+	done := make(chan ended, 1)
+	go func() {
+		up, down, err := Relay(t.Context(), near, far, b)
+		done <- ended{up, down, err}
+	}()
+	return client, server, done
+}
+
+func TestRelay(t *testing.T) {
+	client, server, end := relay(t, Bounds{Bytes: 1 << 20, Idle: time.Minute})
+	question, answer := bytes.Repeat([]byte("q"), 1000), bytes.Repeat([]byte("a"), 5000)
+	client.Write(question)
+	client.(*net.TCPConn).CloseWrite()
+	got, err := io.ReadAll(server) // its end has come through while the other way is open
+	if err != nil || !bytes.Equal(got, question) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	server.Write(answer)
+	server.Close()
+	if got, err = io.ReadAll(client); err != nil || !bytes.Equal(got, answer) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if e := <-end; e.up != 1000 || e.down != 5000 || e.err != nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestRelayIsBounded(t *testing.T) {
+	client, server, end := relay(t, Bounds{Bytes: 100, Idle: time.Minute})
+	go server.Write(make([]byte, 1000))
+	n, _ := io.Copy(io.Discard, client)
+	if e := <-end; n > 100 || !errors.Is(e.err, ErrBytes) {
+		t.Errorf("%d bytes came, %+v", n, e)
+	}
+	_, _, end = relay(t, Bounds{Bytes: 100, Idle: time.Millisecond})
+	if e := <-end; !errors.Is(e.err, ErrIdle) {
+		t.Errorf("%+v", e)
+	}
+}
