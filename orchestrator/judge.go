@@ -2,11 +2,9 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"abl/internal/failpoint"
-	"abl/internal/safefile"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
@@ -18,74 +16,6 @@ const FailedSpecs = "failed_specs.md"
 
 // maxFailedSpecs is the largest such file that is read, in bytes.
 const maxFailedSpecs = 256 << 10
-
-// Evidence is all that a verdict is made of.
-type Evidence struct {
-	AppFailed string         // the app did not start, and this was seen
-	File      verdict.Result // of failed_specs.md; absent or empty is verdict.Pass
-	FileError string         // it is there and could not be read as a plain file
-	Class     roles.Class    // how the Verifier's call ended
-	Reason    string
-	Report    string   // this call's run report, "" when there is none
-	Changed   []string // source paths that changed while the Verifier tested
-}
-
-// Finding is the verdict over one iteration, with its grounds.
-type Finding struct {
-	Verdict Verdict         `json:"verdict"`
-	Entries []verdict.Entry `json:"entries,omitempty"`
-	Missing []string        `json:"missing,omitempty"`
-	Notes   []string        `json:"notes,omitempty"` // for the person: entries that were not complete
-}
-
-// appContract is the contract that an app which does not start has broken.
-var appContract = verdict.Entry{Spec: "start the app → ready on its port", Input: "the command of the app section, in a fresh copy of the commit"}
-
-// Decide is the verdict. A well-formed entry is a fail, always; a pass needs
-// that nothing is missing; everything else is no verdict.
-func Decide(e Evidence) Finding {
-	if e.AppFailed != "" {
-		entry := appContract
-		entry.Observed = e.AppFailed
-		return Finding{Verdict: Fail, Entries: []verdict.Entry{entry}}
-	}
-	notes := notes(e)
-	if e.File.Kind == verdict.Fail {
-		return Finding{Verdict: Fail, Entries: e.File.Entries, Notes: notes}
-	}
-	missing := missing(e)
-	if len(missing) > 0 {
-		return Finding{Verdict: Unknown, Missing: missing, Notes: notes}
-	}
-	return Finding{Verdict: Pass, Notes: notes}
-}
-
-func notes(e Evidence) (all []string) {
-	for _, p := range e.File.Problems {
-		all = append(all, fmt.Sprintf("%s line %d: %s", FailedSpecs, p.Line, p.Text))
-	}
-	return all
-}
-
-// missing says what a believable pass lacks, in words that the Verifier is told.
-func missing(e Evidence) (all []string) {
-	if e.Class != roles.Done {
-		all = append(all, "the call did not end properly: "+e.Reason)
-	}
-	if e.FileError != "" {
-		all = append(all, FailedSpecs+" "+e.FileError)
-	}
-	if e.File.Kind == verdict.Malformed {
-		all = append(all, FailedSpecs+" is there and holds no complete entry (SPEC:, INPUT:, OBSERVED:)")
-	}
-	if e.Report == "" {
-		all = append(all, "the run report of this call is missing from verifier_reports/")
-	}
-	if len(e.Changed) > 0 {
-		all = append(all, fmt.Sprintf("the source changed while it was tested (%s)", e.Changed[0]))
-	}
-	return all
-}
 
 // judge reads what the Verifier left, decides, keeps the finding with the
 // call, and commits the tests; a pass is tagged in both repositories.
@@ -152,47 +82,4 @@ func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
 	}
 	failpoint.Here("tag.tests")
 	return nil
-}
-
-func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
-	if p.AppFailed != "" {
-		return Evidence{AppFailed: p.AppFailed}, nil
-	}
-	key := l.key(roles.Verifier, p)
-	o, ok, err := roles.Record{Dir: l.Project.Call(key)}.Outcome()
-	if err != nil {
-		return Evidence{}, err
-	}
-	if !ok {
-		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
-	}
-	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: verdict.Result{Kind: verdict.Pass}}
-	data, err := safefile.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
-	switch {
-	case err == nil:
-		ev.File = verdict.Parse(data)
-	case !errors.Is(err, safefile.ErrAbsent):
-		ev.FileError = "is not a readable plain file"
-	}
-	if ev.Changed, err = l.Src.Differs(ctx); err != nil {
-		return ev, err
-	}
-	tip, err := l.Src.Tip()
-	if err == nil && tip != p.SrcCommit {
-		ev.Changed = append(ev.Changed, "a new commit")
-	}
-	return ev, err
-}
-
-// summary is the verdict in one line.
-func summary(f Finding) string {
-	switch {
-	case f.Verdict == Fail && len(f.Entries) == 1:
-		return "1 contract fails: " + f.Entries[0].Spec
-	case f.Verdict == Fail:
-		return fmt.Sprintf("%d contracts fail, first: %s", len(f.Entries), f.Entries[0].Spec)
-	case f.Verdict == Unknown:
-		return f.Missing[0]
-	}
-	return "nothing failed"
 }

@@ -2,10 +2,7 @@ package roles
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -14,8 +11,6 @@ import (
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
-
-	"golang.org/x/sys/unix"
 )
 
 // poll is how often a running call's output is read.
@@ -132,128 +127,4 @@ func (r *Runner) running(ctx context.Context, j Job) bool {
 		return !errors.Is(err, sandbox.ErrNotFound)
 	}
 	return st.State == sandbox.Running
-}
-
-// lastWords reads what abl-run said of the end in the engine's log.
-func (r *Runner) lastWords(ctx context.Context, j Job) (end dirs.RunEnd) {
-	data, err := r.Engine.Logs(ctx, r.name(j), 4<<10)
-	if err != nil {
-		return end
-	}
-	lines := splitLines(data)
-	for i := len(lines) - 1; i >= 0; i-- {
-		if json.Unmarshal(lines[i], &end) == nil {
-			return end
-		}
-	}
-	return dirs.RunEnd{}
-}
-
-// classify decides how a call ended: by the agent's own proper end, unless its
-// output was cut or nobody knows its exit code; then by what abl did, then by
-// the engine's flag, then by signals and codes.
-func classify(exit sandbox.Exit, killed Class, end dirs.RunEnd, res agent.Result, r *Runner) (Class, string) {
-	switch {
-	case res.Finished && killed != Flood && killed != Lost:
-		return Done, ""
-	case killed == Timeout, end.Deadline:
-		return Timeout, fmt.Sprintf("stopped after %s (loop.call_timeout)", r.Timeout)
-	case killed == Flood:
-		return Flood, fmt.Sprintf("stopped: it printed more than %d bytes (limits.output)", r.Output)
-	case killed == Interrupted:
-		return Interrupted, "stopped on request"
-	case killed == Lost:
-		return Lost, "its container was removed by somebody else"
-	case res.Trouble == agent.Away:
-		return Away, res.Reason
-	case res.Trouble == agent.Login:
-		return Refused, res.Reason
-	case exit.OOMKilled:
-		return OutOfMemory, "out of memory (limits.memory)"
-	case end.Error != "":
-		return Failed, "could not be started: " + end.Error
-	case end.Signal != "":
-		return Crashed, "ended by signal " + end.Signal
-	case res.Reason != "":
-		return Failed, res.Reason
-	}
-	return Failed, fmt.Sprintf("ended with exit code %d and no result", exit.Code)
-}
-
-// openOutput opens a file that the role writes: a regular one, never through a link, never blocking.
-func openOutput(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the output of a call: %w", err)
-	}
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("cannot read the output of a call: %q is not a regular file", path)
-	}
-	return f, nil
-}
-
-func size(f *os.File) int64 {
-	fi, err := f.Stat()
-	if err != nil {
-		return 0
-	}
-	return fi.Size()
-}
-
-// tail hands out the lines of a growing file, each at most agent.MaxLine long.
-type tail struct {
-	in   io.Reader
-	to   func(line []byte, cut bool)
-	read int64
-	line []byte
-	cut  bool
-	buf  [64 << 10]byte
-}
-
-// pump reads what has been written since the last time.
-func (t *tail) pump() error {
-	for {
-		n, err := t.in.Read(t.buf[:])
-		t.read += int64(n)
-		t.feed(t.buf[:n])
-		if err == io.EOF || err == nil && n == 0 {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read the output of a call: %w", err)
-		}
-	}
-}
-
-// finish reads the rest; a last line needs no newline.
-func (t *tail) finish() error {
-	if err := t.pump(); err != nil {
-		return err
-	}
-	if len(t.line) > 0 {
-		t.flush()
-	}
-	return nil
-}
-
-func (t *tail) feed(data []byte) {
-	for _, part := range splitAfterLines(data) {
-		text, whole := trimNewline(part)
-		if room := agent.MaxLine - len(t.line); len(text) > room {
-			text, t.cut = text[:room], true
-		}
-		t.line = append(t.line, text...)
-		if whole {
-			t.flush()
-		}
-	}
-}
-
-func (t *tail) flush() {
-	t.to(t.line, t.cut)
-	t.line, t.cut = t.line[:0], false
-	if cap(t.line) > 1<<20 {
-		t.line = nil
-	}
 }

@@ -3,10 +3,8 @@ package roles
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -182,83 +180,6 @@ func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) s
 			sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
 		},
 	}
-}
-
-// layOut writes all that the box will see of the call, and the two empty files
-// that take its output.
-func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
-	prompt, err := j.Prompt()
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(rec.In()); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(rec.In(), 0o755); err != nil {
-		return err
-	}
-	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix()}
-	files := map[string][]byte{"prompt.md": []byte(prompt)}
-	if cmd.Stdin != "" {
-		files["stdin"] = []byte(cmd.Stdin)
-		spec.Stdin = dirs.In + "/stdin"
-	}
-	for name, data := range cmd.Files {
-		files[name] = data
-	}
-	if files["run.json"], err = json.Marshal(spec); err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	j.Cmds.Reports = reports(j.Role, r.Project)
-	if files["commands.json"], err = json.Marshal(j.Cmds); err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	for _, name := range sortedKeys(files) {
-		if err := writeReadable(filepath.Join(rec.In(), name), files[name]); err != nil {
-			return err
-		}
-	}
-	return r.outputs(j, rec)
-}
-
-// outputs makes the files for the agent's output.
-func (r *Runner) outputs(j Job, rec Record) error {
-	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			return err
-		}
-		if r.Root {
-			if err := os.Chown(path, r.UID, r.GID); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// pointLast makes the role's last log name this call's output: a hard link, or
-// a symbolic one where the file system has no hard links.
-func (r *Runner) pointLast(j Job, rec Record) error {
-	last := r.Project.LastLog(j.Role.Name)
-	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if os.Link(rec.Stdout(), last) == nil {
-		return nil
-	}
-	target, err := filepath.Rel(filepath.Dir(last), rec.Stdout())
-	if err != nil {
-		return err
-	}
-	return os.Symlink(target, last)
-}
-
-// writeReadable replaces path; whatever the person's umask, the role can read it.
-func writeReadable(path string, data []byte) error {
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o644)
 }
 
 func (r *Runner) emit(j Job, e event.Event) {

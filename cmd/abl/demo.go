@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -12,7 +11,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/examples"
 	"abl/internal/owner"
-	"abl/orchestrator/project"
 )
 
 func demoCommand() cli.Command {
@@ -50,7 +48,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	if !in.Bool("json") {
-		return tour(in.Stdout, s.project)
+		return s.tour(in.Stdout)
 	}
 	return nil
 }
@@ -86,21 +84,4 @@ func writeDemo(args []string) (dir string, err error) {
 		return "", fmt.Errorf("cannot write the demo: %w", err)
 	}
 	return dir, nil
-}
-
-// tour says what there is to look at afterwards.
-func tour(w io.Writer, p project.Project) error {
-	_, err := fmt.Fprintf(w, `
-What to look at, in %s:
-  git -C src log --stat              what the Builder wrote, a commit a call
-  git -C .abl/tests log --stat       the Verifier's tests; neither role sees the other's history
-  git -C .abl/tests show phase1/passed~1:failed_specs.md
-                                     what the first Verifier refuted
-  src/builder_reports/  .abl/tests/verifier_reports/
-                                     what each role says it did
-  abl -C %s costs     tokens, call by call (.abl/logs/tokens.csv)
-  abl -C %s logs app  what the app printed while it was tested
-  abl -C %s run       the second phase
-`, p.Root, p.Root, p.Root, p.Root)
-	return err
 }

@@ -1,0 +1,167 @@
+package orchestrator
+
+import (
+	"errors"
+	"fmt"
+
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+)
+
+// Happened is what came of a step.
+type Happened struct {
+	SpecSHA string          // Begin
+	SpecLen int             // Begin: bytes under that hash
+	Floor   int             // Begin: the highest step on record, whose names are taken
+	Class   roles.Class     // Build, Verify: how the call ended
+	Reason  string          // Build, Verify: why it is not done
+	Report  bool            // Build: the call left its run report
+	Commit  string          // CommitSrc, Judge
+	Verdict Verdict         // Judge
+	Entries []verdict.Entry // Judge: what failed
+	Missing []string        // Judge: why there is no verdict, told to the Verifier when it is asked again
+}
+
+// ErrAgent means that an agent did not end properly, and neither when it was tried again.
+var ErrAgent = errors.New("the agent failed")
+
+// ErrAway means that the provider limits the rate or does not answer.
+var ErrAway = errors.New("the provider is away")
+
+// ErrLogin means that the provider refuses the key.
+var ErrLogin = errors.New("the provider refused the login")
+
+// maxTries is how often in a row a call may end badly before the phase stops;
+// such a call consumes no iteration.
+const maxTries = 2
+
+// After says where a phase rests once a step is done. The error says that the
+// run ends here although the phase could go on; the phase returned with it is
+// where the next run takes up.
+func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
+	switch did {
+	case Begin:
+		return begin(p, h), nil
+	case Build:
+		return ended(p, state.Built, h)
+	case CommitSrc:
+		return committed(p, h)
+	case Verify:
+		return ended(p, state.Verified, h)
+	case Judge:
+		return judged(p, h, max)
+	case NextAttempt:
+		return iterate(p, state.Building), nil
+	}
+	return p, fmt.Errorf("internal error: nothing comes after %q", did)
+}
+
+// begin opens a round of iterations.
+func begin(p state.Phase, h Happened) state.Phase {
+	p.Round++
+	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
+	p.Iteration = 0
+	p.Step = max(p.Step, h.Floor)
+	return iterate(p, state.Building)
+}
+
+// iterate opens an iteration, which begins at the given status.
+func iterate(p state.Phase, at state.Status) state.Phase {
+	p.Iteration++
+	p.Step++
+	p.VerifierOnly = at == state.Verifying
+	p.Why = nil
+	p.LastVerdict, p.AppFailed = "", ""
+	p.ReportMissing = false
+	return fresh(p, at)
+}
+
+// fresh opens a call that has not been tried yet.
+func fresh(p state.Phase, at state.Status) state.Phase {
+	p.Status, p.Attempt, p.Tries, p.Asked, p.Class = at, 1, 0, false, ""
+	return p
+}
+
+// again opens one more attempt at the same call.
+func again(p state.Phase, at state.Status) state.Phase {
+	p.Status = at
+	p.Attempt++
+	p.Class = ""
+	return p
+}
+
+// ended takes up the end of a call. An interrupted one is begun anew by the next run.
+func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
+	if h.Class == roles.Interrupted {
+		return again(p, p.Status), nil
+	}
+	p.Status, p.Class, p.Note = at, string(h.Class), h.Reason
+	if at == state.Built {
+		p.ReportMissing = !h.Report
+	}
+	return p, nil
+}
+
+// committed goes on to the Verifier, unless the Builder has to be called again:
+// it did not end properly, or it left no report and was not asked for it yet.
+func committed(p state.Phase, h Happened) (state.Phase, error) {
+	p.SrcCommit = h.Commit
+	if p.Class != string(roles.Done) {
+		return failed(p, state.Building)
+	}
+	if p.ReportMissing && !p.Asked {
+		p = again(p, state.Building)
+		p.Asked, p.Why = true, []string{"the run report of this call is missing"}
+		return p, nil
+	}
+	p.Why = nil
+	return fresh(p, state.Verifying), nil
+}
+
+// failed counts a call that did not end properly and opens the next attempt at
+// it. A provider's trouble stops the run at once: trying again now costs calls.
+func failed(p state.Phase, at state.Status) (state.Phase, error) {
+	class, why := p.Class, p.Note
+	p = again(p, at)
+	switch roles.Class(class) {
+	case roles.Away:
+		return p, fmt.Errorf("%w: %s", ErrAway, why)
+	case roles.Refused:
+		return p, fmt.Errorf("%w: %s", ErrLogin, why)
+	}
+	p.Tries++
+	if p.Tries < maxTries {
+		return p, nil
+	}
+	p.Tries = 0
+	return p, fmt.Errorf("%w: %s: %s", ErrAgent, class, why)
+}
+
+func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
+	p.TestsCommit, p.LastVerdict = h.Commit, string(h.Verdict)
+	switch {
+	case h.Verdict == Pass:
+		p.Status, p.Why, p.Failed = state.Passed, nil, nil
+		return p, nil
+	case h.Verdict == Fail:
+		p.Status, p.Why, p.Failed = state.Refuted, nil, h.Entries
+		if p.Iteration >= max {
+			p.Status = state.Stuck
+		}
+		return p, nil
+	case p.Class != string(roles.Done):
+		p.Why = h.Missing
+		return failed(p, state.Verifying)
+	case !p.Asked:
+		p = again(p, state.Verifying)
+		p.Asked, p.Why = true, h.Missing
+		return p, nil
+	case p.Iteration >= max:
+		p.Status, p.Why = state.Unverified, h.Missing
+		return p, nil
+	}
+	p = iterate(p, state.Verifying)
+	p.Why = h.Missing
+	return p, nil
+}
