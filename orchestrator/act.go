@@ -126,9 +126,16 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 	if err != nil {
 		return roles.Outcome{}, err
 	}
+	before, err := l.fingerprint(role)
+	if err != nil {
+		return roles.Outcome{}, err
+	}
 	o, err := l.Calls.Run(ctx, j)
 	if err != nil {
 		return o, err
+	}
+	if after, err := l.fingerprint(role); err != nil || after != before {
+		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: "the configuration or the hooks of its repository were changed while the call ran"})
 	}
 	failpoint.Here("ledger.before")
 	if err := l.Ledger.Append(rows(l.Number, p.Step, o)); err != nil {
@@ -136,6 +143,14 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 	}
 	failpoint.Here("ledger.after")
 	return o, nil
+}
+
+// fingerprint is that of the role's repository, which no role can write.
+func (l *Loop) fingerprint(role roles.Role) (string, error) {
+	if role.Name == roles.Builder.Name {
+		return l.Src.Fingerprint()
+	}
+	return l.Tests.Fingerprint()
 }
 
 // commit takes a snapshot of a workspace under the call's key.

@@ -28,6 +28,8 @@ type Repo interface {
 	Tag(ctx context.Context, name, commit string) error
 	// Tip is the last commit.
 	Tip() (string, error)
+	// Fingerprint changes when config, hooks or what HEAD names do.
+	Fingerprint() (string, error)
 	// Differs lists paths that no longer equal the last commit.
 	Differs(ctx context.Context) ([]string, error)
 }

@@ -192,6 +192,8 @@ func (r repo) Tag(_ context.Context, name, commit string) error {
 	})
 }
 
+func (r repo) Fingerprint() (string, error) { return "", nil }
+
 func (r repo) Tip() (string, error) {
 	all := r.commits[r.name]
 	if len(all) == 0 {

@@ -39,6 +39,9 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			}
 			return a.settled(key, up, e, begun), nil
 		}
+		if st.State == sandbox.Exited && len(seen) > 0 { // the broker spoke, so it was the app that ended it
+			return a.settled(key, up, dirs.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}, begun), nil
+		}
 		if st.State == sandbox.Exited {
 			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
 		}

@@ -11,7 +11,7 @@ import (
 func notYet() []string {
 	return []string{
 		"loop.idle_timeout", "loop.outage_budget", "loop.no_progress", "loop.require_approval",
-		"verify.evidence", "verify.challenge", "network.allow", "limits.disk",
+		"verify.evidence", "verify.challenge", "network.allow",
 	}
 }
 

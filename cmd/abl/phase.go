@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -71,11 +70,12 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
 	result, why, err := s.lockAndPlay(ctx, n, again, out)
 	if err == nil {
-		err = verdictError(n, result)
+		err = s.verdictError(n, result)
 	} else {
 		why = err.Error()
 	}
 	err = exit.Because(ctx, err)
+	s.tellFailed(out, n, result)
 	tellOutcome(out, n, result, why, rules().Code(err))
 	return err
 }
@@ -143,36 +143,4 @@ func (st *stage) loop(b book) *orchestrator.Loop {
 		Calls: st.runner, App: st.app, Jobs: st.cast, Src: repo{st.src}, Tests: repo{st.tests},
 		Ledger: b, Before: st.budget(b), Out: st.out,
 	}
-}
-
-// tellOutcome emits how the run ended: where the phase rests, or what stopped it.
-func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, code int) {
-	p := r.Phase
-	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Exit: &code}
-	e.Text = why
-	if r.Status != "" {
-		e.Text = string(r.Status)
-		if why != "" {
-			e.Text += ": " + why
-		}
-	}
-	out.Emit(e)
-}
-
-// verdictError turns where a phase rests into the command's error, nil for passed.
-func verdictError(n int, r orchestrator.Result) error {
-	p := r.Phase
-	switch r.Status {
-	case state.Passed:
-		return nil
-	case state.Stuck:
-		return stuckError(n, p)
-	}
-	return &exit.Error{Code: exit.Unverified, What: fmt.Sprintf("phase %d is unverified: no believable verdict after %d iterations", n, p.Iteration),
-		Safe: "everything is committed", Do: fmt.Sprintf("look at abl logs verifier, then abl phase %d --again", n)}
-}
-
-func stuckError(n int, p state.Phase) error {
-	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %d contracts still fail after %d iterations", n, len(p.Failed), p.Iteration),
-		Safe: "everything is committed", Do: fmt.Sprintf("read .abl/tests/failed_specs.md, refine .abl/specs/phase%d.md, run abl phase %d again", n, n)}
 }

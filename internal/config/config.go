@@ -112,7 +112,7 @@ type Limits struct {
 	Memory Size    `yaml:"memory"`
 	CPUs   float64 `yaml:"cpus"`
 	Pids   int64   `yaml:"pids"`
-	Disk   Size    `yaml:"disk"`   // growth of a workspace in one call
+	Disk   Size    `yaml:"disk"`   // the largest single file a container may write, where limits.output is not larger
 	Output Size    `yaml:"output"` // what a call may print before it is killed
 	File   Size    `yaml:"file"`   // largest file that is committed
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/orchestrator"
+	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+// tellOutcome emits how the run ended: where the phase rests, or what stopped it.
+func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, code int) {
+	p := r.Phase
+	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Exit: &code}
+	e.Text = why
+	if r.Status != "" {
+		e.Text = string(r.Status)
+		if why != "" {
+			e.Text += ": " + why
+		}
+	}
+	out.Emit(e)
+}
+
+// tellFailed shows the contracts on which a phase is stuck.
+func (s *session) tellFailed(out event.Sink, n int, r orchestrator.Result) {
+	if r.Status != state.Stuck {
+		return
+	}
+	for _, f := range r.Phase.Failed {
+		for _, text := range []string{"SPEC: " + f.Spec, "INPUT: " + f.Input, "OBSERVED: " + f.Observed} {
+			out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Role: roles.Verifier.Name, Text: text})
+		}
+	}
+}
+
+// verdictError turns where a phase rests into the command's error, nil for passed.
+func (s *session) verdictError(n int, r orchestrator.Result) error {
+	p := r.Phase
+	switch r.Status {
+	case state.Passed:
+		return nil
+	case state.Stuck:
+		return s.stuckError(n, p)
+	}
+	return &exit.Error{Code: exit.Unverified, What: fmt.Sprintf("phase %d is unverified: no believable verdict after %d iterations", n, p.Iteration),
+		Safe: "everything is committed", Do: fmt.Sprintf("look at abl logs verifier, then abl phase %d --again", n)}
+}
+
+func (s *session) stuckError(n int, p state.Phase) error {
+	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %d contracts still fail after %d iterations", n, len(p.Failed), p.Iteration),
+		Safe: "everything is committed", Do: fmt.Sprintf("read %s, refine .abl/specs/phase%d.md, run abl phase %d again", s.project.Rel(filepath.Join(s.project.Tests, orchestrator.FailedSpecs)), n, n)}
+}
