@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// writeTime is how long a client may take to accept a piece of an answer.
-const writeTime = time.Minute
+// writeTime is how long a client may take to accept a piece of an answer, give or
+// take the pause after which the clock is set again.
+const (
+	writeTime  = time.Minute
+	writePause = 10 * time.Second
+)
 
 // listener bounds the open connections, and hears what net/http answers without
 // asking the handler.
@@ -39,6 +43,7 @@ func (l *listener) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 	from   *listener
+	set    time.Time // when the clock for writes was; net/http writes one at a time
 	closed sync.Once
 }
 
@@ -52,8 +57,11 @@ func (c *conn) Write(p []byte) (int, error) {
 			c.from.refuse(string(status[:end]))
 		}
 	}
-	if err := c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		return 0, err
+	if now := time.Now(); now.Sub(c.set) > writePause {
+		if err := c.Conn.SetWriteDeadline(now.Add(writeTime + writePause)); err != nil {
+			return 0, err
+		}
+		c.set = now
 	}
 	return c.Conn.Write(p)
 }

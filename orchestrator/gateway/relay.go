@@ -14,7 +14,7 @@ import (
 
 // pieces are the buffers for passing answers on. Providers stream events of some
 // hundred bytes; a long answer takes a few more rounds.
-var pieces = sync.Pool{New: func() any { b := make([]byte, 8<<10); return &b }}
+var pieces = sync.Pool{New: func() any { b := make([]byte, 4<<10-64); return &b }}
 
 // relay passes an answer on, each piece at once, and returns the usage it tells.
 func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answer *http.Response) meter.Usage {
@@ -25,20 +25,17 @@ func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answe
 		setLength(x.w.Header(), answer.ContentLength)
 	}
 	x.line.Req.Status = answer.StatusCode
-	x.w.WriteHeader(answer.StatusCode)
 	control := http.NewResponseController(x.w)
-	err := control.Flush() // the client counts the seconds until the headers
-
 	m := meter.New(x.verdict.Provider.API)
-	out := &outlet{to: x.w, flush: control.Flush, m: m, n: &x.line.Req.Out, most: x.limits.Answer}
-	if err == nil {
-		if failed {
-			err = out.redacted(ctx, end, answer.Body, key, span(x.limits.IdleMS))
-		} else {
-			err = out.masked(ctx, end, answer.Body, key, span(x.limits.IdleMS))
-		}
+	out := &outlet{
+		to: x.w, flush: control.Flush, opening: open(x.w, answer.StatusCode, control.Flush), m: m, n: &x.line.Req.Out,
+		ctx: ctx, end: end, most: x.limits.Answer, idle: span(x.limits.IdleMS),
 	}
-	if err != nil {
+	pass := out.masked
+	if failed {
+		pass = out.redacted
+	}
+	if err := pass(answer.Body, key); err != nil {
 		x.cut(ctx, control, err)
 	}
 	return m.Usage()
@@ -66,11 +63,15 @@ var errClient = errors.New("cannot write to the client")
 
 // outlet writes an answer to the client, counted and metered.
 type outlet struct {
-	to    io.Writer
-	flush func() error
-	m     *meter.Meter
-	n     *int64
-	most  int64
+	to      io.Writer
+	flush   func() error
+	opening *opening
+	m       *meter.Meter
+	n       *int64
+	ctx     context.Context // of the request to the provider
+	end     context.CancelCauseFunc
+	most    int64
+	idle    time.Duration
 }
 
 func (o *outlet) Write(p []byte) (int, error) {
@@ -89,9 +90,9 @@ func (o *outlet) Write(p []byte) (int, error) {
 }
 
 // masked passes a good answer on.
-func (o *outlet) masked(ctx context.Context, end context.CancelCauseFunc, from io.Reader, key string, idle time.Duration) error {
+func (o *outlet) masked(from io.Reader, key string) error {
 	m := mask{key: []byte(key)}
-	err := o.each(ctx, end, from, idle, func(p []byte) error {
+	err := o.each(from, func(p []byte) error {
 		_, err := o.Write(m.pass(p))
 		return err
 	})
@@ -103,10 +104,10 @@ func (o *outlet) masked(ctx context.Context, end context.CancelCauseFunc, from i
 }
 
 // redacted passes an error on: there a key may be in any form, and the answer is short.
-func (o *outlet) redacted(ctx context.Context, end context.CancelCauseFunc, from io.Reader, key string, idle time.Duration) error {
+func (o *outlet) redacted(from io.Reader, key string) error {
 	r, _ := redact.New(key)
 	w := r.Writer(o)
-	err := o.each(ctx, end, from, idle, func(p []byte) error {
+	err := o.each(from, func(p []byte) error {
 		_, err := w.Write(p)
 		return err
 	})
@@ -117,20 +118,24 @@ func (o *outlet) redacted(ctx context.Context, end context.CancelCauseFunc, from
 }
 
 // each reads the answer piece by piece.
-func (o *outlet) each(ctx context.Context, end context.CancelCauseFunc, from io.Reader, idle time.Duration, pass func([]byte) error) error {
+func (o *outlet) each(from io.Reader, pass func([]byte) error) error {
 	buffer := pieces.Get().(*[]byte)
 	defer pieces.Put(buffer)
-	silence := time.AfterFunc(idle, func() { end(errIdle) })
-	defer silence.Stop()
+	silence := newWatch(o.idle, func() { o.end(errIdle) })
+	defer silence.stop()
+	defer o.opening.begin() // also where no piece comes
 	for read := int64(0); ; {
 		n, err := from.Read(*buffer)
 		if n > 0 {
-			silence.Reset(idle)
+			if read == 0 {
+				o.opening.begin()
+			}
+			silence.note()
 			piece := (*buffer)[:n]
 			o.m.Write(piece)
 			if read += int64(n); read > o.most {
-				end(errLong)
-				return context.Cause(ctx)
+				o.end(errLong)
+				return context.Cause(o.ctx)
 			}
 			if err := pass(piece); err != nil {
 				return err

@@ -33,6 +33,7 @@ func (s Setup) transport(limits Limits) (*http.Transport, error) {
 		TLSHandshakeTimeout:    handshakeTime,
 		ResponseHeaderTimeout:  span(limits.HeadersMS),
 		MaxResponseHeaderBytes: maxHeader,
+		ReadBufferSize:         16 << 10,
 		MaxIdleConns:           limits.Concurrent,
 		MaxIdleConnsPerHost:    limits.Concurrent,
 		IdleConnTimeout:        restTime,

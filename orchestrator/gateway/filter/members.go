@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,12 +60,12 @@ func space(body []byte, at int) int {
 }
 
 func endOfString(body []byte, at int) int {
-	for at++; body[at] != '"'; at++ {
-		if body[at] == '\\' {
-			at++
+	for at++; ; at += 2 { // past a backslash and what it escapes
+		at += bytes.IndexAny(body[at:], `"\`)
+		if body[at] == '"' {
+			return at + 1
 		}
 	}
-	return at + 1
 }
 
 func endOfValue(body []byte, at int) int {

@@ -25,7 +25,7 @@ func (e *events) write(p []byte) {
 		switch e.at {
 		case begin:
 			if e.seen == 0 && e.walk.idle() {
-				if p = afterEvent(p); len(p) == 0 {
+				if p = afterEvents(p); len(p) == 0 {
 					return
 				}
 			}
@@ -37,20 +37,21 @@ func (e *events) write(p []byte) {
 	}
 }
 
-// afterEvent passes over the whole events with which p begins that say nothing of
-// usage, which is most of them. What is not whole has to be walked.
-func afterEvent(p []byte) []byte {
-	for {
-		end := bytes.Index(p, []byte("\n\n"))
-		if crlf := bytes.Index(p[:max(end, 0)], []byte("\n\r\n")); end < 0 {
-			end = bytes.Index(p, []byte("\n\r\n"))
-		} else if crlf >= 0 {
-			end = crlf
-		}
-		if end < 0 || bytes.Contains(p[:end], []byte(`"usage`)) {
+// afterEvents passes over the whole events with which p begins that say nothing of
+// usage, which is most of them. The others have to be walked.
+func afterEvents(p []byte) []byte {
+	quiet := p
+	if at := bytes.Index(p, []byte("usage")); at >= 0 {
+		quiet = p[:at]
+	}
+	for end := len(quiet); ; {
+		end = bytes.LastIndexByte(quiet[:end], '\n')
+		if end < 1 {
 			return p
 		}
-		p = p[end+1:]
+		if quiet[end-1] == '\n' || end > 1 && quiet[end-1] == '\r' && quiet[end-2] == '\n' {
+			return p[end+1:]
+		}
 	}
 }
 

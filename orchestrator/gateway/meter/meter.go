@@ -24,6 +24,8 @@ type Meter struct {
 	walk  walker
 	lines events
 	found [fields]count
+	last  [fields]count // of the last record that was whole
+	open  bool          // a record that will replace it is not yet whole
 }
 
 // count is a number that may not have been told.
@@ -36,7 +38,7 @@ type count struct {
 func New(api API) *Meter {
 	m := &Meter{api: api}
 	m.walk.number = m.take
-	m.walk.object = m.forget
+	m.walk.object = m.record
 	m.lines.walk = &m.walk
 	return m
 }
@@ -71,9 +73,24 @@ func (m *Meter) take(path []byte, n int64) {
 	}
 }
 
-// forget drops what was found when a newer record begins that replaces it whole.
-func (m *Meter) forget(path []byte) {
-	if whole[m.api][string(path)] {
+// record notes that a record begins that replaces the ones before, or that it is
+// whole. An answer that is cut in the middle of one has the record before.
+func (m *Meter) record(path []byte, open bool) {
+	if !whole[m.api][string(path)] {
+		return
+	}
+	if open && !m.open { // else the one before was never whole
+		m.last = m.found
+	}
+	if m.open = open; open {
 		m.found = [fields]count{}
 	}
+}
+
+// told is the number that counts.
+func (m *Meter) told(f field) count {
+	if m.open {
+		return m.last[f]
+	}
+	return m.found[f]
 }

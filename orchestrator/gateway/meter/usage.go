@@ -16,13 +16,13 @@ type Usage struct {
 // Usage is what was told so far.
 func (m *Meter) Usage() Usage {
 	u := Usage{
-		Input: m.told(input), Cached: m.told(cacheRead), Candidates: m.told(output),
-		Thoughts: m.told(thoughts), Tool: m.told(tool), Total: m.told(total),
+		Input: m.told(input).pointer(), Cached: m.told(cacheRead).pointer(), Candidates: m.told(output).pointer(),
+		Thoughts: m.told(thoughts).pointer(), Tool: m.told(tool).pointer(), Total: m.told(total).pointer(),
 	}
 	switch m.api {
 	case Anthropic:
 		if u.Input != nil { // what was read from the cache or written to it is not in it
-			*u.Input += m.found[cacheRead].n + m.found[cacheWrite].n
+			*u.Input += m.told(cacheRead).n + m.told(cacheWrite).n
 			if u.Candidates != nil {
 				sum := *u.Input + *u.Candidates
 				u.Total = &sum
@@ -36,12 +36,11 @@ func (m *Meter) Usage() Usage {
 	return u
 }
 
-func (m *Meter) told(f field) *int64 {
-	if !m.found[f].known {
+func (c count) pointer() *int64 {
+	if !c.known {
 		return nil
 	}
-	n := m.found[f].n
-	return &n
+	return &c.n
 }
 
 // Known says whether the provider told anything at all.

@@ -19,7 +19,7 @@ const unlike = "\x00"
 // nothing, or what looks alike.
 type walker struct {
 	number func(path []byte, n int64)
-	object func(path []byte) // one begins
+	object func(path []byte, open bool) // one begins or ends
 
 	stack []level
 	over  int    // levels open beyond maxDepth
@@ -158,7 +158,7 @@ func (w *walker) open(object bool) {
 	w.stack = append(w.stack, level{object, len(w.path)})
 	w.key = object
 	if object {
-		w.object(w.path)
+		w.object(w.path, true)
 	} else {
 		w.path = append(w.path, "/*"...)
 	}
@@ -170,8 +170,11 @@ func (w *walker) close() {
 		w.over--
 	case len(w.stack) > 0:
 		last := len(w.stack) - 1
-		w.path, w.stack = w.path[:w.stack[last].path], w.stack[:last]
-		w.key = false
+		ended := w.stack[last]
+		w.path, w.stack, w.key = w.path[:ended.path], w.stack[:last], false
+		if ended.object {
+			w.object(w.path, false)
+		}
 	}
 }
 

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"abl/orchestrator/gateway"
+)
+
+const (
+	canary = "sk-CANARY-5a4b3c2d1e0f9876"
+	token  = "call-token-0123456789"
+)
+
+// program is the gateway as it is shipped: static.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(built(m.Run)) }
+
+func built(run func() int) int {
+	dir, err := os.MkdirTemp("", "abl-gateway")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "abl-gateway")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
+		return 1
+	}
+	return run()
+}
+
+// started is a running gateway.
+type started struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	all    bytes.Buffer // what it wrote to either output
+	listen string
+}
+
+func launch(t *testing.T, upstream string) *started {
+	t.Helper()
+	s := &started{cmd: exec.CommandContext(t.Context(), program)}
+	var err error
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.out = bufio.NewReader(io.TeeReader(out, &s.all))
+	s.cmd.Stderr = &s.all
+	s.cmd.Env = []string{"HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1", "GEMINI_API_KEY=another-key-that-nobody-reads"}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(gateway.Setup{
+		Listen:    "127.0.0.1:0",
+		Call:      gateway.Call{ID: "c1", Token: token, Deadline: time.Now().Add(time.Hour).Unix()},
+		Providers: []gateway.Provider{{Name: "gemini", Upstream: upstream, Key: canary, Models: []string{"m"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.in.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	s.listen = s.line(t).Listen
+	return s
+}
+
+func (s *started) line(t *testing.T) (e gateway.Entry) {
+	t.Helper()
+	line, err := s.out.ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("%v after %s", err, s.all.String())
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	return e
+}
+
+func (s *started) ask(t *testing.T, path, body string) (int, string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.listen+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("X-Goog-Api-Key", token)
+	resp, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// TestKeyIsNowhere looks for the key in everything that others can see of the
+// process. That the provider gets it shows that the search would find it.
+func TestKeyIsNowhere(t *testing.T) {
+	got := make(chan string, 10)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		got <- q.Header.Get("X-Goog-Api-Key")
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"error":{"message":"no such key: `+canary+`"}}`)
+	}))
+	defer provider.Close()
+	s := launch(t, provider.URL)
+	seen := ""
+	for _, path := range []string{"/c1/gemini/v1beta/models/m:generateContent", "/c1/gemini/" + canary, "/c1/gemini/v1beta/models/" + canary + ":generateContent"} {
+		_, body := s.ask(t, path, "{}")
+		if strings.HasPrefix(body, `{"error":{"code":40`) { // the gateway's own words, which repeat what the client sent
+			body = ""
+		}
+		seen += body
+		s.line(t)
+	}
+	if key := <-got; key != canary {
+		t.Fatalf("the provider got %q", key)
+	}
+	for _, name := range []string{"cmdline", "environ", "status", "comm"} {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.cmd.Process.Pid, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += string(data)
+	}
+	io.WriteString(s.in, `{"call":{"id":"`+canary+`"},"x":"`+canary+`"}`+"\n"+canary+"\n"+`{"stop":true}`+"\n")
+	if _, err := io.Copy(io.Discard, s.out); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	seen += s.all.String()
+	for _, secret := range []string{canary, token} {
+		if strings.Contains(seen, secret) {
+			t.Errorf("%s is in %s", secret, seen)
+		}
+	}
+}
+
+func TestSignalEndsIt(t *testing.T) {
+	s := launch(t, "http://127.0.0.1:1")
+	s.in.Close()
+	if status, _ := s.ask(t, "/c1/gemini/x", ""); status != http.StatusNotFound {
+		t.Errorf("after the end of its input it answers %d", status)
+	}
+	s.line(t)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.line(t); e.Kind != gateway.Ended {
+		t.Errorf("%+v", e)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestItIsStatic(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", program).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "CGO_ENABLED=0") || strings.Contains(string(out), "\tdep\t") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	for want, cmd := range map[string]*exec.Cmd{
+		"exit status 2: abl-gateway: takes no arguments; what it has to know comes on standard input\n":                              exec.CommandContext(t.Context(), program, "--key", canary),
+		"exit status 1: abl-gateway: cannot read the setup line: it is not the JSON that this gateway knows, from about byte 0 on\n": exec.CommandContext(t.Context(), program),
+	} {
+		cmd.Stdin = strings.NewReader(canary + "\n")
+		out, err := cmd.CombinedOutput()
+		if got := fmt.Sprintf("%v: %s", err, out); got != want {
+			t.Errorf("got %s", got)
+		}
+	}
+}
