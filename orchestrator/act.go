@@ -162,9 +162,17 @@ func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.
 		return c, fmt.Errorf("cannot commit the %s's work: %w", role.Name, err)
 	}
 	failpoint.Here("commit.after")
-	l.emit(p, event.Event{Kind: event.Commit, Role: role.Name, Hash: c.Hash, Subject: subject, Text: fmt.Sprintf("%d files changed", c.Changed)})
+	l.emit(p, event.Event{Kind: event.Commit, Role: role.Name, Hash: c.Hash, Subject: subject, Text: changes(c.Changed)})
 	for _, s := range c.Skipped {
 		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: "not committed: " + s})
 	}
 	return c, nil
+}
+
+// changes counts changed files in words.
+func changes(n int) string {
+	if n == 1 {
+		return "1 file changed"
+	}
+	return fmt.Sprintf("%d files changed", n)
 }

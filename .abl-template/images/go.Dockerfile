@@ -4,5 +4,5 @@ FROM ${ABL_IMAGE}
 RUN apt-get update \
  && apt-get install -y --no-install-recommends golang-go \
  && rm -rf /var/lib/apt/lists/*
-# Roles write to /tmp and to their workspace alone.
-ENV GOCACHE=/tmp/go-build GOPATH=/tmp/go
+# Roles write to /tmp and to their workspace alone. There is no C compiler.
+ENV GOCACHE=/tmp/go-build GOPATH=/tmp/go CGO_ENABLED=0
