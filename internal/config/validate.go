@@ -1,14 +1,13 @@
 package config
 
 import (
+	"abl/internal/nearest"
 	"iter"
 	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/strictyaml"
 )
 
 // version is the schema that this abl knows.
@@ -85,7 +84,7 @@ func (l *Loaded) checkAgent(key, name string) error {
 	if slices.Contains(agents, name) {
 		return nil
 	}
-	if near := strictyaml.Nearest(name, agents); near != "" {
+	if near := nearest.Word(name, agents); near != "" {
 		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
 	}
 	return l.mistake(key, "", "there is no agent %q; there are %s", name, strings.Join(agents, ", "))

@@ -239,15 +239,6 @@ func TestMarshalRoundTrip(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"agent", "models", "loop"}
-	for word, want := range map[string]string{"agnet": "agent", "Agent": "agent", "model": "models", "zzz": "", strings.Repeat("a", 1<<20): ""} {
-		if got := Nearest(word, known); got != want {
-			t.Errorf("Nearest(%.20q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 // FuzzDecode holds that no input panics, and that every error is located in
 // the file.
 func FuzzDecode(f *testing.F) {

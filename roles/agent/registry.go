@@ -1,11 +1,10 @@
 package agent
 
 import (
+	"abl/internal/nearest"
 	"bytes"
 	"fmt"
 	"strings"
-
-	"abl/internal/strictyaml"
 )
 
 // Names lists the agents that abl knows, in the order in which help shows them.
@@ -57,7 +56,7 @@ func Feed(r Reader, stdout []byte) {
 
 // unknown names the agents that there are, and the one that was probably meant.
 func unknown(name string) error {
-	if near := strictyaml.Nearest(name, Names()); near != "" {
+	if near := nearest.Word(name, Names()); near != "" {
 		return fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
 	}
 	return fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))

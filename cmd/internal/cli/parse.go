@@ -1,6 +1,9 @@
 package cli
 
-import "strings"
+import (
+	"abl/internal/nearest"
+	"strings"
+)
 
 // line is a command line taken apart: the way to the command, its flags in the
 // one form that the flag library reads wherever they stood, and the arguments.
@@ -101,7 +104,7 @@ func (p *parser) word(word string) error {
 
 func (p *parser) unknownCommand(word string, subs []Command) error {
 	full := strings.TrimSpace(p.name() + " " + word)
-	if near := nearest(word, names(subs)); near != "" {
+	if near := nearest.Word(word, names(subs)); near != "" {
 		return WithHint("did you mean \""+strings.TrimSpace(p.name()+" "+near)+"\"?", "unknown command %q", full)
 	}
 	return WithHint("", "unknown command %q", full)

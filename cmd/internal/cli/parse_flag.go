@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"abl/internal/nearest"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -102,7 +103,7 @@ func allowed(f *Flag, as, value string) error {
 	}
 	if len(f.Values) > 0 && !slices.Contains(f.Values, value) {
 		sentence := "%s must be " + oneOf(f.Values) + ", not %q"
-		if near := nearest(value, f.Values); near != "" {
+		if near := nearest.Word(value, f.Values); near != "" {
 			return WithHint("did you mean "+as+" "+near+"?", sentence, as, value)
 		}
 		return Usagef(sentence, as, value)
@@ -138,7 +139,7 @@ func (p *parser) unknownFlag(as string) error {
 	} else if c := owner(p.app.Commands, as); c != nil {
 		return WithHint("put it behind the command: "+p.app.Name+" "+c.Name+" "+as, sentence, as)
 	}
-	if near := nearest(as, known); near != "" {
+	if near := nearest.Word(as, known); near != "" {
 		return WithHint("did you mean "+near+"?", sentence, as)
 	}
 	return Usagef(sentence, as)

@@ -1,0 +1,55 @@
+// Package nearest finds the word that somebody probably meant.
+package nearest
+
+import "strings"
+
+// longest is the longest word that is compared, in bytes; the work grows with
+// its square.
+const longest = 64
+
+// Word is the known word that word is most probably a slip of, "" when none is
+// near: a third of the letters may differ, and one always. Case is no difference.
+func Word(word string, known []string) string {
+	if len(word) > longest {
+		return ""
+	}
+	letters := []rune(strings.ToLower(word))
+	best, near := max(1, len(letters)/3)+1, ""
+	for _, k := range known {
+		if d := distance(letters, []rune(strings.ToLower(k))); d < best {
+			best, near = d, k
+		}
+	}
+	return near
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func distance(a, b []rune) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			rows[i][j] = step(rows, a, b, i, j)
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+func step(rows [][]int, a, b []rune, i, j int) int {
+	replace := rows[i-1][j-1]
+	if a[i-1] != b[j-1] {
+		replace++
+	}
+	d := min(rows[i-1][j]+1, rows[i][j-1]+1, replace)
+	if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+		d = min(d, rows[i-2][j-2]+1)
+	}
+	return d
+}
