@@ -195,18 +195,21 @@ func TestFingerprint(t *testing.T) {
 	if print() != last {
 		t.Error("a snapshot changes the fingerprint")
 	}
-	for name, change := range map[string]func(){
-		"config":     func() { git(t, dir, "config", "alias.x", "!sh") },
-		"hook":       func() { write(t, dir, map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n"}) },
-		"mode":       func() { must(t, os.Chmod(filepath.Join(dir, ".git/hooks/pre-commit"), 0o755)) },
-		"link":       func() { write(t, dir, map[string]string{".git/hooks/post-merge": "->/bin/true"}) },
-		"branch":     func() { git(t, dir, "checkout", "-q", "-b", "other") },
-		"alternates": func() { write(t, dir, map[string]string{".git/objects/info/alternates": "/x"}) },
+	for _, c := range []struct { // in this order: some build on the one before
+		name   string
+		change func()
+	}{
+		{"config", func() { git(t, dir, "config", "alias.x", "!sh") }},
+		{"hook", func() { write(t, dir, map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n"}) }},
+		{"mode", func() { must(t, os.Chmod(filepath.Join(dir, ".git/hooks/pre-commit"), 0o755)) }},
+		{"link", func() { write(t, dir, map[string]string{".git/hooks/post-merge": "->/bin/true"}) }},
+		{"branch", func() { git(t, dir, "checkout", "-q", "-b", "other") }},
+		{"alternates", func() { write(t, dir, map[string]string{".git/objects/info/alternates": "/x"}) }},
 	} {
-		change()
+		c.change()
 		now := print()
 		if now == last {
-			t.Errorf("%s: the fingerprint stays", name)
+			t.Errorf("%s: the fingerprint stays", c.name)
 		}
 		last = now
 	}
