@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"io"
 	"math/rand/v2"
@@ -168,18 +169,25 @@ func TestBytesAreThoseOfTheProvider(t *testing.T) {
 // the one before: a gateway that buffers never ends.
 func TestEachPieceAtOnce(t *testing.T) {
 	arrived := make(chan string)
-	u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
 		flush(w)
 		for _, piece := range []string{"headers", "data: 1\n\n", "data: 2\n\n"} {
-			if got := <-arrived; got != piece {
-				t.Errorf("%q arrived, want %q", got, piece)
+			select {
+			case got := <-arrived:
+				if got != piece {
+					t.Errorf("%q arrived, want %q", got, piece)
+				}
+			case <-q.Context().Done():
+				return
 			}
 			io.WriteString(w, map[string]string{"headers": "data: 1\n\n", "data: 1\n\n": "data: 2\n\n"}[piece])
 			flush(w)
 		}
 	})
 	r := start(t, setup(u.URL))
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // else it would hang
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,9 +111,7 @@ func (p Process) begin(ctx context.Context, setup Setup) (*running, error) {
 		return nil, err
 	}
 	g := &running{ctx: ctx, providers: providers, connect: connect, fatal: make(chan error, 1)}
-	for _, p := range setup.Providers {
-		g.secrets = append(g.secrets, string(p.Key))
-	}
+	g.secrets = setup.secrets()
 	j := &journal{out: p.Out, now: time.Now, failed: func(err error) {
 		select {
 		case g.fatal <- fmt.Errorf("cannot write the log: %v", err):

@@ -33,7 +33,6 @@ func (s Setup) transport(limits Limits) (*http.Transport, error) {
 		TLSHandshakeTimeout:    handshakeTime,
 		ResponseHeaderTimeout:  span(limits.HeadersMS),
 		MaxResponseHeaderBytes: maxHeader,
-		ReadBufferSize:         16 << 10,
 		MaxIdleConns:           limits.Concurrent,
 		MaxIdleConnsPerHost:    limits.Concurrent,
 		IdleConnTimeout:        restTime,
@@ -61,4 +60,17 @@ func (s Setup) roots() (*x509.CertPool, error) {
 		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
 	}
 	return pool, nil
+}
+
+// secrets are what no line may show.
+func (s Setup) secrets() []string {
+	var all []string
+	for _, p := range s.Providers {
+		all = append(all, string(p.Key))
+	}
+	if proxy, err := url.Parse(s.Proxy); err == nil && proxy.User != nil {
+		password, _ := proxy.User.Password()
+		all = append(all, password)
+	}
+	return all
 }
