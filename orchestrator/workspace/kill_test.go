@@ -81,6 +81,31 @@ func TestKills(t *testing.T) {
 	t.Logf("%d kills, %d commits heard of, %d times a lock was left", kills, commits, locks)
 }
 
+// A kill between the two names of a pack leaves its index alone.
+func TestIndexWithoutPack(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	many := map[string]string{}
+	for i := range 40 {
+		many[fmt.Sprint("f", i)] = fmt.Sprint(i)
+	}
+	write(t, dir, many)
+	snapshot(t, r, "one", "1")
+	packs, _ := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.idx"))
+	if len(packs) != 1 {
+		t.Fatalf("%d packs, want one", len(packs))
+	}
+	data, err := os.ReadFile(packs[0])
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, ".git/objects/pack/pack-"+strings.Repeat("ab", 20)+".idx"), data, 0o444))
+	write(t, dir, map[string]string{"f1": "changed"})
+	snapshot(t, open(t, dir), "two", "2")
+	sound(t, dir)
+	if log, err := r.Log(5); err != nil || len(log) != 2 {
+		t.Errorf("%d commits, %v", len(log), err)
+	}
+}
+
 // commitUntilKilled lets a process make some commits and kills it a moment
 // into the next; it gives back what the process said it has committed.
 func commitUntilKilled(t *testing.T, dir string, commits int, moment time.Duration) (said []string) {

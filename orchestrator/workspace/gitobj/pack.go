@@ -109,8 +109,9 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// finish completes the pack and its index and gives both their names, the
-// index last, since git finds packs by their index.
+// finish completes the pack and its index and gives both their names, the pack
+// last. git passes over an index without a pack and go-git over nothing: it
+// finds packs by themselves and cannot read any object once one has no index.
 func (p *pack) finish() error {
 	sum, err := p.seal()
 	if err != nil {
@@ -126,10 +127,10 @@ func (p *pack) finish() error {
 		return fmt.Errorf("cannot write the index of a pack: %w", err)
 	}
 	base := p.dir.Join("objects/pack", "pack-"+sum.String())
-	if err := os.Rename(p.f.Name(), base+".pack"); err != nil {
+	if err := os.Rename(idx.Name(), base+".idx"); err != nil {
 		return err
 	}
-	return gitdir.Publish(idx.Name(), base+".idx")
+	return gitdir.Publish(p.f.Name(), base+".pack")
 }
 
 // seal writes the count into the header and the checksum behind the objects.
