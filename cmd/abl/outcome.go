@@ -52,6 +52,13 @@ func (s *session) verdictError(n int, r orchestrator.Result) error {
 }
 
 func (s *session) stuckError(n int, p state.Phase) error {
-	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %d contracts still fail after %d iterations", n, len(p.Failed), p.Iteration),
+	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %s after %d iterations", n, stillFail(len(p.Failed)), p.Iteration),
 		Safe: "everything is committed", Do: fmt.Sprintf("read %s, refine .abl/specs/phase%d.md, run abl phase %d again", s.project.Rel(filepath.Join(s.project.Tests, orchestrator.FailedSpecs)), n, n)}
+}
+
+func stillFail(n int) string {
+	if n == 1 {
+		return "1 contract still fails"
+	}
+	return fmt.Sprintf("%d contracts still fail", n)
 }

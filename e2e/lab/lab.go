@@ -189,8 +189,8 @@ func (p *Project) Git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Left lists what the engine still holds of the project: containers, volumes, networks.
-func (p *Project) Left() string {
+// ID is the project's id, the label of all that is its on the engine; "" before it has one.
+func (p *Project) ID() string {
 	p.Helper()
 	var state struct {
 		Project string `json:"project"`
@@ -198,9 +198,19 @@ func (p *Project) Left() string {
 	if text := p.Read(".abl/state.json"); text == "" || json.Unmarshal([]byte(text), &state) != nil {
 		return ""
 	}
+	return state.Project
+}
+
+// Left lists what the engine still holds of the project: containers, volumes, networks.
+func (p *Project) Left() string {
+	p.Helper()
+	id := p.ID()
+	if id == "" {
+		return ""
+	}
 	var all []string
 	for _, kind := range [][]string{{"ps", "-aq"}, {"volume", "ls", "-q"}, {"network", "ls", "-q"}} {
-		out, err := exec.Command("docker", append(kind, "--filter", "label=abl.project="+state.Project)...).Output()
+		out, err := exec.Command("docker", append(kind, "--filter", "label=abl.project="+id)...).Output()
 		if err != nil {
 			p.Fatalf("docker %s: %v", kind[0], err)
 		}

@@ -33,7 +33,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	r := watch(p, func(e event.Event, _ *os.Process) {
 		if e.Kind == event.Action && looked == 0 {
 			looked++
-			lookAtRole(t, e.Call, key)
+			lookAtRole(p, e.Call, key)
 		}
 	}, "phase", "1", "--agent", "gemini")
 	if r.Code != 0 || looked == 0 {
@@ -70,9 +70,10 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 
 // lookAtRole finds the key in a running role's environment, where it has to be
 // until a gateway keeps it, and nowhere else.
-func lookAtRole(t *testing.T, call, key string) {
+func lookAtRole(p *lab.Project, call, key string) {
+	t := p.TB
 	t.Helper()
-	id := docker(t, "ps", "-q", "--filter", "label=abl.call="+call, "--filter", "label=abl.kind=role")
+	id := docker(t, "ps", "-q", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.call="+call, "--filter", "label=abl.kind=role")
 	wants(t, "the role's environment", docker(t, "inspect", "--format", "{{json .Config.Env}}", id), "GEMINI_API_KEY="+key)
 	lacks(t, "the role's container", docker(t, "inspect", "--format", "{{json .Args}}{{json .Path}}{{json .Config.Cmd}}{{json .Config.Entrypoint}}{{json .Config.Labels}}{{json .Mounts}}{{json .HostConfig}}", id), key)
 	lacks(t, "the role's processes", docker(t, "top", id, "-eo", "pid,args"), key)

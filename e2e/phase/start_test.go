@@ -55,7 +55,8 @@ func TestAppThatNeverStarts(t *testing.T) {
 	if got := verdicts(events(t, r)); got != "fail fail fail fail fail" {
 		t.Errorf("verdicts %q", got)
 	}
-	wants(t, "what it says", r.Stderr, "stuck", "1 contract", "5 iterations", "SPEC: start the app", "OBSERVED:")
+	wants(t, "what it says", r.Stderr, "stuck", "1 contract still fails", "5 iterations")
+	wants(t, "its events", r.Stdout, `"text":"SPEC: start the app`, `"text":"OBSERVED: `)
 	wants(t, "failed_specs.md", p.Read(".abl/tests/failed_specs.md"), "exit code 3")
 	if strings.Contains(calls(p), "started") {
 		t.Error("a Verifier was started")
