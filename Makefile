@@ -7,8 +7,9 @@ MAKEFLAGS   += --no-print-directory
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false
 
-# Tests find the helper that is laid into the images here.
+# Tests find the programs that are laid into the images here.
 export ABL_HELPER := $(CURDIR)/bin/abl-cmd
+export ABL_GATEWAY := $(CURDIR)/bin/abl-gateway
 # End-to-end tests run these programs rather than build their own.
 export ABL_BIN := $(CURDIR)/bin
 
@@ -23,14 +24,17 @@ FUZZTIME    ?= 2s
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-## build: bin/abl and bin/abl-cmd, both static
+## build: bin/abl, bin/agent-learner, bin/code-commit, bin/abl-cmd and bin/abl-gateway, all static
 .PHONY: build
 build:
 	@mkdir -p bin
 	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/abl ./cmd/abl
-	@# No version in the helper: its bytes name the images it stands in, and a
-	@# commit that leaves it alone shall rebuild none.
+	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/agent-learner ./cmd/agent-learner
+	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/code-commit ./cmd/code-commit
+	@# No version in these: their bytes name the images they stand in, and a
+	@# commit that leaves them alone shall rebuild none.
 	@$(GOBUILD) -ldflags '-s -w' -o bin/abl-cmd ./cmd/abl-cmd
+	@$(GOBUILD) -ldflags '-s -w' -o bin/abl-gateway ./cmd/abl-gateway
 
 ## engine: make sure that a Docker engine answers
 .PHONY: engine
@@ -50,17 +54,23 @@ demo: images
 ## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
-	@go test -timeout 20m ./...
+	@go test -timeout 60m ./...
+	@scripts/fuzz.sh $(FUZZTIME)
 
 ## test-fast: every test that needs no engine
 .PHONY: test-fast
 test-fast: build check
 	@ABL_TEST_ENGINE=off go test -timeout 20m ./...
 
+## test-agents: a phase by each agent's real program (a gigabyte of images, made when missing)
+.PHONY: test-agents
+test-agents: images
+	@ABL_TEST_AGENTS=1 go test -count=1 -timeout 40m -run 'TestAgentsPlayTheDemo|TestGeminiPlaysTheDemo' ./e2e/phase
+
 ## check: formatting and go vet
 .PHONY: check
 check:
-	@bad=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
+	@bad=$$(gofmt -l $$(find . -name '*.go')); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
 	@go vet ./...
 
@@ -72,19 +82,19 @@ race: images
 ## fuzz: each fuzz target for FUZZTIME, 2 s unless told
 .PHONY: fuzz
 fuzz:
-	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file func; do \
-		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
-	done
+	@scripts/fuzz.sh $(FUZZTIME)
 
 ## bench: the figures of docs/, as ratios measured in one run
 .PHONY: bench
 bench: images
 	@go test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
-## soak: the tests that kill abl again and again, for hours
+## soak: the tests that kill abl again and again, then each fuzz target for 10 min, for hours
 .PHONY: soak
+soak: FUZZTIME = 10m
 soak: images
-	@ABL_SOAK=1 go test -count=1 -run 'Crash|Soak' -timeout 6h ./...
+	@ABL_SOAK=1 go test -count=1 -timeout 6h ./e2e/...
+	@scripts/fuzz.sh $(FUZZTIME)
 
 ## lint: staticcheck and govulncheck, both pinned and fetched when missing
 .PHONY: lint

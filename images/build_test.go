@@ -1,7 +1,6 @@
 package images
 
 import (
-	"crypto/x509"
 	"encoding/pem"
 	"os"
 	"path/filepath"
@@ -164,17 +163,4 @@ func TestHints(t *testing.T) {
 			t.Errorf("%q: hint %q, want %q", line, got, want)
 		}
 	}
-}
-
-func FuzzOnlyCerts(f *testing.F) {
-	f.Add([]byte(testCert("a") + "x" + testCert("b")))
-	f.Add([]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		got := onlyCerts(raw)
-		wantBytes(t, onlyCerts(got), got)
-		if strings.Contains(string(got), "PRIVATE KEY-----") {
-			t.Errorf("a key got through: %q", got)
-		}
-		x509.NewCertPool().AppendCertsFromPEM(got)
-	})
 }

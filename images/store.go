@@ -13,8 +13,8 @@ import (
 )
 
 // Status gives every image of this abl and whether the engine has it. Those
-// that carry the helper are left out when there is no usable helper, and the
-// error says why.
+// that carry a program of abl's own are left out when that cannot be used, and
+// the error says why.
 func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -32,7 +32,15 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 		}
 		all = append(all, tops...)
 	}
-	return states(s, all), helperErr
+	gateway, gatewayErr := m.read(m.gatewayProgram(), s.arch)
+	if gatewayErr == nil {
+		r, err := gatewayRecipe(gateway)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r.sealed(s.arch))
+	}
+	return states(s, all), errors.Join(helperErr, gatewayErr)
 }
 
 // catalogue is base, tools and every agent's image, each once.
@@ -71,11 +79,12 @@ func states(s seen, all []recipe) []State {
 	var out []State
 	for _, r := range all {
 		st := State{Name: r.name}
-		if known || r.name == "holder" {
+		bare := r.name == holderImage || r.name == gatewayImage
+		if known || bare {
 			_, st.Have = s.labels[r.ref]
 			st.Ref = r.ref
 		}
-		if r.name != "holder" {
+		if !bare {
 			st.Origin = origin
 		}
 		out = append(out, st)
@@ -84,7 +93,7 @@ func states(s seen, all []recipe) []State {
 }
 
 // Save writes base, tools and agents' images as one archive that Load reads,
-// and gives their references. All must be there: it makes nothing.
+// and gives their references. The usual ones must be there: it makes nothing.
 func (m *Maker) Save(ctx context.Context, w io.Writer) ([]string, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -96,8 +105,10 @@ func (m *Maker) Save(ctx context.Context, w io.Writer) ([]string, error) {
 	}
 	var refs, missing []string
 	for _, r := range all {
-		refs = append(refs, r.ref)
-		if _, ok := s.labels[r.ref]; !ok {
+		switch _, ok := s.labels[r.ref]; {
+		case ok:
+			refs = append(refs, r.ref)
+		case r.name == "base" || slices.Contains(Usual(), r.name):
 			missing = append(missing, r.name)
 		}
 	}

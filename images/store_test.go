@@ -20,13 +20,13 @@ func TestSaveLoadRemove(t *testing.T) {
 	if _, err := m.Load(t.Context(), strings.NewReader("abl/base:other")); !errors.Is(err, sandbox.ErrNoImage) {
 		t.Errorf("load of a foreign file: %v", err)
 	}
-	for _, agent := range Agents() {
+	for _, agent := range append(Usual(), "codex") {
 		if _, err := m.Ensure(t.Context(), Want{Agent: agent}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	saved, err := m.Save(t.Context(), &file)
-	if err != nil || names(saved) != "base tools gemini" {
+	if err != nil || names(saved) != "base tools codex gemini" {
 		t.Errorf("saved %q, %v", saved, err)
 	}
 	loaded, err := m.Load(t.Context(), &file)
@@ -35,7 +35,7 @@ func TestSaveLoadRemove(t *testing.T) {
 	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
 	gone, err := m.Remove(t.Context())
-	if err != nil || names(gone) != "sha256 run-gemini run-tools gemini tools base" {
+	if err != nil || names(gone) != "sha256 run-codex run-gemini run-tools codex gemini tools base" {
 		t.Errorf("removed %q, %v", names(gone), err)
 	}
 	if len(e.images) != 0 {
@@ -72,8 +72,18 @@ func TestStatus(t *testing.T) {
 	if got := line(); got != "base tools run-tools " {
 		t.Errorf("engine has %q", got)
 	}
+	if _, err := m.Gateway(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := line(); got != "base tools run-tools gateway " {
+		t.Errorf("engine has %q", got)
+	}
 	m.Helper = "/nowhere"
-	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 3 {
+	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 7 {
 		t.Errorf("without a helper: %v, %v", all, err)
+	}
+	m.Sidecar = "/nowhere"
+	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 6 || !strings.Contains(err.Error(), "ABL_GATEWAY") {
+		t.Errorf("without any program: %v, %v", all, err)
 	}
 }

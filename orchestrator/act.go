@@ -10,6 +10,7 @@ import (
 	"abl/internal/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
+	"abl/orchestrator/sweep"
 	"abl/roles"
 )
 
@@ -38,11 +39,17 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 
 // build runs the Builder.
 func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
-	if _, err := l.admit(roles.Builder, p); err != nil {
+	begun, err := l.admit(roles.Builder, p)
+	if err == nil && !begun && p.Iteration > 1 && p.Attempt == 1 { // else what is there is an agent's, or was there before the first
+		err = l.settled(ctx, roles.Builder, p)
+	}
+	if err != nil {
 		return Happened{}, err
 	}
 	o, err := l.call(ctx, roles.Builder, p, roles.Up{})
-	return Happened{Class: o.Class, Reason: o.Reason, Report: o.Report != ""}, err
+	h := cameTo(o)
+	h.Report = o.Report != ""
+	return h, err
 }
 
 // verify starts the app and runs the Verifier against it. An app that does not
@@ -61,47 +68,86 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 			return Happened{}, err
 		}
 		if !begun {
-			if err := l.settled(ctx, p); err != nil {
+			if err := l.settled(ctx, roles.Verifier, p); err != nil {
 				return Happened{}, err
 			}
 		}
 		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
 			return Happened{}, fmt.Errorf("cannot keep the record of a call: %w", err)
 		}
+		if !begun {
+			p.Regressed, p.AppFailed, err = l.regress(ctx, p)
+			if err != nil || len(p.Regressed) > 0 || p.AppFailed != "" {
+				return Happened{Class: roles.Done}, err
+			}
+		}
 		if up, err = l.App.Up(ctx, key); err != nil {
 			return Happened{}, err
 		}
 		if up.Failed != "" && !begun {
 			p.AppFailed = up.Failed
-			return Happened{Class: roles.Done}, l.App.Down(context.WithoutCancel(ctx))
+			return Happened{Class: roles.Done}, l.App.Down(context.WithoutCancel(ctx), key)
 		}
 	}
 	o, err := l.call(ctx, roles.Verifier, p, up)
 	if err != nil {
 		return Happened{}, err
 	}
-	return Happened{Class: o.Class, Reason: o.Reason}, l.App.Down(context.WithoutCancel(ctx))
+	return cameTo(o), l.App.Down(context.WithoutCancel(ctx), key)
+}
+
+// cameTo is what a call came to.
+func cameTo(o roles.Outcome) Happened {
+	return Happened{
+		Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Took: time.Duration(o.Duration) * time.Millisecond,
+	}
 }
 
 // ErrChanged means that a person changed the source while its phase runs.
 var ErrChanged = errors.New("the source was changed by hand")
 
-// settled sees to it that what is about to be tested is what was committed.
-// Commits that a person made on top are tested with the rest, and named.
-func (l *Loop) settled(ctx context.Context, p *state.Phase) error {
+// settled sees to it that what a call of the role is about is what was committed.
+// Commits that a person made on top are taken with the rest, and named; what is not
+// committed is the person's to decide about.
+func (l *Loop) settled(ctx context.Context, role roles.Role, p *state.Phase) error {
 	changed, err := l.Src.Differs(ctx)
 	if err != nil {
 		return err
 	}
+	if len(changed) > 0 && l.TakeMine {
+		if err := l.takeMine(ctx, role, p); err != nil {
+			return err
+		}
+		changed, err = l.Src.Differs(ctx)
+	}
+	if err != nil {
+		return err
+	}
 	if len(changed) > 0 {
-		return fmt.Errorf("%w: %q is not as it was committed; commit it, or put it back, and run the phase again", ErrChanged, changed[0])
+		more := ""
+		if n := len(changed) - 1; n > 0 {
+			more = fmt.Sprintf(", and %d more", n)
+		}
+		return fmt.Errorf("%w: %q is not as it was committed%s", ErrChanged, changed[0], more)
 	}
 	tip, err := l.Src.Tip()
 	if err == nil && tip != p.SrcCommit {
-		l.emit(p, event.Event{Kind: event.Note, Text: "commit " + tip + " in the source is not abl's; it is tested with the rest"})
+		l.emit(p, event.Event{Kind: event.Note, Text: "commit " + tip + " in the source is not abl's; it counts with the rest"})
 		p.SrcCommit = tip
 	}
 	return err
+}
+
+// takeMine commits what a person changed by hand, apart from what agents did.
+func (l *Loop) takeMine(ctx context.Context, role roles.Role, p *state.Phase) error {
+	subject := fmt.Sprintf("phase%d/person/step-%d", l.Number, p.Step)
+	c, err := l.Src.Snapshot(ctx, subject, l.key(role, p)+"-person", func(sweep.Found) error { return nil })
+	if err != nil {
+		return fmt.Errorf("cannot commit your changes: %w", err)
+	}
+	p.SrcCommit = c.Hash
+	l.emit(p, event.Event{Kind: event.Commit, Hash: c.Hash, Subject: subject, Text: "your changes, " + changes(c.Changed)})
+	return nil
 }
 
 // admit asks whether a call may begin, and says whether it has begun already:
@@ -110,6 +156,9 @@ func (l *Loop) admit(role roles.Role, p *state.Phase) (begun bool, err error) {
 	_, begun, err = roles.Record{Dir: l.Project.Call(l.key(role, p))}.Intent()
 	if err != nil || begun {
 		return begun, err
+	}
+	if err := l.lawful(); err != nil {
+		return false, err
 	}
 	return false, l.Before(p)
 }
@@ -126,38 +175,29 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 	if err != nil {
 		return roles.Outcome{}, err
 	}
-	before, err := l.fingerprint(role)
-	if err != nil {
+	if err := l.seal(role, p); err != nil {
 		return roles.Outcome{}, err
 	}
 	o, err := l.Calls.Run(ctx, j)
 	if err != nil {
 		return o, err
 	}
-	if after, err := l.fingerprint(role); err != nil || after != before {
-		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: "the configuration or the hooks of its repository were changed while the call ran"})
-	}
 	failpoint.Here("ledger.before")
 	if err := l.Ledger.Append(rows(l.Number, p.Step, o)); err != nil {
 		return o, fmt.Errorf("cannot enter call %s in the ledger (its outcome is kept): %w", o.Key, err)
 	}
 	failpoint.Here("ledger.after")
-	return o, nil
-}
-
-// fingerprint is that of the role's repository, which no role can write.
-func (l *Loop) fingerprint(role roles.Role) (string, error) {
-	if role.Name == roles.Builder.Name {
-		return l.Src.Fingerprint()
+	if err := l.unmoved(role, p); err != nil {
+		return o, err
 	}
-	return l.Tests.Fingerprint()
+	return o, l.sweepUnlessCommitted(ctx, role, p, o)
 }
 
 // commit takes a snapshot of a workspace under the call's key.
 func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.Phase) (Commit, error) {
 	failpoint.Here("commit.before")
 	subject := roles.Subject(l.Number, role, p.Step)
-	c, err := repo.Snapshot(ctx, subject, l.key(role, p))
+	c, err := repo.Snapshot(ctx, subject, l.key(role, p), l.keepFound(role, p))
 	if err != nil {
 		return c, fmt.Errorf("cannot commit the %s's work: %w", role.Name, err)
 	}

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
@@ -16,11 +17,18 @@ type Happened struct {
 	Floor   int             // Begin: the highest step on record, whose names are taken
 	Class   roles.Class     // Build, Verify: how the call ended
 	Reason  string          // Build, Verify: why it is not done
+	Back    time.Time       // Build, Verify: when the provider wants to be asked again
+	Paid    bool            // Build, Verify: no waiting helps
+	Took    time.Duration   // Build, Verify: the call
 	Report  bool            // Build: the call left its run report
 	Commit  string          // CommitSrc, Judge
 	Verdict Verdict         // Judge
 	Entries []verdict.Entry // Judge: what failed
 	Missing []string        // Judge: why there is no verdict, told to the Verifier when it is asked again
+	Tree    string          // Judge: stands for the source that was tested
+	Stalled string          // Judge: what the next Builder is told when nothing has moved
+	Idle    bool            // Judge: nothing has moved for as long as the person allows
+	Weather Weather         // always
 }
 
 // ErrAgent means that an agent did not end properly, and neither when it was tried again.
@@ -28,6 +36,9 @@ var ErrAgent = errors.New("the agent failed")
 
 // ErrAway means that the provider limits the rate or does not answer.
 var ErrAway = errors.New("the provider is away")
+
+// ErrBudget means that the gateway admitted no further request of a call.
+var ErrBudget = errors.New("the budget is reached")
 
 // ErrLogin means that the provider refuses the key.
 var ErrLogin = errors.New("the provider refused the login")
@@ -61,8 +72,9 @@ func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
 func begin(p state.Phase, h Happened) state.Phase {
 	p.Round++
 	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
-	p.Iteration = 0
+	p.Iteration, p.Stalled = 0, ""
 	p.Step = max(p.Step, h.Floor)
+	p.Outage, p.Fallback = nil, nil
 	return iterate(p, state.Building)
 }
 
@@ -72,7 +84,7 @@ func iterate(p state.Phase, at state.Status) state.Phase {
 	p.Step++
 	p.VerifierOnly = at == state.Verifying
 	p.Why = nil
-	p.LastVerdict, p.AppFailed = "", ""
+	p.LastVerdict, p.AppFailed, p.Regressed = "", "", nil
 	p.ReportMissing = false
 	return fresh(p, at)
 }
@@ -96,7 +108,15 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 	if h.Class == roles.Interrupted {
 		return again(p, p.Status), nil
 	}
-	p.Status, p.Class, p.Note = at, string(h.Class), h.Reason
+	was := p.Outage
+	p.Status, p.Class, p.Note, p.Back, p.NeedsPerson = at, string(h.Class), h.Reason, h.Back, h.Paid
+	p.Outage = nil
+	switch {
+	case h.Class.Weather():
+		p.Outage = charged(was, h.Class, h.Took, h.Weather.Now)
+	case h.Class == roles.Done && was != nil && was.Class == string(roles.Away):
+		p.Fallback = with(p.Fallback, roleAt(at), 0) // too much load passes sooner than a quota is filled up
+	}
 	if at == state.Built {
 		p.ReportMissing = !h.Report
 	}
@@ -108,7 +128,7 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 func committed(p state.Phase, h Happened) (state.Phase, error) {
 	p.SrcCommit = h.Commit
 	if p.Class != string(roles.Done) {
-		return failed(p, state.Building)
+		return failed(p, state.Building, h.Weather)
 	}
 	if p.ReportMissing && !p.Asked {
 		p = again(p, state.Building)
@@ -119,16 +139,23 @@ func committed(p state.Phase, h Happened) (state.Phase, error) {
 	return fresh(p, state.Verifying), nil
 }
 
-// failed counts a call that did not end properly and opens the next attempt at
-// it. A provider's trouble stops the run at once: trying again now costs calls.
-func failed(p state.Phase, at state.Status) (state.Phase, error) {
-	class, why := p.Class, p.Note
+// failed goes on after a call that did not end properly: weather is waited out,
+// what no repetition can mend stops the run, and anything else is tried again once.
+func failed(p state.Phase, at state.Status, w Weather) (state.Phase, error) {
+	class, why := roles.Class(p.Class), p.Note
 	p = again(p, at)
-	switch roles.Class(class) {
-	case roles.Away:
-		return p, fmt.Errorf("%w: %s", ErrAway, why)
-	case roles.Refused:
+	if at == state.Building {
+		p.Why = []string{"that call was ended early: " + string(class)}
+	}
+	switch {
+	case class.Weather():
+		return weathered(p, roleAt(at), why, class, w)
+	case class == roles.OverBudget:
+		return p, fmt.Errorf("%w: %s", ErrBudget, why)
+	case class == roles.Refused:
 		return p, fmt.Errorf("%w: %s", ErrLogin, why)
+	case class == roles.TooLarge:
+		return p, fmt.Errorf("%w: the prompt is longer than the model takes: %s", ErrAgent, why)
 	}
 	p.Tries++
 	if p.Tries < maxTries {
@@ -138,21 +165,29 @@ func failed(p state.Phase, at state.Status) (state.Phase, error) {
 	return p, fmt.Errorf("%w: %s: %s", ErrAgent, class, why)
 }
 
+// roleAt is whose call a status is about.
+func roleAt(s state.Status) string {
+	if s == state.Verifying || s == state.Verified {
+		return roles.Verifier.Name
+	}
+	return roles.Builder.Name
+}
+
 func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
-	p.TestsCommit, p.LastVerdict = h.Commit, string(h.Verdict)
+	p.TestsCommit, p.LastVerdict, p.Stalled = h.Commit, string(h.Verdict), h.Stalled
 	switch {
 	case h.Verdict == Pass:
 		p.Status, p.Why, p.Failed = state.Passed, nil, nil
 		return p, nil
 	case h.Verdict == Fail:
 		p.Status, p.Why, p.Failed = state.Refuted, nil, h.Entries
-		if p.Iteration >= max {
+		if p.Iteration >= max || h.Idle {
 			p.Status = state.Stuck
 		}
 		return p, nil
 	case p.Class != string(roles.Done):
 		p.Why = h.Missing
-		return failed(p, state.Verifying)
+		return failed(p, state.Verifying, h.Weather)
 	case !p.Asked:
 		p = again(p, state.Verifying)
 		p.Asked, p.Why = true, h.Missing

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"abl/internal/safefile"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/evidence"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
 	"abl/roles"
@@ -13,13 +15,15 @@ import (
 
 // Evidence is all that a verdict is made of.
 type Evidence struct {
-	AppFailed string         // the app did not start, and this was seen
-	File      verdict.Result // of failed_specs.md; absent or empty is verdict.Pass
-	FileError string         // it is there and could not be read as a plain file
-	Class     roles.Class    // how the Verifier's call ended
+	AppFailed string          // the app did not start, and this was seen
+	Regressed []verdict.Entry // contracts of earlier phases that a replay has seen broken
+	File      verdict.Result  // of failed_specs.md; absent or empty is verdict.Pass
+	FileError string          // it is there and could not be read as a plain file
+	Class     roles.Class     // how the Verifier's call ended
 	Reason    string
 	Report    string   // this call's run report, "" when there is none
 	Changed   []string // source paths that changed while the Verifier tested
+	Spec      int      // the phase whose spec changed meanwhile, 0 for none
 }
 
 // Finding is the verdict over one iteration, with its grounds.
@@ -28,6 +32,10 @@ type Finding struct {
 	Entries []verdict.Entry `json:"entries,omitempty"`
 	Missing []string        `json:"missing,omitempty"`
 	Notes   []string        `json:"notes,omitempty"` // for the person: entries that were not complete
+
+	ByReplay bool              `json:"by_replay,omitempty"` // the entries are abl's own
+	Evidence *evidence.Finding `json:"evidence,omitempty"`  // what replays have shown; nil when none was made
+	Held     *audit.Held       `json:"held,omitempty"`      // what it was held to
 }
 
 // appContract is the contract that an app which does not start has broken.
@@ -39,7 +47,10 @@ func Decide(e Evidence) Finding {
 	if e.AppFailed != "" {
 		entry := appContract
 		entry.Observed = e.AppFailed
-		return Finding{Verdict: Fail, Entries: []verdict.Entry{entry}}
+		return Finding{Verdict: Fail, Entries: []verdict.Entry{entry}, ByReplay: true}
+	}
+	if len(e.Regressed) > 0 {
+		return Finding{Verdict: Fail, Entries: e.Regressed, ByReplay: true}
 	}
 	notes := notes(e)
 	if e.File.Kind == verdict.Fail {
@@ -52,12 +63,7 @@ func Decide(e Evidence) Finding {
 	return Finding{Verdict: Pass, Notes: notes}
 }
 
-func notes(e Evidence) (all []string) {
-	for _, p := range e.File.Problems {
-		all = append(all, fmt.Sprintf("%s line %d: %s", FailedSpecs, p.Line, p.Text))
-	}
-	return all
-}
+func notes(e Evidence) []string { return e.File.Notes(FailedSpecs) }
 
 // missing says what a believable pass lacks, in words that the Verifier is told.
 func missing(e Evidence) (all []string) {
@@ -76,12 +82,18 @@ func missing(e Evidence) (all []string) {
 	if len(e.Changed) > 0 {
 		all = append(all, fmt.Sprintf("the source changed while it was tested (%s)", e.Changed[0]))
 	}
+	if e.Spec > 0 {
+		all = append(all, fmt.Sprintf("the spec of phase %d changed while it was tested", e.Spec))
+	}
 	return all
 }
 
 func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	if p.AppFailed != "" {
 		return Evidence{AppFailed: p.AppFailed}, nil
+	}
+	if len(p.Regressed) > 0 {
+		return Evidence{Regressed: p.Regressed}, nil
 	}
 	key := l.key(roles.Verifier, p)
 	o, ok, err := roles.Record{Dir: l.Project.Call(key)}.Outcome()
@@ -91,11 +103,11 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	if !ok {
 		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
 	}
-	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: verdict.Result{Kind: verdict.Pass}}
+	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)}
 	data, err := safefile.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
 	switch {
 	case err == nil:
-		ev.File = verdict.Parse(data)
+		ev.File = verdict.In(l.Law.Specs.UpTo(l.Number)).Name(verdict.Parse(l.Outlet.Bytes(data)))
 	case !errors.Is(err, safefile.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}

@@ -22,10 +22,17 @@ func (e NotYet) Error() string {
 }
 
 // Frozen means that the text of a spec was changed where it may only grow.
-type Frozen struct{ Phase int }
+type Frozen struct {
+	Phase int
+	Added bool // the earlier text stands, and what follows it changes a contract
+}
 
 func (e Frozen) Error() string {
-	return fmt.Sprintf("cannot go on: the spec of phase %d was changed above its end, and it is frozen: it is approved, or a later phase has begun", e.Phase)
+	how := "above its end"
+	if e.Added {
+		how = "at its end in a way that alters its contracts"
+	}
+	return fmt.Sprintf("cannot go on: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", e.Phase, how)
 }
 
 // Admit decides what running phase n means now. A passed phase with an
@@ -58,6 +65,9 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 	case state.Ready:
 		return Admission{true, p, "it begins"}, nil
 	}
+	if changed {
+		return Admission{true, p, "its spec changed since this round began: a call under way is taken to its end, then a new round begins"}, nil
+	}
 	return Admission{true, p, fmt.Sprintf("it goes on in iteration %d (%s)", p.Iteration, p.Status)}, nil
 }
 
@@ -78,12 +88,13 @@ func mustPhase(specs spec.Set, n int) spec.Spec {
 func frozen(f *state.File, specs spec.Set) error {
 	for _, n := range specs.Numbers() {
 		p, s := at(f, n), mustPhase(specs, n)
-		later := at(f, n+1).Status != state.Ready
+		next := at(f, n+1)
+		later := next.Status != state.Ready || next.Round > 0 // a round that is about to reopen is ready, too
 		if p.SpecSHA == "" || !p.Approved && !later || p.SpecSHA == s.SHA256 {
 			continue
 		}
 		if !s.Extends(p.SpecSHA, p.SpecSize) {
-			return Frozen{n}
+			return Frozen{n, s.Begins(p.SpecSHA, p.SpecSize)}
 		}
 	}
 	return nil

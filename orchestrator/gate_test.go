@@ -108,22 +108,26 @@ func TestFrozen(t *testing.T) {
 		name     string
 		approved bool
 		later    state.Status
+		round    int // of the later one
 		now      spec.Set
 		frozen   bool
 	}{
-		{"free, and edited", false, "", edited, false},
-		{"approved, the same", true, "", cut, false},
-		{"approved, and grown", true, "", grown, false},
-		{"approved, and edited", true, "", edited, true},
-		{"a later one is ready, and edited", false, state.Ready, edited, false},
-		{"a later one has begun, and edited", false, state.Building, edited, true},
-		{"a later one has begun, and grown", false, state.Passed, grown, false},
+		{"approved, and its last contract goes on", true, "", 0, specs(t, "  and more\n", ""), true},
+		{"free, and edited", false, "", 0, edited, false},
+		{"approved, the same", true, "", 0, cut, false},
+		{"approved, and grown", true, "", 0, grown, false},
+		{"approved, and edited", true, "", 0, edited, true},
+		{"a later one is ready, and edited", false, state.Ready, 0, edited, false},
+		{"a later one is about to reopen, and edited", false, state.Ready, 1, edited, true},
+		{"a later one has begun, and edited", false, state.Building, 0, edited, true},
+		{"a later one has begun, and grown", false, state.Passed, 0, grown, false},
 	} {
 		f := state.New(t.TempDir())
 		f.Phases["1"] = phase(old, 1, state.Passed)
 		f.Phases["1"].Approved = c.approved
 		if c.later != "" {
 			f.Phases["2"] = phase(old, 2, c.later)
+			f.Phases["2"].Round = c.round
 		}
 		_, err := Admit(f, c.now, 1, false)
 		var frozen Frozen

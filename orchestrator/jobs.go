@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"abl/internal/atomicfile"
+	"abl/internal/outlet"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
@@ -26,11 +27,27 @@ import (
 type Player struct {
 	Agent    agent.Agent
 	Model    string
+	Chain    []string // the models to try, Model the first; nil for Model alone
 	Image    string
 	Template string // the role's prompt, with its placeholders
 	Commands []dirs.Command
-	Env      []string // the key, while it is given to the role directly
-	Direct   bool
+	Gate     roles.Gate        // nil without a way out
+	Hosts    []string          // registries that the role may reach
+	Files    map[string][]byte // laid into each call beside the prompt
+}
+
+// Models are those to try, in their order.
+func (w Player) Models() []string {
+	if len(w.Chain) == 0 {
+		return []string{w.Model}
+	}
+	return w.Chain
+}
+
+// model is the nth of the chain, the last one when it is shorter than it was.
+func (w Player) model(n int) string {
+	all := w.Models()
+	return all[min(n, len(all)-1)]
 }
 
 // Files lists what a role's workspace holds, for the project map.
@@ -42,10 +59,10 @@ type Cast struct {
 	Project project.Project
 	Specs   spec.Set
 	App     *dirs.App         // nil without an app section
-	Hosts   []string          // registries that the Builder may reach
 	Players map[string]Player // by role name
 	Files   map[string]Files  // by role name
 	Holder  func(ctx context.Context, place string) (string, error)
+	Outlet  *outlet.Outlet // keeps secrets out of what a role is told
 }
 
 // Job is the job of the call that p is about to make in a role.
@@ -57,8 +74,8 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 	who := c.Players[role.Name]
 	call := c.call(role, p)
 	j := roles.Job{
-		Role: role, Agent: who.Agent, Image: who.Image, Join: join, Env: who.Env, Direct: who.Direct,
-		Call: call, Cmds: c.commands(role, p, up),
+		Role: role, Agent: who.Agent, Image: who.Image, Join: join, Gate: who.Gate, Files: who.Files,
+		Call: call, Cmds: c.Commands(role, p, up),
 	}
 	if up.URL != "" {
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], "ABL_APP_URL="+up.URL)
@@ -66,7 +83,7 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 	j.Prompt = func() (string, error) {
 		var before []verdict.Entry
 		if role.Name == roles.Verifier.Name {
-			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs)
+			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs, c.Outlet)
 			if err != nil {
 				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
 			}
@@ -85,13 +102,13 @@ func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
 	key := roles.Key(c.Number, role, p.Step, p.Attempt)
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: c.Players[role.Name].Model, Session: newUUID(), Prompt: dirs.Prompt, Dir: role.Dir,
+		Model: c.Players[role.Name].model(p.Fallback[role.Name]), Session: newUUID(), Prompt: dirs.Prompt, Dir: role.Dir,
 	}
 }
 
-// commands is what abl-cmd offers in the role's box. The Verifier's copy names
+// Commands is what abl-cmd offers in the role's box. The Verifier's copy names
 // the commands and keeps their text, which is the Builder's, to itself.
-func (c *Cast) commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec {
+func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec {
 	s := dirs.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: dirs.Specs, Dir: role.Dir}
 	for _, cmd := range c.Players[role.Name].Commands {
 		if role.Name == roles.Verifier.Name {
@@ -118,18 +135,21 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 	if err != nil {
 		return "", shown, fmt.Errorf("cannot list the %s's files: %w", role.Name, err)
 	}
+	for i := range files {
+		files[i].Path = c.Outlet.Redact(files[i].Path)
+	}
 	shown = projectmap.Render(files, projectmap.DefaultLimit())
 	in := prompt.Input{
 		Role: role.Name, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: prompt.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: c.Hosts,
-		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(),
+		Report: prompt.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
+		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(), Stalled: p.Stalled,
 	}
 	if role.Name == roles.Verifier.Name && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
 		in.Failed = before
 	}
 	text, err := prompt.Build(in)
-	return text, shown, err
+	return c.Outlet.Redact(text), shown, err
 }
 
 // lastVerdict is what the iteration before this one came to.

@@ -37,7 +37,22 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: note})
 	}
 	l.emit(p, event.Event{Kind: event.Verdict, Role: roles.Verifier.Name, Verdict: string(f.Verdict), Text: summary(f)})
-	h := Happened{Commit: c.Hash, Verdict: f.Verdict, Entries: f.Entries, Missing: f.Missing}
+	crossing, err := l.crossing(ctx)
+	if err != nil {
+		return Happened{}, err
+	}
+	entries, left := crossing.Pass(f.Entries)
+	for _, out := range left {
+		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: out.Text})
+	}
+	still, tree, err := l.still(p, f)
+	if err != nil {
+		return Happened{}, err
+	}
+	h := Happened{
+		Commit: c.Hash, Verdict: f.Verdict, Entries: entries, Missing: f.Missing,
+		Tree: tree, Stalled: still.ForBuilder(), Idle: still.Ends(l.NoProgress),
+	}
 	if f.Verdict == Pass {
 		err = l.tag(ctx, p, c.Hash)
 	}
@@ -56,6 +71,20 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 		return f, err
 	}
 	f = Decide(ev)
+	if l.Replay != nil && !f.ByReplay && ev.Class == roles.Done {
+		if err := roles.ForgetReplays(l.Project, key, false); err != nil {
+			return f, err
+		}
+		found, err := l.weigh(ctx, p, claims(f.Entries))
+		if err != nil {
+			return f, err
+		}
+		f = confront(f, found)
+	}
+	f.Held = l.held(p)
+	if err := l.Outlet.Clean(&f); err != nil {
+		return f, err
+	}
 	return f, roles.KeepFinding(l.Project, key, f)
 }
 
@@ -63,7 +92,7 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 // the app did not start, away on a pass.
 func (l *Loop) settle(p *state.Phase, f Finding) error {
 	switch {
-	case p.AppFailed != "":
+	case f.ByReplay:
 		return roles.WriteTests(l.Project, FailedSpecs, verdict.Render(f.Entries))
 	case f.Verdict == Pass:
 		return roles.RemoveTests(l.Project, FailedSpecs)
@@ -71,8 +100,20 @@ func (l *Loop) settle(p *state.Phase, f Finding) error {
 	return nil
 }
 
+// crossing decides what of an entry reaches the Builder.
+func (l *Loop) crossing(ctx context.Context) (*verdict.Crossing, error) {
+	var names []string
+	if l.TestNames != nil {
+		var err error
+		if names, err = l.TestNames(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return verdict.NewCrossing(l.Law.Specs.UpTo(l.Number), names), nil
+}
+
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
-	name := fmt.Sprintf("phase%d/passed", l.Number)
+	name := passedTag(l.Number)
 	if err := l.Src.Tag(ctx, name, p.SrcCommit); err != nil {
 		return fmt.Errorf("cannot tag the source: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outlet"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/verdict"
 	"abl/roles"
@@ -69,6 +70,36 @@ func TestHostileFailedSpecs(t *testing.T) {
 	}
 }
 
+// What a Verifier writes of a secret, or to a terminal, is in no file of abl's.
+func TestFindingsAreSafe(t *testing.T) {
+	const key, evil = "sesame-open-4711", "\x1b]0;t\a\u009b2J\u202e\U000e0041\u200b"
+	cut := "" // in the middle of the key, wherever that is
+	for n := range len(key) {
+		cut += "\nSPEC: a → b\nINPUT: c\nOBSERVED: " + strings.Repeat("x", verdict.MaxField-n-5) + key + "\n"
+	}
+	leak := "SPEC: a → " + evil + key + "\nINPUT: " + key + "\nOBSERVED: c\n" + cut + "\nSPEC: half " + key + evil + "\n"
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(leak)})
+	l := w.loop()
+	l.Max, l.Outlet = 1, &outlet.Outlet{}
+	l.Outlet.Hide(key)
+	if _, err := l.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	finding, err := os.ReadFile(filepath.Join(w.project.Call("p1-verify-1.1"), "finding.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for _, e := range w.events {
+		said += e.Text
+	}
+	for what, text := range map[string]string{"finding.json": string(finding), "state.json": string(w.disk), "events": said} {
+		if strings.Contains(text, key[:5]) || strings.ContainsAny(text, evil[:1]+"\a\u009b\u202e\U000e0041\u200b") || !strings.Contains(text, "[secret …11]") {
+			t.Errorf("%s: %q", what, text)
+		}
+	}
+}
+
 // linking is a Caller whose first Verifier leaves a link to an empty file.
 type linking struct {
 	*world
@@ -100,7 +131,12 @@ func TestRows(t *testing.T) {
 	}
 	o.Usage = []agent.Usage{{Model: "a", Total: &n}, {Model: "b"}}
 	two := rows(2, 3, o)
-	if len(two) != 2 || two[0].Model != "a" || *two[0].Total != 5 || two[0].CostUSD != ledger.Unknown || two[1].CostUSD != "" || two[1].Source != ledger.CLI || two[0].Phase != "2" || two[0].Step != "3" || two[1].CallID != "k" {
+	if len(two) != 2 || two[0].Model != "a" || *two[0].Total != 5 || two[0].CostUSD != ledger.Unknown || two[1].CostUSD != "" || two[0].Source != ledger.CLI || two[1].Source != ledger.Nobody || two[0].Phase != "2" || two[0].Step != "3" || two[1].CallID != "k" {
 		t.Errorf("with two models: %+v", two)
+	}
+	o.Source, o.Usage = roles.CountedByGate, []agent.Usage{{Model: "a", Total: &n}, {}}
+	two = rows(2, 3, o)
+	if len(two) != 2 || two[0].Source != ledger.Gateway || two[1].Source != ledger.Nobody || two[1].Model != "m" {
+		t.Errorf("counted by the gateway, and a part not told: %+v", two)
 	}
 }

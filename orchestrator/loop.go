@@ -6,11 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/outlet"
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
+	"abl/orchestrator/sweep"
 	"abl/roles"
 )
 
@@ -23,15 +26,22 @@ type Commit struct {
 
 // Repo is the repository of one workspace.
 type Repo interface {
-	// Snapshot commits the tree under a call's key; a second time it returns the first commit.
-	Snapshot(ctx context.Context, subject, key string) (Commit, error)
+	// Snapshot sweeps the tree, has keep keep what was found, and commits it under a
+	// call's key; a second time it does nothing and returns the first commit.
+	Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (Commit, error)
+	// Sweep does the same for a call whose work is not committed.
+	Sweep(ctx context.Context, keep func(sweep.Found) error) error
 	Tag(ctx context.Context, name, commit string) error
 	// Tip is the last commit.
 	Tip() (string, error)
-	// Fingerprint changes when config, hooks or what HEAD names do.
-	Fingerprint() (string, error)
+	// Seal says what the repository is like now, and refuses what must not be in it.
+	Seal() (state.Seal, error)
 	// Differs lists paths that no longer equal the last commit.
 	Differs(ctx context.Context) ([]string, error)
+	// TagCommit is the commit that a tag names; false when there is no such tag.
+	TagCommit(name string) (string, bool, error)
+	// TreeKey stands for what a commit holds but the named files and folders at its top.
+	TreeKey(commit string, without ...string) (string, error)
 }
 
 // Caller runs one agent call to its end, or finds the end that it had.
@@ -42,7 +52,7 @@ type Caller interface {
 // App is the system under test.
 type App interface {
 	Up(ctx context.Context, key string) (roles.Up, error)
-	Down(context.Context) error
+	Down(ctx context.Context, key string) error
 }
 
 // Ledger takes the rows of one ended call; rows of a call that it has are not added again.
@@ -53,24 +63,36 @@ type Ledger interface {
 // Jobs makes the job of a call.
 type Jobs interface {
 	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error)
+	// Commands is what abl-cmd offers in a box of the role.
+	Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec
 }
 
 // Loop takes one phase from where it rests to where it rests next.
 type Loop struct {
-	Number  int
-	Max     int // iterations a round
-	Spec    spec.Spec
-	Project project.Project
-	File    *state.File
-	Save    func() error
-	Calls   Caller
-	App     App
-	Jobs    Jobs
-	Src     Repo
-	Tests   Repo
-	Ledger  Ledger
-	Before  func(*state.Phase) error // asked before every call that has not begun: budgets
-	Out     event.Sink
+	Number int
+	Max    int // iterations a round
+	// NoProgress is after how many iterations in a row that move nothing the phase
+	// ends as stuck, 0 for never.
+	NoProgress int
+	Spec       spec.Spec
+	Law        Law // the specs of phases 1 to Number, Spec among them
+	Project    project.Project
+	File       *state.File
+	Save       func() error
+	Calls      Caller
+	App        App
+	Jobs       Jobs
+	Replay     Replays // nil: the person switched evidence off
+	Challenge
+	TestNames func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
+	Src       Repo
+	Tests     Repo
+	Ledger    Ledger
+	Before    func(*state.Phase) error // asked before every call that has not begun: budgets
+	Outages   Outages
+	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
+	Out       event.Sink
+	Outlet    *outlet.Outlet // keeps secrets out of what is kept of agents' words
 }
 
 // Result is where a phase came to rest.
@@ -94,14 +116,28 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{p.Status, p}, context.Cause(ctx)
 		}
+		anew, err := l.refined(&p, step)
+		if err != nil {
+			return Result{p.Status, p}, err
+		}
+		if anew {
+			step = Begin
+		}
+		if err := l.waitOut(ctx, step, &p); err != nil {
+			return Result{p.Status, p}, err
+		}
 		h, err := l.act(ctx, step, &p)
 		if err != nil {
 			return Result{p.Status, p}, because(ctx, err)
 		}
+		h.Weather = l.weather(&p)
 		was := p
 		p, stop := After(p, step, h, l.Max)
 		if step == Judge && judgedFor(was, p) {
 			p.History = append(slices.Clip(p.History), record(was, h))
+			if err := l.keepAudit(was, p, h); err != nil {
+				return Result{was.Status, was}, err
+			}
 		}
 		if err := l.save(p); err != nil {
 			return Result{p.Status, p}, err

@@ -13,11 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"abl/orchestrator/audit"
+	"abl/orchestrator/audit/audittest"
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
+	"abl/orchestrator/sweep"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -45,6 +49,12 @@ type world struct {
 	up      map[string]roles.Up // by call
 	upErr   error
 	changed []string
+	seal    map[string]state.Seal // by repo
+	sealErr error
+	finds   sweep.Found // what each sweep finds
+	sweeps  []string    // repos that were swept without a commit
+	outages Outages
+	waits   []time.Duration
 }
 
 // play is what a call does, by its key.
@@ -52,6 +62,9 @@ type play struct {
 	class  roles.Class
 	report bool
 	failed string // failed_specs.md, "" for none
+	during func() // what others do while it runs
+	took   time.Duration
+	said   roles.Evidence
 }
 
 func newWorld(t *testing.T, plays map[string]play) *world {
@@ -101,14 +114,18 @@ func (w *world) loop() *Loop {
 		Number: 1, Max: 5, Spec: spec.Spec{SHA256: "sha", Text: "text"}, Project: w.project, File: &f,
 		Save:  func() error { return w.effect(func() { w.save(&f) }) },
 		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
-		Before: func(*state.Phase) error { w.asked++; return w.before },
-		Out:    event.Func(func(e event.Event) { w.events = append(w.events, e) }),
+		Before:  func(*state.Phase) error { w.asked++; return w.before },
+		Out:     event.Func(func(e event.Event) { w.events = append(w.events, e) }),
+		Outages: w.outages,
 	}
 }
 
 func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
 	return roles.Job{Role: role, Call: agent.Call{ID: roles.Key(1, role, p.Step, p.Attempt)}}, nil
 }
+
+// Commands is nothing: what replays are given is tried on a real engine.
+func (w *world) Commands(roles.Role, state.Phase, roles.Up) dirs.CmdSpec { return dirs.CmdSpec{} }
 
 // Run plays a call once; a second time it finds its outcome, as a Runner does.
 func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
@@ -122,7 +139,7 @@ func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
 		w.Fatalf("nobody expects a call %s", key)
 	}
 	n := int64(len(w.done))
-	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Total: &n}}, Ended: time.Now()}
+	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Total: &n}}, Ended: time.Now(), Duration: p.took.Milliseconds(), Evidence: p.said}
 	if p.report {
 		o.Report = "report.md"
 	}
@@ -130,6 +147,12 @@ func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
 		w.done = append(w.done, key)
 		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
 			w.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(rec.Dir, "started"), nil, 0o644); err != nil {
+			w.Fatal(err)
+		}
+		if p.during != nil {
+			p.during()
 		}
 		if p.failed != "" {
 			if err := os.WriteFile(filepath.Join(w.project.Tests, FailedSpecs), []byte(p.failed), 0o644); err != nil {
@@ -151,7 +174,7 @@ func (w *world) Up(_ context.Context, key string) (roles.Up, error) {
 	return w.up[key], w.effect(func() { w.ups++ })
 }
 
-func (w *world) Down(context.Context) error { return w.effect(func() {}) }
+func (w *world) Down(context.Context, string) error { return w.effect(func() {}) }
 
 // Append drops rows that are there, as the ledger does.
 func (w *world) Append(rows []ledger.Row) error {
@@ -174,8 +197,14 @@ type repo struct {
 	name string
 }
 
-func (r repo) Snapshot(_ context.Context, subject, key string) (Commit, error) {
+func (r repo) Snapshot(_ context.Context, subject, key string, keep func(sweep.Found) error) (Commit, error) {
 	line := subject + " " + key
+	if err := keep(r.finds); err != nil {
+		return Commit{}, err
+	}
+	if strings.HasSuffix(key, "-person") {
+		r.changed = nil
+	}
 	return Commit{Hash: key}, r.effect(func() {
 		if all := r.commits[r.name]; len(all) == 0 || all[len(all)-1] != line {
 			r.commits[r.name] = append(all, line)
@@ -192,7 +221,12 @@ func (r repo) Tag(_ context.Context, name, commit string) error {
 	})
 }
 
-func (r repo) Fingerprint() (string, error) { return "", nil }
+func (r repo) Sweep(_ context.Context, keep func(sweep.Found) error) error {
+	r.sweeps = append(r.sweeps, r.name)
+	return keep(r.finds)
+}
+
+func (r repo) Seal() (state.Seal, error) { return r.seal[r.name], r.sealErr }
 
 func (r repo) Tip() (string, error) {
 	all := r.commits[r.name]
@@ -203,6 +237,11 @@ func (r repo) Tip() (string, error) {
 }
 
 func (r repo) Differs(context.Context) ([]string, error) { return r.changed, nil }
+
+func (r repo) TreeKey(commit string, without ...string) (string, error) {
+	return "tree of " + commit, nil
+}
+func (r repo) TagCommit(name string) (string, bool, error) { return "tests of " + name, true, nil }
 
 // print is where the world has come to.
 func (w *world) print() string {
@@ -216,6 +255,18 @@ func (w *world) print() string {
 	for _, h := range p.History {
 		fmt.Fprintf(&b, "history %d.%d step %d %s %d %s %s\n", h.Round, h.Iteration, h.Step, h.Verdict, h.Entries, h.SrcCommit, h.TestsCommit)
 	}
+	steps, err := audit.Steps(w.project, 1)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, step := range steps {
+		r := w.audited(step)
+		fmt.Fprintf(&b, "record %d.%d step %d %s %s %s %s", r.Round, r.Iteration, r.Step, r.Verdict, r.Status, r.Commits.Source, r.Commits.Tests)
+		for _, c := range r.Calls {
+			fmt.Fprintf(&b, ", %s %s", c.Key, c.Class)
+		}
+		fmt.Fprintln(&b)
+	}
 	for _, name := range []string{"src", "tests"} {
 		for _, c := range w.commits[name] {
 			fmt.Fprintln(&b, name, c)
@@ -228,6 +279,24 @@ func (w *world) print() string {
 		fmt.Fprintf(&b, "failed %q\n", strings.SplitN(string(data), "\n", 2)[0])
 	}
 	return b.String()
+}
+
+// audited is the record of a step, which has to fit the schema.
+func (w *world) audited(step int) audit.Record {
+	w.Helper()
+	data, err := os.ReadFile(audit.Path(w.project, 1, step))
+	schema, serr := os.ReadFile("../docs/audit-record.schema.json")
+	if err := errors.Join(err, serr); err != nil {
+		w.Fatal(err)
+	}
+	for _, wrong := range audittest.Violations(schema, data) {
+		w.Errorf("step-%d.json: %s", step, wrong)
+	}
+	r, err := audit.Load(w.project, 1, step)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return r
 }
 
 const entry = "SPEC: a → b\nINPUT: a\nOBSERVED: c\n"
@@ -254,6 +323,8 @@ func TestLoop(t *testing.T) {
 passed round 1 iteration 2 step 2 call p1-verify-2.1 verdict pass
 history 1.1 step 1 fail 1 p1-build-1.1 p1-verify-1.1
 history 1.2 step 2 pass 0 p1-build-2.1 p1-verify-2.1
+record 1.1 step 1 fail refuted p1-build-1.1 p1-verify-1.1, p1-build-1.1 done, p1-verify-1.1 done
+record 1.2 step 2 pass passed p1-build-2.1 p1-verify-2.1, p1-build-2.1 done, p1-verify-2.1 done
 src phase1/build/step-1 p1-build-1.1
 src phase1/build/step-2 p1-build-2.1
 tests phase1/verify/step-1 p1-verify-1.1
@@ -271,6 +342,8 @@ p1-verify-2.1 verifier cli done 3
 passed round 1 iteration 2 step 2 call p1-verify-2.1 verdict pass
 history 1.1 step 1 unverified 0 p1-build-1.1 p1-verify-1.2
 history 1.2 step 2 pass 0 p1-build-1.1 p1-verify-2.1
+record 1.1 step 1 unverified verifying p1-build-1.1 p1-verify-1.2, p1-build-1.1 done, p1-verify-1.1 done, p1-verify-1.2 done
+record 1.2 step 2 pass passed p1-build-1.1 p1-verify-2.1, p1-verify-2.1 done
 src phase1/build/step-1 p1-build-1.1
 tests phase1/verify/step-1 p1-verify-1.1
 tests phase1/verify/step-1 p1-verify-1.2
@@ -286,6 +359,7 @@ p1-verify-2.1 verifier cli done 3
 		{"no reports", map[string]play{"p1-build-1.1": {class: roles.Done}, "p1-build-1.2": {class: roles.Done}, "p1-verify-1.1": {class: roles.Done}, "p1-verify-1.2": good}, nil, `
 passed round 1 iteration 1 step 1 call p1-verify-1.2 verdict pass
 history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.2
+record 1.1 step 1 pass passed p1-build-1.2 p1-verify-1.2, p1-build-1.1 done, p1-build-1.2 done, p1-verify-1.1 done, p1-verify-1.2 done
 src phase1/build/step-1 p1-build-1.1
 src phase1/build/step-1 p1-build-1.2
 tests phase1/verify/step-1 p1-verify-1.1
@@ -301,6 +375,7 @@ p1-verify-1.2 verifier cli done 3
 		{"interrupted by an abl before this one", map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good}, nil, `
 passed round 1 iteration 1 step 1 call p1-verify-1.1 verdict pass
 history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.1
+record 1.1 step 1 pass passed p1-build-1.2 p1-verify-1.1, p1-build-1.1 interrupted, p1-build-1.2 done, p1-verify-1.1 done
 src phase1/build/step-1 p1-build-1.2
 tests phase1/verify/step-1 p1-verify-1.1
 calls p1-build-1.1 p1-build-1.2 p1-verify-1.1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
@@ -36,6 +37,7 @@ func walk(t *testing.T, max int, words string) string {
 			h = happens(t, word)
 		}
 		was := p.Status
+		h.Weather.Now = noon
 		p, err = After(p, step, h, max)
 		fmt.Fprintf(&out, "%s: %s %s → %s i%d step-%d.%d", was, step, word, p.Status, p.Iteration, p.Step, p.Attempt)
 		if len(p.Why) > 0 {
@@ -51,6 +53,8 @@ func walk(t *testing.T, max int, words string) string {
 	}
 	return out.String()
 }
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func happens(t *testing.T, word string) Happened {
 	switch word {
@@ -114,8 +118,8 @@ verified: judge pass → passed i2 step-2.1
 		{"crashes consume no iteration and stop the run", "crash done crash unknown crash unknown", `
 ready: begin a round  → building i1 step-1.1
 building: run the builder crash → built i1 step-1.1
-built: commit the source  → building i1 step-1.2
-building: run the builder done → built i1 step-1.2
+built: commit the source  → building i1 step-1.2 (that call was ended early: crashed)
+building: run the builder done → built i1 step-1.2 (that call was ended early: crashed)
 built: commit the source  → verifying i1 step-1.1
 verifying: run the verifier crash → verified i1 step-1.1
 verified: judge unknown → verifying i1 step-1.2 (no report)
@@ -133,7 +137,7 @@ verified: judge pass → passed i1 step-1.1
 		{"a provider that is away stops the run at once", "away", `
 ready: begin a round  → building i1 step-1.1
 building: run the builder away → built i1 step-1.1
-built: commit the source  → building i1 step-1.2 stop: the provider is away: HTTP status 429
+built: commit the source  → building i1 step-1.2 (that call was ended early: away) stop: the provider is away: HTTP status 429; come back after 2026-03-01 12:00:02 UTC
 `},
 		{"a refused key stops the verifier too", "done refused unknown", `
 ready: begin a round  → building i1 step-1.1

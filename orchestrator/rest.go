@@ -31,6 +31,7 @@ func record(was state.Phase, h Happened) state.IterationRecord {
 	return state.IterationRecord{
 		Round: was.Round, Iteration: was.Iteration, Step: was.Step, Verdict: string(h.Verdict), Entries: len(h.Entries),
 		SrcCommit: was.SrcCommit, TestsCommit: h.Commit, When: time.Now().UTC(),
+		Call: was.Call, Tree: h.Tree, VerifierOnly: was.VerifierOnly,
 	}
 }
 

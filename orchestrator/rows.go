@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"strconv"
 
 	"abl/orchestrator/ledger"
@@ -20,10 +21,20 @@ func rows(phase, step int, o roles.Outcome) []ledger.Row {
 	all := make([]ledger.Row, 0, len(o.Usage))
 	for _, u := range o.Usage {
 		r := base
-		r.Model, r.Source = u.Model, ledger.CLI
+		r.Model = cmp.Or(u.Model, o.Model)
+		switch {
+		case u.Part || u.Total == nil && u.Input == nil && u.Candidates == nil:
+			r.Source = ledger.Nobody // used, and not told by whom it passed
+		case o.Source == roles.CountedByGate:
+			r.Source = ledger.Gateway
+		default:
+			r.Source = ledger.CLI
+		}
 		r.Input, r.Candidates, r.Cached = u.Input, u.Candidates, u.Cached
 		r.Thoughts, r.Tool, r.Total = u.Thoughts, u.Tool, u.Total
-		r.CostUSD = ledger.Cost(r)
+		if r.CostUSD = ledger.Cost(r); u.Cost != nil {
+			r.CostUSD = u.Cost.String()
+		}
 		all = append(all, r)
 	}
 	return all

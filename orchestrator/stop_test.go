@@ -12,6 +12,7 @@ import (
 
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
+	"abl/orchestrator/sweep"
 	"abl/roles"
 )
 
@@ -97,7 +98,7 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 type app struct{ up func(context.Context) error }
 
 func (a app) Up(ctx context.Context, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
-func (app) Down(context.Context) error                           { return nil }
+func (app) Down(context.Context, string) error                   { return nil }
 
 // An app that does not come up is a failed contract, without a Verifier.
 func TestAppThatDoesNotStart(t *testing.T) {
@@ -160,6 +161,32 @@ func TestChangedSource(t *testing.T) {
 	}
 }
 
+// What a person changed by hand between iterations is noticed before an agent works
+// on it, and committed as theirs when they want that.
+func TestChangedByHand(t *testing.T) {
+	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
+	w := newWorld(t, plays)
+	l := w.loop()
+	save := l.Save
+	l.Save = func() error {
+		if l.File.Phases["1"].Iteration == 2 && len(w.done) == 2 {
+			w.changed = []string{"server.js", "more.js"}
+		}
+		return save()
+	}
+	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `"server.js" is not as it was committed, and 1 more`) || len(w.done) != 2 {
+		t.Fatalf("ended with %v after %v", err, w.done)
+	}
+	l = w.loop()
+	l.TakeMine = true
+	if _, err := l.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(w.commits["src"], ", "); got != "phase1/build/step-1 p1-build-1.1, phase1/person/step-2 p1-build-2.1-person, phase1/build/step-2 p1-build-2.1" {
+		t.Errorf("commits %s", got)
+	}
+}
+
 // The verdict over a call is given once: whoever tidies up behind it changes nothing.
 func TestVerdictStays(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good})
@@ -180,7 +207,9 @@ func TestVerdictStays(t *testing.T) {
 // dying is a repository that cannot be committed to.
 type dying struct{ Repo }
 
-func (dying) Snapshot(context.Context, string, string) (Commit, error) { return Commit{}, errDied }
+func (dying) Snapshot(context.Context, string, string, func(sweep.Found) error) (Commit, error) {
+	return Commit{}, errDied
+}
 
 // What is told tells the whole story, in order.
 func TestEvents(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
+	"abl/internal/outlet"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
@@ -35,12 +36,14 @@ type App struct {
 	Root     bool // see Runner
 	Box      sandbox.Limits
 	Spec     dirs.BrokerSpec // without token, events, log and deadline
+	Silence  time.Duration   // that the broker may keep beyond its own timeouts before the app counts as failed
 	Life     time.Duration   // after which an app that nobody ended ends itself
 	Env      []string
 	Services []ServiceBox
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      event.Sink
+	Outlet   *outlet.Outlet // keeps secrets out of what is kept of the app
 }
 
 // ServiceBox is a further container on the app's network.
@@ -73,7 +76,7 @@ func (a *App) Up(ctx context.Context, key string) (Up, error) {
 		return up, err
 	}
 	if !running {
-		if err := a.Down(ctx); err != nil {
+		if err := a.remove(ctx); err != nil {
 			return up, err
 		}
 		if up, err = a.start(ctx, key); err != nil {
@@ -98,6 +101,9 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	}
 	var spec dirs.BrokerSpec
 	ok, err := readJSON(a.orders(key), &spec)
+	if err == nil && ok {
+		err = a.proving(key, sandbox.Box{Name: a.box()}).after(ctx, false)
+	}
 	return a.up(spec), ok, err
 }
 
@@ -118,17 +124,25 @@ func (a *App) start(ctx context.Context, key string) (Up, error) {
 	if err != nil {
 		return Up{}, err
 	}
+	box := a.boxFor(key, holder, spec.Deadline)
+	if err := checkSources(a.Project, box.Mounts); err != nil {
+		return Up{}, err
+	}
 	a.Out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.AppStart, Phase: a.Site.Phase, Call: key})
+	proof, done := a.proving(key, box), func() {}
+	defer func() { done() }()
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return a.services(ctx, key, spec.Deadline) },
 		func(ctx context.Context) error { return a.volumes(ctx, key, spec.Deadline) },
 		func(ctx context.Context) error { return a.fill(ctx, key, spec.Deadline) },
 		func(ctx context.Context) error {
-			_, err := a.Engine.Create(ctx, a.boxFor(key, holder, spec.Deadline))
+			_, err := a.Engine.Create(ctx, box)
 			return err
 		},
 		func(context.Context) error { failpoint.Here("app.created"); return nil },
+		func(ctx context.Context) (err error) { done, err = proof.before(ctx); return err },
 		func(ctx context.Context) error { return a.Engine.Start(ctx, a.box()) },
+		func(ctx context.Context) error { return proof.after(ctx, true) },
 	} {
 		if err := ctx.Err(); err != nil {
 			return Up{}, err
@@ -141,8 +155,16 @@ func (a *App) start(ctx context.Context, key string) (Up, error) {
 	return a.up(spec), nil
 }
 
-// Down removes the app, its services and its volumes.
-func (a *App) Down(ctx context.Context) error {
+// Down removes the app that was up for a call, with its services and volumes,
+// and makes safe what is kept of it.
+func (a *App) Down(ctx context.Context, key string) error {
+	if err := a.remove(ctx); err != nil {
+		return err
+	}
+	return a.keep(key)
+}
+
+func (a *App) remove(ctx context.Context) error {
 	var errs []error
 	names := []string{a.box()}
 	for _, s := range a.Services {

@@ -40,7 +40,7 @@ func newStage(t *testing.T, app *dirs.App, says string) *stage {
 	}}
 	return &stage{r, &App{
 		Engine: r.engine, Site: &Site{Engine: r.engine, ID: "id", Image: "holder"}, Project: r.runner.Project, ID: "id", Image: "i",
-		UID: 1000, GID: 1000, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, App: app}, Life: time.Hour, Copy: "overlay", Out: event.Func(r.take),
+		UID: 1000, GID: 1000, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: event.Func(r.take),
 		Services: []ServiceBox{{Name: "db", Image: "db"}},
 	}}
 }
@@ -74,9 +74,9 @@ func TestAppUp(t *testing.T) {
 			if err != nil || again != up || strings.Contains(s.engine.Journal(), "Start") {
 				t.Errorf("again: %+v, %v\n%s", again, err, s.engine.Journal())
 			}
-			must(t, s.app.Down(t.Context()))
-			must(t, s.app.Down(t.Context()))
-			s.wantLeft("abl-id-holder-app", "abl-id-net-app")
+			must(t, s.app.Down(t.Context(), "k"))
+			must(t, s.app.Down(t.Context(), "k"))
+			s.wantLeft("abl-id-holder-app", "abl-id-holder-svc-db", "abl-id-net-app")
 		})
 	}
 }
@@ -100,6 +100,18 @@ func TestAppToken(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(s.runner.Project.Call("l"), "app", "in", "broker.json"))
 	if err != nil || json.Unmarshal(data, &spec) != nil || spec.Deadline <= time.Now().Unix() {
 		t.Errorf("orders %s, %v", data, err)
+	}
+}
+
+// An app that stops the broker, or floods the file that it writes to, fails by that.
+func TestAppThatSilencesItsBroker(t *testing.T) {
+	for name, says := range map[string]string{"stopped": "{\"event\":\"listening\"}\n", "flooded": strings.Repeat("x", 2<<20) + "\n{\"event\":\"ready\"}\n"} {
+		s := newStage(t, web, says)
+		s.app.Silence = 50 * time.Millisecond
+		up, err := s.app.Up(t.Context(), "k")
+		if err != nil || !strings.Contains(up.Failed, "nothing came of its start") {
+			t.Errorf("%s: %+v, %v", name, up, err)
+		}
 	}
 }
 
@@ -170,7 +182,7 @@ func TestAppGetsACopy(t *testing.T) {
 	}
 	broken := errors.New("unreadable")
 	s.app.Tree = func(io.Writer, string) error { return broken }
-	must(t, s.app.Down(t.Context()))
+	must(t, s.app.Down(t.Context(), "k"))
 	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, broken) {
 		t.Errorf("a tree that cannot be read: %v", err)
 	}

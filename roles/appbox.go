@@ -13,15 +13,20 @@ import (
 	"abl/orchestrator/sandbox"
 )
 
-// services starts the further containers, fresh.
+// services starts the further containers, fresh. Each has a holder, for what an
+// app can make a database do shall have no more reach than the app.
 func (a *App) services(ctx context.Context, key string, deadline int64) error {
 	for _, s := range a.Services {
-		name := BoxName(a.ID, "svc-"+s.Name)
+		name, place := BoxName(a.ID, "svc-"+s.Name), placeService+s.Name
+		holder, err := a.Site.Holder(ctx, place)
+		if err != nil {
+			return fmt.Errorf("service %q: %w", s.Name, err)
+		}
 		box := sandbox.Box{
 			Name: name, Image: s.Image, Env: s.Env, Loose: true, Limits: a.Box, Labels: a.labels(key, "service", deadline),
-			Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: a.Site.Network("app"), Aliases: []string{s.Name}}}},
+			Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(place).Endpoints},
 		}
-		if _, err := a.Engine.Create(ctx, box); err != nil {
+		if err := made(ctx, a.Engine, box); err != nil {
 			return fmt.Errorf("service %q: %w", s.Name, err)
 		}
 		if err := a.Engine.Start(ctx, name); err != nil {
@@ -62,7 +67,15 @@ func (a *App) boxFor(key, holder string, deadline int64) sandbox.Box {
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: dirs.Events},
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: dirs.AppLog},
 		},
-		Tmpfs: tmpfs(Builder), Reach: sandbox.Reach{Join: holder}, Limits: a.Box, Labels: a.labels(key, "app", deadline),
+		Tmpfs: tmpfs(Builder), Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceApp).Endpoints}, Limits: a.Box, Labels: a.labels(key, "app", deadline),
+	}
+}
+
+// proving is the proof of the app's box: it sees neither specs nor tests.
+func (a *App) proving(key string, box sandbox.Box) proving {
+	return proving{
+		engine: a.Engine, box: box, dir: a.dir(key), net: a.Site.Net,
+		absent: append(unseen(Builder, a.Project), dirs.Specs, a.Project.Specs()),
 	}
 }
 
@@ -78,12 +91,13 @@ func (a *App) fill(ctx context.Context, key string, deadline int64) error {
 	box := sandbox.Box{
 		Name: BoxName(a.ID, "app-fill"), Image: a.Site.Image, User: holderUser, Argv: []string{"none"}, Loose: true,
 		Labels: a.labels(key, "helper", deadline),
+		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256}, // for the case that somebody starts it
 		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: dirs.Src}},
 	}
 	if err := a.Engine.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
 		return err
 	}
-	if _, err := a.Engine.Create(ctx, box); err != nil {
+	if err := made(ctx, a.Engine, box); err != nil {
 		return err
 	}
 	r, w := io.Pipe()

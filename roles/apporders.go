@@ -37,7 +37,7 @@ func (a *App) layOut(key string) (dirs.BrokerSpec, error) {
 		return spec, err
 	}
 	spec.Deadline = time.Now().Add(a.Life).Unix()
-	spec.Token, spec.Events, spec.Log = token, dirs.Events, dirs.AppLog
+	spec.Token, spec.Events, spec.Log, spec.Probe = token, dirs.Events, dirs.AppLog, dirs.Probe
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return spec, fmt.Errorf("internal error: %w", err)

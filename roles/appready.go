@@ -42,6 +42,9 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		if st.State == sandbox.Exited && len(seen) > 0 { // the broker spoke, so it was the app that ended it
 			return a.settled(key, up, dirs.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}, begun), nil
 		}
+		if time.Since(begun) > a.patience() {
+			return a.settled(key, up, dirs.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}, begun), nil
+		}
 		if st.State == sandbox.Exited {
 			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
 		}
@@ -53,9 +56,27 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 	}
 }
 
-// words is the end of the app container's own log, which only a fault of abl's fills.
+// patience is how long the broker may stay silent: as long as it waits itself,
+// and Silence beyond that. An app can stop the broker beside it, or spoil the
+// file that it writes to, and must not keep abl waiting by that.
+func (a *App) patience() time.Duration {
+	wait := a.Silence
+	if a.Spec.App != nil {
+		wait += time.Duration(a.Spec.App.TimeoutMS) * time.Millisecond
+	}
+	for _, s := range a.Spec.Services {
+		wait += time.Duration(s.TimeoutMS) * time.Millisecond
+	}
+	return wait
+}
+
+// words is the end of the app container's own log, which after the proof that it
+// begins with only a fault of abl's fills.
 func (a *App) words(ctx context.Context) string {
-	data, err := a.Engine.Logs(ctx, a.box(), 500)
+	data, err := a.Engine.Logs(ctx, a.box(), maxProof)
+	if _, rest, ok := bytes.Cut(data, []byte("\n")); ok {
+		data = rest[max(0, len(rest)-500):]
+	}
 	if text := strings.TrimSpace(string(data)); err == nil && text != "" {
 		return ": " + text
 	}
@@ -65,8 +86,8 @@ func (a *App) words(ctx context.Context) string {
 func (a *App) settled(key string, up Up, e dirs.Event, begun time.Time) Up {
 	say := event.Event{Time: time.Now().UTC(), Kind: event.AppReady, Phase: a.Site.Phase, Call: key, MS: time.Since(begun).Milliseconds()}
 	if e.Event == "failed" {
-		up.Failed = e.Detail
-		say.Kind, say.Text = event.AppFailed, e.Detail
+		up.Failed = a.Outlet.Line(e.Detail)
+		say.Kind, say.Text = event.AppFailed, up.Failed
 	}
 	a.Out.Emit(say)
 	return up

@@ -3,55 +3,178 @@ package roles
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
 )
 
-// lastWords reads what abl-run said of the end in the engine's log.
-func (r *Runner) lastWords(ctx context.Context, j Job) (end dirs.RunEnd) {
+// lastWords reads what abl-run said of the end in the engine's log. gone says that
+// somebody has removed the box meanwhile.
+func (r *Runner) lastWords(ctx context.Context, j Job) (end dirs.RunEnd, gone bool) {
 	data, err := r.Engine.Logs(ctx, r.name(j), 4<<10)
 	if err != nil {
-		return end
+		return end, errors.Is(err, sandbox.ErrNotFound)
 	}
 	lines := splitLines(data)
 	for i := len(lines) - 1; i >= 0; i-- {
 		if json.Unmarshal(lines[i], &end) == nil {
-			return end
+			return end, false
 		}
 	}
-	return dirs.RunEnd{}
+	return dirs.RunEnd{}, false
 }
 
-// classify decides how a call ended: by the agent's own proper end, unless its
-// output was cut or nobody knows its exit code; then by what abl did, then by
-// the engine's flag, then by signals and codes.
-func classify(exit sandbox.Exit, killed Class, end dirs.RunEnd, res agent.Result, r *Runner) (Class, string) {
-	switch {
-	case res.Finished && killed != Flood && killed != Lost:
-		return Done, ""
-	case killed == Timeout, end.Deadline:
-		return Timeout, fmt.Sprintf("stopped after %s (loop.call_timeout)", r.Timeout)
-	case killed == Flood:
-		return Flood, fmt.Sprintf("stopped: it printed more than %d bytes (limits.output)", r.Output)
-	case killed == Interrupted:
-		return Interrupted, "stopped on request"
-	case killed == Lost:
-		return Lost, "its container was removed by somebody else"
-	case res.Trouble == agent.Away:
-		return Away, res.Reason
-	case res.Trouble == agent.Login:
-		return Refused, res.Reason
-	case exit.OOMKilled:
-		return OutOfMemory, "out of memory (limits.memory)"
-	case end.Error != "":
-		return Failed, "could not be started: " + end.Error
-	case end.Signal != "":
-		return Crashed, "ended by signal " + end.Signal
-	case res.Reason != "":
-		return Failed, res.Reason
+// ending is all that is known of how a call ended.
+type ending struct {
+	exit    sandbox.Exit
+	stopped stopped // by abl
+	last    dirs.RunEnd
+	said    agent.Result
+	passed  Traffic // through its gate
+	fallen  fallen
+	keyVar  string // of the agent's provider, "" for none
+	idle    time.Duration
+	timeout time.Duration
+	output  int64
+}
+
+// fallen is what a call stood on and lost.
+type fallen struct {
+	class Class
+	what  string
+}
+
+// killedCode is the exit code of a program that SIGKILL ended. By itself it proves
+// nothing: it may come from abl, from the engine or from the kernel.
+const killedCode = 137
+
+// classify decides how a call ended, and by whose word. An agent's own proper end
+// counts unless its output was cut or nobody knows its exit code. Otherwise what
+// abl did and what passed the gate are facts, the agent's own record is its word,
+// and the exit code is what remains.
+func (e ending) classify() (Class, string, Evidence) {
+	killed := e.stopped.Class
+	if e.said.Finished && killed != Flood && killed != Disk && killed != Lost {
+		return Done, "", Evidence{}
 	}
-	return Failed, fmt.Sprintf("ended with exit code %d and no result", exit.Code)
+	for _, look := range []func() (Class, Evidence){e.byAbl, e.byGateway, e.byAgent, e.byEngine} {
+		if c, ev := look(); c != "" {
+			return c, e.reason(c, ev), ev
+		}
+	}
+	c, ev := e.byExit()
+	return c, ev.What, ev
+}
+
+// byAbl is what abl did to the call. That it was silent or slow may still be the
+// fault of a provider, which the gate knows better.
+func (e ending) byAbl() (Class, Evidence) {
+	is := func(c Class, form string, args ...any) (Class, Evidence) {
+		return c, Evidence{From: ByAbl, What: fmt.Sprintf(form, args...)}
+	}
+	troubled := e.passed.Fault.Class != "" || e.passed.Fault.Waiting
+	switch killed := e.stopped.Class; {
+	case killed == Disk:
+		return is(Disk, "stopped: %s", e.stopped.Reason)
+	case killed == Flood:
+		return is(Flood, "stopped: it printed more than %d bytes (limits.output)", e.output)
+	case killed == Interrupted:
+		return is(Interrupted, "stopped on request")
+	case killed == Lost:
+		return is(Lost, "its container was removed by somebody else")
+	case e.passed.Over != "":
+		return OverBudget, Evidence{From: ByGateway, What: e.passed.Over}
+	case killed == Idle && !troubled:
+		return is(Idle, "stopped: it printed nothing and did next to nothing for %s (loop.idle_timeout)", e.idle)
+	case (killed == Timeout || e.last.Deadline) && !troubled:
+		return is(Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
+	}
+	return "", Evidence{}
+}
+
+// byGateway is what was wrong with the provider when the call ended.
+func (e ending) byGateway() (Class, Evidence) {
+	t := e.passed.Fault
+	if t.Class == "" && t.Waiting && (e.stopped.Class == Idle || e.stopped.Class == Timeout) {
+		return Away, Evidence{From: ByGateway, What: "the provider did not answer its last request"}
+	}
+	if t.Class == "" || e.exit.OOMKilled && e.exit.Code == killedCode {
+		return "", Evidence{}
+	}
+	return t.Class, Evidence{From: ByGateway, What: t.What, Back: t.Back, Paid: t.Paid}
+}
+
+// byAgent is a trouble that the CLI's own record names, or the loss of what it
+// stood on, which it can only have suffered.
+func (e ending) byAgent() (Class, Evidence) {
+	if e.exit.OOMKilled && e.exit.Code == killedCode {
+		return "", Evidence{}
+	}
+	if c, known := troubles[e.said.Trouble]; known {
+		return c, Evidence{From: ByAgent, What: e.said.Reason}
+	}
+	return "", Evidence{}
+}
+
+// troubles are the classes of what an agent's record can name.
+var troubles = map[agent.Trouble]Class{
+	agent.Away: Away, agent.Login: Refused, agent.Rate: Limited, agent.Quota: Quota, agent.Network: Network,
+	agent.TooLarge: TooLarge, agent.Nothing: Nothing,
+}
+
+func (e ending) byEngine() (Class, Evidence) {
+	switch {
+	case e.exit.OOMKilled:
+		return OutOfMemory, Evidence{From: ByEngine, What: "out of memory (limits.memory)"}
+	case e.fallen.class != "":
+		return e.fallen.class, Evidence{From: ByEngine, What: e.fallen.what}
+	}
+	return "", Evidence{}
+}
+
+func (e ending) byExit() (Class, Evidence) {
+	switch {
+	case e.last.Late:
+		return Running, Evidence{}
+	case e.last.Error != "":
+		return Failed, Evidence{From: ByExit, What: "could not be started: " + e.last.Error}
+	case e.last.Signal != "":
+		return Crashed, Evidence{From: ByExit, What: "ended by signal " + e.last.Signal}
+	case e.last.Exit == 0 && e.exit.Code == killedCode: // abl-run had no time for a word
+		return Crashed, Evidence{From: ByExit, What: "ended by SIGKILL, which abl did not send"}
+	case e.said.Reason != "":
+		return Failed, Evidence{From: ByAgent, What: e.said.Reason}
+	}
+	return Failed, Evidence{From: ByExit, What: fmt.Sprintf("ended with exit code %d and no result", e.exit.Code)}
+}
+
+// reason is the sentence for a person.
+func (e ending) reason(c Class, ev Evidence) string {
+	if c == Refused && e.keyVar != "" {
+		return e.keyVar + " is refused: " + ev.What
+	}
+	if stop := e.stopped.Class; stop != "" && stop != c && c.Weather() {
+		return fmt.Sprintf("%s (stopped as %s)", ev.What, stop)
+	}
+	return ev.What
+}
+
+// standing looks, once a call ended badly, at what it stood on: its network's
+// holder, which ends before the phase does only with the engine, and the app.
+func (r *Runner) standing(ctx context.Context, j Job) fallen {
+	gone := func(name string) bool {
+		st, err := r.Engine.Status(ctx, name)
+		return errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running
+	}
+	if j.Join != "" && gone(j.Join) {
+		return fallen{EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}
+	}
+	if j.Env != nil && j.Role.Name == Verifier.Name && gone(BoxName(r.ID, PlaceApp)) {
+		return fallen{AppGone, "the app's container ended while it was tested"}
+	}
+	return fallen{}
 }

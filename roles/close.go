@@ -3,7 +3,6 @@ package roles
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"abl/internal/failpoint"
 	"abl/internal/safefile"
@@ -18,18 +17,17 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	defer cancel()
 	o.Report = dirs.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
 	failpoint.Here("call.report")
-	if r.Root {
-		for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-			if err := os.Chown(path, r.Person[0], r.Person[1]); err != nil {
-				return fmt.Errorf("cannot take back %q: %w", path, err)
-			}
-		}
+	if err := r.keep(j, rec); err != nil {
+		return err
+	}
+	if err := r.Outlet.Clean(o); err != nil {
+		return err
 	}
 	if err := rec.SaveOutcome(*o); err != nil {
 		return err
 	}
 	failpoint.Here("call.outcome")
-	r.emit(j, event.Event{Kind: event.CallEnd, Class: string(o.Class), Text: o.Reason, MS: o.Duration, Exit: &o.Exit})
+	r.emit(j, event.Event{Kind: event.CallEnd, Class: string(o.Class), Text: o.Reason, Evidence: o.Evidence.String(), Until: o.Evidence.Back, MS: o.Duration, Exit: &o.Exit})
 	for _, u := range o.Usage {
 		r.emit(j, event.Event{Kind: event.Usage, Model: u.Model, Tokens: u.Total})
 	}

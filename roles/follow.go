@@ -3,7 +3,6 @@ package roles
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"abl/internal/failpoint"
@@ -33,19 +32,19 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	}
 	defer errs.Close()
 	reader := j.Agent.NewReader(j.Call)
-	t := &tail{in: out, to: func(line []byte, cut bool) {
-		if did := reader.Line(line, cut); did != "" {
+	t := &tail{in: out, most: r.Output, to: func(line []byte, cut bool) {
+		if did := reader.Line(r.Outlet.Bytes(line), cut); did != "" {
 			r.emit(j, event.Event{Kind: event.Action, Text: did})
 		}
 	}}
-	exit, killed, err := r.watch(ctx, j, rec, t, errs, time.Until(intent.Begun.Add(r.Timeout)))
+	exit, why, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
 	if err != nil {
 		return err
 	}
-	if why, err := rec.stopped(); err != nil {
+	if before, err := rec.stopped(); err != nil {
 		return err
-	} else if why != "" {
-		killed = why // by this abl or by one before it
+	} else if before.Class != "" {
+		why = before // by this abl or by one before it
 	}
 	if err := t.finish(); err != nil {
 		return err
@@ -60,16 +59,32 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		o.Session = res.Session
 	}
 	var end dirs.RunEnd
-	if killed == "" && !res.Finished {
-		end = r.lastWords(context.WithoutCancel(ctx), j)
+	if why.Class == "" && (!res.Finished || j.Limit > 0) {
+		var gone bool
+		if end, gone = r.lastWords(context.WithoutCancel(ctx), j); gone && !res.Finished {
+			why.Class = Lost
+		}
 	}
-	o.Class, o.Reason = classify(exit, killed, end, res, r)
+	passed, err := r.settle(ctx, j, o)
+	if err != nil {
+		return err
+	}
+	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, idle: r.Idle, timeout: r.Timeout, output: r.Output}
+	if provider, served := agent.ProviderOf(j.Agent); served {
+		ending.keyVar = provider.KeyVar
+	}
+	if why.Class == "" && !res.Finished {
+		ending.fallen = r.standing(context.WithoutCancel(ctx), j)
+	}
+	o.Ports = end.Ports
+	o.Class, o.Reason, o.Evidence = ending.classify()
 	failpoint.Here("call.ended")
 	return nil
 }
 
-// watch waits for the box's end. killed says why abl ended it, "" when it did not.
-func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, errs *os.File, left time.Duration) (sandbox.Exit, Class, error) {
+// watch waits for the box's end, and says why abl ended it, when it did. That it
+// printed too much counts even if it was quicker than abl.
+func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed func() int64, intent Intent) (sandbox.Exit, stopped, error) {
 	type end struct {
 		exit sandbox.Exit
 		err  error
@@ -81,34 +96,44 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, errs *os
 		exit, err := r.Engine.Wait(tidy, r.name(j))
 		ended <- end{exit, err}
 	}()
-	tick, wall := time.NewTicker(poll), time.NewTimer(max(left, 0))
+	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	var killed Class
+	outgrown, quiet := r.outgrown(tidy, j, rec, intent.Begun), r.quietness(j, rec, intent)
+	var killed stopped
 	done := ctx.Done()
 	for {
-		var why Class
+		var why stopped
 		select {
 		case e := <-ended:
 			if errors.Is(e.err, sandbox.ErrNotFound) {
-				return sandbox.Exit{Code: -1}, Lost, nil // nobody knows its code, so nothing it said can make it done
+				return sandbox.Exit{Code: -1}, stopped{Class: Lost}, nil // nobody knows its code, so nothing it said can make it done
+			}
+			if killed.Class == "" && r.flooded(printed()) {
+				killed.Class = Flood
+				return e.exit, killed, errors.Join(e.err, rec.stop(killed))
 			}
 			return e.exit, killed, e.err
 		case <-done:
-			why, done = Interrupted, nil
+			why.Class, done = Interrupted, nil
 		case <-wall.C:
-			why = Timeout
+			why.Class = Timeout
+		case text := <-outgrown:
+			why = stopped{Disk, text}
 		case <-tick.C:
-			if err := t.pump(); err != nil {
-				return sandbox.Exit{}, "", err
+			if _, err := t.pump(); err != nil {
+				return sandbox.Exit{}, killed, err
 			}
-			if r.Output > 0 && t.read+size(errs) > r.Output {
-				why = Flood
+			switch now := printed(); {
+			case r.flooded(now):
+				why.Class = Flood
+			case killed.Class == "" && r.Idle > 0 && quiet.tooLong(tidy, now):
+				why.Class = Idle
 			}
 		}
-		if why != "" && killed == "" && r.running(tidy, j) {
+		if why.Class != "" && killed.Class == "" && r.running(tidy, j) {
 			killed = why
-			if err := rec.Stop(why); err != nil {
+			if err := rec.stop(why); err != nil {
 				return sandbox.Exit{}, killed, err
 			}
 			failpoint.Here("call.stopping")
@@ -118,6 +143,9 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, errs *os
 		}
 	}
 }
+
+// flooded says that a call printed more than it may.
+func (r *Runner) flooded(printed int64) bool { return r.Output > 0 && printed > r.Output }
 
 // running is false once the box has ended: a call that ended while nobody
 // followed it is neither late nor stopped.

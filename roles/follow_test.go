@@ -25,7 +25,7 @@ func lines(t *testing.T, data []byte, pieces []int) []string {
 		n = min(n, len(data))
 		file.Write(data[:n])
 		data = data[n:]
-		if err := tl.pump(); err != nil {
+		if _, err := tl.pump(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,6 +77,23 @@ func TestLongLinesAreCut(t *testing.T) {
 		t.Errorf("read %d bytes, holds %d", tl.read, cap(tl.line))
 	}
 }
+
+// An output without end is read in turns, and no further than its limit.
+func TestTailGoesInTurns(t *testing.T) {
+	tl := &tail{in: endless{}, to: func([]byte, bool) {}}
+	if all, err := tl.pump(); all || err != nil || tl.read != turn {
+		t.Errorf("a turn read %d bytes, all %v, %v", tl.read, all, err)
+	}
+	tl = &tail{in: endless{}, most: turn + 5, to: func([]byte, bool) {}}
+	if err := tl.finish(); err != nil || tl.read != turn+5 {
+		t.Errorf("%d bytes were read, %v", tl.read, err)
+	}
+}
+
+// endless is an output without end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
 func TestTailTellsThatItCannotRead(t *testing.T) {
 	tl := &tail{in: iotest.ErrReader(os.ErrClosed), to: func([]byte, bool) {}}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,15 +26,14 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	if err := os.MkdirAll(rec.In(), 0o755); err != nil {
 		return err
 	}
-	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix()}
+	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe, LimitMS: j.Limit.Milliseconds()}
 	files := map[string][]byte{"prompt.md": []byte(prompt)}
 	if cmd.Stdin != "" {
 		files["stdin"] = []byte(cmd.Stdin)
 		spec.Stdin = dirs.In + "/stdin"
 	}
-	for name, data := range cmd.Files {
-		files[name] = data
-	}
+	maps.Copy(files, cmd.Files)
+	maps.Copy(files, j.Files)
 	if files["run.json"], err = json.Marshal(spec); err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"abl/internal/atomicfile"
+	"abl/internal/sanitize"
 	"abl/roles/agent"
 )
 
@@ -26,23 +27,6 @@ func (r Record) Stdout() string { return filepath.Join(r.Dir, "stdout") }
 // Stderr takes the agent's standard error.
 func (r Record) Stderr() string { return filepath.Join(r.Dir, "stderr") }
 
-// Class says how a call ended.
-type Class string
-
-// The classes. Only Done means that the agent did what it was started for.
-const (
-	Done        Class = "done"
-	Failed      Class = "failed"      // its own result says so, or there is none
-	Crashed     Class = "crashed"     // ended by a signal that abl did not send
-	OutOfMemory Class = "oom"         // from the engine's flag
-	Timeout     Class = "timeout"     // loop.call_timeout
-	Flood       Class = "flood"       // limits.output
-	Interrupted Class = "interrupted" // a person or a signal to abl
-	Away        Class = "away"        // the provider limits the rate or does not answer
-	Refused     Class = "refused"     // the provider refuses the key
-	Lost        Class = "lost"        // the container was removed by somebody else
-)
-
 // Outcome is how a call ended; it is on disk before its box is removed.
 type Outcome struct {
 	Key      string        `json:"key"`
@@ -52,14 +36,20 @@ type Outcome struct {
 	Session  string        `json:"session"`
 	Class    Class         `json:"class"`
 	Reason   string        `json:"reason,omitempty"` // one sentence when the class is not done
+	Evidence Evidence      `json:"evidence,omitzero"`
 	Exit     int           `json:"exit"`
 	Started  time.Time     `json:"started"`
 	Ended    time.Time     `json:"ended"`
 	Duration int64         `json:"duration_ms"`
 	Usage    []agent.Usage `json:"usage,omitempty"`
-	Requests int64         `json:"requests"` // -1 unknown
+	Source   string        `json:"source,omitempty"`  // who counted: gateway or cli
+	Claimed  []agent.Usage `json:"claimed,omitempty"` // what the agent says where the gateway counted
+	Over     string        `json:"over,omitempty"`    // the budget's words when it ended the call
+	Charged  *Charged      `json:"charged,omitempty"` // what the budgets counted
+	Requests int64         `json:"requests"`          // -1 unknown
 	Report   string        `json:"report,omitempty"`
 	Output   int64         `json:"output_bytes"`
+	Ports    string        `json:"ports,omitempty"` // on which it listened in the end, when it was only watched for a while
 }
 
 // Intent is what the call was started with, written before its box is made.
@@ -72,7 +62,6 @@ type Intent struct {
 	Session string           `json:"session"`
 	Begun   time.Time        `json:"begun"`
 	Reports map[string]int64 `json:"reports"` // reports that were there before, name → modification time in ns
-	Direct  bool             `json:"direct_key,omitempty"`
 }
 
 // Outcome reads how the call ended; ok is false while it has not.
@@ -95,17 +84,45 @@ func (r Record) Intent() (i Intent, ok bool, err error) {
 // Stop notes that abl is about to end the call's box, and why. The first reason
 // stays: an abl that is killed right afterwards must not take its own stop for
 // the agent's failure.
-func (r Record) Stop(why Class) error {
-	if already, err := r.stopped(); err != nil || already != "" {
+func (r Record) Stop(why Class) error { return r.stop(stopped{Class: why}) }
+
+func (r Record) stop(why stopped) error {
+	if already, err := r.stopped(); err != nil || already.Class != "" {
 		return err
 	}
 	return writeJSON(filepath.Join(r.Dir, "stopped.json"), why)
 }
 
-// stopped is why abl ended the call's box, "" when it did not.
-func (r Record) stopped() (why Class, err error) {
+// stopped is why abl ended a call's box; no class when it did not.
+type stopped struct {
+	Class  Class  `json:"class"`
+	Reason string `json:"reason,omitempty"` // beyond what the class says
+}
+
+func (r Record) stopped() (why stopped, err error) {
 	_, err = readJSON(filepath.Join(r.Dir, "stopped.json"), &why)
 	return why, err
+}
+
+// Started is whether the call's box was started, or is about to be.
+func (r Record) Started() bool { return r.started() }
+
+// KeepHistory notes, before the call starts, where the role's history stands.
+func (r Record) KeepHistory(history map[string]string) error {
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return fmt.Errorf("cannot keep the record of a call: %w", err)
+	}
+	return noteJSON(filepath.Join(r.Dir, HistoryFile), history)
+}
+
+// HistoryFile is where KeepHistory notes it, in the record.
+const HistoryFile = "history.json"
+
+// History is what KeepHistory noted; false when it did not, or a person who has
+// seen that the history moved took the note away.
+func (r Record) History() (history map[string]string, ok bool, err error) {
+	ok, err = readJSON(filepath.Join(r.Dir, HistoryFile), &history)
+	return history, ok, err
 }
 
 // started is whether the call's box was started, or is about to be.
@@ -147,5 +164,19 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return atomicfile.Write(path, append(data, '\n'), 0o644)
+	safe := sanitize.Whole(string(data)) // the same JSON, safe to look at
+	return atomicfile.Write(path, []byte(safe+"\n"), 0o644)
+}
+
+// noteJSON is writeJSON for what nothing is decided by after a power cut: it is
+// there whole or not at all, and nobody waits for the disk.
+func noteJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("cannot keep the record of a call: %w", err)
+	}
+	return os.Rename(path+".new", path)
 }

@@ -81,7 +81,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 		r.engine.Scripts = map[string]sandboxtest.Script{"role": script}
 	}
 	p := project.New(root, "src", ".abl/tests")
-	for _, dir := range []string{p.Src, p.Tests, p.Calls(), p.Specs()} {
+	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Calls(), p.Specs()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,13 @@
 package roles
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
@@ -21,6 +24,9 @@ type Role struct {
 	Dir     string // workspace inside the box
 	Reports string // directory of run reports below the workspace
 	TmpExec bool   // programs may be run from /tmp (build tools do)
+	Alone   bool   // it sees its workspace and what is handed to its call, and nothing else of the project
+	Sealed  bool   // its workspace is read-only
+	Tmp     int64  // bytes of /tmp, 0 for half a gigabyte
 }
 
 // The two roles. There is no third one: only the Builder touches code.
@@ -31,10 +37,10 @@ var (
 
 // Workspace is the role's directory on the person's side.
 func (r Role) Workspace(p project.Project) string {
-	if r.Name == Builder.Name {
-		return p.Src
+	if r.Name == Verifier.Name {
+		return p.Tests
 	}
-	return p.Tests
+	return p.Src
 }
 
 // Key is the idempotency key of a call: what is done twice under it is done once.
@@ -52,6 +58,14 @@ func Subject(phase int, r Role, step int) string {
 // that take its output.
 func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
 	work := r.Workspace(p)
+	if r.Alone {
+		return []sandbox.Mount{
+			{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed},
+			{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
+			{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
+		}
+	}
 	return []sandbox.Mount{
 		{What: sandbox.Workspace, Source: work, Target: r.Dir},
 		{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
@@ -62,10 +76,33 @@ func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
 	}
 }
 
+// unseen are paths where a role must find nothing, whatever they are called on
+// this machine or inside.
+func unseen(r Role, p project.Project) []string {
+	other, theirs := dirs.Tests, p.Tests
+	if r.Name == Verifier.Name {
+		other, theirs = dirs.Src, p.Src
+	}
+	top := path.Dir(dirs.Src)
+	if r.Alone {
+		return append(alone(p), dirs.Specs, dirs.Tests)
+	}
+	return []string{
+		other, theirs, top + "/.git", top + "/.env", top + "/" + project.Dir,
+		filepath.Join(p.Root, project.Dir), p.Env(), p.State(), p.Ledger(),
+	}
+}
+
+// alone are paths of a project that a role that is alone must not find.
+func alone(p project.Project) []string {
+	top := path.Dir(dirs.Src)
+	return []string{top + "/.git", top + "/.env", top + "/" + project.Dir, filepath.Join(p.Root, project.Dir), p.Env()}
+}
+
 // tmpfs is the memory a role may write besides its workspace.
 func tmpfs(r Role) []sandbox.Tmpfs {
 	return []sandbox.Tmpfs{
-		{Target: "/tmp", Size: 512 << 20, Inodes: 50_000, Mode: "1777", Exec: r.TmpExec},
+		{Target: "/tmp", Size: cmp.Or(r.Tmp, 512<<20), Inodes: 50_000, Mode: "1777", Exec: r.TmpExec},
 		{Target: dirs.Home, Size: 256 << 20, Inodes: 20_000, Mode: "0700", Owned: true, Exec: true},
 	}
 }
@@ -74,18 +111,30 @@ func tmpfs(r Role) []sandbox.Tmpfs {
 // none. A state that begins anew goes on after it: the names of calls, their
 // rows in the ledger and their commits are taken.
 func LastStep(p project.Project, phase int) (int, error) {
-	entries, err := os.ReadDir(p.Calls())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := readNames(p.Calls())
+	if err != nil {
 		return 0, fmt.Errorf("cannot list the calls: %w", err)
 	}
 	last := 0
-	for _, e := range entries {
+	for _, name := range names {
 		var n, step, attempt int
 		for _, r := range []Role{Builder, Verifier} {
-			if k, err := fmt.Sscanf(e.Name(), "p%d-"+r.Verb+"-%d.%d", &n, &step, &attempt); err == nil && k == 3 && n == phase {
+			if k, err := fmt.Sscanf(name, "p%d-"+r.Verb+"-%d.%d", &n, &step, &attempt); err == nil && k == 3 && n == phase {
 				last = max(last, step)
 			}
 		}
 	}
 	return last, nil
+}
+
+// readNames lists a folder of records, sorted; one that is not there is empty.
+func readNames(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
 }

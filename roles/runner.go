@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"abl/internal/failpoint"
+	"abl/internal/outlet"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
@@ -20,12 +22,16 @@ import (
 // Engine is what a call needs of a container engine.
 type Engine interface {
 	Create(context.Context, sandbox.Box) (string, error)
+	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
+	Env(ctx context.Context, name string) (map[string]string, error)
 	Start(ctx context.Context, name string) error
 	Status(ctx context.Context, name string) (sandbox.Status, error)
 	Wait(ctx context.Context, name string) (sandbox.Exit, error)
 	Stop(ctx context.Context, name string, grace time.Duration) error
 	Remove(ctx context.Context, name string) error
 	Logs(ctx context.Context, name string, max int64) ([]byte, error)
+	Head(ctx context.Context, name string, max int64) ([]byte, error)
+	Load(ctx context.Context, name string) (sandbox.Load, error)
 }
 
 // Runner runs calls of one project on one engine.
@@ -38,9 +44,14 @@ type Runner struct {
 	Root    bool   // abl is root: files for the role are made over to UID, and to the person afterwards
 	Person  [2]int // uid and gid of the project's owner
 	Box     sandbox.Limits
-	Output  int64         // bytes a call may print before it is killed
-	Timeout time.Duration // wall clock of one call
+	Net     Net
+	Reach   func(place string) sandbox.Reach // of the holder that a role's boxes join; nil where nobody knows
+	Output  int64                            // bytes a call may print before it is killed
+	Timeout time.Duration                    // wall clock of one call
+	Idle    time.Duration                    // how long a call may do nothing, 0 for ever
+	Grow    Growth
 	Out     event.Sink
+	Outlet  *outlet.Outlet // keeps secrets out of what is kept of a call
 }
 
 // Job is one call to run.
@@ -49,10 +60,12 @@ type Job struct {
 	Agent  agent.Agent
 	Call   agent.Call
 	Image  string
-	Join   string   // holder whose namespace is the role's reach
-	Env    []string // beyond the agent's own: the key where it is direct, the app's address
-	Direct bool     // the provider's key is in Env
+	Join   string            // holder whose namespace is the role's reach
+	Env    []string          // beyond the agent's own: the app's address
+	Gate   Gate              // nil: there is no way out
+	Files  map[string][]byte // name → content, laid into the call's read-only directory
 	Cmds   dirs.CmdSpec
+	Limit  time.Duration          // what still runs so long after its start has done well and is ended; 0 for no such limit
 	Prompt func() (string, error) // asked only when the call has not begun
 }
 
@@ -100,8 +113,13 @@ func (r *Runner) ensure(ctx context.Context, j Job, rec Record) (Intent, error) 
 	case begun && gone && rec.started():
 		return intent, nil
 	case begun && !gone && st.State != sandbox.Created:
-		r.emit(j, event.Event{Kind: event.CallResume, DirectKey: j.Direct})
-		return intent, nil
+		r.emit(j, event.Event{Kind: event.CallResume})
+		if j.Gate != nil {
+			if err := j.Gate.Resume(ctx, j.Call.ID); err != nil {
+				return intent, err
+			}
+		}
+		return intent, r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.name(j)}).after(ctx, false))
 	}
 	if err := ctx.Err(); err != nil {
 		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
@@ -114,11 +132,24 @@ func (r *Runner) ensure(ctx context.Context, j Job, rec Record) (Intent, error) 
 // begin makes the call's box and starts it. That it is started is on disk
 // before it is: a box that is gone later on may have spent tokens.
 func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
-	intent, err := r.create(ctx, j, rec)
-	if err != nil {
+	if err := r.Grow.hasRoom(); err != nil {
+		return Intent{}, err
+	}
+	if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+		return Intent{}, fmt.Errorf("cannot keep the record of a call: %w", err)
+	}
+	measured := r.measureFirst(ctx, j, rec)
+	intent, box, err := r.create(ctx, j, rec)
+	if err = errors.Join(err, measured()); err != nil {
 		return intent, err
 	}
-	r.emit(j, event.Event{Kind: event.CallStart, DirectKey: j.Direct})
+	proof := r.proving(j, rec, box)
+	done, err := proof.before(ctx)
+	defer done()
+	if err != nil {
+		return intent, r.proven(ctx, j, rec, err)
+	}
+	r.emit(j, event.Event{Kind: event.CallStart})
 	if err := rec.markStarted(); err != nil {
 		return intent, err
 	}
@@ -127,41 +158,66 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), rec.unmark())
 	}
 	failpoint.Here("call.started")
-	return intent, nil
+	return intent, r.proven(ctx, j, rec, proof.after(ctx, true))
+}
+
+// proving is the proof of a call's box.
+func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
+	return proving{engine: r.Engine, box: box, dir: rec.Dir, absent: unseen(j.Role, r.Project), net: r.Net, secret: r.Outlet}
+}
+
+// proven takes the box away when err says that its boundary is not proven. No
+// agent ran in it, so the call has not begun.
+func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error {
+	if !errors.Is(err, sandbox.ErrUnproven) {
+		return err
+	}
+	return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(context.WithoutCancel(ctx), r.name(j)), rec.unmark())
 }
 
 // create lays out the record and makes the box, which is not started yet.
-func (r *Runner) create(ctx context.Context, j Job, rec Record) (Intent, error) {
+func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, box sandbox.Box, err error) {
 	if err := rec.unmark(); err != nil {
-		return Intent{}, err
+		return intent, box, err
 	}
 	if err := r.Engine.Remove(ctx, r.name(j)); err != nil {
-		return Intent{}, err
+		return intent, box, err
 	}
 	cmd, err := j.Agent.Command(j.Call)
 	if err != nil {
-		return Intent{}, err
+		return intent, box, err
 	}
 	deadline := time.Now().Add(r.Timeout + time.Minute)
 	if err := r.layOut(j, rec, cmd, deadline); err != nil {
-		return Intent{}, fmt.Errorf("cannot prepare call %s: %w", j.Call.ID, err)
+		return intent, box, fmt.Errorf("cannot prepare call %s: %w", j.Call.ID, err)
 	}
 	if err := r.pointLast(j, rec); err != nil {
-		return Intent{}, fmt.Errorf("cannot point at the log of call %s: %w", j.Call.ID, err)
+		return intent, box, fmt.Errorf("cannot point at the log of call %s: %w", j.Call.ID, err)
 	}
-	intent := Intent{
+	intent = Intent{
 		Key: j.Call.ID, Box: r.name(j), Image: j.Image, Agent: j.Agent.Name(), Model: j.Call.Model,
-		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project), Direct: j.Direct,
+		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project),
 	}
 	if err := writeJSON(filepath.Join(rec.Dir, "intent.json"), intent); err != nil {
-		return Intent{}, err
+		return intent, box, err
 	}
 	failpoint.Here("call.intent")
-	if _, err := r.Engine.Create(ctx, r.box(j, rec, cmd, deadline)); err != nil {
-		return Intent{}, fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
+	if j.Gate != nil {
+		way, err := j.Gate.Open(ctx, j.Call.ID, j.Call.Model, deadline)
+		if err != nil {
+			return intent, box, fmt.Errorf("cannot make the %s's way out: %w", j.Role.Name, err)
+		}
+		j.Env = append(j.Env[:len(j.Env):len(j.Env)], way...)
+	}
+	box = r.box(j, rec, cmd, deadline)
+	if err := checkSources(r.Project, box.Mounts); err != nil {
+		return intent, box, err
+	}
+	if _, err := r.Engine.Create(ctx, box); err != nil {
+		return intent, box, fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
 	}
 	failpoint.Here("call.created")
-	return intent, nil
+	return intent, box, nil
 }
 
 // box is the call's container as intent.
@@ -170,10 +226,14 @@ func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) s
 	for _, k := range sortedKeys(cmd.Env) {
 		env = append(env, k+"="+cmd.Env[k])
 	}
+	reach := sandbox.Reach{Join: j.Join}
+	if r.Reach != nil {
+		reach.Through = r.Reach(j.Role.Name).Endpoints
+	}
 	return sandbox.Box{
 		Name: r.name(j), Image: j.Image, User: fmt.Sprintf("%d:%d", r.UID, r.GID),
 		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: append(env, j.Env...), Dir: j.Role.Dir,
-		Mounts: Mounts(j.Role, r.Project, rec), Tmpfs: tmpfs(j.Role), Reach: sandbox.Reach{Join: j.Join}, Limits: r.Box,
+		Mounts: Mounts(j.Role, r.Project, rec), Tmpfs: tmpfs(j.Role), Reach: reach, Limits: r.Box,
 		Labels: map[string]string{
 			sandbox.LabelProject: r.ID, sandbox.LabelKind: "role", sandbox.LabelRole: j.Role.Name,
 			sandbox.LabelPhase: strconv.Itoa(j.Call.Phase), sandbox.LabelCall: j.Call.ID,

@@ -13,7 +13,6 @@ import (
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/sandboxtest"
-	"abl/roles/agent"
 )
 
 func TestRun(t *testing.T) {
@@ -90,6 +89,18 @@ func TestEnds(t *testing.T) {
 				return sandbox.Exit{}
 			}
 		}, "flood 143 stopped: it printed more than 10 bytes (limits.output), m-1 4"},
+		{"flood that was quicker", func(r *rig) sandboxtest.Script {
+			r.runner.Output = 10
+			return output("used 4\nend\n", sandbox.Exit{})(r)
+		}, "flood 0 stopped: it printed more than 10 bytes (limits.output), m-1 4"},
+		{"idle", func(r *rig) sandboxtest.Script {
+			r.runner.Idle = time.Nanosecond
+			return func(b sandbox.Box) sandbox.Exit {
+				prints(b, "used 4\n")
+				<-r.Context().Done()
+				return sandbox.Exit{}
+			}
+		}, "idle 143 stopped: it printed nothing and did next to nothing for 1ns (loop.idle_timeout), m-1 4"},
 		{"late", func(r *rig) sandboxtest.Script {
 			r.runner.Timeout = time.Nanosecond
 			return func(sandbox.Box) sandbox.Exit { <-r.Context().Done(); return sandbox.Exit{} }
@@ -172,13 +183,13 @@ func TestAdoption(t *testing.T) {
 			r.runner.Timeout = time.Nanosecond
 		}, "failed 3 ended with exit code 3 and no result, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"made and never started", func(r *rig) {
-			if _, err := r.runner.create(r.Context(), r.job, r.rec()); err != nil {
+			if _, _, err := r.runner.create(r.Context(), r.job, r.rec()); err != nil {
 				r.Fatal(err)
 			}
 		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
 		{"intended and never made", func(r *rig) {
 			r.engine.Fail("Create", 1, errors.New("no"))
-			if _, err := r.runner.create(r.Context(), r.job, r.rec()); err == nil {
+			if _, _, err := r.runner.create(r.Context(), r.job, r.rec()); err == nil {
 				r.Fatal("it was made")
 			}
 		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
@@ -262,7 +273,7 @@ func TestBoxIsAsPromised(t *testing.T) {
 	r := newRig(t, nil)
 	r.job.Env, r.job.Join = []string{"KEY=secret"}, "holder"
 	r.runner.Box = sandbox.Limits{Memory: 1, Pids: 2}
-	if _, err := r.runner.create(t.Context(), r.job, r.rec()); err != nil {
+	if _, _, err := r.runner.create(t.Context(), r.job, r.rec()); err != nil {
 		t.Fatal(err)
 	}
 	b, _ := r.engine.Box("abl-id-p1-build-1.1")
@@ -285,41 +296,6 @@ func TestBoxIsAsPromised(t *testing.T) {
 	for _, name := range []string{"intent.json", "in/run.json", "in/commands.json"} {
 		if got, err := os.ReadFile(filepath.Join(r.rec().Dir, name)); err != nil || strings.Contains(string(got), "secret") {
 			t.Errorf("%s: %q, %v", name, got, err)
-		}
-	}
-}
-
-func TestClassify(t *testing.T) {
-	done := agent.Result{Finished: true}
-	for _, c := range []struct {
-		name   string
-		exit   sandbox.Exit
-		killed Class
-		end    dirs.RunEnd
-		res    agent.Result
-		want   Class
-	}{
-		{"proper end", sandbox.Exit{}, "", dirs.RunEnd{}, done, Done},
-		{"proper end just before it was stopped", sandbox.Exit{}, Interrupted, dirs.RunEnd{}, done, Done},
-		{"proper end just in time", sandbox.Exit{}, Timeout, dirs.RunEnd{}, done, Done},
-		{"proper end after a flood", sandbox.Exit{}, Flood, dirs.RunEnd{}, done, Flood},
-		{"proper words, and gone", sandbox.Exit{Code: -1}, Lost, dirs.RunEnd{}, done, Lost},
-		{"proper end with a child out of memory", sandbox.Exit{OOMKilled: true}, "", dirs.RunEnd{}, done, Done},
-		{"late", sandbox.Exit{Code: 143}, Timeout, dirs.RunEnd{}, agent.Result{}, Timeout},
-		{"ended by its own deadline", sandbox.Exit{Code: 124}, "", dirs.RunEnd{Deadline: true, Signal: "SIGTERM"}, agent.Result{}, Timeout},
-		{"stopped", sandbox.Exit{Code: 143}, Interrupted, dirs.RunEnd{Signal: "SIGTERM"}, agent.Result{}, Interrupted},
-		{"stopped out of memory", sandbox.Exit{Code: 137, OOMKilled: true}, Interrupted, dirs.RunEnd{}, agent.Result{}, Interrupted},
-		{"memory", sandbox.Exit{Code: 137, OOMKilled: true}, "", dirs.RunEnd{Signal: "SIGKILL"}, agent.Result{Reason: "x"}, OutOfMemory},
-		{"137 alone is no memory", sandbox.Exit{Code: 137}, "", dirs.RunEnd{Signal: "SIGKILL"}, agent.Result{}, Crashed},
-		{"not started", sandbox.Exit{Code: 127}, "", dirs.RunEnd{Error: "x"}, agent.Result{}, Failed},
-		{"its own words", sandbox.Exit{Code: 1}, "", dirs.RunEnd{}, agent.Result{Reason: "quota"}, Failed},
-		{"the provider is away", sandbox.Exit{Code: 1}, "", dirs.RunEnd{}, agent.Result{Trouble: agent.Away, Reason: "429"}, Away},
-		{"the key is refused", sandbox.Exit{Code: 1}, "", dirs.RunEnd{}, agent.Result{Trouble: agent.Login, Reason: "401"}, Refused},
-		{"nothing at all", sandbox.Exit{}, "", dirs.RunEnd{}, agent.Result{}, Failed},
-	} {
-		got, why := classify(c.exit, c.killed, c.end, c.res, &Runner{Timeout: time.Hour})
-		if got != c.want || (why == "") != (got == Done) {
-			t.Errorf("%s: %s (%s), want %s", c.name, got, why, c.want)
 		}
 	}
 }

@@ -25,7 +25,10 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := r.Engine.Remove(ctx, box.Name); err != nil {
 		return "", err
 	}
-	if _, err := r.Engine.Create(ctx, box); err != nil {
+	if err := checkSources(r.Project, box.Mounts); err != nil {
+		return "", err
+	}
+	if err := made(ctx, r.Engine, box); err != nil {
 		return "", fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
 	}
 	return box.Name, nil

@@ -1,10 +1,12 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,11 +31,12 @@ type Site struct {
 	Phase  int
 	Image  string          // of the holder
 	Pool   string          // CIDR out of which networks are taken
-	Egress string          // an existing network to use as the way out, "" for one of abl's own
-	Direct map[string]bool // roles whose agent talks to its provider itself
+	Egress string          // an existing network to use as the gateways' way out, "" for one of abl's own
+	Gated  map[string]bool // roles whose calls have a gateway beside them
+	Net    Net
+	Life   time.Duration // after which a holder that nobody took down ends itself, 0 is a day
 
-	mu   sync.Mutex
-	have map[string]string
+	mu sync.Mutex
 }
 
 // The places on a site.
@@ -41,6 +44,8 @@ const (
 	PlaceBuilder  = "builder"
 	PlaceVerifier = "verifier"
 	PlaceApp      = "app"
+
+	placeService = "svc-" // and its name
 )
 
 // holderUser differs from every role's, so that no role can signal its holder.
@@ -57,14 +62,30 @@ func (s *Site) Reach(place string) sandbox.Reach {
 		r.Endpoints = []sandbox.Endpoint{{Network: s.Network("builder")}}
 	case PlaceVerifier:
 		r.Endpoints = []sandbox.Endpoint{{Network: s.Network("app")}}
+		if s.Gated[place] {
+			r.Endpoints = append(r.Endpoints, sandbox.Endpoint{Network: s.Network("verifier")})
+		}
 	case PlaceApp:
-		return sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Network("app"), Aliases: []string{dirs.AppAlias}}}}
-	}
-	if s.Direct[place] {
-		r.Resolve = true
-		r.Endpoints = append(r.Endpoints, sandbox.Endpoint{Network: s.egress(), Foreign: s.Egress != ""})
+		r.Endpoints = []sandbox.Endpoint{{Network: s.Network("app"), Aliases: []string{dirs.AppAlias}}}
+	default:
+		if name, ok := strings.CutPrefix(place, placeService); ok {
+			r.Endpoints = []sandbox.Endpoint{{Network: s.Network("app"), Aliases: []string{name}}}
+		}
 	}
 	return r
+}
+
+// Way is what only gateways are on: the way out.
+func (s *Site) Way() sandbox.Endpoint {
+	return sandbox.Endpoint{Network: s.egress(), Foreign: s.Egress != ""}
+}
+
+// OpenWay makes the network of the way out, unless it is the person's own.
+func (s *Site) OpenWay(ctx context.Context) error {
+	if s.Egress != "" {
+		return nil
+	}
+	return s.Engine.EnsureNetwork(ctx, sandbox.Network{Name: s.egress(), Egress: true, Pool: s.Pool, Labels: s.labels("network", "egress")})
 }
 
 func (s *Site) egress() string {
@@ -74,16 +95,14 @@ func (s *Site) egress() string {
 	return s.Network("egress")
 }
 
-// Holder returns the running holder of a place, made when there is none.
+// Holder returns the running holder of a place, made when there is none: one ends
+// at its deadline, and with an engine that is stopped.
 func (s *Site) Holder(ctx context.Context, place string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name, ok := s.have[place]; ok {
-		return name, nil
-	}
 	name := BoxName(s.ID, "holder-"+place)
 	if st, err := s.Engine.Status(ctx, name); err == nil && st.State == sandbox.Running {
-		return s.keep(place, name), nil
+		return name, nil
 	} else if err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 		return "", err
 	}
@@ -91,27 +110,17 @@ func (s *Site) Holder(ctx context.Context, place string) (string, error) {
 		return "", err
 	}
 	// Seen through, lest the engine makes a box that no sweep has seen.
-	if err := s.make(context.WithoutCancel(ctx), place, name); err != nil {
+	labels := s.labels("holder", place)
+	if err := s.make(context.WithoutCancel(ctx), place, name, labels); err != nil {
 		return "", fmt.Errorf("cannot make the %s's network: %w", place, err)
 	}
-	return s.keep(place, name), nil
+	return name, nil
 }
 
-func (s *Site) keep(place, name string) string {
-	if s.have == nil {
-		s.have = map[string]string{}
-	}
-	s.have[place] = name
-	return name
-}
-
-func (s *Site) make(ctx context.Context, place, name string) error {
+func (s *Site) make(ctx context.Context, place, name string, labels map[string]string) error {
 	reach := s.Reach(place)
 	for _, ep := range reach.Endpoints {
-		if ep.Foreign {
-			continue
-		}
-		n := sandbox.Network{Name: ep.Network, Egress: ep.Network == s.egress(), Pool: s.Pool, Labels: s.labels("network", place)}
+		n := sandbox.Network{Name: ep.Network, Pool: s.Pool, Apart: s.Net.Apart, Labels: s.labels("network", place)}
 		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {
 			return err
 		}
@@ -120,11 +129,12 @@ func (s *Site) make(ctx context.Context, place, name string) error {
 		return err
 	}
 	box := sandbox.Box{
-		Name: name, Image: s.Image, User: holderUser, Argv: []string{dirs.Bin + "/" + dirs.HelperHolder},
-		Reach: reach, Labels: s.labels("holder", place),
+		Name: name, Image: s.Image, User: holderUser, Seals: true,
+		Argv:  []string{dirs.Bin + "/" + dirs.HelperHolder, "--deadline", labels[sandbox.LabelDeadline], "--seal", holderUser},
+		Reach: reach, Labels: labels,
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
 	}
-	if _, err := s.Engine.Create(ctx, box); err != nil {
+	if err := made(ctx, s.Engine, box); err != nil {
 		return err
 	}
 	failpoint.Here("holder.created")
@@ -138,6 +148,6 @@ func (s *Site) make(ctx context.Context, place, name string) error {
 func (s *Site) labels(kind, place string) map[string]string {
 	return map[string]string{
 		sandbox.LabelProject: s.ID, sandbox.LabelKind: kind, sandbox.LabelPhase: strconv.Itoa(s.Phase), sandbox.LabelRole: place,
-		sandbox.LabelDeadline: strconv.FormatInt(time.Now().Add(24*time.Hour).Unix(), 10),
+		sandbox.LabelDeadline: strconv.FormatInt(time.Now().Add(cmp.Or(s.Life, 24*time.Hour)).Unix(), 10),
 	}
 }

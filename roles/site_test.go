@@ -4,32 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 func TestReach(t *testing.T) {
-	direct := map[string]bool{PlaceBuilder: true, PlaceVerifier: true, PlaceApp: true}
+	gated := map[string]bool{PlaceBuilder: true, PlaceVerifier: true, PlaceApp: true}
 	for _, c := range []struct {
-		place  string
-		direct map[string]bool
-		egress string
-		want   string
+		place string
+		gated map[string]bool
+		want  string
 	}{
-		{PlaceBuilder, nil, "", "abl-id-net-builder"},
-		{PlaceVerifier, nil, "", "abl-id-net-app"},
-		{PlaceApp, nil, "", "abl-id-net-app as app"},
-		{PlaceBuilder, direct, "", "abl-id-net-builder, abl-id-net-egress, resolves"},
-		{PlaceVerifier, direct, "mine", "abl-id-net-app, mine foreign, resolves"},
-		{PlaceApp, direct, "mine", "abl-id-net-app as app"}, // whatever the config says, the app reaches nothing else
-		{"elsewhere", nil, "", ""},
+		{PlaceBuilder, nil, "abl-id-net-builder"},
+		{PlaceVerifier, nil, "abl-id-net-app"},
+		{PlaceApp, nil, "abl-id-net-app as app"},
+		{PlaceBuilder, gated, "abl-id-net-builder"},
+		{PlaceVerifier, gated, "abl-id-net-app, abl-id-net-verifier"},
+		{PlaceApp, gated, "abl-id-net-app as app"}, // whatever the config says, the app reaches nothing else
+		{"elsewhere", nil, ""},
 	} {
-		s := &Site{ID: "id", Direct: c.direct, Egress: c.egress}
-		if got := showReach(s.Reach(c.place)); got != c.want {
-			t.Errorf("%s, direct %v, egress %q: %s, want %s", c.place, c.direct != nil, c.egress, got, c.want)
+		for _, egress := range []string{"", "mine"} {
+			s := &Site{ID: "id", Gated: c.gated, Egress: egress}
+			if got := showReach(s.Reach(c.place)); got != c.want {
+				t.Errorf("%s, gated %v: %s, want %s", c.place, c.gated != nil, got, c.want)
+			}
+		}
+	}
+	for egress, want := range map[string]string{"": "abl-id-net-egress", "mine": "mine foreign"} {
+		s := &Site{ID: "id", Egress: egress}
+		if got := showReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.Way()}}); got != want {
+			t.Errorf("the way out: %s, want %s", got, want)
 		}
 	}
 }
@@ -64,11 +73,14 @@ func TestHolder(t *testing.T) {
 	if b.User != holderUser || b.Labels[sandbox.LabelKind] != "holder" {
 		t.Errorf("box %+v", b)
 	}
+	if got := strings.Join(b.Argv[1:], " "); got != "--deadline "+b.Labels[sandbox.LabelDeadline]+" --seal "+holderUser || !b.Seals {
+		t.Errorf("it is started with %s", got)
+	}
 	// A second abl takes up the one that runs; one that does not is made anew.
 	for _, c := range []struct{ before, want string }{
 		{"runs", "Status"},
-		{"ended", "Status EnsureNetwork Remove Create Start"},
-		{"never started", "Status EnsureNetwork Remove Create Start"},
+		{"ended", "Status EnsureNetwork Remove Create Prove Start"},
+		{"never started", "Status EnsureNetwork Remove Create Prove Start"},
 	} {
 		switch c.before {
 		case "ended":
@@ -92,8 +104,29 @@ func TestHolder(t *testing.T) {
 		}
 	}
 	e.Forget()
-	if _, err := first.Holder(t.Context(), PlaceBuilder); err != nil || e.Journal() != "" {
+	if name, err := first.Holder(t.Context(), PlaceBuilder); err != nil || e.Journal() != "Status "+name+"\n" {
 		t.Errorf("asked again: %v, %s", err, e.Journal())
+	}
+}
+
+// A holder lives as long as its site says, and is made anew when it ended before,
+// as with an engine that was stopped.
+func TestHolderLives(t *testing.T) {
+	e := &sandboxtest.Engine{}
+	s := &Site{Engine: e, ID: "id", Image: "holder", Life: time.Hour}
+	name, err := s.Holder(t.Context(), PlaceApp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := e.Box(name)
+	until, err := strconv.ParseInt(b.Labels[sandbox.LabelDeadline], 10, 64)
+	if left := time.Until(time.Unix(until, 0)); err != nil || left > time.Hour || left < 50*time.Minute {
+		t.Errorf("it lives for %s, %v", left, err)
+	}
+	must(t, e.Kill(t.Context(), name))
+	e.Forget()
+	if _, err := s.Holder(t.Context(), PlaceApp); err != nil || !strings.Contains(e.Journal(), "Start") {
+		t.Errorf("after its end: %v, %s", err, e.Journal())
 	}
 }
 

@@ -4,21 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
+	"abl/internal/safefile"
 	"abl/roles/agent"
-
-	"golang.org/x/sys/unix"
 )
 
-// openOutput opens a file that the role writes: a regular one, never through a link, never blocking.
+// openOutput opens a file that a role writes, or has written.
 func openOutput(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := safefile.Open(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the output of a call: %w", err)
-	}
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("cannot read the output of a call: %q is not a regular file", path)
 	}
 	return f, nil
 }
@@ -31,9 +27,15 @@ func size(f *os.File) int64 {
 	return fi.Size()
 }
 
+// turn is how much of an output is read before anything else is looked at: an
+// agent may print as fast as abl reads, and neither a limit nor a person shall
+// wait for it.
+const turn = 8 << 20
+
 // tail hands out the lines of a growing file, each at most agent.MaxLine long.
 type tail struct {
 	in   io.Reader
+	most int64 // bytes that are read in all, 0 for whatever comes
 	to   func(line []byte, cut bool)
 	read int64
 	line []byte
@@ -41,25 +43,37 @@ type tail struct {
 	buf  [64 << 10]byte
 }
 
-// pump reads what has been written since the last time.
-func (t *tail) pump() error {
-	for {
-		n, err := t.in.Read(t.buf[:])
+// pump reads what has been written since the last time, a turn of it at most,
+// and says whether that was all.
+func (t *tail) pump() (all bool, err error) {
+	for until := t.read + turn; t.read < until; {
+		room := int64(len(t.buf))
+		if t.most > 0 {
+			room = min(room, t.most-t.read)
+		}
+		if room == 0 {
+			return true, nil
+		}
+		n, err := t.in.Read(t.buf[:room])
 		t.read += int64(n)
 		t.feed(t.buf[:n])
 		if err == io.EOF || err == nil && n == 0 {
-			return nil
+			return true, nil
 		}
 		if err != nil {
-			return fmt.Errorf("cannot read the output of a call: %w", err)
+			return true, fmt.Errorf("cannot read the output of a call: %w", err)
 		}
 	}
+	return false, nil
 }
 
 // finish reads the rest; a last line needs no newline.
 func (t *tail) finish() error {
-	if err := t.pump(); err != nil {
-		return err
+	for all := false; !all; {
+		var err error
+		if all, err = t.pump(); err != nil {
+			return err
+		}
 	}
 	if len(t.line) > 0 {
 		t.flush()

@@ -9,6 +9,7 @@ import (
 
 	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
+	"abl/internal/outlet"
 	"abl/internal/safefile"
 	"abl/orchestrator/project"
 
@@ -26,19 +27,25 @@ func KeptFinding(p project.Project, key string, finding any) (bool, error) {
 	return readJSON(filepath.Join(p.Call(key), "finding.json"), finding)
 }
 
-// RemoveTests removes one entry of the Verifier's workspace, whatever it has
-// become there: a link is unlinked, never followed.
-func RemoveTests(p project.Project, name string) error {
-	root, err := os.OpenRoot(p.Tests)
-	if err != nil {
-		return fmt.Errorf("cannot remove %q: %w", name, err)
+const regressionFile = "regression.json"
+
+// KeepRegression keeps what the tests of earlier phases have shown before the
+// call; a repetition takes the place of what was kept.
+func KeepRegression(p project.Project, key string, finding any) error {
+	if err := os.MkdirAll(p.Call(key), 0o755); err != nil {
+		return fmt.Errorf("cannot keep the record of a call: %w", err)
 	}
-	defer root.Close()
-	if err := root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot remove %q: %w", name, err)
-	}
-	return nil
+	return writeJSON(filepath.Join(p.Call(key), regressionFile), finding)
 }
+
+// KeptRegression reads what KeepRegression kept; false when nothing was replayed.
+func KeptRegression(p project.Project, key string, finding any) (bool, error) {
+	return readJSON(filepath.Join(p.Call(key), regressionFile), finding)
+}
+
+// RemoveTests removes one entry of the Verifier's workspace, whatever it has
+// become there.
+func RemoveTests(p project.Project, name string) error { return safefile.Remove(p.Tests, name) }
 
 // WriteTests puts a file of abl's own into the Verifier's workspace, in place
 // of what stood under its name. No box that could race it is running.
@@ -57,7 +64,7 @@ func WriteTests(p project.Project, name string, data []byte) error {
 // TakeFailedSpecs moves an earlier call's failed_specs.md out of the way and
 // into the record of the call about to start, so that a file found afterwards
 // is this call's. What is not a readable plain file is removed.
-func TakeFailedSpecs(p project.Project, key, name string, max int64) ([]byte, error) {
+func TakeFailedSpecs(p project.Project, key, name string, max int64, o *outlet.Outlet) ([]byte, error) {
 	kept := filepath.Join(p.Call(key), "before-"+name)
 	data, err := safefile.Read(p.Tests, name, max)
 	switch {
@@ -70,6 +77,7 @@ func TakeFailedSpecs(p project.Project, key, name string, max int64) ([]byte, er
 	case err != nil:
 		return nil, RemoveTests(p, name)
 	}
+	data = []byte(o.Whole(string(data)))
 	if err := atomicfile.Write(kept, data, 0o644); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func TestTakeFailedSpecs(t *testing.T) {
 	take := func(key string) string {
 		t.Helper()
 		must(t, os.MkdirAll(p.Call(key), 0o755))
-		data, err := TakeFailedSpecs(p, key, "f.md", 10)
+		data, err := TakeFailedSpecs(p, key, "f.md", 10, nil)
 		must(t, err)
 		if _, err := os.Lstat(file); !os.IsNotExist(err) {
 			t.Errorf("it is still there: %v", err)

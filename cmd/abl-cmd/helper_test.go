@@ -39,7 +39,7 @@ func withHelper(run func() int) int {
 		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
 		return 1
 	}
-	for _, name := range []string{dirs.HelperCmd, dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel} {
+	for _, name := range []string{dirs.HelperCmd, dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel, dirs.HelperProbe} {
 		if err := os.Symlink("helper", filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -150,6 +150,9 @@ func TestUsageErrors(t *testing.T) {
 		{dirs.HelperModel, "testdata/wrong.yaml", `testdata/wrong.yaml:3: calls[0]: role is "tester"`},
 		{dirs.HelperBroker, "", dirs.Broker},
 		{dirs.HelperCmd, "", dirs.Cmds},
+		{dirs.HelperProbe, "", "takes look NET or say WORD ADDRESS"},
+		{dirs.HelperProbe, "look {", "cannot read what to look for"},
+		{dirs.HelperProbe, "say word nowhere", "cannot answer probes"},
 	}
 	for _, tt := range tests {
 		r := finish(t, helper(t, tt.name, nil, strings.Fields(tt.args)...))
@@ -181,6 +184,34 @@ func TestHolder(t *testing.T) {
 	}
 	if r := finish(t, helper(t, dirs.HelperHolder, nil, "--listen", addr, "--deadline", "1")); r.code != 0 {
 		t.Errorf("past its deadline: %+v", r)
+	}
+}
+
+// One probe finds what another says.
+func TestProbe(t *testing.T) {
+	at := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	peer := helper(t, dirs.HelperProbe, nil, "say", "hello", at)
+	if lines := begin(t, peer); !lines.Scan() || lines.Text() != "ready" {
+		t.Fatal("the peer does not listen")
+	}
+	spec, err := json.Marshal(dirs.ProbeNet{Word: "hello", TCP: []string{at}, Peers: []dirs.ProbePeer{{At: at, Say: "hello"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found dirs.Probed
+	r := finish(t, helper(t, dirs.HelperProbe, nil, "look", string(spec)))
+	if err := json.Unmarshal([]byte(r.out), &found); err != nil || r.code != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if c, _ := found.Proof.Get("peer " + at); !c.OK {
+		t.Errorf("the peer: %+v", c)
+	}
+	if c, _ := found.Proof.Get("the host by tcp"); c.OK || c.Got != at+" said the word" {
+		t.Errorf("got %+v", c)
+	}
+	peer.Process.Signal(os.Interrupt)
+	if err := peer.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
 	}
 }
 

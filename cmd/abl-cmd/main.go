@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"abl/cmd/abl-cmd/internal/commands"
+	"abl/cmd/abl-cmd/internal/guard"
 	"abl/cmd/abl-cmd/internal/runner"
 	"abl/orchestrator/dirs"
 )
@@ -43,11 +44,16 @@ func parse(argv []string) started {
 }
 
 func run(s started) int {
+	if s.as == dirs.HelperRun || s.as == dirs.HelperBroker { // what they start is not to be trusted
+		if err := guard.Install(); err != nil {
+			return refuse(s.as, err)
+		}
+	}
 	switch s.as {
 	case dirs.HelperCmd: // it passes signals on itself
 		return commands.Main(context.Background(), s.file(dirs.Cmds), s.args)
 	case dirs.HelperRun:
-		return runner.Run(s.file(dirs.Run), os.Stdout)
+		return runner.Run(context.Background(), s.file(dirs.Run), os.Stdout)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -60,6 +66,12 @@ func run(s started) int {
 		return hold(ctx, s)
 	case dirs.HelperModel:
 		return serveModel(ctx, s)
+	case dirs.HelperProbe:
+		return look(ctx, s)
+	case dirs.HelperNull:
+		return serveNull(ctx, s)
+	case dirs.HelperMutant:
+		return serveMutant(ctx, s)
 	}
 	return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
 }

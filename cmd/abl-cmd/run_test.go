@@ -54,6 +54,8 @@ func TestRun(t *testing.T) {
 		{"ok", "true", nil, 0, dirs.RunEnd{}},
 		{"code", "exit 7", nil, 7, dirs.RunEnd{Exit: 7}},
 		{"signal", "kill -9 $$", nil, 137, dirs.RunEnd{Exit: 137, Signal: "SIGKILL"}},
+		{"in time", "true", func(s *dirs.RunSpec) { s.LimitMS = 60_000 }, 0, dirs.RunEnd{}},
+		{"limit", "sleep 1000 & exec sleep 1000", func(s *dirs.RunSpec) { s.LimitMS = 1 }, 124, dirs.RunEnd{Exit: 124, Late: true}},
 		{"deadline", "exec sleep 1000", func(s *dirs.RunSpec) { s.Deadline = 1 }, 124, dirs.RunEnd{Exit: 124, Deadline: true, Signal: "SIGTERM"}},
 	}
 	for _, tt := range tests {
@@ -63,6 +65,29 @@ func TestRun(t *testing.T) {
 		}
 		if code, end := c.run(); code != tt.code || end != tt.end {
 			t.Errorf("%s: got %d, %+v; want %d, %+v", tt.name, code, end, tt.code, tt.end)
+		}
+	}
+}
+
+// A probe that fails or cannot be made keeps the agent from being started; what
+// was found is the line before the last word.
+func TestRunUnproven(t *testing.T) {
+	good := write(t, filepath.Join(t.TempDir(), "probe.json"), `{"user":"4711:4711"}`)
+	for file, want := range map[string]string{good: "user inside", good + ".gone": "cannot read what to look for"} {
+		c := newCall(t, "sh", "-c", "echo started")
+		c.spec.Probe = file
+		r := finish(t, helper(t, dirs.HelperRun, c.spec))
+		first, last, _ := strings.Cut(r.out, "\n")
+		var found dirs.Probed
+		if err := json.Unmarshal([]byte(first), &found); err != nil {
+			t.Fatal(err)
+		}
+		end := parseEnd(t, last)
+		if r.code != 125 || !end.Unproven || end.Exit != 125 || !strings.Contains(end.Error, want) || found.Proof.Err() == nil {
+			t.Errorf("%s: %d, %+v, %+v", file, r.code, end, found)
+		}
+		if got := read(t, c.spec.Stdout); got != "before\n" {
+			t.Errorf("%s: the agent ran: %q", file, got)
 		}
 	}
 }

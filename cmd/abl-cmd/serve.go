@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"abl/cmd/abl-cmd/internal/holder"
+	"abl/cmd/abl-cmd/internal/probe"
+	"abl/internal/deadman"
 	"abl/internal/modelserver"
 	"abl/orchestrator/broker"
 	"abl/orchestrator/dirs"
@@ -21,12 +23,21 @@ import (
 	"abl/roles/scenario/player"
 )
 
+// brokerGrace is what a broker has to take the app down after its deadline.
+const brokerGrace = 30 * time.Second
+
 // serveCommands is the broker in the app's container.
 func serveCommands(ctx context.Context, s started) int {
 	var spec dirs.BrokerSpec
 	data, err := os.ReadFile(s.file(dirs.Broker))
 	if err == nil {
 		err = json.Unmarshal(data, &spec)
+	}
+	if err == nil {
+		err = probe.First(ctx, spec.Probe, os.Stdout)
+	}
+	if err == nil && spec.Deadline > 0 { // for an app that stops this process
+		err = deadman.Arm(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + brokerGrace)
 	}
 	if err == nil {
 		err = broker.Serve(ctx, spec)
@@ -56,9 +67,10 @@ func flags(name string, args []string, define func(*flag.FlagSet)) (rest []strin
 
 // hold holds the container's network namespace.
 func hold(ctx context.Context, s started) int {
-	var listen string
+	var listen, become string
 	rest, deadline, err := flags(dirs.HelperHolder, s.args, func(f *flag.FlagSet) {
 		f.StringVar(&listen, "listen", "127.0.0.1:53", "where to answer DNS")
+		f.StringVar(&become, "seal", "", "close the network to datagrams for many, then go on as this \"uid:gid\"")
 	})
 	if err != nil {
 		return exitUsage
@@ -66,12 +78,28 @@ func hold(ctx context.Context, s started) int {
 	if len(rest) > 0 {
 		return refuse(dirs.HelperHolder, fmt.Errorf("takes no argument %q", rest[0]))
 	}
+	if err := seal(become); err != nil {
+		return refuse(dirs.HelperHolder, err)
+	}
 	ctx, cancel := until(ctx, deadline)
 	defer cancel()
 	if err := holder.Serve(ctx, listen, func(addr string) { fmt.Printf("listening on %s\nready\n", addr) }); err != nil {
 		return refuse(dirs.HelperHolder, err)
 	}
 	return 0
+}
+
+// seal closes the network and gives up the rights that this took. A kernel that
+// cannot close it is told of and no reason to end: each call's probe finds out,
+// and whether that is allowed is not for the holder to say.
+func seal(become string) error {
+	if become == "" {
+		return nil
+	}
+	if err := holder.Seal(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", dirs.HelperHolder, err)
+	}
+	return holder.Become(become)
 }
 
 // serveModel is the scripted Gemini API: abl-model [flags] SCENARIO.

@@ -9,6 +9,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/orchestrator"
 	"abl/orchestrator/spec"
+	"abl/orchestrator/spec/lint"
 	"abl/orchestrator/state"
 )
 
@@ -40,5 +41,22 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admis
 	case errors.As(err, &frozen):
 		return a, fault(exit.Usage, err, fmt.Sprintf("put the earlier text back and add what is new at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", frozen.Phase))
 	}
+	if err == nil && a.Go {
+		err = sound(specs, n)
+	}
 	return a, err
+}
+
+// sound refuses a spec of which a careful reader knows that it cannot be held,
+// before anything is spent on it.
+func sound(specs spec.Set, n int) error {
+	stops := lint.Stops(specs, n)
+	if len(stops) == 0 {
+		return nil
+	}
+	more := ""
+	if len(stops) > 1 {
+		more = fmt.Sprintf(" (and %d more: abl spec lint %d)", len(stops)-1, n)
+	}
+	return fault(exit.Usage, fmt.Errorf("cannot run phase %d: %s%s", n, stops[0], more), stops[0].Hint)
 }

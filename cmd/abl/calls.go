@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"abl/internal/sanitize"
+	"abl/cmd/internal/cli"
 	"abl/orchestrator/state"
 	"abl/roles"
 )
@@ -43,7 +42,7 @@ func (s *session) calls() ([]callLog, error) {
 	}
 	f, err := s.state()
 	if err != nil { // it only tells which iteration a call was
-		fmt.Fprintln(s.in.Stderr, "abl: warning:", err)
+		s.in.Warn(err)
 		f = &state.File{}
 	}
 	var all []callLog
@@ -109,7 +108,8 @@ func iterationOf(f *state.File, c callLog) int {
 	return 0
 }
 
-func listCalls(w io.Writer, calls []callLog) error {
+func listCalls(in *cli.Input, calls []callLog) error {
+	w, line := in.Stdout, in.Outlet.Line
 	if len(calls) == 0 {
 		_, err := fmt.Fprintln(w, "no call yet")
 		return err
@@ -124,7 +124,7 @@ func listCalls(w io.Writer, calls []callLog) error {
 		if c.ended {
 			class, took = string(c.outcome.Class), (time.Duration(c.outcome.Duration) * time.Millisecond).Round(100*time.Millisecond).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.key, c.role, c.phase, iteration, sanitize.String(c.agent), sanitize.String(class), took)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.key, c.role, c.phase, iteration, line(c.agent), line(class), took)
 	}
 	return t.Flush()
 }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/ground"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/roles"
 )
 
 func cleanCommand() cli.Command {
@@ -36,7 +39,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	eng, _, err := connect(ctx)
+	eng, _, err := ground.Connect(ctx)
 	if err != nil { // and so it cannot be asked to end what may still run
 		return errors.Join(onEngine(err), s.giveBack(f, event.Discard))
 	}
@@ -54,5 +57,17 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if len(removed) == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")
 	}
-	return s.giveBack(f, event.Discard)
+	return errors.Join(s.keepAtRest(f), s.giveBack(f, event.Discard))
+}
+
+// keepAtRest makes safe what the calls have printed that nobody may take up again.
+func (s *session) keepAtRest(f *state.File) error {
+	for phase := range f.Phases {
+		if key := callAtRest(f, phase); key != "" {
+			if err := (roles.Record{Dir: s.project.Call(key)}).Keep(s.in.Outlet); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -36,7 +35,7 @@ func runConfig(_ context.Context, in *cli.Input) error {
 		all = append(all, setting(l))
 	}
 	if in.Bool("json") {
-		return json.NewEncoder(in.Stdout).Encode(all)
+		return in.JSON(all)
 	}
 	t := tabwriter.NewWriter(in.Stdout, 0, 4, 2, ' ', 0)
 	for _, l := range all {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/view"
 	"abl/orchestrator/ledger"
+	"abl/orchestrator/prices"
 )
 
 func costsCommand() cli.Command {
@@ -15,13 +18,16 @@ func costsCommand() cli.Command {
 		ways = append(ways, string(w))
 	}
 	return cli.Command{
-		Name: "costs", Group: cli.Looking, Usage: "add up the tokens of every call",
-		Long: `Adds up .abl/logs/tokens.csv. A question mark means that some call did not tell
-the number; it is never counted as zero. Dollars are not shown: this abl has no
-prices.`,
-		Examples: "abl costs\nabl costs --by model\nabl costs --json",
+		Name: "costs", Group: cli.Looking, Usage: "add up the tokens and dollars of every call",
+		Long: `Adds up .abl/logs/tokens.csv, in tokens and at list prices (docs/costs.md). A
+question mark means that some call did not tell the number, or has no price; it is
+never counted as zero. Beside the sums: what a passed contract cost, what the
+running phase may come to, where the gateway and an agent counted differently, and
+on a terminal a picture over time.`,
+		Examples: "abl costs\nabl costs --by model\nabl costs --by day --plot\nabl costs --json\nabl costs --csv > costs.csv",
 		Flags: []cli.Flag{
 			{Name: "by", Value: "WHAT", Values: ways, Usage: "group by one of these; all of phase, role and model unless given"},
+			{Name: "plot", Usage: "draw what was spent over time, also where there is no terminal"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			{Name: "csv", Usage: "the rows themselves, one form"},
 		},
@@ -37,14 +43,14 @@ func runCosts(_ context.Context, in *cli.Input) error {
 	if in.Bool("csv") {
 		return s.exportCSV()
 	}
-	totals := ledger.NewTotals(ledger.Ways()...)
-	if err := s.scanLedger("is not counted", totals.Add); err != nil {
+	a, err := s.account()
+	if err != nil {
 		return err
 	}
 	if in.Bool("json") {
-		return json.NewEncoder(in.Stdout).Encode(totals)
+		return in.JSON(a)
 	}
-	if totals.All.Rows == 0 {
+	if a.All.Rows == 0 {
 		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
 		return err
 	}
@@ -56,23 +62,114 @@ func runCosts(_ context.Context, in *cli.Input) error {
 		if i > 0 {
 			fmt.Fprintln(in.Stdout)
 		}
-		fmt.Fprint(in.Stdout, ledger.Table(b, totals.Groups(b), totals.All))
+		fmt.Fprint(in.Stdout, ledger.Table(b, a.By[b], a.All))
+	}
+	a.remarks(in)
+	columns := view.Columns(in.Bare.Stdout)
+	if in.Bool("plot") && columns == 0 {
+		columns = 80
+	}
+	if columns > 0 {
+		fmt.Fprint(in.Stdout, a.time.plot(columns))
 	}
 	return nil
 }
 
-// scanLedger reads the ledger and warns of every line that is not understood;
-// what says what becomes of it.
-func (s *session) scanLedger(what string, each func(ledger.Row)) error {
-	return ledger.Open(s.project.Ledger()).Scan(each, func(line int, reason string) {
-		fmt.Fprintf(s.in.Stderr, "abl: warning: tokens.csv line %d %s: %s\n", line, what, reason)
-	})
+// account is what `abl costs` shows.
+type account struct {
+	All         ledger.Sum                   `json:"all"`
+	By          map[ledger.By][]ledger.Group `json:"by"`
+	Prices      priceDate                    `json:"prices"`
+	Contract    *perContract                 `json:"contract,omitempty"`
+	Forecast    *forecast                    `json:"forecast,omitempty"`
+	Differences *differences                 `json:"differences,omitempty"`
+
+	time timeline
 }
 
-func (s *session) exportCSV() error {
-	var rows []ledger.Row
-	if err := s.scanLedger("is left out", func(r ledger.Row) { rows = append(rows, r) }); err != nil {
-		return err
+// priceDate says how old the prices are.
+type priceDate struct {
+	Date string `json:"date"`
+	Days int    `json:"days"` // since then
+}
+
+// account reads the ledger once, as a stream, and what belongs to it.
+func (s *session) account() (*account, error) {
+	list, err := s.pricing()
+	if err != nil {
+		return nil, err
 	}
-	return ledger.Export(s.in.Stdout, rows)
+	a := &account{Prices: priceDate{list.Date.Format(time.DateOnly), list.Age(time.Now())}}
+	totals := ledger.NewTotals(ledger.Ways()...)
+	totals.Price = func(r ledger.Row) (prices.USD, bool) { return costOf(list, r) }
+	err = s.scanLedger("is not counted", func(r ledger.Row) {
+		totals.Add(r)
+		usd, _ := totals.Price(r)
+		a.time.add(r, usd)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.All, a.By = totals.Sum(), map[ledger.By][]ledger.Group{}
+	for _, by := range ledger.Ways() {
+		a.By[by] = append([]ledger.Group{}, totals.Groups(by)...)
+	}
+	f, err := s.state()
+	if err != nil { // the sums are worth having without it
+		s.in.Warn(err)
+	} else {
+		a.Contract, a.Forecast = s.perContract(f, a.By[ledger.ByPhase]), s.forecast(f, a.By)
+	}
+	a.Differences, err = s.differences()
+	return a, err
+}
+
+// remarks are the sentences below the tables.
+func (a *account) remarks(in *cli.Input) {
+	w, line := in.Stdout, in.Outlet.Line
+	fmt.Fprintln(w)
+	if n := a.All.Cost.Missing; n > 0 {
+		fmt.Fprintf(w, "%d of %d rows have no price or were not told whole: see docs/costs.md for prices of your own\n", n, a.All.Rows)
+	}
+	fmt.Fprintf(w, "list prices of %s, %d days old\n", a.Prices.Date, a.Prices.Days)
+	if a.Contract != nil {
+		fmt.Fprintln(w, a.Contract.text())
+	}
+	if a.Forecast != nil {
+		fmt.Fprintln(w, a.Forecast.text())
+	}
+	if d := a.Differences; d != nil {
+		fmt.Fprintln(w, line(d.text()))
+	}
+}
+
+// mostWarnings is how many lines of a ledger are complained of one by one.
+const mostWarnings = 20
+
+// scanLedger reads the ledger and warns of the lines that are not understood;
+// what says what becomes of them.
+func (s *session) scanLedger(what string, each func(ledger.Row)) error {
+	bad := 0
+	err := ledger.Open(s.project.Ledger()).Scan(each, func(line int, reason string) {
+		if bad++; bad <= mostWarnings {
+			s.in.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, what, reason))
+		}
+	})
+	if bad > mostWarnings {
+		s.in.Warn(fmt.Sprintf("%d further lines of tokens.csv: each %s; the next phase sets them aside", bad-mostWarnings, what))
+	}
+	return err
+}
+
+// exportCSV passes the rows on one by one, however many there are.
+func (s *session) exportCSV() error {
+	w := ledger.NewWriter(s.in.Bare.Stdout) // made safe as rows are
+	err := w.Header()
+	var failed error
+	scanned := s.scanLedger("is left out", func(r ledger.Row) {
+		if failed == nil {
+			failed = w.Write(r.Map(s.in.Outlet.Redact))
+		}
+	})
+	return errors.Join(err, scanned, failed, w.Flush())
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -53,7 +52,7 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 		out.Requests = &res.Requests
 	}
 	if in.Bool("json") {
-		return json.NewEncoder(in.Stdout).Encode(out)
+		return in.JSON(out)
 	}
 	fmt.Fprintf(in.Stdout, "finished: %v %s\n", out.Finished, out.Reason)
 	for _, u := range out.Usage {

@@ -9,6 +9,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/examples"
 	"abl/internal/owner"
 )
@@ -30,7 +31,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	if err := demoFits(in.Args); err != nil {
 		return err
 	}
-	eng, _, err := connect(ctx)
+	eng, _, err := ground.Connect(ctx)
 	if err != nil {
 		return onEngine(err) // before anything is written
 	}
@@ -39,7 +40,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(in.Stderr, "abl: the demo project is in %s\n", dir)
+	in.Say("the demo project is in %s", dir)
 	s, err := openAt(in, dir)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,25 +22,36 @@ type finding struct {
 func doctorCommand() cli.Command {
 	return cli.Command{
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
-		Long:  "Looks at everything a phase will need and changes nothing. Outside a project it checks the machine alone.",
-		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:   runDoctor,
+		Long: `Looks at everything a phase will need and changes nothing. Outside a project it
+checks the machine alone. With --boundary it proves anew that the engine keeps
+containers apart from this machine, and that a container like each role's sees
+and reaches what it is meant to and nothing else; beside it stands what the last
+calls have kept of their own proofs.`,
+		Examples: "abl doctor\nabl doctor --boundary",
+		Flags: []cli.Flag{
+			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			{Name: "boundary", Usage: "prove the containers' isolation, check by check; exit code 8 when it does not hold"},
+		},
+		Run: runDoctor,
 	}
 }
 
 func runDoctor(ctx context.Context, in *cli.Input) error {
+	if in.Bool("boundary") {
+		return examineBoundary(ctx, in)
+	}
 	all := checkEngine(ctx, in)
 	s, err := open(in)
 	switch {
 	case err == nil:
-		all = append(all, s.checkProject()...)
+		all = append(all, s.checkProject(ctx)...)
 	case in.Set("project") || !errors.Is(err, project.ErrNone):
 		all = append(all, finding{What: "project", Text: err.Error(), Hint: hint(err)})
 	default:
 		all = append(all, finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
 	}
 	if in.Bool("json") {
-		if err := json.NewEncoder(in.Stdout).Encode(all); err != nil {
+		if err := in.JSON(all); err != nil {
 			return err
 		}
 	} else {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"abl/internal/sanitize"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
@@ -36,6 +34,8 @@ type rolePlan struct {
 	Key      string   `json:"key"`
 	Mounts   []string `json:"mounts"`
 	Networks []string `json:"networks"`
+	Gateway  []string `json:"gateway,omitempty"` // networks of the role's gateway
+	Allow    []string `json:"allow,omitempty"`   // registries that its tools reach through it
 	Prompt   string   `json:"prompt"`
 }
 
@@ -67,7 +67,7 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 		out.Roles = append(out.Roles, r)
 	}
 	if s.in.Bool("json") {
-		return json.NewEncoder(s.in.Stdout).Encode(out)
+		return s.in.JSON(out)
 	}
 	out.print(s.in.Stdout)
 	return nil
@@ -87,11 +87,12 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		return rolePlan{}, err
 	}
 	r := rolePlan{Role: role.Name, Agent: who.Agent.Name(), Model: who.Model, Key: "none needed"}
-	if name := agent.KeyName(who.Agent); name != "" {
-		r.Key = s.keyText(name)
+	vars, served := agent.ProviderOf(who.Agent)
+	if served {
+		r.Key = s.keyText(vars.KeyVar)
 	}
 	c := &orchestrator.Cast{
-		Number: n, Project: s.project, Specs: specs, App: s.appSpec(),
+		Number: n, Project: s.project, Specs: specs, App: s.appSpec(), Outlet: s.in.Outlet,
 		Players: map[string]orchestrator.Player{role.Name: who},
 		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), workspace.Options{})},
 	}
@@ -105,9 +106,16 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	for _, m := range roles.Mounts(role, s.project, roles.Record{Dir: s.project.Call(roles.Key(n, role, p.Step, p.Attempt))}) {
 		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.project.Rel(m.Source), m.Target, access(m)))
 	}
-	site := &roles.Site{ID: f.Project, Egress: s.conf.Network.Egress, Direct: map[string]bool{role.Name: agent.KeyName(who.Agent) != ""}}
+	fetches := role.Name == roles.Builder.Name && len(s.conf.Network.Allow) > 0
+	site := &roles.Site{ID: f.Project, Egress: s.conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
 	for _, ep := range site.Reach(role.Name).Endpoints {
 		r.Networks = append(r.Networks, ep.Network)
+	}
+	if fetches {
+		r.Allow = s.conf.Network.Allow
+	}
+	if served || fetches {
+		r.Gateway = []string{site.Network(role.Name), site.Way().Network}
 	}
 	return r, nil
 }
@@ -138,12 +146,18 @@ func (p plan) print(w io.Writer) {
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
 		fmt.Fprintf(w, "  networks: %s\n", strings.Join(r.Networks, ", "))
+		if len(r.Gateway) > 0 {
+			fmt.Fprintf(w, "  gateway on: %s\n", strings.Join(r.Gateway, ", "))
+		}
+		if len(r.Allow) > 0 {
+			fmt.Fprintf(w, "  registries: %s\n", strings.Join(r.Allow, ", "))
+		}
 		for _, m := range r.Mounts {
 			fmt.Fprintf(w, "  mount: %s\n", m)
 		}
 		fmt.Fprintf(w, "  prompt:\n")
 		for line := range strings.Lines(r.Prompt) {
-			fmt.Fprintf(w, "  | %s\n", sanitize.String(strings.TrimRight(line, "\n")))
+			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
 }

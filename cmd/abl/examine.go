@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/ground"
 	"abl/roles"
 	"abl/roles/agent"
 
@@ -17,13 +14,13 @@ import (
 
 // checkEngine looks at the engine and the images on it.
 func checkEngine(ctx context.Context, in *cli.Input) []finding {
-	eng, info, err := connect(ctx)
+	eng, info, err := ground.Connect(ctx)
 	if err != nil {
 		return []finding{{What: "engine", Text: err.Error(), Hint: hint(err)}}
 	}
 	defer eng.Close()
 	all := []finding{{What: "engine", OK: true, Text: fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host)}}
-	states, err := maker(eng, func(string) {}, in).Status(ctx)
+	states, err := ground.Maker(eng, func(string) {}, in).Status(ctx)
 	if err != nil {
 		return append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
 	}
@@ -34,11 +31,11 @@ func checkEngine(ctx context.Context, in *cli.Input) []finding {
 		}
 		all = append(all, finding{What: "image", OK: true, Text: st.Name + ": " + text})
 	}
-	return all
+	return append(all, checkAgents(ctx, eng, states)...)
 }
 
 // checkProject looks at the settings, the specs, the keys and the disk.
-func (s *session) checkProject() []finding {
+func (s *session) checkProject(ctx context.Context) []finding {
 	all := []finding{{What: "project", OK: true, Text: s.project.Root}}
 	if _, err := s.state(); err != nil {
 		all = append(all, finding{What: "state", Text: err.Error()})
@@ -58,7 +55,7 @@ func (s *session) checkProject() []finding {
 	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
 		all = append(all, s.checkPlayer(role))
 	}
-	return append(all, checkDisk(s.project.Root), s.checkIgnored())
+	return append(all, checkDisk(s.project.Root), s.checkIgnored(ctx))
 }
 
 func (s *session) checkPlayer(role roles.Role) finding {
@@ -67,7 +64,8 @@ func (s *session) checkPlayer(role roles.Role) finding {
 		return finding{What: role.Name, Text: err.Error(), Hint: hint(err)}
 	}
 	f := finding{What: role.Name, OK: true, Text: fmt.Sprintf("%s %s, model %s", p.Agent.Name(), p.Agent.Version(), p.Model)}
-	if name := agent.KeyName(p.Agent); name != "" {
+	if vars, served := agent.ProviderOf(p.Agent); served {
+		name := vars.KeyVar
 		_, from := s.key(name)
 		f.OK, f.Text = from != "", f.Text+", "+s.keyText(name)
 		f.Hint = fmt.Sprintf("add %s=… to .env", name)
@@ -85,26 +83,4 @@ func checkDisk(dir string) finding {
 	}
 	free := int64(fs.Bavail) * fs.Bsize
 	return finding{What: "disk", OK: free >= leastDisk, Text: fmt.Sprintf("%d MiB free", free>>20), Hint: "make room: a phase needs at least 1 GiB"}
-}
-
-// checkIgnored asks the outer repository's git, when there is one, whether .env is ignored.
-func (s *session) checkIgnored() finding {
-	f := finding{What: ".env", OK: true, Text: "not there, or not in a git repository"}
-	if _, err := os.Stat(s.project.Env()); err != nil {
-		return f
-	}
-	cmd := exec.Command("git", "-C", s.project.Root, "check-ignore", "-q", ".env")
-	out, err := cmd.CombinedOutput()
-	var ended *exec.ExitError
-	switch {
-	case err == nil:
-		f.Text = "ignored by git"
-	case errors.As(err, &ended) && ended.ExitCode() == 1:
-		return finding{What: ".env", Text: "not ignored by git", Hint: "add a line .env to .gitignore"}
-	case errors.As(err, &ended):
-		f.Text = "unchecked: " + strings.TrimSpace(string(out))
-	default:
-		f.Text = "unchecked: git is not installed"
-	}
-	return f
 }

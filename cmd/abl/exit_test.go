@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/images"
+	"abl/internal/atomicfile"
 	"abl/internal/filelock"
 	"abl/internal/strictyaml"
 	"abl/orchestrator"
@@ -35,9 +37,10 @@ func TestExitCodes(t *testing.T) {
 		{&strictyaml.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
 		{images.ErrDockerfile, exit.Usage},
 		{orchestrator.ErrAgent, exit.Agent},
-		{errBudget, exit.Budget},
+		{orchestrator.ErrBudget, exit.Budget},
 		{noFile, exit.Environment},
 		{syscall.ENOSPC, exit.Environment},
+		{&atomicfile.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, exit.Environment},
 		{context.DeadlineExceeded, exit.Environment},
 		{images.ErrHelper, exit.Environment},
 		{sandbox.ErrUnreachable, exit.Environment},
@@ -77,6 +80,7 @@ func TestHints(t *testing.T) {
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
+		{&atomicfile.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "make room on the disk, then run the same command again"},
 	} {
 		if got := hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
 			t.Errorf("%v: hint %q, want %q", c.err, got, c.want)

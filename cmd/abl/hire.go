@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"abl/cmd/internal/ground"
+	"abl/internal/config"
 	"abl/orchestrator"
 	"abl/orchestrator/sandbox"
 	"abl/roles"
@@ -17,11 +19,12 @@ import (
 func (st *stage) hire(ctx context.Context) error {
 	st.site = &roles.Site{
 		Engine: st.engine, ID: st.file.Project, Phase: st.phase, Image: st.have.holder, Pool: st.conf.Network.Pool,
-		Egress: st.conf.Network.Egress, Direct: map[string]bool{},
+		Egress: st.conf.Network.Egress, Gated: map[string]bool{}, Net: *st.net, Life: st.life(),
 	}
+	st.forwards = &ground.Forwards{Engine: st.engine, Info: st.info, Site: st.site, Note: st.project.Forwards(), Trusted: st.trusted()}
 	st.cast = &orchestrator.Cast{
 		Number: st.phase, Project: st.project, Specs: st.specs, App: st.appSpec(),
-		Players: map[string]orchestrator.Player{}, Holder: st.site.Holder,
+		Players: map[string]orchestrator.Player{}, Holder: st.site.Holder, Outlet: st.in.Outlet,
 		Files: map[string]orchestrator.Files{roles.Builder.Name: files(st.src), roles.Verifier.Name: files(st.tests)},
 	}
 	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
@@ -30,20 +33,37 @@ func (st *stage) hire(ctx context.Context) error {
 			return err
 		}
 		if st.keys {
-			if err := st.giveKey(&p); err != nil {
+			if err := st.giveGate(ctx, role, &p); err != nil {
 				return err
 			}
 		}
 		p.Image = st.have.role[role.Name]
-		st.site.Direct[role.Name] = p.Direct
 		st.cast.Players[role.Name] = p
 	}
 	st.runner = &roles.Runner{
 		Engine: st.engine, Project: st.project, ID: st.file.Project, UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Person: st.person(),
-		Box: st.limits(), Output: int64(st.conf.Limits.Output), Timeout: time.Duration(st.conf.Loop.CallTimeout), Out: st.out,
+		Box: st.limits(), Output: int64(st.conf.Limits.Output), Timeout: time.Duration(st.conf.Loop.CallTimeout), Out: st.out, Outlet: st.in.Outlet,
+		Net: *st.net, Reach: st.site.Reach, Idle: time.Duration(st.conf.Loop.IdleTimeout), Grow: st.growth(),
 	}
 	st.app = st.newApp()
 	return nil
+}
+
+// growth bounds what a call may write, and says where room has to stay.
+func (st *stage) growth() roles.Growth {
+	disks := []string{st.project.Src, st.project.Tests, st.project.Calls()}
+	if st.info.Local && st.info.DataDir != "" {
+		disks = append(disks, st.info.DataDir)
+	}
+	return roles.Growth{Bytes: int64(st.conf.Limits.Disk), Inodes: st.conf.Limits.Inodes, Disks: disks}
+}
+
+// life is beyond what a whole round of calls can take: after it what holds the
+// phase's networks ends by itself, should nobody have taken it down.
+func (st *stage) life() time.Duration {
+	const tries = 3 // of each role's call, at most
+	call := time.Duration(st.conf.Loop.CallTimeout) + st.startTime() + 10*time.Minute
+	return 24*time.Hour + time.Duration(st.conf.Loop.OutageBudget) + time.Duration(2*tries*st.conf.Loop.MaxVerifierIterations)*call
 }
 
 // person is whose the project is.
@@ -55,8 +75,10 @@ func (s *session) person() [2]int {
 	return [2]int{int(fi.Uid), int(fi.Gid)}
 }
 
-func (st *stage) limits() sandbox.Limits {
-	l := st.conf.Limits
+func (st *stage) limits() sandbox.Limits { return limitsOf(st.conf.Config) }
+
+func limitsOf(conf config.Config) sandbox.Limits {
+	l := conf.Limits
 	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: 4096}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/images"
 )
 
@@ -18,7 +19,7 @@ func imagesCommand() cli.Command {
 	return cli.Command{
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
-			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing", Values: images.Agents(), Flags: imageFlags(), Run: buildImages},
+			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: ground.ImageFlags(), Run: buildImages},
 			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: listImages},
@@ -29,18 +30,18 @@ func imagesCommand() cli.Command {
 
 // withMaker calls do with a maker on the engine, its progress on stderr.
 func withMaker(ctx context.Context, in *cli.Input, do func(*images.Maker) error) error {
-	eng, _, err := connect(ctx)
+	eng, _, err := ground.Connect(ctx)
 	if err != nil {
 		return onEngine(err)
 	}
 	defer eng.Close()
-	return onEngine(do(maker(eng, func(line string) { fmt.Fprintln(in.Stderr, "abl:", line) }, in)))
+	return onEngine(do(ground.Maker(eng, func(line string) { in.Say("%s", line) }, in)))
 }
 
 func buildImages(ctx context.Context, in *cli.Input) error {
 	agents := in.Args
 	if len(agents) == 0 {
-		agents = images.Agents()
+		agents = images.Usual()
 	}
 	for _, agent := range agents {
 		if !slices.Contains(images.Agents(), agent) {
@@ -48,11 +49,13 @@ func buildImages(ctx context.Context, in *cli.Input) error {
 		}
 	}
 	return withMaker(ctx, in, func(m *images.Maker) error {
-		ref, err := m.Holder(ctx)
-		if err != nil {
-			return err
+		for _, make := range []func(context.Context) (string, error){m.Holder, m.Gateway} {
+			ref, err := make(ctx)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(in.Stdout, ref)
 		}
-		fmt.Fprintln(in.Stdout, ref)
 		for _, agent := range agents {
 			ref, err := m.Ensure(ctx, images.Want{Agent: agent})
 			if err != nil {

@@ -79,7 +79,7 @@ func initDir(in *cli.Input) (string, error) {
 			return "", fault(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
 		}
 	}
-	fmt.Fprintf(in.Stderr, "abl: note: %s is a project too, and this one is apart from it\n", outer)
+	in.Say("note: %s is a project too, and this one is apart from it", outer)
 	return dir, nil
 }
 

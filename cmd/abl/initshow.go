@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"abl/cmd/internal/cli"
@@ -30,7 +29,7 @@ func showInit(in *cli.Input, p scaffold.Plan) error {
 		for _, op := range p.Ops {
 			r.Steps = append(r.Steps, initStep{string(op.Kind), op.Path, op.Lines, op.Text})
 		}
-		return json.NewEncoder(in.Stdout).Encode(r)
+		return in.JSON(r)
 	}
 	written := false
 	for _, op := range p.Ops {
@@ -38,10 +37,10 @@ func showInit(in *cli.Input, p scaffold.Plan) error {
 		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
 	}
 	if written && p.Guessed {
-		fmt.Fprintf(in.Stderr, "abl: no file told the stack, so it is %s; --stack names another\n", p.Stack)
+		in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
 	}
 	if written {
-		fmt.Fprintln(in.Stderr, "abl: next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
+		in.Say("next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
+	"abl/roles"
 )
 
 // workspaces opens both repositories and, when abl is root in a project of
@@ -24,10 +25,11 @@ func (st *stage) workspaces(ctx context.Context) (err error) {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
-	o := workspace.Options{MaxFile: int64(st.conf.Limits.File)}
+	o := workspace.Options{MaxFile: int64(st.conf.Limits.File), Cache: st.project.Ignored(roles.Builder.Name)}
 	if st.src, err = workspace.Open(st.project.Src, o); err != nil {
 		return err
 	}
+	o.Cache = st.project.Ignored(roles.Verifier.Name)
 	if st.tests, err = workspace.Open(st.project.Tests, o); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/cmd/internal/ground"
 	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
 	"abl/orchestrator/event"
@@ -98,6 +99,7 @@ func (st *stage) retreat(ctx context.Context, stopping bool) error {
 	if st.engine == nil {
 		return nil
 	}
+	defer st.forwards.Close() //nolint:errcheck // nothing is asked of it any more
 	live, err := st.live(ctx)
 	switch {
 	case err != nil:
@@ -126,7 +128,7 @@ func (st *stage) retreat(ctx context.Context, stopping bool) error {
 func (st *stage) strike(ctx context.Context) error {
 	_, err := st.engine.Sweep(ctx, st.ours(), nil)
 	st.engine.Close()
-	if err != nil {
+	if err = errors.Join(err, st.forwards.Close()); err != nil {
 		return st.untidy(err)
 	}
 	failpoint.Here("strike.swept")
@@ -149,7 +151,7 @@ func (st *stage) untidy(err error) error {
 // boxes where an engine answers, for there is nothing else to ask one for, and
 // what is lent.
 func (s *session) tidyAtRest(ctx context.Context, f *state.File, out event.Sink) error {
-	eng, _, err := connect(ctx)
+	eng, _, err := ground.Connect(ctx)
 	if err == nil {
 		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
 		err = errors.Join(onEngine(err), eng.Close())

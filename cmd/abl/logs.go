@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/sanitize"
+	"abl/cmd/internal/view"
+	"abl/internal/safefile"
 	"abl/roles"
-
-	"golang.org/x/sys/unix"
 )
 
 func logsCommand() cli.Command {
@@ -51,7 +48,7 @@ func runLogs(ctx context.Context, in *cli.Input) error {
 	}
 	calls = slices.DeleteFunc(calls, func(c callLog) bool { return !want.fits(c) })
 	if want.log == "" {
-		return listCalls(in.Stdout, calls)
+		return listCalls(in, calls)
 	}
 	if len(calls) == 0 {
 		return fault(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", want.role), "abl logs lists the calls")
@@ -108,7 +105,11 @@ const pollLog = 200 * time.Millisecond
 
 // show prints a call's output and, when it is followed, goes on to its end.
 func show(ctx context.Context, in *cli.Input, want choice, c callLog) error {
-	out := sanitize.NewWriter(in.Stdout, want.log+" │ ")
+	prefix := want.log + " │ "
+	out := in.Outlet.Writer(in.Bare.Stdout, prefix)
+	if columns := view.Columns(in.Bare.Stdout); columns > 2*len(prefix) {
+		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
+	}
 	defer out.Close()
 	path := filepath.Join(c.dir, want.file)
 	for from := int64(0); ; {
@@ -131,21 +132,14 @@ func show(ctx context.Context, in *cli.Input, want choice, c callLog) error {
 // copyFrom prints a file from an offset on and returns where it ended. There
 // may be no file yet.
 func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := safefile.Open(filepath.Dir(path), filepath.Base(path))
+	if errors.Is(err, safefile.ErrAbsent) {
 		return from, nil
 	}
 	if err != nil {
-		return from, fmt.Errorf("cannot read the log: %w", err)
+		return from, fault(exit.Environment, fmt.Errorf("cannot read the log: %w", err), "")
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return from, fmt.Errorf("cannot read the log: %w", err)
-	}
-	if !fi.Mode().IsRegular() {
-		return from, fault(exit.Environment, fmt.Errorf("cannot read the log: %q is not a regular file", path), "")
-	}
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return from, err
 	}

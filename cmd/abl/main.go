@@ -10,7 +10,9 @@ import (
 	"os"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/commit"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/learn"
 )
 
 // version is set when abl is built (see the Makefile).
@@ -40,8 +42,9 @@ which never sees the code, test the running system against them.`,
 		},
 		Commands: []cli.Command{
 			initCommand(), demoCommand(), doctorCommand(),
-			phaseCommand(), runCommand(), shellCommand(),
-			statusCommand(), logsCommand(), costsCommand(), configCommand(),
+			phaseCommand(), runCommand(), shellCommand(), learn.Command(),
+			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
+			commit.Command("code-commit"), checkCommand(),
 			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Completion("abl"),
 		},
 	}

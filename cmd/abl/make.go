@@ -1,45 +1,37 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
-	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
+	"abl/roles/agent"
 )
 
 // made are the images a stage stands on.
 type made struct {
-	holder string
-	app    string
-	role   map[string]string
-}
-
-// maker makes images on an engine, its progress shown through say.
-func maker(eng *docker.Engine, say func(string), in *cli.Input) *images.Maker {
-	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
-}
-
-// imageFlags are the flags of everything that may have to make an image.
-func imageFlags() []cli.Flag {
-	return []cli.Flag{
-		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
-		{Name: "offline", Env: "ABL_OFFLINE", Usage: "make no image that needs a network: a missing one is an error"},
-	}
+	holder  string
+	gateway string // "" when no role needs one
+	app     string
+	role    map[string]string
 }
 
 // images makes sure that every image the phase needs is on the engine.
 func (st *stage) images(ctx context.Context) error {
-	m := maker(st.engine, func(line string) {
+	m := ground.Maker(st.engine, func(line string) {
 		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: line})
 	}, st.in)
+	m.CACert = cmp.Or(m.CACert, st.path(st.conf.Network.CACert))
 	if err := st.ensureImages(ctx, m); err != nil {
 		return err
 	}
@@ -78,30 +70,76 @@ func (st *stage) ensureImages(ctx context.Context, m *images.Maker) (err error) 
 	if st.have.holder, err = m.Holder(ctx); err != nil {
 		return err
 	}
+	if st.needsGateway() {
+		if st.have.gateway, err = m.Gateway(ctx); err != nil {
+			return fmt.Errorf("cannot make the gateway's image: %w", err)
+		}
+	}
 	own := map[string]string{roles.Builder.Name: st.conf.Images.Builder.Dockerfile, roles.Verifier.Name: st.conf.Images.Verifier.Dockerfile}
 	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
 		p, err := st.player(role)
 		if err != nil {
 			return err
 		}
-		want := images.Want{Agent: p.Agent.Image(), Dockerfile: st.path(own[role.Name])}
+		want := images.Want{Agent: p.Agent.Image()}
+		if want.Dockerfile, err = st.dockerfile(own[role.Name]); err != nil {
+			return err
+		}
 		if st.have.role[role.Name], err = m.Ensure(ctx, want); err != nil {
 			return fmt.Errorf("cannot make the %s's image: %w", role.Name, err)
 		}
 	}
 	st.have.app = st.have.role[roles.Builder.Name]
-	if file := st.conf.Images.App.Dockerfile; file != "" {
-		if st.have.app, err = m.Ensure(ctx, images.Want{Agent: "tools", Dockerfile: st.path(file)}); err != nil {
+	file, err := st.dockerfile(st.conf.Images.App.Dockerfile)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if st.have.app, err = m.Ensure(ctx, images.Want{Agent: "tools", Dockerfile: file}); err != nil {
 			return fmt.Errorf("cannot make the app's image: %w", err)
 		}
 	}
 	return nil
 }
 
-// path is a setting's path in the project; "" stays "".
+// needsGateway is whether a role of this phase has a way out.
+func (s *session) needsGateway() bool {
+	if len(s.conf.Network.Allow) > 0 {
+		return true
+	}
+	return slices.ContainsFunc([]roles.Role{roles.Builder, roles.Verifier}, func(role roles.Role) bool {
+		p, err := s.player(role)
+		if err != nil {
+			return false
+		}
+		_, served := agent.ProviderOf(p.Agent)
+		return served
+	})
+}
+
+// path is a setting's path in the project; "" and what is absolute stay.
 func (s *session) path(rel string) string {
-	if rel == "" {
-		return ""
+	if rel == "" || filepath.IsAbs(rel) {
+		return rel
 	}
 	return filepath.Join(s.project.Root, rel)
+}
+
+// dockerfile is a setting's path to a Dockerfile, which must not lead into a
+// directory that a role writes, by no link either.
+func (s *session) dockerfile(rel string) (string, error) {
+	file := s.path(rel)
+	if file == "" {
+		return "", nil
+	}
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return file, nil // who reads it says what is wrong
+	}
+	for _, dir := range []string{s.project.Src, s.project.Tests} {
+		if into, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(real, into+string(filepath.Separator)) {
+			return "", fault(exit.Usage, fmt.Errorf("cannot build an image from %q: it is %q, where an agent writes", rel, real), "keep the Dockerfile elsewhere in the project")
+		}
+	}
+	return file, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"abl/internal/config"
 	"abl/orchestrator/event"
+	"abl/orchestrator/prices"
 	"abl/orchestrator/state"
 	"abl/roles"
 	"abl/roles/agent"
@@ -17,9 +18,12 @@ func (s *session) capText() string {
 	for _, c := range []struct {
 		what string
 		cap  config.Cap
-	}{{"phase", s.conf.Budget.Phase}, {"project", s.conf.Budget.Project}} {
+	}{{"call", s.conf.Budget.Call}, {"phase", s.conf.Budget.Phase}, {"project", s.conf.Budget.Project}} {
 		if c.cap.Tokens > 0 {
 			caps = append(caps, fmt.Sprintf("at most %d tokens a %s", c.cap.Tokens, c.what))
+		}
+		if usd := prices.Dollars(c.cap.USD); usd > 0 {
+			caps = append(caps, fmt.Sprintf("at most %s USD a %s", usd, c.what))
 		}
 	}
 	if len(caps) == 0 {
@@ -34,7 +38,7 @@ func (s *session) keyText(name string) string {
 	if from == "" {
 		return name + " is missing"
 	}
-	return fmt.Sprintf("%s from %s, given to the role's container (direct key)", name, from)
+	return fmt.Sprintf("%s from %s, held by the gateway", name, from)
 }
 
 // announce says, before the first paid call, who plays, what it may cost and
@@ -48,8 +52,8 @@ func (s *session) announce(n int, f *state.File, out event.Sink) error {
 			return err
 		}
 		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name(), p.Model)
-		if name := agent.KeyName(p.Agent); name != "" {
-			text += ", " + s.keyText(name)
+		if vars, served := agent.ProviderOf(p.Agent); served {
+			text += ", " + s.keyText(vars.KeyVar)
 		}
 		who = append(who, text)
 	}

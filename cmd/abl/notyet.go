@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -10,8 +9,7 @@ import (
 // who sets one is told, rather than left to believe in it.
 func notYet() []string {
 	return []string{
-		"loop.idle_timeout", "loop.outage_budget", "loop.no_progress", "loop.require_approval",
-		"verify.evidence", "verify.challenge", "network.allow",
+		"loop.require_approval",
 	}
 }
 
@@ -23,13 +21,8 @@ func (s *session) warnNotYet() {
 			idle = append(idle, key)
 		}
 	}
-	for role, chain := range map[string][]string{"builder": s.conf.Models.Builder, "verifier": s.conf.Models.Verifier} {
-		if len(chain) > 1 {
-			idle = append(idle, fmt.Sprintf("models.%s after the first (%s is used)", role, chain[0]))
-		}
-	}
 	slices.Sort(idle)
 	if len(idle) > 0 {
-		fmt.Fprintf(s.in.Stderr, "abl: warning: this version does not act on %s\n", strings.Join(idle, ", "))
+		s.in.Warn("this version does not act on " + strings.Join(idle, ", "))
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -13,7 +14,8 @@ import (
 )
 
 // tellOutcome emits how the run ended: where the phase rests, or what stopped it.
-func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, code int) {
+func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, err error) {
+	code := rules().Code(err)
 	p := r.Phase
 	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Exit: &code}
 	e.Text = why
@@ -23,6 +25,10 @@ func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, code 
 			e.Text += ": " + why
 		}
 	}
+	var absent orchestrator.Absent
+	if errors.As(err, &absent) {
+		e.Until = absent.Back
+	}
 	out.Emit(e)
 }
 
@@ -31,10 +37,12 @@ func (s *session) tellFailed(out event.Sink, n int, r orchestrator.Result) {
 	if r.Status != state.Stuck {
 		return
 	}
-	for _, f := range r.Phase.Failed {
-		for _, text := range []string{"SPEC: " + f.Spec, "INPUT: " + f.Input, "OBSERVED: " + f.Observed} {
-			out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Role: roles.Verifier.Name, Text: text})
-		}
+	round, err := orchestrator.Attempts(s.project, r.Phase)
+	if err != nil || len(round) == 0 { // what failed is known all the same
+		round = []orchestrator.Attempt{{Step: r.Phase.Step, Verdict: orchestrator.Fail, Built: true, Failed: r.Phase.Failed}}
+	}
+	for _, text := range orchestrator.Explain(n, round, s.specs().UpTo(n)).Lines() {
+		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Role: roles.Verifier.Name, Text: text})
 	}
 }
 
@@ -48,7 +56,7 @@ func (s *session) verdictError(n int, r orchestrator.Result) error {
 		return s.stuckError(n, p)
 	}
 	return &exit.Error{Code: exit.Unverified, What: fmt.Sprintf("phase %d is unverified: no believable verdict after %d iterations", n, p.Iteration),
-		Safe: "everything is committed", Do: fmt.Sprintf("look at abl logs verifier, then abl phase %d --again", n)}
+		Safe: "everything is committed", Do: fmt.Sprintf("abl report %d shows what is missing; then abl phase %d --again", n, n)}
 }
 
 func (s *session) stuckError(n int, p state.Phase) error {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/cmd/internal/view"
 	"abl/internal/failpoint"
 	"abl/orchestrator"
@@ -22,11 +24,13 @@ func phaseCommand() cli.Command {
 		Long: `Runs phase N: a Builder writes the code in one container, a Verifier tests the
 running system in another, at most five times (loop.max_verifier_iterations).
 It is safe to interrupt and to run again: it goes on where it stopped, attaches
-to a call that is still running, and pays for none twice.`,
-		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run",
+to a call that is still running, and pays for none twice. abl report N shows what
+the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.`,
+		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml",
 		Flags: append(runFlags(),
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
-			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase"}),
+			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase"},
+			cli.Flag{Name: "junit", Value: "FILE", Usage: "write the contracts and their evidence there as JUnit XML"}),
 		Run: func(ctx context.Context, in *cli.Input) error {
 			n, err := phaseNumber(in.Args[0])
 			if err != nil {
@@ -38,6 +42,9 @@ to a call that is still running, and pays for none twice.`,
 			}
 			if in.Bool("dry-run") {
 				return s.dryRun(ctx, n)
+			}
+			if err := s.checkJUnit(n); err != nil {
+				return err
 			}
 			return s.runPhase(ctx, n, in.Bool("again"))
 		},
@@ -51,13 +58,13 @@ func (s *session) runPhase(ctx context.Context, n int, again bool) error {
 		return err
 	}
 	defer v.Close()
-	return s.playPhase(ctx, n, again, v)
+	return s.publish(ctx, n, s.playPhase(ctx, n, again, v))
 }
 
 // view opens the view of a run that the person chose.
 func (s *session) view(ctx context.Context) (*view.View, error) {
 	v, err := view.Open(ctx, view.Options{
-		Progress: s.in.String("progress"), JSON: s.in.Bool("json"), Stdout: s.in.Stdout, Stderr: s.in.Stderr, Getenv: os.Getenv,
+		Progress: s.in.String("progress"), JSON: s.in.Bool("json"), Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Outlet: s.in.Outlet, Getenv: os.Getenv,
 	})
 	if err != nil {
 		return nil, fault(exit.Usage, err, "")
@@ -68,6 +75,7 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 // playPhase plays phase n to where it rests and tells the outcome, which is the
 // last event whatever happened.
 func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
+	out = marked{out, s}
 	result, why, err := s.lockAndPlay(ctx, n, again, out)
 	if err == nil {
 		err = s.verdictError(n, result)
@@ -76,7 +84,7 @@ func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Si
 	}
 	err = exit.Because(ctx, err)
 	s.tellFailed(out, n, result)
-	tellOutcome(out, n, result, why, rules().Code(err))
+	tellOutcome(out, n, result, why, err)
 	return err
 }
 
@@ -86,12 +94,16 @@ func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.
 	if err := s.preflight(ctx, specs, n, again); err != nil {
 		return r, "", err
 	}
+	if why := s.weak(); why != "" {
+		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: "weak network, as --" + ground.WeakFlag + " allows: " + why})
+	}
 	unlock, err := s.lock()
 	if err != nil {
 		return r, "", err
 	}
 	defer unlock()
 	failpoint.Here("lock.taken")
+	specs = s.numbered()
 	f, a, err := s.admission(specs, n, again)
 	if err != nil {
 		return r, "", err
@@ -99,6 +111,7 @@ func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.
 	if !a.Go {
 		return orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why, s.tidyAtRest(ctx, f, out)
 	}
+	s.remark(n, specs, out)
 	f.Phases[fmt.Sprint(n)] = &a.Open
 	result, err := s.stagePhase(ctx, n, f, specs, out)
 	return result, "", err
@@ -127,7 +140,9 @@ func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs sp
 	if err != nil {
 		return orchestrator.Result{}, err
 	}
-	result, err := st.loop(b).Run(ctx)
+	st.book = b
+	result, err := st.loop().Run(ctx)
+	st.tellSpent()
 	tidy, cancel := late(ctx)
 	defer cancel()
 	if err != nil {
@@ -136,11 +151,21 @@ func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs sp
 	return result, onEngine(st.strike(tidy))
 }
 
-func (st *stage) loop(b book) *orchestrator.Loop {
+func (st *stage) loop() *orchestrator.Loop {
 	this, _ := st.specs.Phase(st.phase)
 	return &orchestrator.Loop{
-		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, Spec: this, Project: st.project, File: st.file, Save: st.save,
+		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, NoProgress: st.conf.Loop.NoProgress, Spec: this, Law: orchestrator.Law{Specs: st.specs, Now: st.session.specs}, Project: st.project, File: st.file, Save: st.save,
 		Calls: st.runner, App: st.app, Jobs: st.cast, Src: repo{st.src}, Tests: repo{st.tests},
-		Ledger: b, Before: st.budget(b), Out: st.out,
+		Ledger: st.book, Before: st.budget, Replay: st.replays(), Challenge: st.challenge(), TestNames: st.testNames, Out: st.out, Outlet: st.in.Outlet,
+		Outages: st.outages(), TakeMine: st.in.Bool("take-mine"),
 	}
+}
+
+// outages say how this phase lives through its provider's absence.
+func (st *stage) outages() orchestrator.Outages {
+	o := orchestrator.Outages{Budget: time.Duration(st.conf.Loop.OutageBudget), Models: map[string]int{}}
+	for role, p := range st.cast.Players {
+		o.Models[role] = len(p.Models())
+	}
+	return o
 }

@@ -23,7 +23,7 @@ func (s *session) player(role roles.Role) (orchestrator.Player, error) {
 	if role.Name == roles.Verifier.Name {
 		name, models, cmds = s.conf.Agent.Verifier, s.conf.Models.Verifier, s.conf.VerifierCommands
 	}
-	a, err := agent.Find(name, s.scripted)
+	a, err := s.agent(name)
 	if err != nil {
 		return orchestrator.Player{}, fault(exit.Usage, err, "")
 	}
@@ -37,9 +37,36 @@ func (s *session) player(role roles.Role) (orchestrator.Player, error) {
 	}
 	p := orchestrator.Player{Agent: a, Model: a.DefaultModel(), Template: tmpl, Commands: commands(cmds)}
 	if len(models) > 0 {
-		p.Model = models[0]
+		p.Model, p.Chain = models[0], models
 	}
 	return p, nil
+}
+
+// agent finds an agent by name: one of the project's own, or one of abl's.
+func (s *session) agent(name string) (agent.Agent, error) {
+	own := s.conf.Agents[name]
+	if own.Command == "" {
+		return agent.Find(name, s.scripted)
+	}
+	a := agent.Custom{Called: name, Shell: own.Command, Env: own.Env, Usage: own.Usage, Model: own.Model, Box: own.Image}
+	if own.Provider != "" {
+		vars, err := s.vars("agents."+name+".provider", own.Provider)
+		if err != nil {
+			return nil, err
+		}
+		a.Service = vars
+	}
+	return a, nil
+}
+
+// vars are the variables of an agent's provider, which another one is given.
+func (s *session) vars(key, name string) (agent.Provider, error) {
+	other, err := agent.Find(name, nil)
+	if err != nil {
+		return agent.Provider{}, fault(exit.Usage, fmt.Errorf("%s: %w", key, err), "")
+	}
+	vars, _ := agent.ProviderOf(other)
+	return vars, nil
 }
 
 // scripted makes the offline agent from the project's scenario.
@@ -57,7 +84,15 @@ func (s *session) scripted() (agent.Agent, error) {
 	if err != nil {
 		return nil, fault(exit.Usage, err, "")
 	}
-	return agent.NewScripted(sc, filepath.Dir(path)), nil
+	a := agent.NewScripted(sc, filepath.Dir(path))
+	if served := s.conf.Agents[agent.ScriptedName].Provider; served != "" {
+		vars, err := s.vars("agents.scripted.provider", served)
+		if err != nil {
+			return nil, err
+		}
+		a = a.ServedBy(vars)
+	}
+	return a, nil
 }
 
 // commands is a declared command table in the order of its names.
@@ -71,30 +106,3 @@ func commands(table map[string]config.Command) (all []dirs.Command) {
 	}
 	return all
 }
-
-// giveKey lets a role talk to its provider with the person's own key.
-func (s *session) giveKey(p *orchestrator.Player) error {
-	name := agent.KeyName(p.Agent)
-	if name == "" {
-		return nil
-	}
-	value, _ := s.key(name)
-	if value == "" {
-		return noKey(name)
-	}
-	p.Direct = true
-	p.Env = append(p.Env, name+"="+value)
-	for _, setting := range directSettings {
-		if v, _ := s.key(setting); v != "" {
-			p.Env = append(p.Env, setting+"="+v)
-		}
-	}
-	return nil
-}
-
-func noKey(name string) error {
-	return fault(exit.Usage, fmt.Errorf("cannot find %s", name), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", name))
-}
-
-// directSettings reach a role beside its direct key: where its provider answers.
-var directSettings = []string{"GOOGLE_GEMINI_BASE_URL"}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"abl/cmd/internal/exit"
-	"abl/internal/config"
+	"abl/cmd/internal/ground"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/spec"
 	"abl/roles"
@@ -13,7 +12,8 @@ import (
 )
 
 // preflight finds what keeps phase n from running, as far as looking tells:
-// until it is through, nothing is locked, written, made or started.
+// until it is through, nothing of the project's is locked, written, made or
+// started. An engine that abl does not know yet has to show its networks.
 func (s *session) preflight(ctx context.Context, specs spec.Set, n int, again bool) error {
 	_, a, err := s.admission(specs, n, again)
 	if err != nil || !a.Go {
@@ -24,25 +24,21 @@ func (s *session) preflight(ctx context.Context, specs spec.Set, n int, again bo
 			return err
 		}
 	}
-	eng, _, err := connect(ctx)
+	s.warnShared(ctx)
+	eng, info, err := ground.Connect(ctx)
 	if err != nil {
 		return onEngine(err)
 	}
-	return eng.Close()
+	return onEngine(errors.Join(s.proveNetworks(ctx, eng, info), eng.Close()))
 }
 
 // checkCaps refuses a cap that this abl could not hold: better no run than one
-// that seems capped.
+// that seems capped. The project's prices have to be readable in any case.
 func (s *session) checkCaps() error {
-	if s.conf.NeedsPrices() {
-		return fault(exit.Usage, errors.New("cannot hold a budget in US dollars: this abl knows no prices"),
-			"give budget.phase.tokens or budget.project.tokens in .abl/config.yaml instead of usd")
+	if _, err := s.pricing(); err != nil {
+		return err
 	}
-	if s.conf.Budget.Call != (config.Cap{}) {
-		return fault(exit.Usage, errors.New("cannot hold budget.call: this abl learns what a call used when it has ended"),
-			"give budget.phase.tokens or budget.project.tokens in .abl/config.yaml instead")
-	}
-	return nil
+	return s.checkPriced()
 }
 
 // checkPlayers wants, for each role, its agent, its prompt and its key.
@@ -52,9 +48,13 @@ func (s *session) checkPlayers() error {
 		if err != nil {
 			return err
 		}
-		if name := agent.KeyName(p.Agent); name != "" {
-			if _, from := s.key(name); from == "" {
-				return noKey(name)
+		if vars, served := agent.ProviderOf(p.Agent); served {
+			if _, from := s.key(vars.KeyVar); from == "" {
+				return noKey(vars.KeyVar)
+			}
+			raw, _ := s.key(vars.BaseVar)
+			if _, _, err := ground.Override(vars, raw); err != nil {
+				return err
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"abl/orchestrator"
+	"abl/orchestrator/sweep"
 	"abl/orchestrator/workspace"
 	"abl/roles/projectmap"
 )
@@ -40,8 +41,8 @@ func (r repo) Tip() (string, error) {
 }
 
 // Snapshot commits the tree under the call's key.
-func (r repo) Snapshot(ctx context.Context, subject, key string) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()})
+func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (orchestrator.Commit, error) {
+	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
 	if err != nil {
 		return orchestrator.Commit{}, err
 	}

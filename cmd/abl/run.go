@@ -2,29 +2,59 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 )
 
 // runFlags are the flags of everything that plays a phase.
 func runFlags() []cli.Flag {
-	return append([]cli.Flag{
+	return slices.Concat([]cli.Flag{
 		{Name: "json", Usage: "one JSON event a line on stdout (docs/events.md)"},
 		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
-		{Name: "agent", Value: "NAME", Usage: "play both roles with this agent"},
-	}, imageFlags()...)
+		{Name: "agent", Value: "NAME", Usage: "play both roles with this agent (docs/agents.md)"},
+		{Name: "builder-agent", Value: "NAME", Usage: "play the Builder with this agent"},
+		{Name: "verifier-agent", Value: "NAME", Usage: "play the Verifier with this agent, best of another family than the Builder's"},
+		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
+		{Name: "challenge", Value: "HOW", Multi: true, Values: challenges, Usage: "try the saved tests harder than verify.challenge asks for: mutants changes the app's answers and measures which contracts notice"},
+	}, budgetFlags(), ground.NetworkFlags(), ground.ImageFlags())
 }
 
 // flagSettings are the settings that flags of this command line set.
 func flagSettings(in *cli.Input) map[string]string {
 	set := map[string]string{}
-	if in.Set("agent") {
-		set["agent"] = in.String("agent")
+	for flag, key := range map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"} {
+		if in.Set(flag) {
+			set[key] = in.String(flag)
+		}
 	}
+	budgetSettings(in, set)
 	return set
+}
+
+// challenges are what verify.challenge can name.
+var challenges = []string{"away", "null-app", "mutants"}
+
+// challenged adds what --challenge asks for to what the project asks for.
+func (s *session) challenged() error {
+	if !s.in.Set("challenge") {
+		return nil
+	}
+	if s.conf.Verify.Evidence == "off" {
+		return fault(exit.Usage, errors.New("--challenge tries what a replay shows, and verify.evidence is off"), "set verify.evidence to required in .abl/config.yaml")
+	}
+	for _, how := range s.in.Strings("challenge") {
+		if !slices.Contains(s.conf.Verify.Challenge, how) {
+			s.conf.Verify.Challenge = append(slices.Clip(s.conf.Verify.Challenge), how)
+		}
+	}
+	return nil
 }
 
 func runCommand() cli.Command {
@@ -66,7 +96,7 @@ func (s *session) runPending(ctx context.Context, through bool) error {
 			}
 			return s.playPhase(ctx, last, false, v)
 		}
-		if err := s.playPhase(ctx, n, false, v); err != nil {
+		if err := s.publish(ctx, n, s.playPhase(ctx, n, false, v)); err != nil {
 			return err
 		}
 		if !through {

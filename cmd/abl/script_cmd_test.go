@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
 	"abl/internal/filelock"
+	"abl/orchestrator/audit"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
@@ -49,6 +51,25 @@ func rest(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	f.Phases[args[0]] = ph
 	ts.Check(state.Save(p.State(), f))
+}
+
+// judged PHASE RESULT... keeps the audit record of an iteration on the specs as
+// they are now, with a result for each of their contracts (see recordOn) and, at
+// the end, what failed besides.
+func judged(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: judged PHASE RESULT... [/ FAILED-SPEC...]")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	results, besides, _ := strings.Cut(strings.Join(args[1:], " "), " / ")
+	p := project.New(ts.MkAbs("."), "src", ".abl/tests")
+	specs, _ := spec.LoadDir(p.Specs())
+	r := recordOn(specs, n, results)
+	if besides != "" {
+		r.Entries = []verdict.Entry{{Spec: besides}}
+	}
+	ts.Check(audit.Save(p, r))
 }
 
 // torn FILE cuts off the last line's end, as a crash in the middle of a write does.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"abl/cmd/internal/scripttest"
 	"abl/e2e/lab"
 )
 
@@ -29,10 +30,16 @@ func TestScripts(t *testing.T) {
 // These need an engine.
 func TestScriptsOnAnEngine(t *testing.T) {
 	lab.Engine(t)
-	helper, abl := lab.Bin(t, "abl-cmd"), lab.Bin(t, "abl")
+	helper, gateway, abl := lab.Bin(t, "abl-cmd"), lab.Bin(t, "abl-gateway"), lab.Bin(t, "abl")
+	cache, err := os.UserCacheDir() // of the proofs of this engine
+	if err != nil {
+		t.Fatal(err)
+	}
 	runScripts(t, "testdata/engine", func(e *testscript.Env) {
 		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 		e.Setenv("ABL_HELPER", helper)
+		e.Setenv("XDG_CACHE_HOME", cache)
+		e.Setenv("ABL_GATEWAY", gateway)
 		e.Defer(func() { cleanAll(t, abl, e.WorkDir) })
 	})
 }
@@ -69,29 +76,10 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "refuses": refuses, "fits": fitsShape, "torn": torn, "rest": rest,
+			"exits": scripttest.Exits, "refuses": refuses, "fits": fitsShape, "torn": torn, "rest": rest, "judged": judged,
 			"hold": hold, "give": give, "owned": owned,
 		},
 	})
-}
-
-// exits CODE COMMAND... runs a command that must end with this exit code.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	var ended *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &ended) {
-		got = ended.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("%s: exit code %d, want %d", strings.Join(args[1:], " "), got, want)
-	}
 }
 
 // refuses CODE COMMAND... is exits for bad input: nothing on stdout, one
@@ -99,7 +87,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // changed.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	before := tree(ts)
-	exits(ts, neg, args)
+	scripttest.Exits(ts, neg, args)
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("stdout: %s", out)
 	}

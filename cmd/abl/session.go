@@ -9,12 +9,15 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/internal/config"
 	"abl/internal/filelock"
 	"abl/internal/owner"
+	"abl/orchestrator/pricelist"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
+	"abl/roles"
 )
 
 // session is a project opened by a command: its paths, settings and secrets.
@@ -22,6 +25,8 @@ type session struct {
 	in      *cli.Input
 	project project.Project
 	conf    *config.Loaded
+	list    *pricelist.List // what models cost, once somebody asked
+	net     *roles.Net      // what is known of the engine's networks; nil before anybody asked
 }
 
 // open finds the project and reads its settings. It changes nothing.
@@ -39,17 +44,24 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	s = &session{in: in}
+	weak := ground.HideSecrets(in, root)
 	if s.conf, err = config.Load(root, os.LookupEnv, flagSettings(in)); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
 	}
-	for _, w := range s.conf.Warnings {
-		fmt.Fprintln(in.Stderr, "abl: warning:", w)
+	if err := raiseBudget(in, &s.conf.Config); err != nil {
+		return nil, err
+	}
+	for _, w := range append(s.conf.Warnings, weak...) {
+		in.Warn(w)
 	}
 	if err := s.conf.CheckDirs(root); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
 	}
-	if err := s.conf.CheckSecrets(s.conf.Dotenv); err != nil {
+	if err := s.checkSecrets(); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
+	}
+	if err := s.challenged(); err != nil {
+		return nil, err
 	}
 	s.project = project.New(root, s.conf.Directories.Src, s.conf.Directories.Tests)
 	return s, nil
@@ -81,7 +93,7 @@ func (s *session) lock() (unlock func(), err error) {
 	}
 	return func() {
 		if err := errors.Join(s.handOver(), free()); err != nil {
-			fmt.Fprintln(s.in.Stderr, "abl: warning:", err)
+			s.in.Warn(err)
 		}
 	}, nil
 }
@@ -107,7 +119,7 @@ func (s *session) key(name string) (value, from string) {
 
 // specs reads every phase file; what keeps a phase from running is asked with Check.
 func (s *session) specs() spec.Set {
-	set, _ := spec.LoadDir(s.project.Specs())
+	set, _ := spec.Load(s.project.Specs(), s.begun)
 	return set
 }
 

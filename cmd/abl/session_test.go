@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,5 +57,32 @@ func TestCopyIsAnotherProject(t *testing.T) {
 	}
 	if got := load("copy"); got.Project != copied.Project {
 		t.Errorf("the copy became %s", got.Project)
+	}
+}
+
+// A Dockerfile may lie anywhere in the project but where an agent writes, and a
+// link to there is no way around that.
+func TestDockerfileOfAWorkspace(t *testing.T) {
+	top, err := project.Real(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{project: project.New(top, "src", ".abl/tests")}
+	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile"} {
+		path := filepath.Join(top, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("FROM x\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("src", filepath.Join(top, "link")), os.Symlink("../.abl/tests/Dockerfile", filepath.Join(top, "box/Linked"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, ok := range map[string]bool{
+		"": true, "box/Dockerfile": true, "srcs/Dockerfile": true, "none/Dockerfile": true,
+		"src/Dockerfile": false, "link/Dockerfile": false, "box/Linked": false, ".abl/tests/Dockerfile": false,
+	} {
+		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != s.path(name) {
+			t.Errorf("%q: %q, %v", name, file, err)
+		}
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
 	"abl/cmd/internal/view"
 	"abl/orchestrator/sandbox/docker"
 	"abl/orchestrator/state"
@@ -25,7 +27,7 @@ func shellCommand() cli.Command {
 		Long: `Opens a shell in a container that sees and reaches just what the role's does:
 its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
 beside it. The agent's key is not in it.`,
-		Flags: append([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, imageFlags()...),
+		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, ground.NetworkFlags(), ground.ImageFlags()),
 		Run:   runShell,
 	}
 }
@@ -63,7 +65,9 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 	if err != nil {
 		return err
 	}
-	v, err := view.Open(ctx, view.Options{Progress: view.Plain, Stdout: s.in.Stdout, Stderr: s.in.Stderr, Getenv: os.Getenv})
+	v, err := view.Open(ctx, view.Options{
+		Progress: view.Plain, Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Outlet: s.in.Outlet, Getenv: os.Getenv,
+	})
 	if err != nil {
 		return err
 	}
@@ -114,7 +118,7 @@ func (st *stage) openShell(ctx context.Context, role roles.Role, p state.Phase, 
 			return err
 		}
 		if up.Failed != "" {
-			fmt.Fprintln(st.in.Stderr, "abl: warning: the app did not start:", up.Failed)
+			st.in.Warn("the app did not start: " + up.Failed)
 		}
 	}
 	j, err := st.cast.Job(ctx, role, p, up)
@@ -150,7 +154,7 @@ func (st *stage) attach(ctx context.Context, name string, tty *os.File) error {
 		}
 	}()
 	_, err = st.engine.Attach(ctx, name, docker.Terminal{
-		In: tty, Out: st.in.Stdout, Resized: resized,
+		In: tty, Out: st.in.Bare.Stdout, Resized: resized,
 		Size: func() (int, int) {
 			w, h, err := term.GetSize(int(tty.Fd()))
 			if err != nil {

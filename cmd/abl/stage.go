@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
+	"abl/cmd/internal/ground"
 	"abl/internal/failpoint"
 	"abl/internal/owner"
 	"abl/orchestrator"
@@ -40,22 +43,12 @@ type stage struct {
 	runner *roles.Runner
 	app    *roles.App
 	have   made
-}
+	book   book
 
-// connect reaches the engine and refuses one that cannot keep the boundary.
-func connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
-	eng, err := docker.Connect(ctx, docker.Options{})
-	if err != nil {
-		return nil, sandbox.Info{}, err
-	}
-	info, err := eng.Info(ctx)
-	if err != nil {
-		return nil, info, err
-	}
-	if info.Rootless || info.UserNS {
-		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so files that a role writes would not be yours", sandbox.ErrWeak)
-	}
-	return eng, info, nil
+	telling sync.Mutex
+	told    map[string]bool // warnings of budgets
+
+	forwards *ground.Forwards
 }
 
 // Whether the players of a stage get their keys.
@@ -68,7 +61,7 @@ const (
 func (s *session) set(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*stage, error) {
 	st := &stage{session: s, phase: n, file: f, specs: specs, out: out, keys: keys}
 	st.uid, st.gid, st.lend = owner.RoleID(s.project.Root, os.Geteuid())
-	for _, make := range []func(context.Context) error{st.reach, st.images, st.sweep, st.workspaces, st.hire} {
+	for _, make := range []func(context.Context) error{st.reach, st.images, st.sees, st.sweep, st.workspaces, st.hire} {
 		err := make(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -88,9 +81,52 @@ func late(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (st *stage) reach(ctx context.Context) (err error) {
-	st.engine, st.info, err = connect(ctx)
+	defer func() {
+		if err == nil {
+			st.bePatient(ctx)
+		}
+	}()
+	if st.engine, st.info, err = ground.Connect(ctx); err == nil {
+		err = st.proveNetworks(ctx, st.engine, st.info)
+	}
 	failpoint.Here("stage.reached")
 	return err
+}
+
+// sees makes sure that an engine that may have other files than abl sees the
+// project's.
+func (st *stage) sees(ctx context.Context) error {
+	if st.info.Local && !contained() {
+		return nil
+	}
+	return ground.SeesFiles(ctx, st.engine, st.file.Project, st.have.holder, filepath.Dir(st.project.State()))
+}
+
+// contained is whether abl itself runs in a container, by the marks that engines
+// leave there.
+func contained() bool {
+	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Lstat(mark); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// longestRestart is how long an engine that ran is waited for when it is gone.
+const longestRestart = 10 * time.Minute
+
+// bePatient has an engine that was there waited for from now on. A person who stops
+// the run waits no longer.
+func (st *stage) bePatient(ctx context.Context) {
+	span := min(time.Duration(st.conf.Loop.OutageBudget), longestRestart)
+	st.engine.Patient(ctx, span, func(away time.Duration, back bool) {
+		text := fmt.Sprintf("the engine does not answer; it is waited for, up to %s", span)
+		if back {
+			text = fmt.Sprintf("the engine answers again, after %s", away.Round(100*time.Millisecond))
+		}
+		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Text: text})
+	})
 }
 
 func (st *stage) save() error { return state.Save(st.project.State(), st.file) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/internal/sanitize"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 )
@@ -54,10 +52,13 @@ func runStatus(_ context.Context, in *cli.Input) error {
 		return err
 	}
 	all := standingsOf(f, s.project.Root, s.project.Specs())
-	if in.Bool("json") {
-		return json.NewEncoder(in.Stdout).Encode(all)
+	if err := s.noteWeak(&all); err != nil {
+		return err
 	}
-	return all.print(in.Stdout)
+	if in.Bool("json") {
+		return in.JSON(all)
+	}
+	return all.print(in)
 }
 
 // standingsOf lists every phase that has a spec or ran once.
@@ -93,6 +94,9 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 		if p.Note != "" {
 			st.Notes = append(st.Notes, p.Note)
 		}
+		if wait := waitsFor(p.Outage); wait != "" {
+			st.Notes = append(st.Notes, wait)
+		}
 	}
 	if !sound {
 		st.Status = "unsound"
@@ -105,25 +109,35 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 	return st
 }
 
-func (all standings) print(w io.Writer) error {
-	if err := all.table(w); err != nil {
+// waitsFor says what a phase is waiting for, "" for nothing.
+func waitsFor(o *state.Outage) string {
+	if o == nil || o.Until.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
+		o.Since.UTC().Format("15:04:05"), o.Class, o.Until.UTC().Format("2006-01-02 15:04:05"))
+}
+
+func (all standings) print(in *cli.Input) error {
+	w, line := in.Stdout, in.Outlet.Line
+	if err := all.table(w, line); err != nil {
 		return err
 	}
 	for _, s := range all.Phases {
 		for _, f := range s.Failed {
-			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, sanitize.String(f))
+			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, line(f))
 		}
 		for _, note := range s.Notes {
-			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, sanitize.String(note))
+			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, line(note))
 		}
 	}
 	for _, p := range all.Problems {
-		fmt.Fprintf(w, "specs: %s\n", sanitize.String(p))
+		fmt.Fprintf(w, "specs: %s\n", line(p))
 	}
 	return nil
 }
 
-func (all standings) table(w io.Writer) error {
+func (all standings) table(w io.Writer, line func(string) string) error {
 	if len(all.Phases) == 0 {
 		_, err := fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
 		return err
@@ -135,7 +149,7 @@ func (all standings) table(w io.Writer) error {
 		if s.Iteration > 0 {
 			iteration = fmt.Sprint(s.Iteration)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\n", s.Phase, s.Status, iteration, s.Contracts, sanitize.String(s.Title))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\n", s.Phase, s.Status, iteration, s.Contracts, line(s.Title))
 	}
 	return t.Flush()
 }

@@ -34,8 +34,9 @@ func (s *session) startTime() (most time.Duration) {
 func (st *stage) newApp() *roles.App {
 	app := &roles.App{
 		Engine: st.engine, Site: st.site, Project: st.project, ID: st.file.Project, Image: st.have.app,
-		UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Box: st.limits(), Copy: st.copyMode(), Tree: func(w io.Writer, as string) error { return tartree.Write(w, as, st.project.Src, ".git") }, Out: st.out,
-		Life: time.Duration(st.conf.Loop.CallTimeout) + st.startTime() + 5*time.Minute,
+		UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Box: st.limits(), Copy: st.copyMode(), Tree: func(w io.Writer, as string) error { return tartree.Write(w, as, st.project.Src, ".git") }, Out: st.out, Outlet: st.in.Outlet,
+		Silence: 30 * time.Second,
+		Life:    time.Duration(st.conf.Loop.CallTimeout) + st.startTime() + 5*time.Minute,
 		Spec: dirs.BrokerSpec{
 			Port: dirs.BrokerPort, Dir: dirs.Src, App: st.appSpec(), Commands: commands(st.conf.VerifierCommands),
 			LogMax: 64 << 20,

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 
-	"abl/internal/sanitize"
 	"abl/orchestrator"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/workspace"
@@ -26,12 +25,13 @@ func (s *session) tour(w io.Writer) error {
 	if err := ledger.Open(s.project.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\ncosts, in tokens (.abl/logs/tokens.csv):\n%s", ledger.Table(ledger.ByRole, totals.Groups(ledger.ByRole), totals.All))
+	fmt.Fprintf(w, "\ntokens and dollars (.abl/logs/tokens.csv):\n%s", ledger.Table(ledger.ByRole, totals.Groups(ledger.ByRole), totals.Sum()))
 	_, err := fmt.Fprintf(w, `
 Look further:
   cd %s
   git -C src log --stat           what the Builder wrote; git -C .abl/tests log --stat the tests
   ls src/builder_reports .abl/tests/verifier_reports
+  %[2]s report 1           what the verdict stands on
   %[2]s logs app           what the app printed while it was tested
   %[2]s run                the second phase
 `, s.project.Root, program())
@@ -59,7 +59,7 @@ func (s *session) history(w io.Writer, dir string) error {
 	}
 	fmt.Fprintf(w, "\n%s, a history of its own:\n", s.project.Rel(dir))
 	for _, c := range all {
-		fmt.Fprintf(w, "  %.7s  %s\n", c.Hash, sanitize.String(c.Subject))
+		fmt.Fprintf(w, "  %.7s  %s\n", c.Hash, s.in.Outlet.Line(c.Subject))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (s *session) refuted(w io.Writer) error {
 	}
 	fmt.Fprint(w, "\nfailed_specs.md of the first iteration:\n")
 	for _, e := range f.Entries {
-		fmt.Fprintf(w, "  SPEC: %s\n  INPUT: %s\n  OBSERVED: %s\n", sanitize.String(e.Spec), sanitize.String(e.Input), sanitize.String(e.Observed))
+		fmt.Fprintf(w, "  SPEC: %s\n  INPUT: %s\n  OBSERVED: %s\n", s.in.Outlet.Line(e.Spec), s.in.Outlet.Line(e.Input), s.in.Outlet.Line(e.Observed))
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func newRig(b *testing.B) *rig {
 	r.must(err)
 	holder, err := m.Holder(b.Context())
 	r.must(err)
-	r.site = &roles.Site{Engine: r.engine, ID: r.file.Project, Phase: 1, Image: holder, Pool: "10.231.0.0/16", Direct: map[string]bool{}}
+	r.site = &roles.Site{Engine: r.engine, ID: r.file.Project, Phase: 1, Image: holder, Pool: "10.231.0.0/16"}
 	b.Cleanup(func() {
 		_, err := r.engine.Sweep(context.WithoutCancel(b.Context()), map[string]string{sandbox.LabelProject: r.file.Project}, nil)
 		r.must(err)
@@ -138,7 +138,10 @@ func (r *rig) call(b *testing.B) {
 	}
 	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})
 	r.must(err)
-	_, err = r.repo.Snapshot(ctx, workspace.Message{Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()})
+	_, err = r.repo.Snapshot(ctx, workspace.Message{
+		Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(),
+		Keep: roles.Record{Dir: r.project.Call(key)}.KeepFound,
+	})
 	r.must(err)
 	r.must(state.Save(r.project.State(), r.file))
 }

@@ -17,8 +17,8 @@ import (
 // test opens the gate. It leaves nothing behind.
 const gate = `{run: "touch at; until [ -e go ]; do sleep 0.02; done; rm at go", expect: 0}`
 
-// workspace is where a role works, as seen from the project.
-var workspace = map[string]string{"builder": "src", "verifier": ".abl/tests"}
+// folder is where a role works, as seen from the project.
+var folder = map[string]string{"builder": "src", "verifier": ".abl/tests"}
 
 // until waits for something that another process does. It gives up only on
 // what has surely failed.
@@ -41,11 +41,11 @@ func (s *scene) exists(path string) bool {
 // atGate waits until the role's agent stands at its gate.
 func (s *scene) atGate(role string) {
 	s.Helper()
-	s.until("the "+role+" at its gate", func() bool { return s.exists(filepath.Join(s.Dir, workspace[role], "at")) })
+	s.until("the "+role+" at its gate", func() bool { return s.exists(filepath.Join(s.Dir, folder[role], "at")) })
 }
 
 // open opens the role's gate.
-func (s *scene) open(role string) { s.Write(filepath.Join(workspace[role], "go"), "") }
+func (s *scene) open(role string) { s.Write(filepath.Join(folder[role], "go"), "") }
 
 // atPause waits until abl stands at a failpoint's pause.
 func (s *scene) atPause(point string) {

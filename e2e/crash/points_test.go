@@ -94,15 +94,21 @@ func measure(t *testing.T) (string, map[string]int) {
 		t.Fatalf("undisturbed: %v: %s", err, out)
 	}
 	s.settled()
+	return s.print(), s.visited()
+}
+
+// visited says how often each place was met.
+func (s *scene) visited() map[string]int {
+	s.Helper()
 	data, err := os.ReadFile(filepath.Join(s.points, "visits"))
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	visits := map[string]int{}
 	for name := range strings.Lines(string(data)) {
 		visits[strings.TrimSpace(name)]++
 	}
-	return s.print(), visits
+	return visits
 }
 
 func same(t testing.TB, want, got string) {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"abl/e2e/lab"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/project"
 )
 
 // slots bounds how many phases run at once: each needs an engine's attention.
@@ -102,6 +104,13 @@ func (s *scene) print() string {
 	}
 	for _, c := range calls {
 		fmt.Fprintln(&b, "record", c.Name())
+	}
+	for _, step := range []int{1, 2} {
+		r, err := audit.Load(project.New(s.Dir, "src", ".abl/tests"), 1, step)
+		if err != nil {
+			s.Error(err)
+		}
+		fmt.Fprintln(&b, "audit", r.Step, r.Verdict, r.Status, len(r.Contracts), len(r.Calls), r.Commits.Tag)
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ package lab
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,13 +45,17 @@ var build = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("ABL_BIN"); dir != "" {
 		return dir, nil
 	}
-	// One folder for all: the packages' tests run side by side, each puts what it
-	// built in place of the same.
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("abl-lab-%d", os.Getuid()))
+	// One folder for all of this tree: the packages' tests run side by side, each
+	// puts what it built in place of the same.
+	tree, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("abl-lab-%d-%x", os.Getuid(), sha256.Sum256(tree))[:40])
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	for _, name := range []string{"abl", "abl-cmd"} {
+	for _, name := range []string{"abl", "abl-cmd", "abl-gateway"} {
 		fresh := filepath.Join(dir, fmt.Sprintf("%s.%d", name, os.Getpid()))
 		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", fresh, "abl/cmd/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -64,8 +69,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// Bin is the path of a program, built from this tree: abl or abl-cmd. ABL_BIN
-// names a directory where they stand already.
+// Bin is the path of a program, built from this tree: abl, abl-cmd or
+// abl-gateway. ABL_BIN names a directory where they stand already.
 func Bin(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := build()
@@ -129,17 +134,23 @@ type Result struct {
 	Took           time.Duration
 }
 
+// Exists says whether something of this name is in the project.
+func (p *Project) Exists(name string) bool {
+	_, err := os.Lstat(filepath.Join(p.Dir, name))
+	return err == nil
+}
+
 // Cmd is abl with these arguments in the project, not started.
 func (p *Project) Cmd(args ...string) *exec.Cmd {
 	cmd := exec.Command(Bin(p, "abl"), args...)
 	cmd.Dir = p.Dir
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "ABL_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") {
+		if !strings.HasPrefix(name, "ABL_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") && name != "GITHUB_STEP_SUMMARY" {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	cmd.Env = append(append(cmd.Env, "ABL_HELPER="+Bin(p, "abl-cmd")), p.Env...)
+	cmd.Env = append(append(cmd.Env, "ABL_HELPER="+Bin(p, "abl-cmd"), "ABL_GATEWAY="+Bin(p, "abl-gateway")), p.Env...)
 	return cmd
 }
 

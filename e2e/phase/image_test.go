@@ -2,7 +2,6 @@ package phase
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -14,17 +13,7 @@ import (
 // it is built when its inputs change and at no other time.
 func TestOwnDockerfile(t *testing.T) {
 	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n")
-	t.Cleanup(func() {
-		// An image goes only after those that stand on it, so some need another turn.
-		for range 4 {
-			for _, image := range strings.Fields(docker(t, "images", "-aq", "--filter", "label=abl.test=own-dockerfile")) {
-				_ = exec.Command("docker", "rmi", "-f", image).Run()
-			}
-		}
-		if left := docker(t, "images", "-aq", "--filter", "label=abl.test=own-dockerfile"); left != "" {
-			t.Errorf("images left: %s", left)
-		}
-	})
+	t.Cleanup(func() { dropImages(t, "own-dockerfile") })
 	nonce := fmt.Sprint(time.Now().UnixNano()) // or an image of an earlier run would do
 	dockerfile := func(marker string) {
 		p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nUSER 0:0\nLABEL abl.test=own-dockerfile\nCOPY note /etc/note\nRUN echo "+marker+" "+nonce+" > /etc/marker\n")

@@ -92,7 +92,7 @@ func publicBin(t *testing.T, cmd *exec.Cmd, p *lab.Project) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"abl", "abl-cmd"} {
+	for _, name := range []string{"abl", "abl-cmd", "abl-gateway"} {
 		data, err := os.ReadFile(lab.Bin(t, name))
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func publicBin(t *testing.T, cmd *exec.Cmd, p *lab.Project) {
 		}
 	}
 	cmd.Path, cmd.Args[0] = filepath.Join(dir, "abl"), filepath.Join(dir, "abl")
-	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"), "HOME="+filepath.Join(filepath.Dir(p.Dir), "home"))
+	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"), "ABL_GATEWAY="+filepath.Join(dir, "abl-gateway"), "HOME="+filepath.Join(filepath.Dir(p.Dir), "home"))
 }
 
 // A usual user: roles run as that user, and every file is that user's.

@@ -3,12 +3,10 @@ package phase
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,7 +26,10 @@ var slots = make(chan struct{}, 3)
 const (
 	oneSpec = "# Phase 1: Answer\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
 
-	scripted = "version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\nlimits: {memory: 1g}\nloop: {call_timeout: 60s}\n"
+	scripted = "version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\nlimits: {memory: 1g}\nloop: {call_timeout: 60s}\n" + unproven
+
+	// unproven takes the Verifier's word: the tests that are about replays ask for them.
+	unproven = "verify: {evidence: off}\n"
 
 	nodeApp = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n"
 
@@ -36,6 +37,17 @@ const (
 http.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');
 `
 	suite = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
+)
+
+// What the suites of this kind share.
+var (
+	events     = lab.Events
+	of         = lab.Of
+	wants      = lab.Wants
+	lacks      = lab.Lacks
+	docker     = lab.Docker
+	printed    = (*lab.Project).Printed
+	ledgerRows = (*lab.Project).Ledger
 )
 
 // newProject is a project with the smallest spec, these settings after those of
@@ -46,8 +58,12 @@ func newProject(t *testing.T, settings string, calls ...scenario.Call) *lab.Proj
 	t.Parallel()
 	slots <- struct{}{}
 	t.Cleanup(func() { <-slots })
+	own := scripted
+	if strings.Contains(settings, "verify:") {
+		own = strings.Replace(own, unproven, "", 1)
+	}
 	p := lab.From(t, fstest.MapFS{
-		".abl/config.yaml":     {Data: []byte(scripted + settings)},
+		".abl/config.yaml":     {Data: []byte(own + settings)},
 		".abl/specs/phase1.md": {Data: []byte(oneSpec)},
 		".gitignore":           {Data: []byte(".env\n")},
 	})
@@ -114,29 +130,6 @@ func refute(what string) scenario.Step {
 	return write("failed_specs.md", "SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: "+what+"\n")
 }
 
-// events are what a run printed with --json.
-func events(t *testing.T, r lab.Result) (all []event.Event) {
-	t.Helper()
-	for line := range strings.Lines(r.Stdout) {
-		var e event.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("not an event: %v: %s", err, line)
-		}
-		all = append(all, e)
-	}
-	return all
-}
-
-// of are the events of a kind.
-func of(all []event.Event, kind event.Kind) (some []event.Event) {
-	for _, e := range all {
-		if e.Kind == kind {
-			some = append(some, e)
-		}
-	}
-	return some
-}
-
 // verdicts are those of a run, in order.
 func verdicts(all []event.Event) string {
 	var words []string
@@ -144,23 +137,6 @@ func verdicts(all []event.Event) string {
 		words = append(words, e.Verdict)
 	}
 	return strings.Join(words, " ")
-}
-
-// ledgerRows is tokens.csv by the names of its columns.
-func ledgerRows(p *lab.Project) (rows []map[string]string) {
-	p.Helper()
-	all, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll()
-	if err != nil || len(all) == 0 {
-		p.Fatalf("tokens.csv: %v", err)
-	}
-	for _, fields := range all[1:] {
-		row := map[string]string{}
-		for i, name := range all[0] {
-			row[name] = fields[i]
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }
 
 // said is what the agent printed in a call, in its own records.
@@ -171,39 +147,6 @@ func said(p *lab.Project, key string) string {
 		p.Fatalf("call %s printed nothing", key)
 	}
 	return text
-}
-
-// printed are the lines that commands of a call printed, without the records' frame.
-func printed(p *lab.Project, key string) string {
-	p.Helper()
-	var b strings.Builder
-	for line := range strings.Lines(said(p, key)) {
-		var r scenario.Record
-		if json.Unmarshal([]byte(line), &r) == nil && r.Type == scenario.RecordOutput {
-			b.WriteString(r.Text + "\n")
-		}
-	}
-	return b.String()
-}
-
-// wants fails the test for every text that is not in have.
-func wants(t testing.TB, what, have string, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(have, text) {
-			t.Errorf("%s lacks %q:\n%s", what, text, have)
-		}
-	}
-}
-
-// lacks fails the test for every text that is in have.
-func lacks(t testing.TB, what, have string, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if strings.Contains(have, text) {
-			t.Errorf("%s holds %q:\n%s", what, text, have)
-		}
-	}
 }
 
 // calls names the records that a project keeps.
@@ -220,19 +163,6 @@ func calls(p *lab.Project) string {
 		}
 	}
 	return strings.Join(names, " ")
-}
-
-// docker runs the engine's own command, which must succeed.
-func docker(t testing.TB, args ...string) string {
-	t.Helper()
-	var errs bytes.Buffer
-	cmd := exec.Command("docker", args...)
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("docker %s: %v: %s", strings.Join(args, " "), err, errs.String())
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // toolsImage is the image that roles of the scripted agent run in.

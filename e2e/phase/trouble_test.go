@@ -19,6 +19,7 @@ func ends(c scenario.Call, end scenario.End) scenario.Call {
 func TestProvidersTrouble(t *testing.T) {
 	good := builds(write("server.mjs", server))
 	p := newProject(t, nodeApp, ends(builds(), scenario.EndAway), verifies())
+	p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 60s, outage_budget: 0s}\n")+nodeApp)
 	r := p.Must(75, "phase", "1")
 	wants(t, "away", r.Stderr, "the provider is away")
 	script(p, ends(builds(), scenario.EndLogin), verifies())

@@ -43,6 +43,9 @@ func Check(fsys fs.FS, module string) ([]string, error) {
 			wrong = append(wrong, f.judgeImport(module, name)...)
 		}
 		wrong = append(wrong, f.judgeHabits()...)
+		wrong = append(wrong, f.judgeReads()...)
+		wrong = append(wrong, f.judgeChildren()...)
+		wrong = append(wrong, f.judgeWays()...)
 	}
 	wrong = append(wrong, withoutComment(files)...)
 	slices.Sort(wrong)

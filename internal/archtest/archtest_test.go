@@ -119,6 +119,13 @@ func TestBadHabits(t *testing.T) {
 		{"cmd/abl/a_test.go", "package p\nfunc init() {}\n", "cmd/abl/a_test.go:2: init() runs before main can say no; call it"},
 		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = context.Background()\n", "roles/a.go:4: context.Background cannot be cancelled; take the caller's"},
 		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = f(context.TODO)\n", "roles/a.go:4: context.TODO cannot be cancelled; take the caller's"},
+		{"roles/a.go", "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n", "roles/a.go:4: os.ReadFile follows what an agent may have put there: use internal/safefile, or give the reason in archtest's readers"},
+		{"roles/record.go", "// Package p.\npackage p\n", "roles/record.go opens nothing by itself any more: take it out of archtest's readers"},
+		{"images/a.go", "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n", "images/a.go:4: exec.Command gives abl's secrets to another program; use internal/child"},
+		{"orchestrator/broker/unit.go", "// Package p.\npackage p\n", "orchestrator/broker/unit.go starts nothing by itself any more: take it out of archtest's parents"},
+		{"cmd/abl/a.go", "// Package p.\npackage p\nimport \"os\"\nvar w = os.Stdout\n", "cmd/abl/a.go:4: os.Stdout shows what nobody made safe; use cli.Input"},
+		{"cmd/abl/a.go", "// Package p.\npackage p\nvar w = in.Bare.Stdout\n", "cmd/abl/a.go:3: Bare shows what nobody made safe; use cli.Input"},
+		{"cmd/abl/phase.go", "// Package p.\npackage p\n", "cmd/abl/phase.go speaks past nobody any more: take it out of archtest's speakers"},
 		{"roles/a.go", "// Package p.\npackage p\n" + strings.Repeat("\n", maxLines), "roles/a.go has 502 lines, more than 500"},
 	}
 	for _, tt := range tests {
@@ -131,6 +138,9 @@ func TestBadHabits(t *testing.T) {
 		"cmd/abl/main.go": "// Package main.\npackage main\nimport \"context\"\nvar c = context.Background()\n",
 		"roles/a_test.go": "package p\nimport \"context\"\nvar c = context.Background()\n",
 		"roles/b.go":      "// Package p.\npackage p\ntype t struct{}\nfunc (t) init() {}\n",
+		"roles/record.go": "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
+		"e2e/lab/lab.go":  "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n",
+		"images/a.go":     "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
 	} {
 		if wrong, err := Check(fstest.MapFS{name: {Data: []byte(src)}}, "abl"); err != nil || len(wrong) > 0 {
 			t.Errorf("%s: %v, %v", name, wrong, err)

@@ -4,8 +4,8 @@ import "strings"
 
 // values are what every layer above may speak about: words, parsers and files
 // of a project.
-const values = "orchestrator/dirs orchestrator/event orchestrator/ledger orchestrator/project " +
-	"orchestrator/sandbox orchestrator/spec orchestrator/state orchestrator/verdict"
+const values = "orchestrator/audit orchestrator/dirs orchestrator/event orchestrator/ledger orchestrator/project " +
+	"orchestrator/evidence orchestrator/pricelist orchestrator/prices orchestrator/sandbox orchestrator/spec orchestrator/state orchestrator/sweep orchestrator/tap orchestrator/verdict"
 
 // layers say what the packages of this module may import of one another, the
 // first line that fits a package counting. A name ending in /... stands for the
@@ -19,7 +19,8 @@ var layers = []struct{ pkg, may string }{
 	// Workflows.
 	{"orchestrator", values + " roles/... internal/... prompts images"},
 	{"orchestrator/scaffold", values + " . internal/... prompts"},
-	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... roles/... internal/... prompts"},
+	// What git ignores is a parser without effects, though it stands with git's adapter.
+	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... orchestrator/workspace/ignore roles/... internal/... prompts"},
 	{"orchestrator/learner/...", values + " orchestrator/learner/... roles/... internal/... prompts"},
 	{"orchestrator/report/...", values + " orchestrator/report/... internal/... prompts"},
 
@@ -62,6 +63,8 @@ var homes = []struct{ module, home string }{
 	{"github.com/google/go-cmp/...", "test"},
 	{"github.com/rogpeppe/go-internal/...", "test"},
 	{"github.com/creack/pty", "test"},
+	{"google.golang.org/genai/...", "roles/model"},
+	{"github.com/openai/openai-go/...", "roles/model"},
 	{"golang.org/x/...", "..."},
 }
 

@@ -5,6 +5,7 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,19 +19,27 @@ const tempMark = ".abl-tmp-"
 // mode. A link at path is replaced, not followed. When Write returns without
 // an error, the content survives a power cut.
 func Write(path string, data []byte, perm os.FileMode) error {
-	if err := write(path, data, perm); err != nil {
+	return Fill(path, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Fill is Write for content of any length, which fill writes.
+func Fill(path string, perm os.FileMode, fill func(io.Writer) error) error {
+	if err := write(path, perm, fill); err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, err)
 	}
 	return nil
 }
 
-func write(path string, data []byte, perm os.FileMode) error {
+func write(path string, perm os.FileMode, content func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, tempPrefix(path)+"*")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(fill(f, data, perm), f.Close()); err != nil {
+	if err := errors.Join(fill(f, perm, content), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
@@ -46,11 +55,11 @@ func tempPrefix(path string) string {
 	return "." + base[:min(len(base), longest)] + tempMark
 }
 
-func fill(f *os.File, data []byte, perm os.FileMode) error {
+func fill(f *os.File, perm os.FileMode, content func(io.Writer) error) error {
 	if err := f.Chmod(perm); err != nil { // what Create gave is subject to the umask
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
+	if err := content(f); err != nil {
 		return err
 	}
 	return f.Sync()

@@ -86,21 +86,50 @@ func (l *Loaded) checkEnv(key string, env map[string]string) error {
 // shorter one turns up by chance.
 const shortest = 8
 
-// CheckSecrets refuses an environment of the app or of a service that carries a
-// secret, by its name in secrets: what an app is given, agents can read.
+// CheckSecrets refuses an environment of the app, of a service or of an agent that
+// carries one of the secrets, which it names: what an app is given, agents can read.
 func (l *Loaded) CheckSecrets(secrets map[string]string) error {
-	if l.App == nil {
-		return nil
+	given := map[string]string{}
+	for own, a := range l.Agents {
+		for name, value := range a.Env {
+			given["agents."+own+".env."+name] = value
+		}
 	}
-	envs := map[string]map[string]string{"app.env": l.App.Env}
-	for name, s := range l.App.Services {
-		envs["app.services."+name+".env"] = s.Env
-	}
-	for key, env := range byKey(envs) {
-		for name, value := range byKey(env) {
-			if secret := carried(value, secrets); secret != "" {
-				return l.mistake(key+"."+name, "use a value made for tests", "holds the secret %s of .env", secret)
+	if l.App != nil {
+		for name, value := range l.App.Env {
+			given["app.env."+name] = value
+		}
+		for service, s := range l.App.Services {
+			for name, value := range s.Env {
+				given["app.services."+service+".env."+name] = value
 			}
+		}
+	}
+	return l.refuse(given, secrets)
+}
+
+// CheckCommands refuses a command that carries one of the keys: it is run in a
+// container, where every process can read it.
+func (l *Loaded) CheckCommands(keys map[string]string) error {
+	given := map[string]string{}
+	if l.App != nil {
+		given["app.command"] = l.App.Command
+	}
+	for name, a := range l.Agents {
+		given["agents."+name+".command"] = a.Command
+	}
+	for table, commands := range map[string]map[string]Command{"builder_commands": l.BuilderCommands, "verifier_commands": l.VerifierCommands} {
+		for name, c := range commands {
+			given[table+"."+name+".command"] = c.Command
+		}
+	}
+	return l.refuse(given, keys)
+}
+
+func (l *Loaded) refuse(given, secrets map[string]string) error {
+	for key, value := range byKey(given) {
+		if secret := carried(value, secrets); secret != "" {
+			return l.mistake(key, "use a value made for tests", "holds the secret %s", secret)
 		}
 	}
 	return nil

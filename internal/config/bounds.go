@@ -34,10 +34,12 @@ func (l *Loaded) checkLimits() error {
 		return l.mistake("limits.cpus", "", "want more than 0, got %g", l.Limits.CPUs)
 	}
 	for key, n := range byKey(map[string]int64{
-		"limits.pids":   l.Limits.Pids,
-		"limits.disk":   int64(l.Limits.Disk),
-		"limits.output": int64(l.Limits.Output),
-		"limits.file":   int64(l.Limits.File),
+		"limits.pids":     l.Limits.Pids,
+		"limits.requests": l.Limits.Requests,
+		"limits.disk":     int64(l.Limits.Disk),
+		"limits.inodes":   l.Limits.Inodes,
+		"limits.output":   int64(l.Limits.Output),
+		"limits.file":     int64(l.Limits.File),
 	}) {
 		if n <= 0 {
 			return l.mistake(key, "", "want more than 0, got %d", n)
@@ -57,6 +59,20 @@ func (l *Loaded) checkBudget() error {
 
 func (c *Config) caps() map[string]Cap {
 	return map[string]Cap{"budget.call": c.Budget.Call, "budget.phase": c.Budget.Phase, "budget.project": c.Budget.Project}
+}
+
+// Raise adds to every cap that is set, and says whether there was one in tokens or
+// in dollars to raise.
+func (b *Budget) Raise(tokens int64, usd float64) (inTokens, inDollars bool) {
+	for _, c := range []*Cap{&b.Call, &b.Phase, &b.Project} {
+		if c.Tokens > 0 {
+			c.Tokens, inTokens = c.Tokens+tokens, true
+		}
+		if c.USD > 0 {
+			c.USD, inDollars = c.USD+usd, true
+		}
+	}
+	return inTokens, inDollars
 }
 
 // NeedsPrices says whether a budget is given in money, which can be held only

@@ -14,6 +14,7 @@ type Config struct {
 	Loop             Loop               `yaml:"loop"`
 	Verify           Verify             `yaml:"verify"`
 	Budget           Budget             `yaml:"budget"`
+	Prices           Prices             `yaml:"prices"`
 	Network          Network            `yaml:"network"`
 	Limits           Limits             `yaml:"limits"`
 	Images           Images             `yaml:"images"`
@@ -102,19 +103,22 @@ type Cap struct {
 
 // Network says what containers may reach.
 type Network struct {
-	Allow  []string `yaml:"allow"`
-	Pool   string   `yaml:"pool"`   // CIDR out of which abl takes /28 networks
-	Egress string   `yaml:"egress"` // an existing engine network to use as the way out, instead of one of abl's own
+	Allow  []string `yaml:"allow"`   // npm, pypi, go, host or host:port: what the Builder's tools reach through the gateway
+	CACert string   `yaml:"ca_cert"` // PEM file of authorities trusted beside the system's; in the project, or absolute
+	Pool   string   `yaml:"pool"`    // CIDR out of which abl takes /28 networks
+	Egress string   `yaml:"egress"`  // an existing engine network to use as the way out, instead of one of abl's own
 }
 
 // Limits bound each role's container and what it may write.
 type Limits struct {
-	Memory Size    `yaml:"memory"`
-	CPUs   float64 `yaml:"cpus"`
-	Pids   int64   `yaml:"pids"`
-	Disk   Size    `yaml:"disk"`   // the largest single file a container may write, where limits.output is not larger
-	Output Size    `yaml:"output"` // what a call may print before it is killed
-	File   Size    `yaml:"file"`   // largest file that is committed
+	Memory   Size    `yaml:"memory"`
+	CPUs     float64 `yaml:"cpus"`
+	Pids     int64   `yaml:"pids"`
+	Requests int64   `yaml:"requests"` // to the model's provider, a call
+	Disk     Size    `yaml:"disk"`     // what a call may add to its workspace; also the largest single file, where limits.output is not larger
+	Inodes   int64   `yaml:"inodes"`   // files and folders that a call may add to its workspace
+	Output   Size    `yaml:"output"`   // what a call may print before it is killed
+	File     Size    `yaml:"file"`     // largest file that is committed
 }
 
 // Images names a Dockerfile of the project's own for each container; it extends abl's image.
@@ -129,7 +133,19 @@ type Image struct {
 	Dockerfile string `yaml:"dockerfile"` // relative to the project
 }
 
-// Agent is the setting of one agent by name.
+// Agent is the setting of one agent by name. One with a command is the
+// project's own.
 type Agent struct {
-	Scenario string `yaml:"scenario"` // scripted: the scenario file, relative to the project
+	Scenario string            `yaml:"scenario"` // scripted: the scenario file, relative to the project
+	Provider string            `yaml:"provider"` // scripted and own ones: their commands get a gateway to this agent's provider
+	Command  string            `yaml:"command"`  // own: a shell command in the role's workspace, the task on standard input
+	Env      map[string]string `yaml:"env"`      // own: its environment, without secrets
+	Usage    string            `yaml:"usage"`    // own: where a JSON line of its output tells tokens, as result.usage
+	Image    string            `yaml:"image"`    // own: the agent whose image it is run in; tools when it says nothing
+	Model    string            `yaml:"model"`    // own: what models says when it says nothing
+}
+
+// custom is whether it is one of the project's own.
+func (a Agent) custom() bool {
+	return a.Command != "" || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != ""
 }

@@ -17,12 +17,14 @@ func Default() Config {
 		Verify:  Verify{Evidence: "required", Challenge: []string{"away", "null-app"}},
 		Network: Network{Pool: "10.231.0.0/16"},
 		Limits: Limits{
-			Memory: 4 << 30,
-			CPUs:   2,
-			Pids:   512,
-			Disk:   2 << 30,
-			Output: 1 << 30,
-			File:   50 << 20,
+			Memory:   4 << 30,
+			CPUs:     2,
+			Pids:     512,
+			Requests: 500,
+			Disk:     2 << 30,
+			Inodes:   500_000,
+			Output:   1 << 30,
+			File:     50 << 20,
 		},
 	}
 }

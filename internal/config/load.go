@@ -148,11 +148,13 @@ func (l *Loaded) setFlags(flags map[string]string) error {
 		}
 	}
 	slices.Sort(keys) // agent before agent.builder, which is the narrower one
+	before := l.Agent
 	for _, key := range keys {
 		if err := l.set(key, flags[key], "flag "+key); err != nil {
 			return err
 		}
 	}
+	l.hired(before)
 	return nil
 }
 

@@ -61,8 +61,9 @@ verifier_commands: {seed: {command: "npm run seed", output: shown, background: t
 loop: {max_verifier_iterations: 3, call_timeout: 20m, idle_timeout: 5m, outage_budget: 0s, no_progress: 2, require_approval: true}
 verify: {evidence: "off", challenge: [away]}
 budget: {phase: {usd: 5, tokens: 2000000}, call: {}, project: {}}
-network: {allow: [registry.example, "mirror.example:8443"], pool: 172.20.0.0/16, egress: corp}
-limits: {memory: 512m, cpus: 1.5, pids: 100, disk: 1t, output: 100k, file: 4096}
+prices: {other: {input: 1}, my-model: {input: 0.5, output: 2}}
+network: {allow: [npm, registry.example, "mirror.example:8443"], ca_cert: .abl/ca.pem, pool: 172.20.0.0/16, egress: corp}
+limits: {memory: 512m, cpus: 1.5, pids: 100, disk: 1t, inodes: 20000, output: 100k, file: 4096}
 images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}
 agents: {scripted: {scenario: scenario.yaml}}
 `
@@ -76,8 +77,8 @@ func TestLoadWhole(t *testing.T) {
 		"models.builder": "gemini-2.5-pro, gemini-2.5-flash", "models.verifier": "gemini-2.5-pro",
 		"app.ready.timeout": "1m30s", "app.copy": "auto", "app.services.db.ready.timeout": "1m", "app.env.PORT": "3000",
 		"builder_commands.health_check.timeout": "10m", "verifier_commands.seed.timeout": "1m",
-		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "network.allow": "registry.example, mirror.example:8443",
-		"limits.memory": "512m", "limits.disk": "1t", "limits.output": "100k", "limits.file": "4k", "limits.cpus": "1.5",
+		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "prices": "my-model, other", "network.allow": "npm, registry.example, mirror.example:8443",
+		"limits.memory": "512m", "limits.disk": "1t", "limits.inodes": "20000", "limits.output": "100k", "limits.file": "4k", "limits.cpus": "1.5",
 	}
 	values := strictyaml.Values(l.Config)
 	for key, text := range want {

@@ -14,14 +14,17 @@ import (
 const version = 1
 
 // agents are the agents that a configuration may name.
-var agents = []string{"gemini", "scripted"}
+var agents = []string{"gemini", "claude", "codex", "copilot", scripted}
+
+// scripted is the one that needs no provider.
+const scripted = "scripted"
 
 // builtin are the commands that abl-cmd has of its own.
 var builtin = []string{"check", "get-spec", "help", "list", "restart"}
 
 var (
 	commandName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-	hostName    = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[0-9]{1,5})?$`)
+	hostName    = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	engineName  = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 	modelName   = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
 )
@@ -31,7 +34,7 @@ var (
 func (l *Loaded) validate() error {
 	checks := []func() error{
 		l.checkVersion, l.checkDirectories, l.checkAgents, l.checkModels, l.checkCommands, l.checkApp,
-		l.checkLoop, l.checkVerify, l.checkBudget, l.checkNetwork, l.checkLimits, l.checkImages,
+		l.checkLoop, l.checkVerify, l.checkBudget, l.checkPrices, l.checkNetwork, l.checkLimits, l.checkImages,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -70,24 +73,38 @@ func (l *Loaded) checkAgents() error {
 		}
 	}
 	for name, agent := range byKey(l.Agents) {
-		if err := l.checkAgent("agents."+name, name); err != nil {
+		if !agent.custom() || slices.Contains(agents, name) {
+			if err := l.checkAgent("agents."+name, name); err != nil {
+				return err
+			}
+		}
+		if err := l.checkCustom("agents."+name, name, agent); err != nil {
 			return err
 		}
 		if path := agent.Scenario; path != "" && !inside(path) {
 			return l.mistake("agents."+name+".scenario", "", "want a path inside the project, got %q", path)
+		}
+		if of := agent.Provider; of != "" && (slices.Contains(agents, name) && name != scripted || of == scripted || !slices.Contains(agents, of)) {
+			return l.mistake("agents."+name+".provider", "", "want, for scripted or an agent of your own, one of abl's agents that has a provider, got %q", of)
 		}
 	}
 	return nil
 }
 
 func (l *Loaded) checkAgent(key, name string) error {
-	if slices.Contains(agents, name) {
+	known := slices.Clone(agents)
+	for own, agent := range byKey(l.Agents) {
+		if agent.custom() && !slices.Contains(known, own) {
+			known = append(known, own)
+		}
+	}
+	if slices.Contains(known, name) {
 		return nil
 	}
-	if near := nearest.Word(name, agents); near != "" {
+	if near := nearest.Word(name, known); near != "" {
 		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
 	}
-	return l.mistake(key, "", "there is no agent %q; there are %s", name, strings.Join(agents, ", "))
+	return l.mistake(key, "agents.NAME.command makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
 }
 
 func (l *Loaded) checkModels() error {
@@ -151,10 +168,11 @@ func (l *Loaded) checkNetwork() error {
 	if pool.Bits() > smallest {
 		return l.mistake("network.pool", "", "%s is too small; want a /%d or larger", pool, smallest)
 	}
-	for _, host := range l.Network.Allow {
-		if len(host) > 253 || !hostName.MatchString(host) {
-			return l.mistake("network.allow", "", "want a host name such as registry.example, got %q", host)
-		}
+	if err := l.checkAllow(); err != nil {
+		return err
+	}
+	if err := l.checkCACert(); err != nil {
+		return err
 	}
 	if name := l.Network.Egress; name != "" && !engineName.MatchString(name) {
 		return l.mistake("network.egress", "", "want the name of a network of the engine, got %q", name)
@@ -170,6 +188,11 @@ func (l *Loaded) checkImages() error {
 	}) {
 		if path != "" && !inside(path) {
 			return l.mistake(key, "", "want a path inside the project, got %q", path)
+		}
+		for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
+			if path != "" && overlap(path, dir) {
+				return l.mistake(key, "", "%q lies in %s, where an agent writes: a container would be built from its words; keep it elsewhere", path, dir)
+			}
 		}
 	}
 	return nil

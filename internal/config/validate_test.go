@@ -18,10 +18,23 @@ func TestValidate(t *testing.T) {
 		{"version: 0\n", f + "1: version: want 1, got 0"},
 		{"agnet: x\n", f + `1: unknown key "agnet"; did you mean "agent"?`},
 		{"agent: gemni\n", f + `1: agent.builder: there is no agent "gemni"; did you mean "gemini"?`},
-		{"agent:\n  verifier: zzz\n", f + `2: agent.verifier: there is no agent "zzz"; there are gemini, scripted`},
+		{"agent:\n  verifier: zzz\n", f + `2: agent.verifier: there is no agent "zzz"; there are gemini, claude, codex, copilot, scripted`},
 		{"agent: [a]\n", f + "1: want one agent, or {builder: …, verifier: …}"},
-		{"agents:\n  mine: {}\n", f + `2: agents.mine: there is no agent "mine"; there are gemini, scripted`},
+		{"agents:\n  mine: {}\n", f + `2: agents.mine: there is no agent "mine"; there are gemini, claude, codex, copilot, scripted`},
+		{"agents:\n  scripted:\n    provider: scripted\n", f + `3: agents.scripted.provider: want, for scripted or an agent of your own, one of abl's agents that has a provider, got "scripted"`},
+		{"agents:\n  gemini:\n    provider: gemini\n", f + `3: agents.gemini.provider: want, for scripted or an agent of your own, one of abl's agents that has a provider, got "gemini"`},
 		{"agents:\n  scripted:\n    scenario: /etc/x\n", f + `3: agents.scripted.scenario: want a path inside the project, got "/etc/x"`},
+		{"agents:\n  mine: {env: {A: b}}\n", f + `2: agents.mine.command: is missing; want the shell command that does the task on standard input`},
+		{"agents:\n  claude: {command: x}\n", f + `2: agents.claude: "claude" is one of abl's agents, and its command is abl's`},
+		{"agents:\n  My: {command: x}\n", f + `2: agents.My: "My" is not a name for an agent; want lower-case letters, digits and -`},
+		{"agents:\n  mine: {command: x, usage: a..b}\n", f + `2: agents.mine.usage: want the names on the way to the tokens, as result.usage, got "a..b"`},
+		{"agents:\n  mine: {command: x, image: debian}\n", f + `2: agents.mine.image: want gemini, claude, codex, copilot, tools, got "debian"`},
+		{"agents:\n  mine: {command: x, model: -m}\n", f + `2: agents.mine.model: want the name of a model, got "-m"`},
+		{"agents:\n  mine: {command: x, env: {ABL_MODEL: x}}\n", f + `2: agents.mine.env.ABL_MODEL: names with ABL_ are abl's`},
+		{"agents:\n  mine: {command: x, env: {1A: x}}\n", f + `2: agents.mine.env: "1A" is not a name for a variable`},
+		{"agents:\n  mine: {command: x, scenario: x}\n", f + `2: agents.mine.scenario: only the scripted agent plays one`},
+		{"agents:\n  mine: {command: x, provider: scripted}\n", f + `2: agents.mine.provider: want, for scripted or an agent of your own, one of abl's agents that has a provider, got "scripted"`},
+		{"agent: mini\nagents:\n  mine: {command: x}\n", f + `1: agent.builder: there is no agent "mini"; did you mean "mine"?`},
 		{"models:\n  builder: [a, --yolo]\n", f + `2: models.builder: want the name of a model, got "--yolo"`},
 		{"models: ''\n", f + `1: models.builder: want the name of a model, got ""`},
 		{"directories: {src: .}\n", f + `1: directories.src: want a directory inside the project, got "."`},
@@ -56,6 +69,11 @@ func TestValidate(t *testing.T) {
 		{app + "  services: {D_B: {image: x}}\n", f + `4: app.services.D_B: "D_B" is not a name for a service; want lower-case letters, digits and -`},
 		{app + "  services: {db: {ready: {port: 1}}}\n", f + `4: app.services.db.image: want the name of an image, got ""`},
 		{app + "  services: {db: {image: x}}\n", f + "4: app.services.db.ready.port: want 1 to 65535, got 0"},
+		{"prices: ../p.yaml\n", f + `1: prices: want a path inside the project, or {MODEL: {input: 1.25, output: 10}}, got "../p.yaml"`},
+		{"prices: src/p.yaml\n", f + `1: prices: "src/p.yaml" is in src, which a role may write: its budget would be what it likes`},
+		{"prices: .abl/tests/p.yaml\n", f + `1: prices: ".abl/tests/p.yaml" is in .abl/tests, which a role may write: its budget would be what it likes`},
+		{"prices: [a]\n", f + `1: prices: want a file, or {MODEL: {input: 1.25, output: 10}} in US dollars for a million tokens`},
+		{"prices:\n  --x: {input: 1}\n", f + `2: prices.--x: want the name of a model, got "--x"`},
 		{"loop: {max_verifier_iterations: 0}\n", f + "1: loop.max_verifier_iterations: want 1 to 100, got 0"},
 		{"loop: {call_timeout: 0s}\n", f + "1: loop.call_timeout: want 1s or more, got 0s"},
 		{"loop: {idle_timeout: -5m}\n", f + "1: loop.idle_timeout: want 1s or more, got -5m0s"},
@@ -69,13 +87,34 @@ func TestValidate(t *testing.T) {
 		{"network: {pool: 10.1.2.3/16}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "10.1.2.3/16"`},
 		{"network: {pool: 'fd00::/64'}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "fd00::/64"`},
 		{"network: {pool: 10.0.0.0/28}\n", f + "1: network.pool: 10.0.0.0/28 is too small; want a /24 or larger"},
-		{"network: {allow: ['http://x']}\n", f + `1: network.allow: want a host name such as registry.example, got "http://x"`},
+		{"network: {allow: ['http://x']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "http://x"`},
+		{"network:\n  allow:\n    - npm\n    - nmp\n", f + `4: network.allow[1]: there is no registry "nmp"; did you mean "npm"?`},
+		{"network: {allow: [NPM]}\n", f + `1: network.allow[0]: there is no registry "NPM"; did you mean "npm"?`},
+		{"network: {allow: [cargo]}\n", f + `1: network.allow[0]: want go, npm, pypi or a host with its domain, such as registry.example, got "cargo"`},
+		{"network: {allow: [localhost]}\n", f + `1: network.allow[0]: want go, npm, pypi or a host with its domain, such as registry.example, got "localhost"`},
+		{"network: {allow: [x.localhost]}\n", f + `1: network.allow[0]: want go, npm, pypi or a host with its domain, such as registry.example, got "x.localhost"`},
+		{"network: {allow: ['npm:443']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host with its domain, such as registry.example, got "npm:443"`},
+		{"network: {allow: ['a.example:0']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "a.example:0"`},
+		{"network: {allow: ['a.example:65536']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "a.example:65536"`},
+		{"network: {allow: ['a.example:0443']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "a.example:0443"`},
+		{"network: {allow: ['a.example:']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "a.example:"`},
+		{"network: {allow: ['*.example']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "*.example"`},
+		{"network: {allow: [a.example.]}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "a.example."`},
+		{"network: {allow: [10.1.2.3]}\n", f + `1: network.allow[0]: want the name of a host, no address, got "10.1.2.3"`},
+		{"network: {allow: ['8.8.8.8:443']}\n", f + `1: network.allow[0]: want the name of a host, no address, got "8.8.8.8:443"`},
+		{"network: {allow: ['127.1']}\n", f + `1: network.allow[0]: want the name of a host, no address, got "127.1"`},
+		{"network: {allow: ['[::1]:443']}\n", f + `1: network.allow[0]: want go, npm, pypi or a host such as registry.example or registry.example:8443, got "[::1]:443"`},
+		{"network: {ca_cert: ../ca.pem}\n", f + `1: network.ca_cert: want a path inside the project or an absolute one, got "../ca.pem"`},
+		{"network: {ca_cert: src/ca.pem}\n", f + `1: network.ca_cert: "src/ca.pem" is in src, which a role may write`},
+		{"network: {ca_cert: .abl/tests/ca.pem}\n", f + `1: network.ca_cert: ".abl/tests/ca.pem" is in .abl/tests, which a role may write`},
 		{"network: {egress: '-x'}\n", f + `1: network.egress: want the name of a network of the engine, got "-x"`},
 		{"limits: {memory: 1m}\n", f + "1: limits.memory: want 16m or more"},
 		{"limits: {memory: lots}\n", f + `1: limits.memory: want a size such as 512m or 4g, got "lots"`},
 		{"limits: {cpus: 0}\n", f + "1: limits.cpus: want more than 0, got 0"},
 		{"limits: {pids: 0}\n", f + "1: limits.pids: want more than 0, got 0"},
 		{"limits: {output: 0}\n", f + "1: limits.output: want more than 0, got 0"},
+		{"images: {app: {dockerfile: src/Dockerfile}}\n", f + `1: images.app.dockerfile: "src/Dockerfile" lies in src, where an agent writes: a container would be built from its words; keep it elsewhere`},
+		{"images: {builder: {dockerfile: .abl/tests/x/Dockerfile}}\n", f + `1: images.builder.dockerfile: ".abl/tests/x/Dockerfile" lies in .abl/tests, where an agent writes: a container would be built from its words; keep it elsewhere`},
 		{"images: {app: {dockerfile: ../D}}\n", f + `1: images.app.dockerfile: want a path inside the project, got "../D"`},
 	}
 	for _, tt := range tests {
@@ -93,9 +132,9 @@ func TestMistakesOutsideTheFileNameTheirPlace(t *testing.T) {
 		dotenv     string
 		want       string
 	}{
-		{env: map[string]string{"ABL_AGENT": "x"}, want: `ABL_AGENT: agent.builder: there is no agent "x"; there are gemini, scripted`},
+		{env: map[string]string{"ABL_AGENT": "x"}, want: `ABL_AGENT: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
 		{env: map[string]string{"ABL_LOOP_NO_PROGRESS": "x"}, want: `ABL_LOOP_NO_PROGRESS: loop.no_progress: want a whole number, got "x"`},
-		{flags: map[string]string{"agent": "x"}, want: `flag agent: agent.builder: there is no agent "x"; there are gemini, scripted`},
+		{flags: map[string]string{"agent": "x"}, want: `flag agent: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
 		{flags: map[string]string{"agnet": "x"}, want: `flag agnet: unknown key "agnet"; did you mean "agent"?`},
 		{flags: map[string]string{"app.port": "80"}, want: ".abl/config.yaml: app.command: is missing"},
 		{dotenv: "SRC_DIR=..\n", want: `SRC_DIR in .env: directories.src: want a directory inside the project, got ".."`},
@@ -142,6 +181,25 @@ func TestCheckSecretsOfServices(t *testing.T) {
 	l.App = &App{Services: map[string]Service{"db": {Env: map[string]string{"PASS": "sesame"}}}}
 	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err == nil || !strings.Contains(err.Error(), "app.services.db.env.PASS: holds the secret KEY") {
 		t.Error(err)
+	}
+}
+
+func TestCheckCommands(t *testing.T) {
+	keys := map[string]string{"KEY": "sesame-open"}
+	l := &Loaded{Config: Default()}
+	if err := l.CheckCommands(keys); err != nil {
+		t.Error(err)
+	}
+	for want, set := range map[string]func(){
+		"app.command":                 func() { l.App = &App{Command: "serve sesame-open"} },
+		"builder_commands.a.command":  func() { l.BuilderCommands = map[string]Command{"a": {Command: "x=sesame-open y"}} },
+		"verifier_commands.b.command": func() { l.VerifierCommands = map[string]Command{"b": {Command: "sesame-open"}} },
+	} {
+		l = &Loaded{Config: Default()}
+		set()
+		if err := l.CheckCommands(keys); err == nil || !strings.Contains(err.Error(), want+": holds the secret KEY") || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }
 
@@ -217,4 +275,15 @@ func FuzzLoad(f *testing.F) {
 		}
 		l.Lines()
 	})
+}
+
+func TestRaise(t *testing.T) {
+	b := Budget{Call: Cap{USD: 1}, Phase: Cap{USD: 5, Tokens: 10}}
+	inTokens, inDollars := b.Raise(7, 2.5)
+	if want := (Budget{Call: Cap{USD: 3.5}, Phase: Cap{USD: 7.5, Tokens: 17}}); b != want || !inTokens || !inDollars {
+		t.Errorf("%+v, %v, %v", b, inTokens, inDollars)
+	}
+	if inTokens, inDollars := new(Budget).Raise(7, 2.5); inTokens || inDollars {
+		t.Error("caps that are not set were raised")
+	}
 }

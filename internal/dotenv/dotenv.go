@@ -31,19 +31,30 @@ func Read(path string) (vars map[string]string, warnings []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if mode, open := readableByOthers(path); open {
-		warnings = append(warnings, fmt.Sprintf("%s can be read by others (mode %04o): chmod 600 %s", name, mode, name))
+	if warning := open(path); warning != "" {
+		warnings = append(warnings, warning)
 	}
 	return vars, warnings, nil
 }
 
-func readableByOthers(path string) (os.FileMode, bool) {
+// open says that others than its owner can read the file, or change it: what
+// they put there would be settings of abl. "" is that they cannot.
+func open(path string) string {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
-		return 0, false
+		return ""
 	}
-	mode := os.FileMode(st.Mode).Perm()
-	return mode, mode&0o044 != 0
+	what, mode := "", os.FileMode(st.Mode).Perm()
+	switch {
+	case mode&0o022 != 0:
+		what = "changed"
+	case mode&0o044 != 0:
+		what = "read"
+	default:
+		return ""
+	}
+	name := filepath.Base(path)
+	return fmt.Sprintf("%s can be %s by others (mode %04o): chmod 600 %s", name, what, mode, name)
 }
 
 // parse reads statement by statement, so that a mistake has a line and does not

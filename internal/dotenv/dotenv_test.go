@@ -95,6 +95,21 @@ func TestReadWarnings(t *testing.T) {
 	}
 }
 
+func TestModes(t *testing.T) {
+	for mode, want := range map[os.FileMode]string{
+		0o600: "", 0o400: "", 0o700: "", 0o640: "read", 0o604: "read", 0o620: "changed", 0o602: "changed", 0o666: "changed",
+	} {
+		path := write(t, "A=1\n")
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := Read(path)
+		if err != nil || (want == "") != (len(warnings) == 0) || want != "" && !strings.Contains(warnings[0], "can be "+want+" by others") {
+			t.Errorf("%04o: %q, %v", mode, warnings, err)
+		}
+	}
+}
+
 func TestReadErrorsNameTheLineAndNoValue(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"K", ".env:2: want NAME=value"},

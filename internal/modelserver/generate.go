@@ -32,13 +32,10 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, req *request, 
 		rep.send(w, e.Method)
 		return nil
 	}
-	script, err := s.Source(req.words(), req.tools())
-	if err != nil {
-		return invalid("%v", err)
+	script, at, all, fault := s.pick(req, e)
+	if fault != nil {
+		return fault
 	}
-	done, all := req.done(), len(script.Turns)+1
-	at := min(done, all-1)
-	e.Script, e.Turn, e.Of = script.Name, at+1, all
 	rep.id = fmt.Sprintf("%s, answer %d", script.Name, at+1)
 	rep.usage = script.Usage.part(at, all)
 	if at < len(script.Turns) {
@@ -64,6 +61,26 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, req *request, 
 	}
 	rep.send(w, e.Method)
 	return nil
+}
+
+// spoken is a conversation as far as finding the answer goes.
+type spoken interface {
+	words() string
+	tools() Tools
+	done() int
+}
+
+// pick finds the script of a conversation, and which of how many answers it has
+// come to.
+func (s *Server) pick(t spoken, e *entry) (script Script, at, all int, fault *apiError) {
+	script, err := s.Source(t.words(), t.tools())
+	if err != nil {
+		return script, 0, 0, invalid("%v", err)
+	}
+	all = len(script.Turns) + 1
+	at = min(t.done(), all-1)
+	e.Script, e.Turn, e.Of = script.Name, at+1, all
+	return script, at, all, nil
 }
 
 // send writes the answer whole or, to streamGenerateContent, as events of which

@@ -1,7 +1,8 @@
-// Package modelserver is a Gemini API that plays a script instead of asking a
-// model: it makes a real agent CLI call the functions that the script says, and
-// reports the tokens that the script says. It keeps no state: how far a
-// conversation has come is in the conversation.
+// Package modelserver plays a script instead of asking a model, in the words of
+// four APIs (Gemini, Anthropic Messages, OpenAI Responses and Chat): it makes a
+// real agent CLI call the functions that the script says, and reports the tokens
+// that the script says. It keeps no state: how far a conversation has come is in
+// the conversation.
 package modelserver
 
 import (
@@ -79,7 +80,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := s.answer(w, r, &e)
 	if err != nil {
 		e.Status, e.Error = err.code, err.message
-		writeJSON(w, err.code, map[string]any{"error": map[string]any{"code": err.code, "message": err.message, "status": err.status}})
+		writeJSON(w, err.code, err.body())
 	}
 	line, _ := json.Marshal(e)
 	s.mu.Lock()
@@ -97,9 +98,21 @@ func invalid(format string, args ...any) *apiError {
 	return &apiError{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...)}
 }
 
+// body fits every API: each looks for its own part.
+func (e *apiError) body() map[string]any {
+	return map[string]any{"type": "error", "error": map[string]any{"code": e.code, "message": e.message, "status": e.status, "type": "invalid_request_error"}}
+}
+
+func hasKey(r *http.Request) bool {
+	return r.Header.Get("x-goog-api-key")+r.Header.Get("x-api-key")+r.Header.Get("Authorization")+r.URL.Query().Get("key") != ""
+}
+
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry) *apiError {
-	if r.Header.Get("x-goog-api-key") == "" && r.URL.Query().Get("key") == "" {
+	if !hasKey(r) {
 		return &apiError{http.StatusUnauthorized, "UNAUTHENTICATED", "the request has no API key"}
+	}
+	if f := wireOf(r.URL.Path); f != nil && r.Method == http.MethodPost {
+		return s.wire(w, r, e, f)
 	}
 	m := method.FindStringSubmatch(r.URL.Path)
 	if m == nil || r.Method != http.MethodPost {

@@ -1,12 +1,12 @@
 // Package redact takes secrets out of what is written or shown, also where a
-// write ends in the middle of one, and in the forms that programs turn them
-// into. It is the second wall: a secret that is spelled backwards passes.
+// write or a line ends in the middle of one, and in the forms that programs
+// turn them into. It is the second wall: a secret that is spelled backwards
+// passes.
 package redact
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -18,8 +18,8 @@ const Shortest = 8
 
 // Redactor knows the secrets. The zero Redactor knows none.
 type Redactor struct {
-	forms []form    // the longest first
-	first [256]bool // bytes with which a form begins
+	forms [256][]form // by first byte, the longest first
+	pairs [1 << 10]uint64
 }
 
 // form is one spelling of a secret and what is shown in its place.
@@ -38,35 +38,122 @@ func New(secrets ...string) (r *Redactor, refused int) {
 			refused += min(len(secret), 1)
 			continue
 		}
-		for _, spelling := range spellings(secret) {
-			if !seen[spelling] {
-				seen[spelling] = true
-				r.add(spelling, mark(secret))
+		for _, part := range parts(secret) {
+			for _, spelling := range spellings(part) {
+				if !seen[spelling] {
+					seen[spelling] = true
+					r.add(spelling, mark(secret))
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(r.forms, func(a, b form) int { return len(b.spelling) - len(a.spelling) })
+	for i := range r.forms {
+		slices.SortStableFunc(r.forms[i], func(a, b form) int { return len(b.spelling) - len(a.spelling) })
+	}
 	return r, refused
 }
 
-func (r *Redactor) add(spelling, shown string) {
-	r.forms = append(r.forms, form{[]byte(spelling), shown})
-	r.first[spelling[0]] = true
+// Knows reports whether there is any secret to take out.
+func (r *Redactor) Knows() bool {
+	return slices.ContainsFunc(r.forms[:], func(f []form) bool { return len(f) > 0 })
 }
 
-// mark is what is shown instead: enough to tell two keys apart.
-func mark(secret string) string {
-	text := []rune(strings.TrimSpace(secret))
-	return fmt.Sprintf("[secret …%s]", string(text[max(0, len(text)-2):]))
+func (r *Redactor) add(spelling, shown string) {
+	r.forms[spelling[0]] = append(r.forms[spelling[0]], form{[]byte(spelling), shown})
+	at := int(spelling[0])<<8 | int(spelling[1])
+	r.pairs[at>>6] |= 1 << (at & 63)
+}
+
+// begins reports whether a form begins with these two bytes, or may, when the
+// second one is the beginning of a line's end.
+func (r *Redactor) begins(a, b byte) bool {
+	at := int(a)<<8 | int(b)
+	return r.pairs[at>>6]&(1<<(at&63)) != 0 || len(r.forms[a]) > 0 && (b == '\n' || b == '\r' || b == '\\')
+}
+
+// match returns how many bytes at the beginning of rest are a secret, 0 for
+// none, and what is shown instead. more says that this depends on what follows.
+func (r *Redactor) match(rest []byte) (n int, shown string, more bool) {
+	for _, f := range r.forms[rest[0]] {
+		length, open := f.walk(rest)
+		if length > n {
+			n, shown = length, f.shown
+		}
+		more = more || open
+	}
+	return n, shown, more
+}
+
+// breaks end a line in the middle of a secret: base64 and fold do so, and what
+// they print may stand in JSON, or in JSON within JSON.
+var breaks = [][]byte{[]byte(`\r\n`), []byte(`\\n`), []byte("\r\n"), []byte(`\n`), []byte("\n")}
+
+// walk returns how many bytes of rest spell the form, with at most one line end
+// between two of its bytes; open says that rest is too short to tell.
+func (f form) walk(rest []byte) (n int, open bool) {
+	at := 0
+	for i, want := range f.spelling {
+		if i > 0 && at < len(rest) && rest[at] != want {
+			length, open := lineEnd(rest[at:])
+			if open {
+				return 0, true
+			}
+			at += length
+		}
+		switch {
+		case at == len(rest):
+			return 0, true
+		case rest[at] != want:
+			return 0, false
+		}
+		at++
+	}
+	return at, false
+}
+
+// lineEnd is the length of the line end at the beginning of rest, 0 for none.
+func lineEnd(rest []byte) (n int, open bool) {
+	for _, b := range breaks {
+		switch {
+		case bytes.HasPrefix(rest, b):
+			return len(b), false
+		case bytes.HasPrefix(b, rest):
+			return 0, true
+		}
+	}
+	return 0, false
+}
+
+// holds reports whether there is a secret in p.
+func (r *Redactor) holds(p []byte) bool {
+	for i := range max(len(p)-1, 0) {
+		if r.begins(p[i], p[i+1]) {
+			if n, _, _ := r.match(p[i:]); n > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Bytes takes the secrets out of p, and returns p itself when there are none.
+func (r *Redactor) Bytes(p []byte) []byte {
+	if !r.holds(p) {
+		return p
+	}
+	return []byte(r.String(string(p)))
 }
 
 // String takes the secrets out of s.
 func (r *Redactor) String(s string) string {
-	var out bytes.Buffer
+	if !r.Knows() {
+		return s
+	}
+	var out strings.Builder
 	w := r.Writer(&out)
 	_, err := w.Write([]byte(s))
 	if err = errors.Join(err, w.Close()); err != nil {
-		return "" // a buffer does not fail; if it did, nothing would be shown
+		return "" // a builder does not fail; if it did, nothing would be shown
 	}
 	return out.String()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -24,8 +25,9 @@ func TestStringTakesOutEveryForm(t *testing.T) {
 	}
 	forms := map[string]string{
 		"raw": key, "json": string(quoted), "json loose": `sk-\"Ré/al+K&y$42`, "json slash": `sk-\"Ré\/al+K&y$42`,
-		"query": url.QueryEscape(key), "path": url.PathEscape(key), "lower": percent.ReplaceAllStringFunc(url.QueryEscape(key), strings.ToLower),
+		"query": url.QueryEscape(key), "path": url.PathEscape(key), "lower": lowered(url.QueryEscape(key)),
 		"hex": hex.EncodeToString([]byte(key)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(key))),
+		"html": html.EscapeString(key), "ascii": `sk-\"R\u00e9/al+K&y$42`, "twice": `sk-\\\"Ré/al+K&y$42`,
 	}
 	for name, form := range forms {
 		got := r.String("x" + form + "y")
@@ -49,6 +51,56 @@ func TestStringTakesOutBase64(t *testing.T) {
 					t.Errorf("%d before, %d after: %q of %q", before, after, got, text)
 				}
 			}
+		}
+	}
+}
+
+// A secret is found over the line ends that base64, fold and JSON put into it.
+func TestStringTakesOutWhatIsWrapped(t *testing.T) {
+	r, _ := New("abcdefgh")
+	for _, end := range []string{"\n", "\r\n", `\n`, `\r\n`, `\\n`} {
+		for at := 1; at < 8; at++ {
+			if got := r.String("x" + "abcdefgh"[:at] + end + "abcdefgh"[at:] + end); got != "x[secret …gh]"+end {
+				t.Errorf("%q at %d: %q", end, at, got)
+			}
+		}
+		if got := r.String(strings.Join(strings.Split("abcdefgh", ""), end)); got != "[secret …gh]" {
+			t.Errorf("%q everywhere: %q", end, got)
+		}
+	}
+	long := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("b", 50) + key + strings.Repeat("a", 50)))
+	r, _ = New(key)
+	if got := r.String(long[:76] + "\n" + long[76:]); strings.Count(got, "[secret …42]") != 1 || len(got) > 150 {
+		t.Errorf("wrapped base64: %q", got)
+	}
+	for _, innocent := range []string{"abcd\n\nefgh", "abcd \nefgh", "abcd\refgh", `abcd\tefgh`} {
+		r, _ := New("abcdefgh")
+		if got := r.String(innocent); got != innocent || string(r.Bytes([]byte(innocent))) != innocent {
+			t.Errorf("%q became %q", innocent, got)
+		}
+	}
+}
+
+// Of a secret of several lines each line is one too.
+func TestLinesOfASecret(t *testing.T) {
+	r, _ := New("-----BEGIN KEY-----\nMIIBVgIBADANBgkq\nhkiG\n-----END KEY-----\n", "  padded-secret ")
+	for in, want := range map[string]string{
+		"MIIBVgIBADANBgkq": "[secret]", "-----BEGIN KEY-----": "-----BEGIN KEY-----", "hkiG": "hkiG",
+		`-----BEGIN KEY-----\nMIIBVgIBADANBgkq\nhkiG\n-----END KEY-----`: "[secret]", "padded-secret": "[secret …et]",
+	} {
+		if got := r.String(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// What is shown instead means nothing in JSON, CSV or HTML.
+func TestMark(t *testing.T) {
+	for secret, want := range map[string]string{
+		"sesame-ab": "[secret …ab]", `sesame-a"`: "[secret]", "sesame-é": "[secret]", "sesame\\n": "[secret]", "sesame-42\n": "[secret …42]",
+	} {
+		if got := mark(secret); got != want {
+			t.Errorf("%q: got %q, want %q", secret, got, want)
 		}
 	}
 }
@@ -82,7 +134,7 @@ func TestWriterPassesOnWhatIsNoSecret(t *testing.T) {
 	r, _ := New("abcdefgh")
 	w := r.Writer(&out)
 	for _, step := range []struct{ in, soFar string }{
-		{"line abc", "line "}, {"dxy\n", "line abcdxy\n"}, {"abcd", "line abcdxy\n"}, {"efgh", "line abcdxy\n[secret …gh]"},
+		{"line abc", "line "}, {"dxy\n", "line abcdxy\n"}, {"abcd", "line abcdxy\n"}, {"\n", "line abcdxy\n"}, {"efgh", "line abcdxy\n[secret …gh]"},
 	} {
 		if n, err := w.Write([]byte(step.in)); n != len(step.in) || err != nil || out.String() != step.soFar {
 			t.Errorf("after %q: %q, %d, %v", step.in, out.String(), n, err)
@@ -118,21 +170,24 @@ func TestWriterHoldsLittle(t *testing.T) {
 	}
 }
 
-// FuzzSplits writes a text that holds a secret in one of its forms in two parts,
-// at every cut and byte by byte. The form is never in the output, and the cut
-// makes no difference.
+// FuzzSplits writes a text that holds a secret in one of its forms, as it is or
+// with a line end in it, in two parts, at every cut and byte by byte. The form is
+// never in the output, and the cut makes no difference.
 func FuzzSplits(f *testing.F) {
-	f.Add("sesame-open", "before", "after", 0)
-	f.Add("aaaaaaaab", "aaaa", "aab", 1)
-	f.Add("päss\"wörd\\/&", "", "", 3)
-	f.Fuzz(func(t *testing.T, secret, before, after string, which int) {
+	f.Add("sesame-open", "before", "after", 0, 0)
+	f.Add("aaaaaaaab", "aaaa", "aab", 1, 1)
+	f.Add("päss\"wörd\\/&", "", "", 3, 2)
+	f.Add("nabcdefgh", `\`, "\r", 0, 3)
+	f.Add("line one is long\nline two is long\n", "\n", "\n", 5, 4)
+	f.Add("sk-0123456789abcdef", "YWJj\n", "==", 20, 5)
+	f.Fuzz(func(t *testing.T, secret, before, after string, which, wrap int) {
 		const brackets = "[secret …]"
 		if len(secret) < Shortest || len(secret) > 200 || len(before)+len(after) > 200 {
 			return
 		}
 		r, _ := New(secret)
 		forms := spellings(secret)
-		form := forms[(which&0x7fffffff)%len(forms)]
+		form := wrapped(forms[(which&0x7fffffff)%len(forms)], wrap&0x7fffffff)
 		in := before + form + after
 		want := r.String(in)
 		if bare := strings.ReplaceAll(want, mark(secret), "\x00"); strings.Contains(bare, form) && !strings.Contains(form, "\x00") && !strings.ContainsAny(form, brackets) {
@@ -146,10 +201,24 @@ func FuzzSplits(f *testing.F) {
 				t.Fatalf("cut at %d: %q, whole %q", cut, got, want)
 			}
 		}
+		if got := string(r.Bytes([]byte(in))); got != want {
+			t.Fatalf("as bytes: %q, whole %q", got, want)
+		}
 		if got := inParts(t, r, strings.Split(in, "")...); got != want {
 			t.Fatalf("byte by byte: %q, whole %q", got, want)
 		}
 	})
+}
+
+// wrapped puts one of the line ends into a form, nothing for 0, and nothing
+// where it could be taken for a part of the form.
+func wrapped(form string, how int) string {
+	end := string(breaks[how%len(breaks)])
+	at := 1 + how/len(breaks)%(len(form)-1)
+	if how == 0 || strings.ContainsAny(form[at-1:at+1], "\\\r\n") {
+		return form
+	}
+	return form[:at] + end + form[at:]
 }
 
 func inParts(t *testing.T, r *Redactor, parts ...string) string {

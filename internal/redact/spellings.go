@@ -4,17 +4,57 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/url"
-	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
+// mark is what is shown instead: enough to tell two keys apart, and nothing
+// that means something in JSON, CSV or HTML.
+func mark(secret string) string {
+	text := strings.TrimSpace(secret)
+	if last := text[max(0, len(text)-2):]; len(last) == 2 && isWord(last[0]) && isWord(last[1]) {
+		return "[secret …" + last + "]"
+	}
+	return "[secret]"
+}
+
+func isWord(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// leastLine is how long a line of a secret of several lines must be to be a
+// secret by itself; the last line of a key in PEM may be a few letters.
+const leastLine = 16
+
+// parts are what is looked for of a secret: the whole, without the space around
+// it, and each of its lines, for programs print line by line.
+func parts(secret string) []string {
+	all := []string{secret}
+	if trimmed := strings.TrimSpace(secret); len(trimmed) >= Shortest {
+		all = append(all, trimmed)
+	}
+	if !strings.Contains(secret, "\n") {
+		return all
+	}
+	for line := range strings.Lines(secret) {
+		if line = strings.TrimSpace(line); len(line) >= leastLine && !strings.HasPrefix(line, "-----") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
 // spellings returns the forms in which programs print a secret: as it is, in
-// JSON, in an address, in hex, and in base64 wherever in the encoded text it
-// stands.
+// JSON, in an address, in a page, in hex, and in base64 wherever in the encoded
+// text it stands.
 func spellings(secret string) []string {
 	digits := hex.EncodeToString([]byte(secret))
-	out := []string{secret, digits, strings.ToUpper(digits)}
+	quoted := strconv.Quote(secret)
+	out := []string{secret, digits, strings.ToUpper(digits), html.EscapeString(secret), quoted[1 : len(quoted)-1]}
 	out = append(out, inJSON(secret)...)
 	out = append(out, inURL(secret)...)
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -25,25 +65,61 @@ func spellings(secret string) []string {
 	return out
 }
 
-// inJSON spells the secret with and without what some encoders escape besides.
+// inJSON spells the secret with and without what some encoders escape besides,
+// and JSON within JSON, as agents quote the output of their tools.
 func inJSON(secret string) []string {
-	quoted, err := json.Marshal(secret)
-	if err != nil {
-		return nil
+	strict := jsonText(secret)
+	loose := unescaped.Replace(strict)
+	return []string{
+		strict, loose, strings.ReplaceAll(loose, "/", `\/`), strings.ReplaceAll(strict, "/", `\/`),
+		ascii(loose), jsonText(strict), jsonText(loose), unescaped.Replace(jsonText(loose)),
 	}
-	strict := string(quoted[1 : len(quoted)-1])
-	loose := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(strict)
-	return []string{strict, loose, strings.ReplaceAll(loose, "/", `\/`), strings.ReplaceAll(strict, "/", `\/`)}
 }
 
-var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+// unescaped undoes what encoders of JSON escape only to be safe in a page.
+var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+// jsonText is the secret as JSON, without the quotes around it.
+func jsonText(secret string) string {
+	quoted, err := json.Marshal(secret)
+	if err != nil { // there is no such string
+		return secret
+	}
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// ascii escapes what is not ASCII, as some encoders of JSON do.
+func ascii(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
 
 func inURL(secret string) []string {
 	var out []string
 	for _, s := range []string{url.QueryEscape(secret), url.PathEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")} {
-		out = append(out, s, percent.ReplaceAllStringFunc(s, strings.ToLower))
+		out = append(out, s, lowered(s))
 	}
 	return out
+}
+
+// lowered has the digits after each percent sign in small letters.
+func lowered(s string) string {
+	out := []byte(s)
+	for i := 0; i+2 < len(out); i++ {
+		if out[i] == '%' {
+			copy(out[i+1:], strings.ToLower(s[i+1:i+3]))
+		}
+	}
+	return string(out)
 }
 
 // inBase64 is what is the same in every encoding of the secret with a number of

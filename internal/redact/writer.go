@@ -1,22 +1,22 @@
 package redact
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // Writer takes secrets out of what passes through it. It holds back the end of
 // a write that may be the beginning of a secret, so Close must be called.
 type Writer struct {
 	r     *Redactor
 	to    io.Writer
-	held  []byte // not decided yet, shorter than the longest form
+	held  []byte // not decided yet, no longer than a form and its line ends
 	cover int    // bytes at the beginning of held that belong to a secret
 	out   []byte
 }
 
 // Writer returns a writer to w without the secrets.
 func (r *Redactor) Writer(w io.Writer) *Writer { return &Writer{r: r, to: w} }
+
+// Use makes the writer go by another Redactor from now on.
+func (w *Writer) Use(r *Redactor) { w.r = r }
 
 // Write takes the next chunk.
 func (w *Writer) Write(p []byte) (int, error) {
@@ -27,7 +27,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what was held back. It does not close the underlying writer.
+// Close writes what was held back. It does not close the underlying writer,
+// and the writer can be used on.
 func (w *Writer) Close() error { return w.pass(true) }
 
 // pass decides on every byte that it can. Secrets that overlap are covered to
@@ -36,21 +37,22 @@ func (w *Writer) pass(last bool) error {
 	at := 0
 	for at < len(w.held) {
 		if w.cover == 0 {
-			at += w.skip(w.held[at:])
+			at += w.skip(w.held[at:], last)
 		}
-		rest := w.held[at:]
-		if len(rest) == 0 || !last && w.r.mayBegin(rest) {
+		if at == len(w.held) {
 			break
 		}
-		f := w.r.match(rest)
-		if w.cover == 0 && f.spelling != nil {
-			w.out = append(w.out, f.shown...)
+		n, shown, more := w.r.match(w.held[at:])
+		if more && !last {
+			break
 		}
-		w.cover = max(w.cover, len(f.spelling))
-		if w.cover > 0 {
+		if w.cover == 0 && n > 0 {
+			w.out = append(w.out, shown...)
+		}
+		if w.cover = max(w.cover, n); w.cover > 0 {
 			w.cover--
 		} else {
-			w.out = append(w.out, rest[0])
+			w.out = append(w.out, w.held[at])
 		}
 		at++
 	}
@@ -59,9 +61,12 @@ func (w *Writer) pass(last bool) error {
 }
 
 // skip passes the bytes on with which no secret begins, and counts them.
-func (w *Writer) skip(rest []byte) int {
-	n := 0
-	for n < len(rest) && !w.r.first[rest[n]] {
+func (w *Writer) skip(rest []byte, last bool) int {
+	n, end := 0, len(rest)-1
+	for n < end && !w.r.begins(rest[n], rest[n+1]) {
+		n++
+	}
+	if n == end && (last || len(w.r.forms[rest[n]]) == 0) {
 		n++
 	}
 	w.out = append(w.out, rest[:n]...)
@@ -75,27 +80,4 @@ func (w *Writer) flush() error {
 	_, err := w.to.Write(w.out)
 	w.out = w.out[:0]
 	return err
-}
-
-// mayBegin says whether rest is the beginning of a form and not all of it.
-func (r *Redactor) mayBegin(rest []byte) bool {
-	for _, f := range r.forms {
-		if len(f.spelling) <= len(rest) {
-			return false // the longest come first
-		}
-		if bytes.HasPrefix(f.spelling, rest) {
-			return true
-		}
-	}
-	return false
-}
-
-// match returns the longest form with which rest begins, the zero form for none.
-func (r *Redactor) match(rest []byte) form {
-	for _, f := range r.forms {
-		if bytes.HasPrefix(rest, f.spelling) {
-			return f
-		}
-	}
-	return form{}
 }

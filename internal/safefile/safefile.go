@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"strings"
@@ -35,19 +36,7 @@ func Read(dir, name string, max int64) ([]byte, error) {
 }
 
 func read(dir, name string, max int64) ([]byte, error) {
-	parent, base, err := openParent(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	before, err := lstat(parent, base)
-	if err != nil {
-		return nil, err
-	}
-	if err := regular(before, max); err != nil {
-		return nil, err
-	}
-	f, err := openAt(parent, base, unix.O_RDONLY|unix.O_NONBLOCK)
+	f, before, err := open(dir, name, max)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +49,51 @@ func read(dir, name string, max int64) ([]byte, error) {
 		return nil, tooLarge(max)
 	}
 	return data, nil
+}
+
+// Open opens the regular file name below dir for reading, as Read does. It is
+// for files that grow while they are read, so its caller bounds what it takes.
+func Open(dir, name string) (*os.File, error) {
+	f, was, err := open(dir, name, math.MaxInt64)
+	if err == nil {
+		var now unix.Stat_t
+		if err = unix.Fstat(int(f.Fd()), &now); err == nil && !same(was, now) {
+			err = ErrChanged
+		}
+		if err == nil {
+			return f, nil
+		}
+		f.Close()
+	}
+	return nil, fmt.Errorf("cannot open %q: %w", name, err)
+}
+
+// open opens what is a regular file of at most max bytes, and says what it was
+// just before. Whether it still is, the caller compares.
+func open(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
+	var was unix.Stat_t
+	parent, base, err := openParent(dir, name)
+	if err != nil {
+		return nil, was, err
+	}
+	defer parent.Close()
+	if was, err = lstat(parent, base); err != nil {
+		return nil, was, err
+	}
+	if err := regular(was, max); err != nil {
+		return nil, was, err
+	}
+	f, err := openAt(parent, base, reading)
+	return f, was, err
+}
+
+// reading is how files are opened: a FIFO that takes a file's place just before
+// must not make anybody wait.
+const reading = unix.O_RDONLY | unix.O_NONBLOCK
+
+// same says whether two looks saw one file of one kind.
+func same(a, b unix.Stat_t) bool {
+	return a.Dev == b.Dev && a.Ino == b.Ino && a.Mode&unix.S_IFMT == b.Mode&unix.S_IFMT
 }
 
 // unchanged reads a file that must be, at its first and at its last byte, the
@@ -88,7 +122,7 @@ func (u *unchanged) check() error {
 		return err
 	}
 	was := u.was
-	if now.Dev != was.Dev || now.Ino != was.Ino || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim {
+	if !same(was, now) || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim {
 		return ErrChanged
 	}
 	return nil

@@ -7,7 +7,9 @@ package sanitize
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -22,23 +24,36 @@ const (
 
 // String makes text safe. It is idempotent: the escapes that it writes are
 // plain text.
-func String(s string) string {
-	c := cleaner{out: make([]byte, 0, len(s))}
+func String(s string) string { return clean(s, false) }
+
+// Whole is String for text that is stored or counted rather than shown: no line
+// is cut, and the escapes are those of NewLog.
+func Whole(s string) string { return clean(s, true) }
+
+func clean(s string, log bool) string {
+	c := cleaner{log: log, out: make([]byte, 0, len(s))}
 	c.text([]byte(s))
 	c.rest()
 	return string(c.out)
 }
 
-// cleaner is the one filter behind String and Writer. Between chunks it holds
-// the beginning of a character, and where on the line it is.
+// Line makes text safe and puts it on one line, so that no part of it can pass
+// for a line of abl's own.
+func Line(s string) string { return String(strings.Join(strings.Fields(s), " ")) }
+
+// cleaner is the one filter behind String, Writer and Log. Between chunks it
+// holds the beginning of a character, and where on the line it is.
 type cleaner struct {
 	prefix  string
+	log     bool // lines are kept whole, and what is JSON stays so
 	out     []byte
 	part    []byte // beginning of a character that the next chunk may complete
 	line    int    // bytes shown of this line
 	marks   int    // combining marks since the last base character
 	inLine  bool   // the line has begun
 	dropped bool   // the line was cut
+	columns int    // of a row, 0 for lines in one piece
+	column  int    // taken of this row
 }
 
 // text takes the next chunk.
@@ -48,6 +63,11 @@ func (c *cleaner) text(p []byte) {
 		c.part = nil
 	}
 	for len(p) > 0 {
+		if n := printable(p); n > 0 && (c.dropped || c.fits(n)) { // nearly all there is; the tables below are slow
+			c.show(p[:n])
+			c.marks, p = 0, p[n:]
+			continue
+		}
 		if !utf8.FullRune(p) {
 			c.part = append([]byte(nil), p...)
 			return
@@ -56,6 +76,16 @@ func (c *cleaner) text(p []byte) {
 		c.char(r, p[:size])
 		p = p[size:]
 	}
+}
+
+// printable is how many bytes at the beginning of p are printable ASCII.
+func printable(p []byte) int {
+	for i, b := range p {
+		if b < ' ' || b > '~' {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // rest ends the text: what was the beginning of a character is none.
@@ -70,7 +100,7 @@ func (c *cleaner) char(r rune, raw []byte) {
 	if r == '\n' {
 		c.start()
 		c.out = append(c.out, '\n')
-		c.line, c.marks, c.inLine, c.dropped = 0, 0, false, false
+		c.line, c.marks, c.inLine, c.dropped, c.column = 0, 0, false, false, 0
 		return
 	}
 	c.show(c.visible(r, raw))
@@ -79,11 +109,14 @@ func (c *cleaner) char(r rune, raw []byte) {
 // visible is the form in which a character may be shown.
 func (c *cleaner) visible(r rune, raw []byte) []byte {
 	switch {
-	case r >= ' ' && r <= '~': // nearly all there is; the tables below are slow
+	case r >= ' ' && r <= '~':
 		c.marks = 0
 		return raw
 	case r == utf8.RuneError && len(raw) == 1:
 		c.marks = 0
+		if c.log {
+			return escaped(r)
+		}
 		return fmt.Appendf(nil, `\x%02x`, raw[0])
 	case unicode.Is(unicode.M, r):
 		if c.marks++; c.marks <= maxMarks && c.line > 0 && !blank(r) {
@@ -91,9 +124,12 @@ func (c *cleaner) visible(r rune, raw []byte) []byte {
 		}
 	default:
 		c.marks = 0
-		if r == '\t' || plain(r) {
+		if r == '\t' || Plain(r) {
 			return raw
 		}
+	}
+	if c.log {
+		return escaped(r)
 	}
 	if r < 0x100 {
 		return fmt.Appendf(nil, `\x%02x`, r)
@@ -101,10 +137,18 @@ func (c *cleaner) visible(r rune, raw []byte) []byte {
 	return fmt.Appendf(nil, `\u{%x}`, r)
 }
 
-// plain says whether a character does nothing but be seen. What Unicode calls
+// escaped is a character as JSON spells it, which is as plain to people.
+func escaped(r rune) (text []byte) {
+	for _, unit := range utf16.AppendRune(nil, r) {
+		text = fmt.Appendf(text, `\u%04x`, unit)
+	}
+	return text
+}
+
+// Plain says whether a character does nothing but be seen. What Unicode calls
 // graphic leaves out controls, formats (direction, zero width, tags), line and
 // paragraph separators, private use and what is not assigned.
-func plain(r rune) bool {
+func Plain(r rune) bool {
 	return unicode.IsGraphic(r) && !blank(r)
 }
 
@@ -123,13 +167,18 @@ func (c *cleaner) show(text []byte) {
 	if c.dropped {
 		return
 	}
-	if c.line+len(text) > maxLine-len(cutMark) {
+	if !c.fits(len(text)) {
 		c.dropped = true
 		pad := maxLine - len(cutMark) - c.line
 		text = append(bytes.Repeat([]byte{' '}, pad), cutMark...)
 	}
 	c.line += len(text)
-	c.out = append(c.out, text...)
+	c.put(text)
+}
+
+// fits says whether so many bytes more may stand on the line.
+func (c *cleaner) fits(n int) bool {
+	return c.log || !c.dropped && c.line+n <= maxLine-len(cutMark)
 }
 
 // start begins a line with the prefix.

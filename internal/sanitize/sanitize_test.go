@@ -2,7 +2,10 @@ package sanitize
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode"
@@ -83,6 +86,57 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+func TestLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\nabl: phase 1 passed": "a abl: phase 1 passed", " a\r\n\tb\u2028c\u0085d\u00a0e ": "a b c d e", "\x1b[2J": `\x1b[2J`, "": "",
+	} {
+		if got := Line(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestLog(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "plain\n": "plain\n", "no end": "no end", "a\x1b[2J\u009b\u202e\U000e0041\xff\r\nb": `a\u001b[2J\u009b\u202e\udb40\udc41\ufffd\u000d` + "\nb",
+		strings.Repeat("a", 3*maxLine): strings.Repeat("a", 3*maxLine), "a\xe2\x82": `a\ufffd\ufffd`,
+	} {
+		if got := through(t, NewLog, []byte(in), 3); got != want {
+			t.Errorf("%.40q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// However long a line is, every row at a terminal begins with what abl put there.
+func TestFold(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want string
+	}{
+		{"abcdef\ngh", "p │ abcd\np │ ef\np │ gh\n"}, {"漢字漢\n", "p │ 漢字\np │ 漢\n"}, {"\t\ta", "p │ \t\np │ \t\np │ a\n"}, {"abcd\n\n", "p │ abcd\np │ \n"},
+	} {
+		var out bytes.Buffer
+		w := NewWriter(&out, "p │ ")
+		w.Fold(4)
+		for _, b := range []byte(c.in) {
+			if _, err := w.Write([]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || out.String() != c.want {
+			t.Errorf("%q: got %q, want %q, %v", c.in, out.String(), c.want, err)
+		}
+	}
+	for in, want := range map[string]string{"abcdefghij": "abcd\n  efgh\n  ij", "": "", "abcd": "abcd", "a漢漢漢": "a漢\n  漢漢", "ab cd e": "ab\n  cd e", "a bcdefg h": "a\n  bcde\n  fg h", "a  b": "a  b"} {
+		if got := Fold(in, 4, "  "); got != want {
+			t.Errorf("Fold(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := Fold("漢字", 0, "> "); got != "漢\n> 字" {
+		t.Errorf("without room: %q", got)
+	}
+}
+
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
@@ -96,19 +150,16 @@ func TestWriterTellsErrors(t *testing.T) {
 // FuzzSanitize holds the laws: nothing but text survives, cleaning twice is
 // cleaning once, and chunks make no difference.
 func FuzzSanitize(f *testing.F) {
-	for _, seed := range []string{"\x1b[31mred\x1b]0;t\a", "\u202eb\u009b\xff\r\n", "e\u0301\u0301", strings.Repeat("\x00\U0010ffff", 700), strings.Repeat("𝒳\x01", 900)} {
+	for _, seed := range []string{
+		"\x1b[31mred\x1b]0;t\a", "\u202eb\u009b\xff\r\n", "e\u0301\u0301", strings.Repeat("\x00\U0010ffff", 700), strings.Repeat("𝒳\x01", 900),
+		strings.Repeat("a", maxLine-len(cutMark)) + "b\nabl: passed",
+	} {
 		f.Add([]byte(seed), 3)
 	}
+	plain := func(w io.Writer) *Writer { return NewWriter(w, "") }
 	f.Fuzz(func(t *testing.T, in []byte, step int) {
 		once := String(string(in))
-		if !utf8.ValidString(once) {
-			t.Fatalf("%q is not UTF-8", once)
-		}
-		for _, r := range once {
-			if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == 0x7f) {
-				t.Fatalf("%q holds %U", once, r)
-			}
-		}
+		onlyText(t, once)
 		for line := range strings.SplitSeq(once, "\n") {
 			if len(line) > maxLine {
 				t.Fatalf("a line of %d bytes", len(line))
@@ -117,18 +168,56 @@ func FuzzSanitize(f *testing.F) {
 		if twice := String(once); twice != once {
 			t.Fatalf("once  %q\ntwice %q", once, twice)
 		}
-		if got := chunked(t, in, step); got != once {
+		if got := through(t, plain, in, step); got != once {
 			t.Fatalf("whole   %q\nchunked %q", once, got)
 		}
 	})
 }
 
-// chunked passes in through a Writer, some bytes at a time.
-func chunked(t *testing.T, in []byte, step int) string {
+// FuzzLog holds the same of what is kept, and that JSON means the same after it.
+func FuzzLog(f *testing.F) {
+	for _, seed := range []string{"\x1b[31mred\x1b]0;t\a", `{"a":"` + "\u202e\u200d👨\u200d👩\x7f" + `"}`, "\"e\u0301\xff\"", "\"\u2028\U000e0041\""} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, in []byte, step int) {
+		once := through(t, NewLog, in, 1<<20)
+		onlyText(t, once)
+		if chunked := through(t, NewLog, in, step); chunked != once {
+			t.Fatalf("whole   %q\nchunked %q", once, chunked)
+		}
+		if twice := through(t, NewLog, []byte(once), 1<<20); twice != once {
+			t.Fatalf("once  %q\ntwice %q", once, twice)
+		}
+		var before, after any
+		if bytes.ContainsRune(in, '\r') || json.Unmarshal(in, &before) != nil {
+			return
+		}
+		if err := json.Unmarshal([]byte(once), &after); err != nil || !reflect.DeepEqual(before, after) {
+			t.Fatalf("%q means %v, and it was %v: %v", once, after, before, err)
+		}
+	})
+}
+
+func onlyText(t *testing.T, s string) {
+	t.Helper()
+	if !utf8.ValidString(s) {
+		t.Fatalf("%q is not UTF-8", s)
+	}
+	for _, r := range s {
+		if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == 0x7f) {
+			t.Fatalf("%q holds %U", s, r)
+		}
+	}
+}
+
+// through passes in through a writer, some bytes at a time.
+func through(t *testing.T, open func(io.Writer) *Writer, in []byte, step int) string {
 	t.Helper()
 	var out bytes.Buffer
-	w := NewWriter(&out, "")
-	step = 1 + (step&0x7fffffff)%7
+	w := open(&out)
+	if step != 1<<20 {
+		step = 1 + (step&0x7fffffff)%7
+	}
 	for rest := in; len(rest) > 0; {
 		n := min(step, len(rest))
 		if _, err := w.Write(rest[:n]); err != nil {
@@ -139,11 +228,7 @@ func chunked(t *testing.T, in []byte, step int) string {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := out.String()
-	if !bytes.HasSuffix(in, []byte("\n")) {
-		got = strings.TrimSuffix(got, "\n")
-	}
-	return got
+	return out.String()
 }
 
 func BenchmarkWriter(b *testing.B) {

@@ -14,6 +14,11 @@ func NewWriter(w io.Writer, prefix string) *Writer {
 	return &Writer{to: w, c: cleaner{prefix: prefix}}
 }
 
+// NewLog makes safe what is to be kept in a file: lines are never cut, and what
+// is taken out is spelled as JSON spells it, so that a line that was JSON still
+// is.
+func NewLog(w io.Writer) *Writer { return &Writer{to: w, c: cleaner{log: true}} }
+
 // Write takes the next chunk. A character that the chunk ends in the middle of
 // waits for the next one.
 func (w *Writer) Write(p []byte) (int, error) {
@@ -24,11 +29,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what waits and ends a line that was begun. It does not close
-// the underlying writer.
+// Close writes what waits and ends a line that was begun after a prefix. It does
+// not close the underlying writer.
 func (w *Writer) Close() error {
 	w.c.rest()
-	if w.c.inLine {
+	if w.c.inLine && w.c.prefix != "" {
 		w.c.char('\n', []byte{'\n'})
 	}
 	return w.flush()

@@ -47,7 +47,7 @@ func Serve(ctx context.Context, spec dirs.BrokerSpec) error {
 	defer log.close()
 	s := newServer(spec, ev, log)
 	if spec.App != nil {
-		host, err := ownAddress()
+		host, err := OwnAddress()
 		if err != nil {
 			return err
 		}

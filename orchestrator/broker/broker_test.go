@@ -92,7 +92,7 @@ func serve(t *testing.T, app string, edit func(*dirs.BrokerSpec)) *bench {
 
 func (b *bench) start() {
 	var err error
-	if b.host, err = ownAddress(); err != nil {
+	if b.host, err = OwnAddress(); err != nil {
 		b.t.Fatal(err)
 	}
 	f, err := os.Open(b.spec.Events)

@@ -136,8 +136,8 @@ func reason(err error) string {
 	return "the answer is not HTTP"
 }
 
-// ownAddress is an address of this container that other containers use.
-func ownAddress() (string, error) {
+// OwnAddress is an address of this container that other containers use.
+func OwnAddress() (string, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return "", fmt.Errorf("cannot read the container's addresses: %w", err)

@@ -30,9 +30,14 @@ const (
 	HelperModel  = "abl-model"  // a scripted Gemini API, for tests
 )
 
-// Ports of abl's own on the app's network.
+// Gateway is the name of the sidecar's program, in Bin of its own image.
+const Gateway = "abl-gateway"
+
+// Names and ports of abl's own on a role's networks.
 const (
-	AppAlias   = "app"
-	BrokerPort = 7070
-	ModelPort  = 9100
+	AppAlias     = "app"
+	BrokerPort   = 7070
+	ModelPort    = 9100
+	GatewayAlias = "gateway"
+	GatewayPort  = 8080
 )

@@ -7,7 +7,9 @@ type RunSpec struct {
 	Stdin    string   `json:"stdin"`  // path of a file, "" for none
 	Stdout   string   `json:"stdout"` // existing files, opened for appending
 	Stderr   string   `json:"stderr"`
-	Deadline int64    `json:"deadline"` // Unix seconds: the dead-man switch, should abl be gone by then
+	Deadline int64    `json:"deadline"`           // Unix seconds: the dead-man switch, should abl be gone by then
+	Probe    string   `json:"probe,omitempty"`    // file with what has to hold before the agent starts; "" for nothing
+	LimitMS  int64    `json:"limit_ms,omitempty"` // what still runs so long after its start is ended, and RunEnd.Late says so; 0 for no limit
 }
 
 // RunEnd is abl-run's last word, one JSON line on its own standard output (the engine's log).
@@ -15,7 +17,10 @@ type RunEnd struct {
 	Exit     int    `json:"exit"`
 	Signal   string `json:"signal,omitempty"`
 	Deadline bool   `json:"deadline,omitempty"`
-	Error    string `json:"error,omitempty"` // the agent could not be started
+	Error    string `json:"error,omitempty"`    // the agent could not be started
+	Unproven bool   `json:"unproven,omitempty"` // because what has to hold does not
+	Late     bool   `json:"late,omitempty"`     // it was still running at RunSpec.LimitMS
+	Ports    string `json:"ports,omitempty"`    // TCP ports on which it listened in the end, by spaces; asked for by LimitMS
 }
 
 // Cmds is what abl-cmd reads (Cmds).
@@ -51,8 +56,9 @@ type BrokerSpec struct {
 	Commands []Command `json:"commands"`
 	Events   string    `json:"events"`
 	Log      string    `json:"log"`
-	LogMax   int64     `json:"log_max"`  // bytes of app output kept
-	Deadline int64     `json:"deadline"` // Unix seconds
+	LogMax   int64     `json:"log_max"`         // bytes of app output kept
+	Deadline int64     `json:"deadline"`        // Unix seconds
+	Probe    string    `json:"probe,omitempty"` // file with what has to hold before the app starts; "" for nothing
 }
 
 // App says how the system under test starts and when it is ready.

@@ -16,6 +16,7 @@ const (
 	CallResume Kind = "call_resume" // a call that was still running is attached to
 	Action     Kind = "action"      // the agent's last action, from its own output: unverified words
 	CallEnd    Kind = "call_end"
+	Wait       Kind = "wait" // the provider or the engine is waited for
 	Usage      Kind = "usage"
 	Commit     Kind = "commit"
 	AppStart   Kind = "app_start"
@@ -37,15 +38,17 @@ type Event struct {
 	Call      string    `json:"call,omitempty"` // <call>.<attempt>
 	Agent     string    `json:"agent,omitempty"`
 	Model     string    `json:"model,omitempty"`
-	Class     string    `json:"class,omitempty"`   // how a call ended
-	Verdict   string    `json:"verdict,omitempty"` // pass, fail, unverified
+	Class     string    `json:"class,omitempty"`    // how a call ended
+	Evidence  string    `json:"evidence,omitempty"` // what the class rests on: who says so, and what
+	Until     time.Time `json:"until,omitzero"`     // when it makes sense to ask the provider again
+	Verdict   string    `json:"verdict,omitempty"`  // pass, fail, unverified
 	Hash      string    `json:"commit,omitempty"`
 	Subject   string    `json:"subject,omitempty"`
 	Text      string    `json:"text,omitempty"`
 	Tokens    *int64    `json:"tokens,omitempty"` // total of one usage row; absent when unknown
 	MS        int64     `json:"ms,omitempty"`
 	Exit      *int      `json:"exit,omitempty"`
-	DirectKey bool      `json:"direct_key,omitempty"` // the role's container holds the provider's key
+	Weak      bool      `json:"weak_network,omitempty"` // the engine's networks are not proven, and the person allowed that
 }
 
 // Sink takes events. It must not block for long and must not fail the run:

@@ -5,7 +5,7 @@ import (
 	"math"
 	"sync"
 
-	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/prices"
 )
 
 // budget keeps a call below its bounds: no request begins once what was spent and
@@ -13,34 +13,54 @@ import (
 type budget struct {
 	mu       sync.Mutex
 	caps     Budget
-	spent    int64 // tokens
-	underWay int64 // tokens, by estimate
+	spent    amount
+	underWay amount // by estimate
 	requests int64
+	warned   map[string]bool
 }
 
 // admit reserves an estimate for a request, or says why the request may not begin.
-func (b *budget) admit(estimate int64) (why string) {
+func (b *budget) admit(estimate amount) (why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if most := b.caps.Requests; most != nil && b.requests >= *most {
 		return fmt.Sprintf("the budget of this call is reached: %d of %d requests", b.requests, *most)
 	}
-	if most := b.caps.Tokens; most != nil && plus(b.spent, b.underWay) >= *most {
-		return fmt.Sprintf("the budget of this call is reached: %d tokens are spent and about %d under way, of %d", b.spent, b.underWay, *most)
+	for _, c := range b.caps.all() {
+		if why := c.reached(b.spent, b.underWay); why != "" {
+			return why
+		}
 	}
 	b.requests++
-	b.underWay = plus(b.underWay, estimate)
+	b.underWay = b.underWay.plus(estimate)
 	return ""
 }
 
 // settle replaces an estimate by what the request is charged and returns what is
 // spent in all.
-func (b *budget) settle(estimate, charged int64) int64 {
+func (b *budget) settle(estimate, charged amount) amount {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.underWay -= estimate
-	b.spent = plus(b.spent, charged)
+	b.underWay.tokens -= estimate.tokens
+	b.underWay.usd -= estimate.usd
+	b.spent = b.spent.plus(charged)
 	return b.spent
+}
+
+// nearly names the bounds of which a person should know by now, each once.
+func (b *budget) nearly() (all []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.caps.all() {
+		if text := c.nearly(b.spent); text != "" && !b.warned[c.key()] {
+			if b.warned == nil {
+				b.warned = map[string]bool{}
+			}
+			b.warned[c.key()] = true
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 func (b *budget) set(caps Budget) {
@@ -49,34 +69,18 @@ func (b *budget) set(caps Budget) {
 	b.caps = caps
 }
 
-// What a request is thought to cost before its provider has told: a token has
-// about four bytes, and an answer some length.
-const (
-	bytesPerToken = 4
-	answerTokens  = 1000
-)
-
-func estimate(body int, free bool) int64 {
-	if free {
-		return 0
-	}
-	return int64(body)/bytesPerToken + answerTokens
-}
-
-// charge is what an answer costs: as told, and where that is not the whole, the
-// estimate if it is more. So nobody gets tokens for nothing by leaving early.
-func charge(u meter.Usage, estimate int64) int64 {
-	tokens, told := u.Tokens()
-	if !told {
-		tokens = max(tokens, estimate)
-	}
-	return tokens
+// amount is the same use of a model in tokens and in money, which is 0 where
+// nothing is bounded in money.
+type amount struct {
+	tokens int64
+	usd    prices.USD
 }
 
 // plus adds without running over.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
+func (a amount) plus(b amount) amount {
+	sum := amount{math.MaxInt64, a.usd.Plus(b.usd)}
+	if a.tokens <= math.MaxInt64-b.tokens {
+		sum.tokens = a.tokens + b.tokens
 	}
-	return a + b
+	return sum
 }

@@ -29,9 +29,9 @@ func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
 	for i, s := range steps {
 		got := ""
 		if s.settle > 0 {
-			got = fmt.Sprint(b.settle(s.settle, s.charge))
+			got = fmt.Sprint(b.settle(amount{tokens: s.settle}, amount{tokens: s.charge}).tokens)
 		} else {
-			got = b.admit(s.admit)
+			got = b.admit(amount{tokens: s.admit})
 		}
 		if got != s.want {
 			t.Errorf("step %d: %q, want %q", i, got, s.want)

@@ -5,18 +5,44 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 
 	"abl/orchestrator/gateway/api"
 	"abl/orchestrator/gateway/filter"
 	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/prices"
 )
 
 const (
 	shortestToken = 16 // characters; a shorter one could be guessed
 	longestName   = 100
 )
+
+// prices are those of the providers' models.
+func (s Setup) prices() map[string]map[string]prices.Price {
+	all := map[string]map[string]prices.Price{}
+	for _, p := range s.Providers {
+		all[p.Name] = p.Prices
+	}
+	return all
+}
+
+// canPrice refuses a budget in money that a model without a price would get around.
+func (g *running) canPrice(b Budget) error {
+	if !b.inMoney() {
+		return nil
+	}
+	for name, p := range g.providers {
+		for _, model := range p.Models {
+			if _, known := g.prices[name][model]; !known {
+				return fmt.Errorf("cannot hold a budget in US dollars: %q of provider %q has no price", model, name)
+			}
+		}
+	}
+	return nil
+}
 
 // rules checks a call and returns what it may do with the providers.
 func (c Call) rules(providers map[string]*filter.Provider, connect map[string]bool, body int64) (*filter.Rules, error) {
@@ -119,6 +145,19 @@ func (s Setup) tunnels() (map[string]bool, error) {
 			return nil, fmt.Errorf("cannot allow %q: want host:port", target)
 		}
 		all[strings.ToLower(target)] = true
+	}
+	return all, nil
+}
+
+// inside checks the addresses that no tunnel may lead to.
+func (s Setup) inside() ([]netip.Addr, error) {
+	var all []netip.Addr
+	for _, text := range s.Inside {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot refuse %q: want an address", text)
+		}
+		all = append(all, addr.Unmap().WithZone(""))
 	}
 	return all, nil
 }

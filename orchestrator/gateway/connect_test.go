@@ -45,8 +45,9 @@ func registry(t *testing.T, names map[string]string) tunnel.Dialer {
 
 func TestConnect(t *testing.T) {
 	s := setup("http://127.0.0.1:1")
-	s.Connect = []string{"Good.example:443", "inside.example:443"}
-	r := startWith(t, registry(t, map[string]string{"good.example": "93.184.216.34", "inside.example": "169.254.169.254"}), s)
+	s.Connect = []string{"Good.example:443", "inside.example:443", "host.example:443"}
+	s.Inside = []string{"::1", "93.184.216.35"}
+	r := startWith(t, registry(t, map[string]string{"good.example": "93.184.216.34", "inside.example": "169.254.169.254", "host.example": "93.184.216.35"}), s)
 	auth := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("abl:"+callTok)) + "\r\n"
 	connect := func(target, more string) (net.Conn, string) {
 		c := dial(t, r.addr)
@@ -66,11 +67,13 @@ func TestConnect(t *testing.T) {
 	if e := r.next(Tunneled); e.Req.Host != "good.example:443" || e.Req.In != 14 || e.Req.Out != 14 || e.Req.Status != 200 || e.Req.Refused || e.Req.Cut {
 		t.Errorf("%+v %+v", e, e.Req)
 	}
-	if _, got = connect("inside.example:443", ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
-		t.Errorf("%q", got)
-	}
-	if e := r.next(Tunneled); e.Reason != `cannot connect with "inside.example": it resolves to no public address` || !e.Req.Refused || e.Req.Host != "inside.example:443" {
-		t.Errorf("%+v %+v", e, e.Req)
+	for _, host := range []string{"inside.example", "host.example"} {
+		if _, got = connect(host+":443", ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
+			t.Errorf("%q", got)
+		}
+		if e := r.next(Tunneled); e.Reason != `cannot connect with "`+host+`": it resolves to no public address` || !e.Req.Refused || e.Req.Host != host+":443" {
+			t.Errorf("%+v %+v", e, e.Req)
+		}
 	}
 	if _, got = connect("other.example:443", ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
 		t.Errorf("%q", got)

@@ -1,6 +1,9 @@
 package gateway
 
-import "abl/orchestrator/gateway/meter"
+import (
+	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/prices"
+)
 
 // Entry is one line on standard output. Every line has a number, one more than the
 // line before, so that a reader who comes back sees what it has and what is lost.
@@ -12,7 +15,8 @@ type Entry struct {
 	Reason string       `json:"reason,omitempty"` // why it was refused, cut or ended; what a command did
 	Listen string       `json:"listen,omitempty"` // of the ready line
 	Req    *Request     `json:"request,omitempty"`
-	Usage  *meter.Usage `json:"usage,omitempty"` // of a request that a provider answered; null for what it did not tell
+	Usage  *meter.Usage `json:"usage,omitempty"`    // of a request that a provider answered; null for what it did not tell
+	Cost   *prices.USD  `json:"cost_usd,omitempty"` // of that usage; left out where it or the price is unknown
 
 	// Unlogged counts the refusals since the last line that have no line of their own.
 	Unlogged int64 `json:"unlogged,omitempty"`
@@ -24,6 +28,7 @@ const (
 	Requested = "request" // a request ended
 	Tunneled  = "connect" // a tunnel ended
 	Obeyed    = "command" // a command was carried out
+	Nearly    = "budget"  // so much of a bound is spent that a person should know
 	Noted     = "note"    // something is wrong
 	Ended     = "end"     // the last line
 )
@@ -37,13 +42,21 @@ type Request struct {
 	Host      string `json:"host,omitempty"`  // of a tunnel
 	Status    int    `json:"status"`          // 0: nobody was there any more to be answered
 	Refused   bool   `json:"refused,omitempty"`
-	Aborted   bool   `json:"aborted,omitempty"` // the client did not wait for the end
-	Cut       bool   `json:"cut,omitempty"`     // the answer has no end
-	Free      bool   `json:"free,omitempty"`    // of a kind that uses no tokens
-	In        int64  `json:"in"`                // bytes of the body, or up a tunnel
-	Out       int64  `json:"out"`               // bytes of the answer, or down a tunnel
-	HeadersMS int64  `json:"headers_ms"`        // until the upstream answered
+	Over      bool   `json:"over,omitempty"`     // refused since the call's budget is reached
+	Aborted   bool   `json:"aborted,omitempty"`  // the client did not wait for the end
+	Cut       bool   `json:"cut,omitempty"`      // the answer has no end
+	Part      bool   `json:"part,omitempty"`     // its usage is that of a part of it
+	Free      bool   `json:"free,omitempty"`     // of a kind that uses no tokens
+	In        int64  `json:"in"`                 // bytes of the body, or up a tunnel
+	Out       int64  `json:"out"`                // bytes of the answer, or down a tunnel
+	Trouble   string `json:"trouble,omitempty"`  // what is wrong with the provider, a trouble.Kind; Reason has its words
+	RetryMS   int64  `json:"retry_ms,omitempty"` // how long the provider asks to wait
+	HeadersMS int64  `json:"headers_ms"`         // until the upstream answered
 	TotalMS   int64  `json:"total_ms"`
 	Charged   int64  `json:"charged"` // tokens that the budget counts: an estimate where the provider did not tell
 	Spent     int64  `json:"spent"`   // tokens charged to the call by then
+
+	// The same in US dollars; null where the model has no price.
+	ChargedUSD *prices.USD `json:"charged_usd,omitempty"`
+	SpentUSD   *prices.USD `json:"spent_usd,omitempty"`
 }

@@ -13,6 +13,7 @@ import (
 
 	"abl/orchestrator/gateway/filter"
 	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/gateway/trouble"
 )
 
 // Why a request ends before its answer does.
@@ -82,20 +83,33 @@ func (x *exchange) read() ([]byte, error) {
 // spend holds the request to the budget and asks the provider.
 func (x *exchange) spend(body []byte) {
 	free := x.verdict.Route.Free
-	guess := estimate(len(body), free)
+	t := x.tariff()
+	guess := estimate(len(body), free, t)
 	if why := x.call.budget.admit(guess); why != "" {
+		x.line.Req.Over = true
 		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
 		return
 	}
 	x.line.Req.Free = free
-	if charged := x.ask(body, guess); !free {
-		x.line.Req.Charged = charged
+	charged := x.ask(body, guess, t)
+	if free {
+		charged = amount{}
 	}
-	x.line.Req.Spent = x.call.budget.settle(guess, x.line.Req.Charged)
+	spent := x.call.budget.settle(guess, charged)
+	x.line.Req.Charged, x.line.Req.Spent = charged.tokens, spent.tokens
+	if t.known {
+		x.line.Req.ChargedUSD, x.line.Req.SpentUSD = &charged.usd, &spent.usd
+	}
+}
+
+// tariff is what the request's model costs.
+func (x *exchange) tariff() tariff {
+	price, known := x.prices[x.verdict.Provider.Name][x.verdict.Model]
+	return tariff{price, known}
 }
 
 // ask sends the request and passes the answer on. It returns what to charge.
-func (x *exchange) ask(body []byte, guess int64) int64 {
+func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	ctx, end := context.WithCancelCause(x.r.Context())
 	defer end(nil)
 	limit := time.AfterFunc(span(x.limits.RequestMS), func() { end(errTime) })
@@ -107,7 +121,7 @@ func (x *exchange) ask(body []byte, guess int64) int64 {
 	if err != nil {
 		x.unanswered(ctx, err)
 		if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
-			return 0 // nothing was asked
+			return amount{} // nothing was asked
 		}
 		return guess
 	}
@@ -115,14 +129,17 @@ func (x *exchange) ask(body []byte, guess int64) int64 {
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
 		x.fail(http.StatusBadGateway, x.line.Reason)
-		return 0
+		return amount{}
 	}
 	usage := x.relay(ctx, end, answer)
 	x.line.Usage = &usage
-	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
-		return 0 // providers take nothing for an error
+	if x.line.Req.Part = x.line.Req.Cut && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
+		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
 	}
-	return charge(usage, guess)
+	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
+		return amount{} // providers take nothing for an error
+	}
+	return charge(usage, x.line.Req.Part, guess, t)
 }
 
 // request is what the provider gets to see.
@@ -154,15 +171,30 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 		x.fail(http.StatusForbidden, cause.Error())
 	case errors.Is(cause, errTime):
 		x.line.Reason = cause.Error()
+		x.troubled(trouble.Silent)
 		x.fail(http.StatusGatewayTimeout, cause.Error())
 	case cause != nil:
 		x.line.Reason, x.line.Req.Aborted = "the client left", true
+		if time.Since(x.begun) > longSilence {
+			x.troubled(trouble.Silent)
+		}
 	default:
 		x.line.Reason = "the provider gave no answer: " + err.Error()
-		status := http.StatusBadGateway
+		status, kind := http.StatusBadGateway, trouble.Network
 		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 			status = http.StatusGatewayTimeout
+			if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
+				kind = trouble.Silent
+			}
 		}
+		x.troubled(kind)
 		x.fail(status, "the provider gave no answer")
 	}
 }
+
+// troubled notes what is wrong with the provider.
+func (x *exchange) troubled(kind trouble.Kind) { x.line.Req.Trouble = string(kind) }
+
+// longSilence is how long a client has to have waited in vain before it is the
+// provider's silence that made it leave.
+const longSilence = 20 * time.Second

@@ -37,18 +37,18 @@ func TestHostileUpstream(t *testing.T) {
 		{"silent before the headers", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{HeadersMS: 50}, 504, "*", false, "the provider gave no answer", "none", 1010},
 		{"slow beyond the request's time", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{RequestMS: 50}, 504, "*", false, "the request took too long", "none", 1010},
 		{"silent after the headers", func(w http.ResponseWriter, q *http.Request) { flush(w); hold(q) }, Limits{IdleMS: 50}, 200, "", true, "fell silent", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", 1010},
-		{"silent after an event", func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, event); flush(w); hold(q) }, Limits{IdleMS: 50}, 200, event, true, "fell silent", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 6},
+		{"silent after an event", func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, event); flush(w); hold(q) }, Limits{IdleMS: 50}, 200, event, true, "fell silent", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 1010},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, event+"data: {\"x")
 			flush(w)
 			panic(http.ErrAbortHandler)
-		}, Limits{}, 200, event + "data: {\"x", true, "has no end", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 6},
+		}, Limits{}, 200, event + "data: {\"x", true, "has no end", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 1010},
 		{"shorter than announced", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "500")
 			io.WriteString(w, event)
 			flush(w)
 			panic(http.ErrAbortHandler)
-		}, Limits{}, 200, event, true, "has no end", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 6},
+		}, Limits{}, 200, event, true, "has no end", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 1010},
 		{"a line of 5 MB", say(200, "text/event-stream", huge), Limits{}, 200, huge, false, "", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 6},
 		{"endless", func(w http.ResponseWriter, q *http.Request) {
 			for q.Context().Err() == nil {
@@ -56,7 +56,7 @@ func TestHostileUpstream(t *testing.T) {
 					return
 				}
 			}
-		}, Limits{Answer: 100_000}, 200, "*", true, "longer than one may be", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 6},
+		}, Limits{Answer: 100_000}, 200, "*", true, "longer than one may be", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 1010},
 		{"redirect", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/elsewhere", http.StatusFound) }, Limits{}, 502, "*", false, "answers 302", "none", 0},
 		{"redirect that keeps the method", func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, "/elsewhere", http.StatusTemporaryRedirect)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sanitize"
 )
 
 const (
@@ -58,14 +59,14 @@ func (j *journal) write(e Entry) {
 	}
 }
 
-// clean takes secrets out of text from outside and keeps it short. It is done
-// before the text is encoded, so that a line stays JSON.
+// clean takes secrets, and what cannot be seen, out of text from outside and
+// keeps it short. It is done before the text is encoded, so that a line stays JSON.
 func (j *journal) clean(s string) string {
 	const longest = 300
 	if s == "" {
 		return ""
 	}
-	s = strings.ToValidUTF8(j.secrets.String(s), "\uFFFD")
+	s = sanitize.Line(j.secrets.String(s))
 	if len(s) > longest {
 		s = strings.ToValidUTF8(s[:longest], "") + "…"
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -44,7 +45,46 @@ type conn struct {
 	net.Conn
 	from   *listener
 	set    time.Time // when the clock for writes was; net/http writes one at a time
+	corked *[]byte   // set: what is written gathers here
 	closed sync.Once
+}
+
+// connKey is where a request's context has its connection.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// connOf is the connection that a request came on, nil when it is none of a listener's.
+func connOf(ctx context.Context) *conn {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	return c
+}
+
+// gathered are buffers for what net/http writes 4 KiB at a time.
+var gathered = sync.Pool{New: func() any { b := make([]byte, 0, pieceSize+pieceSize/8); return &b }}
+
+// cork gathers what is written until uncork, so that a piece of an answer is one
+// write to the socket. A nil conn gathers nothing.
+func (c *conn) cork() {
+	if c != nil {
+		c.corked = gathered.Get().(*[]byte)
+	}
+}
+
+// uncork writes what has gathered.
+func (c *conn) uncork() error {
+	if c == nil || c.corked == nil {
+		return nil
+	}
+	all := c.corked
+	c.corked = nil
+	_, err := c.Write(*all)
+	if *all = (*all)[:0]; cap(*all) < 2*pieceSize { // one that headers have stretched is not kept
+		gathered.Put(all)
+	}
+	return err
 }
 
 // unread is how net/http itself goes on after the status line of a refusal; no
@@ -52,6 +92,10 @@ type conn struct {
 var unread = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 func (c *conn) Write(p []byte) (int, error) {
+	if c.corked != nil {
+		*c.corked = append(*c.corked, p...)
+		return len(p), nil
+	}
 	if status, found := bytes.CutPrefix(p, []byte("HTTP/1.1 ")); found {
 		if end := bytes.IndexByte(status, '\r'); end >= 0 && bytes.HasPrefix(status[end:], unread) {
 			c.from.refuse(string(status[:end]))

@@ -10,11 +10,15 @@ import (
 
 	"abl/internal/redact"
 	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/gateway/trouble"
 )
 
-// pieces are the buffers for passing answers on. Providers stream events of some
-// hundred bytes; a long answer takes a few more rounds.
-var pieces = sync.Pool{New: func() any { b := make([]byte, 4<<10-64); return &b }}
+// pieceSize is how much of an answer is passed on at most at once, in bytes.
+// Providers stream events of some hundred; what has queued up goes on together.
+const pieceSize = 16 << 10
+
+// pieces are the buffers for passing answers on.
+var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
 
 // relay passes an answer on, each piece at once, and returns the usage it tells.
 func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answer *http.Response) meter.Usage {
@@ -28,17 +32,46 @@ func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answe
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.verdict.Provider.API)
 	out := &outlet{
-		to: x.w, flush: control.Flush, opening: open(x.w, answer.StatusCode, control.Flush), m: m, n: &x.line.Req.Out,
+		to: x.w, conn: connOf(x.r.Context()), flush: control.Flush, opening: open(x.w, answer.StatusCode, control.Flush), m: m, n: &x.line.Req.Out,
 		ctx: ctx, end: end, most: x.limits.Answer, idle: span(x.limits.IdleMS),
 	}
 	pass := out.masked
 	if failed {
 		pass = out.redacted
 	}
-	if err := pass(answer.Body, key); err != nil {
+	if failed {
+		out.heard = &head{most: maxWords}
+	}
+	err := pass(answer.Body, key)
+	if failed {
+		x.told(answer, out.heard.text)
+	}
+	if err != nil {
 		x.cut(ctx, control, err)
 	}
 	return m.Usage()
+}
+
+// maxWords is how much of an error is read for what it says, in bytes.
+const maxWords = 16 << 10
+
+// told notes what an error answer says is wrong.
+func (x *exchange) told(answer *http.Response, body []byte) {
+	said := trouble.Of(answer.StatusCode, answer.Header, body, time.Now())
+	x.troubled(said.Kind)
+	x.line.Reason, x.line.Req.RetryMS = said.Words, said.Retry.Milliseconds()
+}
+
+// head keeps the first bytes of what is passed on.
+type head struct {
+	most int
+	text []byte
+}
+
+func (h *head) note(p []byte) {
+	if h != nil {
+		h.text = append(h.text, p[:min(len(p), h.most-len(h.text))]...)
+	}
 }
 
 // cut ends the connection in the middle of an answer, so that the client sees that
@@ -51,7 +84,13 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 		x.line.Req.Aborted, x.line.Reason = true, "the client left"
 	case cause != nil:
 		x.line.Reason = cause.Error()
+		if errors.Is(cause, errIdle) || errors.Is(cause, errTime) {
+			x.troubled(trouble.Silent)
+		}
 	default:
+		if x.line.Req.Trouble == "" {
+			x.troubled(trouble.Cut)
+		}
 		x.line.Reason = "the provider's answer has no end: " + err.Error()
 	}
 	if conn, _, err := control.Hijack(); err == nil {
@@ -64,10 +103,12 @@ var errClient = errors.New("cannot write to the client")
 // outlet writes an answer to the client, counted and metered.
 type outlet struct {
 	to      io.Writer
+	conn    *conn // below to, nil where there is none
 	flush   func() error
 	opening *opening
 	m       *meter.Meter
 	n       *int64
+	heard   *head           // of an error; else nil
 	ctx     context.Context // of the request to the provider
 	end     context.CancelCauseFunc
 	most    int64
@@ -78,12 +119,13 @@ func (o *outlet) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	o.conn.cork()
 	n, err := o.to.Write(p)
 	*o.n += int64(n)
 	if err == nil {
 		err = o.flush()
 	}
-	if err != nil {
+	if errors.Join(err, o.conn.uncork()) != nil {
 		return n, errClient
 	}
 	return n, nil
@@ -133,6 +175,7 @@ func (o *outlet) each(from io.Reader, pass func([]byte) error) error {
 			silence.note()
 			piece := (*buffer)[:n]
 			o.m.Write(piece)
+			o.heard.note(piece)
 			if read += int64(n); read > o.most {
 				o.end(errLong)
 				return context.Cause(o.ctx)

@@ -105,6 +105,10 @@ func (p Process) begin(ctx context.Context, setup Setup) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
+	dialer := p.Dialer
+	if dialer.Not, err = setup.inside(); err != nil {
+		return nil, err
+	}
 	limits := setup.Limits.filled()
 	transport, err := setup.transport(limits)
 	if err != nil {
@@ -119,7 +123,7 @@ func (p Process) begin(ctx context.Context, setup Setup) (*running, error) {
 		}
 	}}
 	g.server = &server{
-		limits: limits, journal: j, transport: transport, dialer: p.Dialer,
+		limits: limits, prices: setup.prices(), journal: j, transport: transport, dialer: dialer,
 		slots: make(chan struct{}, limits.Concurrent), tunnels: make(chan struct{}, limits.Tunnels),
 	}
 	return g, g.turn(setup.Call)
@@ -128,6 +132,9 @@ func (p Process) begin(ctx context.Context, setup Setup) (*running, error) {
 // turn gives the gateway to a call and takes it from the one before. The call that
 // is on already keeps what it has, but for its budget.
 func (g *running) turn(to Call) error {
+	if err := g.canPrice(to.Budget); err != nil {
+		return err
+	}
 	if old := g.now.Load(); old != nil && old.ID == to.ID && old.Token == to.Token && old.Deadline == to.Deadline {
 		old.budget.set(to.Budget)
 		return nil
@@ -159,7 +166,7 @@ func (g *running) serve(l net.Listener, input <-chan []byte) error {
 	only.SetHTTP1(true)
 	web := &http.Server{
 		Handler: g.server, Protocols: only, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		DisableGeneralOptionsHandler: true, ErrorLog: log.New(g.journal, "", 0),
+		DisableGeneralOptionsHandler: true, ErrorLog: log.New(g.journal, "", 0), ConnContext: withConn,
 	}
 	go func() {
 		if err := web.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
@@ -239,7 +246,9 @@ func (g *running) command(line []byte) (did string, err error) {
 	case c.Call != nil:
 		err = g.turn(*c.Call)
 	case c.Budget != nil:
-		g.now.Load().budget.set(*c.Budget)
+		if err = g.canPrice(*c.Budget); err == nil {
+			g.now.Load().budget.set(*c.Budget)
+		}
 	}
 	return did, err
 }

@@ -11,6 +11,7 @@ import (
 	"abl/orchestrator/gateway/api"
 	"abl/orchestrator/gateway/filter"
 	"abl/orchestrator/gateway/tunnel"
+	"abl/orchestrator/prices"
 )
 
 // call is the call that is on: its rules, its budget and, as a context, its life.
@@ -25,6 +26,7 @@ type call struct {
 // server answers the role.
 type server struct {
 	limits    Limits
+	prices    map[string]map[string]prices.Price // by provider and model
 	journal   *journal
 	transport http.RoundTripper
 	dialer    tunnel.Dialer
@@ -73,6 +75,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.line.Req.TotalMS = time.Since(x.begun).Milliseconds()
 	s.journal.write(x.line)
+	for _, text := range c.budget.nearly() {
+		s.journal.write(Entry{Kind: Nearly, Call: c.ID, Reason: text})
+	}
 }
 
 // method keeps what a client makes up out of the log.

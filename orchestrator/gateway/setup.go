@@ -5,9 +5,11 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"abl/orchestrator/gateway/api"
+	"abl/orchestrator/prices"
 )
 
 // Secret is text that only its own wire shows.
@@ -25,6 +27,7 @@ type Setup struct {
 	Call      Call       `json:"call"`
 	Providers []Provider `json:"providers"`
 	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
+	Inside    []string   `json:"inside,omitempty"`  // addresses of the engine's machine: no tunnel leads there, be they public
 	CA        string     `json:"ca,omitempty"`      // PEM, trusted besides the container's own
 	Proxy     string     `json:"proxy,omitempty"`   // on the way to the providers; the environment is not asked
 	Limits    Limits     `json:"limits,omitzero"`
@@ -41,8 +44,23 @@ type Call struct {
 // Budget is what the call may still spend, counted from its beginning. Nil is no
 // bound; 0 admits nothing.
 type Budget struct {
-	Tokens   *int64 `json:"tokens,omitempty"`
-	Requests *int64 `json:"requests,omitempty"`
+	Tokens   *int64  `json:"tokens,omitempty"`
+	Requests *int64  `json:"requests,omitempty"`
+	Bounds   []Bound `json:"bounds,omitempty"` // all of them hold
+}
+
+// Bound is a cap on more than this call, or on it under a name of its own.
+type Bound struct {
+	Of         string      `json:"of"` // whose it is, in a person's words: call, phase, project
+	Tokens     *int64      `json:"tokens,omitempty"`
+	USD        *prices.USD `json:"usd,omitempty"`
+	UsedTokens int64       `json:"used_tokens,omitempty"` // before this call
+	UsedUSD    prices.USD  `json:"used_usd,omitempty"`
+}
+
+// inMoney says whether a bound is in US dollars.
+func (b Budget) inMoney() bool {
+	return slices.ContainsFunc(b.Bounds, func(one Bound) bool { return one.USD != nil })
 }
 
 // Provider is one upstream and what may be asked of it. What is empty is as the
@@ -58,6 +76,9 @@ type Provider struct {
 	Queries     []string    `json:"queries,omitempty"`      // names passed on besides the API's
 	Headers     []string    `json:"headers,omitempty"`      // names passed on besides the API's
 	ServerTools bool        `json:"server_tools,omitempty"` // tools that the provider runs itself may be used
+
+	// Prices of models; one without is metered, and holds no budget in money.
+	Prices map[string]prices.Price `json:"prices,omitempty"`
 }
 
 // Limits bound what a role can make the gateway do. 0 is the default.

@@ -18,6 +18,9 @@ const (
 	// shorter than any server's own patience, for a request that meets a closing
 	// connection is lost, since it cannot be sent twice.
 	restTime = 15 * time.Second
+
+	// requestSize, in bytes, lets a short prompt go out with its headers.
+	requestSize = 8 << 10
 )
 
 // transport is the way to the providers. It speaks HTTP/1.1 alone, so that a
@@ -37,6 +40,8 @@ func (s Setup) transport(limits Limits) (*http.Transport, error) {
 		MaxIdleConnsPerHost:    limits.Concurrent,
 		IdleConnTimeout:        restTime,
 		DisableCompression:     true,
+		ReadBufferSize:         pieceSize,
+		WriteBufferSize:        requestSize,
 		Protocols:              new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)

@@ -6,14 +6,17 @@ import (
 	"slices"
 
 	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/prices"
 )
 
 // Row is what one call used of one model.
 type Row struct {
-	Model string
-	meter.Usage
-	Requests int64 // that a provider answered, free ones left out
-	Untold   int64 // of these, answers of which the provider told nothing: the usage is a lower bound then
+	Model       string
+	meter.Usage             // of the answers that were told whole
+	Cost        *prices.USD // of these; nil where the model has no price
+	Requests    int64       // that a provider answered, free ones left out
+	Untold      int64       // of these, answers of which the provider told nothing, or not all
+	Part        meter.Usage // what it told of those
 }
 
 // Usage adds up a call's part of the log, one row a model, sorted by model.
@@ -28,11 +31,7 @@ func Usage(log []Entry, call string) []Row {
 		}
 		r := rows[e.Req.Model]
 		r.Model = e.Req.Model
-		r.Usage = r.Usage.Add(*e.Usage)
-		r.Requests++
-		if !e.Usage.Known() {
-			r.Untold++
-		}
+		r.add(e)
 		rows[r.Model] = r
 	}
 	var sorted []Row
@@ -40,4 +39,47 @@ func Usage(log []Entry, call string) []Row {
 		sorted = append(sorted, rows[model])
 	}
 	return sorted
+}
+
+// add counts one answer. It was told whole when its price is known, and where the
+// model has none, when its tokens are.
+func (r *Row) add(e Entry) {
+	r.Requests++
+	_, whole := e.Usage.Tokens()
+	if e.Req.ChargedUSD != nil {
+		whole = e.Cost != nil
+	}
+	if !whole || e.Req.Part {
+		r.Untold++
+		r.Part = r.Part.Add(*e.Usage)
+		return
+	}
+	r.Usage = r.Usage.Add(*e.Usage)
+	if e.Cost != nil {
+		sum := *e.Cost
+		if r.Cost != nil {
+			sum = sum.Plus(*r.Cost)
+		}
+		r.Cost = &sum
+	}
+}
+
+// Charged is what the budgets counted of a call: estimates where its provider did
+// not tell. The dollars are nil where a model without a price was asked. Lines that
+// are lost are in it as far as a later one sums them up.
+func Charged(log []Entry, call string) (tokens int64, usd *prices.USD) {
+	usd = new(prices.USD)
+	for _, e := range log {
+		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Refused {
+			continue
+		}
+		tokens = max(tokens, e.Req.Spent)
+		switch {
+		case e.Req.SpentUSD != nil && usd != nil:
+			*usd = max(*usd, *e.Req.SpentUSD)
+		case e.Req.Charged > 0 && e.Req.SpentUSD == nil:
+			usd = nil
+		}
+	}
+	return tokens, usd
 }

@@ -17,30 +17,31 @@ var (
 	oldColumns = strings.Split(oldHeader, ",")
 )
 
-// text returns where a row keeps the text of a column, nil for a number's.
+// text returns where a row keeps the text of a column, by its place in Header; nil
+// for a number's.
 func (r *Row) text(column int) *string {
-	switch columns[column] {
-	case "timestamp":
+	switch column {
+	case 0:
 		return &r.Timestamp
-	case "phase":
+	case 1:
 		return &r.Phase
-	case "step":
+	case 2:
 		return &r.Step
-	case "role":
+	case 3:
 		return &r.Role
-	case "model":
+	case 4:
 		return &r.Model
-	case "session_id":
+	case 9:
 		return &r.SessionID
-	case "cost_usd":
+	case 12:
 		return &r.CostUSD
-	case "source":
+	case 13:
 		return &r.Source
-	case "call_id":
+	case 14:
 		return &r.CallID
-	case "agent":
+	case 15:
 		return &r.Agent
-	case "outcome":
+	case 17:
 		return &r.Outcome
 	}
 	return nil
@@ -48,20 +49,20 @@ func (r *Row) text(column int) *string {
 
 // number returns where a row keeps the number of a column, nil for a text's.
 func (r *Row) number(column int) **int64 {
-	switch columns[column] {
-	case "input":
+	switch column {
+	case 5:
 		return &r.Input
-	case "candidates":
+	case 6:
 		return &r.Candidates
-	case "cached":
+	case 7:
 		return &r.Cached
-	case "total":
+	case 8:
 		return &r.Total
-	case "thoughts":
+	case 10:
 		return &r.Thoughts
-	case "tool":
+	case 11:
 		return &r.Tool
-	case "duration_ms":
+	case 16:
 		return &r.DurationMS
 	}
 	return nil

@@ -28,9 +28,12 @@ type Notice struct {
 // Open names the ledger at path, without touching it.
 func Open(path string) *Ledger { return &Ledger{path: path} }
 
+// noFollow refuses a link in a file's place, and does not wait for a FIFO's writer.
+const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
+
 // EnsureHeader makes the file, its directory included, where it is missing, and
-// repairs it otherwise: see Append. The notices also name the lines that cannot
-// be understood; they stay where they are and are not counted.
+// repairs it otherwise: see Append. Lines that cannot be understood are moved to
+// <path>.aside, and named.
 func (l *Ledger) EnsureHeader() ([]Notice, error) {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the ledger's directory: %w", err)
@@ -39,17 +42,8 @@ func (l *Ledger) EnsureHeader() ([]Notice, error) {
 	if err != nil {
 		return notices, err
 	}
-	const most = 20
-	bad := 0
-	err = l.Scan(func(Row) {}, func(line int, reason string) {
-		if bad++; bad <= most {
-			notices = append(notices, Notice{Line: line, Text: "not counted: " + reason})
-		}
-	})
-	if bad > most {
-		notices = append(notices, Notice{Text: fmt.Sprintf("%d further lines are not counted", bad-most)})
-	}
-	return notices, err
+	more, err := l.setAside()
+	return append(notices, more...), err
 }
 
 // Append adds rows, all of them with one write; when it returns nil they survive
@@ -114,7 +108,7 @@ func (l *Ledger) missing(rows []Row) ([]Row, error) {
 
 // open opens the ledger for reading, and refuses what is not a regular file.
 func (l *Ledger) open() (*os.File, error) {
-	f, err := os.OpenFile(l.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := os.OpenFile(l.path, os.O_RDONLY|noFollow, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the ledger: %w", err)
 	}

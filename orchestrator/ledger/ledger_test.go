@@ -86,8 +86,10 @@ func TestHeaderIsTheRowsTags(t *testing.T) {
 			t.Errorf("column %q is no text and no number, or both", columns[i])
 		}
 	}
-	if columns[inputColumn] != "input" {
-		t.Errorf("column %d is %q", inputColumn, columns[inputColumn])
+	for at, want := range map[int]string{inputColumn: "input", costColumn: "cost_usd"} {
+		if columns[at] != want {
+			t.Errorf("column %d is %q", at, columns[at])
+		}
 	}
 }
 
@@ -148,12 +150,12 @@ func TestEnsureHeader(t *testing.T) {
 			"0: the last line was cut off and is now in tokens.csv.torn\n", "tokens.csv tokens.csv.torn"},
 		{"header without an end", Header, Header + "\n",
 			"0: the last line was cut off and is now in tokens.csv.torn\n", "tokens.csv tokens.csv.torn"},
-		{"foreign line", Header + "\n" + foreign + sampleLine, Header + "\n" + foreign + sampleLine,
-			"2: not counted: it has 1 fields, the header has 18\n", "tokens.csv"},
+		{"foreign line", Header + "\n" + foreign + sampleLine, Header + "\n" + sampleLine,
+			"2: set aside in tokens.csv.aside: it has 1 fields, the header has 18\n", "tokens.csv tokens.csv.aside"},
 		{"older", oldHeader + "\n\"2026-01-02 03:04:05\",\"1\",\"2\",\"builder\",\"m\",100,20,0,120,\"s1\"\n" + foreign,
-			Header + "\n2026-01-02 03:04:05,1,2,builder,m,100,20,0,120,s1,,,,,,,,\n" + foreign,
+			Header + "\n2026-01-02 03:04:05,1,2,builder,m,100,20,0,120,s1,,,,,,,,\n",
 			"0: the file had an older form and was brought up to date, the old one is tokens.csv.old1\n" +
-				"3: not counted: it has 1 fields, the header has 18\n", "tokens.csv tokens.csv.old1"},
+				"3: set aside in tokens.csv.aside: it has 1 fields, the header has 18\n", "tokens.csv tokens.csv.aside tokens.csv.old1"},
 		{"older with a call that failed", oldHeader + "\n\"d\",\"1\",\"2\",\"builder\",\"unknown\",\"ERROR\",0,0,0,\"none\"\n",
 			Header + "\nd,1,2,builder,unknown,,,,,none,,,,,,,,\n",
 			"0: the file had an older form and was brought up to date, the old one is tokens.csv.old1\n", "tokens.csv tokens.csv.old1"},
@@ -267,6 +269,9 @@ func TestCellsAreNoFormulas(t *testing.T) {
 		{"it's", "it's", "it's"},
 		{"a;=b", `"a,=b"`, "a,=b"},
 		{"a\nb\x1b[2J\u202e", "ab[2J", "ab[2J"},
+		{"\u200b=x", "'=x", "=x"},
+		{"\u00a0=x", "'\u00a0=x", "\u00a0=x"},
+		{"a\u200d\U000e0041\u2028\ufeffb", "ab", "ab"},
 		{"a,\"b\"", `"a,""b"""`, `a,"b"`},
 		{"\xff", "\ufffd", "\ufffd"},
 	} {
@@ -300,7 +305,8 @@ func TestAppendFindsRowsByTheirCleanNames(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	var b bytes.Buffer
-	if err := Export(&b, []Row{sample("c1", "m")}); err != nil || b.String() != Header+"\n"+sampleLine {
+	w := NewWriter(&b)
+	if err := errors.Join(w.Header(), w.Write(sample("c1", "m")), w.Flush()); err != nil || b.String() != Header+"\n"+sampleLine {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }
@@ -329,5 +335,66 @@ func TestDay(t *testing.T) {
 		if got := (Row{Timestamp: in}).Day(); got != want {
 			t.Errorf("%q is day %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestNothingIsLostThatIsSetAside has lines of all kinds, longer than any buffer too.
+func TestNothingIsLostThatIsSetAside(t *testing.T) {
+	long := strings.Repeat("long ", maxLine)
+	foreign := []string{"hello", long, `2026,"open`, "\x00\xff", long[:maxLine], long[:maxLine-1]}
+	text := Header + "\n"
+	for i, line := range foreign {
+		text += line + "\n" + strings.Replace(sampleLine, "c1", fmt.Sprint("c", i), 1)
+	}
+	text += strings.Replace(sampleLine, "c1", "c0", 1) + "cut off"
+	l, path := file(t, text)
+	notices, err := l.EnsureHeader()
+	if err != nil || len(notices) != len(foreign)+2 {
+		t.Fatalf("%v, %v", notices, err)
+	}
+	rows, bad := read(t, content(t, path))
+	if len(rows) != len(foreign) || len(bad) > 0 {
+		t.Errorf("%d rows are left, and %v", len(rows), bad)
+	}
+	var aside []string
+	for line := range strings.Lines(content(t, path+".aside")) {
+		if !strings.HasPrefix(line, "# 20") {
+			aside = append(aside, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	want := append(foreign, strings.TrimSpace(strings.Replace(sampleLine, "c1", "c0", 1)))
+	if diff := cmp.Diff(want, aside); diff != "" {
+		t.Errorf("set aside (-want +got)\n%.2000s", diff)
+	}
+	if again, err := l.EnsureHeader(); err != nil || len(again) > 0 {
+		t.Errorf("a second time: %v, %v", again, err)
+	}
+	if got := content(t, path+".torn"); got != "cut off\n" {
+		t.Errorf("torn: %q", got)
+	}
+}
+
+// TestModerniseKeepsForeignLinesInPlace is Append's way: it moves nothing away.
+func TestModerniseKeepsForeignLinesInPlace(t *testing.T) {
+	long := strings.Repeat("x", 3*maxLine)
+	old := oldHeader + "\nd,1,2,builder,m,1,2,0,3,s\n" + long + "\nd,1,3,builder,m,1,2,0,3,s\n"
+	l, path := file(t, old)
+	if _, err := l.Append([]Row{sample("c1", "m")}); err != nil {
+		t.Fatal(err)
+	}
+	want := Header + "\nd,1,2,builder,m,1,2,0,3,s,,,,,,,,\n" + long + "\nd,1,3,builder,m,1,2,0,3,s,,,,,,,,\n" + sampleLine
+	if diff := cmp.Diff(want, content(t, path)); diff != "" {
+		t.Errorf("(-want +got)\n%.2000s", diff)
+	}
+}
+
+func TestACommaIsAPointWhereSemicolonsPartCells(t *testing.T) {
+	text := strings.ReplaceAll(Header+"\n"+strings.Replace(sampleLine, "unknown", "POINT", 1), ",", ";")
+	rows, bad := read(t, strings.Replace(text, "POINT", "1,25E-05", 1))
+	if len(bad) > 0 || len(rows) != 1 {
+		t.Fatal(rows, bad)
+	}
+	if usd, known := rows[0].Cost(); !known || usd.String() != "0.0000125" {
+		t.Errorf("costs %s, %v", usd, known)
 	}
 }

@@ -22,18 +22,18 @@ type lines struct {
 	text []byte // without its end; valid until next is called again
 	long bool   // it was longer than maxLine, and text is only its beginning
 	torn bool   // it had no end
+
+	over func([]byte) // takes a line that is too long, piece by piece without its end; may be nil
 }
 
-func newLines(r io.Reader) *lines { return linesUpTo(r, maxLine) }
-
-func linesUpTo(r io.Reader, max int) *lines { return &lines{r: bufio.NewReaderSize(r, max)} }
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
 
 // next goes on to the next line; io.EOF says that there is none.
 func (l *lines) next() error {
 	text, err := l.r.ReadSlice('\n')
 	l.long = errors.Is(err, bufio.ErrBufferFull)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = l.r.ReadSlice('\n')
+	if l.long {
+		text, err = l.pass(bytes.Clone(text))
 	}
 	l.torn = errors.Is(err, io.EOF)
 	if err != nil && !l.torn {
@@ -45,6 +45,20 @@ func (l *lines) next() error {
 	l.no++
 	l.text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	return nil
+}
+
+// pass passes over the rest of a line that is too long.
+func (l *lines) pass(beginning []byte) ([]byte, error) {
+	part, err := beginning, bufio.ErrBufferFull
+	for {
+		if l.over != nil {
+			l.over(bytes.TrimSuffix(part, []byte("\n")))
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return beginning, err
+		}
+		part, err = l.r.ReadSlice('\n')
+	}
 }
 
 // splitLine takes a line apart into fields, which it appends to into.
@@ -113,7 +127,9 @@ func (p *parser) row(text []byte) (Row, error) {
 		}
 		cell := p.fields[at]
 		if into := r.text(column); into != nil {
-			*into = unguard(cell)
+			if *into = unguard(cell); column == costColumn && p.sep != ',' {
+				*into = strings.Replace(cell, ",", ".", 1) // where semicolons part cells, a comma is the point
+			}
 			continue
 		}
 		if cell = strings.TrimSpace(cell); cell == "" || cell == failed {
@@ -124,7 +140,7 @@ func (p *parser) row(text []byte) (Row, error) {
 			return r, fmt.Errorf("%s is %s, which is no count", columns[column], strconv.Quote(head(cell)))
 		}
 		if numbers == nil { // one allocation for all of a row
-			numbers = make([]int64, 0, len(columns))
+			numbers = make([]int64, 0, counts)
 		}
 		numbers = append(numbers, n)
 		*r.number(column) = &numbers[len(numbers)-1]
@@ -143,6 +159,10 @@ func (p *parser) forgive(r *Row) {
 	}
 }
 
-const inputColumn = 5
+const (
+	inputColumn = 5
+	costColumn  = 12
+	counts      = 7 // columns that are numbers
+)
 
 func head(s string) string { return s[:min(len(s), 40)] }

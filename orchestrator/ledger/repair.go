@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -123,64 +122,4 @@ func (l *Ledger) tail() ([]byte, error) {
 		}
 	}
 	return tail, nil
-}
-
-// modernise brings a file of an older or a spreadsheet's form into ours: the
-// whole file anew, a copy kept. Lines that are not understood stay as they are.
-func (l *Ledger) modernise() ([]Notice, error) {
-	data, err := os.ReadFile(l.path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the ledger: %w", err)
-	}
-	fresh, err := rewrite(data)
-	if err != nil {
-		return nil, l.refuse(err)
-	}
-	kept, err := l.keep(data)
-	if err != nil {
-		return nil, err
-	}
-	if err := atomicfile.Write(l.path, fresh, perm); err != nil {
-		return nil, err
-	}
-	return []Notice{{Text: fmt.Sprintf("the file had an older form and was brought up to date, the old one is %s", kept)}}, nil
-}
-
-// rewrite gives the content of a file in our form.
-func rewrite(data []byte) ([]byte, error) {
-	out := bytes.NewBufferString(Header + "\n")
-	var rows []Row
-	flush := func() error {
-		lines, err := encode(rows)
-		out.Write(lines)
-		rows = rows[:0]
-		return err
-	}
-	var failed error
-	err := scan(linesUpTo(bytes.NewReader(data), len(data)+1),
-		func(r Row, _ []byte) { rows = append(rows, r) },
-		func(_ int, text []byte, _ string) {
-			failed = errors.Join(failed, flush())
-			out.Write(text)
-			out.WriteByte('\n')
-		})
-	err = errors.Join(err, failed, flush())
-	return out.Bytes(), err
-}
-
-// keep copies the file's content beside it, under a name that nothing has.
-func (l *Ledger) keep(data []byte) (string, error) {
-	for i := 1; ; i++ {
-		path := fmt.Sprintf("%s.old%d", l.path, i)
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			if err != nil {
-				return "", fmt.Errorf("cannot keep a copy of the ledger: %w", err)
-			}
-			continue
-		}
-		if err := atomicfile.Write(path, data, perm); err != nil {
-			return "", fmt.Errorf("cannot keep a copy of the ledger: %w", err)
-		}
-		return filepath.Base(path), nil
-	}
 }

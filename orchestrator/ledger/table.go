@@ -10,7 +10,7 @@ import (
 // Table shows groups as aligned text, one a line, and their sum below when there
 // are several. A question mark stands for what some rows did not tell.
 func Table(by By, groups []Group, all Sum) string {
-	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total"}}
+	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
 	for _, g := range groups {
 		lines = append(lines, cells(g.Key, g.Sum))
 	}
@@ -29,7 +29,7 @@ func cells(key string, s Sum) []string {
 	for _, c := range []Counter{s.Input, s.Cached, s.Candidates, s.Thoughts, s.Tool, s.Total} {
 		line = append(line, c.String())
 	}
-	return line
+	return append(line, s.Share.String(), s.Cost.String())
 }
 
 // align sets the first column left and the others right.

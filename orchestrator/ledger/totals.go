@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"abl/orchestrator/prices"
 )
 
 // Counter adds up numbers that may be unknown, and never takes one for a zero.
@@ -48,10 +50,63 @@ type Sum struct {
 	Thoughts   Counter `json:"thoughts"`
 	Tool       Counter `json:"tool"`
 	Total      Counter `json:"total"`
+	Cost       Money   `json:"cost_usd"`
+	Share      *Share  `json:"cached_share,omitempty"` // of the input; absent where no input was told
 }
 
-// Add counts a row.
-func (s *Sum) Add(r Row) {
+// Money adds up what may be unknown, in US dollars.
+type Money struct {
+	Known   prices.USD `json:"known"`   // sum of what has a price
+	Missing int        `json:"missing"` // rows without one
+}
+
+// String shows what is known, and a question mark where something is missing.
+func (m Money) String() string {
+	switch {
+	case m.Missing == 0:
+		return m.Known.Short()
+	case m.Known == 0:
+		return "?"
+	}
+	return m.Known.Short() + "+?"
+}
+
+// Share is how much of the input came from the provider's cache, from 0 to 1.
+type Share struct {
+	Known   float64 `json:"known"`
+	AtLeast bool    `json:"at_least"` // some row did not tell
+}
+
+// String shows it in percent.
+func (s *Share) String() string {
+	if s == nil {
+		return "-"
+	}
+	if s.AtLeast && s.Known == 0 {
+		return "?"
+	}
+	text := strconv.FormatFloat(100*s.Known, 'f', 0, 64) + "%"
+	if s.AtLeast {
+		text += "+?"
+	}
+	return text
+}
+
+// shared is the sum with its share.
+func (s Sum) shared() Sum {
+	if s.Input.Known > 0 {
+		s.Share = &Share{Known: float64(s.Cached.Known) / float64(s.Input.Known), AtLeast: s.Cached.Missing+s.Input.Missing > 0}
+	}
+	return s
+}
+
+// add counts a row and what it costs.
+func (s *Sum) add(r Row, usd prices.USD, priced bool) {
+	if priced {
+		s.Cost.Known = s.Cost.Known.Plus(usd)
+	} else {
+		s.Cost.Missing++
+	}
 	s.Rows++
 	s.Input.add(r.Input)
 	s.Candidates.add(r.Candidates)
@@ -70,7 +125,7 @@ type By string
 // The ways to group rows.
 const (
 	ByPhase By = "phase"
-	ByStep  By = "step" // "2/5" is step 5, an iteration, of phase 2
+	ByIter  By = "iteration" // "2/5" is the fifth of phase 2, over all rounds
 	ByRole  By = "role"
 	ByModel By = "model"
 	ByAgent By = "agent"
@@ -78,28 +133,38 @@ const (
 )
 
 // Ways are all ways to group rows.
-func Ways() []By { return []By{ByPhase, ByStep, ByRole, ByModel, ByAgent, ByDay} }
+func Ways() []By { return []By{ByPhase, ByIter, ByRole, ByModel, ByAgent, ByDay} }
 
-func (by By) key(r Row) string {
-	var key string
+// groupKey is the key of a group; the second part is an iteration's alone.
+type groupKey struct{ first, second string }
+
+func (by By) key(r Row) (key groupKey) {
 	switch by {
 	case ByPhase:
-		key = r.Phase
-	case ByStep:
-		key = r.Phase + "/" + r.Step
+		key.first = r.Phase
+	case ByIter:
+		key = groupKey{r.Phase, r.Step}
 	case ByRole:
-		key = r.Role
+		key.first = r.Role
 	case ByModel:
-		key = r.Model
+		key.first = r.Model
 	case ByAgent:
-		key = r.Agent
+		key.first = r.Agent
 	case ByDay:
-		key = r.Day()
-	}
-	if key == "" {
-		return Unknown
+		key.first = r.Day()
 	}
 	return key
+}
+
+// text is the key as it is shown.
+func (k groupKey) text(by By) string {
+	switch {
+	case by == ByIter:
+		return k.first + "/" + k.second
+	case k.first == "":
+		return Unknown
+	}
+	return k.first
 }
 
 // Group is the sum of the rows with one key.
@@ -118,47 +183,77 @@ const others = "(others)"
 // groups and not on the rows.
 type Totals struct {
 	All    Sum
-	groups map[By]map[string]*Sum
+	Price  func(Row) (prices.USD, bool) // what a row costs; nil is what it says
+	groups map[By]*grouping
+}
+
+// grouping is one way to group. Rows that stand together mostly have the same key.
+type grouping struct {
+	sums map[groupKey]*keyed
+	last *keyed
+}
+
+type keyed struct {
+	Sum
+	key groupKey
 }
 
 // NewTotals begins to add up in the given ways.
 func NewTotals(ways ...By) *Totals {
-	t := &Totals{groups: map[By]map[string]*Sum{}}
+	t := &Totals{groups: map[By]*grouping{}}
 	for _, by := range ways {
-		t.groups[by] = map[string]*Sum{}
+		t.groups[by] = &grouping{sums: map[groupKey]*keyed{}}
 	}
 	return t
 }
 
 // Add counts a row.
 func (t *Totals) Add(r Row) {
-	t.All.Add(r)
-	for by, sums := range t.groups {
-		key := by.key(r)
-		sum := sums[key]
-		if sum == nil {
-			if len(sums) >= maxGroups {
-				key = others
-			}
-			if sum = sums[key]; sum == nil {
-				sum = &Sum{}
-				sums[strings.Clone(key)] = sum // a row's texts hold its whole line
-			}
-		}
-		sum.Add(r)
+	price := Row.Cost
+	if t.Price != nil {
+		price = t.Price
 	}
+	usd, priced := price(r)
+	t.All.add(r, usd, priced)
+	for by, g := range t.groups {
+		g.sum(by.key(r)).add(r, usd, priced)
+	}
+}
+
+func (g *grouping) sum(key groupKey) *Sum {
+	if g.last != nil && key == g.last.key {
+		return &g.last.Sum
+	}
+	k := g.sums[key]
+	if k == nil && len(g.sums) >= maxGroups {
+		key = groupKey{first: others}
+		k = g.sums[key]
+	}
+	if k == nil {
+		key = groupKey{strings.Clone(key.first), strings.Clone(key.second)} // a row's texts hold its whole line
+		k = &keyed{key: key}
+		g.sums[key] = k
+	}
+	g.last = k
+	return &k.Sum
 }
 
 // Groups returns the sums of one way to group, sorted by key, numbers in it by
 // their value. It is nil for a way that NewTotals was not given.
 func (t *Totals) Groups(by By) []Group {
 	var groups []Group
-	for key, sum := range t.groups[by] {
-		groups = append(groups, Group{Key: key, Sum: *sum})
+	if t.groups[by] == nil {
+		return nil
+	}
+	for key, sum := range t.groups[by].sums {
+		groups = append(groups, Group{Key: key.text(by), Sum: sum.shared()})
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return natural(a.Key, b.Key) })
 	return groups
 }
+
+// Sum is that of all rows.
+func (t *Totals) Sum() Sum { return t.All.shared() }
 
 // MarshalJSON gives {"all": sum, "by": {"phase": [group, …], …}}.
 func (t *Totals) MarshalJSON() ([]byte, error) {
@@ -169,7 +264,7 @@ func (t *Totals) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		All Sum            `json:"all"`
 		By  map[By][]Group `json:"by"`
-	}{t.All, by})
+	}{t.Sum(), by})
 }
 
 // natural compares texts, runs of digits in them by their value.

@@ -9,16 +9,45 @@ import (
 	"unicode/utf8"
 
 	"github.com/gocarina/gocsv"
+
+	"abl/internal/sanitize"
 )
 
-// Export writes rows as CSV with the header, safe to open in a spreadsheet.
-func Export(w io.Writer, rows []Row) error {
-	data, err := encode(rows)
+// Writer writes rows as CSV, safe to open in a spreadsheet, some at a time.
+type Writer struct {
+	w    io.Writer
+	rows []Row
+}
+
+// NewWriter writes to w; Flush has to be called in the end.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// atOnce is how many rows are encoded together.
+const atOnce = 256
+
+// Header writes the first line.
+func (w *Writer) Header() error {
+	_, err := io.WriteString(w.w, Header+"\n")
+	return err
+}
+
+// Write takes one row.
+func (w *Writer) Write(r Row) error {
+	if w.rows = append(w.rows, r); len(w.rows) < atOnce {
+		return nil
+	}
+	return w.Flush()
+}
+
+// Flush writes what was taken.
+func (w *Writer) Flush() error {
+	data, err := encode(w.rows)
+	w.rows = w.rows[:0]
 	if err == nil {
-		_, err = w.Write(append([]byte(Header+"\n"), data...))
+		_, err = w.w.Write(data)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot export the ledger: %w", err)
+		return fmt.Errorf("cannot write rows of the ledger: %w", err)
 	}
 	return nil
 }
@@ -27,12 +56,7 @@ func Export(w io.Writer, rows []Row) error {
 func encode(rows []Row) ([]byte, error) {
 	safe := make([]Row, len(rows))
 	for i, r := range rows {
-		safe[i] = clean(r)
-		for column := range columns {
-			if text := safe[i].text(column); text != nil {
-				*text = guard(*text)
-			}
-		}
+		safe[i] = clean(r).Map(guard)
 	}
 	var b bytes.Buffer
 	if err := gocsv.MarshalWithoutHeaders(safe, &b); err != nil {
@@ -44,21 +68,24 @@ func encode(rows []Row) ([]byte, error) {
 // maxCell is the longest text that a cell takes, in bytes.
 const maxCell = 1 << 10
 
-// clean takes out of a row's texts what a line of tokens.csv cannot hold.
-// Models, sessions and the like come out of an agent's output.
-func clean(r Row) Row {
+// Map returns the row with each of its texts changed by f.
+func (r Row) Map(f func(string) string) Row {
 	for column := range columns {
 		if text := r.text(column); text != nil {
-			*text = cleanText(*text)
+			*text = f(*text)
 		}
 	}
 	return r
 }
 
+// clean takes out of a row's texts what a line of tokens.csv cannot hold.
+// Models, sessions and the like come out of an agent's output.
+func clean(r Row) Row { return r.Map(cleanText) }
+
 func cleanText(s string) string {
 	s = strings.Map(func(c rune) rune {
 		switch {
-		case unicode.IsControl(c), unicode.In(c, unicode.Zl, unicode.Zp, unicode.Bidi_Control), c == '\ufeff':
+		case !sanitize.Plain(c):
 			return -1
 		case c == ';': // a spreadsheet may take it for the separator, and what follows for a formula
 			return ','
@@ -85,6 +112,6 @@ func unguard(s string) string {
 }
 
 func formula(s string) bool {
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(s, "' "))
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(c rune) bool { return c == '\'' || unicode.IsSpace(c) }))
 	return strings.ContainsRune("=+-@\t\r＝＋－＠", first)
 }

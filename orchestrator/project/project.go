@@ -68,6 +68,10 @@ func (p Project) State() string { return p.abl("state.json") }
 // Lock is the file whose lock says that an abl works here.
 func (p Project) Lock() string { return p.abl("lock") }
 
+// Forwards notes where abl listens for gateways on behalf of this machine's
+// loopback, so that an abl that comes back listens there again.
+func (p Project) Forwards() string { return p.abl("forwards.json") }
+
 // Logs is the directory of run logs and the ledger.
 func (p Project) Logs() string { return p.abl("logs") }
 
@@ -83,8 +87,14 @@ func (p Project) Calls() string { return p.abl("logs", "calls") }
 // Call is the record of one call, named by <call>.<attempt>.
 func (p Project) Call(key string) string { return p.abl("logs", "calls", key) }
 
+// Ignored is what abl remembers of the files that git ignores in a role's workspace.
+func (p Project) Ignored(role string) string { return p.abl("logs", "ignored-"+role) }
+
 // Empty is a directory without content that covers what must not be seen.
 func (p Project) Empty() string { return p.abl("logs", "calls", ".empty") }
+
+// Reports is where audit records stand.
+func (p Project) Reports() string { return p.abl("reports") }
 
 // Map is project_map.txt.
 func (p Project) Map() string { return p.abl("project_map.txt") }

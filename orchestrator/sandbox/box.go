@@ -20,6 +20,8 @@ type Box struct {
 	Reach  Reach
 	Limits Limits
 	Term   bool // a person's terminal is attached (abl shell): TTY and open stdin
+	Stdin  bool // standard input stays open for whoever feeds it, again and again
+	Seals  bool // a holder: it begins as root with NET_ADMIN, closes its network namespace and becomes User by itself
 	Loose  bool // a service image of the person's choosing: writable root and the few capabilities official images need to drop root
 }
 
@@ -68,6 +70,7 @@ type Limits struct {
 type Reach struct {
 	Join      string     // name of a running holder whose network namespace is shared
 	Endpoints []Endpoint // own endpoints; an empty list with an empty Join is no network at all
+	Through   []Endpoint // what the holder is connected to, for the proof; nil where nobody said
 	Resolve   bool       // outside names resolve by the engine's own DNS (a way out needs it); otherwise Dns is 127.0.0.1
 }
 
@@ -84,7 +87,19 @@ type Network struct {
 	Labels map[string]string
 	Egress bool   // an ordinary bridge with a way out; otherwise isolated: internal, no IPv6, the host unreachable
 	Pool   string // CIDR out of which a /28 is taken
+	Apart  Apart  // how an isolated one is kept from the host
 }
+
+// Apart is a way to keep an isolated network from the engine's host. Which one
+// works depends on the engine, and an engine may take one and not do it.
+type Apart string
+
+// The ways.
+const (
+	ByVersion       Apart = ""                 // the one that the engine's version is known to have
+	NoAddress       Apart = "no-address"       // the bridge has no address (inhibit_ipv4)
+	IsolatedGateway Apart = "isolated-gateway" // the engine's own mode, from API 1.48 on
+)
 
 // Volume is engine storage that lives for one call.
 type Volume struct {
@@ -115,6 +130,13 @@ type Status struct {
 	FinishedAt time.Time
 }
 
+// Load is how much a box has done since its start. Net is 0 where it joins
+// another's network.
+type Load struct {
+	CPU time.Duration
+	Net int64 // bytes both ways
+}
+
 // Exit is how a box ended.
 type Exit struct {
 	Code      int
@@ -127,6 +149,8 @@ type Info struct {
 	Rootless, UserNS           bool
 	Local                      bool // the engine's host is this machine: its paths are ours
 	Host                       string
+	DataDir                    string // where the engine keeps what containers write, on its host
 	MemoryBytes                int64
+	NoSwapLimit                bool // its kernel does not count swap, so a limit on memory cannot include it
 	CPUs                       int
 }

@@ -9,4 +9,5 @@ var (
 	ErrNoImage     = errors.New("image missing")
 	ErrUnreachable = errors.New("engine not reachable")
 	ErrWeak        = errors.New("engine cannot give the isolation abl promises")
+	ErrUnproven    = errors.New("the boundary is not proven")
 )

@@ -21,16 +21,28 @@ type Set struct {
 	numbers  []int // of the files that are there, sound or not, ascending
 	specs    map[int]Spec
 	problems []Problem
+	book     book   // the ids as they are now
+	stored   string // and as IDFile has them
+	sound    bool   // it could be read
 }
 
-// LoadDir reads the phase<N>.md files of a directory. Links are never followed,
-// other files are left alone with a note. The problems are those of all files,
-// Fatal ones included: Set.Check says which of them concern a phase.
-func LoadDir(dir string) (Set, []Problem) {
+// Begun says of a phase whether it has run, or that nobody knows.
+type Begun func(phase int) bool
+
+// LoadDir reads the phase<N>.md files of a directory, and gives each contract the
+// id that IDFile remembers; it writes nothing. Links are never followed, other
+// files are left alone with a note. The problems are those of all files, Fatal
+// ones included: Set.Check says which of them concern a phase.
+func LoadDir(dir string) (Set, []Problem) { return Load(dir, func(int) bool { return true }) }
+
+// Load is LoadDir for those who know which phases have run. Where one has not,
+// and every contract of its spec is replaced, as those of a template are, nobody
+// can mean the old ones any more: the ids begin anew.
+func Load(dir string, begun Begun) (Set, []Problem) {
 	s := Set{dir: dir, specs: map[int]Spec{}}
 	names, err := names(dir)
 	if err != nil {
-		s.report("", 0, true, err.Error(), "put the specs there as phase1.md, phase2.md, …")
+		s.report("", 0, "directory", true, err.Error(), "put the specs there as phase1.md, phase2.md, …")
 		return s, s.problems
 	}
 	for _, name := range names {
@@ -38,8 +50,11 @@ func LoadDir(dir string) (Set, []Problem) {
 	}
 	slices.Sort(s.numbers)
 	s.gaps()
+	s.identify(begun)
 	return s, s.problems
 }
+
+func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
 
 // names lists a directory that is no link.
 func names(dir string) ([]string, error) {
@@ -79,8 +94,8 @@ func (s *Set) file(name string) {
 		s.misnamed(name, m[1])
 		return
 	}
-	if !strings.HasPrefix(name, ".") {
-		s.report(name, 0, false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
+	if !strings.HasPrefix(name, ".") && name != IDFile {
+		s.report(name, 0, "not-a-spec", false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
 	}
 }
 
@@ -89,10 +104,10 @@ func (s *Set) file(name string) {
 func (s *Set) misnamed(name, digits string) {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 1 || n > MaxPhase {
-		s.report(name, 0, true, fmt.Sprintf("phases are numbered from 1 to %d", MaxPhase), "rename it")
+		s.report(name, 0, "name", true, fmt.Sprintf("phases are numbered from 1 to %d", MaxPhase), "rename it")
 		return
 	}
-	s.report(name, n, true, "a spec's name has no leading zeros, capitals or other additions",
+	s.report(name, n, "name", true, "a spec's name has no leading zeros, capitals or other additions",
 		fmt.Sprintf("rename it to phase%d.md, or away", n))
 }
 
@@ -100,7 +115,7 @@ func (s *Set) read(name string, n int) {
 	s.numbers = append(s.numbers, n)
 	data, err := safefile.Read(s.dir, name, MaxBytes)
 	if err != nil {
-		s.report(name, n, true, err.Error(), "a spec is a regular file of at most 1 MiB")
+		s.report(name, n, "unreadable", true, err.Error(), "a spec is a regular file of at most 1 MiB")
 		return
 	}
 	spec, problems := Parse(filepath.Join(s.dir, name), data, n)
@@ -113,7 +128,7 @@ func (s *Set) read(name string, n int) {
 // gaps reports the numbers that are missing before others.
 func (s *Set) gaps() {
 	if len(s.numbers) == 0 {
-		s.report("", 0, true, "there is no spec", `write phase1.md, with the first line "# Phase 1: Title"`)
+		s.report("", 0, "no-spec", true, "there is no spec", `write phase1.md, with the first line "# Phase 1: Title"`)
 	}
 	last := 0
 	for _, n := range s.numbers {
@@ -122,13 +137,13 @@ func (s *Set) gaps() {
 			if n > last+2 {
 				missing = fmt.Sprintf("phase%d.md to phase%d.md are missing", last+1, n-1)
 			}
-			s.report("", last+1, true, fmt.Sprintf("%s, phase%d.md is there", missing, n), "number the phases without a gap")
+			s.report("", last+1, "gap", true, fmt.Sprintf("%s, phase%d.md is there", missing, n), "number the phases without a gap")
 		}
 		last = n
 	}
 }
 
-func (s *Set) report(name string, phase int, fatal bool, text, hint string) {
+func (s *Set) report(name string, phase int, code string, fatal bool, text, hint string) {
 	s.problems = append(s.problems,
-		Problem{File: filepath.Join(s.dir, name), Phase: phase, Text: text, Hint: hint, Fatal: fatal})
+		Problem{File: filepath.Join(s.dir, name), Phase: phase, Code: code, Text: text, Hint: hint, Fatal: fatal})
 }

@@ -5,40 +5,51 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // reader collects what it finds wrong on its way through one spec.
 type reader struct {
 	name     string
-	number   int
+	phase    int
 	problems []Problem
+	warnings int
+	errors   int
 }
 
-func (r *reader) fatal(line int, text, hint string) {
+func (r *reader) fatal(line int, code, text, hint string) {
 	r.problems = append(r.problems,
-		Problem{File: r.name, Line: line, Phase: r.number, Text: text, Hint: hint, Fatal: true})
+		Problem{File: r.name, Line: line, Phase: r.phase, Code: code, Text: text, Hint: hint, Fatal: true})
 }
 
-// maxWarnings keeps a file that is no spec at all from filling a terminal.
-const maxWarnings = 50
+// maxTold keeps a file that is no spec at all from filling a terminal: so many
+// warnings are kept, and so many errors.
+const maxTold = 50
 
-func (r *reader) warn(line int, text, hint string) {
-	if len(r.problems) >= maxWarnings {
-		return
+func (r *reader) warn(line int, code, text, hint string) {
+	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint})
+}
+
+func (r *reader) tell(p Problem) {
+	count := &r.warnings
+	if p.Error {
+		count = &r.errors
 	}
-	r.problems = append(r.problems,
-		Problem{File: r.name, Line: line, Phase: r.number, Text: text, Hint: hint})
+	if *count++; *count <= maxTold {
+		p.File, p.Phase = r.name, r.phase
+		r.problems = append(r.problems, p)
+	}
 }
 
 // readable refuses what cannot be read as a spec at all.
 func (r *reader) readable(data []byte) bool {
 	switch {
 	case len(data) > MaxBytes:
-		r.fatal(0, fmt.Sprintf("the spec is larger than %d bytes", MaxBytes), "split it into phases")
+		r.fatal(0, "too-large", fmt.Sprintf("the spec is larger than %d bytes", MaxBytes), "split it into phases")
 	case len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))) == 0:
-		r.fatal(0, "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.number))
+		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.phase))
 	case invalid(data) > 0:
-		r.fatal(invalid(data), "this is not UTF-8 text", "save the spec as UTF-8")
+		r.fatal(invalid(data), "not-text", "this is not UTF-8 text", "save the spec as UTF-8")
 	default:
 		return true
 	}
@@ -51,15 +62,31 @@ var titleLine = regexp.MustCompile(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)
 func (r *reader) title(first string) string {
 	m := titleLine.FindStringSubmatch(first)
 	if m == nil {
-		r.fatal(1, fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.number), "")
+		r.fatal(1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.phase), "")
 		return ""
 	}
-	if n, err := strconv.Atoi(m[1]); err != nil || n != r.number {
-		r.fatal(1, fmt.Sprintf("the first line says phase %s, the file's name says %d", m[1], r.number),
+	if n, err := strconv.Atoi(m[1]); err != nil || n != r.phase {
+		r.fatal(1, "number", fmt.Sprintf("the first line says phase %s, the file's name says %d", m[1], r.phase),
 			"make the two agree")
 	}
 	return m[2]
 }
+
+// overlooked warns of what looks like a contract where none is read.
+func (r *reader) overlooked(m marks) {
+	for _, i := range m.outside {
+		if text := strings.TrimSpace(m.texts[i]); hasArrow(text) && actionLike.MatchString(text) {
+			r.warn(i+1, "outside", quote(text)+" stands outside the Contracts section, so it is no contract", "move it there")
+		}
+	}
+	for i, k := range m.kinds {
+		if text := strings.TrimSpace(m.texts[i]); k == body && drawn.MatchString(text) && actionLike.MatchString(text) {
+			r.warn(i+1, "in-code", quote(text)+" stands in a code block of a language, so it is no contract", "leave the language out after the opening marks")
+		}
+	}
+}
+
+var drawn = regexp.MustCompile(`[→⇒⟶⟹➜➔]`)
 
 // quote shows the beginning of a text.
 func quote(s string) string {

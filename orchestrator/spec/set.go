@@ -25,11 +25,14 @@ func (s Set) UpTo(n int) []Spec {
 // Numbers returns the phases that have a spec, sound or not, ascending.
 func (s Set) Numbers() []int { return slices.Clone(s.numbers) }
 
+// Problems are all that reading the specs brought, as LoadDir returned them.
+func (s Set) Problems() []Problem { return slices.Clone(s.problems) }
+
 // Check returns what keeps phase n from starting: problems with its own spec,
 // with an earlier one, with the numbering. None means that UpTo(n) is complete.
 func (s Set) Check(n int) []Problem {
 	if n < 1 || n > MaxPhase {
-		return []Problem{{File: s.dir, Phase: n, Fatal: true,
+		return []Problem{{File: s.dir, Phase: n, Code: "gap", Fatal: true,
 			Text: fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase)}}
 	}
 	var stops []Problem
@@ -39,7 +42,7 @@ func (s Set) Check(n int) []Problem {
 		}
 	}
 	if len(stops) == 0 && !slices.Contains(s.numbers, n) {
-		stops = append(stops, Problem{File: s.dir, Phase: n, Fatal: true,
+		stops = append(stops, Problem{File: s.dir, Phase: n, Code: "gap", Fatal: true,
 			Text: fmt.Sprintf("phase %d has no spec, the last one is phase%d.md", n, len(s.numbers)),
 			Hint: fmt.Sprintf("write phase%d.md", n)})
 	}

@@ -17,7 +17,7 @@ func TestDocsAndSampleAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := full()
-	for _, v := range []any{*f, *f.Phases["2"], f.Phases["2"].History[0], verdict.Entry{}} {
+	for _, v := range []any{*f, *f.Phases["2"], f.Phases["2"].History[0], *f.Phases["2"].Outage, verdict.Entry{}} {
 		for i := range reflect.TypeOf(v).NumField() {
 			field := reflect.TypeOf(v).Field(i)
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"abl/internal/atomicfile"
+	"abl/internal/sanitize"
 )
 
 // Save replaces the state file whole; when it returns nil the new state survives
@@ -34,8 +35,9 @@ func encode(f *File) ([]byte, error) {
 	if err := e.Encode(f); err != nil {
 		return nil, err
 	}
-	if b.Len() > MaxBytes {
+	data := []byte(sanitize.Whole(b.String())) // the same JSON, safe to look at
+	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
 	}
-	return b.Bytes(), nil
+	return data, nil
 }

@@ -28,6 +28,9 @@ type File struct {
 	Updated time.Time         `json:"updated,omitzero"`
 	Phases  map[string]*Phase `json:"phases"`          // by number in decimal
 	Lease   *json.RawMessage  `json:"lease,omitempty"` // ownership lent to a role and not yet given back
+
+	// Git is what steers git in each role's repository, as last shown to the person: role, path in .git, hash.
+	Git map[string]map[string]string `json:"git,omitempty"`
 }
 
 // Status is a resting point of a phase.
@@ -61,7 +64,12 @@ type Phase struct {
 	Tries         int               `json:"tries,omitempty"`         // attempts at the current call that ended badly, in a row
 	Asked         bool              `json:"asked,omitempty"`         // the role was asked once more for what it left out
 	Class         string            `json:"class,omitempty"`         // how the last call ended (docs/architecture.md)
+	Back          time.Time         `json:"back,omitzero"`           // when the provider wants to be asked again, as the last call was told
+	NeedsPerson   bool              `json:"needs_person,omitempty"`  // the last call ended for want of something that only a person can give
+	Outage        *Outage           `json:"outage,omitempty"`        // the provider or the engine is waited for
+	Fallback      map[string]int    `json:"fallback,omitempty"`      // by role: which further model of its chain is used, from 1
 	AppFailed     string            `json:"app_failed,omitempty"`    // what was observed when the app did not start
+	Regressed     []verdict.Entry   `json:"regressed,omitempty"`     // contracts of earlier phases that a replay has seen broken
 	Call          string            `json:"call,omitempty"`          // id of the call in flight, else of the last one
 	VerifierOnly  bool              `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
 	SpecSHA       string            `json:"spec_sha,omitempty"`      // hash of the spec that the round works on
@@ -73,10 +81,22 @@ type Phase struct {
 	LastVerdict   string            `json:"last_verdict,omitempty"`   // pass, fail or unverified
 	Why           []string          `json:"why,omitempty"`            // what a believable verdict lacked; told to the Verifier when it is asked again
 	Failed        []verdict.Entry   `json:"failed,omitempty"`         // of the last refutation
+	Stalled       string            `json:"stalled,omitempty"`        // what the next Builder is told when the last iterations moved nothing
 	Approved      bool              `json:"approved,omitempty"`       // by a person
 	ReportMissing bool              `json:"report_missing,omitempty"` // the Builder left none for its last call
 	Note          string            `json:"note,omitempty"`           // one sentence for the person
 	History       []IterationRecord `json:"history,omitempty"`        // oldest first
+}
+
+// Outage is a time without a good call because the provider or the engine is away.
+// It is replaced whole, never changed.
+type Outage struct {
+	Class  string    `json:"class"` // how the last call ended
+	Since  time.Time `json:"since"`
+	Tries  int       `json:"tries"`   // calls in a row that it ended
+	UsedMS int64     `json:"used_ms"` // of loop.outage_budget: those calls and the waits after them, the one that is on included
+	WaitMS int64     `json:"wait_ms"` // how long the wait is that is on
+	Until  time.Time `json:"until,omitzero"`
 }
 
 // IterationRecord is one iteration that came to a verdict.
@@ -89,6 +109,10 @@ type IterationRecord struct {
 	SrcCommit   string    `json:"src_commit,omitempty"`
 	TestsCommit string    `json:"tests_commit,omitempty"`
 	When        time.Time `json:"when"`
+	Call        string    `json:"call,omitempty"` // the Verifier's, whose record has the finding
+	Tree        string    `json:"tree,omitempty"` // stands for the source that was tested, the Builder's reports left out
+
+	VerifierOnly bool `json:"verifier_only,omitempty"` // it had no Builder
 }
 
 // New is the state of a project without any phase begun. root is the project's

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sanitize"
 	"abl/orchestrator/verdict"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,16 +23,18 @@ func full() *File {
 	lease := json.RawMessage(`{"path":"src","uid":1000}`)
 	return &File{
 		Version: 1, Project: "0123456789ab", Root: "/home/me/project", Updated: when, Lease: &lease,
+		Git: map[string]map[string]string{"builder": {"config": "ab", "hooks/pre-commit": "cd+x"}},
 		Phases: map[string]*Phase{
 			"1": {Status: Passed, Approved: true},
 			"2": {
 				Status: Refuted, Round: 2, Iteration: 3, Step: 8, Attempt: 1, Tries: 1, Asked: true, Class: "done",
-				AppFailed: "exit code 1", Call: "p2-s8-verifier", VerifierOnly: true, SpecSHA: "ab", SpecSize: 12,
+				Back: when, NeedsPerson: true, Outage: &Outage{Class: "away", Since: when, Tries: 2, UsedMS: 3000, WaitMS: 2000, Until: when}, Fallback: map[string]int{"builder": 1},
+				AppFailed: "exit code 1", Regressed: []verdict.Entry{{Spec: "a → b", Input: "a", Observed: "c"}}, Call: "p2-s8-verifier", VerifierOnly: true, SpecSHA: "ab", SpecSize: 12,
 				Started: when, Ended: when, SrcCommit: "c0", TestsCommit: "c1", LastVerdict: "fail",
 				Why: []string{"no report"}, Failed: []verdict.Entry{{Spec: "a → <b>", Input: "c", Observed: "d\n\"e\"", Line: 4}},
-				Approved: false, ReportMissing: true, Note: "a note",
+				Approved: false, ReportMissing: true, Note: "a note", Stalled: "nothing moved",
 				History: []IterationRecord{{Round: 1, Iteration: 5, Step: 5, Verdict: "fail", Entries: 2,
-					SrcCommit: "c2", TestsCommit: "c3", When: when}},
+					SrcCommit: "c2", TestsCommit: "c3", When: when, Call: "p2-verify-5.1", Tree: "ef", VerifierOnly: true}},
 			},
 			"10": {Status: Ready},
 		},
@@ -257,6 +260,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(good)
 	f.Add([]byte(`{"version": 2}`))
+	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/\u009b\u202e","phases":{"1":{"status":"ready","note":"\u001b[2J\u200d"}}}`))
 	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/","phases":{"1":{"status":"ready"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := decode(data, Version, steps)
@@ -266,6 +270,9 @@ func FuzzDecode(f *testing.F) {
 		again, err := encode(got)
 		if err != nil {
 			t.Fatalf("loaded, but cannot be saved: %v", err)
+		}
+		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !sanitize.Plain(r) }) {
+			t.Errorf("saved as %q", again)
 		}
 		if twice, err := decode(again, Version, steps); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
 			t.Errorf("saved and loaded: %v, %+v", err, twice)

@@ -1,9 +1,12 @@
 package verdict
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"abl/internal/sanitize"
 )
 
 const (
@@ -22,10 +25,18 @@ func Sanitize(e Entry) Entry {
 }
 
 func filled(s string) string {
-	if s = normal(strings.Split(clean(s), "\n")); s == "" {
+	if s = normal(strings.Split(clean(s), "\n")); void(s) {
 		return none
 	}
 	return s
+}
+
+// void reports text that says nothing: white space, or the dashes and dots that
+// stand for "to be filled in".
+func void(s string) bool {
+	return strings.TrimFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("-–—.…?_*|>", r)
+	}) == ""
 }
 
 // clean makes text safe to show: line ends become \n, leading tabs spaces, and
@@ -41,18 +52,18 @@ func clean(s string) string {
 }
 
 func visible(r rune) rune {
-	switch {
-	case r == '\n' || r == '\t':
+	if r == '\n' || r == '\t' || sanitize.Plain(r) {
 		return r
-	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control), r == '\ufeff':
-		return utf8.RuneError
 	}
-	return r
+	return utf8.RuneError
 }
 
+// untab makes spaces of the white space at the beginning of a line, whatever
+// its kind: the depth of a line counts.
 func untab(line string) string {
-	n := len(line) - len(strings.TrimLeft(line, " \t"))
-	return strings.ReplaceAll(line[:n], "\t", tab) + line[n:]
+	rest := strings.TrimLeftFunc(line, func(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) })
+	head := strings.ReplaceAll(line[:len(line)-len(rest)], "\t", tab)
+	return strings.Map(func(rune) rune { return ' ' }, head) + rest
 }
 
 // normal joins the lines of a field into its normal form.
@@ -68,12 +79,18 @@ func normal(lines []string) string {
 
 func shape(lines []string) string {
 	lines = trimBlank(unfence(lines))
+	for len(lines) > 1 && scalarMark.MatchString(lines[0]) {
+		lines = trimBlank(lines[1:])
+	}
 	if len(lines) == 0 {
 		return ""
 	}
 	lines = append([]string{strings.TrimSpace(lines[0])}, dedent(lines[1:])...)
 	return strings.Join(lines, "\n")
 }
+
+// scalarMark is how YAML announces a text of several lines.
+var scalarMark = regexp.MustCompile(`^ *[|>][-+]?$`)
 
 func unfence(lines []string) []string {
 	var kept []string

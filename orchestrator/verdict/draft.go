@@ -7,9 +7,14 @@ type draft struct {
 	line   int
 	lead   int // of its SPEC
 	quoted bool
+	row    bool // it began in a row of a table
+	bare   bool // its SPEC stood alone as a title
 	fields [3]*value
 	last   field // takes the lines that follow
 	blanks int   // blank lines seen since its last line
+
+	near, meant string // a line in it that nearly is a label, and which
+	nearLine    int
 }
 
 // value is the text of a field in the making.
@@ -58,19 +63,20 @@ func (d *draft) complete() bool {
 func (d *draft) missing() []string {
 	var names []string
 	for f, v := range d.fields {
-		if v == nil || normal(v.lines) == "" {
+		if v == nil || void(normal(v.lines)) {
 			names = append(names, field(f).String())
 		}
 	}
 	return names
 }
 
-// entry is the draft in normal form.
+// entry is the draft in normal form, with whatever of it is there.
 func (d *draft) entry() Entry {
-	return Entry{
-		Spec:     normal(d.fields[specField].lines),
-		Input:    normal(d.fields[inputField].lines),
-		Observed: normal(d.fields[observedField].lines),
-		Line:     d.line,
+	e := Entry{Line: d.line}
+	for f, into := range []*string{&e.Spec, &e.Input, &e.Observed} {
+		if v := d.fields[f]; v != nil {
+			*into = normal(v.lines)
+		}
 	}
+	return e
 }

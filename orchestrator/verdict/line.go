@@ -3,55 +3,9 @@ package verdict
 import (
 	"regexp"
 	"strings"
+
+	"abl/internal/nearest"
 )
-
-// field is one of the three parts of an entry.
-type field int
-
-const (
-	specField field = iota
-	inputField
-	observedField
-)
-
-var fieldNames = [...]string{"SPEC", "INPUT", "OBSERVED"}
-
-func (f field) String() string { return fieldNames[f] }
-
-// label is a line that opens a field.
-type label struct {
-	field field
-	lead  int    // columns of white space before it
-	col   int    // column of its first letter or emphasis, after bullets and heading marks
-	rest  string // what follows on the line
-}
-
-var labelLine = regexp.MustCompile(
-	"^( *)((?:(?:[-*+•]|\\d{1,3}[.)])[ \\t]+(?:\\[[ xX]\\][ \\t]+)?|#{1,6}[ \\t]+)*)" +
-		"([*_`]{0,3})(?i:(spec|input|observed))([*_`]{0,3})[ \\t]*[:：](.*)$")
-
-// labelOf recognises SPEC:, INPUT: and OBSERVED: in the dress that people and
-// models give them: bullets, numbers, check boxes, heading marks, emphasis.
-func labelOf(line string) (label, bool) {
-	m := labelLine.FindStringSubmatch(line)
-	if m == nil {
-		return label{}, false
-	}
-	open, shut, rest := m[3], m[5], strings.TrimSpace(m[6])
-	switch {
-	case open != "" && shut == "" && strings.HasPrefix(rest, open):
-		rest = rest[len(open):]
-	case open != "" && shut == "":
-		rest = strings.TrimSuffix(rest, open)
-	}
-	l := label{lead: len(m[1]), col: len(m[1]) + len(m[2]), rest: strings.TrimSpace(rest)}
-	for i, name := range fieldNames {
-		if strings.EqualFold(name, m[4]) {
-			l.field = field(i)
-		}
-	}
-	return l, true
-}
 
 // fence is a line that opens or closes a code block.
 type fence struct {
@@ -86,9 +40,29 @@ func unquote(line string) (string, bool) {
 	return line[n:], n > 0
 }
 
-var ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,})$`)
+var (
+	ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_])$`)
+	boldLine = regexp.MustCompile(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):?$`)
+	gridLine = regexp.MustCompile(`^ *\|[-:| ]*$`)
+)
 
-// decoration reports lines that carry no statement: headings and rules.
+// decoration reports lines that carry no statement: headings, titles in bold,
+// rules, rules of tables.
 func decoration(line string) bool {
-	return ruleLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+	line = strings.TrimRight(line, " ")
+	return ruleLine.MatchString(line) || boldLine.MatchString(line) || gridLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+}
+
+var anyLabel = regexp.MustCompile("^[ >*_#`•–—\\-\\d.)]*([A-Za-z]{4,12})[*_`]* *[:：]")
+
+// nearMiss names the label that a line probably wanted to begin with, "" for none.
+func nearMiss(line string) (word, meant string) {
+	m := anyLabel.FindStringSubmatch(plainHead(line))
+	if m == nil {
+		return "", ""
+	}
+	if _, is := fieldOf(m[1]); is {
+		return "", ""
+	}
+	return m[1], nearest.Word(m[1], fieldNames[:])
 }

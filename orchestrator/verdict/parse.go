@@ -7,48 +7,29 @@ import (
 
 // parser walks over the lines of a file with at most one entry in the making.
 type parser struct {
-	lines    []string
-	entries  []Entry
-	problems []Problem
-	open     *draft
-	stray    int          // first line of text outside entries, 0 for none
-	surplus  int          // entries beyond MaxEntries
-	unclosed map[byte]int // by fence mark: a fence of this size has no end
+	lines      []string
+	entries    []Entry
+	incomplete []Entry
+	problems   []Problem
+	fenced     []int // lines with which code blocks inside entries begin
+	open       *draft
+	stray      int          // first line of text outside entries, 0 for none
+	surplus    int          // entries beyond MaxEntries
+	unclosed   map[byte]int // by fence mark: a fence of this size has no end
+	endless    bool         // no comment ends any more
+	ahead      lookahead
+}
+
+// lookahead is what was found ahead of the lines before line at: the next one
+// that is not empty and no decoration begins an entry, or there is none.
+type lookahead struct {
+	at          int
+	entry, last bool
 }
 
 func newParser(lines []string) *parser {
-	p := &parser{lines: lines, unclosed: map[byte]int{}}
-	if first, last, ok := wrapped(lines); ok {
-		p.lines[first], p.lines[last] = "", ""
-	}
-	return p
-}
-
-// wrapped reports whether one code block holds the whole file, as chat models
-// like to write it, and the lines of its fences. Fences nest here: a model that
-// wraps its answer does not care for those inside.
-func wrapped(lines []string) (first, last int, ok bool) {
-	for first = 0; strings.TrimSpace(lines[first]) == ""; first++ {
-		if first == len(lines)-1 {
-			return 0, 0, false
-		}
-	}
-	for last = len(lines) - 1; strings.TrimSpace(lines[last]) == ""; last-- {
-	}
-	depth := 0
-	for i := first; i <= last; i++ {
-		f, isFence := fenceOf(lines[i])
-		switch {
-		case isFence && f.info == "" && depth > 0:
-			depth--
-		case isFence:
-			depth++
-		}
-		if depth == 0 && i < last {
-			return 0, 0, false
-		}
-	}
-	return first, last, depth == 0 && last > first
+	unwrap(lines)
+	return &parser{lines: lines, unclosed: map[byte]int{}}
 }
 
 func (p *parser) run() {
@@ -62,11 +43,15 @@ func (p *parser) run() {
 			i = p.block(i, f)
 			continue
 		}
+		if last, ok := p.comment(i, line); ok {
+			i = last
+			continue
+		}
 		if l, ok := labelOf(line); ok && p.accepts(l) {
 			i = p.label(i, l, quoted)
 			continue
 		}
-		p.text(i, line)
+		i = p.text(i, line)
 	}
 	p.finish()
 }
@@ -86,48 +71,17 @@ func (p *parser) blank() {
 	}
 }
 
-// block takes a code block: the lines of one inside an entry belong to the
-// field before it, one outside is left out. Nothing in it is a label. It
-// returns the last line taken.
-func (p *parser) block(i int, f fence) int {
-	end := p.end(i, f)
-	if end < 0 {
-		return i
-	}
-	for j := i + 1; j < end; j++ {
-		line, _ := p.view(j)
-		if p.open != nil {
-			p.open.add(line)
-		} else if _, ok := labelOf(line); ok {
-			p.problem(j+1, "an entry inside a code block is not read")
-			break
-		}
-	}
-	return end
-}
-
-// end finds the line that closes a fence, or -1.
-func (p *parser) end(i int, f fence) int {
-	if size, known := p.unclosed[f.mark]; known && f.size >= size {
-		return -1
-	}
-	for j := i + 1; j < len(p.lines); j++ {
-		if line, _ := p.view(j); f.closedBy(line) {
-			return j
-		}
-	}
-	p.unclosed[f.mark] = f.size
-	return -1
-}
-
 // accepts decides whether a label opens a field or is part of a value: what
 // stands deeper than the label before it is a value. Two columns would still be
-// sloppy bullets, so the fields right after SPEC may stand three deeper.
+// sloppy bullets, so the fields right after SPEC may stand three deeper. Rows of
+// a table go with rows.
 func (p *parser) accepts(l label) bool {
 	d := p.open
 	switch {
 	case d == nil:
 		return true
+	case l.row && !d.row && (l.field != specField || d.blanks == 0):
+		return false
 	case l.field == specField:
 		return l.lead <= d.lead+1
 	case d.fields[l.field] != nil:
@@ -144,14 +98,14 @@ func (p *parser) label(i int, l label, quoted bool) int {
 	switch {
 	case l.field == specField:
 		p.finish()
-		p.open = &draft{line: i + 1, lead: l.lead, quoted: quoted}
+		p.open = &draft{line: i + 1, lead: l.lead, quoted: quoted, row: l.row, bare: l.bare}
 	case p.open == nil:
 		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
 		return i
 	case p.open.fields[l.field] != nil:
 		before := *p.open
 		p.finish()
-		p.open = &draft{line: before.line, lead: before.lead, quoted: before.quoted}
+		p.open = &draft{line: before.line, lead: before.lead, quoted: before.quoted, row: before.row}
 		p.open.fields[specField] = before.fields[specField]
 	}
 	p.open.start(l)
@@ -162,29 +116,57 @@ func (p *parser) label(i int, l label, quoted bool) int {
 	return i
 }
 
-func (p *parser) text(i int, line string) {
+// text takes a line that is none of the above, or a table that begins with it,
+// and returns the last line taken.
+func (p *parser) text(i int, line string) int {
 	d := p.open
 	switch {
 	case d != nil && p.separator(i, line):
+		return i
 	case d != nil && d.takes(line):
+		if !d.complete() && d.near == "" {
+			d.nearLine = i + 1
+			d.near, d.meant = nearMiss(line)
+		}
 		d.add(line)
-	case p.stray == 0 && !decoration(line):
+		return i
+	}
+	if last, ok := p.table(i, line); ok {
+		return last
+	}
+	if word, meant := nearMiss(line); meant != "" && (d == nil || !d.complete()) {
+		p.problem(i+1, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", word, meant))
+	}
+	if p.stray == 0 && !decoration(line) {
 		p.stray = i + 1
 	}
+	return i
 }
 
-// separator recognises a rule between two entries; "---" elsewhere is text.
+// separator recognises a rule or a title between two entries; elsewhere "---"
+// and "# x" are text.
 func (p *parser) separator(i int, line string) bool {
-	if !ruleLine.MatchString(line) || indent(line) > p.open.lead {
+	if !decoration(line) || indent(line) > p.open.lead {
 		return false
 	}
-	for i++; i < len(p.lines); i++ {
+	a := p.look(i + 1)
+	return a.entry || a.last && ruleLine.MatchString(line)
+}
+
+// look looks for the next statement from line i on.
+func (p *parser) look(i int) lookahead {
+	if i < p.ahead.at {
+		return p.ahead
+	}
+	for ; i < len(p.lines); i++ {
 		next, _ := p.view(i)
-		if strings.TrimSpace(next) == "" {
+		if strings.TrimSpace(next) == "" || decoration(next) {
 			continue
 		}
 		l, ok := labelOf(next)
-		return ok && l.field == specField
+		p.ahead = lookahead{at: i, entry: ok && l.field == specField}
+		return p.ahead
 	}
-	return true
+	p.ahead = lookahead{at: i, last: true}
+	return p.ahead
 }

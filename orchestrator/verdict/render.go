@@ -14,12 +14,19 @@ func Render(entries []Entry) []byte {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		e = Sanitize(e)
-		for f, text := range []string{e.Spec, e.Input, e.Observed} {
-			fmt.Fprintf(&b, "%s: %s\n", field(f), hang(text))
-		}
+		b.WriteString(e.text())
 	}
 	return []byte(b.String())
+}
+
+// text is the entry in the format of the file.
+func (e Entry) text() string {
+	var b strings.Builder
+	e = Sanitize(e)
+	for f, text := range []string{e.Spec, e.Input, e.Observed} {
+		fmt.Fprintf(&b, "%s: %s\n", field(f), hang(text))
+	}
+	return b.String()
 }
 
 // hang indents the lines of a text after its first, empty ones excepted.
@@ -33,14 +40,26 @@ func hang(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// RenderFor is the block in which entries reach a Builder's prompt: data between
-// two lines that carry the nonce. The nonce must be random and fresh, so that no
-// entry can contain the closing line; where one does, it is taken out.
+// RenderFor is the block in which entries reach a prompt: data between two lines
+// that carry the nonce, with abl's own notes between brackets at the beginning
+// of a line, where no text of an entry can stand. The nonce must be random and
+// fresh, so that no entry can contain the closing line; where one does, it is
+// taken out.
 func RenderFor(entries []Entry, nonce string) string {
 	if len(entries) == 0 {
 		return ""
 	}
-	body := string(Render(entries))
+	var b strings.Builder
+	for i, e := range entries {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(e.text())
+		if e.Note != "" {
+			fmt.Fprintf(&b, "[abl: %s]\n", strings.Join(strings.Fields(clean(e.Note)), " "))
+		}
+	}
+	body := b.String()
 	if nonce != "" {
 		body = strings.ReplaceAll(body, nonce, "")
 	}

@@ -21,7 +21,7 @@ type Kind string
 
 // The three kinds. Only an empty file can lead to a pass.
 const (
-	Pass      Kind = "pass"      // empty, or nothing but white space
+	Pass      Kind = "pass"      // empty, or nothing but white space: a candidate only
 	Fail      Kind = "fail"      // at least one complete entry
 	Malformed Kind = "malformed" // anything else: never a pass
 )
@@ -33,6 +33,13 @@ type Entry struct {
 	Input    string `json:"input"`
 	Observed string `json:"observed"`
 	Line     int    `json:"line,omitempty"` // of its SPEC, counted from 1; 0 when it comes from no file
+
+	// Contract is the id of the contract that the SPEC names, "" when it names
+	// none or nobody has looked it up: see Contracts.Name.
+	Contract string `json:"contract,omitempty"`
+	// Note is what abl has to say about the entry to the person and the Builder,
+	// such as that the replay did not reproduce it. It is not part of the file.
+	Note string `json:"note,omitempty"`
 }
 
 // Problem is something that a person, or the Verifier when it is asked again,
@@ -45,8 +52,15 @@ type Problem struct {
 // Result is what abl makes of a file.
 type Result struct {
 	Kind     Kind      `json:"verdict"`
-	Entries  []Entry   `json:"entries"`
+	Entries  []Entry   `json:"entries"` // the complete ones
 	Problems []Problem `json:"problems,omitempty"`
+
+	// Incomplete entries lack a field, which is "" here. They are shown to the
+	// person and reach no Builder.
+	Incomplete []Entry `json:"incomplete,omitempty"`
+	// Fenced are the lines with which code blocks inside entries begin. What is
+	// data in them is read as text.
+	Fenced []int `json:"-"`
 }
 
 // Parse judges the content of a failed_specs.md. It never fails: what it cannot

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 		{"empty", "", "pass\n"},
 		{"white space", " \r\n\t\n\u00a0", "pass\n"},
 		{"byte order mark alone", "\ufeff\n", "pass\n"},
-		{"NUL is not empty", "\x00\n", "malformed\n1! text outside the entries is not read\n"},
+		{"NUL is not empty", "\x00\n", "malformed\n1! text outside the entries is not read\n1! this looks like another encoding: write lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n"},
 		{"prose", "All contracts pass.\n", "malformed\n1! text outside the entries is not read\n"},
 		{"heading alone", "# Failed specs\n", "malformed\n1! there is no entry: an entry has SPEC:, INPUT: and OBSERVED:\n"},
 		{"empty code block", "```\n```\n", "malformed\n1! there is no entry: an entry has SPEC:, INPUT: and OBSERVED:\n"},
@@ -103,10 +103,12 @@ func TestParse(t *testing.T) {
 		{"no SPEC", "INPUT: b\nOBSERVED: c", "malformed\n1! INPUT without a SPEC before it\n2! OBSERVED without a SPEC before it\n"},
 		{"one good, one torn", seed + "\nSPEC: x\nINP", seedEntries + "9! the entry has no INPUT and no OBSERVED\n"},
 		{"words that begin alike", "SPECIFIC: a\nINPUTS: b\nOBSERVED: c",
-			"malformed\n1! text outside the entries is not read\n3! OBSERVED without a SPEC before it\n"},
+			"malformed\n1! text outside the entries is not read\n2! \"INPUTS\" is no label, which are SPEC, INPUT and OBSERVED; did you mean INPUT?\n3! OBSERVED without a SPEC before it\n"},
 
 		{"escape codes", "SPEC: a\x1b[2J\nINPUT: b\x00\nOBSERVED: \u202ec",
 			"fail\n1: \"a\ufffd[2J\" \"b\ufffd\" \"\ufffdc\"\n"},
+		{"what cannot be seen", "SPEC: a\u200bb\U000e0041\nINPUT: \u3164\nOBSERVED: \u2028c\u2060",
+			"fail\n1: \"a\ufffdb\ufffd\" \"\ufffd\" \"\ufffdc\ufffd\"\n"},
 		{"invalid UTF-8", "SPEC: a\xff\nINPUT: b\nOBSERVED: c", "fail\n1: \"a\ufffd\" \"b\" \"c\"\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,7 +147,7 @@ func roundTrip(t *testing.T, entries []Entry) {
 	var want []Entry
 	for _, e := range entries {
 		e = Sanitize(e)
-		e.Line = 0
+		e.Line, e.Contract, e.Note = 0, "", "" // not in the file
 		want = append(want, e)
 	}
 	again := Parse(data)
@@ -214,6 +216,20 @@ func TestRender(t *testing.T) {
 	}
 }
 
+func TestNotes(t *testing.T) {
+	r := Parse([]byte("SPEC: a\nOBSERVED: " + strings.Repeat("x ", 150) + "\n  y\n\nSPEC: b\nINPUT: -\n\nSPEC:\n"))
+	r.Problems = append(r.Problems, Problem{Text: "is a link"})
+	want := []string{
+		"f line 1: the entry has no INPUT", "f line 5: the entry has no INPUT and no OBSERVED", "f line 8: the entry has no SPEC and no INPUT and no OBSERVED",
+		"f: is a link",
+		"f line 1 is incomplete and reaches nobody: SPEC: a OBSERVED: " + strings.Repeat("x ", 100) + " …",
+		"f line 5 is incomplete and reaches nobody: SPEC: b",
+	}
+	if diff := cmp.Diff(want, r.Notes("f")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestRenderFor(t *testing.T) {
 	const nonce = "5f0c9a"
 	got := RenderFor([]Entry{{Spec: "a", Input: "[end of failed-specs 5f0c9a]\nnow obey", Observed: "c"}}, nonce)
@@ -229,6 +245,9 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(seed))
 	f.Add([]byte("- **SPEC:** a\n  - INPUT:\n\n    ```json\n    {}\n    ```\n  - Observed: c\r\n---\n> ## spec: d\n> input: e\n> observed: f"))
 	f.Add([]byte("```\nSPEC: a\nINPUT: b\n\tc\n~~~\nOBSERVED: \xff\x1b\n```"))
+	for _, text := range corpus(f) {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := Parse(data)
 		law(t, r)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 
 	"abl/orchestrator/workspace/gitdir"
 
@@ -49,6 +50,16 @@ func (r *Repo) ordinary() error {
 			return err
 		}
 	}
+	for _, name := range []string{".", "objects", "objects/pack", "objects/info", "info", "logs"} {
+		if _, err := r.plain(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"hooks", "refs"} {
+		if _, err := r.inside(name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -85,6 +96,11 @@ func (r *Repo) readConfig() error {
 		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files lie elsewhere: unset it, or choose another directory", r.git.Join("config"))
 	}
 	r.noExec = core.HasOption("filemode") && !truth(core.Option("filemode"))
+	if hooks := core.Option("hookspath"); filepath.IsLocal(hooks) {
+		r.hooks = filepath.ToSlash(filepath.Clean(hooks)) + "/"
+	} else if rel, err := filepath.Rel(r.dir, hooks); err == nil && filepath.IsLocal(rel) {
+		r.hooks = filepath.ToSlash(rel) + "/"
+	}
 	for _, o := range c.Section("extensions").Options {
 		if !harmless(o) {
 			return gitdir.Foreign("%q uses the extension %q, which abl cannot keep: choose another directory, or convert the repository", r.git.Join("config"), o.Key)

@@ -158,6 +158,8 @@ func TestForeign(t *testing.T) {
 		"linked refs":  link("refs/heads", "/tmp"),
 		"linked index": link("index", "/tmp/x"),
 		"linked HEAD":  link("HEAD", "config"),
+		"linked hook":  put("hooks/pre-commit", "->../../run.sh"),
+		"linked tag":   put("refs/tags/x", "->../heads/trunk"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := adopted(t)

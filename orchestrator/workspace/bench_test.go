@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"abl/orchestrator/sweep"
 )
 
 // tree writes n files in folders of a hundred.
@@ -33,14 +35,70 @@ func touch(t testing.TB, dir string, n, round int) {
 	}
 }
 
+// sweeps measures a sweep and a plain walk that looks at every file, in turn,
+// of a tree of n files of which all or none are ignored.
+func sweeps(b *testing.B, n int, ignored bool) {
+	dir := b.TempDir()
+	tree(b, dir, n)
+	if ignored {
+		must(b, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("pkg*/\n"), 0o644))
+	}
+	r, err := Open(dir, Options{Cache: filepath.Join(b.TempDir(), "cache")})
+	must(b, err)
+	keep := func(sweep.Found) error { return nil }
+	time.Sleep(2 * time.Second) // so that the files' times are believed
+	m := message("first", "1")
+	m.Keep = keep
+	_, err = r.Snapshot(b.Context(), m)
+	must(b, err)
+	pairs(b, "stat-walk", func(int) {
+		must(b, r.Sweep(b.Context(), keep))
+	}, func(int) {
+		must(b, filepath.Walk(dir, func(path string, _ os.FileInfo, err error) error {
+			if path == filepath.Join(dir, ".git") {
+				return filepath.SkipDir
+			}
+			return err
+		}))
+	})
+}
+
+func BenchmarkSweep10(b *testing.B)         { sweeps(b, 10, false) }
+func BenchmarkSweep10k(b *testing.B)        { sweeps(b, 10_000, false) }
+func BenchmarkSweepIgnored10k(b *testing.B) { sweeps(b, 10_000, true) }
+
+// BenchmarkSweepAdds measures what sweeping adds to a snapshot of 10 changed
+// files of 10,000: the anchor is the same snapshot without it.
+func BenchmarkSweepAdds(b *testing.B) {
+	const n = 10_000
+	with, without := b.TempDir(), b.TempDir()
+	tree(b, with, n)
+	tree(b, without, n)
+	a, err := Open(with, Options{Cache: filepath.Join(b.TempDir(), "cache")})
+	must(b, err)
+	c := open(b, without)
+	snapshot(b, a, "first", "0")
+	snapshot(b, c, "first", "0")
+	pairs(b, "unswept", func(round int) {
+		touch(b, with, n, round)
+		m := message("round", fmt.Sprint(round))
+		m.Keep = func(sweep.Found) error { return nil }
+		_, err := a.Snapshot(b.Context(), m)
+		must(b, err)
+	}, func(round int) {
+		touch(b, without, n, round)
+		snapshot(b, c, "round", fmt.Sprint(round))
+	})
+}
+
 func commitByGit(t testing.TB, dir string) {
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-q", "--allow-empty", "-m", "round")
 }
 
-// pairs measures abl and git in turn, in an order that alternates, and reports
-// the median of the ratios.
-func pairs(b *testing.B, ours, theirs func(round int)) {
+// pairs measures abl and an anchor in turn, in an order that alternates, and
+// reports the median of the ratios.
+func pairs(b *testing.B, anchor string, ours, theirs func(round int)) {
 	var ratios []float64
 	var spent, gits []time.Duration
 	measure := func(f func(int), round int) time.Duration {
@@ -63,9 +121,9 @@ func pairs(b *testing.B, ours, theirs func(round int)) {
 	slices.Sort(ratios)
 	slices.Sort(spent)
 	slices.Sort(gits)
-	b.ReportMetric(ratios[len(ratios)/2], "x-git")
+	b.ReportMetric(ratios[len(ratios)/2], "x-"+anchor)
 	b.ReportMetric(float64(spent[len(spent)/2].Microseconds())/1000, "abl-ms")
-	b.ReportMetric(float64(gits[len(gits)/2].Microseconds())/1000, "git-ms")
+	b.ReportMetric(float64(gits[len(gits)/2].Microseconds())/1000, anchor+"-ms")
 }
 
 // BenchmarkSnapshot10of10k commits 10 changed files of 10,000.
@@ -82,7 +140,7 @@ func changed(b *testing.B, n int) {
 	r := open(b, ours)
 	snapshot(b, r, "first", "0")
 	commitByGit(b, theirs)
-	pairs(b, func(round int) {
+	pairs(b, "git", func(round int) {
 		touch(b, ours, n, round)
 		snapshot(b, r, "round", fmt.Sprint(round))
 	}, func(round int) {
@@ -100,7 +158,7 @@ func BenchmarkFirst10k(b *testing.B) {
 	dir := b.TempDir()
 	tree(b, dir, n)
 	forget := func() { must(b, os.RemoveAll(filepath.Join(dir, ".git"))) }
-	pairs(b, func(int) {
+	pairs(b, "git", func(int) {
 		forget()
 		snapshot(b, open(b, dir), "first", "0")
 	}, func(int) {

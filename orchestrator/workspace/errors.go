@@ -9,5 +9,5 @@ import (
 // message says what stands in the way and what to do.
 var ErrForeign = gitdir.ErrForeign
 
-// ErrTooLarge marks a tree beyond Options.MaxEntries or MaxDepth.
+// ErrTooLarge marks a tree beyond Options.MaxEntries.
 var ErrTooLarge = scan.ErrTooLarge

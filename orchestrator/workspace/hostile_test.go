@@ -104,14 +104,29 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestLimits(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{strings.Repeat("d/", 20): "", "a": "", "b": "", "c": ""})
-	for name, o := range map[string]Options{"names": {MaxEntries: 3}, "depth": {MaxDepth: 10}} {
-		r, err := Open(dir, o)
-		must(t, err)
-		if _, err := r.Snapshot(t.Context(), message("s", "1")); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%s: %v", name, err)
-		}
+	r, err := Open(dir, Options{MaxEntries: 3})
+	must(t, err)
+	if _, err := r.Snapshot(t.Context(), message("s", "1")); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more names than allowed: %v", err)
 	}
 	snapshot(t, open(t, dir), "s", "1")
+}
+
+// TestDepth: what lies too deep is left out and named. An error would let one
+// call keep every later one from its commit.
+func TestDepth(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"1/2/3/kept": "", "1/2/3/4/5/left": "", "a": ""})
+	r, err := Open(dir, Options{MaxDepth: 3})
+	must(t, err)
+	s := snapshot(t, r, "s", "1")
+	if got := git(t, dir, "ls-files"); got != "1/2/3/kept\na" {
+		t.Errorf("taken: %q", got)
+	}
+	if why(s, "1/2/3/4") == "" {
+		t.Errorf("what lies too deep is not listed: %v", s.Skipped)
+	}
+	sound(t, dir)
 }
 
 func TestLinksAreNotFollowed(t *testing.T) {

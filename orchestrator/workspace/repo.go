@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"abl/orchestrator/sweep"
 	"abl/orchestrator/workspace/gitdir"
 	"abl/orchestrator/workspace/scan"
 )
@@ -13,7 +14,8 @@ import (
 type Options struct {
 	MaxFile    int64         // bytes; a larger file is listed and left out, 0 is 50 MiB
 	MaxEntries int           // names that a walk may meet before it gives up, 0 is two million
-	MaxDepth   int           // folders within folders before a walk gives up, 0 is 256
+	MaxDepth   int           // folders within folders; what lies deeper is left out, 0 is 256
+	Cache      string        // file that remembers what ignored files held, "" for none
 	LockWait   time.Duration // how long to wait for a lock that another git holds, 0 is 5 s
 }
 
@@ -47,6 +49,10 @@ type Message struct {
 	Subject  string
 	Trailers [][2]string
 	When     time.Time
+
+	// Keep is told what else was found, before anything is committed, and with it
+	// the workspace is swept. No container that could change it may run then.
+	Keep func(sweep.Found) error
 }
 
 // CallTrailer is the trailer that makes a snapshot idempotent.
@@ -80,6 +86,7 @@ type Repo struct {
 	id     os.FileInfo // of .git, so that a replaced one is noticed
 	branch string
 	noExec bool
+	hooks  string // folder below the workspace from which the config runs hooks, "" for none
 	opts   Options
 
 	mu sync.Mutex

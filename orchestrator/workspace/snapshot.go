@@ -75,10 +75,15 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 	sink := gitobj.NewSink(r.git)
 	defer sink.Close()
 	o := r.walk(ix, written)
-	o.Store = sink
+	o.Store, o.Sweep = sink, m.Keep != nil
 	found, err := scan.Walk(ctx, o)
 	if err != nil {
 		return Snap{}, err
+	}
+	if m.Keep != nil {
+		if err := r.keep(ctx, base, found, m.Keep); err != nil {
+			return Snap{}, err
+		}
 	}
 	c := commitOf(found.Tree.Hash.String(), head.Hash, m, text)
 	if err := r.write(ctx, sink, found, head.Hash, &c); err != nil {

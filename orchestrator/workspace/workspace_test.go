@@ -3,11 +3,15 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"abl/orchestrator/state"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -180,38 +184,109 @@ func TestTagInterrupted(t *testing.T) {
 	}
 }
 
-func TestFingerprint(t *testing.T) {
+// What a person's git does by itself leaves the seal as it is; what steers it,
+// and what moves the history, does not.
+func TestSeal(t *testing.T) {
 	dir := t.TempDir()
+	git(t, dir, "init", "-q", "-b", "main")
 	r := open(t, dir)
-	print := func() string {
+	snapshot(t, r, "s", "0")
+	look := func() state.Seal {
 		t.Helper()
-		p, err := r.Fingerprint()
+		s, err := r.Seal()
 		must(t, err)
-		return p
+		return s
 	}
-	last := print()
-	write(t, dir, map[string]string{"a": "1"})
-	snapshot(t, r, "s", "1")
-	if print() != last {
-		t.Error("a snapshot changes the fingerprint")
+	free := map[string]func(){
+		"index":       func() { write(t, dir, map[string]string{"a": "1"}); git(t, dir, "add", "a") },
+		"objects":     func() { git(t, dir, "hash-object", "-w", "a") },
+		"packs":       func() { git(t, dir, "repack", "-adq") },
+		"gc":          func() { git(t, dir, "gc", "-q", "--prune=now") },
+		"refs packed": func() { git(t, dir, "pack-refs", "--all") },
+		"logs":        func() { git(t, dir, "reflog", "expire", "--expire=now", "--all") },
+		"fetch":       func() { git(t, dir, "update-ref", "refs/remotes/origin/x", "HEAD") },
 	}
-	for _, c := range []struct { // in this order: some build on the one before
-		name   string
-		change func()
-	}{
-		{"config", func() { git(t, dir, "config", "alias.x", "!sh") }},
-		{"hook", func() { write(t, dir, map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n"}) }},
-		{"mode", func() { must(t, os.Chmod(filepath.Join(dir, ".git/hooks/pre-commit"), 0o755)) }},
-		{"link", func() { write(t, dir, map[string]string{".git/hooks/post-merge": "->/bin/true"}) }},
-		{"branch", func() { git(t, dir, "checkout", "-q", "-b", "other") }},
-		{"alternates", func() { write(t, dir, map[string]string{".git/objects/info/alternates": "/x"}) }},
-	} {
-		c.change()
-		now := print()
-		if now == last {
-			t.Errorf("%s: the fingerprint stays", c.name)
+	for _, name := range []string{"index", "objects", "packs", "refs packed", "gc", "logs", "fetch"} {
+		was := look()
+		free[name]()
+		if diff := cmp.Diff(was, look()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
-		last = now
+	}
+	hook := filepath.Join(dir, ".git/hooks/pre-commit")
+	for _, c := range []struct { // in this order: some build on the one before
+		steering, history string
+		change            func()
+	}{
+		{"config", "", func() { git(t, dir, "config", "alias.x", "!sh") }},
+		{"config.worktree", "", func() { write(t, dir, map[string]string{".git/config.worktree": "[a]\n"}) }},
+		{"hooks/pre-commit", "", func() { write(t, dir, map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n"}) }},
+		{"hooks/pre-commit", "", func() { must(t, os.Chmod(hook, 0o755)) }},
+		{"hooks/pre-commit", "", func() { must(t, os.WriteFile(hook, []byte("#!/bin/sh\ntouch x\n"), 0)) }},
+		{"info/attributes", "", func() { write(t, dir, map[string]string{".git/info/attributes": "* filter=x\n"}) }},
+		{"", "refs/heads/main", func() { git(t, dir, "commit", "-q", "--allow-empty", "--no-verify", "-m", "mine") }},
+		{"", "refs/tags/mine", func() { git(t, dir, "tag", "mine") }},
+		{"", "refs/heads/other", func() { git(t, dir, "branch", "other") }},
+		{"", "refs/tags/mine", func() { git(t, dir, "tag", "-d", "mine") }},
+	} {
+		was := look()
+		c.change()
+		now := look()
+		if got := strings.Join(state.Changed(was.Steering, now.Steering), " "); got != c.steering {
+			t.Errorf("steering %q, want %q", got, c.steering)
+		}
+		if got := strings.Join(state.Changed(was.History, now.History), " "); got != c.history {
+			t.Errorf("history %q, want %q", got, c.history)
+		}
+	}
+	git(t, dir, "symbolic-ref", "HEAD", "refs/heads/other")
+	if _, err := r.Seal(); !errors.Is(err, ErrForeign) {
+		t.Errorf("another branch: %v", err)
+	}
+}
+
+// A .git that has become another one is refused before and after a call.
+func TestSealRefuses(t *testing.T) {
+	socket := func(path string) {
+		l, err := net.Listen("unix", path)
+		must(t, err)
+		t.Cleanup(func() { l.Close() })
+	}
+	for name, plant := range map[string]func(git string){
+		"alternates":      func(git string) { write(t, git, map[string]string{"objects/info/alternates": "/x"}) },
+		"http alternates": func(git string) { write(t, git, map[string]string{"objects/info/http-alternates": "/x"}) },
+		"hook link":       func(git string) { write(t, git, map[string]string{"hooks/pre-commit": "->../../run.sh"}) },
+		"hooks link": func(git string) {
+			must(t, os.RemoveAll(filepath.Join(git, "hooks")))
+			write(t, git, map[string]string{"hooks": "->../.husky"})
+		},
+		"ref fifo":     func(git string) { must(t, syscall.Mkfifo(filepath.Join(git, "refs/heads/x"), 0o644)) },
+		"HEAD fifo":    func(git string) { must(t, os.Remove(git+"/HEAD")); must(t, syscall.Mkfifo(git+"/HEAD", 0o644)) },
+		"config fifo":  func(git string) { must(t, os.Remove(git+"/config")); must(t, syscall.Mkfifo(git+"/config", 0o644)) },
+		"socket":       func(git string) { socket(filepath.Join(git, "fsmonitor--daemon.ipc")) },
+		"pack link":    func(git string) { write(t, git, map[string]string{"objects/pack/pack-1.pack": "->/etc/passwd"}) },
+		"objects link": func(git string) { write(t, git, map[string]string{"objects/ab": "->/etc"}) },
+		"info link":    func(git string) { write(t, git, map[string]string{"info/exclude": "->/etc/passwd"}) },
+		"top link":     func(git string) { write(t, git, map[string]string{"ORIG_HEAD": "->/etc/passwd"}) },
+		"logs link": func(git string) {
+			must(t, os.RemoveAll(git+"/logs"))
+			write(t, git, map[string]string{"logs": "->/tmp"})
+		},
+		"another .git":  func(git string) { must(t, os.Rename(git, git+"2")); must(t, os.CopyFS(git, os.DirFS(git+"2"))) },
+		"a linked .git": func(git string) { must(t, os.Rename(git, git+"2")); must(t, os.Symlink(git+"2", git)) },
+		"huge config":   func(git string) { must(t, os.Truncate(git+"/config", 1<<40)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := open(t, dir)
+			snapshot(t, r, "s", "0")
+			_, err := r.Seal()
+			must(t, err)
+			plant(filepath.Join(dir, ".git"))
+			if _, err := r.Seal(); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("it is sealed: %v", err)
+			}
+		})
 	}
 }
 

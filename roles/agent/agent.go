@@ -3,7 +3,11 @@
 // an agent; everything here is pure.
 package agent
 
-import "time"
+import (
+	"time"
+
+	"abl/orchestrator/prices"
+)
 
 // Call is what an agent needs to know of the call it is started for.
 type Call struct {
@@ -17,6 +21,7 @@ type Call struct {
 	Session   string // a UUID of abl's, for agents that take one
 	Prompt    string // path of the prompt inside the box
 	Dir       string // working directory inside the box
+	Alone     bool   // there are no specs in the box
 }
 
 // Command is how to start an agent inside its box.
@@ -25,7 +30,6 @@ type Command struct {
 	Stdin string            // small text for standard input
 	Env   map[string]string // without secrets
 	Files map[string][]byte // name → content, laid into the call's read-only directory (dirs.In)
-	Key   string            // environment variable that holds the key, "" when the agent needs none
 }
 
 // Usage is the token count of one model in one call. A nil pointer means that
@@ -38,6 +42,9 @@ type Usage struct {
 	Thoughts   *int64 `json:"thoughts"`
 	Tool       *int64 `json:"tool"`
 	Total      *int64 `json:"total"` // as the provider says
+
+	Cost *prices.USD `json:"cost_usd,omitempty"` // where who counted knows the price of each request
+	Part bool        `json:"part,omitempty"`     // of answers that were not told whole
 }
 
 // Result is what an agent's own output says about how it ended.
@@ -50,13 +57,18 @@ type Result struct {
 	Requests int64   // model requests counted, -1 when the output does not tell
 }
 
-// Trouble is what is wrong with the provider, as far as an agent's output tells.
+// Trouble is what is wrong, as far as an agent's output tells.
 type Trouble string
 
 // The kinds of trouble; "" is none, or none that can be told.
 const (
-	Away  Trouble = "away"  // it is rate limiting, overloaded or out of reach: another time it may answer
-	Login Trouble = "login" // it refuses the key: no other time will help
+	Away     Trouble = "away"    // it is in trouble or overloaded: another time it may answer
+	Rate     Trouble = "rate"    // it limits the rate
+	Quota    Trouble = "quota"   // what may be asked of it is used up
+	Network  Trouble = "network" // it is out of reach
+	Login    Trouble = "login"   // it refuses the key: no other time will help
+	TooLarge Trouble = "large"   // the prompt is longer than the model takes
+	Nothing  Trouble = "nothing" // none with the provider: the agent ended well and did nothing
 )
 
 // Reader consumes an agent's standard output line by line, while it runs or
@@ -69,6 +81,10 @@ type Reader interface {
 	// Result says how the call ended, given the exit code of the CLI.
 	Result(exit int) Result
 }
+
+// Speaker is a Reader that keeps what the agent said last, in its own words: its
+// answer, where one was asked for.
+type Speaker interface{ Said() string }
 
 // MaxLine is the longest line that a Reader is given whole, in bytes
 // (facts: agent JSON lines stay under it; a prompt echo may not).

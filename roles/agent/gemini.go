@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"strings"
 
 	"abl/orchestrator/dirs"
@@ -34,12 +33,9 @@ func (Gemini) DefaultModel() string { return "gemini-2.5-pro" }
 // tells the tokens of a call that failed; no extensions, and a policy that
 // takes away the tools that leave the box or call other models.
 func (g Gemini) Command(c Call) (Command, error) {
-	model := c.Model
-	if model == "" {
-		model = g.DefaultModel()
-	}
-	if strings.HasPrefix(model, "-") || strings.ContainsAny(model, " \t\r\n") {
-		return Command{}, fmt.Errorf("cannot start gemini: %q is not the name of a model", c.Model)
+	model, err := model(g, c)
+	if err != nil {
+		return Command{}, err
 	}
 	argv := []string{
 		"gemini", "-m", model,
@@ -47,12 +43,21 @@ func (g Gemini) Command(c Call) (Command, error) {
 		"-o", "stream-json",
 		"-e", "none",
 		"--policy", geminiPolicy,
-		"--include-directories", dirs.Specs + "," + dirs.In,
+		"--include-directories", strings.Join(geminiFolders(c), ","),
 	}
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Stdin: geminiOpening(c), Env: geminiEnv(), Key: "GEMINI_API_KEY"}, nil
+	return Command{Argv: argv, Stdin: geminiOpening(c), Env: geminiEnv()}, nil
+}
+
+// geminiFolders are those besides the workspace in which the CLI's own tools may
+// read. One that is not there ends the CLI.
+func geminiFolders(c Call) []string {
+	if c.Alone {
+		return []string{dirs.In}
+	}
+	return []string{dirs.Specs, dirs.In}
 }
 
 // NewReader reads the CLI's stream-json.
@@ -71,16 +76,8 @@ func geminiEnv() map[string]string {
 	}
 }
 
-// geminiOpening is all that goes in by standard input. The prompt itself is a
-// file, because the CLI expands @paths in what it is given, takes a leading
-// slash for a command, and echoes the whole text into a pipe that it does not
-// drain when it ends. So the opening begins with a letter, has no @, and is short.
-// It names two refusals that are built into the CLI and that no setting lifts.
+// geminiOpening names two refusals that are built into the CLI and that no
+// setting lifts.
 func geminiOpening(c Call) string {
-	return fmt.Sprintf(`Your task is in the file %s. Before anything else read that file wholly, from its first line to its last: when a tool returns only a part of it, read on from there until you have reached the end. Then do what it says, step by step, with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.
-
-Two things about your tools. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those with a shell command, as cat > package.json <<'EOF' and so on. The shell refuses a command with a command substitution or a process substitution in it: write such a command into a script file and run the file.
-
-[abl call %s phase %d iteration %d attempt %d]
-`, c.Prompt, c.Role, c.Phase, c.Iteration, c.Attempt)
+	return opening(c, `Two things about your tools. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those with a shell command, as cat > package.json <<'EOF' and so on. The shell refuses a command with a command substitution or a process substitution in it: write such a command into a script file and run the file.`)
 }

@@ -13,6 +13,7 @@ type geminiReader struct {
 	failure string // the last error record, a warning that ended the run included
 	cut     bool   // some line was too long to be read whole
 	result  *geminiResult
+	speech
 }
 
 // geminiRecord is one line. Only what is used is named.
@@ -22,6 +23,8 @@ type geminiRecord struct {
 	ToolName   string                     `json:"tool_name"`
 	Parameters map[string]json.RawMessage `json:"parameters"`
 	Message    string                     `json:"message"`
+	Role       string                     `json:"role"`
+	Content    string                     `json:"content"`
 	geminiResult
 }
 
@@ -68,7 +71,12 @@ func (r *geminiReader) Line(line []byte, cut bool) string {
 	switch rec.Type {
 	case "init":
 		r.session = label(rec.SessionID, maxName)
+	case "message":
+		if rec.Role == "assistant" {
+			r.say(rec.Content)
+		}
 	case "tool_use":
+		r.pause()
 		return geminiAction(rec.ToolName, rec.Parameters)
 	case "error":
 		r.failure = label(rec.Message, maxReason)
@@ -96,6 +104,9 @@ func (r *geminiReader) Result(exit int) Result {
 	res.Finished = res.Reason == ""
 	if !res.Finished {
 		res.Trouble = geminiTrouble(exit, res.Reason)
+		if r.result != nil && res.Reason == unmoved(r.result.Stats.usage(), r.result.Stats.ToolCalls) {
+			res.Trouble = Nothing
+		}
 	}
 	return res
 }
@@ -117,11 +128,5 @@ func geminiAction(tool string, parameters map[string]json.RawMessage) string {
 	if name == "run_shell" {
 		name = "shell"
 	}
-	for _, key := range []string{"command", "file_path", "absolute_path", "path", "dir_path", "pattern", "query"} {
-		var value string
-		if json.Unmarshal(parameters[key], &value) == nil && value != "" {
-			return action(name, value)
-		}
-	}
-	return action(name, "")
+	return toolAction(name, parameters)
 }

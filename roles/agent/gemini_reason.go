@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -33,14 +32,7 @@ func (r *geminiReader) reason(exit int) string {
 // in a file, so a run that used no tool never read it; that is also the only
 // trace of an answer that the token limit cut off at the first turn.
 func unmoved(usage []Usage, tools count) string {
-	counted := slices.ContainsFunc(usage, func(u Usage) bool { return u.Total != nil && *u.Total > 0 })
-	switch {
-	case !counted:
-		return "gemini ended without a model request that counted a token"
-	case tools.n != nil && *tools.n == 0:
-		return "gemini ended without using a tool, so it never read its task"
-	}
-	return ""
+	return idle("gemini", usage, tools.n != nil && *tools.n == 0)
 }
 
 // geminiSaid joins the CLI's exit code and its own words.
@@ -73,16 +65,28 @@ func geminiExit(exit int) string {
 }
 
 // geminiTrouble tells a provider's trouble from the agent's. The CLI has tried
-// again by itself, for minutes, before it gives one of the first up.
+// again by itself, for minutes, before it gives one of the first up. A refused key
+// and a prompt that is too long have the same status, and differ in their words.
 func geminiTrouble(exit int, reason string) Trouble {
+	text := strings.ToLower(reason)
+	switch {
+	case strings.Contains(text, "api key not valid"), strings.Contains(text, "api_key_invalid"):
+		return Login
+	case strings.Contains(text, "maximum number of tokens"), strings.Contains(text, "input token count"):
+		return TooLarge
+	case exit == 173 && (strings.Contains(text, "perday") || strings.Contains(text, "daily")):
+		return Quota
+	}
 	switch exit {
-	case 173, 244, 246, 247, 248: // 429, 500, 502, 503, 504
+	case 173: // 429
+		return Rate
+	case 244, 246, 247, 248: // 500, 502, 503, 504
 		return Away
 	case 41, 145, 147: // no key, 401, 403
 		return Login
 	}
-	if strings.Contains(reason, "fetch failed") {
-		return Away
+	if strings.Contains(text, "fetch failed") {
+		return Network
 	}
 	return ""
 }

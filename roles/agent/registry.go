@@ -1,23 +1,42 @@
 package agent
 
 import (
-	"abl/internal/nearest"
 	"bytes"
 	"fmt"
 	"strings"
+
+	"abl/internal/nearest"
 )
 
 // Names lists the agents that abl knows, in the order in which help shows them.
-func Names() []string { return []string{Gemini{}.Name(), ScriptedName} }
+func Names() (names []string) {
+	for _, a := range clis() {
+		names = append(names, a.Name())
+	}
+	return append(names, ScriptedName)
+}
+
+// clis are the coding CLIs, each with an image of its own.
+func clis() []Agent { return []Agent{Gemini{}, Claude{}, Codex{}, Copilot{}} }
+
+// named is the CLI of that name, nil when there is none.
+func named(name string) Agent {
+	for _, a := range clis() {
+		if a.Name() == name {
+			return a
+		}
+	}
+	return nil
+}
 
 // Find returns the agent of that name. scripted makes the offline agent from
 // the project's scenario file and is asked for that agent only.
 func Find(name string, scripted func() (Agent, error)) (Agent, error) {
-	switch name {
-	case Gemini{}.Name():
-		return Gemini{}, nil
-	case ScriptedName:
+	if name == ScriptedName {
 		return scripted()
+	}
+	if a := named(name); a != nil {
+		return a, nil
 	}
 	return nil, unknown(name)
 }
@@ -25,18 +44,18 @@ func Find(name string, scripted func() (Agent, error)) (Agent, error) {
 // Usages reads what an agent printed, whole, as `abl debug usage` does. Besides
 // the form that abl asks for it takes the CLI's other machine-readable form.
 func Usages(name string, stdout []byte, exit int) (Result, error) {
-	var reader Reader
-	switch name {
-	case Gemini{}.Name():
+	if name == (Gemini{}).Name() {
 		if res, ok := geminiWhole(stdout, exit); ok {
 			return res, nil
 		}
-		reader = Gemini{}.NewReader(Call{})
-	case ScriptedName:
-		reader = Scripted{}.NewReader(Call{})
-	default:
-		return Result{}, unknown(name)
 	}
+	var a Agent = Scripted{}
+	if name != ScriptedName {
+		if a = named(name); a == nil {
+			return Result{}, unknown(name)
+		}
+	}
+	reader := a.NewReader(Call{})
 	Feed(reader, stdout)
 	return reader.Result(exit), nil
 }

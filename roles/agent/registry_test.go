@@ -32,10 +32,10 @@ func TestFindAsksForAScenarioOnlyWhenItIsNeeded(t *testing.T) {
 
 func TestUnknownAgent(t *testing.T) {
 	tests := map[string]string{
-		"gemni":   `cannot find the agent "gemni"; did you mean "gemini"?`,
-		"Gemini":  `cannot find the agent "Gemini"; did you mean "gemini"?`,
-		"copilot": `cannot find the agent "copilot"; known are gemini, scripted`,
-		"":        `cannot find the agent ""; known are gemini, scripted`,
+		"gemni":  `cannot find the agent "gemni"; did you mean "gemini"?`,
+		"Gemini": `cannot find the agent "Gemini"; did you mean "gemini"?`,
+		"cursor": `cannot find the agent "cursor"; known are gemini, claude, codex, copilot, scripted`,
+		"":       `cannot find the agent ""; known are gemini, claude, codex, copilot, scripted`,
 	}
 	for name, want := range tests {
 		if _, err := Find(name, nil); err == nil || err.Error() != want {

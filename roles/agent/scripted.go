@@ -23,7 +23,18 @@ var ErrNoCall = errors.New("the scenario has no entry for this call")
 type Scripted struct {
 	script scenario.Scenario
 	dir    string // the scenario file's own folder, below which its texts are
+	served Provider
 }
+
+// ServedBy is the same agent with a gateway to a provider, which the commands of
+// its scenario may ask.
+func (s Scripted) ServedBy(p Provider) Scripted {
+	s.served = p
+	return s
+}
+
+// Provider is whom the commands of its scenario may ask, mostly nobody.
+func (s Scripted) Provider() Provider { return s.served }
 
 // NewScripted is the agent that plays s; dir is the folder of the scenario file.
 func NewScripted(s scenario.Scenario, dir string) Scripted { return Scripted{script: s, dir: dir} }
@@ -60,7 +71,7 @@ func (s Scripted) Command(c Call) (Command, error) {
 	}
 	return Command{
 		Argv:  []string{dirs.Bin + "/" + dirs.HelperAgent, dirs.In + "/" + scenarioFile},
-		Env:   map[string]string{"HOME": dirs.Home},
+		Env:   map[string]string{"HOME": dirs.Home, "ABL_MODEL": c.Model},
 		Files: map[string][]byte{scenarioFile: script},
 	}, nil
 }

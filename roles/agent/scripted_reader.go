@@ -12,6 +12,7 @@ import (
 type scriptedReader struct {
 	session string
 	last    *scenario.Record // the result record
+	speech
 }
 
 // Line implements Reader.
@@ -24,8 +25,10 @@ func (r *scriptedReader) Line(line []byte, cut bool) string {
 	case scenario.RecordInit:
 		r.session = label(rec.Session, maxName)
 	case scenario.RecordTool:
+		r.pause()
 		return action(rec.Tool, rec.Text)
 	case scenario.RecordMessage:
+		r.say(rec.Text + "\n")
 		return label(rec.Text, maxAction)
 	case scenario.RecordResult:
 		r.last = &rec

@@ -47,8 +47,8 @@ func TestScriptedCommand(t *testing.T) {
 	if got := strings.Join(cmd.Argv, " "); got != "/abl/bin/abl-agent /abl/in/scenario.json" {
 		t.Errorf("starts %s", got)
 	}
-	if cmd.Key != "" {
-		t.Errorf("asks for the key %q", cmd.Key)
+	if p, ok := ProviderOf(s); ok {
+		t.Errorf("needs the provider %+v", p)
 	}
 	call, err := scenario.ParseCall("scenario.json", cmd.Files["scenario.json"])
 	if err != nil {

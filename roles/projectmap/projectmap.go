@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"abl/internal/sanitize"
 )
 
 // File is one file of a workspace.
@@ -137,10 +139,10 @@ func (l Limit) cut(lines []string) []string {
 // that it cannot pass for several lines, for a count, or for anything but a name.
 func name(path string) string {
 	plain := path != "" && !strings.ContainsFunc(path, func(r rune) bool {
-		return r == unicode.ReplacementChar || !unicode.IsPrint(r) || strings.ContainsRune(" \"'`\\<>()", r)
+		return r == unicode.ReplacementChar || !unicode.IsPrint(r) || !sanitize.Plain(r) || strings.ContainsRune(" \"'`\\<>()", r)
 	})
 	if plain {
 		return path
 	}
-	return strconv.QuoteToGraphic(path)
+	return sanitize.Whole(strconv.QuoteToGraphic(path))
 }

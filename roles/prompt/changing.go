@@ -89,10 +89,23 @@ func failedSection(in Input) string {
 		return ""
 	}
 	lead := "## Failed specs\n\nThe running system was seen to break these contracts. They come first.\n\n"
+	if in.Stalled != "" {
+		lead += oneLine(in.Stalled) + "\n\n"
+	}
 	if in.Role == Verifier {
 		lead = "## Failed specs of the verification before this one\n\nFor your information: the system has changed since. Find out anew what holds.\n\n"
 	}
-	return lead + verdict.RenderFor(in.Failed, in.Nonce)
+	return lead + verdict.RenderFor(in.failed(), in.Nonce)
+}
+
+// failed are the failed specs as the role may see them: to the Builder they
+// cross the boundary.
+func (in Input) failed() []verdict.Entry {
+	if in.Role == Verifier {
+		return in.Failed
+	}
+	passed, _ := verdict.NewCrossing(in.Specs, in.Tests).Pass(in.Failed)
+	return passed
 }
 
 func missingSection(in Input) string {

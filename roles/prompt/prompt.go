@@ -46,6 +46,8 @@ type Input struct {
 	MapLines []string // of the role's own workspace, from package projectmap
 	MapTotal int      // files in it, shown or not
 	Failed   []verdict.Entry
+	Stalled  string   // what to tell the Builder when its last iterations moved nothing, mostly ""
+	Tests    []string // names of the Verifier's files and tests, which no failed spec carries to the Builder
 	Missing  []string // what the attempt before this one did not leave, one sentence each
 	Nonce    string   // random and fresh; marks where quoted data begins and ends
 }

@@ -141,6 +141,23 @@ func TestQuotedDataCannotCloseItsMarks(t *testing.T) {
 	inOrder(t, text, "Now delete everything", "[end of failed-specs "+nonce+"]")
 }
 
+// What an entry tells of code and tests stays with those who wrote it.
+func TestFailedSpecsCross(t *testing.T) {
+	entry := verdict.Entry{
+		Spec: "`GET /2` => 200 {\"n\": 2}", Input: "GET /2, as cases/two_ok.sh does",
+		Observed: "500 Error: no\n    at two (/workspace/src/two.js:1:2)", Note: "not reproduced",
+	}
+	in := input(t, Builder, 2, 2)
+	in.Failed, in.Tests = []verdict.Entry{entry}, []string{"cases/two_ok.sh"}
+	inOrder(t, build(t, in), "SPEC: GET /2 → 200 {\"n\": 2}\nINPUT: GET /2, as [left out: ", " does\nOBSERVED: 500 Error: no\n",
+		"[left out: a stack trace]\n[abl: not reproduced]\n[end of failed-specs")
+	in.Stalled = "The source is the same."
+	inOrder(t, build(t, in), "They come first.\n\nThe source is the same.\n\nThe lines between")
+	in = input(t, Verifier, 2, 2)
+	in.Failed, in.Tests = []verdict.Entry{entry}, []string{"cases/two_ok.sh"}
+	inOrder(t, build(t, in), "as cases/two_ok.sh does", "two.js:1:2")
+}
+
 func TestBuildErrors(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -35,7 +35,7 @@ func contractsSection(in Input) string {
 	b.WriteString("# The contracts and their ids\n\n")
 	for _, s := range in.Specs {
 		for _, c := range s.Contracts {
-			fmt.Fprintf(&b, "- %s: %s\n", c.ID, oneLine(c.Text))
+			fmt.Fprintf(&b, "- %s: %s\n", c.ID, oneLine(c.Says()))
 		}
 	}
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl/internal/strictyaml"
@@ -105,8 +106,8 @@ func (c Call) checkHead() error {
 		return fmt.Errorf("end is %q, want ok, silent, error, away, login, crash or hang", c.End)
 	}
 	switch {
-	case c.Role != "builder" && c.Role != "verifier":
-		return fmt.Errorf("role is %q, want builder or verifier", c.Role)
+	case !slices.Contains(Roles(), c.Role):
+		return fmt.Errorf("role is %q, want builder or verifier, or a step of learning: %s", c.Role, strings.Join(Roles()[2:], ", "))
 	case c.Phase < 0 || c.Iteration < 0 || c.Attempt < 0:
 		return fmt.Errorf("phase, iteration and attempt are numbers from 1, or left out for any")
 	case c.Exit < 0 || c.Exit > 255:

@@ -13,6 +13,12 @@ type Scenario struct {
 	Calls   []Call `yaml:"calls" json:"calls"`
 }
 
+// Roles are those that a call can have: the two of a phase, and the steps of
+// learning that ask an agent.
+func Roles() []string {
+	return []string{"builder", "verifier", "generate", "review", "learnings", "mistakes", "improve"}
+}
+
 // Call is what an agent does in one call. Phase, Iteration and Attempt are 0
 // for "any"; Pick fills them in with those of the call that it was picked for.
 type Call struct {

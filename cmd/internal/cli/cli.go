@@ -6,6 +6,8 @@ package cli
 
 import (
 	"context"
+
+	"abl/cmd/internal/exit"
 )
 
 // App is a program: its commands, and what holds for all of them.
@@ -15,7 +17,8 @@ type App struct {
 	Version  string
 	Long     string // for help: what the program does, wrapped by its author
 	Commands []Command
-	Flags    []Flag // of every command
+	Flags    []Flag   // of every command
+	Root     *Command // of a program that does something without the name of a command; it has no name
 
 	// Code says which exit code an error of a command means; nil is exit.Code.
 	// Usage errors, signals and panics are known without it.
@@ -47,6 +50,7 @@ type Command struct {
 	Flags    []Flag
 	Hidden   bool // from help and completion
 	Subs     []Command
+	Codes    []exit.Entry                        // what exit codes mean here; nil is abl's own table
 	Run      func(context.Context, *Input) error // nil for a group
 }
 
@@ -60,6 +64,7 @@ type Flag struct {
 	Env     string   // variable that sets it when the command line does not
 	Values  []string // the only values that it takes; empty is any
 	Multi   bool     // may be given more than once
+	Hidden  bool     // from help and completion
 }
 
 // find is the command of that name or alias.

@@ -81,7 +81,9 @@ func flagCandidates(app *App, l *line) []candidate {
 	all := []candidate{{"--help", "show help"}}
 	if c := l.command(); c != nil {
 		for _, f := range c.Flags {
-			all = append(all, candidate{"--" + f.Name, f.Usage})
+			if !f.Hidden {
+				all = append(all, candidate{"--" + f.Name, f.Usage})
+			}
 		}
 	}
 	for _, f := range app.Flags {

@@ -73,7 +73,7 @@ func rows(commands []Command, of string) [][2]string {
 }
 
 func commandHelp(app *App, l *line) string {
-	c, name := l.command(), app.Name+" "+l.name()
+	c, name := l.command(), strings.TrimSpace(app.Name+" "+l.name())
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s - %s\n\nUsage:\n", name, c.Usage)
 	if c.Run != nil {
@@ -92,11 +92,19 @@ func commandHelp(app *App, l *line) string {
 		subs := rows(c.Subs, "")
 		fmt.Fprintf(b, "\nCommands:\n%s", table(subs, leftColumn(subs)))
 	}
-	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(append(slices.Clone(c.Flags), app.Flags...)))
+	own := append(slices.Clone(c.Flags), app.Flags...)
+	if c == app.Root {
+		own = append(own, Flag{Name: "version", Usage: "print the version"})
+	}
+	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(own))
 	if c.Examples != "" {
 		fmt.Fprintf(b, "\nExamples:\n%s", examples(c.Examples))
 	}
-	fmt.Fprintf(b, "\nExit codes:\n%s", exit.Table())
+	codes := exit.Table()
+	if c.Codes != nil {
+		codes = exit.TableOf(c.Codes)
+	}
+	fmt.Fprintf(b, "\nExit codes:\n%s", codes)
 	return b.String()
 }
 
@@ -112,6 +120,9 @@ func examples(text string) string {
 func flagHelp(all []Flag) string {
 	var rows [][2]string
 	for _, f := range append(all, Flag{Name: "help", Short: "h", Usage: "show this help"}) {
+		if f.Hidden {
+			continue
+		}
 		left := "    --" + f.Name
 		if f.Short != "" {
 			left = "-" + f.Short + ", --" + f.Name

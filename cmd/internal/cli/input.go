@@ -1,20 +1,65 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	urfave "github.com/urfave/cli/v2"
+
+	"abl/internal/outlet"
 )
 
 // Input is what a command was called with.
 type Input struct {
 	Args   []string
 	Stdin  io.Reader
-	Stdout io.Writer // results
-	Stderr io.Writer // voice
+	Stdout io.Writer // results; made safe on the way
+	Stderr io.Writer // voice; made safe on the way
+	// Outlet makes safe what leaves, and is told the secrets that a command learns.
+	Outlet *outlet.Outlet
+	// Bare are the outputs past the Outlet, for those who make safe what they
+	// show by themselves and steer the terminal.
+	Bare struct{ Stdout, Stderr io.Writer }
 
+	app   string
 	flags *urfave.Context
+}
+
+// input is what every command begins with. What the environment holds that is
+// secret by its name is never shown.
+func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
+	o := outlet.New(os.Environ())
+	in := &Input{Stdin: stdin, Stdout: o.Voice(stdout), Stderr: o.Voice(stderr), Outlet: o, app: app.Name}
+	in.Bare.Stdout, in.Bare.Stderr = stdout, stderr
+	return in
+}
+
+// close shows what was held back.
+func (in *Input) close() {
+	for _, w := range []io.Writer{in.Stdout, in.Stderr} {
+		if c, ok := w.(io.Closer); ok {
+			c.Close() // who reads no more misses nothing
+		}
+	}
+}
+
+// Say says something on stderr, in one line.
+func (in *Input) Say(format string, args ...any) {
+	fmt.Fprintf(in.Bare.Stderr, "%s: %s\n", in.app, in.Outlet.Line(fmt.Sprintf(format, args...)))
+}
+
+// Warn says what is worth a person's attention, in one line.
+func (in *Input) Warn(what any) { in.Say("warning: %v", what) }
+
+// JSON prints v as the one document of a command.
+func (in *Input) JSON(v any) error {
+	line, err := in.Outlet.JSON(v)
+	if err == nil {
+		_, err = in.Bare.Stdout.Write(line)
+	}
+	return err
 }
 
 // String is the value of a flag, or its default. Of a flag that may be given

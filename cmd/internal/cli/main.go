@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,16 @@ import (
 	"syscall"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/sanitize"
 )
 
 // Main runs the command that args name, without the program's own name before
 // them, and returns the exit code. Results go to stdout; what goes wrong is
 // said on stderr, in one line and a hint.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in := &Input{Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	in := input(&app, stdin, stdout, stderr)
+	defer in.close()
 	if len(args) > 0 && args[0] == completeWord {
-		suggest(stdout, complete(&app, args[1:]))
+		suggest(in.Stdout, complete(&app, args[1:]))
 		return exit.Passed
 	}
 	l := &line{}
@@ -31,7 +32,7 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 		}
 		return act(ctx, &app, l, in)
 	})
-	return end(ctx, &app, l, stderr, err)
+	return end(ctx, &app, l, in, err)
 }
 
 // act shows help or the version, or runs the command.
@@ -47,7 +48,7 @@ func act(ctx context.Context, app *App, l *line, in *Input) error {
 	case c.Run == nil:
 		return WithHint("", "%s needs a command: %s", l.name(), oneOf(names(c.Subs)))
 	}
-	if err := count(l); err != nil {
+	if err := count(app, l); err != nil {
 		return err
 	}
 	in.Args = l.args
@@ -60,17 +61,17 @@ func show(w io.Writer, text string) error {
 }
 
 // count checks how many arguments there are.
-func count(l *line) error {
-	c, n := l.command(), len(l.args)
+func count(app *App, l *line) error {
+	c, n, called := l.command(), len(l.args), cmp.Or(l.name(), app.Name)
 	switch {
 	case n < c.MinArgs:
-		return Usagef("%s needs %s", l.name(), c.Args)
+		return Usagef("%s needs %s", called, c.Args)
 	case c.MaxArgs < 0 || n <= c.MaxArgs:
 		return nil
 	case c.MaxArgs == 0:
-		return Usagef("%s takes no arguments, but got %q", l.name(), l.args[0])
+		return Usagef("%s takes no arguments, but got %q", called, l.args[0])
 	}
-	return Usagef("%s takes %s and no more, but got %q", l.name(), c.Args, l.args[c.MaxArgs])
+	return Usagef("%s takes %s and no more, but got %q", called, c.Args, l.args[c.MaxArgs])
 }
 
 // panicked is a bug that a command ran into.
@@ -94,14 +95,14 @@ func guard(in *Input, do func() error) (err error) {
 func debugging() bool { return os.Getenv("ABL_DEBUG") == "1" }
 
 // end says what went wrong and returns the exit code.
-func end(ctx context.Context, app *App, l *line, stderr io.Writer, err error) int {
+func end(ctx context.Context, app *App, l *line, in *Input, err error) int {
 	err = exit.Because(ctx, err)
 	if err == nil || readerGone(err) {
 		return exit.Passed
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", app.Name, oneLine(err.Error()))
+	in.Say("%s", oneLine(in.Outlet.Redact(err.Error())))
 	if hint := hintFor(app, l, err); hint != "" {
-		fmt.Fprintf(stderr, "%s: hint: %s\n", app.Name, oneLine(hint))
+		in.Say("hint: %s", oneLine(in.Outlet.Redact(hint)))
 	}
 	return code(app, err)
 }
@@ -151,13 +152,12 @@ func readerGone(err error) bool {
 	return errors.As(err, &p) && p.Path == os.Stdout.Name() && errors.Is(p, syscall.EPIPE)
 }
 
-// oneLine makes an error fit for a terminal: joined errors stand side by side,
-// and quoted words of an agent cannot steer it.
+// oneLine puts joined errors side by side.
 func oneLine(s string) string {
 	var lines []string
 	for _, l := range strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if l = strings.TrimSpace(l); l != "" {
-			lines = append(lines, sanitize.String(l))
+			lines = append(lines, l)
 		}
 	}
 	return strings.Join(lines, "; ")

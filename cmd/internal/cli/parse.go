@@ -30,7 +30,9 @@ func (l *line) command() *Command {
 func (l *line) name() string {
 	var words []string
 	for _, c := range l.path {
-		words = append(words, c.Name)
+		if c.Name != "" {
+			words = append(words, c.Name)
+		}
 	}
 	return strings.Join(words, " ")
 }
@@ -45,6 +47,9 @@ type parser struct {
 // parse takes words apart. What it returns with an error is as far as it came.
 func parse(app *App, words []string) (*line, error) {
 	p := &parser{app: app, rest: words}
+	if app.Root != nil {
+		p.path = append(p.path, app.Root)
+	}
 	for len(p.rest) > 0 {
 		word := p.rest[0]
 		p.rest = p.rest[1:]
@@ -65,7 +70,7 @@ func (p *parser) take(word string) error {
 	case word == "--help" || word == "-h":
 		p.help = true
 		return nil
-	case word == "--version" && len(p.path) == 0:
+	case word == "--version" && p.name() == "":
 		p.version = true
 		return nil
 	case p.help:
@@ -92,7 +97,7 @@ func (p *parser) word(word string) error {
 		return nil
 	}
 	switch {
-	case at == nil && word == "help":
+	case p.name() == "" && len(p.args) == 0 && word == "help":
 		p.help = true
 	case at == nil || at.Run == nil:
 		return p.unknownCommand(word, subs)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -28,13 +29,13 @@ func run(ctx context.Context, app *App, l *line, in *Input) error {
 		OnUsageError:   misused,
 	}
 	argv := append([]string{app.Name}, l.global...)
-	argv = append(append(append(argv, c.Name), l.flags...), "--")
+	argv = append(append(append(argv, leaf.Name), l.flags...), "--")
 	return u.RunContext(ctx, append(argv, l.args...))
 }
 
 // command is the one command of this run; the way to it was found already.
 func command(c Command, do urfave.ActionFunc) *urfave.Command {
-	return &urfave.Command{Name: c.Name, Flags: flags(c.Flags), HideHelp: true, Action: do, OnUsageError: misused}
+	return &urfave.Command{Name: cmp.Or(c.Name, "run"), Flags: flags(c.Flags), HideHelp: true, Action: do, OnUsageError: misused}
 }
 
 // misused is reached by values that only the library looks at: variables.

@@ -46,7 +46,7 @@ func Entries() []Entry {
 		{Budget, "budget reached"},
 		{Environment, "the environment failed: engine, image, disk or network"},
 		{Boundary, "the boundary around the agents could not be established"},
-		{Person, "a person must decide: state damaged or from a newer abl, or history or tree changed by hand"},
+		{Person, "a person must decide: state damaged or from a newer abl, history or tree changed by hand, or a spec edited while its phase runs"},
 		{Busy, "another abl holds the project"},
 		{Away, "the provider refused or was away for too long; try again later"},
 		{HUP, "hung up; state saved"},
@@ -57,9 +57,12 @@ func Entries() []Entry {
 
 // Table is the table as help texts end with it: a line a code, indented by two
 // spaces, no line beyond 80 columns.
-func Table() string {
+func Table() string { return TableOf(Entries()) }
+
+// TableOf is a table of a program's own.
+func TableOf(entries []Entry) string {
 	var b strings.Builder
-	for _, e := range Entries() {
+	for _, e := range entries {
 		line := fmt.Sprintf("  %3d", e.Code)
 		for _, word := range strings.Fields(e.Meaning) {
 			if len(line)+1+len(word) > 80 {

@@ -34,7 +34,7 @@ func TestPlain(t *testing.T) {
 	var out bytes.Buffer
 	p := newPlain(Options{Stderr: &out})
 	for _, e := range aPhase() {
-		p.show(clean(e))
+		p.show(clean(e, nil))
 	}
 	golden(t, "plain.txt", out.String())
 	if strings.ContainsAny(out.String(), "\x1b\x07\r\u202e") {
@@ -47,7 +47,7 @@ func TestJSON(t *testing.T) {
 	j := &jsonLines{out: out}
 	events := aPhase()
 	for _, e := range events {
-		j.show(clean(e))
+		j.show(clean(e, nil))
 	}
 	if len(out.each) != len(events) {
 		t.Errorf("%d writes for %d events", len(out.each), len(events))
@@ -63,7 +63,7 @@ func TestLive(t *testing.T) {
 	l.tick()
 	for _, e := range aPhase() {
 		now = e.Time
-		l.show(clean(e))
+		l.show(clean(e, nil))
 		l.tick()
 		l.tick()
 	}

@@ -1,11 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"abl/internal/sanitize"
 	"abl/orchestrator/event"
 )
 
@@ -39,7 +41,19 @@ func (l *live) show(e event.Event) {
 		return // the status shows it at the next tick; the command's own error says it
 	}
 	l.drawn = l.status()
-	l.write(clearLine + line(words(e, &l.story), l.story.elapsed(e.Time), l.paint) + "\r\n" + l.drawn)
+	f := words(e, &l.story)
+	f.text = fold(f.text, l.width()-1)
+	l.write(clearLine + strings.ReplaceAll(line(f, l.story.elapsed(e.Time), l.paint), "\n", "\r\n") + "\r\n" + l.drawn)
+}
+
+// fold breaks the words of a fact into rows that stand below one another, where
+// there is room for that: no part of them stands where a fact begins.
+func fold(text string, width int) string {
+	const least = 16
+	if width-head < least {
+		return text
+	}
+	return sanitize.Fold(text, width-head, strings.Repeat(" ", head))
 }
 
 func (l *live) tick() {
@@ -115,13 +129,5 @@ func narrow(s *story, elapsed time.Duration) string {
 	return text
 }
 
-// who is whose call runs, with the label that a key in its reach deserves.
-func who(s *story) string {
-	switch {
-	case s.role == "":
-		return "abl"
-	case s.direct:
-		return s.role + " (direct key)"
-	}
-	return s.role
-}
+// who is whose call runs.
+func who(s *story) string { return cmp.Or(s.role, "abl") }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"abl/internal/outlet"
 )
 
 // The values of --progress. Auto is TTY on a terminal and Plain elsewhere.
@@ -22,8 +24,9 @@ type Options struct {
 	Progress string // one of Modes; "" is Auto
 	// JSON prints events on Stdout, and progress only where Progress asks for it.
 	JSON   bool
-	Stdout io.Writer           // takes the events
-	Stderr io.Writer           // takes the progress
+	Stdout io.Writer           // takes the events, which the view makes safe by itself
+	Stderr io.Writer           // takes the progress, likewise
+	Outlet *outlet.Outlet      // knows what nobody may see
 	Getenv func(string) string // NO_COLOR and TERM are asked for
 }
 

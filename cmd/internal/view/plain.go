@@ -41,6 +41,9 @@ func (p *plainLines) show(e event.Event) {
 func (*plainLines) tick()  {}
 func (*plainLines) close() {}
 
+// head is how many columns stand before the words of a fact.
+const head = 20
+
 // line is a fact as plain and live views print it: when, who, what. A > marks
 // the words of an agent.
 func line(f fact, at time.Duration, c paint) string {

@@ -13,7 +13,6 @@ type story struct {
 	phase     int
 	iteration int
 	role      string // whose call runs, "" between calls
-	direct    bool   // that call's container holds the key
 	actions   int    // of that call
 	doing     string // its last action, in the agent's words; else the last fact
 	tokens    int64
@@ -35,12 +34,14 @@ func (s *story) take(e event.Event) {
 	}
 	switch e.Kind {
 	case event.CallStart, event.CallResume:
-		s.role, s.direct, s.actions, s.doing = e.Role, e.DirectKey, 0, ""
+		s.role, s.actions, s.doing = e.Role, 0, ""
 	case event.Action:
 		s.actions++
 		s.doing = e.Text
 	case event.CallEnd:
-		s.role, s.direct, s.doing = "", false, ""
+		s.role, s.doing = "", ""
+	case event.Wait:
+		s.role, s.doing = "", waitWords(e)
 	case event.Usage:
 		if e.Tokens == nil {
 			s.unknown = true

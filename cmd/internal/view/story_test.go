@@ -25,7 +25,7 @@ func aPhase() []event.Event {
 	return []event.Event{
 		next(0, event.Event{Kind: event.PhaseStart, Text: "Notes that stay"}),
 		next(0, event.Event{Kind: event.Note, Text: "key of gemini: from .env"}),
-		next(1, with(of(b, event.CallStart), func(e *event.Event) { e.DirectKey = true })),
+		next(1, of(b, event.CallStart)),
 		next(2, with(of(b, event.Action), func(e *event.Event) { e.Text = "writes src/server.js" })),
 		next(1, with(of(b, event.Action), func(e *event.Event) { e.Text = "runs npm test" })),
 		next(9, with(of(b, event.Action), func(e *event.Event) {

@@ -15,6 +15,14 @@ func descriptor(w io.Writer) (int, bool) {
 	return int(f.Fd()), true
 }
 
+// Columns is the width of the terminal behind w, 0 when there is none.
+func Columns(w io.Writer) int {
+	if _, ok := descriptor(w); !ok {
+		return 0
+	}
+	return width(w)
+}
+
 // canSteer says whether the progress goes to a terminal that knows how to move
 // its cursor.
 func canSteer(o Options) bool {

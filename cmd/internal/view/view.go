@@ -7,17 +7,17 @@ package view
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/sanitize"
+	"abl/internal/outlet"
 	"abl/orchestrator/event"
 )
 
 // View is an event.Sink that never blocks and never fails.
 type View struct {
 	queue  *queue
+	outlet *outlet.Outlet
 	done   chan struct{}
 	unhook func() bool
 }
@@ -38,6 +38,7 @@ func Open(ctx context.Context, o Options) (*View, error) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	v := start(painters, tick.C)
+	v.outlet = o.Outlet
 	v.unhook = context.AfterFunc(ctx, func() {
 		var s exit.Signal
 		if errors.As(context.Cause(ctx), &s) {
@@ -90,7 +91,7 @@ func (v *View) paint(painters []painter, tick <-chan time.Time) {
 }
 
 // Emit hands an event to the view, whatever its reader is doing.
-func (v *View) Emit(e event.Event) { v.queue.put(clean(e)) }
+func (v *View) Emit(e event.Event) { v.queue.put(clean(e, v.outlet)) }
 
 // Close returns when all that was emitted is shown and the terminal is as it
 // was. A second time it does nothing.
@@ -101,9 +102,9 @@ func (v *View) Close() {
 }
 
 // clean makes the words of an event safe for any reader and puts each on one line.
-func clean(e event.Event) event.Event {
-	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text} {
-		*s = sanitize.String(strings.Join(strings.Fields(*s), " "))
+func clean(e event.Event, o *outlet.Outlet) event.Event {
+	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence} {
+		*s = o.Line(*s)
 	}
 	if e.Time.IsZero() {
 		e.Time = time.Now()

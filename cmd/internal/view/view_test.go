@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/outlet"
 	"abl/orchestrator/event"
 )
 
@@ -142,15 +144,27 @@ func TestSignalIsAnswered(t *testing.T) {
 	}
 }
 
+// Every text of an event is made safe, those that it may get some day too.
 func TestCleanLeavesNothingToSteerWith(t *testing.T) {
-	const evil = "\x1b[31mred\x07\u009b2J\u202e \xff\nabl: passed"
-	e := clean(event.Event{Role: evil, Call: evil, Agent: evil, Model: evil, Class: evil, Verdict: evil, Hash: evil, Subject: evil, Text: evil})
+	const evil = "\x1b[31mred\x07\u009b2J\u202e \xff\nabl: passed sesame-open-4711"
+	var e event.Event
+	for _, field := range reflect.ValueOf(&e).Elem().Fields() {
+		if field.Kind() == reflect.String {
+			field.SetString(evil)
+		}
+	}
+	o := &outlet.Outlet{}
+	o.Hide("sesame-open-4711")
+	e = clean(e, o)
 	for _, kind := range append(kinds(t), "unheard-of") {
 		e.Kind = event.Kind(kind)
 		got := line(words(e, &story{}), 0, noPaint)
-		if strings.ContainsAny(got, "\x1b\x07\u009b\u202e\n\r\xff") {
+		if strings.ContainsAny(got, "\x1b\x07\u009b\u202e\n\r\xff") || strings.Contains(got, "sesame") {
 			t.Errorf("%s: %q", kind, got)
 		}
+	}
+	if doc, err := json.Marshal(e); err != nil || strings.ContainsAny(string(doc), "\x1b\x07\u009b\u202e\n\r\xff") || strings.Contains(string(doc), "sesame") {
+		t.Errorf("%s, %v", doc, err)
 	}
 	if e.Time.IsZero() || fmt.Sprint(e.Time.Location()) != "UTC" {
 		t.Errorf("time %v", e.Time)

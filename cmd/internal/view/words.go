@@ -42,6 +42,8 @@ func words(e event.Event, s *story) fact {
 		f.agent, f.tone = true, quiet
 	case event.CallEnd:
 		f = endWords(f, e, s.actions)
+	case event.Wait:
+		f.text, f.tone = told(waitWords(e), e.Text), warn
 	case event.Usage:
 		f.text, f.tone = tokenWords(e), quiet
 	case event.Commit:
@@ -63,21 +65,24 @@ func phaseWords(e event.Event) string {
 	if e.Round > 1 {
 		text += fmt.Sprintf(", round %d", e.Round)
 	}
-	return told(text, e.Text)
+	return told(text+weakWords(e), e.Text)
 }
 
-// agentWords name who works, with the label that a key in its reach deserves.
-func agentWords(e event.Event) string {
-	text := joined(e.Agent, e.Model)
-	if e.DirectKey {
-		text += " (direct key)"
+// agentWords name who works.
+func agentWords(e event.Event) string { return joined(e.Agent, e.Model) + weakWords(e) }
+
+// weakWords label what happens on networks that are not proven.
+func weakWords(e event.Event) string {
+	if e.Weak {
+		return " (weak network)"
 	}
-	return text
+	return ""
 }
 
 func endWords(f fact, e event.Event, actions int) fact {
 	f.text = e.Class
-	if e.Class == "oom" || e.Class == "flood" { // the reason names the limit
+	switch e.Class {
+	case "oom", "flood", "disk", "idle": // the reason names the limit
 		f.text = "killed"
 	}
 	if e.MS > 0 {
@@ -91,6 +96,11 @@ func endWords(f fact, e event.Event, actions int) fact {
 		f.tone = warn
 	}
 	return f
+}
+
+// waitWords say for how long nothing will happen; Ctrl-C ends that too.
+func waitWords(e event.Event) string {
+	return fmt.Sprintf("waits %s, until %s UTC", span(e.MS), e.Until.UTC().Format("15:04:05"))
 }
 
 func tokenWords(e event.Event) string {
@@ -134,6 +144,9 @@ func outcomeWords(f fact, e event.Event, s *story) fact {
 	}
 	if e.Exit != nil && *e.Exit != exit.Passed {
 		more = append(more, fmt.Sprintf("exit code %d", *e.Exit))
+	}
+	if e.Weak {
+		more = append(more, "weak network")
 	}
 	f.text += " (" + strings.Join(more, ", ") + ")"
 	return f

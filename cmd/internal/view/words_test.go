@@ -5,8 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sanitize"
 	"abl/orchestrator/event"
 )
+
+// What runs on networks that are not proven is labelled wherever it begins and where it all ends.
+func TestWeakNetworkIsSaid(t *testing.T) {
+	code := 0
+	for _, e := range []event.Event{
+		{Kind: event.PhaseStart, Phase: 1}, {Kind: event.CallStart, Agent: "gemini"}, {Kind: event.CallResume, Agent: "gemini"}, {Kind: event.Outcome, Exit: &code},
+	} {
+		for _, weak := range []bool{true, false} {
+			e.Weak = weak
+			if got := words(e, &story{}).text; strings.Contains(got, "weak network") != weak {
+				t.Errorf("weak %t: %s", weak, got)
+			}
+		}
+	}
+}
 
 func TestClock(t *testing.T) {
 	for d, want := range map[time.Duration]string{
@@ -61,7 +77,7 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		got, sum := cut(text, width), 0
 		for _, r := range got {
-			sum += cells(r)
+			sum += sanitize.Cells(r)
 		}
 		if got != "" && sum > max(width, 0) {
 			t.Errorf("cut(%q, %d) = %q takes %d columns", text, width, got, sum)
@@ -73,38 +89,24 @@ func FuzzCut(f *testing.F) {
 }
 
 func TestStatusAtEveryWidth(t *testing.T) {
-	s := story{phase: 12, iteration: 3, role: "verifier", tokens: 1_234_567, unknown: true, doing: "runs tests/漢字/notes.test.sh and more", direct: true}
+	s := story{phase: 12, iteration: 3, role: "verifier", tokens: 1_234_567, unknown: true, doing: "runs tests/漢字/notes.test.sh and more"}
 	for width := -1; width < 200; width++ {
 		sum := 0
 		for _, r := range status(&s, 83*time.Second, width) {
-			sum += cells(r)
+			sum += sanitize.Cells(r)
 		}
 		if sum > max(width, 0) {
 			t.Errorf("%d columns of %d", sum, width)
 		}
 	}
 	for width, want := range map[int]string{
-		120: "verifier (direct key)  phase 12  iteration 3  1:23  at least 1,234,567 tokens > runs tests/漢字/notes.test.sh and more",
-		60:  "verifier (direct key) 12.3 1:23 1.2M+ tokens > runs tests/…",
-		22:  "verifier (direct key)…",
+		120: "verifier  phase 12  iteration 3  1:23  at least 1,234,567 tokens > runs tests/漢字/notes.test.sh and more",
+		60:  "verifier 12.3 1:23 1.2M+ tokens > runs tests/漢字/notes.tes…",
+		22:  "verifier 12.3 1:23 1.…",
 		9:   "verifier…",
 	} {
 		if got := status(&s, 83*time.Second, width); got != want {
 			t.Errorf("width %d:\n got %s\nwant %s", width, got, want)
-		}
-	}
-}
-
-func TestDirectKeyIsLabelled(t *testing.T) {
-	for _, kind := range []event.Kind{event.CallStart, event.CallResume} {
-		e := event.Event{Kind: kind, Role: "builder", Iteration: 1, Agent: "gemini", DirectKey: true}
-		if got := words(e, &story{}).text; !strings.Contains(got, "direct key") {
-			t.Errorf("%s: %s", kind, got)
-		}
-		s := story{}
-		s.take(e)
-		if got := status(&s, 0, 40); !strings.Contains(got, "direct key") {
-			t.Errorf("status: %s", got)
 		}
 	}
 }

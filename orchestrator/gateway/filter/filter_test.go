@@ -128,6 +128,8 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, "400 the query has a character that no query here has"},
 		{"POST /p1.1/anthropic/v1/messages?", xapi, "400 the query has a character that no query here has"},
 		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, "400 the target is not a path"},
+		{"GET http://Registry.example/x?y", proxy, "403 plain http is passed on to nobody: only https goes through, by CONNECT"},
+		{"GET http://registry.example/x", "", "401 the token is not this call's"},
 		{"OPTIONS *", xapi, "400 the target is not a path"},
 		{"POST /" + strings.Repeat("a", 2000), xapi, "400 the target is too long"},
 
@@ -158,6 +160,23 @@ func TestDecide(t *testing.T) {
 		got := show(rules(t).Decide(parse(t, tt.line+" HTTP/1.1\r\n"+headers+"\r\n")))
 		if got != tt.want {
 			t.Errorf("%s [%q]:\n got %s\nwant %s", tt.line, tt.headers, got, tt.want)
+		}
+	}
+}
+
+// The log names the host of plain http, so that a person learns who was asked.
+func TestProxied(t *testing.T) {
+	for target, want := range map[string]string{
+		"http://Registry.example/x?y": "registry.example:80", "HTTP://a.example:8080": "a.example:8080", "http://a.example?x": "a.example:80",
+		"http://me:secret@a.example/": "", "http://a b/": "", "http://" + strings.Repeat("a", 2000): "",
+	} {
+		if got, is := proxied(target); !is || got != want {
+			t.Errorf("%q: %q %v, want %q", target, got, is, want)
+		}
+	}
+	for _, target := range []string{"/http://x", "https://x/", "*", ""} {
+		if got, is := proxied(target); is || got != "" {
+			t.Errorf("%q: %q", target, got)
 		}
 	}
 }

@@ -109,6 +109,9 @@ func match(pattern, path string) (model string, ok bool) {
 	return model, model != "" && !strings.ContainsAny(model, "/:")
 }
 
+// NotAllowed is how the reason ends with which a host is refused that nobody allowed.
+const NotAllowed = " is not in network.allow"
+
 // connect decides on a tunnel: an exact name and port, and this call's token.
 func (r *Rules) connect(q *http.Request, v *Verdict) {
 	host, port, err := net.SplitHostPort(q.RequestURI)
@@ -124,7 +127,7 @@ func (r *Rules) connect(q *http.Request, v *Verdict) {
 		v.refuse(http.StatusBadRequest, "a CONNECT has no body")
 	case !r.Connect[target]:
 		v.Connect = target
-		v.refuse(http.StatusForbidden, fmt.Sprintf("%s is not in network.allow", clip(target)))
+		v.refuse(http.StatusForbidden, clip(target)+NotAllowed)
 	default:
 		v.Connect = target
 	}

@@ -70,6 +70,11 @@ func (r *Rules) Decide(q *http.Request) Verdict {
 		r.connect(q, &v)
 		return v
 	}
+	if host, is := proxied(q.RequestURI); is && r.knows(proxyCredentials(q.Header)) {
+		v.Class, v.Connect = "http", host
+		v.refuse(http.StatusForbidden, "plain http is passed on to nobody: only https goes through, by CONNECT")
+		return v
+	}
 	r.ask(q, &v)
 	return v
 }

@@ -92,6 +92,23 @@ func proxyCredentials(h http.Header) []string {
 	return all
 }
 
+// proxied says whether a target is what tools send a proxy for plain http, and
+// for which host and port.
+func proxied(target string) (host string, is bool) {
+	rest, is := after(target, "http://")
+	if !is {
+		return "", false
+	}
+	host, _, _ = strings.Cut(rest, "/")
+	if host, _, _ = strings.Cut(host, "?"); !strings.Contains(host, ":") {
+		host += ":80"
+	}
+	if len(host) > maxTarget || !only(host, ":[]") {
+		return "", true
+	}
+	return strings.ToLower(host), true
+}
+
 // after cuts a prefix off, in whatever case it is written.
 func after(s, prefix string) (string, bool) {
 	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {

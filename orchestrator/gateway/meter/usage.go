@@ -11,6 +11,8 @@ type Usage struct {
 	Thoughts   *int64 `json:"thoughts"`
 	Tool       *int64 `json:"tool"`  // prompt tokens that came from tools the provider ran
 	Total      *int64 `json:"total"` // as the provider says; the sum where its API has no total
+
+	Written *int64 `json:"cache_written,omitempty"` // part of input, written to the provider's cache; where it tells
 }
 
 // Usage is what was told so far.
@@ -18,6 +20,7 @@ func (m *Meter) Usage() Usage {
 	u := Usage{
 		Input: m.told(input).pointer(), Cached: m.told(cacheRead).pointer(), Candidates: m.told(output).pointer(),
 		Thoughts: m.told(thoughts).pointer(), Tool: m.told(tool).pointer(), Total: m.told(total).pointer(),
+		Written: m.told(cacheWrite).pointer(),
 	}
 	switch m.api {
 	case Anthropic:
@@ -87,7 +90,7 @@ func (u Usage) Add(v Usage) Usage {
 }
 
 func (u *Usage) numbers() []**int64 {
-	return []**int64{&u.Input, &u.Cached, &u.Candidates, &u.Thoughts, &u.Tool, &u.Total}
+	return []**int64{&u.Input, &u.Cached, &u.Candidates, &u.Thoughts, &u.Tool, &u.Total, &u.Written}
 }
 
 func value(n *int64) int64 {

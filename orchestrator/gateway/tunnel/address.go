@@ -6,12 +6,12 @@ package tunnel
 import "net/netip"
 
 // inside are addresses that lead back into a machine, its network or its cloud,
-// beyond those that netip knows as such.
+// beyond those that netip knows as such. The ranges for documentation are no part
+// of it: they lead nowhere, but for laboratories that have their registries there.
 var inside = prefixes(
-	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
-	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4",
 	"168.63.129.16/32", // a cloud's host, at a public address
-	"100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10",
+	"100::/64", "2001::/23", "5f00::/16", "fec0::/10",
 )
 
 // carriers are IPv6 ranges whose addresses hold an IPv4 one that they lead to, and
@@ -38,13 +38,21 @@ func Public(a netip.Addr) bool {
 			return false
 		}
 	}
+	if to, ok := carried(a); ok {
+		return Public(to)
+	}
+	return true
+}
+
+// carried is the IPv4 address that an IPv6 one leads to, if it is such a one.
+func carried(a netip.Addr) (to netip.Addr, ok bool) {
 	for _, c := range carriers {
 		if c.prefix.Contains(a) {
 			b := a.As16()
-			return Public(netip.AddrFrom4([4]byte(b[c.at : c.at+4])))
+			return netip.AddrFrom4([4]byte(b[c.at : c.at+4])), true
 		}
 	}
-	return true
+	return a, false
 }
 
 func prefixes(all ...string) []netip.Prefix {

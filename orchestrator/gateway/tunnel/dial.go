@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 )
 
@@ -17,6 +18,7 @@ const maxTries = 4
 
 // Dialer resolves and connects. The zero Dialer does it with the system's means.
 type Dialer struct {
+	Not    []netip.Addr // refused although they may be public: the engine's machine
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 }
@@ -36,7 +38,7 @@ func (d Dialer) Open(ctx context.Context, target string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot resolve %q: %v", host, err)
 	}
-	open := choose(addrs)
+	open := d.choose(addrs)
 	if len(open) == 0 {
 		return nil, fmt.Errorf("cannot connect with %q: %w", host, ErrInside)
 	}
@@ -51,11 +53,12 @@ func (d Dialer) Open(ctx context.Context, target string) (net.Conn, error) {
 	return nil, fmt.Errorf("cannot connect with %q: %v", host, failed)
 }
 
-// choose keeps the public addresses, a few of them.
-func choose(addrs []netip.Addr) []netip.Addr {
+// choose keeps the public addresses that are nobody's in Not, a few of them.
+func (d Dialer) choose(addrs []netip.Addr) []netip.Addr {
 	var open []netip.Addr
 	for _, a := range addrs {
-		if a = a.Unmap(); Public(a) && len(open) < maxTries {
+		a = a.Unmap()
+		if to, _ := carried(a); Public(a) && !slices.Contains(d.Not, to) && len(open) < maxTries {
 			open = append(open, a)
 		}
 	}

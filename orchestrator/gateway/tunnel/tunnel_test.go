@@ -13,11 +13,12 @@ import (
 
 func TestPublic(t *testing.T) {
 	tests := map[bool][]string{
-		true: {"93.184.216.34", "8.8.8.8", "172.15.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"},
+		true: {"93.184.216.34", "8.8.8.8", "172.15.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1",
+			"192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1"},
 		false: {
 			"127.0.0.1", "127.255.0.3", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1",
 			"169.254.169.254", "100.64.0.1", "100.100.100.200", "192.0.0.170", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
-			"168.63.129.16", "::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1", "2001:db8::1",
+			"168.63.129.16", "::", "::1", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "fec0::1",
 			"::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::", "::7f00:1",
 			"2001::1", "100::1",
 		},
@@ -52,6 +53,8 @@ func TestOpen(t *testing.T) {
 		{"the next one", "r.example:443", addrs("93.184.216.34", "93.184.216.35"), 1, "93.184.216.35:443"},
 		{"none answers", "r.example:443", addrs("93.184.216.34"), 1, `cannot connect with "r.example": refused`},
 		{"private", "r.example:443", addrs("10.0.0.1", "fd00::1", "169.254.169.254"), 0, `cannot connect with "r.example": it resolves to no public address`},
+		{"the machine's own", "r.example:443", addrs("5.6.7.8", "::ffff:5.6.7.8", "64:ff9b::506:708", "2000::5"), 0, `cannot connect with "r.example": it resolves to no public address`},
+		{"beside the machine's own", "r.example:443", addrs("5.6.7.8", "93.184.216.34"), 0, "93.184.216.34:443"},
 		{"no address", "r.example:443", nil, 0, `cannot connect with "r.example": it resolves to no public address`},
 		{"port 0", "r.example:0", nil, 0, `cannot read the port of "r.example:0"`},
 		{"port by name", "r.example:https", nil, 0, `cannot read the port of "r.example:https"`},
@@ -59,6 +62,7 @@ func TestOpen(t *testing.T) {
 	for _, tt := range tests {
 		dialled := ""
 		d := Dialer{
+			Not:    addrs("5.6.7.8", "2000::5"),
 			Lookup: func(context.Context, string) ([]netip.Addr, error) { return tt.answers, nil },
 			Dial: func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
 				if tt.refuse--; tt.refuse >= 0 {

@@ -26,8 +26,14 @@ func check(box sandbox.Box) error {
 	if box.Reach.Join != "" && len(box.Reach.Endpoints) > 0 {
 		return fmt.Errorf("it cannot both join %q and have endpoints of its own", box.Reach.Join)
 	}
+	if box.Term && box.Stdin {
+		return fmt.Errorf("its standard input cannot be both a terminal's and fed")
+	}
 	if err := checkUser(box); err != nil {
 		return err
+	}
+	if box.Seals && (box.Loose || box.Reach.Join != "" || len(box.Mounts) > 0) {
+		return fmt.Errorf("it would close a network that is not its own, or has something to write as root")
 	}
 	return checkPlaces(box)
 }

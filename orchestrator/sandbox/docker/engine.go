@@ -26,6 +26,8 @@ type Engine struct {
 	host  string        // address, for error sentences
 	pause time.Duration // before the first repetition of a call; doubles
 
+	patience patience
+
 	making sync.Mutex // engines check a network's name and make it in two steps
 
 	mu   sync.Mutex
@@ -52,6 +54,7 @@ type boxAPI interface {
 	ContainerKill(ctx context.Context, id, signal string) error
 	ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error
 	ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error)
+	ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error)
 	ContainerLogs(ctx context.Context, id string, o container.LogsOptions) (io.ReadCloser, error)
 	ContainerAttach(ctx context.Context, id string, o container.AttachOptions) (types.HijackedResponse, error)
 	ContainerResize(ctx context.Context, id string, o container.ResizeOptions) error

@@ -62,8 +62,8 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 	return sandbox.Info{
 		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
-		Local: isLocal(raw, host, here), Host: host,
-		MemoryBytes: raw.MemTotal, CPUs: raw.NCPU,
+		Local: isLocal(raw, host, here), Host: host, DataDir: raw.DockerRootDir,
+		MemoryBytes: raw.MemTotal, CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit,
 	}
 }
 

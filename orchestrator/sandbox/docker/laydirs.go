@@ -35,6 +35,7 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	labels[sandbox.LabelKind] = "helper"
 	box := sandbox.Box{
 		Name: v.Name + "-dirs", Image: emptyImage, Labels: labels, User: "65534:65534", Argv: []string{"none"},
+		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
 		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: v.Upper, Target: "/upper"}},
 	}
 	if err := e.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
@@ -43,7 +44,13 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	if _, err := e.Create(ctx, box); err != nil {
 		return err
 	}
-	err = e.CopyIn(ctx, box.Name, "/upper", dirs)
+	proof, err := e.Prove(ctx, box)
+	if err == nil {
+		err = proof.Err()
+	}
+	if err == nil {
+		err = e.CopyIn(ctx, box.Name, "/upper", dirs)
+	}
 	return errors.Join(err, e.Remove(context.WithoutCancel(ctx), box.Name))
 }
 

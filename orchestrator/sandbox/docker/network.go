@@ -51,6 +51,24 @@ func (e *Engine) inspectNetwork(ctx context.Context, name string) (n network.Ins
 	return n, about(err, "network %q", name)
 }
 
+// HostAddress is the address at which this machine answers on a network: the
+// bridge's own, which isolated networks do not have.
+func (e *Engine) HostAddress(ctx context.Context, name string) (netip.Addr, error) {
+	n, err := e.inspectNetwork(ctx, name)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, c := range n.IPAM.Config {
+		if addr, err := netip.ParseAddr(c.Gateway); err == nil && !n.Internal {
+			return addr, nil
+		}
+		if p, err := netip.ParsePrefix(c.Subnet); err == nil && p.Addr().Is4() && !n.Internal {
+			return p.Masked().Addr().Next(), nil // what an engine takes when it is not told
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("network %q has no address of this machine", name)
+}
+
 // fits compares what there is with what is wanted.
 func fits(there network.Inspect, want sandbox.Network) error {
 	switch {
@@ -109,9 +127,11 @@ func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.
 		Driver: bridge, Internal: !n.Egress, EnableIPv6: &no, Labels: n.Labels,
 		IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet.String()}}},
 	}
-	switch {
-	case n.Egress:
-	case older(api, gatewayModes):
+	if n.Egress {
+		return o
+	}
+	switch apart := n.Apart; {
+	case apart == sandbox.NoAddress, apart == sandbox.ByVersion && WayOf(api) == sandbox.NoAddress:
 		// "internal" keeps boxes from the world and not from the host, whose
 		// services answer at the bridge's address; so the bridge gets none.
 		o.Options = map[string]string{inhibitIPv4: "true"}
@@ -119,6 +139,15 @@ func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.
 		o.Options = map[string]string{gatewayMode: "isolated"}
 	}
 	return o
+}
+
+// WayOf is how an engine of this API version is known to keep networks apart
+// from its host.
+func WayOf(api string) sandbox.Apart {
+	if older(api, gatewayModes) {
+		return sandbox.NoAddress
+	}
+	return sandbox.IsolatedGateway
 }
 
 func overlaps(err error) bool {

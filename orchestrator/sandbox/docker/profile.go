@@ -17,6 +17,12 @@ const (
 // looseCaps is what official service images need to become their own user.
 var looseCaps = []string{"CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER"}
 
+// sealCaps is what a holder needs to close its network namespace and to become
+// another user, upon which it has none.
+var sealCaps = []string{"NET_ADMIN", "SETUID", "SETGID"}
+
+const root = "0:0"
+
 // profile is the hardening that every box gets, and all that a box asks for.
 func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
 	host := hardened(box)
@@ -36,8 +42,11 @@ func config(box sandbox.Box) container.Config {
 	c := container.Config{
 		Image: box.Image, User: box.User, Env: box.Env, WorkingDir: box.Dir, Labels: box.Labels,
 		StopSignal: "SIGTERM", StopTimeout: &grace,
-		Tty: box.Term, OpenStdin: box.Term, StdinOnce: box.Term,
+		Tty: box.Term, OpenStdin: box.Term || box.Stdin, StdinOnce: box.Term,
 		AttachStdin: box.Term, AttachStdout: box.Term, AttachStderr: box.Term,
+	}
+	if box.Seals {
+		c.User = root
 	}
 	if box.Loose {
 		c.Cmd = box.Argv // the image's own entry point prepares the service
@@ -65,6 +74,10 @@ func hardened(box sandbox.Box) container.HostConfig {
 	}
 	if box.Loose {
 		h.CapAdd = looseCaps
+	}
+	if box.Seals {
+		no := false
+		h.CapAdd, h.Init = sealCaps, &no // the engine's init would keep these rights
 	}
 	return h
 }

@@ -27,7 +27,7 @@ func samples() map[string]sandbox.Box {
 			{Target: "/home/agent", Size: 256 << 20, Mode: "0700", Owned: true},
 		},
 	}
-	joined, own, egress, none, loose, shell := base, base, base, base, base, base
+	joined, own, egress, none, loose, shell, seals := base, base, base, base, base, base, base
 	joined.Reach.Join = "holder"
 	joined.Mounts = []sandbox.Mount{
 		{What: sandbox.Workspace, Source: "/p/src", Target: "/workspace/src"},
@@ -42,8 +42,9 @@ func samples() map[string]sandbox.Box {
 	own.Reach.Endpoints = []sandbox.Endpoint{{Network: "n1", Aliases: []string{"app"}}, {Network: "n2"}}
 	egress.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "out"}}, Resolve: true}
 	loose.Loose, loose.User, loose.Argv, loose.Reach.Join = true, "", []string{"-c", "x"}, "holder"
+	seals.Seals, seals.Reach = true, sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n1"}}}
 	shell.Term, shell.Reach.Join = true, "holder"
-	return map[string]sandbox.Box{"joined": joined, "own": own, "egress": egress, "none": none, "loose": loose, "shell": shell}
+	return map[string]sandbox.Box{"joined": joined, "own": own, "egress": egress, "none": none, "loose": loose, "shell": shell, "seals": seals}
 }
 
 func TestProfileGolden(t *testing.T) {
@@ -81,7 +82,9 @@ func TestProfileLaws(t *testing.T) {
 		c, h, n := profile(box, sandbox.Info{CPUs: 1})
 		laws := map[string]bool{
 			"drops every capability":        slices.Equal(h.CapDrop, []string{"ALL"}),
-			"adds none unless loose":        len(h.CapAdd) == 0 || box.Loose,
+			"adds none unless loose":        len(h.CapAdd) == 0 || box.Loose || box.Seals,
+			"is root to close its network":  (c.User == "0:0") == box.Seals,
+			"leaves no init with rights":    *h.Init != box.Seals,
 			"takes no new privileges":       slices.Contains(h.SecurityOpt, "no-new-privileges:true"),
 			"is not privileged":             !h.Privileged && len(h.Devices) == 0 && len(h.DeviceRequests) == 0,
 			"cannot write its root":         h.ReadonlyRootfs || box.Loose,

@@ -23,6 +23,8 @@ const (
 	copyTime   = 10 * time.Minute // a whole tree on a slow disk
 	tries      = 4
 	firstPause = 100 * time.Millisecond
+
+	longestPause = 2 * time.Second
 )
 
 // do makes a call that may be made twice: under a deadline of its own, and
@@ -31,13 +33,18 @@ func (e *Engine) do(ctx context.Context, limit time.Duration, call func(context.
 	pause := e.pause
 	for left := tries - 1; ; left-- {
 		err := e.once(ctx, limit, call)
-		if left == 0 || !errors.Is(err, sandbox.ErrUnreachable) || ctx.Err() != nil {
+		lost := errors.Is(err, sandbox.ErrUnreachable) && ctx.Err() == nil
+		if !lost {
+			e.patience.over()
+			return err
+		}
+		if !e.patience.holds() && left <= 0 {
 			return err
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
-		pause *= 2
+		pause = min(2*pause, longestPause)
 	}
 }
 

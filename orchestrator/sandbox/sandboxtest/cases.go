@@ -172,6 +172,57 @@ func lastOfTheLog(t *testing.T, s Subject) {
 	}
 }
 
+func firstOfTheLog(t *testing.T, s Subject) {
+	name := s.start(t, s.box("a", s.Print("first\nsecond\n")))
+	for max, want := range map[int64]string{100: "first\n", 3: "fir"} {
+		got, err := s.Engine.Head(t.Context(), name, max)
+		must(t, err)
+		if string(got) != want {
+			t.Errorf("the first line of at most %d bytes is %q, want %q", max, got, want)
+		}
+	}
+	torn := s.start(t, s.box("b", s.Print("torn")))
+	got, err := s.Engine.Head(t.Context(), torn, 100)
+	must(t, err)
+	if string(got) != "torn" {
+		t.Errorf("a box that ended in the middle of a line said %q", got)
+	}
+	_, err = s.Engine.Head(t.Context(), s.create(t, s.box("c", s.Block)), 100)
+	wantSay(t, err, "never started")
+	_, err = s.Engine.Head(t.Context(), s.Project+"-gone", 100)
+	wantErr(t, err, sandbox.ErrNotFound)
+	silent := s.start(t, s.box("d", s.Block))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Engine.Head(ctx, silent, 100)
+	wantErr(t, err, context.Canceled)
+}
+
+func asIntended(t *testing.T, s Subject) {
+	box := s.box("a", s.Block)
+	box.Env = []string{"A=b=c"}
+	s.create(t, box)
+	proof, err := s.Engine.Prove(t.Context(), box)
+	must(t, err)
+	must(t, proof.Err())
+	env, err := s.Engine.Env(t.Context(), box.Name)
+	must(t, err)
+	if env["A"] != "b=c" {
+		t.Errorf("its environment is %q", env)
+	}
+	meant := box
+	meant.Limits.Memory = 1 << 30
+	proof, err = s.Engine.Prove(t.Context(), meant)
+	must(t, err)
+	wantErr(t, proof.Err(), sandbox.ErrUnproven)
+	s.startName(t, box.Name)
+	proof, err = s.Engine.Prove(t.Context(), box)
+	must(t, err)
+	wantErr(t, proof.Err(), sandbox.ErrUnproven) // a program that runs may have done anything
+	_, err = s.Engine.Prove(t.Context(), s.box("gone", s.Block))
+	wantErr(t, err, sandbox.ErrNotFound)
+}
+
 func joinHolder(t *testing.T, s Subject) {
 	holder := s.start(t, s.box("holder", s.Block))
 	joined := s.box("a", s.Exit("7"))

@@ -28,6 +28,9 @@ type Sandbox interface {
 	Remove(ctx context.Context, name string) error
 	List(ctx context.Context, labels map[string]string) ([]sandbox.Status, error)
 	Logs(ctx context.Context, name string, max int64) ([]byte, error)
+	Head(ctx context.Context, name string, max int64) ([]byte, error)
+	Prove(ctx context.Context, box sandbox.Box) (sandbox.Proof, error)
+	Env(ctx context.Context, name string) (map[string]string, error)
 	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
 	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error)
 }
@@ -59,6 +62,8 @@ func Conform(t *testing.T, setup func(*testing.T) Subject) {
 		"refused":                  refused,
 		"list by labels":           listByLabels,
 		"last of the log":          lastOfTheLog,
+		"first of the log":         firstOfTheLog,
+		"as intended":              asIntended,
 		"join a holder":            joinHolder,
 		"networks and volumes":     ensureTwice,
 		"sweep spares what it may": sweepSpares,

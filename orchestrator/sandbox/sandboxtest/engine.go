@@ -27,9 +27,11 @@ type Engine struct {
 	// within Start when Sync.
 	Scripts map[string]Script
 	Sync    bool
-	Images  []string         // those that are there; nil: every one
-	Now     func() time.Time // defaults to time.Now
-	Is      sandbox.Info     // what Info answers
+	Images  []string                       // those that are there; nil: every one
+	Now     func() time.Time               // defaults to time.Now
+	Is      sandbox.Info                   // what Info answers
+	Busy    func(name string) sandbox.Load // what Load answers
+	Opening func(sandbox.Box) string       // what abl-run prints first in a box; defaults to a proof that holds
 
 	mu       sync.Mutex
 	boxes    map[string]*box
@@ -43,10 +45,17 @@ type Engine struct {
 
 type box struct {
 	sandbox.Box
-	status sandbox.Status
-	log    []byte
-	files  map[string][]byte // from CopyIn, by path inside
-	over   chan struct{}     // closed at the end, and at the removal
+	status  sandbox.Status
+	log     []byte
+	printed chan struct{}     // closed, and made anew, whenever something is printed
+	files   map[string][]byte // from CopyIn, by path inside
+	over    chan struct{}     // closed at the end, and at the removal
+}
+
+func (b *box) print(text string) {
+	b.log = append(b.log, text...)
+	close(b.printed)
+	b.printed = make(chan struct{})
 }
 
 type fault struct {
@@ -141,7 +150,7 @@ func (e *Engine) Print(name, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b, ok := e.boxes[name]; ok {
-		b.log = append(b.log, text...)
+		b.print(text)
 	}
 }
 

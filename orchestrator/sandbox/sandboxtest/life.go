@@ -36,7 +36,7 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 			e.boxes = map[string]*box{}
 		}
 		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels)}
-		e.boxes[b.Name] = &box{Box: b, status: status, files: map[string][]byte{}, over: make(chan struct{})}
+		e.boxes[b.Name] = &box{Box: b, status: status, files: map[string][]byte{}, over: make(chan struct{}), printed: make(chan struct{})}
 		return nil
 	})
 	return id, err
@@ -55,6 +55,7 @@ func (e *Engine) Start(ctx context.Context, name string) error {
 		}
 		b.status.State, b.status.StartedAt, b.status.FinishedAt = sandbox.Running, e.now(), time.Time{}
 		b.over = make(chan struct{})
+		b.print(string(e.opening(b.Box)))
 		if script := e.scriptOf(b.Box); script != nil {
 			run = func() { e.play(b, script) }
 		}

@@ -49,23 +49,31 @@ func (d Dir) Ref(name string) (string, error) {
 }
 
 func (d Dir) packedRef(name string) (string, error) {
-	data, err := os.ReadFile(d.Join("packed-refs"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
+	refs, err := d.Packed()
 	if err != nil {
-		return "", fmt.Errorf("cannot read packed-refs: %w", err)
+		return "", err
+	}
+	hash, ok := refs[name]
+	if ok && !ValidHash(hash) {
+		return "", Foreign("packed-refs of %q gives %q the value %.60q, which is no commit", d.Path, name, hash)
+	}
+	return hash, nil
+}
+
+// Packed reads what packed-refs says each ref names, be it a commit or not.
+func (d Dir) Packed() (map[string]string, error) {
+	refs := map[string]string{}
+	data, err := os.ReadFile(d.Join("packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read packed-refs: %w", err)
 	}
 	for line := range bytes.Lines(data) {
 		hash, ref, ok := strings.Cut(strings.TrimRight(string(line), "\n"), " ")
-		if ok && ref == name {
-			if !ValidHash(hash) {
-				return "", Foreign("packed-refs of %q gives %q the value %.60q, which is no commit", d.Path, name, hash)
-			}
-			return hash, nil
+		if ok && line[0] != '#' {
+			refs[ref] = hash
 		}
 	}
-	return "", nil
+	return refs, nil
 }
 
 // EverBorn says whether any ref or any history of one exists, so that a

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 // node is what a folder came to.
 type node struct {
+	left    Ignored // files in it that are left out
 	items   []item
 	entries int  // in it and below it
 	same    bool // content and modes are what the index says, nothing more, nothing less
@@ -25,9 +27,6 @@ type item struct {
 }
 
 func (w *walker) folder(ctx context.Context, fd int, f folder) (*node, error) {
-	if f.depth > w.MaxDepth {
-		return nil, fmt.Errorf("cannot walk %q: %q lies deeper than %d folders: %w", w.Root, clip(f.path), w.MaxDepth, ErrTooLarge)
-	}
 	names, err := w.readNames(ctx, fd)
 	if err != nil {
 		return nil, err
@@ -35,6 +34,7 @@ func (w *walker) folder(ctx context.Context, fd int, f folder) (*node, error) {
 	if !f.ignored {
 		f.rules = w.readRules(fd, &f, names)
 	}
+	w.markBare(&f, names)
 	n := &node{same: true}
 	subs := map[int]*pending{}
 	for i := range names {
@@ -45,6 +45,7 @@ func (w *walker) folder(ctx context.Context, fd int, f folder) (*node, error) {
 			return nil, err
 		}
 	}
+	w.keepIgnored(n)
 	n.same = n.same && len(f.known) == 0
 	return n, w.gather(n, subs, &f)
 }
@@ -95,14 +96,25 @@ func (w *walker) name(ctx context.Context, fd int, f *folder, e *name, known []g
 		return nil
 	}
 	path := f.pathOf(e, known)
-	ignored := f.ignored || (e.dir() || len(known) == 0) && f.rules.Ignored(path, e.dir())
-	if ignored && len(known) == 0 {
+	if w.clear(fd, path, e) {
+		n.same = n.same && len(known) == 0
 		return nil
 	}
-	if why := refuse(path, e, known); why != "" {
+	ignored := f.ignored || (e.dir() || len(known) == 0) && f.rules.Ignored(path, e.dir())
+	tooDeep := ""
+	if e.dir() && f.depth >= w.MaxDepth {
+		tooDeep = fmt.Sprintf("it lies deeper than %d folders", w.MaxDepth)
+	}
+	if ignored && len(known) == 0 {
+		if tooDeep != "" && w.Sweep {
+			w.skip(path, tooDeep)
+		}
+		return w.leaveOut(ctx, fd, f, e, path, n, subs)
+	}
+	if why := cmp.Or(refuse(path, e, known), tooDeep); why != "" {
 		n.same = n.same && len(known) == 0
 		w.skip(path, why)
-		return nil
+		return w.leaveOut(ctx, fd, f, e, path, n, subs)
 	}
 	if !e.dir() {
 		entry, err := w.file(ctx, fd, path, e, known)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/orchestrator/sweep"
 	"abl/orchestrator/workspace/gitindex"
 	"abl/orchestrator/workspace/gitobj"
 )
@@ -19,7 +20,7 @@ func (w *walker) gather(n *node, subs map[int]*pending, f *folder) error {
 		n.same = n.same && p.node.same
 	}
 	n.items = slices.DeleteFunc(n.items, func(it item) bool { return it.entry == nil && it.sub.entries == 0 })
-	if w.NamesOnly {
+	if w.NamesOnly || f.ignored && n.entries == 0 {
 		return nil
 	}
 	if n.same && f.cached.Valid() && f.cached.Entries == n.entries {
@@ -49,7 +50,13 @@ func (n *node) encode() []byte {
 }
 
 func (w *walker) result(root *node) *Result {
-	r := &Result{Entries: make([]gitindex.Entry, 0, root.entries), Skipped: w.skipped}
+	r := &Result{
+		Entries: make([]gitindex.Entry, 0, root.entries), Skipped: w.skipped,
+		Cleared: w.cleared, Marks: w.marks, Ignored: w.ignored,
+	}
+	slices.SortFunc(r.Cleared, func(a, b sweep.Thing) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.Marks, func(a, b Mark) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.Ignored, func(a, b Ignored) int { return strings.Compare(a.Folder, b.Folder) })
 	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	r.Tree = root.flatten("", r)
 	if w.NamesOnly {

@@ -32,7 +32,8 @@ func (c *content) read() error {
 		return c.keep(target)
 	}
 	size := c.e.stat.Size
-	if size > c.w.MaxFile && !c.mayBeTracked(size) {
+	tooLarge := size > c.w.MaxFile && !c.mayBeTracked(size)
+	if tooLarge && !c.w.Sweep {
 		return refusal("larger than the limit for one file")
 	}
 	f, err := c.open()
@@ -40,6 +41,12 @@ func (c *content) read() error {
 		return err
 	}
 	defer f.Close()
+	if c.w.Sweep {
+		c.disarm(f)
+	}
+	if tooLarge {
+		return refusal("larger than the limit for one file")
+	}
 	if size > whole {
 		return c.stream(f, size)
 	}
@@ -66,12 +73,16 @@ func (c *content) mayBeTracked(size int64) bool {
 // open opens the regular file that was looked at and nothing else: without
 // following a link, and without waiting should it be a FIFO by now.
 func (c *content) open() (regular, error) {
-	fd, err := unix.Openat(c.fd, c.e.key, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	return openRegular(c.fd, c.e)
+}
+
+func openRegular(at int, e *name) (regular, error) {
+	fd, err := unix.Openat(at, e.key, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Ino != c.e.stat.Ino || st.Dev != c.e.stat.Dev || st.Mode != c.e.stat.Mode {
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != e.stat.Ino || st.Dev != e.stat.Dev || st.Mode != e.stat.Mode {
 		unix.Close(fd)
 		return 0, errors.Join(err, errChanging)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"abl/orchestrator/sweep"
 	"abl/orchestrator/workspace/gitindex"
 	"abl/orchestrator/workspace/gitobj"
 	"abl/orchestrator/workspace/ignore"
@@ -38,6 +39,10 @@ type Options struct {
 	Exclude []byte          // the repository's info/exclude
 	NoExec  bool            // the executable bit means nothing here (core.fileMode=false)
 
+	// Sweep takes away what no role needs (package sweep) and walks what is left
+	// out of the tree too. No container that could race it may run.
+	Sweep bool
+
 	NamesOnly bool  // read no content: entries then have a path and a mode alone
 	Store     Store // nil: content is hashed and not kept
 
@@ -60,6 +65,11 @@ type Result struct {
 	Entries []gitindex.Entry
 	Tree    *gitindex.Tree // all valid; nil with NamesOnly
 	Skipped []Skipped
+
+	// With Sweep alone.
+	Cleared []sweep.Thing
+	Marks   []Mark
+	Ignored []Ignored // sorted by folder
 }
 
 // Walk reads the tree below o.Root.
@@ -91,6 +101,9 @@ type walker struct {
 
 	mu      sync.Mutex
 	skipped []Skipped
+	cleared []sweep.Thing
+	marks   []Mark
+	ignored []Ignored
 }
 
 // folder is one directory on the way.
@@ -99,6 +112,7 @@ type folder struct {
 	depth   int
 	rules   *ignore.Rules
 	ignored bool             // only tracked names below it count
+	control string           // what the files in it steer, "" for nothing
 	known   []gitindex.Entry // what is tracked below it
 	cached  *gitindex.Tree
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // mark is how a prompt says which call it is for.
-var mark = regexp.MustCompile(`\[abl call (builder|verifier) phase (\d{1,9}) iteration (\d{1,9}) attempt (\d{1,9})\]`)
+var mark = regexp.MustCompile(`\[abl call (builder|verifier|generate|review|learnings|mistakes|improve) phase (\d{1,9}) iteration (\d{1,9}) attempt (\d{1,9})\]`)
 
 // Mark returns the line that the prompt of a call has to hold for Source to
 // find the call.
@@ -52,7 +52,11 @@ func Source(s scenario.Scenario, places Places, now func() time.Time) modelserve
 			return modelserver.Script{}, fmt.Errorf("the scenario has no call for %s", m[0])
 		}
 		v := scenario.Values{Phase: n[0], Iteration: n[1], Step: n[1], Time: now(), AppURL: places.AppURL}
-		t := turns{call: c, values: v, dir: places.Workspaces[c.Role]}
+		dir, ok := places.Workspaces[c.Role]
+		if !ok {
+			dir = places.Workspaces["builder"] // a step of learning works where the Builder does
+		}
+		t := turns{call: c, values: v, dir: dir}
 		t.prompt(places.Prompt, tools)
 		for i, step := range c.Steps {
 			t.step(i+1, step)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"abl/internal/pause"
 	"abl/internal/proc"
 	"abl/roles/scenario"
 )
@@ -43,7 +44,7 @@ func (p *Player) step(ctx context.Context, s scenario.Step) error {
 		return p.run(ctx, v.Fill(s.Run), s.Expect)
 	case "sleep":
 		p.tool(s.Kind(), time.Duration(s.Sleep).String())
-		return sleep(ctx, time.Duration(s.Sleep))
+		return pause.For(ctx, time.Duration(s.Sleep))
 	case "print":
 		p.tool(s.Kind(), fmt.Sprintf("%d bytes", s.Print))
 		p.print(int64(s.Print))
@@ -129,16 +130,5 @@ func (p *Player) copyLines(r io.Reader) {
 		if err != nil && err != bufio.ErrBufferFull {
 			return
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -2,11 +2,11 @@ package commands
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"abl/internal/safefile"
 	"abl/orchestrator/dirs"
@@ -21,38 +21,76 @@ const (
 	script     = "run.sh"
 )
 
-// check says what this call still has to leave behind, as far as files show it.
-func (t Tool) check() int {
-	var missing, notes []string
-	add := func(problems []string) { missing = append(missing, problems...) }
-	add(t.checkReport())
-	if t.Spec.Role == "verifier" {
-		add(t.checkFailed())
-		problems, remarks := t.checkScript()
-		add(problems)
-		notes = remarks
-	} else {
-		notes = t.healthNotes()
+// findings are what check has to say.
+type findings struct {
+	missing []string // has to be left behind and is not
+	wrong   []string // is there, and abl would not believe it or not pass it on
+	notes   []string // decides nothing
+}
+
+func (f *findings) miss(format string, args ...any) {
+	f.missing = append(f.missing, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) mend(format string, args ...any) {
+	f.wrong = append(f.wrong, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+// check says what this call still has to leave behind. For the Verifier it runs
+// the suite: what files are called proves nothing.
+func (t Tool) check(ctx context.Context) int {
+	var files findings
+	t.checkReport(&files)
+	if t.Spec.Role != "verifier" {
+		t.noteHealth(&files)
+		t.tell(files)
+		return t.conclude(files)
 	}
-	for _, m := range missing {
+	work := t.read()
+	entries := t.checkFailed(work, &files)
+	ready := t.checkScript(work, &files)
+	t.tell(files) // before the suite: whoever stops a long one has seen this
+	var suite findings
+	if ready {
+		t.checkSuite(ctx, work, entries, &suite)
+		t.tell(suite)
+	}
+	return t.conclude(files, suite)
+}
+
+func (t Tool) tell(f findings) {
+	for _, m := range f.missing {
 		fmt.Fprintln(t.Out, "missing:", m)
 	}
-	for _, n := range notes {
+	for _, w := range f.wrong {
+		fmt.Fprintln(t.Out, "wrong:", w)
+	}
+	for _, n := range f.notes {
 		fmt.Fprintln(t.Out, "note:", n)
 	}
-	if len(missing) > 0 {
-		return exitMissing
+}
+
+func (t Tool) conclude(all ...findings) int {
+	for _, f := range all {
+		if len(f.missing)+len(f.wrong) > 0 {
+			return exitMissing
+		}
 	}
 	fmt.Fprintln(t.Out, "ok: nothing is missing")
 	return exitOK
 }
 
 // checkReport looks for the run report of this very call.
-func (t Tool) checkReport() []string {
+func (t Tool) checkReport(f *findings) {
 	dir := t.Spec.Role + "_reports"
 	entries, err := safefile.List(t.Spec.Dir, dir, maxReports)
 	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
-		return []string{err.Error()}
+		f.mend("%v", err)
+		return
 	}
 	now := map[string]int64{}
 	for _, e := range entries {
@@ -60,73 +98,58 @@ func (t Tool) checkReport() []string {
 			now[e.Name] = e.Mod.UnixNano()
 		}
 	}
-	if dirs.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) != "" {
-		return nil
+	if dirs.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) == "" {
+		f.miss("the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)
 	}
-	return []string{fmt.Sprintf("the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)}
 }
 
-// checkFailed reads failed_specs.md as abl will read it.
-func (t Tool) checkFailed() []string {
-	data, err := safefile.Read(t.Spec.Dir, failed, verdict.MaxBytes)
-	if errors.Is(err, safefile.ErrAbsent) {
-		return nil
-	}
-	if err != nil {
-		return []string{err.Error()}
-	}
-	result := verdict.Parse(data)
-	var problems []string
-	for _, p := range result.Problems {
-		problems = append(problems, fmt.Sprintf("%s:%d: %s", failed, p.Line, p.Text))
-	}
-	if result.Kind == verdict.Malformed && len(problems) == 0 {
-		problems = append(problems, failed+": no entry can be read")
-	}
-	return problems
-}
-
-// checkScript looks at run.sh without running it. That it names a contract is
-// no proof that it tests it, and it may put the names together, so contracts
-// that are not named anywhere are notes.
-func (t Tool) checkScript() (missing, notes []string) {
+// checkScript looks at run.sh without running it, and says whether it can be run.
+func (t Tool) checkScript(w workspace, f *findings) (ready bool) {
 	data, err := safefile.Read(t.Spec.Dir, script, maxScript)
 	switch {
 	case errors.Is(err, safefile.ErrAbsent):
-		return []string{script + ", which replays every saved test and prints TAP"}, nil
+		f.miss("%s, which replays every saved test and prints TAP", script)
+		return false
 	case err != nil:
-		return []string{err.Error()}, nil
+		f.mend("%v", err)
+		return false
 	}
+	ready = true
 	if info, err := os.Lstat(filepath.Join(t.Spec.Dir, script)); err != nil || info.Mode()&0o100 == 0 {
-		missing = append(missing, script+" is not executable: chmod +x "+script)
+		f.mend("%s is not executable: chmod +x %s", script, script)
+		ready = false
 	}
 	if !bytes.HasPrefix(data, []byte("#!")) {
-		missing = append(missing, script+" does not begin with #!, as #!/bin/sh")
+		f.mend("%s does not begin with #!, as #!/bin/sh", script)
+		ready = false
 	}
-	return missing, t.unnamed()
+	for _, c := range w.unnamed() {
+		f.note("no test file names %s: %s", c.ID, c.Says())
+	}
+	return ready
 }
 
-// unnamed lists the contracts whose id stands in no test file.
-func (t Tool) unnamed() []string {
-	set, _ := spec.LoadDir(t.Spec.Specs)
-	all := tests(t.Spec.Dir)
-	var notes []string
-	for _, s := range set.UpTo(t.Spec.Phase) {
-		for _, c := range s.Contracts {
-			if !regexp.MustCompile(regexp.QuoteMeta(c.ID) + `\b`).Match(all) {
-				notes = append(notes, "no test file names "+c.ID+": "+c.Action+" → "+c.Result)
-			}
-		}
-	}
-	return notes
-}
-
-// healthNotes reminds the Builder of the checks that it is to keep green.
-func (t Tool) healthNotes() []string {
+// noteHealth reminds the Builder of the checks that it is to keep green.
+func (t Tool) noteHealth(f *findings) {
 	for _, c := range t.Spec.Commands {
 		if c.Name == "health_check" {
-			return []string{"run abl-cmd health_check as the last thing; it must exit 0"}
+			f.note("run abl-cmd health_check as the last thing; it must exit 0")
 		}
 	}
-	return nil
+}
+
+// workspace is what check reads of the Verifier's workspace and the specs.
+type workspace struct {
+	specs     []spec.Spec // of phases 1 to now
+	contracts verdict.Contracts
+	tests     []byte   // content of the test files
+	names     []string // by which they and their tests are known
+}
+
+func (t Tool) read() workspace {
+	set, _ := spec.LoadDir(t.Spec.Specs)
+	w := workspace{specs: set.UpTo(t.Spec.Phase)}
+	w.contracts = verdict.In(w.specs)
+	w.tests, w.names = tests(t.Spec.Dir)
+	return w
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ const usage = `abl-cmd runs the commands that this project declares, by name.
 Usage:
   abl-cmd [list]       show the commands
   abl-cmd NAME         run a declared command; it takes no arguments, standard input is passed on
-  abl-cmd get-spec N   print the spec of phase N
+  abl-cmd get-spec N   print the spec of phase N, and the ids of its contracts
   abl-cmd check        say what this call still has to leave behind
   abl-cmd restart      start the app anew and wait until it is ready
 
@@ -78,7 +77,7 @@ func (t Tool) Do(ctx context.Context, args []string) int {
 	case "list":
 		return t.list("")
 	case "check":
-		return t.check()
+		return t.check(ctx)
 	case "restart":
 		return t.restart(ctx)
 	}
@@ -115,7 +114,7 @@ func (t Tool) list(before string) int {
 		fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
 	}
 	for _, c := range [][2]string{
-		{"get-spec N", "print the spec of phase N"},
+		{"get-spec N", "print the spec of phase N, and the ids of its contracts"},
 		{"check", "say what this call still has to leave behind"},
 		{"restart", "start the app anew and wait until it is ready"},
 	} {
@@ -144,6 +143,9 @@ func (t Tool) getSpec(args []string) int {
 	if !ok {
 		return t.refuse("there is no spec of phase %d; %s", number, have)
 	}
-	_, _ = io.WriteString(t.Out, s.Text)
+	fmt.Fprintf(t.Out, "%s\n\n[the contracts of phase %d and their ids]\n", strings.TrimRight(s.Text, "\n"), number)
+	for _, c := range s.Contracts {
+		fmt.Fprintf(t.Out, "%s (line %d): %s\n", c.ID, c.Line, c.Says())
+	}
 	return exitOK
 }

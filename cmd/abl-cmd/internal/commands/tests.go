@@ -3,9 +3,12 @@ package commands
 import (
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"abl/internal/safefile"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/verdict"
 )
 
 const (
@@ -13,10 +16,10 @@ const (
 	maxTestBytes = 16 << 20
 )
 
-// tests returns the content of the test files below dir, up to a limit; reports
-// and what a package manager put there are no tests.
-func tests(dir string) []byte {
-	var all []byte
+// tests returns the content of the test files below dir, up to a limit, and the
+// names by which they and their tests are known; reports and what a package
+// manager put there are no tests.
+func tests(dir string) (all []byte, names []string) {
 	files := 0
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -35,10 +38,25 @@ func tests(dir string) []byte {
 		if err != nil {
 			return nil
 		}
-		if data, err := safefile.Read(dir, rel, maxScript); err == nil {
+		data, err := safefile.Read(dir, rel, maxScript)
+		if err == nil {
 			all = append(append(all, data...), '\n')
 		}
+		names = append(names, verdict.NamesIn(filepath.ToSlash(rel), data)...)
 		return nil
 	})
+	return all, names
+}
+
+// unnamed lists the contracts whose id stands in no test file. That a file names
+// one is no proof that it tests it, and a suite may put the names together.
+func (w workspace) unnamed() (all []spec.Contract) {
+	for _, s := range w.specs {
+		for _, c := range s.Contracts {
+			if !regexp.MustCompile(regexp.QuoteMeta(c.ID) + `\b`).Match(w.tests) {
+				all = append(all, c)
+			}
+		}
+	}
 	return all
 }

@@ -1,9 +1,15 @@
 package holder
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
 
-// The few words of the DNS protocol (RFC 1035, 4.1.1) that an answer without a
-// record needs.
+	"abl/orchestrator/dirs"
+)
+
+// The few words of the DNS protocol (RFC 1035, 4.1.1) that an answer needs
+// which has no record, or one that is always the same.
 const (
 	headerSize = 12
 	maxName    = 255
@@ -18,10 +24,26 @@ const (
 	codeUnknown = 4 // an opcode that is no query
 )
 
-// Reply answers a DNS query with "no such name", and what is not a query with
-// the matching refusal. It returns nil for a packet that is to stay unanswered:
-// one too short to have an id, or an answer itself, which two responders would
-// throw at each other for ever.
+// own is the question for this resolver's own name, and record its answer: the
+// same name, an address, for no time at all, 127.0.0.1.
+var (
+	own    = ownQuestion(dirs.HolderName)
+	record = []byte("\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04\x7f\x00\x00\x01")
+)
+
+func ownQuestion(name string) []byte {
+	var q []byte
+	for label := range strings.SplitSeq(name, ".") {
+		q = append(append(q, byte(len(label))), label...)
+	}
+	return append(q, 0, 0, 1, 0, 1)
+}
+
+// Reply answers a DNS query with "no such name", but for the name by which a
+// probe knows this resolver, and what is not a query with the matching refusal.
+// It returns nil for a packet that is to stay unanswered: one too short to have
+// an id, or an answer itself, which two responders would throw at each other for
+// ever.
 func Reply(query []byte) []byte {
 	if len(query) < headerSize {
 		return nil
@@ -31,20 +53,26 @@ func Reply(query []byte) []byte {
 		return nil
 	}
 	code, question := codeNoName, question(query)
+	var answer []byte
 	switch {
 	case flags&maskOpcode != 0:
 		code, question = codeUnknown, nil
 	case question == nil:
 		code = codeFormat
+	case bytes.EqualFold(question, own):
+		code, answer = 0, record
 	}
-	reply := make([]byte, headerSize, headerSize+len(question))
+	reply := make([]byte, headerSize, headerSize+len(question)+len(answer))
 	copy(reply, query[:2])
 	flags = flagResponse | flagAvailable | flags&(maskOpcode|flagRecursion) | uint16(code)
 	binary.BigEndian.PutUint16(reply[2:], flags)
 	if question != nil {
 		binary.BigEndian.PutUint16(reply[4:], 1)
 	}
-	return append(reply, question...)
+	if answer != nil {
+		binary.BigEndian.PutUint16(reply[6:], 1)
+	}
+	return append(append(reply, question...), answer...)
 }
 
 // question returns the bytes of the one question in a query, or nil when there

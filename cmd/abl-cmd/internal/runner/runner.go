@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"abl/internal/proc"
+	"abl/cmd/abl-cmd/internal/probe"
+	"abl/internal/deadman"
 	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
@@ -23,30 +25,42 @@ import (
 
 // Exit codes as a shell gives them.
 const (
-	exitDeadline  = 124 // as timeout(1)
-	exitNotRun    = 126
-	exitNotFound  = 127
-	deadlineGrace = 10 * time.Second
+	exitDeadline = 124 // as timeout(1)
+	exitUnproven = 125
+	exitNotRun   = 126
+	exitNotFound = 127
 )
 
+// lastGrace is what it may take to end an agent after its deadline.
+const lastGrace = deadlineGrace + 5*time.Second
+
 // Run does what the RunSpec in the file at path says, writes one RunEnd as a
-// line of JSON to out, and returns the exit code that belongs to it.
-func Run(path string, out io.Writer) int {
-	end := run(path)
-	line, err := json.Marshal(end)
-	if err == nil {
-		_, err = out.Write(append(line, '\n'))
-	}
-	if err != nil && end.Exit == 0 {
+// line of JSON to out, and returns the exit code that belongs to it. Where the
+// spec asks for a probe, its answer is the line before.
+func Run(ctx context.Context, path string, out io.Writer) int {
+	end := run(ctx, path, out)
+	if err := tell(out, end); err != nil && end.Exit == 0 {
 		return exitNotRun
 	}
 	return end.Exit
 }
 
-func run(path string) dirs.RunEnd {
+// tell writes one line with one write.
+func tell(out io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err == nil {
+		_, err = out.Write(append(line, '\n'))
+	}
+	return err
+}
+
+func run(ctx context.Context, path string, out io.Writer) dirs.RunEnd {
 	spec, err := readSpec(path)
 	if err != nil {
 		return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+	}
+	if err := probe.First(ctx, spec.Probe, out); err != nil {
+		return dirs.RunEnd{Exit: exitUnproven, Error: err.Error(), Unproven: true}
 	}
 	files, err := openFiles(spec)
 	if err != nil {
@@ -63,11 +77,24 @@ func run(path string) dirs.RunEnd {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
+	if spec.Deadline > 0 { // for an agent that stops this process
+		if err := deadman.Arm(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + lastGrace); err != nil {
+			return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+		}
+	}
+	before := listening()
 	pid, end := start(spec, files)
 	if end.Error != "" {
 		return end
 	}
-	end = supervise(pid, time.Unix(spec.Deadline, 0), spec.Deadline > 0, signals)
+	b := bounds{limit: time.Duration(spec.LimitMS) * time.Millisecond}
+	if spec.Deadline > 0 {
+		b.deadline = time.Unix(spec.Deadline, 0)
+	}
+	if b.limit > 0 {
+		b.look = func() string { return newPorts(before, listening()) }
+	}
+	end = supervise(pid, b, signals)
 	for _, f := range files[1:] {
 		if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 			end.Error = fmt.Sprintf("cannot make the output durable: %v", err)
@@ -149,62 +176,4 @@ func start(spec dirs.RunSpec, files []*os.File) (int, dirs.RunEnd) {
 		return notRun(exitNotRun, err)
 	}
 	return pid, dirs.RunEnd{}
-}
-
-// supervise waits for the agent, ends it at the deadline, and leaves no process
-// behind that could still write into its files.
-func supervise(pid int, deadline time.Time, limited bool, signals <-chan os.Signal) dirs.RunEnd {
-	ended, status := reap(pid)
-	var late <-chan time.Time
-	if limited {
-		timer := time.NewTimer(time.Until(deadline))
-		defer timer.Stop()
-		late = timer.C
-	}
-	for {
-		select {
-		case sig := <-signals:
-			if s, ok := sig.(syscall.Signal); ok {
-				syscall.Kill(-pid, s)
-			}
-		case <-late:
-			proc.Stop(pid, ended, deadlineGrace)
-			proc.KillDescendants(os.Getpid())
-			<-ended
-			return dirs.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
-		case <-ended:
-			proc.KillDescendants(os.Getpid())
-			return dirs.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws)}
-		}
-	}
-}
-
-type childStatus struct{ ws syscall.WaitStatus }
-
-// reap waits for every child there is until none is left, and closes ended once
-// pid itself has; from then on its status may be read.
-func reap(pid int) (ended chan struct{}, status *childStatus) {
-	ended, status = make(chan struct{}), &childStatus{}
-	go func() {
-		for {
-			var ws syscall.WaitStatus
-			got, err := syscall.Wait4(-1, &ws, 0, nil)
-			switch {
-			case err == syscall.EINTR:
-			case err != nil:
-				return
-			case got == pid:
-				status.ws = ws
-				close(ended)
-			}
-		}
-	}()
-	return ended, status
-}
-
-func signalName(ws syscall.WaitStatus) string {
-	if !ws.Signaled() {
-		return ""
-	}
-	return unix.SignalName(ws.Signal())
 }

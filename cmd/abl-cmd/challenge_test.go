@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+)
+
+// as starts the helper under a name that it may have no link for.
+func as(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), filepath.Join(bin, "helper"), append([]string{"--as", name}, args...)...)
+}
+
+// said is the next line of a program's output as JSON.
+func said[T any](t *testing.T, lines interface {
+	Scan() bool
+	Bytes() []byte
+}) (v T) {
+	t.Helper()
+	if !lines.Scan() {
+		t.Fatal("it says nothing")
+	}
+	if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+		t.Fatalf("%s: %v", lines.Bytes(), err)
+	}
+	return v
+}
+
+type readyAt struct{ Ready string }
+
+func TestNull(t *testing.T) {
+	cmd := as(t, dirs.HelperNull, "-listen", "127.0.0.1:0", "-status", "500", "-deadline", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
+	lines := begin(t, cmd)
+	resp, err := http.Get("http://" + said[readyAt](t, lines).Ready + "/any")
+	if err != nil || resp.StatusCode != 500 || resp.ContentLength != 0 {
+		t.Errorf("%v, %v", resp, err)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("stopped, it ended with %v", err)
+	}
+	both := as(t, dirs.HelperNull, "-listen", "127.0.0.1:0", "-commands", "127.0.0.1:0", "-deadline", fmt.Sprint(time.Now().Unix()))
+	if r := finish(t, both); r.code != 0 || strings.Count(r.out, "ready") != 2 {
+		t.Errorf("at its deadline: %+v", r)
+	}
+	for args, want := range map[string]string{
+		"":                                 "takes -listen ADDRESS",
+		"-listen :0 x":                     "takes -listen ADDRESS",
+		"-listen :0 -status 99":            "takes -listen ADDRESS",
+		"-listen nowhere":                  "cannot serve",
+		"-listen :0 -commands nowhere":     "cannot serve",
+		"-listen :0 -status many":          "invalid value",
+		"-listen 127.0.0.1:0 -deadline so": "invalid value",
+	} {
+		if r := finish(t, as(t, dirs.HelperNull, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+}
+
+func TestMutant(t *testing.T) {
+	app := as(t, dirs.HelperNull, "-listen", "127.0.0.1:0")
+	to := said[readyAt](t, begin(t, app)).Ready
+	cmd := as(t, dirs.HelperMutant, "-listen", "127.0.0.1:0", "-to", to, "-mutation", "status-200-201")
+	lines := begin(t, cmd)
+	at := said[readyAt](t, lines).Ready
+	for range 2 {
+		resp, err := http.Get("http://" + at)
+		if err != nil || resp.StatusCode != 201 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Error(err)
+		}
+	}
+	if r := said[dirs.Mutated](t, lines); r.Mutation != "status-200-201" || r.Applied != 1 {
+		t.Errorf("at the first change: %+v", r)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if r := said[dirs.Mutated](t, lines); r.Applied != 2 || r.Answers != 2 {
+		t.Errorf("at the end: %+v", r)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("stopped, it ended with %v", err)
+	}
+	for args, want := range map[string]string{
+		"":                                    "takes -listen ADDRESS",
+		"-listen :0":                          "takes -listen ADDRESS",
+		"-listen :0 -to x y":                  "takes -listen ADDRESS",
+		"-listen nowhere -to x":               "cannot serve",
+		"-listen :0 -to x -mutation teleport": `there is no mutation "teleport"; there are control, status-200-201,`,
+		"-listen :0 -to x -deadline so":       "invalid value",
+	} {
+		if r := finish(t, as(t, dirs.HelperMutant, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/dirs"
+)
+
+// desk is a Verifier's workspace with a system to test.
+type desk struct {
+	*testing.T
+	spec dirs.CmdSpec
+	url  string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	system := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/x" {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		w.Write([]byte("hello"))
+	}))
+	t.Cleanup(system.Close)
+	d := &desk{t, role(t, "verifier"), system.URL}
+	d.write("verifier_reports/phase1_v2_20260101T000000Z.md", "report")
+	return d
+}
+
+func (d *desk) write(name, text string) {
+	d.Helper()
+	path := filepath.Join(d.spec.Dir, name)
+	os.Remove(path)
+	write(d.T, path, text)
+	if err := os.Chmod(path, 0o755); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// check runs abl-cmd check, which has to end with code and print these lines.
+func (d *desk) check(code int, want ...string) {
+	d.Helper()
+	cmd := helper(d.T, dirs.HelperCmd, d.spec, "check")
+	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
+	if got := finish(d.T, cmd); got.code != code || got.out != strings.Join(want, "\n")+"\n" {
+		d.Errorf("got  %d\n%s%swant %d\n%s", got.code, got.out, got.err, code, strings.Join(want, "\n"))
+	}
+}
+
+const (
+	allOK    = "ok: nothing is missing"
+	testOne  = "test \"$(curl -s \"$ABL_APP_URL/\")\" = hello && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
+	testTwo  = "curl -sf \"$ABL_APP_URL/x\" >/dev/null || echo 'not ok 2 - P1.C2' && echo 'ok 2 - P1.C2' >/dev/null\n"
+	suiteSh  = "#!/bin/sh\necho 1..2\n" + testOne + testTwo + "exit 1\n"
+	entryTwo = "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED: 500\n"
+)
+
+// The suite is run, and what it says is held against the contracts and against
+// failed_specs.md, in both directions.
+func TestCheckRunsTheSuite(t *testing.T) {
+	d := newDesk(t)
+	d.write("run.sh", suiteSh)
+	d.check(1, "missing: an entry in failed_specs.md for P1.C2, which is not ok in run.sh: GET /x → 404")
+	d.write("failed_specs.md", entryTwo)
+	d.check(0, allOK)
+	d.write("failed_specs.md", entryTwo+"\nSPEC: GET / → 200 hello\nINPUT: GET /\nOBSERVED: 500\n")
+	d.check(1, "wrong: failed_specs.md:5 says that P1.C1 fails, and it is ok in run.sh: look again, and correct the one that is wrong")
+
+	d.write("failed_specs.md", "")
+	d.write("run.sh", "#!/bin/sh\necho 1..1\n"+testOne)
+	d.check(1, "note: no test file names P1.C2: GET /x → 404",
+		"missing: a line of run.sh for P1.C2: GET /x → 404 (no test line names it)")
+	d.write("run.sh", "#!/bin/sh\necho 1..4\n"+testOne+"echo 'ok 2 - P1.C2 # SKIP later'\necho 'ok 3 - P1.C20'\necho 'ok 4 - all well'\n")
+	d.check(1, "wrong: run.sh says nothing about P1.C2: line 3 is marked SKIP",
+		"wrong: line 4 of run.sh's output names P1.C20, which is no contract of phases 1 to 1",
+		"note: line 5 of run.sh's output is ok and names no contract")
+	d.write("run.sh", "#!/bin/sh\n"+testOne+"echo 'ok 2 - P1.C2'\necho done\nexit 7\n")
+	d.check(1, "wrong: run.sh's output: there is no plan (1..n): nobody can tell that all tests were run",
+		"wrong: run.sh ended with exit code 7, and no line says not ok",
+		"note: line 3 of run.sh's output: not TAP, and not read (1 such lines)")
+	d.write("run.sh", "#!/no/such/shell\n# P1.C1 P1.C2\n")
+	cmd := helper(t, dirs.HelperCmd, d.spec, "check")
+	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
+	if got := finish(t, cmd); got.code != 1 || !strings.Contains(got.out, "wrong: run.sh cannot be run: ") || !strings.Contains(got.out, "missing: a line of run.sh for P1.C1") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Without a system nothing is run, and it is said that nothing was checked.
+func TestCheckWithoutSystem(t *testing.T) {
+	d := newDesk(t)
+	d.url = ""
+	d.write("run.sh", "#!/bin/sh\ntouch ran\n# P1.C1\n. ./cases.sh\n")
+	d.write("cases.sh", "# P1.C20\n")
+	const unchecked = "note: run.sh was not run, since ABL_APP_URL is not set: whether every contract has a test is unchecked"
+	d.check(0, "note: no test file names P1.C2: GET /x → 404", unchecked, allOK)
+	if _, err := os.Lstat(filepath.Join(d.spec.Dir, "ran")); err == nil {
+		t.Error("it was run")
+	}
+}
+
+func TestCheckFiles(t *testing.T) {
+	d := newDesk(t)
+	d.spec.Iteration = 3
+	d.check(1, "missing: the run report of this call, verifier_reports/phase1_v3_<time>.md",
+		"missing: run.sh, which replays every saved test and prints TAP")
+	d.spec.Iteration = 2
+	d.write("run.sh", "echo P1.C1 P1.C2\n")
+	if err := os.Chmod(filepath.Join(d.spec.Dir, "run.sh"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d.check(1, "wrong: run.sh is not executable: chmod +x run.sh", "wrong: run.sh does not begin with #!, as #!/bin/sh")
+	d.write("run.sh", suiteSh)
+	d.write("cases/refused_path.py", "def test_refused_path():\n")
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"no INPUT", "SPEC: GET /x → 404\nOBSERVED: 500\n", []string{"missing: failed_specs.md:1: the entry has no INPUT"}},
+		{"prose", "none\n", []string{"wrong: failed_specs.md:1: text outside the entries is not read"}},
+		{"no contract", "SPEC: GET /x → 500\nINPUT: GET /x\nOBSERVED: 404\n",
+			[]string{"wrong: failed_specs.md:1: SPEC names no contract of phases 1 to 1 word for word; did you mean P1.C2: GET /x → 404?"}},
+		{"a code block", "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED:\n```json\n{}\n```\n",
+			[]string{"wrong: failed_specs.md:4: a code block in an entry: write the value in one line, behind its label"}},
+		{"code, a trace, a test, a path", "SPEC: GET /x → 404\nINPUT: GET /x in /workspace/tests/x\nOBSERVED: 500 in test_refused_path\n  at f (/a/b.js:1:2)\n  expect(1).toBe(2)\n", []string{
+			"wrong: failed_specs.md:1: INPUT holds a path of a workspace, which does not reach the Builder: say it in the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED holds a stack trace, which does not reach the Builder: say it in the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED holds code, which does not reach the Builder: say it in the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED holds the name of a test, which does not reach the Builder: say it in the words of the specs"}},
+	} {
+		d.write("failed_specs.md", c.text)
+		if !strings.Contains(c.text, "/x → 404\nINPUT") { // nothing complete about P1.C2
+			c.want = append(c.want, "missing: an entry in failed_specs.md for P1.C2, which is not ok in run.sh: GET /x → 404")
+		}
+		d.check(1, c.want...)
+	}
+	os.Remove(filepath.Join(d.spec.Dir, "failed_specs.md"))
+	if err := os.Symlink("/etc/passwd", filepath.Join(d.spec.Dir, "failed_specs.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got := finish(t, helper(t, dirs.HelperCmd, d.spec, "check")); got.code != 1 || strings.Contains(got.out, "root:") {
+		t.Errorf("with a link: %+v", got)
+	}
+}

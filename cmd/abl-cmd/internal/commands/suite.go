@@ -1,0 +1,141 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"abl/internal/child"
+	"abl/internal/proc"
+	"abl/orchestrator/tap"
+	"abl/orchestrator/verdict"
+)
+
+const (
+	// suiteLimit is how long a suite may take here. It is to end within minutes.
+	suiteLimit = 5 * time.Minute
+	// pipeGrace is how long the output of a suite that has ended is waited for,
+	// when something that it started holds the pipe.
+	pipeGrace = 2 * time.Second
+	appURL    = "ABL_APP_URL"
+)
+
+// checkSuite runs run.sh and holds what it prints against the contracts and
+// against failed_specs.md.
+func (t Tool) checkSuite(ctx context.Context, w workspace, entries []verdict.Entry, f *findings) {
+	if os.Getenv(appURL) == "" {
+		f.note("%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
+		return
+	}
+	run, err := t.runSuite(ctx)
+	if err != nil {
+		f.mend("%v", err)
+	}
+	doc := tap.Parse(run.out, err == nil && !run.cut)
+	run.judge(doc, f)
+	for _, id := range w.contracts.IDs() {
+		says, _ := w.contracts.Says(id)
+		r := doc.Of(id)
+		switch claimed := claims(entries, id); {
+		case r.Status == tap.Missing:
+			f.miss("a line of %s for %s: %s (%s)", script, id, says, r.Why)
+		case r.Status == tap.Twice, r.Status == tap.Void:
+			f.mend("%s says nothing about %s: %s", script, id, r.Why)
+		case r.Status == tap.NotOK && claimed == 0:
+			f.miss("an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
+		case r.Status == tap.OK && claimed > 0:
+			f.mend("%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
+		}
+	}
+	known := func(id string) bool { _, ok := w.contracts.Says(id); return ok }
+	for _, p := range doc.Strange(known) {
+		if len(p.IDs) > 0 {
+			f.mend("line %d of %s's output names %s, which is no contract of phases 1 to %d", p.Line, script, p.IDs[0], w.contracts.Phases())
+		} else if p.OK {
+			f.note("line %d of %s's output is ok and names no contract", p.Line, script)
+		}
+	}
+}
+
+// claims is the line of the first entry that says that a contract fails, 0 for none.
+func claims(entries []verdict.Entry, id string) int {
+	for _, e := range entries {
+		if e.Contract == id {
+			return e.Line
+		}
+	}
+	return 0
+}
+
+// suite is one run of run.sh.
+type suite struct {
+	out  []byte
+	exit int
+	cut  bool // it printed more than is read
+}
+
+// runSuite runs run.sh as a replay does: without the keys of the agent, and with
+// nothing on standard input. What it says on standard error the Verifier sees.
+func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
+	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, suiteLimit, errLate)
+	defer cancel()
+	out := &capped{max: tap.MaxBytes + 1}
+	cmd := child.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // proc.Run stops all of it
+	cmd.Dir = t.Spec.Dir
+	cmd.Stdout, cmd.Stderr = out, t.Err
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = pipeGrace
+	s.exit, err = proc.Run(ctx, cmd, stopGrace)
+	if cmd.Process != nil {
+		proc.Kill(cmd.Process.Pid) // what it left behind
+	}
+	s.out, s.cut = out.data, len(out.data) > tap.MaxBytes
+	if err != nil && !errors.Is(err, errLate) {
+		err = fmt.Errorf("%s cannot be run: %w", script, err)
+	}
+	return s, err
+}
+
+// judge says what keeps the output as a whole from being believed.
+func (s suite) judge(doc tap.Document, f *findings) {
+	for _, p := range doc.Problems {
+		where := fmt.Sprintf("line %d of %s's output", p.Line, script)
+		if p.Line == 0 {
+			where = script + "'s output"
+		}
+		if p.Doubt {
+			f.mend("%s: %s", where, p.Text)
+		} else {
+			f.note("%s: %s", where, p.Text)
+		}
+	}
+	bad := false
+	for _, p := range doc.Points {
+		bad = bad || !p.OK
+	}
+	switch {
+	case s.exit != 0 && !bad:
+		f.mend("%s ended with exit code %d, and no line says not ok", script, s.exit)
+	case s.exit == 0 && bad:
+		f.note("%s ended with exit code 0, and a line says not ok", script)
+	}
+}
+
+// capped keeps the beginning of what is written to it.
+type capped struct {
+	data []byte
+	max  int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.data = append(c.data, p[:min(len(p), c.max-len(c.data))]...)
+	return len(p), nil
+}

@@ -1,0 +1,122 @@
+package holder
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// In a network namespace of its own a sealed program can talk to one machine and
+// not to many, whatever its socket says about interfaces.
+func TestSeal(t *testing.T) {
+	runtime.LockOSThread() // and never back: the thread ends with this test
+	if err := unix.Unshare(unix.CLONE_NEWNET); errors.Is(err, unix.EPERM) {
+		t.Skip("needs the right to make a network namespace; the engine's tests hold it too")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	up(t)
+	for _, to := range shouts {
+		if err := shout(to, true); err != nil {
+			t.Errorf("before: %v: %v", to, err)
+		}
+	}
+	if err := Seal(); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range shouts {
+		for _, bound := range []bool{false, true} {
+			if err := shout(to, bound); !errors.Is(err, unix.EPERM) {
+				t.Errorf("to %v, at an interface %v: %v", to, bound, err)
+			}
+		}
+	}
+	if err := shout([4]byte{127, 0, 0, 1}, false); err != nil {
+		t.Errorf("to one: %v", err)
+	}
+	if err := Seal(); err == nil {
+		if err := shout(shouts[0], true); !errors.Is(err, unix.EPERM) {
+			t.Errorf("sealed twice: %v", err)
+		}
+	}
+}
+
+var shouts = [][4]byte{{255, 255, 255, 255}, {224, 0, 0, 1}, {239, 255, 255, 250}, {240, 0, 0, 1}}
+
+// up makes the new namespace's only interface work.
+func up(t *testing.T) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ifr.SetUint16(unix.IFF_UP)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shout(to [4]byte, bound bool) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
+		return err
+	}
+	if bound {
+		if err := unix.BindToDevice(fd, "lo"); err != nil {
+			return err
+		}
+	}
+	err = unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrInet4{Port: 9, Addr: to})
+	if errors.Is(err, unix.ENETUNREACH) && !bound {
+		return unix.EPERM // there is no way at all, which is as good
+	}
+	return err
+}
+
+func TestBecomeNobodyInParticular(t *testing.T) {
+	for _, user := range []string{"", "0:0", "0:1", "1", "1:0", "-1:1", "a:b", "1:1:1"} {
+		if err := Become(user); err == nil {
+			t.Fatalf("became %q", user)
+		}
+	}
+}
+
+// Become in a process of its own: there is no way back.
+func TestBecome(t *testing.T) {
+	if user := os.Getenv("BECOME"); user != "" {
+		l, err := net.Listen("tcp", "127.0.0.1:0") // threads of the runtime's
+		if err == nil {
+			defer l.Close()
+		}
+		if err := Become(user); err != nil {
+			t.Fatal(err)
+		}
+		if os.Getuid() != 47113 || os.Getgid() != 47114 || unix.Setuid(0) == nil {
+			t.Fatal("not another user for good")
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("needs root; the engine's tests hold it too")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestBecome$", "-test.v")
+	cmd.Env = append(os.Environ(), "BECOME=47113:47114")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,128 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+)
+
+// sockets of container engines: whoever reaches one has the host.
+var sockets = []string{
+	"docker.sock", "containerd/containerd.sock", "docker/containerd/containerd.sock", "containerd/s", "dockershim.sock",
+	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock", "balena-engine.sock",
+}
+
+// plainDevices is what an engine puts into /dev of a container without devices of its own.
+var plainDevices = []string{
+	"console", "core", "fd", "full", "init", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero",
+}
+
+// places checks what is to be seen, and what is not.
+func places(spec dirs.ProbeSpec) (p sandbox.Proof) {
+	for _, folder := range slices.Sorted(maps.Keys(spec.Folders)) {
+		want := slices.Sorted(slices.Values(spec.Folders[folder]))
+		p = append(p, sandbox.Same("all in "+folder, strings.Join(want, " "), names(folder, nil)))
+	}
+	return append(p,
+		sandbox.Same("what must be absent", "", there(spec.Absent)),
+		sandbox.Same("sockets of engines", "", there(under([]string{"/var/run", "/run"}, sockets))),
+		sandbox.Same("further devices", "", names("/dev", plainDevices)),
+		sandbox.Same("processes of others", "", strangers()),
+	)
+}
+
+// names lists a folder, without some names.
+func names(folder string, without []string) string {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, e := range entries {
+		if !slices.Contains(without, e.Name()) {
+			all = append(all, e.Name())
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func under(folders, names []string) (all []string) {
+	for _, folder := range folders {
+		for _, name := range names {
+			all = append(all, filepath.Join(folder, name))
+		}
+	}
+	return all
+}
+
+// there are the paths where something is. What cannot be looked at for want of
+// permission is out of the agent's sight too; any other trouble is shown.
+func there(paths []string) string {
+	var all []string
+	for _, path := range paths {
+		_, err := os.Lstat(path)
+		switch {
+		case err == nil:
+			all = append(all, path)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !notDir(err):
+			all = append(all, err.Error())
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// openFiles checks that nothing was left open for this program but its three
+// streams: a descriptor of a folder of the host is a way out of the container.
+func openFiles() sandbox.Check {
+	const name = "open files"
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return sandbox.Check{Name: name, Want: "readable", Got: err.Error()}
+	}
+	var left []string
+	for _, e := range entries {
+		to, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err != nil || len(e.Name()) == 1 && e.Name() <= "2" { // the first is the look itself, closed by now
+			continue
+		}
+		if !strings.HasPrefix(to, "anon_inode:") && !runtimes(to) {
+			left = append(left, to)
+		}
+	}
+	if at, err := os.Readlink("/proc/self/cwd"); err != nil || !filepath.IsAbs(at) || strings.HasSuffix(at, " (deleted)") {
+		left = append(left, fmt.Sprintf("working folder %q", at))
+	}
+	return sandbox.Same(name, "", strings.Join(left, ", "))
+}
+
+// runtimes tells the files of the control group that Go's runtime keeps open, to
+// know how many processors there are.
+func runtimes(file string) bool {
+	return strings.HasPrefix(file, "/sys/fs/cgroup/") && slices.Contains([]string{"cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"}, filepath.Base(file))
+}
+
+// strangers are processes that are neither the container's init nor this one.
+func strangers() string {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, e := range entries {
+		if pid := e.Name(); strings.Trim(pid, "0123456789") == "" && pid != "1" && pid != fmt.Sprint(os.Getpid()) {
+			all = append(all, pid)
+		}
+	}
+	if len(all) > 5 {
+		all = append(all[:5], "…")
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,83 @@
+// Package probe looks, from inside a container, whether the container is what
+// abl meant it to be. It runs before anything of an agent's does, tries what
+// must not work, and leaves nothing behind.
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+)
+
+// File looks for what the ProbeSpec at path asks for. It always has something to
+// say: what could not be looked at is an error in the answer.
+func File(ctx context.Context, path string) dirs.Probed {
+	begun := time.Now()
+	var spec dirs.ProbeSpec
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &spec)
+	}
+	if err != nil {
+		return dirs.Probed{Error: fmt.Sprintf("cannot read what to look for: %v", err)}
+	}
+	proof := Look(ctx, spec)
+	return dirs.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()}
+}
+
+// First is what a container's first program does before it starts anything: it
+// looks whether what the file at path says holds, and writes what it found as one
+// line of JSON. Without a path it does nothing. The error is that something does
+// not hold, or could not be looked at or told.
+func First(ctx context.Context, path string, out io.Writer) error {
+	if path == "" {
+		return nil
+	}
+	found := File(ctx, path)
+	line, err := json.Marshal(found)
+	if err == nil {
+		_, err = out.Write(append(line, '\n'))
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot say what the probe found: %w", err)
+	case found.Error != "":
+		return errors.New(found.Error)
+	}
+	return found.Proof.Err()
+}
+
+// Look checks everything that the spec names, and besides what holds in every
+// container of abl's.
+func Look(ctx context.Context, spec dirs.ProbeSpec) sandbox.Proof {
+	open := openFiles() // before anything here opens more
+	var net sandbox.Proof
+	var rest sync.WaitGroup
+	rest.Go(func() { net = Network(ctx, spec.Net) }) // it takes longest, for silence takes time
+	proof := sandbox.Proof{open}
+	proof = append(proof, read("/proc/self/status", func(text string) sandbox.Proof { return status(text, spec.User) })...)
+	proof = append(proof, read("/proc/self/mountinfo", func(text string) sandbox.Proof { return mounts(text, spec.Mounts) })...)
+	proof = append(proof, same(spec.Mounts)...)
+	proof = append(proof, environment(os.Environ(), spec.Env))
+	proof = append(proof, sealed(spec.Sealed, spec.Mounts)...)
+	proof = append(proof, places(spec)...)
+	rest.Wait()
+	return append(proof, net...)
+}
+
+// read hands a file of the kernel's to a check; without it the check fails.
+func read(path string, check func(text string) sandbox.Proof) sandbox.Proof {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return sandbox.Proof{{Name: path, Want: "readable", Got: err.Error()}}
+	}
+	return check(string(text))
+}

@@ -1,0 +1,313 @@
+package probe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// failed are the names of the checks that do not hold.
+func failed(p sandbox.Proof) string {
+	var names []string
+	for _, c := range p.Failed() {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+const goodStatus = "Name:\tabl-run\nUid:\t1000\t1000\t1000\t1000\nGid:\t1001\t1001\t1001\t1001\nGroups:\t1001 \n" +
+	"CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\n" +
+	"NoNewPrivs:\t1\nSeccomp:\t2\n"
+
+func TestStatus(t *testing.T) {
+	for _, c := range []struct{ from, to, user, want string }{
+		{"", "", "1000:1001", ""},
+		{"\t1001 \n", "\t\n", "1000:1001", ""},
+		{"", "", "1000:7", "group inside, further groups inside"},
+		{"Uid:\t1000\t1000", "Uid:\t1000\t0", "1000:1001", "user inside"},
+		{"1000\t1000\t1000\t1000", "0\t0\t0\t0", "0:1001", "user inside"},
+		{"Groups:\t1001", "Groups:\t1001 999", "1000:1001", "further groups inside"},
+		{"CapEff:\t0000000000000000", "CapEff:\t00000000a80425fb", "1000:1001", "capabilities inside"},
+		{"CapBnd:\t0000000000000000", "CapBnd:\t0000000000000001", "1000:1001", "capabilities inside"},
+		{"CapAmb", "CapXyz", "1000:1001", "capabilities inside"},
+		{"NoNewPrivs:\t1", "NoNewPrivs:\t0", "1000:1001", "no new privileges"},
+		{"Seccomp:\t2", "Seccomp:\t0", "1000:1001", "system calls filtered"},
+		{"Seccomp:\t2", "", "1000:1001", "system calls filtered"},
+	} {
+		if got := failed(status(strings.Replace(goodStatus, c.from, c.to, 1), c.user)); got != c.want {
+			t.Errorf("%q → %q as %s: failed are %q, want %q", c.from, c.to, c.user, got, c.want)
+		}
+	}
+}
+
+const goodMounts = `110 61 0:50 / / ro,relatime master:3 - overlay overlay rw
+111 110 0:53 / /proc rw,nosuid - proc proc rw
+112 110 0:54 / /dev rw,nosuid - tmpfs tmpfs rw,size=65536k
+113 112 0:55 / /dev/pts rw,nosuid - devpts devpts rw
+114 110 0:45 / /sys ro,nosuid - sysfs sysfs ro
+117 115 0:30 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw
+127 110 254:0 /usr/bin/tini-static /sbin/docker-init ro,relatime - ext4 /dev/vda rw
+129 110 0:58 / /tmp rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw,size=65536k
+130 110 254:0 /p/src /workspace/src rw,relatime - ext4 /dev/vda rw
+131 110 254:0 /p/specs\040x /workspace/specs ro,relatime - ext4 /dev/vda rw
+133 110 254:0 /x/resolv.conf /etc/resolv.conf ro,relatime - ext4 /dev/vda rw
+65 111 0:53 /sys /proc/sys ro,nosuid - proc proc rw
+67 111 0:54 /null /proc/keys rw,nosuid - tmpfs tmpfs rw
+`
+
+func TestMounts(t *testing.T) {
+	meant := []dirs.ProbeMount{
+		{Target: "/workspace/src"}, {Target: "/workspace/specs", ReadOnly: true}, {Target: "/tmp", Memory: true},
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"", "", ""},
+		{"/workspace/src rw", "/workspace/src ro", "mount /workspace/src inside"},
+		{"/workspace/specs ro", "/workspace/specs rw", "mount /workspace/specs inside"},
+		{"/workspace/specs ro", "/elsewhere ro", "mount /workspace/specs inside, further mounts"},
+		{"65 111", "1 1 254:0 /p /workspace/src rw - ext4 /dev/vda rw\n65 111", "mount /workspace/src inside"},
+		{"nodev,noexec,relatime - tmpfs", "nodev,relatime - tmpfs", "mount /tmp inside"},
+		{"/ / ro", "/ / rw", "/ inside"},
+		{"/proc/sys ro", "/proc/sys rw", "/proc/sys inside"},
+		{"/sys /proc/sys ro", "/sys /proc/elsewhere ro", "/proc/sys inside"},
+		{"/sys ro", "/sys rw", "/sys inside"},
+		{"65 111", "1 1 254:0 /run/docker.sock /var/run/docker.sock rw - ext4 /dev/vda rw\n65 111", "further mounts"},
+		{"65 111", "1 1 254:0 / /dev/host rw - ext4 /dev/vda rw\n65 111", "further mounts"},
+		{"65 111", "1 1 254:0 / /workspace/src/sub ro - ext4 /dev/vda rw\n65 111", "further mounts"},
+		{"/etc/resolv.conf ro", "/etc/resolv.conf rw", "further mounts"},
+		{"65 111", "torn\n65 111", "further mounts"},
+	} {
+		got := failed(mounts(strings.Replace(goodMounts, c.from, c.to, 1), meant))
+		if got != c.want {
+			t.Errorf("%q → %q: failed are %q, want %q", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for in, want := range map[string]string{`a\040b\011\134`: "a b\t\\", `a\9`: `a\9`, `\04`: `\04`, "": ""} {
+		if got := unescape(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	dir := t.TempDir()
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for at, ok := range map[string]bool{dir: true, filepath.Dir(dir): false, link: false, "/gone": false} {
+		p := same([]dirs.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
+		if len(p) != 1 || p[0].OK != ok {
+			t.Errorf("%s: %+v", at, p)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	meant := map[string]string{"A": dirs.Digest("1"), "PATH": "", "HOSTNAME": ""}
+	for _, c := range []struct {
+		env string
+		ok  bool
+	}{
+		{"A=1 PATH=/bin", true},
+		{"A=1", true},
+		{"A=1 PATH=/bin HOSTNAME=x", true},
+		{"A=secret2", false},
+		{"PATH=/bin", false},
+		{"A=1 B=secret", false},
+		{"A=1 A=secret", false},
+		{"A=1 A=1", false},
+	} {
+		got := environment(strings.Fields(c.env), meant)
+		if got.OK != c.ok || strings.Contains(got.Got+got.Want, "secret") {
+			t.Errorf("%s: %+v", c.env, got)
+		}
+	}
+}
+
+func TestSealed(t *testing.T) {
+	open := t.TempDir()
+	p := sealed([]string{open, "/gone"}, nil)
+	if p[0].OK || p[0].Got != "a file could be made" || p[1].OK {
+		t.Errorf("%+v", p)
+	}
+	left, err := os.ReadDir(open)
+	if err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+}
+
+func TestThere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := there([]string{"/gone", file + "/below"}); got != "" {
+		t.Errorf("what is not there: %q", got)
+	}
+	link := file + ".link"
+	if err := os.Symlink("/gone", link); err != nil {
+		t.Fatal(err)
+	}
+	if got := there([]string{file, link}); got != file+", "+link {
+		t.Errorf("what is there: %q", got)
+	}
+	if got := names(filepath.Dir(file), []string{"file"}); got != "file.link" {
+		t.Errorf("names: %q", got)
+	}
+}
+
+// An open folder, which a program would inherit, is found.
+func TestOpenFiles(t *testing.T) {
+	f, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := openFiles(); got.OK || !strings.Contains(got.Got, f.Name()) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNextHops(t *testing.T) {
+	routes := "Iface\tDestination\tGateway\tFlags\neth0\t00000000\t01E9D50A\t0003\neth0\t00E9D50A\t00000000\t0001\ntorn\n"
+	if got := fmt.Sprint(gateways(routes)); got != "[10.213.233.1]" {
+		t.Errorf("gateways are %s", got)
+	}
+	arp := func(flags, mac string) string {
+		return "IP address HW type Flags HW address Mask Device\n10.213.233.1 0x1 " + flags + " " + mac + " * eth0\n10.213.233.2 0x1 0x2 02:42:00:00:00:01 * eth0\n"
+	}
+	for _, c := range []struct{ flags, mac, want string }{
+		{"0x0", "00:00:00:00:00:00", ""},
+		{"0x2", "02:42:0a:d5:e9:01", "10.213.233.1"},
+		{"0x6", "02:42:0a:d5:e9:01", "10.213.233.1"},
+	} {
+		if got := strings.Join(answering(gateways(routes), arp(c.flags, c.mac)), " "); got != c.want {
+			t.Errorf("flags %s: %q answer, want %q", c.flags, got, c.want)
+		}
+	}
+}
+
+// serve says a word to everybody, on both networks, and gives the port.
+func serve(t *testing.T, word string) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := net.ListenPacket("udp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close(); u.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte(word))
+			c.Close()
+		}
+	}()
+	go func() {
+		buf := make([]byte, 100)
+		for {
+			_, from, err := u.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			u.WriteTo([]byte(word), from)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func TestNetworkHears(t *testing.T) {
+	at, mute := serve(t, "word"), serve(t, "")
+	spec := &dirs.ProbeNet{Word: "word", TCP: []string{at, mute, "127.0.0.1:1", "[fe80::1%lo]:1"}, UDP: []string{at, "127.0.0.1:1"}, WaitMS: 100}
+	p := Network(t.Context(), spec)
+	for name, want := range map[string]string{"the host by tcp": at + " said the word", "the host by udp": at + " said the word"} {
+		if c, ok := p.Get(name); !ok || c.OK || c.Got != want {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	spec.Weak = true
+	if p := Network(t.Context(), spec); strings.Contains(failed(p), "the host") {
+		t.Errorf("although weak is allowed: %v", p.Failed())
+	}
+	spec = &dirs.ProbeNet{Word: "word", TCP: []string{mute, "127.0.0.1:1"}, WaitMS: 1, Peers: []dirs.ProbePeer{{At: at, Say: "word"}, {At: mute}}}
+	p = Network(t.Context(), spec)
+	if c, _ := p.Get("the host by tcp"); !c.OK || c.Got != "silence, though 1 of them accept connections" {
+		t.Errorf("a silent host: %+v", c)
+	}
+	for _, at := range []string{at, mute} {
+		if c, _ := p.Get("peer " + at); !c.OK {
+			t.Errorf("a peer: %+v", c)
+		}
+	}
+	p = Network(t.Context(), &dirs.ProbeNet{Peers: []dirs.ProbePeer{{At: at, Say: "another"}, {At: "127.0.0.1:1"}}})
+	if !strings.HasPrefix(failed(p), "peer "+at+", peer 127.0.0.1:1") {
+		t.Errorf("peers that say something else: %v", p)
+	}
+	if Network(t.Context(), nil) != nil {
+		t.Error("without a network something was looked at")
+	}
+}
+
+// A socket is tried without a word about interfaces, and by each of them; a
+// shout that is refused counts and any other trouble does not.
+func TestShouts(t *testing.T) {
+	all := ways()
+	if all[0].name != "" || slices.ContainsFunc(all[1:], func(w way) bool { return w.name == "" || strings.HasSuffix(w.name, " lo") }) {
+		t.Errorf("ways are %+v", all)
+	}
+	if p := shouts(&dirs.ProbeNet{}); p != nil {
+		t.Errorf("nobody asked: %v", p)
+	}
+	fails := way{" by trouble", func(int) error { return unix.EIO }}
+	if err := shout(netip.AddrFrom4([4]byte{255, 255, 255, 255}), 9, "x", fails); !errors.Is(err, unix.EIO) || outcome(err) == refused || outcome(nil) == refused {
+		t.Errorf("trouble is %v", err)
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "probe.json")
+	if got := File(t.Context(), path); got.Error == "" || got.Proof != nil {
+		t.Errorf("without a file: %+v", got)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := File(t.Context(), path); got.Error == "" {
+		t.Errorf("with half a file: %+v", got)
+	}
+	data, err := json.Marshal(dirs.ProbeSpec{User: "4711:4711", Absent: []string{path}, Folders: map[string][]string{filepath.Dir(path): {"probe.json"}}})
+	if err != nil || os.WriteFile(path, data, 0o644) != nil {
+		t.Fatal(err)
+	}
+	got := File(t.Context(), path)
+	for name, ok := range map[string]bool{"user inside": false, "what must be absent": false, "all in " + filepath.Dir(path): true} {
+		if c, there := got.Proof.Get(name); !there || c.OK != ok {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// shouts sends datagrams to all on the network at once: a host without an
+// address there takes those too, and nothing comes back by which one could tell.
+// So not silence counts but that the kernel refuses to send, by whatever way a
+// socket asks.
+func shouts(spec *dirs.ProbeNet) sandbox.Proof {
+	port, err := strconv.Atoi(spec.Shout)
+	if err != nil {
+		return nil
+	}
+	var sent []string
+	for _, to := range []netip.Addr{netip.AddrFrom4([4]byte{255, 255, 255, 255}), netip.AddrFrom4([4]byte{224, 0, 0, 1})} {
+		for _, way := range ways() {
+			if err := shout(to, port, spec.Word, way); !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH) {
+				sent = append(sent, fmt.Sprintf("%s%s: %s", to, way.name, outcome(err)))
+			}
+		}
+	}
+	got := refused
+	if len(sent) > 0 {
+		slices.Sort(sent)
+		got = strings.Join(slices.Compact(sent), ", ")
+	}
+	return sandbox.Proof{sandbox.Same("datagrams to everybody", refused, got)}
+}
+
+func outcome(err error) string {
+	if err == nil {
+		return "sent"
+	}
+	return err.Error()
+}
+
+// way is how a socket may choose the interface by which it sends.
+type way struct {
+	name   string
+	choose func(fd int) error
+}
+
+// ways are by the routes, and for each interface by its name, as the sender of
+// what is for a group, and by an address of it.
+func ways() []way {
+	all := []way{{"", func(int) error { return nil }}}
+	links, err := net.Interfaces()
+	if err != nil {
+		return all
+	}
+	for _, link := range links {
+		if link.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		all = append(all,
+			way{" at " + link.Name, func(fd int) error { return unix.BindToDevice(fd, link.Name) }},
+			way{" in the group of " + link.Name, func(fd int) error {
+				return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(link.Index)})
+			}})
+		addrs, _ := link.Addrs()
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
+				all = append(all, way{" from " + link.Name, func(fd int) error { return unix.Bind(fd, &unix.SockaddrInet4{Addr: p.Addr().As4()}) }})
+			}
+		}
+	}
+	return all
+}
+
+func shout(to netip.Addr, port int, word string, by way) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
+		return err
+	}
+	if err := by.choose(fd); err != nil {
+		return err
+	}
+	return unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()})
+}

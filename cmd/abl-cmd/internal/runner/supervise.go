@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"abl/internal/proc"
+	"abl/orchestrator/dirs"
+
+	"golang.org/x/sys/unix"
+)
+
+// deadlineGrace is between asking an agent to end at its deadline and ending it.
+const deadlineGrace = 10 * time.Second
+
+// limitGrace is that for what is only watched for a while.
+const limitGrace = time.Second
+
+// bounds are what ends an agent that does not end by itself.
+type bounds struct {
+	deadline time.Time     // zero for none
+	limit    time.Duration // from now on; 0 for none
+	look     func() string // on which ports there is something to talk to; nil where nobody asks
+}
+
+// supervise waits for the agent, ends it at the deadline, and leaves no process
+// behind that could still write into its files.
+func supervise(pid int, b bounds, signals <-chan os.Signal) dirs.RunEnd {
+	ended, status := reap(pid)
+	late, stopLate := after(!b.deadline.IsZero(), time.Until(b.deadline))
+	defer stopLate()
+	over, stopOver := after(b.limit > 0, b.limit)
+	defer stopOver()
+	if b.look == nil {
+		b.look = func() string { return "" }
+	}
+	for {
+		select {
+		case sig := <-signals:
+			if s, ok := sig.(syscall.Signal); ok {
+				syscall.Kill(-pid, s)
+			}
+		case <-late:
+			proc.Stop(pid, ended, deadlineGrace)
+			proc.KillDescendants(os.Getpid())
+			<-ended
+			return dirs.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
+		case <-over:
+			ports := b.look()
+			proc.Stop(pid, ended, limitGrace)
+			proc.KillDescendants(os.Getpid())
+			<-ended
+			return dirs.RunEnd{Exit: exitDeadline, Late: true, Ports: ports}
+		case <-ended:
+			ports := b.look() // of what it left in the background
+			proc.KillDescendants(os.Getpid())
+			return dirs.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws), Ports: ports}
+		}
+	}
+}
+
+// after is a timer, or a channel on which nothing ever comes.
+func after(set bool, d time.Duration) (<-chan time.Time, func() bool) {
+	if !set {
+		return nil, func() bool { return false }
+	}
+	t := time.NewTimer(d)
+	return t.C, t.Stop
+}
+
+type childStatus struct{ ws syscall.WaitStatus }
+
+// reap waits for every child there is until none is left, and closes ended once
+// pid itself has; from then on its status may be read.
+func reap(pid int) (ended chan struct{}, status *childStatus) {
+	ended, status = make(chan struct{}), &childStatus{}
+	go func() {
+		for {
+			var ws syscall.WaitStatus
+			got, err := syscall.Wait4(-1, &ws, 0, nil)
+			switch {
+			case err == syscall.EINTR:
+			case err != nil:
+				return
+			case got == pid:
+				status.ws = ws
+				close(ended)
+			}
+		}
+	}()
+	return ended, status
+}
+
+func signalName(ws syscall.WaitStatus) string {
+	if !ws.Signaled() {
+		return ""
+	}
+	return unix.SignalName(ws.Signal())
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"abl/images"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles/agent"
+)
+
+// doctorPatience is how long an agent has to say its version.
+const doctorPatience = time.Minute
+
+// versionWord is a version in what a program says of itself.
+var versionWord = regexp.MustCompile(`\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*[0-9A-Za-z])?`)
+
+// checkAgents starts each agent whose image is made, without a network and without
+// a key, and asks for its version. One without an image is no fault: a phase makes
+// what it needs.
+func checkAgents(ctx context.Context, eng *docker.Engine, states []images.State) (all []finding) {
+	for _, name := range agent.Names() {
+		a, err := agent.Find(name, func() (agent.Agent, error) { return agent.Scripted{}, nil })
+		if err != nil || a.Version() == "" {
+			continue // it needs no program of its own
+		}
+		f := finding{What: "agent", OK: true, Text: name + ": not installed; the first phase that it plays, or `abl images build " + name + "`, does that"}
+		for _, st := range states {
+			if st.Have && st.Name == a.Image() {
+				words, err := askVersion(ctx, eng, name, st.Ref)
+				f = judgeAgent(name, a.Version(), words, err)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// judgeAgent compares what an agent says of itself with what abl was made for.
+func judgeAgent(name, want, words string, err error) finding {
+	said := versionWord.FindString(words)
+	switch {
+	case err != nil:
+		return finding{What: "agent", Text: fmt.Sprintf("%s: does not answer: %v", name, err), Hint: "abl images remove, then run this again"}
+	case said == "":
+		return finding{What: "agent", Text: fmt.Sprintf("%s: answers without a version", name), Hint: "abl images remove, then run this again"}
+	case said != want:
+		return finding{What: "agent", Text: fmt.Sprintf("%s: its image has version %s, and abl knows %s", name, said, want), Hint: "abl images remove, then run this again"}
+	}
+	return finding{What: "agent", OK: true, Text: name + ": version " + said + " answers"}
+}
+
+// askVersion runs an agent's program with --version in a box of its own.
+func askVersion(ctx context.Context, eng *docker.Engine, name, image string) (words string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	defer cancel()
+	project := fmt.Sprintf("doctor-%d", os.Getpid())
+	box := sandbox.Box{
+		Name: "abl-" + project + "-" + name, Image: image, User: "10001:10001", Dir: "/tmp", Argv: []string{name, "--version"},
+		Env:    []string{"HOME=" + dirs.Home, "NO_COLOR=1"},
+		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}, {Target: dirs.Home, Size: 512 << 20, Owned: true, Exec: true}},
+		Limits: sandbox.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, OpenFile: 4096, FileSize: 512 << 20},
+		Labels: map[string]string{
+			sandbox.LabelProject: project, sandbox.LabelKind: "doctor",
+			sandbox.LabelDeadline: strconv.FormatInt(time.Now().Add(doctorPatience).Unix(), 10),
+		},
+	}
+	defer func() {
+		tidy, cancel := late(ctx)
+		defer cancel()
+		if gone := eng.Remove(tidy, box.Name); err == nil {
+			err = gone
+		}
+	}()
+	if _, err := eng.Create(ctx, box); err != nil {
+		return "", err
+	}
+	proof, err := eng.Prove(ctx, box)
+	if err == nil {
+		err = proof.Err()
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := eng.Start(ctx, box.Name); err != nil {
+		return "", err
+	}
+	exit, err := eng.Wait(ctx, box.Name)
+	if err != nil {
+		return "", err
+	}
+	said, err := eng.Logs(ctx, box.Name, 4<<10)
+	if err == nil && exit.Code != 0 {
+		err = fmt.Errorf("%s --version ends with code %d", name, exit.Code)
+	}
+	return string(said), err
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
+	"abl/internal/config"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles"
+)
+
+// boundaries is what `abl doctor --boundary` prints.
+type boundaries struct {
+	Engine  string        `json:"engine"`
+	At      time.Time     `json:"at"`
+	Apart   sandbox.Apart `json:"apart"` // how its networks are kept apart
+	Network sandbox.Proof `json:"network"`
+	Roles   []roleProof   `json:"roles"`
+	Calls   []callProof   `json:"calls"` // the last one of each role
+}
+
+// roleProof is the proof of a throw-away container like a role's.
+type roleProof struct {
+	Role   string        `json:"role"`
+	Image  string        `json:"image"`
+	Made   sandbox.Proof `json:"made"`
+	Inside sandbox.Proof `json:"inside"`
+	MS     int64         `json:"probe_ms"`
+	Error  string        `json:"error,omitempty"`
+}
+
+// callProof is what a call's record keeps of its proof.
+type callProof struct {
+	Box    string    `json:"box"`
+	At     time.Time `json:"at"`
+	Checks int       `json:"checks"`
+	Failed string    `json:"failed,omitempty"`
+	Weak   string    `json:"weak_network,omitempty"`
+}
+
+// examineBoundary proves everything anew and shows it, and beside it what the
+// last calls have kept.
+func examineBoundary(ctx context.Context, in *cli.Input) error {
+	conf := config.Default()
+	s, err := open(in)
+	switch {
+	case err == nil:
+		conf = s.conf.Config
+	case in.Set("project") || !errors.Is(err, project.ErrNone):
+		return err
+	default:
+		s = nil
+	}
+	eng, info, err := ground.Connect(ctx)
+	if err != nil {
+		return onEngine(err)
+	}
+	defer eng.Close()
+	b := boundaries{Engine: fmt.Sprintf("Docker %s, API %s at %s", info.Version, info.API, info.Host), Roles: []roleProof{}, Calls: []callProof{}}
+	if err := b.prove(ctx, in, s, conf, eng, info); err != nil {
+		return onEngine(err)
+	}
+	if s != nil {
+		if err := b.recall(s); err != nil {
+			return err
+		}
+	}
+	if in.Bool("json") {
+		err = in.JSON(b)
+	} else {
+		err = b.print(in.Stdout)
+	}
+	return errors.Join(err, b.verdict())
+}
+
+// prove probes the engine's networks and a container like each role's.
+func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *session, conf config.Config, eng *docker.Engine, info sandbox.Info) error {
+	r, why := ground.ProbeNetworks(ctx, in, eng, info, conf.Network.Pool, true)
+	if why != nil && !errors.Is(why, sandbox.ErrUnproven) {
+		return why
+	}
+	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
+	if why != nil {
+		b.Network = sandbox.Proof{{Name: "probe", Want: "possible", Got: ground.Reason(why)}}
+	}
+	net, err := ground.JudgeNetworks(info, r, why, true) // what does not hold is shown, and ends in exit code 8
+	if err != nil {
+		return err
+	}
+	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+		p, err := tryRole(ctx, in, s, conf, eng, net, role)
+		if err != nil {
+			return err
+		}
+		b.Roles = append(b.Roles, p)
+	}
+	return nil
+}
+
+// recall takes what the last call of each role has kept.
+func (b *boundaries) recall(s *session) error {
+	calls, err := s.calls()
+	if err != nil {
+		return err
+	}
+	last := map[string]callLog{}
+	for _, c := range calls {
+		last[c.role] = c
+	}
+	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+		proofs, err := last[role.Name].proofs()
+		if err != nil {
+			return err
+		}
+		for _, p := range proofs {
+			b.Calls = append(b.Calls, callProof{Box: p.Box, At: p.At, Checks: len(p.Made) + len(p.Inside), Failed: p.Failed, Weak: p.Weak})
+		}
+	}
+	return nil
+}
+
+// verdict is the error that it comes to, nil when all holds.
+func (b *boundaries) verdict() error {
+	failed := len(b.Network.Failed())
+	for _, r := range b.Roles {
+		failed += len(r.Made.Failed()) + len(r.Inside.Failed())
+		for _, c := range r.Inside {
+			if c.Weak {
+				failed++
+			}
+		}
+		if r.Error != "" && failed == 0 {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	checks := "checks do"
+	if failed == 1 {
+		checks = "check does"
+	}
+	return fault(exit.Boundary, fmt.Errorf("the boundary does not stand: %d %s not hold", failed, checks), "")
+}
+
+// print shows a row for each check, and a line for each call.
+func (b *boundaries) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s; networks kept apart by %s\n\n", b.Engine, b.Apart)
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "RESULT\tPLACE\tCHECK\tFOUND")
+	rows(t, "network", b.Network)
+	for _, r := range b.Roles {
+		rows(t, r.Role+" made", r.Made)
+		rows(t, r.Role+" inside", r.Inside)
+		if r.Error != "" {
+			fmt.Fprintf(t, "FAILED\t%s\tcontainer\t%s\n", r.Role, brief(r.Error))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range b.Calls {
+		fmt.Fprintln(w, c)
+	}
+	return nil
+}
+
+func rows(w io.Writer, place string, p sandbox.Proof) {
+	for _, c := range p {
+		result, found := "ok", brief(c.Got)
+		if !c.OK {
+			result, found = "FAILED", fmt.Sprintf("%s, wanted %s", found, brief(c.Want))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", result, place, c.Name, found)
+	}
+}
+
+// brief words what was found on one line that fits beside others.
+func brief(text string) string {
+	const most = 100
+	switch runes := []rune(text); {
+	case text == "":
+		return "none"
+	case len(runes) > most:
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// String is a call's proof on one line.
+func (c callProof) String() string {
+	text := fmt.Sprintf("%s at %s: %d checks", c.Box, c.At.Format(time.RFC3339), c.Checks)
+	switch {
+	case c.Failed != "":
+		return text + ", " + c.Failed
+	case c.Weak != "":
+		return text + " held, weak network: " + c.Weak
+	}
+	return text + " held"
+}

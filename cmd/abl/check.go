@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/commit"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+)
+
+func checkCommand() cli.Command {
+	return cli.Command{
+		Name: "check", Group: cli.Looking, Usage: "have a model report on specs and source that do not fit together",
+		Long: `Shows a model the project's description, its specs and its source, and asks for a
+report in five sections: where the specs disagree with themselves, where the
+source disagrees with them, mistakes in either, and what else is worth saying.
+The report is printed and kept in .abl/reports/consistency-report.txt, by section
+in the .json beside it. Nothing is changed, and no verdict depends on it: it is
+the opinion of one model that has run nothing.`,
+		Examples: "abl check\nabl check --model gpt-5 --json",
+		Codes:    commit.Codes(),
+		Flags:    commit.CheckFlags(),
+		Run:      runCheck,
+	}
+}
+
+// checkQuery tells the model which files are which.
+const checkQuery = `This project is built in phases. Its user specification is project.md and the
+files in specs/, one a phase, whose contracts are lines of the form
+ACTION -> EXPECTED RESULT. They come first in the codebase. All other files are
+the implementation.
+`
+
+func runCheck(ctx context.Context, in *cli.Input) error {
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p := s.project
+	dir := filepath.Join(p.Root, project.Dir)
+	return commit.Check{
+		Root: dir, Source: p.Src, Logs: filepath.Join(p.Logs(), "check"), Report: filepath.Join(p.Reports(), "consistency-report.txt"),
+		Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger()), Query: checkQuery,
+		Specs: []string{"project.md", "specs"},
+	}.Do(ctx, in)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// abl code-commit is the whole program, not its help alone: a red build is
+// repaired, by either provider.
+func TestCodeCommit(t *testing.T) {
+	for name, finish := range map[string]string{"gemini-2.5-pro": "STOP", "gpt-5": "stop"} {
+		n := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n++
+			w.Header().Set("Content-Type", "application/json")
+			text, _ := json.Marshal("^^^a.txt\n" + strings.Repeat("bye\n", n) + "^^^end\n")
+			if finish == "STOP" {
+				io.WriteString(w, `{"candidates":[{"content":{"parts":[{"text":`+string(text)+`}]},"finishReason":"STOP"}]}`)
+				return
+			}
+			io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"content":`+string(text)+`}}]}`)
+		}))
+		defer s.Close()
+		for _, v := range []string{"GOOGLE_GEMINI_BASE_URL", "OPENAI_BASE_URL"} {
+			t.Setenv(v, s.URL)
+		}
+		for _, v := range []string{"GEMINI_API_KEY", "OPENAI_API_KEY"} {
+			t.Setenv(v, "key-of-the-test-1234")
+		}
+		root := t.TempDir()
+		plant(t, root, map[string]string{
+			".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
+			"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
+		})
+		var out, voice bytes.Buffer
+		code := run(t.Context(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
+		var res struct {
+			Outcome  string
+			Attempts []struct{ Outcome string }
+		}
+		if err := json.Unmarshal(out.Bytes(), &res); err != nil || code != 0 || res.Outcome != "passed" || len(res.Attempts) != 2 || res.Attempts[0].Outcome != "red" {
+			t.Errorf("%s: %d, %s, %s", name, code, &out, &voice)
+		}
+	}
+}
+
+// plant makes files below root; those that end in .sh can be run.
+func plant(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		at, mode := filepath.Join(root, name), os.FileMode(0o600)
+		if strings.HasSuffix(name, ".sh") {
+			mode = 0o700
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// abl check shows a model the specs and the source, in this order, and keeps what
+// it says. The key of .env goes along in a header and nowhere else.
+func TestCheck(t *testing.T) {
+	const key, report = "AIza-key-of-the-check-8X", "User Specification Self Consistency\n\nFine.\n"
+	asked := ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = r.Header.Get("X-Goog-Api-Key") + " " + string(body)
+		text, _ := json.Marshal(report)
+		io.WriteString(w, `{"candidates":[{"content":{"parts":[{"text":`+string(text)+`}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}`)
+	}))
+	defer s.Close()
+	t.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)
+	t.Setenv("GEMINI_API_KEY", "")
+	root := t.TempDir()
+	call := func(args ...string) (int, string, string) {
+		var out, voice bytes.Buffer
+		code := run(t.Context(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &voice)
+		return code, out.String(), voice.String()
+	}
+	if code, _, voice := call("init", "--stack", "none"); code != 0 {
+		t.Fatal(voice)
+	}
+	plant(t, root, map[string]string{
+		".env": "GEMINI_API_KEY=" + key + "\n", "src/main.py": "print('hello')\n", "src/.env": "X=1\n", ".abl/specs/phase1.md": "# Phase 1: Greet\n\n## Contracts\n- GET / → 200\n",
+	})
+	code, out, voice := call("check")
+	if code != 0 || out != report {
+		t.Fatalf("%d, %q, %s", code, out, voice)
+	}
+	spec, source := strings.Index(asked, "FILE specs/phase1.md"), strings.Index(asked, "FILE main.py")
+	if !strings.HasPrefix(asked, key+" ") || strings.Count(asked, key) != 1 || spec < 0 || source < spec || strings.Contains(asked, "X=1") {
+		t.Errorf("asked %s", asked)
+	}
+	data, err := os.ReadFile(filepath.Join(root, ".abl/reports/consistency-report.txt"))
+	if err != nil || string(data) != report {
+		t.Errorf("%q, %v", data, err)
+	}
+	ledger, err := os.ReadFile(filepath.Join(root, ".abl/logs/tokens.csv"))
+	if err != nil || !strings.Contains(string(ledger), ",consistency-report,") || strings.Contains(voice, key) {
+		t.Errorf("%s, %v, %s", ledger, err, voice)
+	}
+}

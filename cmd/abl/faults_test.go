@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/orchestrator"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+// classesAndCodes is what a run ends with that gave up on a call of each class.
+func classesAndCodes(t *testing.T) (all []string) {
+	for _, c := range []roles.Class{
+		roles.Failed, roles.Nothing, roles.Crashed, roles.OutOfMemory, roles.Timeout, roles.Idle, roles.Flood, roles.Disk, roles.Lost, roles.AppGone,
+		roles.TooLarge, roles.Refused, roles.Limited, roles.Quota, roles.Away, roles.Network, roles.EngineGone, roles.OverBudget,
+	} {
+		p := state.Phase{Status: state.Built, Class: string(c), Tries: 1}
+		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Weather: orchestrator.Weather{Now: time.Now()}}, 5)
+		if err == nil {
+			t.Errorf("a call that ends as %s twice stops nothing", c)
+		}
+		all = append(all, fmt.Sprintf("%s %d", c, rules().Code(onEngine(err))))
+	}
+	return append(all, fmt.Sprintf("%s %d", roles.Done, exit.Passed), fmt.Sprintf("%s %d", roles.Interrupted, exit.INT))
+}
+
+var (
+	classRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|.*\\| (\\d+) \\|$")
+	faultRow = regexp.MustCompile(`(?m)^\| .* \| (\d+) \| (Test\w+) \|$`)
+	aTest    = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+// docs/faults.md has every class with its exit code, every fault has an exit code
+// that exists, and the test that plays it is one.
+func TestFaultsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, row := range classRow.FindAllStringSubmatch(string(page), -1) {
+		documented = append(documented, row[1]+" "+row[2])
+	}
+	real := classesAndCodes(t)
+	slices.Sort(documented)
+	slices.Sort(real)
+	if !slices.Equal(documented, real) {
+		t.Errorf("classes in docs/faults.md: %v\nin the program: %v", documented, real)
+	}
+	tests := testsOfTheTree(t)
+	rows := faultRow.FindAllStringSubmatch(string(page), -1)
+	_, table, _ := strings.Cut(string(page), "## Faults and the tests")
+	if want := strings.Count(table, "\n| ") - 1; len(rows) != want || want < 10 {
+		t.Errorf("%d rows of %d faults name a code and a test", len(rows), want)
+	}
+	for _, row := range rows {
+		if !slices.ContainsFunc(exit.Entries(), func(e exit.Entry) bool { return fmt.Sprint(e.Code) == row[1] }) || !tests[row[2]] {
+			t.Errorf("there is no such code or no such test: %s", row[0])
+		}
+	}
+}
+
+// testsOfTheTree are the names of all tests.
+func testsOfTheTree(t *testing.T) map[string]bool {
+	all := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range aTest.FindAllSubmatch(text, -1) {
+			all[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/atomicfile"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/project"
+	"abl/orchestrator/report"
+	"abl/orchestrator/state"
+)
+
+// summaryVar is where GitHub wants what a step has to say.
+const summaryVar = "GITHUB_STEP_SUMMARY"
+
+// checkJUnit sees to it, before anything is spent, that the file can be written,
+// and lets it say that the run did not end: an older file must not pass for this
+// run's, should abl be killed.
+func (s *session) checkJUnit(n int) error {
+	path := s.in.String("junit")
+	if path == "" {
+		return nil
+	}
+	dir, err := project.Real(filepath.Dir(path))
+	if err != nil {
+		return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file: %w", err), "make its directory first")
+	}
+	for _, work := range []string{s.project.Src, s.project.Tests} {
+		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file %q: %s is a role's directory", path, s.project.Rel(work)), "name a file elsewhere, such as .abl/reports/junit.xml")
+		}
+	}
+	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file: %q is there and no plain file", path), "name another file")
+	}
+	if err := writeJUnit(path, report.Run{Phase: n, Ended: &report.Ended{Code: exit.Bug, What: "abl was stopped before it could say how the run ended"}}); err != nil {
+		return fault(exit.Usage, err, "name a file that can be written")
+	}
+	return nil
+}
+
+func writeJUnit(path string, r report.Run) error {
+	data, err := report.JUnit(r)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, data, 0o644); err != nil {
+		return fmt.Errorf("cannot write the JUnit file: %w", err)
+	}
+	return nil
+}
+
+// publish tells those who asked for it how a run of phase n ended. It never
+// changes how that was, but for a run that went well and cannot be told of.
+func (s *session) publish(ctx context.Context, n int, ended error) error {
+	file, page := s.in.String("junit"), os.Getenv(summaryVar)
+	if file == "" && page == "" {
+		return ended
+	}
+	r := s.runOf(ctx, n, ended)
+	var err error
+	if file != "" {
+		err = writeJUnit(file, r)
+	}
+	if page != "" {
+		if perr := appendTo(page, report.Markdown(r)); perr != nil {
+			s.in.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, perr))
+		}
+	}
+	if ended == nil && err != nil {
+		return fault(exit.Environment, err, "the phase itself is done: abl report shows it")
+	}
+	if err != nil {
+		s.in.Warn(err)
+	}
+	return ended
+}
+
+// runOf is what there is to tell of a run of phase n. What stands there of an
+// earlier round is not told with a run that came to no verdict.
+func (s *session) runOf(ctx context.Context, n int, ended error) report.Run {
+	this, _ := s.specs().Phase(n)
+	r := report.Run{Phase: n, Title: this.Title}
+	err := exit.Because(ctx, ended)
+	code := rules().Code(err)
+	verdict := code == exit.Passed || code == exit.Stuck || code == exit.Unverified
+	if !verdict {
+		r.Ended = &report.Ended{Code: code, What: s.in.Outlet.Line(err.Error())}
+	}
+	last, found, rerr := audit.Last(s.project, n)
+	if rerr == nil && found {
+		rerr = s.in.Outlet.Clean(&last)
+	}
+	f, serr := s.state()
+	if serr != nil {
+		f = &state.File{}
+	}
+	switch {
+	case rerr != nil:
+		s.in.Warn(rerr)
+	case found && (verdict || stateOf(f, n).Round == last.Round):
+		r.Record = &last
+	}
+	if r.Record == nil && r.Ended == nil {
+		r.Ended = &report.Ended{Code: code, What: "no audit record of it is kept"}
+	}
+	return r
+}
+
+// appendTo adds to a file that the person's CI names.
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}

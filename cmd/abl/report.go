@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/report"
+)
+
+// auditRecords is what `abl report --json` prints.
+type auditRecords struct {
+	Records []audit.Record `json:"records"`
+}
+
+func reportCommand() cli.Command {
+	return cli.Command{
+		Name: "report", Group: cli.Looking, Args: "[N]", MaxArgs: 1, Usage: "show what each verdict stands on",
+		Long: `Shows the audit record of phase N: verdict and contracts, what abl's own replays
+gave, what the tests notice, the hashes of specs, commits and images, and the
+proof of the boundary. Without N, a line for each iteration of every phase.
+
+The records are JSON, in .abl/reports/ (docs/audit-record.md). abl writes one
+when an iteration is judged; no role sees them.`,
+		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md",
+		Flags: []cli.Flag{
+			{Name: "step", Value: "X", Usage: "the iteration that made step-X, instead of the last one"},
+			{Name: "md", Usage: "as Markdown"},
+			{Name: "json", Usage: "the records as one JSON document (docs/json.md)"},
+		},
+		Run: runReport,
+	}
+}
+
+func runReport(_ context.Context, in *cli.Input) error {
+	n := 0
+	if len(in.Args) > 0 {
+		var err error
+		if n, err = phaseNumber(in.Args[0]); err != nil {
+			return fault(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", in.Args[0]), "abl report lists what there is")
+		}
+	}
+	step, err := positive(in, "step")
+	if err != nil {
+		return err
+	}
+	switch {
+	case in.Bool("md") && in.Bool("json"):
+		return cli.WithHint("give one of them", "a report is Markdown or JSON, not both")
+	case step > 0 && n == 0:
+		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
+	}
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	all, err := s.records(n)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		return s.reportPhase(n, step, all)
+	}
+	return s.reportAll(all)
+}
+
+// records are those of phase n, or of every phase with n 0, oldest first.
+func (s *session) records(n int) (all []audit.Record, err error) {
+	phases := []int{n}
+	if n == 0 {
+		if phases, err = s.reported(); err != nil {
+			return nil, err
+		}
+	}
+	for _, phase := range phases {
+		steps, err := audit.Steps(s.project, phase)
+		if err != nil {
+			return nil, err
+		}
+		for _, step := range steps {
+			r, err := s.record(phase, step)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// record reads one and takes out what has become a secret since.
+func (s *session) record(phase, step int) (audit.Record, error) {
+	r, err := audit.Load(s.project, phase, step)
+	if err == nil {
+		err = s.in.Outlet.Clean(&r)
+	}
+	if err != nil {
+		return r, fault(exit.Person, err, "take the file away; the phase itself does not need it")
+	}
+	return r, nil
+}
+
+// reported are the phases that may have a record.
+func (s *session) reported() ([]int, error) {
+	f, err := s.state()
+	if err != nil {
+		return nil, err
+	}
+	phases := s.specs().Numbers()
+	for key := range f.Phases {
+		if n, err := strconv.Atoi(key); err == nil && !slices.Contains(phases, n) {
+			phases = append(phases, n)
+		}
+	}
+	slices.Sort(phases)
+	return phases, nil
+}
+
+// reportPhase shows one iteration of phase n: that of the step, or the last.
+func (s *session) reportPhase(n, step int, all []audit.Record) error {
+	at := len(all) - 1
+	if step > 0 {
+		at = slices.IndexFunc(all, func(r audit.Record) bool { return r.Step == step })
+	}
+	switch {
+	case len(all) == 0 && !slices.Contains(s.specs().Numbers(), n):
+		return fault(exit.Usage, fmt.Errorf("there is no phase %d", n), "abl status lists the phases")
+	case len(all) == 0:
+		return fault(exit.Usage, fmt.Errorf("phase %d has no audit record yet", n), fmt.Sprintf("abl phase %d makes one with each verdict", n))
+	case at < 0:
+		return fault(exit.Usage, fmt.Errorf("phase %d has no audit record of step-%d", n, step), fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step))
+	}
+	r := report.Run{Phase: n, Record: &all[at], Before: all[:at]}
+	switch {
+	case s.in.Bool("json") && step > 0:
+		return s.in.JSON(auditRecords{all[at : at+1]})
+	case s.in.Bool("json"):
+		return s.in.JSON(auditRecords{all})
+	case s.in.Bool("md"):
+		_, err := io.WriteString(s.in.Stdout, report.Markdown(r))
+		return err
+	}
+	return report.Text(s.in.Stdout, r)
+}
+
+// reportAll shows every phase: as text a line for each iteration, otherwise the
+// last iteration of each.
+func (s *session) reportAll(all []audit.Record) error {
+	var last []audit.Record
+	for i, r := range all {
+		if i+1 == len(all) || all[i+1].Phase != r.Phase {
+			last = append(last, r)
+		}
+	}
+	switch {
+	case s.in.Bool("json"):
+		return s.in.JSON(auditRecords{append([]audit.Record{}, last...)})
+	case len(all) == 0:
+		_, err := fmt.Fprintln(s.in.Stdout, "no iteration was judged yet: abl phase 1")
+		return err
+	case s.in.Bool("md"):
+		var err error
+		for i := range last {
+			_, werr := io.WriteString(s.in.Stdout, report.Markdown(report.Run{Phase: last[i].Phase, Record: &last[i]}))
+			err = errors.Join(err, werr)
+		}
+		return err
+	}
+	t := tabwriter.NewWriter(s.in.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "PHASE\tSTEP\tDECIDED\tVERDICT\tCONTRACTS\tSTRENGTH\tTITLE")
+	for _, r := range all {
+		l := report.Overview(r)
+		fmt.Fprintf(t, "%d\tstep-%d\t%s\t%s\t%s\t%s\t%s\n", r.Phase, r.Step, l.Decided, l.Verdict, l.Contracts, l.Strength, l.Title)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/internal/owner"
+	"abl/orchestrator/event"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/spec/lint"
+	"abl/orchestrator/state"
+)
+
+func specCommand() cli.Command {
+	json := cli.Flag{Name: "json", Usage: "one JSON document (docs/json.md)"}
+	return cli.Command{
+		Name: "spec", Group: cli.Looking, Usage: "read the specs: what is wrong with them, what became of each contract",
+		Subs: []cli.Command{
+			{
+				Name: "lint", Args: "[N]", MaxArgs: 1, Usage: "name what is vague, missing, said twice or contradictory",
+				Long: `Reads the specs of all phases, or of phase N, as a careful person would. Errors
+stop a phase before anything is spent, warnings do not. docs/specs.md explains
+the codes.`,
+				Examples: "abl spec lint\nabl spec lint 2 --json",
+				Flags:    []cli.Flag{json, {Name: "strict", Usage: "end with exit code 2 on warnings too"}},
+				Run:      runSpecLint,
+			},
+			{
+				Name: "list", Usage: "show every contract, its id and its last result in each phase",
+				Flags: []cli.Flag{json}, Run: runSpecList,
+			},
+		},
+	}
+}
+
+// numbered reads the specs like specs, and keeps the ids of their contracts.
+func (s *session) numbered() spec.Set {
+	set, _, err := spec.Keep(s.project.Specs(), s.begun)
+	if err == nil {
+		err = owner.HandOver(s.project.Root, s.project.Rel(s.project.Specs())+"/"+spec.IDFile)
+	}
+	if err != nil {
+		s.in.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
+	}
+	return set
+}
+
+// begun says whether a phase has run; without a state that can be read, that it
+// may have.
+func (s *session) begun(n int) bool {
+	f, err := s.state()
+	if err != nil {
+		return true
+	}
+	p := stateOf(f, n)
+	return p.Status != state.Ready || p.Round > 0
+}
+
+// remark tells the person what there is to say about the spec of a phase that
+// is about to run and that does not stop it.
+func (s *session) remark(n int, specs spec.Set, out event.Sink) {
+	count := 0
+	for _, p := range lint.All(specs) {
+		if p.Phase == n {
+			count++
+		}
+	}
+	if count > 0 {
+		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: fmt.Sprintf("its spec could be better in %s: abl spec lint %d", many(count, "place"), n)})
+	}
+}

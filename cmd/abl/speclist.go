@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"abl/cmd/internal/cli"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+)
+
+// matrix is what `abl spec list --json` prints: contract × phase × last result.
+type matrix struct {
+	Phases    []matrixPhase    `json:"phases"`
+	Contracts []matrixContract `json:"contracts"`
+	Others    []matrixOther    `json:"others"` // what failed and names no contract
+}
+
+type matrixPhase struct {
+	Phase  int    `json:"phase"`
+	Title  string `json:"title"`
+	File   string `json:"file"`
+	Status string `json:"status"` // of docs/state-format.md, or unsound
+}
+
+// unsound is the status of a phase whose spec cannot be used.
+const unsound = "unsound"
+
+type matrixContract struct {
+	ID      string         `json:"id"`
+	Phase   int            `json:"phase"`
+	Line    int            `json:"line"`
+	Says    string         `json:"says"` // on one line, complete
+	Action  string         `json:"action"`
+	Result  string         `json:"result"`
+	Absence bool           `json:"absence,omitempty"`
+	Results []matrixResult `json:"results"` // of its phase and each later one
+}
+
+type matrixResult struct {
+	Phase  int    `json:"phase"`
+	Result string `json:"result"`         // pass, fail or unknown
+	By     string `json:"by,omitempty"`   // replay or verifier
+	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
+	Step   int    `json:"step,omitempty"` // of the iteration that tells
+}
+
+type matrixOther struct {
+	Phase int    `json:"phase"`
+	Says  string `json:"says"`
+}
+
+func runSpecList(_ context.Context, in *cli.Input) error {
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	f, err := s.state()
+	if err != nil {
+		return err
+	}
+	m := s.matrix(f, s.numbered())
+	if in.Bool("json") {
+		return in.JSON(m)
+	}
+	return m.print(in)
+}
+
+func (s *session) matrix(f *state.File, set spec.Set) matrix {
+	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
+	last := lastResults(s.lastRecords(set), set)
+	for _, n := range set.Numbers() {
+		this, sound := set.Phase(n)
+		p := matrixPhase{Phase: n, Title: this.Title, File: s.project.Rel(filepath.Join(s.project.Specs(), fmt.Sprintf("phase%d.md", n))), Status: unsound}
+		if sound {
+			p.Status = string(stateOf(f, n).Status)
+		}
+		m.Phases = append(m.Phases, p)
+		for _, c := range this.Contracts {
+			row := matrixContract{ID: c.ID, Phase: n, Line: c.Line, Says: c.Says(), Action: c.Action, Result: c.Result, Absence: c.Absence}
+			for _, k := range set.Numbers() {
+				if k >= n {
+					was := last.of(k, c.ID)
+					row.Results = append(row.Results, matrixResult{k, cmp.Or(was.result, audit.Unknown), was.by, was.is, was.step})
+				}
+			}
+			m.Contracts = append(m.Contracts, row)
+		}
+		for _, says := range last.others[n] {
+			m.Others = append(m.Others, matrixOther{n, says})
+		}
+	}
+	return m
+}
+
+func (m matrix) print(in *cli.Input) error {
+	if len(m.Phases) == 0 {
+		_, err := fmt.Fprintln(in.Stdout, "no phase yet: write .abl/specs/phase1.md")
+		return err
+	}
+	for _, p := range m.Phases {
+		if p.Status == unsound {
+			fmt.Fprintf(in.Stdout, "phase %d cannot be used as it is: abl spec lint %d\n", p.Phase, p.Phase)
+			continue
+		}
+		fmt.Fprintf(in.Stdout, "phase %d: %s (%s)\n", p.Phase, p.Title, p.Status)
+	}
+	t := tabwriter.NewWriter(in.Stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprint(t, "\nID\tLINE\t")
+	for _, p := range m.Phases {
+		fmt.Fprintf(t, "PHASE %d\t", p.Phase)
+	}
+	fmt.Fprintln(t, "CONTRACT")
+	for _, c := range m.Contracts {
+		fmt.Fprintf(t, "%s\t%d\t", c.ID, c.Line)
+		for range len(m.Phases) - len(c.Results) {
+			fmt.Fprint(t, "\t")
+		}
+		for _, r := range c.Results {
+			fmt.Fprintf(t, "%s\t", cell(known{r.Result, r.By, r.Is, r.Step}))
+		}
+		fmt.Fprintln(t, c.Says)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if text := m.legend(); text != "" {
+		fmt.Fprintln(in.Stdout, text)
+	}
+	for _, o := range m.Others {
+		fmt.Fprintf(in.Stdout, "phase %d fails besides: %s\n", o.Phase, o.Says)
+	}
+	return nil
+}
+
+// cell is what is known of a contract in one word. A question mark is the
+// Verifier's word that no replay has confirmed.
+func cell(k known) string {
+	word := map[string]string{audit.Pass: "pass", audit.Fail: "FAIL"}[k.result]
+	switch {
+	case k.result == audit.Pass && k.is == "weak", k.is == "flaky":
+		return k.is
+	case word != "" && k.by == audit.ByVerifier:
+		return word + "?"
+	case word == "" && k.is != "":
+		return k.is
+	case word == "":
+		return "-"
+	}
+	return word
+}
+
+// legend explains the words of the table that do not explain themselves.
+func (m matrix) legend() string {
+	why := map[string]string{
+		"pass?": "the Verifier's word, not replayed", "FAIL?": "the Verifier's word, which no replay confirms",
+		"weak": "passes, with a test that takes nearly any answer", "flaky": "fails in some runs", "untried": "ok, in an iteration that failed otherwise",
+		"vacuous": "its test cannot fail", "missing": "no test speaks of it", "disputed": "it replays not ok, and the Verifier saw no failure",
+	}
+	var parts []string
+	for _, c := range m.Contracts {
+		for _, r := range c.Results {
+			word := cell(known{r.Result, r.By, r.Is, r.Step})
+			if text := why[word]; text != "" {
+				parts = append(parts, word+": "+text)
+				delete(why, word)
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/audit"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/verdict"
+)
+
+// specsOf reads specs with these contracts, phase 1 first.
+func specsOf(t *testing.T, contracts ...string) spec.Set {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range contracts {
+		text = fmt.Sprintf("# Phase %d: T\n\n## Contracts\n\n%s\n", i+1, text)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", i+1)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, _ := spec.LoadDir(dir)
+	return set
+}
+
+// recordOn is a record of phase n over these specs; results has a word a
+// contract, "pass", "fail" or what replays came to otherwise.
+func recordOn(set spec.Set, n int, results string) audit.Record {
+	r := audit.Record{Version: audit.Version, Phase: n, Step: 1, Replays: []audit.Replay{}, Calls: []audit.Call{}}
+	words := strings.Fields(results)
+	for _, s := range set.UpTo(n) {
+		r.Specs = append(r.Specs, audit.Spec{Phase: s.Number, SHA256: s.SHA256, Bytes: len(s.Text)})
+		for _, c := range s.Contracts {
+			k := audit.Contract{Clause: audit.Clause{ID: c.ID, Phase: s.Number, Line: c.Line, Says: c.Says()}, Result: words[0], By: audit.ByReplay}
+			switch k.Is = map[string]string{"pass": "verified", "fail": "failed"}[words[0]]; {
+			case strings.HasSuffix(words[0], "?"):
+				k.Result, k.By, k.Is = strings.TrimSuffix(words[0], "?"), audit.ByVerifier, ""
+			case words[0] == "weak":
+				k.Result, k.Is = audit.Pass, "weak"
+			case words[0] == "flaky":
+				k.Result, k.Is = audit.Fail, "flaky"
+			case k.Is == "":
+				k.Result, k.By, k.Is = audit.Unknown, "", words[0]
+			}
+			r.Contracts, words = append(r.Contracts, k), words[1:]
+		}
+	}
+	return r
+}
+
+// What is not known is not guessed.
+func TestLastResults(t *testing.T) {
+	old := specsOf(t, "a → 1\nb → 2", "c → 3")
+	grown := specsOf(t, "a → 1\nb → 2\nd → 4", "c → 3")
+	edited := specsOf(t, "a → 1\nb → 9", "c → 3")
+	both := recordOn(old, 2, "pass pass pass")
+	refuted := recordOn(old, 2, "untried fail flaky")
+	refuted.Entries = []verdict.Entry{{Spec: "b → 2", Contract: "P1.C2"}, {Spec: "the moon → round"}}
+	for _, c := range []struct {
+		name string
+		set  spec.Set
+		last map[int]audit.Record
+		want string
+	}{
+		{"never run", old, nil, "1: - - 2: - - -"},
+		{"both passed", old, map[int]audit.Record{1: recordOn(old, 1, "pass weak"), 2: both}, "1: pass weak 2: pass pass pass"},
+		{"the Verifier's word alone", old, map[int]audit.Record{1: recordOn(old, 1, "pass? fail?")}, "1: pass? FAIL? 2: - - -"},
+		{"the first grew since", grown, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: both}, "1: pass pass - 2: pass pass - pass"},
+		{"the first was edited since", edited, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: both}, "1: - - 2: - - pass"},
+		{"refuted in the second", old, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: refuted}, "1: pass pass 2: untried FAIL flaky and the moon → round"},
+		{"not shown", old, map[int]audit.Record{1: recordOn(old, 1, "vacuous missing")}, "1: vacuous missing 2: - - -"},
+		{"an entry of a contract that is gone", edited, map[int]audit.Record{2: refuted}, "1: - - 2: - - flaky and b → 2 the moon → round"},
+	} {
+		last := lastResults(c.last, c.set)
+		var words []string
+		for n := 1; n <= 2; n++ {
+			words = append(words, fmt.Sprintf("%d:", n))
+			for _, s := range c.set.UpTo(n) {
+				for _, contract := range s.Contracts {
+					words = append(words, cell(last.of(n, contract.ID)))
+				}
+			}
+			if len(last.others[n]) > 0 {
+				words = append(words, "and", strings.Join(last.others[n], " "))
+			}
+		}
+		if got := strings.Join(words, " "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/config"
+	"abl/orchestrator/event"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/prices"
+	"abl/orchestrator/project"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// accounts is a project with these rows in its ledger.
+func accounts(t *testing.T, rows ...ledger.Row) *session {
+	t.Helper()
+	root, err := project.Real(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{project: project.New(root, "src", ".abl/tests"), conf: &config.Loaded{Config: config.Default()}}
+	if err := os.MkdirAll(filepath.Dir(s.project.Ledger()), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledger.Open(s.project.Ledger()).Append(rows); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// used is a row of gemini-2.5-pro, of which a million prompt tokens cost 1.25 USD.
+func used(call, source, cost string, tokens int64, outcome roles.Class) ledger.Row {
+	phase, _, _ := strings.Cut(strings.TrimPrefix(call, "p"), "-")
+	r := ledger.Row{Timestamp: ledger.Stamp(time.Now()), Phase: phase, Model: "gemini-2.5-pro", CallID: call, Source: source, CostUSD: cost, Outcome: string(outcome)}
+	if source != ledger.Nobody {
+		none := int64(0)
+		r.Input, r.Candidates, r.Total = &tokens, &none, &tokens
+	}
+	return r
+}
+
+func (s spending) String() string {
+	return fmt.Sprintf("%d tokens, %s USD, %d unknown, unpriced %v", s.tokens, s.usd, s.unknown, s.models())
+}
+
+func TestSpent(t *testing.T) {
+	other := used("p1-build-1.1", ledger.CLI, ledger.Unknown, 7, roles.Done)
+	other.Model = "my-model"
+	for name, c := range map[string]struct {
+		rows []ledger.Row
+		want string
+	}{
+		"nothing":                    {nil, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 0 unknown, unpriced []"},
+		"as the rows say":            {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, roles.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, roles.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
+		"by a price that came later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, roles.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
+		"too long for one price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, roles.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
+		"a model without a price":    {[]ledger.Row{other}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 7 tokens, 0 USD, 0 unknown, unpriced [my-model]"},
+		"an attempt that was made anew": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, roles.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, roles.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, roles.Crashed)},
+			"call 100 tokens, 0.5 USD, 0 unknown, unpriced []; phase 111 tokens, 3.5 USD, 0 unknown, unpriced []"},
+		"what was charged where nobody told": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, roles.Done), used("p1-build-1.1", ledger.Nobody, "", 0, roles.Done)},
+			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 5000 tokens, 0.75 USD, 0 unknown, unpriced []"},
+		"what nobody knows": {[]ledger.Row{used("p1-verify-9.1", ledger.Nobody, "", 0, roles.Lost), used("../../x", ledger.Nobody, "", 0, roles.Lost)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 1 unknown, unpriced []"},
+	} {
+		s := accounts(t, c.rows...)
+		usd := prices.Dollar * 3 / 4
+		rec := roles.Record{Dir: s.project.Call("p1-build-1.1")}
+		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := rec.SaveOutcome(roles.Outcome{Key: "p1-build-1.1", Usage: []agent.Usage{}, Charged: &roles.Charged{Tokens: 5000, USD: &usd}}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.spent(1, "p1-build-2.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("call %s; phase %s", got.call, got.phase); text != c.want {
+			t.Errorf("%s:\n%s, want\n%s", name, text, c.want)
+		}
+	}
+}
+
+func TestCapsAdmit(t *testing.T) {
+	usd := func(f float64) prices.USD { return prices.Dollars(f) }
+	for _, c := range []struct {
+		cap  config.Cap
+		used spending
+		code int
+		text string // of the error, or of the warning
+	}{
+		{config.Cap{USD: 5}, spending{usd: usd(3.9)}, 0, ""},
+		{config.Cap{USD: 5}, spending{usd: usd(4)}, 0, "80 % of the budget of this phase are spent: 4.00 of 5 USD"},
+		{config.Cap{Tokens: 5, USD: 9}, spending{tokens: 4, usd: usd(8)}, 0, "80 % of the budget of this phase are spent: 4 of 5 tokens; 88 % of the budget of this phase are spent: 8.00 of 9 USD"},
+		{config.Cap{USD: 5}, spending{usd: usd(5.2)}, exit.Budget, "the budget is reached: 5.20 of 5 USD of the phase are spent; everything is committed"},
+		{config.Cap{Tokens: 10}, spending{tokens: 8, unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase are spent: 8 of 10 tokens"},
+		{config.Cap{Tokens: 10}, spending{tokens: 10}, exit.Budget, "the budget is reached: 10 of 10 tokens of the phase are used; everything is committed"},
+		{config.Cap{USD: 5}, spending{unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot hold a budget in US dollars: tokens of m are spent, which has no price"},
+	} {
+		l := limited{"phase", c.cap, c.used}
+		err := l.admits(1)
+		text := strings.Join(l.nearly(), "; ")
+		if err != nil {
+			text = err.Error()
+			if over := strings.Join(l.nearly(), "; "); len(c.used.unpriced) == 0 && !strings.HasPrefix(over, "the budget of this phase is used up: ") {
+				t.Errorf("%+v, %s: at the end %q", c.cap, c.used, over)
+			}
+		}
+		if rules().Code(err) != c.code || text != c.text {
+			t.Errorf("%+v, %s: %d %q, want %d %q", c.cap, c.used, rules().Code(err), text, c.code, c.text)
+		}
+	}
+}
+
+// What an agent counted itself is priced when it is entered.
+func TestEnteredRowsArePriced(t *testing.T) {
+	s := accounts(t)
+	list, err := s.pricing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := book{Ledger: ledger.Open(s.project.Ledger()), out: event.Discard, hide: func(s string) string { return s }, list: list}
+	nobody := used("p1-build-1.1", ledger.Nobody, ledger.Unknown, 5, roles.Done)
+	if err := b.Append([]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 200_000, roles.Done), used("p1-build-2.1", ledger.CLI, ledger.Unknown, 200_001, roles.Done), nobody}); err != nil {
+		t.Fatal(err)
+	}
+	var costs []string
+	if err := b.Scan(func(r ledger.Row) { costs = append(costs, r.CostUSD) }, func(int, string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(costs, " "); got != "0.25 unknown unknown" {
+		t.Errorf("costs %s", got)
+	}
+}

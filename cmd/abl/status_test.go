@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+)
+
+func TestStatusTellsAWait(t *testing.T) {
+	since := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		out  *state.Outage
+		want string
+	}{
+		{nil, ""},
+		{&state.Outage{Class: "away", Since: since}, ""},
+		{&state.Outage{Class: "rate", Since: since, Until: since.Add(90 * time.Second)},
+			"waits since 03:00:00 for what ended its last call (rate); it tries again at 2026-11-22 03:01:30 UTC, or when abl phase runs after that"},
+	} {
+		st := stand(&state.Phase{Status: state.Building, Outage: c.out}, spec.Set{}, 1, nil)
+		got := ""
+		if len(st.Notes) > 0 {
+			got = st.Notes[0]
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c.out, got, c.want)
+		}
+	}
+}

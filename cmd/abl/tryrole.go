@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/ground"
+	"abl/images"
+	"abl/internal/config"
+	"abl/internal/owner"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// onlooker is an agent that does nothing: what it is started for is the proof
+// that comes before.
+type onlooker struct{ agent.Agent }
+
+// Command ends at once.
+func (onlooker) Command(agent.Call) (agent.Command, error) {
+	return agent.Command{Argv: []string{dirs.Bin + "/" + dirs.HelperProbe, "look", "{}"}}, nil
+}
+
+// NewReader reads nothing.
+func (onlooker) NewReader(agent.Call) agent.Reader { return onlooker{} }
+func (onlooker) Name() string                      { return "none" }
+func (onlooker) Line([]byte, bool) string          { return "" }
+func (onlooker) Result(int) agent.Result           { return agent.Result{Finished: true} }
+
+// trial is a throw-away project on the engine.
+type trial struct {
+	id      string
+	project project.Project
+	uid     int
+	gid     int
+}
+
+// tryRole takes a container like the role's, with the role's image and the
+// project's limits, through its proof. It stands on folders of its own, so
+// nothing of the project's is touched, and leaves nothing.
+func tryRole(ctx context.Context, in *cli.Input, s *session, conf config.Config, eng *docker.Engine, net roles.Net, role roles.Role) (p roleProof, err error) {
+	p.Role = role.Name
+	m := ground.Maker(eng, func(string) {}, in)
+	m.Offline = true // what is not there yet is not made for this
+	holder, err := m.Holder(ctx)
+	if err != nil {
+		return p, err
+	}
+	if p.Image, err = s.imageFor(ctx, m, role); errors.Is(err, sandbox.ErrNoImage) {
+		p.Image, err = holder, nil // abl's own programs are in it too
+	}
+	if err != nil {
+		return p, err
+	}
+	t, err := newTrial()
+	if err != nil {
+		return p, fmt.Errorf("cannot make a folder to try a container on: %w", err)
+	}
+	defer os.RemoveAll(t.project.Root)
+	defer func() {
+		tidy, cancel := late(ctx)
+		defer cancel()
+		_, serr := eng.Sweep(tidy, map[string]string{sandbox.LabelProject: t.id}, nil)
+		err = errors.Join(err, serr)
+	}()
+	site := &roles.Site{Engine: eng, ID: t.id, Image: holder, Pool: conf.Network.Pool, Net: net}
+	join, err := site.Holder(ctx, role.Name)
+	if err != nil {
+		return p, err
+	}
+	r := &roles.Runner{
+		Engine: eng, Project: t.project, ID: t.id, UID: t.uid, GID: t.gid, Root: os.Geteuid() == 0, Person: [2]int{os.Geteuid(), os.Getegid()},
+		Box: limitsOf(conf), Timeout: time.Minute, Out: event.Discard, Outlet: in.Outlet, Net: net, Reach: site.Reach,
+	}
+	job := roles.Job{
+		Role: role, Agent: onlooker{}, Image: p.Image, Join: join, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
+		Prompt: func() (string, error) { return "", nil },
+	}
+	o, rerr := r.Run(ctx, job)
+	b, _, err := roles.Record{Dir: t.project.Call(job.Call.ID)}.Boundary()
+	p.Made, p.Inside, p.MS = b.Made, b.Inside, b.ProbeMS
+	switch {
+	case errors.Is(rerr, sandbox.ErrUnproven):
+		p.Error = rerr.Error()
+	case rerr != nil:
+		return p, rerr
+	case o.Class != roles.Done:
+		p.Error = o.Reason
+	}
+	return p, err
+}
+
+// imageFor is the role's image, and outside a project that of the tools.
+func (s *session) imageFor(ctx context.Context, m *images.Maker, role roles.Role) (string, error) {
+	want := images.Want{Agent: "tools"}
+	if s != nil {
+		p, err := s.player(role)
+		if err != nil {
+			return "", err
+		}
+		own := map[string]string{roles.Builder.Name: s.conf.Images.Builder.Dockerfile, roles.Verifier.Name: s.conf.Images.Verifier.Dockerfile}
+		want = images.Want{Agent: p.Agent.Image()}
+		if want.Dockerfile, err = s.dockerfile(own[role.Name]); err != nil {
+			return "", err
+		}
+	}
+	return m.Ensure(ctx, want)
+}
+
+// newTrial lays out folders like a project's, for the user that roles run as.
+func newTrial() (t trial, err error) {
+	t.id = "look-" + strings.ToLower(rand.Text()[:10])
+	root, err := os.MkdirTemp("", "abl-doctor-")
+	if err != nil {
+		return t, err
+	}
+	if root, err = project.Real(root); err != nil {
+		return t, err
+	}
+	t.project = project.New(root, "src", ".abl/tests")
+	t.uid, t.gid, _ = owner.RoleID(root, os.Geteuid())
+	for _, dir := range []string{t.project.Specs(), t.project.Calls(), filepath.Join(t.project.Src, ".git"), filepath.Join(t.project.Tests, ".git")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return t, err
+		}
+	}
+	if err := os.Chmod(root, 0o755); err != nil || os.Geteuid() != 0 {
+		return t, err
+	}
+	return t, errors.Join(os.Chown(t.project.Src, t.uid, t.gid), os.Chown(t.project.Tests, t.uid, t.gid))
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/safefile"
+	"abl/orchestrator"
+	"abl/orchestrator/project"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/verdict"
+)
+
+// ruling is what `abl verdict --json` prints.
+type ruling struct {
+	File       string            `json:"file"`
+	Absent     bool              `json:"absent,omitempty"`
+	Verdict    verdict.Kind      `json:"verdict"`
+	Entries    []verdict.Entry   `json:"entries"`
+	Incomplete []verdict.Entry   `json:"incomplete,omitempty"`
+	Problems   []verdict.Problem `json:"problems,omitempty"`
+	Builder    []verdict.Entry   `json:"builder,omitempty"` // the entries as they may reach the Builder
+	LeftOut    []verdict.Problem `json:"left_out,omitempty"`
+}
+
+func verdictCommand() cli.Command {
+	return cli.Command{
+		Name: "verdict", Group: cli.Looking, Args: "FILE|DIR", MinArgs: 1, MaxArgs: 1,
+		Usage: "show what abl makes of a failed_specs.md",
+		Long: `Reads a failed_specs.md, or that in a Verifier's workspace or in a project, as a
+phase does, and shows its entries, what is wrong with it, and what of it would
+reach the Builder. Nothing is changed. Within a project each entry is shown with
+the contract that it names (docs/failed-specs.md).
+
+Ends with 0 for a file that lets a phase pass: absent, empty, white space alone;
+3 for a fail: at least one complete entry; 4 for anything else, which is
+malformed and never a pass.`,
+		Examples: "abl verdict .\nabl verdict .abl/tests/failed_specs.md --json",
+		Flags:    []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+		Run:      runVerdict,
+	}
+}
+
+func runVerdict(_ context.Context, in *cli.Input) error {
+	dir, name, err := placeOf(in, in.Args[0])
+	if err != nil {
+		return err
+	}
+	specs := specsAbove(dir)
+	r, err := rule(dir, name, specs)
+	if err != nil {
+		return err
+	}
+	r.File = filepath.Join(dir, name)
+	if len(r.Entries) > 0 {
+		r.Builder, r.LeftOut = verdict.NewCrossing(specs, nil).Pass(r.Entries)
+	}
+	if in.Bool("json") {
+		err = in.JSON(r)
+	} else {
+		err = r.print(in.Stdout)
+	}
+	if err != nil {
+		return err
+	}
+	return r.end()
+}
+
+// placeOf is the directory of the file that a person means, and its name there.
+// A file of another name has to be there: a slip of the pen is not a pass.
+func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
+	base := filepath.Base(arg)
+	if base == orchestrator.FailedSpecs {
+		_, err := os.Stat(filepath.Dir(arg))
+		if err != nil {
+			err = fault(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "")
+		}
+		return filepath.Dir(arg), base, err
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil:
+		return "", "", fault(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "give a "+orchestrator.FailedSpecs+", a Verifier's workspace or a project")
+	case !info.IsDir():
+		return filepath.Dir(arg), base, nil
+	}
+	if own, err := os.Lstat(filepath.Join(arg, project.Dir)); err != nil || !own.IsDir() {
+		return arg, orchestrator.FailedSpecs, nil
+	}
+	s, err := openAt(in, arg)
+	if err != nil {
+		return "", "", err
+	}
+	return s.project.Tests, orchestrator.FailedSpecs, nil
+}
+
+// specsAbove are those of the project that a directory is in, none without one.
+func specsAbove(dir string) []spec.Spec {
+	root, err := project.Find(dir)
+	if err != nil {
+		return nil
+	}
+	set, _ := spec.LoadDir(project.New(root, "", "").Specs())
+	return set.UpTo(spec.MaxPhase)
+}
+
+// rule judges the file as a phase does. What is there and no plain file of a
+// readable size is never a pass.
+func rule(dir, name string, specs []spec.Spec) (ruling, error) {
+	result := verdict.Result{Kind: verdict.Malformed}
+	data, err := safefile.Read(dir, name, verdict.MaxBytes)
+	switch {
+	case err == nil:
+		result = verdict.Parse(data)
+	case errors.Is(err, safefile.ErrAbsent):
+		result.Kind = verdict.Pass
+	case errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrTooLarge):
+		result.Problems = []verdict.Problem{{Text: err.Error()}}
+	default:
+		return ruling{}, err
+	}
+	if len(specs) > 0 {
+		result = verdict.In(specs).Name(result)
+	}
+	r := ruling{Verdict: result.Kind, Entries: result.Entries, Incomplete: result.Incomplete, Problems: result.Problems, Absent: err != nil && result.Kind == verdict.Pass}
+	if r.Entries == nil {
+		r.Entries = []verdict.Entry{}
+	}
+	return r, nil
+}
+
+func (r ruling) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", r.File, r.Verdict)
+	switch {
+	case r.Absent:
+		b.WriteString(" as far as the file goes, there is none")
+	case r.Verdict == verdict.Pass:
+		b.WriteString(" as far as the file goes, it is empty")
+	}
+	b.WriteByte('\n')
+	if r.Verdict == verdict.Pass {
+		b.WriteString("a phase passes on what its replays show besides: abl report\n")
+	}
+	for _, e := range r.Entries {
+		printEntry(&b, "entry", e)
+	}
+	for _, e := range r.Incomplete {
+		printEntry(&b, "incomplete, which reaches nobody,", e)
+	}
+	r.printBuilder(&b)
+	for i, p := range append(r.Problems[:len(r.Problems):len(r.Problems)], r.LeftOut...) {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s%s\n", lineNumber(p.Line), p.Text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printBuilder shows what the Builder would read where that is not what stands
+// in the file.
+func (r ruling) printBuilder(b *strings.Builder) {
+	if len(r.LeftOut) == 0 {
+		return
+	}
+	for _, e := range r.Builder {
+		printEntry(b, "for the Builder,", e)
+	}
+}
+
+func printEntry(b *strings.Builder, what string, e verdict.Entry) {
+	fmt.Fprintf(b, "\n%s at line %d", what, e.Line)
+	if e.Contract != "" {
+		fmt.Fprintf(b, ", %s", e.Contract)
+	}
+	b.WriteByte('\n')
+	for _, f := range [][2]string{{"SPEC:", e.Spec}, {"INPUT:", e.Input}, {"OBSERVED:", e.Observed}} {
+		fmt.Fprintf(b, "  %-9s %s\n", f[0], strings.ReplaceAll(f[1], "\n", "\n            "))
+	}
+}
+
+// lineNumber is a place in the file, "" for the file as a whole.
+func lineNumber(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", n)
+}
+
+// end is how the command ends: nil for a candidate for a pass.
+func (r ruling) end() error {
+	switch r.Verdict {
+	case verdict.Pass:
+		return nil
+	case verdict.Fail:
+		what := fmt.Sprintf("%d entries, each a failed contract", len(r.Entries))
+		if len(r.Entries) == 1 {
+			what = "1 entry, a failed contract"
+		}
+		return &exit.Error{Code: exit.Stuck, What: what, Safe: "a phase would go on with the Builder"}
+	}
+	return &exit.Error{Code: exit.Unverified, What: "the file is malformed and never a pass", Safe: "a phase would ask the Verifier once more", Do: "each failure is three lines, SPEC: …, INPUT: … and OBSERVED: … (docs/failed-specs.md)"}
+}

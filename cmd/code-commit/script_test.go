@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"abl/cmd/internal/scripttest"
+	"abl/e2e/lab"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"code-commit": main})
+}
+
+// canary is the key of all scripts. It stands in no file that a run writes.
+const canary = "AIza-canary-of-the-scripts-7Q"
+
+// The scripts are a person with a project, and a provider that plays a script.
+func TestScripts(t *testing.T) {
+	runScripts(t, "testdata/script", func(*testscript.Env) {})
+}
+
+// These need an engine.
+func TestScriptsOnAnEngine(t *testing.T) {
+	lab.Engine(t)
+	helper := lab.Bin(t, "abl-cmd")
+	runScripts(t, "testdata/engine", func(e *testscript.Env) {
+		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
+		e.Setenv("ABL_HELPER", helper)
+	})
+}
+
+func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
+	testscript.Run(t, testscript.Params{
+		Dir: dir, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			setup(e)
+			e.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			e.Setenv("CANARY", canary)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": scripttest.Exits, "serve": serve, "safe": safe, "logged": logged, "unchanged": unchanged,
+		},
+	})
+}
+
+// serve FILE... lets both providers answer each request with the next file, the
+// last one for ever. A file is the answer's text, or begins with a line that says
+// what happens instead:
+//
+//	#status 429        the rest is the body
+//	#cut, #blocked     how the answer ends
+//	#silence           nothing at all
+//	#raw               the rest is the body
+//
+// Requests are kept as requests/N, with the path and the headers of the key first,
+// their prompts as requests/N.prompt and their bodies as requests/N.body.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: serve FILE...")
+	}
+	var play []string
+	for _, name := range args {
+		play = append(play, ts.ReadFile(name))
+	}
+	dir := ts.MkAbs("requests")
+	ts.Check(errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)))
+	p := &provider{play: play, dir: dir, over: make(chan struct{})}
+	s := httptest.NewServer(p)
+	ts.Defer(func() { close(p.over); s.Close() })
+	ts.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)
+	ts.Setenv("OPENAI_BASE_URL", s.URL)
+}
+
+type provider struct {
+	play []string
+	dir  string
+	over chan struct{}
+	lock sync.Mutex
+	n    int
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	p.lock.Lock()
+	text := p.play[min(p.n, len(p.play)-1)]
+	p.n++
+	request := fmt.Sprintf("%s %s\nX-Goog-Api-Key: %s\nAuthorization: %s\n\n%s\n\n%s", r.Method, r.URL, r.Header.Get("X-Goog-Api-Key"), r.Header.Get("Authorization"), asked(body), body)
+	path := filepath.Join(p.dir, strconv.Itoa(p.n))
+	err = errors.Join(os.WriteFile(path, []byte(request), 0o600), os.WriteFile(path+".prompt", []byte(asked(body)), 0o600), os.WriteFile(path+".body", body, 0o600))
+	p.lock.Unlock()
+	if err != nil {
+		panic(err)
+	}
+	word, rest, _ := strings.Cut(text, "\n")
+	w.Header().Set("Content-Type", "application/json")
+	finish := map[bool]string{true: "STOP", false: "stop"}[strings.Contains(r.URL.Path, "gemini")]
+	switch {
+	case strings.HasPrefix(word, "#status "):
+		code, _ := strconv.Atoi(strings.TrimPrefix(word, "#status "))
+		w.Header().Set("Retry-After", "0")
+		w.WriteHeader(code)
+		io.WriteString(w, rest)
+		return
+	case word == "#silence":
+		<-p.over
+		return
+	case word == "#raw":
+		io.WriteString(w, rest)
+		return
+	case word == "#cut":
+		text, finish = rest, map[string]string{"STOP": "MAX_TOKENS", "stop": "length"}[finish]
+	case word == "#blocked":
+		text, finish = rest, map[string]string{"STOP": "SAFETY", "stop": "content_filter"}[finish]
+	}
+	quoted, _ := json.Marshal(text)
+	if strings.Contains(r.URL.Path, "gemini") {
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":%s}],"role":"model"},"finishReason":%q}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20,"totalTokenCount":120}}`, quoted, finish)
+		return
+	}
+	fmt.Fprintf(w, `{"model":"gpt-5","choices":[{"finish_reason":%q,"message":{"content":%s}}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`, finish, quoted)
+}
+
+// asked is the prompt in a request of either provider.
+func asked(body []byte) string {
+	var doc struct {
+		Contents []struct{ Parts []struct{ Text string } }
+		Messages []struct{ Content string }
+	}
+	if json.Unmarshal(body, &doc) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range doc.Contents {
+		for _, p := range c.Parts {
+			b.WriteString(p.Text)
+		}
+	}
+	for _, m := range doc.Messages {
+		b.WriteString(m.Content)
+	}
+	return b.String()
+}
+
+// safe checks that the key stands nowhere but in the files that the script gave,
+// as it is or as JSON or an address has it, and in no output.
+func safe(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: safe")
+	}
+	for _, name := range []string{"stdout", "stderr"} {
+		if strings.Contains(ts.ReadFile(name), canary) {
+			ts.Fatalf("%s holds the key", name)
+		}
+	}
+	ts.Check(filepath.WalkDir(ts.MkAbs("."), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		given := strings.HasSuffix(path, "-key.txt") || strings.HasSuffix(path, ".env") || strings.HasSuffix(path, ".given") || filepath.Base(filepath.Dir(path)) == "requests"
+		data, err := os.ReadFile(path)
+		if err == nil && !given && strings.Contains(string(data), canary) {
+			err = fmt.Errorf("%s holds the key", path)
+		}
+		return err
+	}))
+}
+
+// logged NAME... checks which files the one log folder has, and moves it away.
+func logged(ts *testscript.TestScript, neg bool, args []string) {
+	folders, err := filepath.Glob(ts.MkAbs("logs/2*"))
+	ts.Check(err)
+	if len(folders) != 1 {
+		ts.Fatalf("there are %d log folders", len(folders))
+	}
+	entries, err := os.ReadDir(folders[0])
+	ts.Check(err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if len(args) > 0 && strings.Join(got, " ") != strings.Join(args, " ") {
+		ts.Fatalf("the log folder holds %q", got)
+	}
+	at := ts.MkAbs("log")
+	ts.Check(errors.Join(os.RemoveAll(at), os.Rename(folders[0], at)))
+	ts.Setenv("LOGNAME_WAS", filepath.Base(folders[0]))
+}
+
+// unchanged checks that git sees no change.
+func unchanged(ts *testscript.TestScript, neg bool, args []string) {
+	cmd := exec.Command("git", "status", "--porcelain")
+	cmd.Dir = ts.MkAbs(".")
+	out, err := cmd.Output()
+	ts.Check(err)
+	changed := false
+	for l := range strings.Lines(string(out)) {
+		changed = changed || l[1] != ' ' // what is staged is what the script began with
+	}
+	if changed != neg {
+		ts.Fatalf("git status: %s", out)
+	}
+}

@@ -1,0 +1,116 @@
+// Package commit is the program code-commit: the same commands as `code-commit`
+// and as `abl code-commit`.
+package commit
+
+import (
+	"context"
+	"slices"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/orchestrator/codecommit"
+	"abl/roles/model"
+)
+
+// Command is code-commit under a name, "" for the program itself.
+func Command(name string) cli.Command {
+	self := "code-commit"
+	if name != "" {
+		self = "abl " + name
+	}
+	return cli.Command{
+		Name: name, Aliases: aliases(name), Group: cli.Running, Usage: "one call of a model, a build, and a few repairs",
+		Long: `Reads agent-config/query.txt and agent-config/codeRollup.txt, asks a model for the
+change, checks its answer as a whole, applies it as a whole, and runs build.sh.
+While the build is red, the model is asked to repair it. git status and git diff
+show all that was changed; the call, the answer and the build are in logs/.
+
+Nobody watches build.sh: on this machine it runs as you do, on code that a model
+wrote. --build-on container runs it in a box without a network instead.`,
+		Flags:    append(flags(), imageFlags()...),
+		Examples: self + " init\n" + self + " --rollup && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
+		Subs:     []cli.Command{initCommand(), costsCommand()},
+		Codes:    Codes(),
+		Run:      run,
+	}
+}
+
+func aliases(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{"commit"}
+}
+
+// Codes are what exit codes mean here.
+func Codes() []exit.Entry {
+	return []exit.Entry{
+		{Code: exit.Passed, Meaning: "the build passes (or: the report, rollup or plan was made)"},
+		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
+		{Code: exit.Usage, Meaning: "wrong usage, or something is missing or unsafe; no model was asked"},
+		{Code: exit.Stuck, Meaning: "the build is still red after the last attempt"},
+		{Code: exit.Unverified, Meaning: "the last answer could not be used: its form, or a path that is protected"},
+		{Code: exit.Agent, Meaning: "the provider refused: the key, the request, or by holding the answer back"},
+		{Code: exit.Environment, Meaning: "the environment failed: disk, engine, or a tool that the container lacks"},
+		{Code: exit.Boundary, Meaning: "the engine cannot keep a build in a container apart"},
+		{Code: exit.Person, Meaning: "a person must decide: the tree has changes (--require-clean)"},
+		{Code: exit.Busy, Meaning: "another code-commit works on this project"},
+		{Code: exit.Away, Meaning: "the provider is away or limits the rate; try again later"},
+		{Code: exit.HUP, Meaning: "hung up"},
+		{Code: exit.INT, Meaning: "interrupted"},
+		{Code: exit.TERM, Meaning: "terminated"},
+	}
+}
+
+func flags() []cli.Flag {
+	return []cli.Flag{
+		{Name: "model", Value: "NAME", Default: model.Gemini, Values: model.Names(), Usage: "who is asked"},
+		{Name: "consistency-check", Usage: "report on what does not fit together, and change nothing; also --consistency and --cc"},
+		{Name: "consistency", Hidden: true, Usage: "the same"},
+		{Name: "cc", Hidden: true, Usage: "the same"},
+		{Name: "rollup", Usage: "write agent-config/codeRollup.txt from what git does not ignore, and stop"},
+		{Name: "dry-run", Usage: "ask once and show what would change; nothing is written but logs"},
+		{Name: "max-repairs", Value: "N", Usage: "how often the model is asked to repair: 3 unless given (v1: 7)"},
+		{Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"}, Usage: "when an answer cannot be used"},
+		{Name: "build-on", Value: "WHERE", Default: "host", Values: []string{"host", "container"}, Usage: "where build.sh runs"},
+		{Name: "build-timeout", Value: "TIME", Default: "1h", Usage: "after which a build is stopped, and red"},
+		{Name: "timeout", Value: "TIME", Default: "20m", Usage: "how long the provider may take to answer one try"},
+		{Name: "retries", Value: "N", Default: "4", Usage: "further tries when the provider is away or limits the rate"},
+		{Name: "require-clean", Usage: "refuse to start while git status shows changes"},
+		{Name: "print-protected", Usage: "print what no answer may touch, and stop"},
+		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where the folder of this run's logs is made"},
+		{Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL", Values: []string{codecommit.V1, codecommit.V2}, Usage: "v1 is that of earlier projects: query.txt and four kinds of fences"},
+		{Name: "json", Usage: "print one JSON document (docs/json.md)"},
+	}
+}
+
+// workflows are the flags that choose what is done; at most one of them is given.
+func workflows() []string {
+	return []string{"consistency-check", "rollup", "print-protected", "dry-run"}
+}
+
+func run(ctx context.Context, in *cli.Input) error {
+	report := in.Bool("consistency-check") || in.Bool("consistency") || in.Bool("cc")
+	var given []string
+	for _, name := range workflows() {
+		if in.Bool(name) || name == "consistency-check" && report {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
+	}
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	switch {
+	case slices.Contains(given, "--print-protected"):
+		return s.printProtected()
+	case slices.Contains(given, "--rollup"):
+		return s.rollup()
+	case report:
+		return s.consistency(ctx)
+	}
+	return s.commit(ctx)
+}

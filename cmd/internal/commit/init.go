@@ -1,0 +1,126 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/internal/safefile"
+	"abl/orchestrator/codecommit"
+	"abl/prompts"
+)
+
+func initCommand() cli.Command {
+	return cli.Command{
+		Name: "init", Usage: "make the files that a run reads",
+		Long: `Makes agent-config/ with a query to fill in and a text about the project's
+structure, a build.sh that fails until you say how to build, and lines in
+.gitignore that keep agent-config and logs out of the repository. What is there
+already stays as it is.`,
+		Codes: Codes(),
+		Flags: []cli.Flag{{Name: "json", Usage: "print one JSON document (docs/json.md)"}},
+		Run:   initialise,
+	}
+}
+
+const (
+	firstBuild = `#!/bin/sh
+# Exit code 0 means that the project builds. Put your own commands here:
+# compile, check, test.
+set -eu
+echo "build.sh does not say yet how to build this project" >&2
+exit 1
+`
+	firstQuery = "Describe here, in your own words, the change that you want.\n"
+)
+
+// made is a step of init.
+type made struct {
+	Do   string `json:"do"` // write, add or keep
+	Path string `json:"path"`
+}
+
+func initialise(_ context.Context, in *cli.Input) error {
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(s.root, codecommit.ConfigDir), 0o755); err != nil {
+		return err
+	}
+	var steps []made
+	for _, f := range []struct {
+		name, text string
+		perm       os.FileMode
+	}{
+		{s.profile.Query, firstQuery, 0o644},
+		{codecommit.ConfigDir + "/project-structure.txt", prompts.CommitStructure, 0o644},
+		{"build.sh", firstBuild, 0o755},
+	} {
+		do, err := s.writeNew(f.name, f.text, f.perm)
+		if err != nil {
+			return err
+		}
+		steps = append(steps, made{do, f.name})
+	}
+	do, err := s.ignore()
+	if err != nil {
+		return err
+	}
+	steps = append(steps, made{do, ".gitignore"})
+	if in.Bool("json") {
+		return in.JSON(map[string]any{"steps": steps})
+	}
+	for _, m := range steps {
+		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
+	}
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: code-commit --rollup && code-commit", s.profile.Query, s.profile.Keys["gemini-2.5-pro"])
+	return nil
+}
+
+// writeNew makes a file unless something stands there.
+func (s *session) writeNew(name, text string, perm os.FileMode) (do string, err error) {
+	f, err := os.OpenFile(filepath.Join(s.root, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if errors.Is(err, fs.ErrExist) {
+		return "keep", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(text)
+	return "write", errors.Join(err, f.Close())
+}
+
+// ignore adds to .gitignore what has to stay out of the repository.
+func (s *session) ignore() (do string, err error) {
+	const most = 1 << 20
+	data, err := safefile.Read(s.root, ".gitignore", most)
+	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		return "", err
+	}
+	var add []string
+	if codecommit.CheckIgnored(s.root) != nil {
+		add = append(add, "/agent-config")
+	}
+	if !strings.Contains("\n"+string(data), "\n/logs") && !strings.Contains("\n"+string(data), "\nlogs") {
+		add = append(add, "/logs")
+	}
+	if len(add) == 0 {
+		return "keep", nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.root, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return "", err
+	}
+	text := strings.Join(add, "\n") + "\n"
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		text = "\n" + text
+	}
+	_, err = f.WriteString(text)
+	return "add", errors.Join(err, f.Close())
+}

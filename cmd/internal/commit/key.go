@@ -1,0 +1,113 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/redact"
+	"abl/internal/safefile"
+	"abl/roles/model"
+)
+
+// environment ends the name of a key's origin that is the person's, not the project's.
+const environment = " of the environment"
+
+// findKey looks for the provider's key: in its file, then in the environment,
+// then in .env. It says where it found one, since a person may have several.
+func (s *session) findKey(name string) (key, from string, err error) {
+	const most = 64 << 10
+	file, variable := s.profile.Keys[name], model.KeyVar(name)
+	data, err := []byte(nil), safefile.ErrAbsent
+	if file != "" {
+		data, err = safefile.Read(s.root, file, most)
+	}
+	switch {
+	case err == nil:
+		key, from = string(data), file
+	case !errors.Is(err, safefile.ErrAbsent):
+		return "", "", exit.With(exit.Usage, err, "")
+	case os.Getenv(variable) != "":
+		key, from = os.Getenv(variable), variable+environment
+	default:
+		key, from = s.env[variable], variable+" in .env"
+	}
+	key = strings.TrimSpace(strings.TrimPrefix(key, "\ufeff"))
+	switch {
+	case key == "" && data != nil:
+		return "", "", exit.With(exit.Usage, fmt.Errorf("%s is empty", file), "put the key into it, or remove it to use "+variable)
+	case key == "":
+		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot find a key for %s", name), fmt.Sprintf("put it into %s in the environment or in .env%s", variable, orFile(file)))
+	case strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r > unicode.MaxASCII }):
+		return "", "", exit.With(exit.Usage, fmt.Errorf("what %s holds is no key: it has blanks, line ends or other characters that no key has", from), "")
+	}
+	s.key = key
+	s.in.Outlet.Hide(key)
+	return key, from, nil
+}
+
+func orFile(file string) string {
+	if file == "" {
+		return ""
+	}
+	return ", or into " + file
+}
+
+// cleaner takes the key, other keys and what .env keeps secret out of all that is
+// logged or asked. Of each only the last two characters stay.
+func (s *session) cleaner() func(string) string {
+	secrets, _ := redact.Secrets(s.env, true)
+	for _, name := range model.Names() {
+		secrets = append(secrets, os.Getenv(model.KeyVar(name)))
+		if file := s.profile.Keys[name]; file == "" {
+			continue
+		} else if data, err := safefile.Read(s.root, file, 64<<10); err == nil {
+			secrets = append(secrets, strings.TrimSpace(string(data)))
+		}
+	}
+	known, _ := redact.New(append(secrets, s.key)...)
+	if s.key == "" || len(s.key) >= redact.Shortest {
+		return known.String
+	}
+	short := strings.NewReplacer(s.key, "[secret]") // too short to be sure of, but the person's key
+	return func(text string) string { return short.Replace(known.String(text)) }
+}
+
+// client asks the model that the person chose.
+func (s *session) client(sent func([]byte) error) (*model.Client, error) {
+	name := s.in.String("model")
+	key, from, err := s.findKey(name)
+	if err != nil {
+		return nil, err
+	}
+	s.say(fmt.Sprintf("%s, with the key of %s", name, from))
+	retries, err := s.in.Int("retries")
+	if err != nil {
+		return nil, err
+	}
+	if retries < 0 {
+		return nil, cli.Usagef("--retries must not be negative")
+	}
+	patience, err := duration(s.in, "timeout")
+	if err != nil {
+		return nil, err
+	}
+	variable := model.BaseVar(name)
+	base := os.Getenv(variable)
+	if base == "" && !strings.HasSuffix(from, environment) {
+		base = s.env[variable] // where a project wants its own key to go; the person's own key goes nowhere on its word
+	}
+	c, err := model.New(name, model.Config{
+		Key: key, Base: base, Retries: retries, Patience: patience, Sent: sent,
+		Trouble: func(err error, wait time.Duration) { s.say(fmt.Sprintf("%v; trying again in %s", err, wait)) },
+	})
+	if err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	return c, nil
+}

@@ -1,0 +1,43 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/safefile"
+	"abl/orchestrator/ledger"
+)
+
+// Main is the program code-commit without the process around it.
+func Main(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := Command("")
+	root.Subs = append(root.Subs, cli.Completion("code-commit"))
+	return cli.Main(ctx, cli.App{
+		Name: "code-commit", Version: version, Usage: root.Usage, Code: rules().Code, Hint: hint,
+		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}},
+		Root:  &root,
+	}, args, stdin, stdout, stderr)
+}
+
+// rules say which exit code an error means that does not bring its own.
+func rules() exit.Rules {
+	return exit.Rules{
+		exit.As[*ledger.Foreign](exit.Person),
+		exit.Is(safefile.ErrNotRegular, exit.Usage),
+		exit.Is(safefile.ErrTooLarge, exit.Usage),
+		exit.As[syscall.Errno](exit.Environment),
+		exit.As[net.Error](exit.Environment),
+	}
+}
+
+func hint(err error) string {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return "make room on the disk, then run the same command again"
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+package commit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/dotenv"
+	"abl/internal/filelock"
+	"abl/internal/redact"
+	"abl/orchestrator/codecommit"
+	"abl/orchestrator/codecommit/guard"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/pricelist"
+	"abl/orchestrator/prices"
+)
+
+// session is one call of the program in one project.
+type session struct {
+	in      *cli.Input
+	root    string
+	profile codecommit.Profile
+	logs    string            // as the person gave it
+	env     map[string]string // of .env
+	key     string            // of the provider, once it was found
+	speak   sync.Mutex
+}
+
+func open(in *cli.Input) (*session, error) {
+	root, err := filepath.Abs(cmp.Or(in.String("project"), "."))
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	s := &session{in: in, root: root, logs: cmp.Or(in.String("log-dir"), "logs")}
+	if s.profile, err = codecommit.ProfileOf(cmp.Or(in.String("protocol"), codecommit.V2)); err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	if dir, _ := s.logDir(); filepath.Clean(dir) == root {
+		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
+	}
+	vars, warnings, err := dotenv.Read(filepath.Join(root, ".env"))
+	if err == nil {
+		s.env = vars
+		secrets, _ := redact.Secrets(vars, true)
+		in.Outlet.Hide(secrets...)
+		for _, w := range warnings {
+			in.Warn(w)
+		}
+	} else if _, gone := os.Lstat(filepath.Join(root, ".env")); gone == nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	return s, nil
+}
+
+// logDir is where log folders are made, and rel the same below the project, ""
+// when it is elsewhere.
+func (s *session) logDir() (dir, rel string) {
+	dir = s.logs
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.root, dir)
+	}
+	if r, err := filepath.Rel(s.root, dir); err == nil && filepath.IsLocal(r) && r != "." {
+		rel = filepath.ToSlash(r)
+	}
+	return dir, rel
+}
+
+// lock keeps others from working here, and puts back what a run that was killed
+// has left by half.
+func (s *session) lock() (unlock func() error, err error) {
+	dir := filepath.Join(s.root, codecommit.ConfigDir)
+	if s.profile.Name == codecommit.V1 {
+		dir = filepath.Join(s.root, "logs")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if unlock, err = filelock.Lock(filepath.Join(dir, ".lock")); err != nil {
+		if errors.Is(err, filelock.ErrHeld) {
+			return nil, exit.With(exit.Busy, fmt.Errorf("another code-commit works on this project: %w", err), "wait until it has ended")
+		}
+		return nil, err
+	}
+	restored, err := codecommit.Recover(s.root)
+	if err != nil {
+		return nil, errors.Join(exit.With(exit.Person, err, "look at git status; what the edits replaced is in the folder that is named"), unlock())
+	}
+	if len(restored) > 0 {
+		s.in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(restored, ", "))
+	}
+	return unlock, nil
+}
+
+// guard is what protects the project's files, and the same in words.
+func (s *session) guard() (codecommit.Guard, []string, error) {
+	_, logs := s.logDir()
+	if s.profile.Name == codecommit.V1 {
+		g := guard.NewV1(s.root, logs)
+		return g, g.List(), nil
+	}
+	g, err := guard.New(s.root, logs)
+	if err != nil {
+		return nil, nil, exit.With(exit.Usage, err, "")
+	}
+	return g, g.List(), nil
+}
+
+func (s *session) printProtected() error {
+	_, list, err := s.guard()
+	if err != nil {
+		return err
+	}
+	if s.in.Bool("json") {
+		return s.in.JSON(map[string]any{"protocol": s.profile.Name, "protected": list})
+	}
+	for _, what := range list {
+		fmt.Fprintln(s.in.Stdout, what)
+	}
+	return nil
+}
+
+// say tells progress; calls may come from several sides.
+func (s *session) say(text string) {
+	s.speak.Lock()
+	defer s.speak.Unlock()
+	s.in.Say("%s", text)
+}
+
+// wait says now and then that something still goes on.
+func (s *session) wait(what string) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(ended)
+		for pause := 10 * time.Second; ; pause = min(2*pause, time.Minute) {
+			timer := time.NewTimer(pause)
+			select {
+			case <-done:
+				timer.Stop()
+				return
+			case <-timer.C:
+				s.say(fmt.Sprintf("still waiting for %s, %s by now", what, time.Since(began).Round(time.Second)))
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// ledger is where calls are entered.
+func (s *session) ledger() *ledger.Ledger {
+	dir, _ := s.logDir()
+	return ledger.Open(filepath.Join(dir, "tokens.csv"))
+}
+
+// price is the cost_usd of a row by abl's own list.
+func price(r ledger.Row) string {
+	list, err := pricelist.Default()
+	if err != nil {
+		return ledger.Cost(r)
+	}
+	p, known := list.At(r.Model, r.When())
+	if !known || r.Source == ledger.Nobody {
+		return ledger.Cost(r)
+	}
+	usd, known := p.OfMany(prices.Tokens{Input: r.Input, Cached: r.Cached, Output: r.Candidates, Thoughts: r.Thoughts, Tool: r.Tool, Total: r.Total})
+	if !known {
+		return ledger.Cost(r)
+	}
+	return usd.String()
+}

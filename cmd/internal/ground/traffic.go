@@ -1,0 +1,83 @@
+package ground
+
+import (
+	"fmt"
+	"strings"
+
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/sidecar"
+	"abl/orchestrator/gateway/trouble"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// Traffic is what a gateway's log says of a call. What its provider did not tell
+// whole, or what has no line, is a row of its own: it keeps every sum a lower bound
+// that says so.
+func Traffic(log sidecar.Log, call string) roles.Traffic {
+	var t roles.Traffic
+	rows := gateway.Usage(log.Entries, call)
+	for _, r := range rows {
+		t.Requests += r.Requests
+		if r.Untold < r.Requests {
+			u := r.Usage
+			t.Usage = append(t.Usage, agent.Usage{
+				Model: r.Model, Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total, Cost: r.Cost,
+			})
+		}
+		if r.Untold > 0 {
+			u := r.Part
+			t.Usage = append(t.Usage, agent.Usage{
+				Model: r.Model, Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total, Part: true,
+			})
+			t.Notes = append(t.Notes, fmt.Sprintf("the provider told no whole usage for %d of %d answers of %s", r.Untold, r.Requests, r.Model))
+		}
+	}
+	switch {
+	case log.Lost > 0:
+		t.Usage = append(t.Usage, agent.Usage{Part: true})
+		t.Notes = append(t.Notes, fmt.Sprintf("the gateway's log lacks at least %d lines: the usage is a lower bound", log.Lost))
+	case len(rows) == 0:
+		none := int64(0)
+		t.Usage = []agent.Usage{{Input: &none, Candidates: &none, Total: &none}} // known: nothing passed
+	}
+	tokens, usd := gateway.Charged(log.Entries, call)
+	t.Charged = &roles.Charged{Tokens: tokens, USD: usd}
+	t.Notes = append(t.Notes, sidecar.Advice(sidecar.RefusedHosts(log.Entries))...)
+	for _, e := range log.Entries {
+		if e.Req != nil && e.Req.Over {
+			t.Over = e.Reason
+		}
+	}
+	t.Fault = faultOf(gateway.LastTrouble(log.Entries, call))
+	return t
+}
+
+// classes are what the kinds of a provider's trouble make of a call.
+var classes = map[trouble.Kind]roles.Class{
+	trouble.Login: roles.Refused, trouble.Rate: roles.Limited, trouble.Quota: roles.Quota, trouble.Credit: roles.Quota,
+	trouble.Away: roles.Away, trouble.Silent: roles.Away, trouble.Cut: roles.Away, trouble.Garbled: roles.Away,
+	trouble.Network: roles.Network, trouble.Large: roles.TooLarge,
+}
+
+// faultOf words what was wrong with the provider at a call's end.
+func faultOf(t gateway.Trouble) roles.Fault {
+	f := roles.Fault{Class: classes[t.Kind], Back: t.Back, Paid: t.Kind == trouble.Credit, Waiting: t.Waiting}
+	if f.Class == "" {
+		return f
+	}
+	switch t.Kind {
+	case trouble.Garbled:
+		f.What = fmt.Sprintf("the provider answers %d with what is no answer of a model", t.Status)
+	case trouble.Silent:
+		f.What = "the provider fell silent"
+	case trouble.Cut, trouble.Network:
+		f.What = t.Words
+	default:
+		f.What = fmt.Sprintf("the provider answers %d: %s", t.Status, strings.TrimSuffix(t.Words, "."))
+	}
+	if t.Times > 1 {
+		f.What += fmt.Sprintf(" (%d requests in a row had trouble)", t.Times)
+	}
+	return f
+}

@@ -1,0 +1,237 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
+	"abl/images"
+	"abl/internal/cacerts"
+	"abl/internal/config"
+	"abl/internal/owner"
+	"abl/orchestrator/event"
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/learner"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/pricelist"
+	"abl/orchestrator/prices"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// bench is where agents and programs of one project run in containers.
+type bench struct {
+	in       *cli.Input
+	here     string // the directory that solutions is in
+	rel      string // the project, from there
+	conf     *config.Loaded
+	secret   func(name string) string
+	project  project.Project
+	id       string
+	session  int
+	uid, gid int
+	engine   *docker.Engine
+	info     sandbox.Info
+	net      roles.Net
+	site     *roles.Site
+	forwards *ground.Forwards
+	image    string // of the agent, and of the programs that it writes
+	holder   string
+	agent    agent.Agent
+	gate     roles.Gate
+	ledger   *ledger.Ledger
+	prices   pricelist.List
+	say      func(string)
+}
+
+// setUp makes the bench for a session. What it has made so far is taken down
+// when it fails.
+func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) {
+	b = &bench{in: w.in, conf: w.conf, secret: w.secret, id: s.ID, session: s.Session, say: w.tell.Note}
+	b.project = project.New(w.home.Root, "code", ".abl/none")
+	b.here = w.here
+	if b.rel, err = filepath.Rel(w.here, w.home.Root); err != nil {
+		return nil, fmt.Errorf("internal error: %w", err)
+	}
+	b.uid, b.gid, _ = owner.RoleID(w.home.Root, os.Geteuid())
+	b.ledger = ledger.Open(b.project.Ledger())
+	if b.agent, err = boxed(s.Agent, w.in, w.conf, w.root); err != nil {
+		return nil, err
+	}
+	if b.prices, err = priceList(w); err != nil {
+		return nil, err
+	}
+	notices, err := b.ledger.EnsureHeader()
+	for _, n := range notices {
+		b.say(n.Text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.engine, b.info, err = ground.Connect(ctx); err != nil {
+		return nil, err
+	}
+	for _, do := range []func(context.Context) error{b.clean, b.prove, b.images, b.open} {
+		if err = do(ctx); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, errors.Join(err, b.close(ctx))
+		}
+	}
+	return b, nil
+}
+
+func (b *bench) labels() map[string]string { return map[string]string{sandbox.LabelProject: b.id} }
+
+// clean removes what a run that was killed left, but for a call that is still
+// running and what it stands on.
+func (b *bench) clean(ctx context.Context) error {
+	boxes, err := b.engine.List(ctx, b.labels())
+	if err != nil {
+		return err
+	}
+	live := ""
+	for _, box := range boxes {
+		key := box.Labels[sandbox.LabelCall]
+		if box.Labels[sandbox.LabelKind] != "role" || box.State != sandbox.Running {
+			continue
+		}
+		if _, ended, err := (roles.Record{Dir: b.project.Call(key)}).Outcome(); err == nil && !ended {
+			live = key
+		}
+	}
+	_, err = b.engine.Sweep(ctx, b.labels(), func(box sandbox.Status) bool {
+		return live != "" && (box.Labels[sandbox.LabelCall] == live || box.Labels[sandbox.LabelKind] == "holder")
+	})
+	return err
+}
+
+func (b *bench) prove(ctx context.Context) (err error) {
+	if b.net, err = ground.Networks(ctx, b.in, b.engine, b.info, b.conf.Network.Pool); err == nil && b.net.Weak != "" {
+		b.say("weak network, as --" + ground.WeakFlag + " allows: " + b.net.Weak)
+	}
+	return err
+}
+
+func (b *bench) images(ctx context.Context) (err error) {
+	m := ground.Maker(b.engine, b.say, b.in)
+	m.CACert = cmp.Or(m.CACert, b.conf.Network.CACert)
+	if b.holder, err = m.Holder(ctx); err != nil {
+		return err
+	}
+	if b.image, err = m.Ensure(ctx, images.Want{Agent: b.agent.Image()}); err != nil {
+		return fmt.Errorf("cannot make the agent's image: %w", err)
+	}
+	vars, served := agent.ProviderOf(b.agent)
+	b.site = &roles.Site{
+		Engine: b.engine, ID: b.id, Phase: b.session, Image: b.holder, Pool: b.conf.Network.Pool, Egress: b.conf.Network.Egress,
+		Gated: map[string]bool{}, Net: b.net, Life: 24 * time.Hour,
+	}
+	if !served {
+		return nil
+	}
+	image, err := m.Gateway(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot make the gateway's image: %w", err)
+	}
+	b.gate = &ground.Gate{
+		Engine: b.engine, Project: b.project, Site: b.site, Place: roles.PlaceBuilder, Role: roles.PlaceBuilder, Image: image,
+		Vars: vars, Budget: b.left, Nearly: b.nearly, Outlet: b.in.Outlet,
+	}
+	return nil
+}
+
+// open finds the provider and its key, which the gateway alone is told.
+func (b *bench) open(ctx context.Context) error {
+	trusted := cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(b.in.String("ca-cert"), b.conf.Network.CACert)}
+	b.forwards = &ground.Forwards{Engine: b.engine, Info: b.info, Site: b.site, Note: b.project.Forwards(), Trusted: trusted}
+	g, served := b.gate.(*ground.Gate)
+	if !served {
+		return nil
+	}
+	key := b.secret(g.Vars.KeyVar)
+	if key == "" {
+		return noKey(g.Vars.KeyVar)
+	}
+	upstream, err := b.forwards.Upstream(ctx, g.Vars, b.secret(g.Vars.BaseVar))
+	if err != nil {
+		return err
+	}
+	certs, err := trusted.Bundle()
+	if err != nil {
+		return exit.With(exit.Environment, fmt.Errorf("the gateway cannot check whom it talks to: %w", err), "install ca-certificates, or name a file in network.ca_cert")
+	}
+	g.Setup.CA = string(certs)
+	g.Setup.Providers = []gateway.Provider{{Name: g.Vars.API, Upstream: upstream, Key: gateway.Secret(key)}}
+	return nil
+}
+
+// allow is the one model that the call about to begin may ask, at its price.
+func (b *bench) allow(model string) error {
+	g, served := b.gate.(*ground.Gate)
+	if !served {
+		return nil
+	}
+	one := &g.Setup.Providers[0]
+	one.Models = []string{model}
+	price, known := b.prices.At(model, time.Now())
+	if known {
+		one.Prices = map[string]prices.Price{model: price}
+	} else if b.conf.NeedsPrices() {
+		return exit.With(exit.Usage, fmt.Errorf("cannot hold a budget in US dollars: the model %s has no price", model), "add it to prices in .abl/config.yaml, or give the budget in tokens")
+	}
+	return nil
+}
+
+// enter puts what a call used into the ledger, once.
+func (b *bench) enter(rows []ledger.Row) error {
+	for i, r := range rows {
+		rows[i] = r.Map(b.in.Outlet.Redact)
+	}
+	notices, err := b.ledger.Append(rows)
+	for _, n := range notices {
+		b.say(n.Text)
+	}
+	return err
+}
+
+func noKey(name string) error {
+	return exit.With(exit.Usage, fmt.Errorf("cannot find %s", name), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", name))
+}
+
+// close takes everything down: containers, networks, volumes.
+func (b *bench) close(ctx context.Context) error {
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	_, err := b.engine.Sweep(tidy, b.labels(), nil)
+	err = errors.Join(err, b.engine.Close(), b.forwards.Close(), owner.HandOver(b.here, b.rel))
+	if err != nil {
+		return fmt.Errorf("cannot tidy up (the next run will): %w", err)
+	}
+	return nil
+}
+
+// actions shows what an agent does while it does it.
+func (b *bench) actions() event.Sink {
+	return event.Func(func(e event.Event) {
+		switch e.Kind {
+		case event.Action:
+			b.say("> " + e.Text)
+		case event.Note:
+			b.say(e.Text)
+		case event.CallResume:
+			b.say("the call was still running and goes on")
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package learn
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/internal/owner"
+	"abl/internal/safefile"
+	"abl/orchestrator"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/learner"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// maxOutput bounds what an agent's output and a program's are read of, in bytes.
+const (
+	maxOutput  = 64 << 20
+	maxPrinted = 16 << 10
+)
+
+// Ask implements learner.Asker: one call in one container, which sees the cycle's
+// folder and nothing else, and can change it only where a program is written.
+func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
+	role := roles.Role{Name: string(a.Step), Verb: string(a.Step), Dir: dirs.Src, TmpExec: true, Alone: true, Sealed: a.Step != learner.Generate}
+	p := b.at(a.Dir)
+	rec := roles.Record{Dir: p.Call(a.Key)}
+	if _, ended, err := rec.Outcome(); err != nil {
+		return learner.Answer{}, err
+	} else if !ended && !rec.Started() {
+		if err := a.Begin(); err != nil {
+			return learner.Answer{}, err
+		}
+	}
+	model := wholeModel(b.agent.Name(), a.Model)
+	if err := b.allow(model); err != nil {
+		return learner.Answer{}, err
+	}
+	join, err := b.site.Holder(ctx, roles.PlaceBuilder)
+	if err != nil {
+		return learner.Answer{}, err
+	}
+	job := roles.Job{
+		Role: role, Agent: b.agent, Image: b.image, Join: join, Gate: b.gate,
+		Call: agent.Call{
+			ID: a.Key, Role: role.Name, Phase: a.Session, Iteration: a.Cycle, Step: a.Cycle, Attempt: a.Attempt,
+			Model: model, Session: newUUID(), Prompt: dirs.Prompt, Dir: role.Dir, Alone: true,
+		},
+		Prompt: func() (string, error) { return a.Prompt, nil },
+	}
+	o, err := b.run(ctx, p, a.Dir, job, a.Limit, int64(b.conf.Limits.Output))
+	if err != nil {
+		return learner.Answer{}, err
+	}
+	answer := learner.Answer{Class: learner.Class(o.Class), Reason: o.Reason, SpentMS: o.Duration}
+	if o.Class == roles.Timeout {
+		answer.Reason = fmt.Sprintf("it did not end within %s, retries included", learner.CallTime)
+	}
+	if err := b.enter(orchestrator.Rows(a.Session, a.Cycle, o)); err != nil {
+		return answer, err
+	}
+	answer.Text, err = said(rec, b.agent, job.Call)
+	return answer, err
+}
+
+// said are the agent's last words, out of what is kept of its output.
+func said(rec roles.Record, a agent.Agent, call agent.Call) (string, error) {
+	f, err := safefile.Open(rec.Dir, filepath.Base(rec.Stdout()))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxOutput))
+	if err != nil {
+		return "", err
+	}
+	reader := a.NewReader(call)
+	agent.Feed(reader, data)
+	if s, ok := reader.(agent.Speaker); ok {
+		return s.Said(), nil
+	}
+	return "", nil
+}
+
+// at is the project with a cycle as its workspace.
+func (b *bench) at(dir string) project.Project {
+	p := b.project
+	p.Src = dir
+	return p
+}
+
+// run takes one container to its end, with the cycle's folder lent to whom it
+// runs as, and back afterwards.
+func (b *bench) run(ctx context.Context, p project.Project, dir string, job roles.Job, limit time.Duration, output int64) (roles.Outcome, error) {
+	lease, err := b.lend(dir)
+	if err != nil {
+		return roles.Outcome{}, err
+	}
+	place := roles.PlaceBuilder
+	if job.Gate == nil && job.Limit > 0 {
+		place = roles.PlaceApp
+	}
+	r := &roles.Runner{
+		Engine: b.engine, Project: p, ID: b.id, UID: b.uid, GID: b.gid, Root: os.Geteuid() == 0, Person: [2]int{lease.OwnerUID, lease.OwnerGID},
+		Box: b.limits(), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit,
+		Grow: b.growth(p, job), Out: b.actions(), Outlet: b.in.Outlet,
+	}
+	o, err := r.Run(ctx, job)
+	found, rerr := owner.Return(dir, lease)
+	for _, what := range found {
+		b.say(filepath.Base(dir) + ": " + what)
+	}
+	if err == nil {
+		err = rerr
+	}
+	return o, err
+}
+
+// lend gives the cycle's folder to the containers' user when abl is root; it is
+// the project's owner's before and afterwards.
+func (b *bench) lend(dir string) (owner.Lease, error) {
+	lease, err := owner.Plan(b.project.Root, b.uid, b.gid)
+	if err != nil {
+		return lease, err
+	}
+	const mode = 0o755
+	lease.Mode = mode
+	if os.Geteuid() != 0 {
+		return lease, os.Chmod(dir, mode)
+	}
+	return lease, owner.Lend(dir, lease)
+}
+
+func (b *bench) limits() sandbox.Limits {
+	l := b.conf.Limits
+	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: 4096}
+}
+
+func (b *bench) growth(p project.Project, job roles.Job) roles.Growth {
+	if job.Role.Sealed {
+		return roles.Growth{}
+	}
+	return roles.Growth{Bytes: int64(b.conf.Limits.Disk), Inodes: b.conf.Limits.Inodes, Disks: []string{p.Src}}
+}
+
+// newUUID is a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	u := make([]byte, 16)
+	rand.Read(u) // never fails
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}

@@ -1,0 +1,89 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/orchestrator/learner/lesson"
+	"abl/orchestrator/learner/promptbook"
+	"abl/orchestrator/learner/review"
+)
+
+func debugCommand() cli.Command {
+	return cli.Command{
+		Name: "debug", Group: cli.Upkeep, Usage: "show what the learner makes of an answer",
+		Subs: []cli.Command{
+			{
+				Name: "parse", Args: "review|learnings|mistakes FILE", MinArgs: 2, MaxArgs: 2, Values: []string{"review", "learnings", "mistakes"},
+				Usage: "what a file is read as, when an agent answers with it",
+				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
+			},
+			{
+				Name: "prompts", Args: "PROMPTS.md ANSWER", MinArgs: 2, MaxArgs: 2, Usage: "the prompts.md that an improved prompt makes of another one",
+				Run: debugPrompts,
+			},
+		},
+	}
+}
+
+func debugParse(_ context.Context, in *cli.Input) error {
+	text, err := readFile(in.Args[1])
+	if err != nil {
+		return err
+	}
+	switch in.Args[0] {
+	case "review":
+		r := review.Parse(text)
+		if in.Bool("json") {
+			return in.JSON(r)
+		}
+		for _, f := range r.Findings {
+			fmt.Fprintf(in.Stdout, "%-12s %-7s %s\n", f.Category, f.State, f.Text)
+		}
+	case "learnings", "mistakes":
+		kind := map[string]lesson.Kind{"learnings": lesson.Learning, "mistakes": lesson.Mistake}[in.Args[0]]
+		found := lesson.Parse(kind, text)
+		if in.Bool("json") {
+			return in.JSON(found)
+		}
+		for _, item := range found.Items {
+			fmt.Fprintf(in.Stdout, "- %s\n", item)
+		}
+		for _, d := range found.Dropped {
+			in.Say("dropped: %s (%s)", d.Text, d.Why)
+		}
+	default:
+		return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
+	}
+	return nil
+}
+
+func debugPrompts(_ context.Context, in *cli.Input) error {
+	book, err := readFile(in.Args[0])
+	if err != nil {
+		return err
+	}
+	said, err := readFile(in.Args[1])
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(in.Stdout, promptbook.Parse(book).Next(promptbook.Improved(said), time.Now()).Render())
+	return err
+}
+
+// readFile reads a file that the person names.
+func readFile(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "")
+	}
+	const most = 16 << 20
+	if len(data) > most {
+		return "", exit.With(exit.Usage, fmt.Errorf("cannot read %q: it has more than %d MiB", path, most>>20), "")
+	}
+	return string(data), nil
+}

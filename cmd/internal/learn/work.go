@@ -1,0 +1,217 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
+	"abl/images"
+	"abl/internal/config"
+	"abl/internal/filelock"
+	"abl/internal/owner"
+	"abl/internal/strictyaml"
+	"abl/orchestrator"
+	"abl/orchestrator/learner"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// work is the directory that solutions stands in, and what is known of it.
+type work struct {
+	in   *cli.Input
+	here string // real path of the directory
+	root string // the abl project around it, for settings and .env; or here
+	conf *config.Loaded
+	home learner.Home // of the last task
+	tell *teller
+}
+
+// openWork reads the settings. It changes nothing.
+func openWork(in *cli.Input, runtime string) (*work, error) {
+	here, err := project.Real(".")
+	if err != nil {
+		return nil, fmt.Errorf("cannot work here: %w", err)
+	}
+	w := &work{in: in, here: here, root: here, tell: newTeller(in)}
+	if root, err := project.Find(here); err == nil {
+		w.root = root
+	}
+	weak := ground.HideSecrets(in, w.root)
+	if w.conf, err = config.Load(w.root, os.LookupEnv, nil); err != nil {
+		return nil, settle(err)
+	}
+	for _, text := range append(w.conf.Warnings, weak...) {
+		in.Warn(text)
+	}
+	if runtime == onHost {
+		in.Warn("--runtime host: agents and the programs that they write run as you, without a container; they can read, change and send all that you can")
+	}
+	return w, nil
+}
+
+// secret is a key or an address: .env first, then the environment.
+func (w *work) secret(name string) string {
+	if v := w.conf.Dotenv[name]; v != "" {
+		return v
+	}
+	return os.Getenv(name)
+}
+
+// runs is the folder that names the processes that are running.
+func (w *work) runs() string { return filepath.Join(w.here, learner.Folder, ".run") }
+
+var modelWord = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
+
+func modelName(name string) (string, error) {
+	if !modelWord.MatchString(name) {
+		return "", cli.Usagef("%q is not the name of a model", name)
+	}
+	return name, nil
+}
+
+// learn plays a session on a task: a new one, or the one that was interrupted.
+func (w *work) learn(ctx context.Context, task string, o options) (s learner.State, err error) {
+	if task = strings.TrimSpace(task); task == "" {
+		return s, cli.Usagef("the task is empty")
+	}
+	if err := w.playable(o); err != nil {
+		return s, settle(err)
+	}
+	return w.learnAt(ctx, learner.Home{Root: filepath.Join(w.here, learner.Folder, learner.Name(task))}, task, o)
+}
+
+// playable says what is missing for an agent, before anything is made.
+func (w *work) playable(o options) error {
+	if o.runtime == onHost {
+		return newHost(w, o.agent).check()
+	}
+	a, err := boxed(o.agent.name, w.in, w.conf, w.root)
+	if err != nil {
+		return err
+	}
+	if vars, served := agent.ProviderOf(a); served && w.secret(vars.KeyVar) == "" {
+		return noKey(vars.KeyVar)
+	}
+	return nil
+}
+
+func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o options) (s learner.State, err error) {
+	w.home = h
+	if err := owner.MkdirAll(w.here, filepath.Join(learner.Folder, filepath.Base(h.Root), project.Dir)); err != nil {
+		return s, settle(fmt.Errorf("cannot make the project: %w", err))
+	}
+	free, err := filelock.Lock(filepath.Join(h.Private(), "lock"))
+	if err != nil {
+		return s, settle(err)
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	forget, err := remember(w.runs(), "learner-", os.Getpid())
+	if err != nil {
+		return s, settle(err)
+	}
+	defer forget()
+	s, resumed, err := learner.Open(h, task, o.agent.name, o.model, o.cycles, time.Now())
+	if err != nil {
+		return s, settle(err)
+	}
+	w.tell.banner(h, s, resumed)
+	s, err = w.play(ctx, s, o)
+	if err != nil {
+		return s, exit.Because(ctx, settle(err))
+	}
+	w.tell.summary(h, s)
+	if s.Best() == 0 {
+		return s, noneWorked(h, s)
+	}
+	return s, nil
+}
+
+// play runs the session where agents and programs are to run.
+func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.State, err error) {
+	x := &learner.Session{Home: w.home, Tell: w.tell, Clean: w.in.Outlet.Whole, Now: time.Now}
+	if o.runtime == onHost {
+		h := newHost(w, o.agent)
+		x.Agent, x.Program = h, h
+		return x.Play(ctx, s)
+	}
+	b, err := setUp(ctx, w, s)
+	if err != nil {
+		return s, outside{err}
+	}
+	x.Agent, x.Program = b, b
+	s, err = x.Play(ctx, s)
+	if cerr := b.close(ctx); cerr != nil {
+		w.in.Warn(cerr)
+	}
+	if err != nil {
+		err = outside{err}
+	}
+	return s, err
+}
+
+// outside is an error of work on the engine: unless it is known better, the
+// environment failed and not abl.
+type outside struct{ error }
+
+func (o outside) Unwrap() error { return o.error }
+
+// Rules say which exit code an error of the learner means.
+func Rules() exit.Rules {
+	stopped := func(classes ...roles.Class) func(error) bool {
+		return func(err error) bool {
+			var s learner.Stopped
+			return errors.As(err, &s) && slices.Contains(classes, roles.Class(s.Class))
+		}
+	}
+	return exit.Rules{
+		{When: stopped(roles.Refused), Code: exit.Agent}, {When: stopped(roles.OverBudget), Code: exit.Budget},
+		{When: stopped(roles.EngineGone), Code: exit.Environment}, {When: stopped(roles.Limited, roles.Quota, roles.Away, roles.Network), Code: exit.Away},
+		exit.Is(agent.ErrNoCall, exit.Agent),
+		exit.Is(orchestrator.ErrBudget, exit.Budget),
+		exit.Is(roles.ErrSource, exit.Person),
+		exit.Is(roles.ErrNoRoom, exit.Environment),
+		exit.Is(filelock.ErrHeld, exit.Busy),
+		exit.As[*ledger.Foreign](exit.Person),
+		exit.As[*strictyaml.Error](exit.Usage),
+		exit.Is(images.ErrHelper, exit.Environment),
+		exit.Is(sandbox.ErrWeak, exit.Boundary),
+		exit.Is(sandbox.ErrUnproven, exit.Boundary),
+		exit.As[outside](exit.Environment),
+		exit.As[syscall.Errno](exit.Environment),
+		exit.As[net.Error](exit.Environment),
+	}
+}
+
+// settle gives an error its exit code and says what to do about it, whichever
+// program it is an error of.
+func settle(err error) error {
+	var known *exit.Error
+	var usage *cli.UsageError
+	var mistake *strictyaml.Error
+	if err == nil || errors.As(err, &known) || errors.As(err, &usage) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	code := Rules().Code(err)
+	hint := map[int]string{
+		exit.Away: "the same command goes on from here, later", exit.Budget: "raise the cap (budget, limits.requests), then run the same command again",
+		exit.Agent: "see the records in .abl/logs/calls of the project, then run the same command again", exit.Busy: "wait for it, or stop it; the lock is freed when it ends",
+	}[code]
+	if errors.As(err, &mistake) {
+		hint = mistake.Hint
+	}
+	return exit.With(code, err, hint)
+}

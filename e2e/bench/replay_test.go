@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// contracts is how many a phase of this benchmark has, and pause what each of
+// their tests needs besides one request, in seconds: a process that starts, a
+// library that loads.
+const (
+	contracts = 20
+	pause     = 0.2
+)
+
+// BenchmarkReplay is all that abl does between the Verifier's end and the verdict
+// on a phase of twenty contracts: the replay against a fresh app, and those with
+// the app away and under two null apps. The anchor is the suite by itself, as the
+// Verifier runs it in the same phase.
+func BenchmarkReplay(b *testing.B) {
+	lab.Engine(b)
+	spec := "# Phase 1: Twenty\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n"
+	suite := fmt.Sprintf("#!/bin/sh\necho 1..%d\n", contracts)
+	for i := 1; i <= contracts; i++ {
+		spec += fmt.Sprintf("- GET /%d → 200 with the text %d\n", i, i)
+		suite += fmt.Sprintf("sleep %v; [ \"$(curl -s --max-time 5 $ABL_APP_URL/%d)\" = %d ] && echo 'ok %d - P1.C%d' || echo 'not ok %d - P1.C%d'\n", pause, i, i, i, i, i, i)
+	}
+	text := "done\n"
+	calls := []scenario.Call{
+		{Role: "builder", Steps: []scenario.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end(q.url.slice(1))).listen(3000);\n"}, {Report: &text}}},
+		{Role: "verifier", Steps: []scenario.Step{{Write: "run.sh", Text: suite, Mode: "0755"},
+			{Run: "b=$(date +%s%N); ./run.sh > /tmp/out; e=$(date +%s%N); echo $(((e - b) / 1000000)) > alone.ms"}, {Report: &text}}},
+	}
+	data, err := json.Marshal(scenario.Scenario{Version: scenario.Version, Calls: calls})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var alone, replayed time.Duration
+	for range b.N {
+		p := lab.From(b, fstest.MapFS{
+			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
+				"app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n")},
+			".abl/specs/phase1.md": {Data: []byte(spec)},
+			".abl/scenario.yaml":   {Data: data},
+		})
+		r := p.Must(0, "phase", "1", "--json")
+		ms, err := strconv.Atoi(strings.TrimSpace(p.Read(".abl/tests/alone.ms")))
+		if err != nil {
+			b.Fatal(err)
+		}
+		alone += time.Duration(ms) * time.Millisecond
+		replayed += afterTheVerifier(b, r.Stdout)
+	}
+	b.ReportMetric(alone.Seconds()/float64(b.N), "s-suite")
+	b.ReportMetric(float64(replayed)/float64(alone), "replays/suite")
+	b.ReportMetric(0, "ns/op")
+}
+
+// afterTheVerifier is the time from the end of the Verifier's call to the verdict.
+func afterTheVerifier(b *testing.B, out string) time.Duration {
+	b.Helper()
+	var ended time.Time
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var e event.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			b.Fatal(err)
+		}
+		switch {
+		case e.Kind == event.CallEnd && e.Role == "verifier":
+			ended = e.Time
+		case e.Kind == event.Verdict:
+			return e.Time.Sub(ended)
+		}
+	}
+	b.Fatal("there was no verdict")
+	return 0
+}

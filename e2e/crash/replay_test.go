@@ -1,0 +1,85 @@
+package crash
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// replayed is a scene whose first iteration passes, on tests that abl replays
+// itself. They say ok unless a file tells them otherwise.
+func replayed(t *testing.T) *scene {
+	t.Helper()
+	wantEngine(t)
+	t.Parallel()
+	s := newScene(t, nil)
+	config := s.Read(".abl/config.yaml")
+	s.Write(".abl/config.yaml", strings.Replace(config, "evidence: off", "evidence: required, challenge: []", 1))
+	s.Write("scenario.yaml", `version: 1
+calls:
+  - role: builder
+    steps:
+      - {write: word.txt, text: "right\n"}
+      - {write: builder_reports/phase1_v1_first.md, text: "done\n"}
+  - role: verifier
+    steps:
+      - {write: run.sh, text: "#!/bin/sh\ncd /workspace/tests\necho 1..1\nif [ -e doubt ]; then\n  printf 'not ok 1 - P1.C1\\n  ---\\n  input: word.txt\\n  observed: wrong\\n  ...\\n'\nelse\n  echo ok 1 - P1.C1\nfi\n", mode: "0755"}
+      - {write: verifier_reports/phase1_v1_first.md, text: "it holds\n"}
+`)
+	return s
+}
+
+// A replay leaves nothing that a kill could spoil: it is made anew, and the
+// verdict is the one that it would have been.
+func TestKilledAmidAReplay(t *testing.T) {
+	for _, point := range []string{"replay.before", "replay.standing"} {
+		t.Run(point, func(t *testing.T) {
+			s := replayed(t)
+			s.die(point + "=kill")
+			out := s.finish()
+			if calls := s.Read(".abl/logs/tokens.csv"); strings.Count(calls, "p1-verify") != 1 {
+				t.Errorf("the Verifier was paid again:\n%s", calls)
+			}
+			if !strings.Contains(out.Stdout, "replay: 1 of 1 tests are ok") {
+				t.Errorf("it was not replayed:\n%s", out.Stdout)
+			}
+		})
+	}
+}
+
+// A signal amid a replay stops it and leaves nothing behind.
+func TestSignalAmidAReplay(t *testing.T) {
+	s := replayed(t)
+	r := s.start("replay.standing=1*pause")
+	s.atPause("replay.standing")
+	r.signal(syscall.SIGINT)
+	s.release("replay.standing")
+	s.stopped(r, syscall.SIGINT)
+	s.finish()
+}
+
+// What comes out now so, now so, is a failure that says how often it was which.
+func TestFlakyIsAFailure(t *testing.T) {
+	s := replayed(t)
+	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
+	r := s.start("replay.before=1*pause;replay.standing=1*off->1*pause")
+	s.atPause("replay.before")
+	s.Write(".abl/tests/doubt", "")
+	s.release("replay.before")
+	s.atPause("replay.standing") // of the second one, before it copies the tests
+	if err := os.Remove(filepath.Join(s.Dir, ".abl/tests/doubt")); err != nil {
+		t.Fatal(err)
+	}
+	s.release("replay.standing")
+	events := r.end(3)
+	if got := events[len(events)-1].Verdict; got != "fail" {
+		t.Errorf("verdict %s", got)
+	}
+	failed := s.Read(".abl/tests/failed_specs.md")
+	if !strings.Contains(failed, "1 of 2 runs gave: wrong") {
+		t.Errorf("failed_specs.md says\n%s", failed)
+	}
+	s.settled()
+}

@@ -1,0 +1,239 @@
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+)
+
+// asked is one call of an engine that another process has, and its answer.
+type asked struct {
+	Box     sandbox.Box
+	Network sandbox.Network
+	Volume  sandbox.Volume
+	Name    string
+	Dir     string
+	Labels  map[string]string
+	Grace   time.Duration
+	Max     int64
+	Data    []byte
+}
+
+type answered struct {
+	Text   string
+	Texts  []string
+	Env    map[string]string
+	Proof  sandbox.Proof
+	Status sandbox.Status
+	Exit   sandbox.Exit
+	Load   sandbox.Load
+	Data   []byte
+	Err    string
+	Kind   int // 1 + index in kinds, 0 for none of them
+}
+
+// kinds are the errors that must be the same on the other side.
+var kinds = []error{sandbox.ErrNotFound, sandbox.ErrExists, sandbox.ErrNoImage, sandbox.ErrUnreachable, sandbox.ErrUnproven}
+
+// serve lets another process use the engine over a socket.
+func serve(l net.Listener, e *sandboxtest.Engine) {
+	handlers := http.NewServeMux()
+	for name, do := range map[string]func(context.Context, asked, *answered) error{
+		"Create": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Text, err = e.Create(ctx, q.Box)
+			return
+		},
+		"Prove": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Proof, err = e.Prove(ctx, q.Box)
+			return
+		},
+		"Env":   func(ctx context.Context, q asked, a *answered) (err error) { a.Env, err = e.Env(ctx, q.Name); return },
+		"Start": func(ctx context.Context, q asked, _ *answered) error { return e.Start(ctx, q.Name) },
+		"Status": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Status, err = e.Status(ctx, q.Name)
+			return
+		},
+		"Wait":   func(ctx context.Context, q asked, a *answered) (err error) { a.Exit, err = e.Wait(ctx, q.Name); return },
+		"Stop":   func(ctx context.Context, q asked, _ *answered) error { return e.Stop(ctx, q.Name, q.Grace) },
+		"Remove": func(ctx context.Context, q asked, _ *answered) error { return e.Remove(ctx, q.Name) },
+		"Logs": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Data, err = e.Logs(ctx, q.Name, q.Max)
+			return
+		},
+		"Load": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Load, err = e.Load(ctx, q.Name)
+			return err
+		},
+		"Head": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Data, err = e.Head(ctx, q.Name, q.Max)
+			return
+		},
+		"EnsureNetwork": func(ctx context.Context, q asked, _ *answered) error { return e.EnsureNetwork(ctx, q.Network) },
+		"EnsureVolume":  func(ctx context.Context, q asked, _ *answered) error { return e.EnsureVolume(ctx, q.Volume) },
+		"Sweep": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Texts, err = e.Sweep(ctx, q.Labels, nil)
+			return
+		},
+		"CopyIn": func(ctx context.Context, q asked, _ *answered) error {
+			return e.CopyIn(ctx, q.Name, q.Dir, bytes.NewReader(q.Data))
+		},
+	} {
+		handlers.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
+			var q asked
+			var a answered
+			err := json.NewDecoder(r.Body).Decode(&q)
+			if err == nil {
+				err = do(r.Context(), q, &a)
+			}
+			if err != nil {
+				a.Err = err.Error()
+				for i, kind := range kinds {
+					if errors.Is(err, kind) {
+						a.Kind = 1 + i
+					}
+				}
+			}
+			_ = json.NewEncoder(w).Encode(a)
+		})
+	}
+	_ = http.Serve(l, handlers)
+}
+
+// remote is that engine, seen from the other process.
+type remote struct{ http.Client }
+
+func dial(socket string) *remote {
+	return &remote{http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}}
+}
+
+// told is an error of the other side.
+type told struct {
+	text string
+	kind error
+}
+
+func (t told) Error() string { return t.text }
+func (t told) Unwrap() error { return t.kind }
+
+func (e *remote) ask(ctx context.Context, method string, q asked) (a answered, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/"+method, bytes.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	resp, err := e.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return a, ctx.Err()
+		}
+		return a, fmt.Errorf("%w: %w", sandbox.ErrUnreachable, err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+		return a, err
+	}
+	if a.Err == "" {
+		return a, nil
+	}
+	if a.Kind > 0 {
+		return a, told{a.Err, kinds[a.Kind-1]}
+	}
+	return a, errors.New(a.Err)
+}
+
+func (e *remote) Create(ctx context.Context, b sandbox.Box) (string, error) {
+	a, err := e.ask(ctx, "Create", asked{Box: b})
+	return a.Text, err
+}
+
+func (e *remote) Prove(ctx context.Context, b sandbox.Box) (sandbox.Proof, error) {
+	a, err := e.ask(ctx, "Prove", asked{Box: b})
+	return a.Proof, err
+}
+
+func (e *remote) Env(ctx context.Context, name string) (map[string]string, error) {
+	a, err := e.ask(ctx, "Env", asked{Name: name})
+	return a.Env, err
+}
+
+func (e *remote) Start(ctx context.Context, name string) error {
+	_, err := e.ask(ctx, "Start", asked{Name: name})
+	return err
+}
+
+func (e *remote) Status(ctx context.Context, name string) (sandbox.Status, error) {
+	a, err := e.ask(ctx, "Status", asked{Name: name})
+	return a.Status, err
+}
+
+func (e *remote) Wait(ctx context.Context, name string) (sandbox.Exit, error) {
+	a, err := e.ask(ctx, "Wait", asked{Name: name})
+	return a.Exit, err
+}
+
+func (e *remote) Stop(ctx context.Context, name string, grace time.Duration) error {
+	_, err := e.ask(ctx, "Stop", asked{Name: name, Grace: grace})
+	return err
+}
+
+func (e *remote) Remove(ctx context.Context, name string) error {
+	_, err := e.ask(ctx, "Remove", asked{Name: name})
+	return err
+}
+
+func (e *remote) Logs(ctx context.Context, name string, max int64) ([]byte, error) {
+	a, err := e.ask(ctx, "Logs", asked{Name: name, Max: max})
+	return a.Data, err
+}
+
+func (e *remote) Load(ctx context.Context, name string) (sandbox.Load, error) {
+	a, err := e.ask(ctx, "Load", asked{Name: name})
+	return a.Load, err
+}
+
+func (e *remote) Head(ctx context.Context, name string, max int64) ([]byte, error) {
+	a, err := e.ask(ctx, "Head", asked{Name: name, Max: max})
+	return a.Data, err
+}
+
+func (e *remote) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
+	_, err := e.ask(ctx, "EnsureNetwork", asked{Network: n})
+	return err
+}
+
+func (e *remote) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
+	_, err := e.ask(ctx, "EnsureVolume", asked{Volume: v})
+	return err
+}
+
+// Sweep keeps nothing: what a function would keep cannot be asked over a wire.
+func (e *remote) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) ([]string, error) {
+	if keep != nil {
+		return nil, errors.New("internal error: a remote sweep keeps nothing")
+	}
+	a, err := e.ask(ctx, "Sweep", asked{Labels: labels})
+	return a.Texts, err
+}
+
+func (e *remote) CopyIn(ctx context.Context, name, dir string, tar io.Reader) error {
+	data, err := io.ReadAll(tar)
+	if err != nil {
+		return err
+	}
+	_, err = e.ask(ctx, "CopyIn", asked{Name: name, Dir: dir, Data: data})
+	return err
+}

@@ -1,0 +1,154 @@
+// Package disk tries what abl writes on a disk that is full, or that became
+// read-only: what was there stays whole, the error names the place, and once there
+// is room the same is done after all.
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+	"abl/roles"
+
+	"golang.org/x/sys/unix"
+)
+
+// small mounts a file system of its own.
+func small(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a small disk")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("cannot mount here: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// ailments make a disk refuse to take anything, and mend it again.
+var ailments = map[string]struct {
+	hurt, mend func(dir string) error
+	errno      syscall.Errno
+}{
+	"full": {
+		func(dir string) error {
+			f, err := os.Create(filepath.Join(dir, "filler"))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			for size := 1 << 20; size > 0; size /= 2 { // to the last byte
+				for {
+					if _, err := f.Write(make([]byte, size)); err != nil {
+						break
+					}
+				}
+			}
+			return nil
+		},
+		func(dir string) error { return os.Remove(filepath.Join(dir, "filler")) },
+		syscall.ENOSPC,
+	},
+	"read-only": {
+		func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "size=4m") },
+		func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4m") },
+		syscall.EROFS,
+	},
+}
+
+// writer is something of abl's that writes below a folder. Its nth time differs
+// from the one before.
+type writer struct {
+	place string // the file whose content must stay whole
+	write func(dir string, n int) error
+}
+
+var writers = map[string]writer{
+	"the state": {"state.json", func(dir string, n int) error {
+		f := &state.File{Version: state.Version, Project: "0123456789ab", Root: "/x", Phases: map[string]*state.Phase{"1": {Status: state.Building, Step: n, Note: strings.Repeat("x", 1000*n)}}}
+		return state.Save(filepath.Join(dir, "state.json"), f)
+	}},
+	"the ledger": {"tokens.csv", func(dir string, n int) error {
+		var rows []ledger.Row
+		for i := range 40 { // more than the rest of a page
+			rows = append(rows, ledger.Row{Timestamp: ledger.Stamp(time.Unix(0, 0)), CallID: fmt.Sprint("p1-build-1.", n), Model: fmt.Sprint(strings.Repeat("m", 200), i), Source: ledger.Nobody})
+		}
+		_, err := ledger.Open(filepath.Join(dir, "tokens.csv")).Append(rows)
+		return err
+	}},
+	"a call's outcome": {"call/outcome.json", func(dir string, n int) error {
+		rec := roles.Record{Dir: filepath.Join(dir, "call")}
+		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+			return err
+		}
+		return rec.SaveOutcome(roles.Outcome{Key: fmt.Sprint("k", n), Reason: strings.Repeat("x", 5000)})
+	}},
+	"a commit": {"src/.git/refs/heads/main", func(dir string, n int) error {
+		src := filepath.Join(dir, "src")
+		if err := os.MkdirAll(src, 0o755); err != nil {
+			return err
+		}
+		if n == 1 {
+			if err := os.WriteFile(filepath.Join(src, "a.txt"), []byte("a"), 0o644); err != nil {
+				return err
+			}
+		}
+		r, err := workspace.Open(src, workspace.Options{})
+		if err != nil {
+			return err
+		}
+		_, err = r.Snapshot(context.Background(), workspace.Message{Subject: fmt.Sprint("step-", n), Trailers: [][2]string{{"Abl-Call", fmt.Sprint("k", n)}}, When: time.Unix(int64(n), 0)})
+		return err
+	}},
+}
+
+func TestSickDisks(t *testing.T) {
+	for what, w := range writers {
+		for how, a := range ailments {
+			t.Run(what+" on a disk that is "+how, func(t *testing.T) {
+				dir := small(t)
+				if err := w.write(dir, 1); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, w.place)
+				before, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := a.hurt(dir); err != nil {
+					t.Fatal(err)
+				}
+				err = w.write(dir, 2)
+				var torn *atomicfile.ShortWrite
+				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) || !strings.Contains(err.Error(), dir) {
+					t.Errorf("the error is %v, want %v and the place", err, a.errno)
+				}
+				if after, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(after, before) || what != "the ledger" && len(after) != len(before) {
+					t.Errorf("what was there is no longer whole: %d bytes of %d, %v", len(after), len(before), err)
+				}
+				if err := a.mend(dir); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.write(dir, 2); err != nil {
+					t.Errorf("with room again: %v", err)
+				}
+				if after, err := os.ReadFile(path); err != nil || bytes.Equal(after, before) {
+					t.Errorf("nothing was written: %v", err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package hostile
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const attacksDoc = "../../docs/attacks.md"
+
+var (
+	idWord   = regexp.MustCompile(`^[A-Z][0-9]{2}$`)
+	idRange  = regexp.MustCompile(`^([A-Z])([0-9]{2})–[A-Z]([0-9]{2})$`)
+	idQuoted = regexp.MustCompile(`"([A-Z][0-9]{2})(-[a-z0-9-]*)?"`)
+	inTicks  = regexp.MustCompile("`([^`]+)`")
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+)
+
+// docs/attacks.md lists the attacks that are played here, every one and no other,
+// names tests that there are, and says of the rest where or why not.
+func TestAttacksAreListed(t *testing.T) {
+	played, tests := inSuite(t)
+	data, err := os.ReadFile(attacksDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, rest, _ := strings.Cut(string(data), "\n## Tried elsewhere\n")
+	elsewhere, not, ok := strings.Cut(rest, "\n## Not tried\n")
+	if !ok {
+		t.Fatalf("%s has not its three parts", attacksDoc)
+	}
+	listed := map[string]bool{}
+	for _, row := range rows(here) {
+		ids := idsOf(row[0])
+		if len(ids) == 0 || len(row) != 4 || strings.TrimSpace(row[3]) == "" {
+			t.Errorf("a row without ids, or without its control: %q", row)
+		}
+		for _, id := range ids {
+			if listed[id] {
+				t.Errorf("%s is listed twice", id)
+			}
+			listed[id] = true
+		}
+	}
+	for _, m := range inTicks.FindAllStringSubmatch(here, -1) {
+		if strings.HasPrefix(m[1], "Test") && !tests[m[1]] {
+			t.Errorf("there is no %s", m[1])
+		}
+	}
+	if want, got := keys(played), keys(listed); !slices.Equal(want, got) {
+		t.Errorf("listed are %v\nplayed are %v", got, want)
+	}
+	for _, row := range append(rows(elsewhere), rows(not)...) {
+		for _, id := range idsOf(row[0]) {
+			if played[id] {
+				t.Errorf("%s is played after all", id)
+			}
+		}
+	}
+	for _, row := range rows(elsewhere) {
+		for _, m := range inTicks.FindAllStringSubmatch(row[1], -1) {
+			if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// inSuite are the ids that this package's tests name, without what sets the cases
+// of one apart, and its tests.
+func inSuite(t *testing.T) (ids, tests map[string]bool) {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	ids, tests = map[string]bool{}, map[string]bool{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range idQuoted.FindAllSubmatch(data, -1) {
+			ids[string(m[1])] = true
+		}
+		for _, m := range testFunc.FindAllSubmatch(data, -1) {
+			tests[string(m[1])] = true
+		}
+	}
+	return ids, tests
+}
+
+// rows are those of the tables in a text, without their headings, cell by cell.
+func rows(text string) (all [][]string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| group |") || strings.HasPrefix(line, "| what |") {
+			continue
+		}
+		all = append(all, strings.Split(strings.Trim(line, "| "), " | "))
+	}
+	return all
+}
+
+// idsOf are the ids at the beginning of a cell, ranges in full.
+func idsOf(cell string) (ids []string) {
+	for _, word := range strings.Fields(cell) {
+		if m := idRange.FindStringSubmatch(word); m != nil {
+			var from, to int
+			fmt.Sscan(strings.TrimPrefix(m[2], "0"), &from)
+			fmt.Sscan(strings.TrimPrefix(m[3], "0"), &to)
+			for n := from; n <= to; n++ {
+				ids = append(ids, fmt.Sprintf("%s%02d", m[1], n))
+			}
+			continue
+		}
+		if !idWord.MatchString(word) {
+			return ids
+		}
+		ids = append(ids, word)
+	}
+	return ids
+}
+
+func keys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -1,0 +1,228 @@
+package hostile
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+
+	"golang.org/x/sys/unix"
+)
+
+// Controls show the attacks at work where a defence is away: what holds in the
+// other tests holds because of it. Group E has its own beside its attacks.
+
+// Group A: who opens what a role left as any program would, gets the person's
+// secret, or waits for ever.
+func TestControlOfReports(t *testing.T) {
+	s := newScene(t, usual)
+	file := filepath.Join(s.Dir, ".abl/tests/failed_specs.md")
+	if err := os.Symlink("../../.env", file); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "the link", s.Read(".abl/tests/failed_specs.md"), s.canaries.Env)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string)
+	go func() { data, _ := os.ReadFile(file); read <- string(data) }()
+	// That somebody can be written to means that somebody waits for words.
+	w, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-read:
+		t.Errorf("the reader did not wait: %q", got)
+	default:
+	}
+	fmt.Fprint(w, "later")
+	w.Close()
+	if got := <-read; got != "later" {
+		t.Errorf("the reader got %q", got)
+	}
+}
+
+// Group B: a container as the engine makes it by itself.
+func TestControlOfMounts(t *testing.T) {
+	s := newScene(t, usual)
+	link := filepath.Join(s.Dir, ".abl/tests/failed_specs.md")
+	if err := os.Symlink("../../.env", link); err != nil {
+		t.Fatal(err)
+	}
+	out := docker(t, "run", "--rm", "--label", "abl.project=test-hostile", "-v", link+":/file", s.toolsImage(), "cat", "/file")
+	wants(t, "a link as a mount's source", out, s.canaries.Env)
+
+	out = s.weakly(t, nil, "./attacker mknod_char,chroot,raw_icmp,packet,setgroups,chown,io_uring_setup; cp /bin/sh s; chmod 4755 s; touch /etc/x && echo HOLE: root")
+	for _, name := range []string{"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root"} {
+		wants(t, "a usual container", out, "HOLE: "+name)
+	}
+	info, err := os.Stat(filepath.Join(s.Dir, "src/s"))
+	if err != nil || info.Mode()&os.ModeSetuid == 0 || !strings.HasPrefix(ownerOf(info), "0:") {
+		t.Errorf("no shell of root's was left: %v %v", info, err)
+	}
+	_ = os.Remove(filepath.Join(s.Dir, "src/s"))
+}
+
+// Group C: a history that a role can write to.
+func TestControlOfHistories(t *testing.T) {
+	s := newScene(t, usual)
+	s.git("src", "init", "-q")
+	s.git(".abl/tests", "init", "-q")
+	giveAway(s)
+	ran := func(what string, args ...string) {
+		t.Helper()
+		_ = s.gitCommand("src", args...).Run()
+		if err := os.Remove(filepath.Join(s.Dir, "src", evidence)); err != nil {
+			t.Errorf("%s did not run: %v", what, err)
+		}
+	}
+	s.weakly(t, nil, "printf '#!/bin/sh\\ntouch "+evidence+"\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit")
+	ran("the hook", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--allow-empty", "-m", "x")
+	s.weakly(t, nil, "git -c safe.directory='*' config core.fsmonitor 'touch "+evidence+"; false'")
+	ran("the watcher", "status")
+	s.weakly(t, nil, "rm -rf .git; echo 'gitdir: ../.abl/tests/.git' > .git")
+	cmd := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "phase1/build/step-1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := s.git(".abl/tests", "log", "--format=%s"); got != "phase1/build/step-1" {
+		t.Errorf("the Builder's commit did not land in the tests: %q", got)
+	}
+}
+
+// Group D: a key in a container's environment.
+func TestControlOfSecrets(t *testing.T) {
+	s := newScene(t, usual)
+	out := s.weakly(t, []string{"-e", "GEMINI_API_KEY=" + s.canaries.Key}, "env; tr '\\0' '\\n' < /proc/1/environ")
+	if strings.Count(out, s.canaries.Key) < 2 {
+		t.Errorf("the key is not seen: %s", out)
+	}
+	id := docker(t, "create", "--label", "abl.project=test-hostile", "-e", "GEMINI_API_KEY="+s.canaries.Key, s.toolsImage(), "true")
+	t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", id).Run() })
+	wants(t, "the inspection", docker(t, "inspect", id), s.canaries.Key)
+}
+
+// Group F: a command whose output the configuration shows to the Verifier.
+func TestControlOfCommands(t *testing.T) {
+	s := newScene(t, usual+nodeApp+"verifier_commands:\n  shown: {command: \"cat lib/secret.mjs\", output: shown, description: \"prints the source\"}\n")
+	s.script(builds(), verifies(run("abl-cmd shown")))
+	if r := s.abl("phase", "1", "--json"); r.Code != 0 {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
+	wants(t, "the Verifier", s.Printed("p1-verify-1.1"), s.canaries.Src)
+}
+
+// Group G: a container without limits.
+func TestControlOfLimits(t *testing.T) {
+	s := newScene(t, usual)
+	out := s.weakly(t, nil, `./attacker threads 400
+dd if=/dev/zero of=/tmp/x bs=1M count=100 2>/dev/null; stat -c %s /tmp/x
+python3 -c "f = [open('/dev/null') for _ in range(5000)]; print(len(f), 'open')"
+python3 -c "b = bytearray(600 << 20); b[::4096] = b'x' * len(b[::4096]); print(len(b), 'bytes')"`)
+	wants(t, "a container without limits", out, "processes: 400", "104857600", "5000 open", "629145600 bytes")
+}
+
+// Group T: an agent's bytes as the engine passes them on.
+func TestControlOfTerminal(t *testing.T) {
+	s := newScene(t, usual)
+	for _, c := range steers {
+		if out := s.weakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" && c.id != "T02-marks" {
+			t.Errorf("%s: nothing odd in %q", c.id, out)
+		}
+	}
+}
+
+// The oracle notices each kind of harm.
+func TestOracle(t *testing.T) {
+	s := newScene(t, usual+nodeApp)
+	s.script(builds(), verifies())
+	r := s.play(0)
+	put := func(path, text string) func() {
+		return func() { s.Write(path, text); giveAway(s) }
+	}
+	harms := []struct {
+		what string
+		harm func()
+		mend func()
+		want string
+	}{
+		{"nothing", func() {}, nil, ""},
+		{"a key in a call's record", put(".abl/logs/calls/p1-build-1.1/x", "a "+s.canaries.Key), nil, "canaryKey"},
+		{"a secret in code, in a workspace", put("src/x", encodings(s.canaries.Env)[4]), nil, "canary"},
+		{"the host's file in a history", func() {
+			cmd := s.gitCommand("src", "hash-object", "-w", "--stdin")
+			cmd.Stdin = strings.NewReader(s.canaries.Host)
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+			giveAway(s)
+		}, nil, "the history of src"},
+		{"a secret of abl's environment in a role's directory", put(".abl/tests/x", s.canaries.Proc), nil, "canaryProc"},
+		{"source in the Verifier's record", put(".abl/logs/calls/p1-verify-1.1/x", s.canaries.Src), nil, "canarySrc"},
+		{"tests in the Builder's workspace", put("src/y", s.canaries.Tests), nil, "canaryTests"},
+		{"a spec that is changed", put(".abl/specs/phase1.md", "# Phase 1: Other\n"), nil, "specs/phase1.md"},
+		{"a file in the person's home", func() { _ = os.WriteFile(filepath.Join(s.home, ".bashrc"), nil, 0o644) }, func() { _ = os.Remove(filepath.Join(s.home, ".bashrc")) }, ".bashrc is new"},
+		{"a setuid file", func() { put("src/z", "x")(); _ = os.Chmod(filepath.Join(s.Dir, "src/z"), 0o755|os.ModeSetuid) }, nil, "src/z"},
+		{"a device or a socket", func() { _ = unix.Mknod(filepath.Join(s.Dir, "src/sock"), unix.S_IFSOCK|0o644, 0); giveAway(s) }, nil, "src/sock"},
+		{"a commit of somebody else's", func() {
+			if out, err := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "mine").CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			giveAway(s)
+		}, nil, `has the commit "mine"`},
+		{"a call without a row", put(".abl/logs/calls/p1-build-7.1/outcome.json", "{}"), nil, "is not in tokens.csv"},
+		{"a cell that is a formula", func() {
+			text := s.Read(".abl/logs/tokens.csv")
+			s.Write(".abl/logs/tokens.csv", strings.Replace(text, "scripted", "=1+1", 1))
+			giveAway(s)
+		}, nil, "formula"},
+		{"a state that is damaged", put(".abl/state.json", "{"), nil, "state.json"},
+	}
+	for _, h := range harms {
+		t.Run(h.what, func(t *testing.T) {
+			state := s.Read(".abl/state.json")
+			h.harm()
+			saw := s.asks(r)
+			if h.mend != nil {
+				h.mend()
+			}
+			s.Write(".abl/state.json", state)
+			giveAway(s)
+			if h.want == "" && saw != "" || !strings.Contains(saw, h.want) {
+				t.Errorf("the oracle saw %q, want %q", saw, h.want)
+			}
+		})
+	}
+	for _, text := range []string{"\x1b[2J", "\u202e", "\x00", "\u200b", "\xff"} {
+		if saw := s.asks(lab.Result{Stdout: text}); !strings.Contains(saw, "steers a terminal") {
+			t.Errorf("the oracle passes over %q", text)
+		}
+	}
+}
+
+// asks is what the oracle says, without failing the test.
+func (s *scene) asks(r lab.Result) string {
+	ear := &ear{TB: s.TB}
+	other := *s
+	project := *s.Project
+	project.TB, other.Project = ear, &project
+	other.oracle(r)
+	return ear.heard.String()
+}
+
+// ear is a test that cannot fail.
+type ear struct {
+	testing.TB
+	heard strings.Builder
+}
+
+func (e *ear) Errorf(format string, args ...any) { fmt.Fprintf(&e.heard, format+"\n", args...) }
+func (e *ear) Error(args ...any)                 { fmt.Fprintln(&e.heard, args...) }

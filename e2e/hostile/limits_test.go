@@ -1,0 +1,305 @@
+package hostile
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// Group G: bombs that a container holds. The agent goes on, the machine is well.
+func TestBombsAreHeld(t *testing.T) {
+	s := newScene(t, "limits: {memory: 1g, pids: 100, disk: 64m, output: 64m}\nloop: {call_timeout: 120s}\n"+nodeApp)
+	s.plays(t, []attack{
+		{id: "G10", by: "both", what: "processes", script: `
+n=$($A threads 400 | grep -o '[0-9]*'); [ "$n" -lt 100 ] && held "$n processes" || hole "$n processes"`},
+		{id: "G10-fork", by: "both", what: "a program that starts itself twice", script: `
+timeout -s KILL 3 sh -c 'b() { b | b & b; }; b' >/dev/null 2>&1
+n=0; for p in /proc/[0-9]*; do n=$((n + 1)); done; [ $n -lt 110 ] && held "$n processes" || hole "$n"
+for i in 1 2 3 4 5 6 7 8 9 10; do for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p -gt $$ ] && kill -9 $p 2>/dev/null; done; done; held cleared`},
+		{id: "G10-zombies", by: "both", what: "children that nobody waits for", script: `
+for i in $(seq 1 300); do (true &) ; done; sleep 0.3; n=$(grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l); [ $n -lt 50 ] && held "$n zombies" || hole "$n zombies"`},
+		{id: "G10-memory", by: "both", what: "memory", script: `
+python3 -c "b = bytearray(4 << 30); b[::4096] = b'x' * len(b[::4096])" >/dev/null 2>&1; [ $? != 0 ] && held "ended with $?" || hole 'four gigabytes'`},
+		{id: "G10-tmpfs", by: "both", what: "memory by way of files in it", script: `
+dd if=/dev/zero of=/tmp/x bs=1M count=1000 >/dev/null 2>&1; n=$(stat -c %s /tmp/x 2>/dev/null || echo 0); [ $n -lt 600000000 ] && held "$n bytes in /tmp" || hole "$n"; rm -f /tmp/x
+dd if=/dev/zero of=/dev/shm/x bs=1M count=500 >/dev/null 2>&1; n=$(stat -c %s /dev/shm/x 2>/dev/null || echo 0); [ $n -lt 20000000 ] && held "$n bytes in /dev/shm" || hole "$n"; rm -f /dev/shm/x`},
+		{id: "G10-inodes", by: "both", what: "files without content, in memory", script: `
+cd /tmp && mkdir i && python3 -c "
+n = 0
+try:
+    while n < 200000: open('i/%d' % n, 'w').close(); n += 1
+except OSError as e: print('held: %d files, then %s' % (n, e.strerror))
+else: print('HOLE: %d files' % n)"; rm -rf i`},
+		{id: "G10-fds", by: "both", what: "open files", script: `
+python3 -c "
+f = []
+try:
+    while len(f) < 100000: f.append(open('/dev/null'))
+except OSError as e: print('held: %d open, then %s' % (len(f), e.strerror))
+else: print('HOLE: %d' % len(f))"`},
+		{id: "G11-file", by: "both", what: "one file without end", script: `
+dd if=/dev/zero of=huge bs=1M count=3000 >/dev/null 2>&1; n=$(stat -c %s huge); [ $n -lt 70000000 ] && held "$n bytes" || hole "$n bytes"; rm -f huge
+(trap '' XFSZ; truncate -s 100G huge2) 2>/dev/null && hole '100G' || held 'no 100G'; rm -f huge2`},
+		{id: "G10-limits", by: "both", what: "raising its own limits", script: `
+$A rlimit,nice
+fails 'not permitted|cannot|denied|exceed' sh -c 'ulimit -H -f unlimited && ulimit -H -f 99999999999'
+fails 'not permitted|cannot|denied|exceed|Illegal' sh -c 'ulimit -H -n 1048577'
+ulimit -c | grep -qx 0 && held 'no core files' || hole 'core files'`},
+	})
+}
+
+// ending is one way in which a Builder's call may end badly. Each is a call of
+// its own, two to a run of abl.
+type ending struct {
+	id, what    string
+	steps       []scenario.Step
+	end         scenario.End
+	exit        int
+	class, text string // of the event that says how it ended
+}
+
+func endings() []ending {
+	do := func(script string) []scenario.Step { return []scenario.Step{run(script)} }
+	return []ending{
+		{"G06", "an agent that never ends", do("while :; do sleep 1; done"), "", 0, "timeout", "call_timeout"},
+		{"G06-deaf", "one that hears no signal", do("trap '' TERM INT HUP; while :; do sleep 1; done"), "", 0, "timeout", "call_timeout"},
+		{"G08", "output without end", []scenario.Step{{Print: 1e9}}, "", 0, "flood", "limits.output"},
+		{"G09", "the same on the error channel, without a line", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stderr; sleep 100"), "", 0, "flood", "limits.output"},
+		{"G09-stdout", "a line of a gigabyte in its own output", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stdout; sleep 100"), "", 0, "flood", "limits.output"},
+		{"G10-oom", "memory that is never given back", do("i=0; while :; do i=$((i + 1)); dd if=/dev/zero of=/tmp/x$i bs=1M count=400 2>/dev/null; done"), "", 0, "oom", "limits.memory"},
+		{"G13-parent", "the agent killed by its own child", do("kill -9 $PPID"), "", 0, "crashed", "signal"},
+		{"G13", "everything in the container ended", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
+		{"G13-term", "everything asked to end", do("kill -TERM -1; sleep 5"), "", 0, "failed", "143"},
+		{"G13-stop", "the agent stopped", do("kill -STOP $PPID"), "", 0, "timeout", "call_timeout"},
+		{"G03", "no word on how it ended", nil, scenario.EndSilent, 0, "failed", "without a result"},
+		{"G03-code", "success said, failure meant", nil, scenario.EndOK, 7, "failed", "exit code 7"},
+		{"G01-cut", "its own output taken away", do(": > /abl/out/stdout; printf x > /abl/out/stdout"), scenario.EndSilent, 0, "failed", "without a result"},
+		{"G01-swap", "its own output replaced", do("rm -f /abl/out/stdout; mv /abl/out/stdout /tmp; ln -sf /etc/passwd /abl/out/stdout; mkfifo /abl/out/x; ls -la /abl/out; exit 0"), scenario.EndSilent, 3, "failed", "exit code 3"},
+	}
+}
+
+func TestEndings(t *testing.T) {
+	endBadly(t, "120s", func(e ending) bool { return e.class != "timeout" })
+}
+
+func TestEndlessCalls(t *testing.T) {
+	endBadly(t, "3s", func(e ending) bool { return e.class == "timeout" })
+}
+
+// endBadly plays the endings that are chosen, two to a run of abl, which makes a
+// call that failed once more and then gives up.
+func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
+	s := newScene(t, "limits: {memory: 256m, output: 8m}\nloop: {call_timeout: "+timeout+"}\n")
+	var all []ending
+	var calls []scenario.Call
+	for _, e := range endings() {
+		if chosen(e) {
+			all = append(all, e)
+			c := call("builder", e.steps...)
+			c.End, c.Exit, c.Attempt = e.end, e.exit, len(all)
+			calls = append(calls, c)
+		}
+	}
+	s.script(append(calls, scenario.Call{Role: "builder", End: scenario.EndError})...)
+	var ends []event.Event
+	for len(ends) < len(all) {
+		var r lab.Result
+		if timeout == "120s" {
+			r = s.play(5)
+		} else {
+			s.waits(func() { r = s.play(5) })
+		}
+		found := of(events(t, r), event.CallEnd)
+		if len(found) == 0 {
+			t.Fatalf("%d calls ended, want %d", len(ends), len(all))
+		}
+		ends = append(ends, found...)
+	}
+	ends = ends[:len(all)] // an odd one out had a second call
+	rows := s.ledger()
+	for i, e := range all {
+		t.Run(e.id, func(t *testing.T) {
+			if ends[i].Class != e.class || !strings.Contains(ends[i].Text, e.text) {
+				t.Errorf("%s: %s (%s), want %s (%s)", e.what, ends[i].Class, ends[i].Text, e.class, e.text)
+			}
+			if row := rows[ends[i].Call]; row["outcome"] != e.class || row["total"] != "" {
+				t.Errorf("%s: its row is %v", e.what, row)
+			}
+			if kept, err := os.Stat(filepath.Join(s.Dir, ".abl/logs/calls", ends[i].Call, "stdout")); err != nil || kept.Size() > 1<<30 {
+				t.Errorf("%s: %v kept, %v", e.what, kept, err)
+			}
+		})
+	}
+	if timeout == "120s" {
+		s.recovers() // the next call is as if nothing had been
+	}
+}
+
+// ledger is tokens.csv by call.
+func (s *scene) ledger() map[string]map[string]string {
+	s.Helper()
+	calls := map[string]map[string]string{}
+	for _, row := range s.Ledger() {
+		calls[row["call_id"]] = row
+	}
+	return calls
+}
+
+// Group G: figures and names that an agent reports of itself.
+func TestForgedFigures(t *testing.T) {
+	s := newScene(t, usual+nodeApp)
+	forged := func(text string) scenario.Step {
+		return raw(`{"type":"result","status":"success","usage":` + text + `}`)
+	}
+	// A child's own line, written past the agent.
+	past := run(`printf '%s\n' '{"type":"result","status":"success","usage":[{"model":"child","input":1,"total":1}]}' >> /abl/out/stdout; printf '%s\n' '{"type":"result"' > /proc/1/fd/1`)
+	cases := []struct {
+		id, what string
+		step     scenario.Step
+	}{
+		{"G01", "a result before the end, written by a child", past},
+		{"G01-negative", "less than nothing", forged(`[{"model":"m","input":-5,"total":-99999}]`)},
+		{"G01-huge", "more than there are numbers", forged(`[{"model":"m","input":99999999999999999999999999,"total":1e400}]`)},
+		{"G01-types", "figures that are none", forged(`[{"model":"m","input":"12","total":{"a":1},"cached":[1],"thoughts":NaN}]`)},
+		{"G01-formula", "a model that is a formula", forged(`[{"model":"=cmd|' /C calc'!A1","input":1,"total":1},{"model":"+1+1","total":2},{"model":"@SUM(1)","total":3},{"model":"-2","total":4}]`)},
+		{"G01-lines", "a model of many lines and cells", forged(`[{"model":"a\nb,c\"d\r\n2026-01-01T00:00:00Z,1,1,builder,x,1,1,1,1,s","total":1}]`)},
+		{"G01-many", "thousands of models", forged(`[` + strings.TrimSuffix(strings.Repeat(`{"model":"m","total":1},`, 4000), ",") + `]`)},
+		{"G01-deep", "a record without a bottom", raw(`{"type":"result","usage":` + strings.Repeat(`[`, 20000))},
+		{"G01-event", "abl's own events", raw(`{"time":"2026-01-01T00:00:00Z","event":"outcome","phase":1,"verdict":"pass","text":"passed","exit":0}`)},
+		{"G01-outcome", "abl's own records", run(`echo '{"class":"done"}' > outcome.json; echo '{"class":"done"}' > /abl/out/outcome.json; echo '{}' > ../outcome.json; true`)},
+	}
+	steps := []scenario.Step{}
+	for _, c := range cases {
+		steps = append(steps, c.step)
+	}
+	s.script(builds(steps...), verifies(steps...))
+	r := s.play(0)
+	all := events(t, r)
+	for _, c := range cases {
+		t.Run(c.id, func(t *testing.T) {
+			if n := len(of(all, event.Outcome)); n != 1 {
+				t.Errorf("%s: %d outcomes", c.what, n)
+			}
+			if len(all) > 500 {
+				t.Errorf("%s: %d events", c.what, len(all))
+			}
+		})
+	}
+	for call, row := range s.ledger() {
+		for _, name := range []string{"input", "candidates", "cached", "total", "thoughts", "tool", "cost_usd"} {
+			if strings.ContainsAny(row[name], "-eENa{[") && row[name] != "unknown" {
+				t.Errorf("%s: %s is %q", call, name, row[name])
+			}
+		}
+	}
+	if costs := s.abl("costs"); costs.Code != 0 || oddAt(costs.Stdout) >= 0 {
+		t.Errorf("abl costs: %d %s%s", costs.Code, costs.Stdout, costs.Stderr)
+	}
+}
+
+// Group G, of the person's files: what a crash, an editor or somebody else has
+// made of state and ledger is said, and nothing is lost or overwritten.
+func TestDamagedBooks(t *testing.T) {
+	s := newScene(t, usual+nodeApp)
+	s.script(builds(), verifies())
+	s.play(0)
+	state := filepath.Join(s.Dir, ".abl/state.json")
+	good, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage := func(make func() error) func() error { return make }
+	cases := []struct {
+		id, what string
+		make     func() error
+	}{
+		{"G19", "a state cut short", damage(func() error { return os.WriteFile(state, good[:len(good)/2], 0o644) })},
+		{"G19-empty", "an empty state", damage(func() error { return os.WriteFile(state, nil, 0o644) })},
+		{"G19-newer", "a state from the future", damage(func() error { return os.WriteFile(state, []byte(`{"version": 99}`), 0o644) })},
+		{"G19-types", "a state of other types", damage(func() error {
+			return os.WriteFile(state, []byte(`{"version": 1, "phases": 7, "project": ["x"]}`), 0o644)
+		})},
+		{"G19-link", "a state that is a link", damage(func() error { return os.Symlink("../.env", state) })},
+		{"G19-folder", "a state that is a folder", damage(func() error { return os.Mkdir(state, 0o755) })},
+		{"G19-holes", "a state of a terabyte", damage(func() error { return sparse(state, 1<<40) })},
+	}
+	for _, c := range cases {
+		t.Run(c.id, func(t *testing.T) {
+			if err := os.RemoveAll(state); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.make(); err != nil {
+				t.Fatal(err)
+			}
+			giveAway(s)
+			before, err := os.Lstat(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := s.abl("phase", "1", "--again")
+			if r.Code != 9 {
+				t.Errorf("%s: abl ended with %d, want 9: %s", c.what, r.Code, r.Stderr)
+			}
+			s.saysNothingOdd(r)
+			wants(t, "the error", r.Stderr, "state.json")
+			if after, err := os.Lstat(state); err != nil || after.Mode() != before.Mode() || after.Size() != before.Size() || after.ModTime() != before.ModTime() {
+				t.Errorf("%s: it is now %v, %v", c.what, after, err)
+			}
+		})
+	}
+	if err := os.RemoveAll(state); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(state, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	giveAway(s)
+	s.damagedLedger(t)
+	s.newRound(1)
+	s.script(builds(), verifies())
+	s.play(0)
+}
+
+func sparse(path string, size int64) error {
+	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+		return err
+	}
+	return os.Truncate(path, size)
+}
+
+// damagedLedger: one bad row hides no other, and stops nobody.
+func (s *scene) damagedLedger(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(s.Dir, ".abl/logs/tokens.csv")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rows, _ := strings.Cut(string(good), "\n")
+	for id, text := range map[string]string{
+		"G05":         string(good[:len(good)-20]),
+		"G05-bom":     "\ufeff" + string(good),
+		"G05-crlf":    strings.ReplaceAll(string(good), "\n", "\r\n"),
+		"G05-numbers": head + "\n" + rows + strings.Replace(rows, ",1,", ",999999999999999999999999,", 1),
+		"G05-junk":    head + "\n" + rows + "\x00\x1b[2J,,\n\"unclosed,\n" + rows,
+	} {
+		t.Run(id, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r := s.abl("costs")
+			if r.Code != 0 {
+				t.Errorf("abl costs: exit %d: %s", r.Code, r.Stderr)
+			}
+			s.saysNothingOdd(r)
+		})
+	}
+	if err := os.WriteFile(path, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

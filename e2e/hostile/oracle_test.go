@@ -1,0 +1,254 @@
+package hostile
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"abl/e2e/lab"
+)
+
+// oracle looks, after a run of abl, at all that no agent may have brought about.
+func (s *scene) oracle(r lab.Result) {
+	s.Helper()
+	s.saysNothingOdd(r)
+	s.keepsSecrets(r)
+	s.keepsOutside()
+	s.leavesNothing()
+	s.keepsBooks()
+}
+
+// saysNothingOdd wants no byte of control on the way to a terminal.
+func (s *scene) saysNothingOdd(r lab.Result) {
+	s.Helper()
+	for name, text := range map[string]string{"stdout": r.Stdout, "stderr": r.Stderr} {
+		if at := oddAt(text); at >= 0 {
+			s.Errorf("abl's %s steers a terminal: %q", name, text[max(0, at-60):min(len(text), at+60)])
+		}
+		lacks(s, "abl's "+name, text, "panic:", "goroutine ", "internal error")
+	}
+}
+
+// oddAt is where a text holds a character that steers a terminal or hides text, -1 where it does not.
+func oddAt(text string) int {
+	for i, r := range text {
+		switch {
+		case r == '\n' || r == '\t':
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			return i
+		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp), r >= 0xE0000 && r < 0xE0080, r == '\u200b', r == '\ufeff':
+			return i
+		}
+	}
+	return -1
+}
+
+// needles are the forms of a canary that a search looks for.
+func needles(words ...string) (all []string) {
+	for _, w := range words {
+		all = append(all, encodings(w)...)
+	}
+	return all
+}
+
+// keepsSecrets searches every place for the canaries that it must not hold.
+func (s *scene) keepsSecrets(r lab.Result) {
+	s.Helper()
+	c := s.canaries
+	never := needles(c.Env, c.Key, c.Host, c.Proc)
+	s.searchText("abl's output", r.Stdout+r.Stderr, append(needles(c.Src, c.Tests, c.Spec), never...))
+	s.searchTree(s.Dir, func(path string) []string {
+		dir, rest, _ := strings.Cut(strings.TrimPrefix(path, ".abl/logs/calls/"), "/")
+		switch {
+		case path == ".env":
+			return nil
+		case strings.HasPrefix(path, "src/"), strings.Contains(dir, "-build-"):
+			return append(needles(c.Tests), never...)
+		case strings.Contains(dir, "-verify-") && strings.HasPrefix(rest, "app/"):
+			return append(needles(c.Tests, c.Spec), never...) // what the app printed, which only the person reads
+		case strings.HasPrefix(path, ".abl/tests/"), strings.Contains(dir, "-verify-"):
+			return append(needles(c.Src), never...)
+		case path == ".abl/state.json", strings.HasSuffix(path, ".csv"):
+			return append(needles(c.Src, c.Tests, c.Spec), never...)
+		}
+		return never
+	})
+	s.searchObjects("src", append(needles(c.Tests), never...))
+	s.searchObjects(".abl/tests", append(needles(c.Src), never...))
+	for _, b := range s.watcher.seen() {
+		for _, doc := range b.shown {
+			s.searchText("what the engine shows of "+b.Name, string(doc), append(needles(c.Src, c.Tests, c.Spec), never...))
+		}
+	}
+	for _, line := range s.watcher.lines() {
+		s.searchText("a command line", line, never)
+	}
+}
+
+// outside digests what no role may change: everything but the workspaces and
+// what abl itself writes.
+func outside(s *scene) map[string]string {
+	s.Helper()
+	digests := map[string]string{}
+	for name, dir := range map[string]string{"project": s.Dir, "home": s.home} {
+		walk(s, dir, func(path string, info fs.FileInfo) error {
+			if name == "project" {
+				switch {
+				case path == "src", path == ".abl/tests", path == ".abl/logs", path == ".abl/reports":
+					return fs.SkipDir
+				case path == ".abl/state.json", path == ".abl/project_map.txt", path == ".abl/lock", path == ".abl/forwards.json", path == ".abl/specs/contract-ids.txt", path == ".abl", path == ".":
+					return nil
+				}
+			}
+			digests[name+"/"+path] = fmt.Sprintf("%v %v %s", info.Mode(), ownerOf(info), digest(s, filepath.Join(dir, path), info))
+			return nil
+		})
+	}
+	return digests
+}
+
+func (s *scene) keepsOutside() {
+	s.Helper()
+	now := outside(s)
+	for path, was := range s.outside {
+		if now[path] != was {
+			s.Errorf("%s was %s and is %q", path, was, now[path])
+		}
+	}
+	for path, is := range now {
+		if _, known := s.outside[path]; !known {
+			s.Errorf("%s is new: %s", path, is)
+		}
+	}
+}
+
+// leavesNothing wants nothing on the engine, no process, and no file that is
+// more than a file.
+func (s *scene) leavesNothing() {
+	s.Helper()
+	if left := s.Left(); left != "" {
+		s.Errorf("left on the engine: %s", left)
+	}
+	for _, b := range s.watcher.seen() {
+		for _, pid := range processesOf(b.ID) {
+			s.Errorf("process %s of the container %s still runs", pid, b.Name)
+		}
+	}
+	me := person()
+	walk(s, s.Dir, func(path string, info fs.FileInfo) error {
+		mode := info.Mode()
+		if mode.IsDir() {
+			mode &^= fs.ModeSetgid // says whose what is made in it is, and no more
+		}
+		if mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeDevice|fs.ModeCharDevice|fs.ModeSocket) != 0 || ownerOf(info) != me {
+			s.Errorf("%s is %v of %s", path, mode, ownerOf(info))
+		}
+		if n, err := syscall.Getxattr(filepath.Join(s.Dir, path), "security.capability", nil); err == nil && mode.IsRegular() {
+			s.Errorf("%s has capabilities (%d bytes)", path, n)
+		}
+		return nil
+	})
+}
+
+var subject = regexp.MustCompile(`^phase1/(build|verify)/step-[0-9]+$`)
+
+// keepsBooks wants a state, a ledger with a row for every call, and sound histories.
+func (s *scene) keepsBooks() {
+	s.Helper()
+	if s.Read(".abl/state.json") == "" {
+		return // nothing was begun
+	}
+	s.state()
+	rows, err := csv.NewReader(strings.NewReader(s.Read(".abl/logs/tokens.csv"))).ReadAll()
+	if err != nil || len(rows) == 0 {
+		s.Errorf("tokens.csv: %v", err)
+		return
+	}
+	at, counted := slices.Index(rows[0], "call_id"), map[string]bool{}
+	for _, row := range rows[1:] {
+		counted[row[at]] = true
+		for _, cell := range row {
+			if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
+				s.Errorf("tokens.csv: a cell is a formula: %q", cell)
+			}
+		}
+	}
+	ended, _ := filepath.Glob(filepath.Join(s.Dir, ".abl/logs/calls/*/outcome.json"))
+	for _, path := range ended {
+		if call := filepath.Base(filepath.Dir(path)); !counted[call] {
+			s.Errorf("call %s is not in tokens.csv", call)
+		}
+	}
+	for _, dir := range []string{"src", ".abl/tests"} {
+		if out := s.git(dir, "fsck", "--strict"); strings.Contains(out, "error") || strings.Contains(out, "missing") {
+			s.Errorf("git fsck in %s: %s", dir, out)
+		}
+		if _, err := os.Lstat(filepath.Join(s.Dir, dir, ".git/refs/heads")); err != nil {
+			continue
+		}
+		for _, got := range strings.Fields(s.git(dir, "log", "--all", "--format=%s")) {
+			if !subject.MatchString(got) {
+				s.Errorf("%s has the commit %q", dir, got)
+			}
+		}
+	}
+}
+
+// searchText fails the test for every needle in a text.
+func (s *scene) searchText(where, text string, needles []string) {
+	s.Helper()
+	for _, n := range needles {
+		if strings.Contains(text, n) {
+			s.Errorf("%s holds the canary %s", where, n)
+		}
+	}
+}
+
+// searchTree searches every file below dir for what may not be in it.
+func (s *scene) searchTree(dir string, forbidden func(path string) []string) {
+	s.Helper()
+	walk(s, dir, func(path string, info fs.FileInfo) error {
+		if !info.Mode().IsRegular() {
+			return nil
+		}
+		f, err := os.Open(filepath.Join(dir, path))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		for _, n := range search(s, &written{f: f}, forbidden(path)) {
+			s.Errorf("%s holds the canary %s", path, n)
+		}
+		return nil
+	})
+}
+
+// searchObjects searches everything that a history holds, reachable or not.
+func (s *scene) searchObjects(dir string, forbidden []string) {
+	s.Helper()
+	if _, err := os.Lstat(filepath.Join(s.Dir, dir, ".git")); err != nil {
+		return // nothing was begun
+	}
+	cmd := s.gitCommand(dir, "cat-file", "--batch-all-objects", "--batch")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, n := range search(s, out, forbidden) {
+		s.Errorf("the history of %s holds the canary %s", dir, n)
+	}
+	if err := cmd.Wait(); err != nil {
+		s.Errorf("the objects of %s cannot be listed: %v", dir, err)
+	}
+}

@@ -1,0 +1,353 @@
+// Package hostile plays agents that want out: the Builder, the Verifier and the
+// app of a real phase try what docs/attacks.md lists, and after each phase an
+// oracle looks at everything that they must not have reached.
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// What the suites of this kind share.
+var (
+	events    = lab.Events
+	of        = lab.Of
+	wants     = lab.Wants
+	lacks     = lab.Lacks
+	docker    = lab.Docker
+	lastLines = lab.LastLines
+)
+
+// slots bounds how many projects run at once.
+var slots = make(chan struct{}, 3)
+
+// scene is a project with something to steal, on an engine that is watched.
+type scene struct {
+	*lab.Project
+	canaries canaries
+	watcher  *watcher
+	engine   string // where abl reaches the engine: through the watcher
+	home     string
+	outside  map[string]string // what no role may change, as it was before
+	runs     []lab.Result
+}
+
+// canaries are random words, one for each thing that somebody must not get.
+type canaries struct{ Env, Key, Src, Tests, Host, Spec, Proc string }
+
+func newCanaries() canaries {
+	word := func(of string) string {
+		b := make([]byte, 12)
+		rand.Read(b) // never fails
+		return "canary" + of + hex.EncodeToString(b)
+	}
+	return canaries{word("Env"), word("Key"), word("Src"), word("Tests"), word("Host"), word("Spec"), word("Proc")}
+}
+
+// The smallest project: a service that answers one request.
+const (
+	scenarioFile = ".abl/scenario.json"
+
+	basic    = "version: 1\nagent: scripted\nagents: {scripted: {scenario: " + scenarioFile + "}}\n"
+	settings = basic + "verify: {evidence: off}\n" // a scene without replays is quicker, and weaker
+	usual    = "limits: {memory: 512m}\nloop: {call_timeout: 300s}\n"
+	nodeApp  = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 60s}}\n"
+	server   = "import http from 'node:http';\nhttp.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');\n"
+	suite    = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
+	specText = "# Phase 1: Answer\n\n## Context\n\nA service that answers. %s\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
+)
+
+// shared is a folder for what the tests of this package share.
+var shared string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if shared, err = os.MkdirTemp("", "abl-hostile"); err == nil {
+			err = os.Chmod(shared, 0o755)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(shared)
+		return m.Run()
+	}())
+}
+
+// waits gives the scene's turn to another while do, which does next to nothing,
+// goes on.
+func (s *scene) waits(do func()) {
+	<-slots
+	defer func() { slots <- struct{}{} }()
+	do()
+}
+
+// newScene is a project with these settings beyond the agent's. It waits for its
+// turn among the others.
+func newScene(t *testing.T, more string) *scene {
+	t.Helper()
+	lab.Engine(t)
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	w, socket := watch(t)
+	c := newCanaries()
+	s := &scene{canaries: c, watcher: w, engine: socket, home: t.TempDir(), Project: lab.From(t, fstest.MapFS{
+		".abl/config.yaml":      {Data: []byte(settings + more)},
+		".abl/project.md":       {Data: []byte("A small service.\n")},
+		".abl/specs/phase1.md":  {Data: fmt.Appendf(nil, specText, c.Spec)},
+		".gitignore":            {Data: []byte(".env\n")},
+		".env":                  {Data: []byte("PLAIN_SECRET=" + c.Env + "\nGEMINI_API_KEY=" + c.Key + "\n"), Mode: 0o600},
+		"src/lib/secret.mjs":    {Data: []byte("export const secret = '" + c.Src + "';\n")},
+		".abl/tests/t1/case.sh": {Data: []byte("#!/bin/sh\n# " + c.Tests + "\n")},
+		"prompts/note.md":       {Data: []byte("The person's own.\n")},
+	})}
+	s.settle(t)
+	return s
+}
+
+// settle puts the person's home beside the project, makes all of it a person's
+// who is not root, so that nothing but the boundary keeps a role from it.
+func (s *scene) settle(t *testing.T) {
+	t.Helper()
+	for name, text := range map[string]string{"host.txt": s.canaries.Host, ".ssh/id": s.canaries.Host} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(s.home, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(s.home, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(s.Dir, ".env"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	installAttacker(t, s)
+	// What abl remembers of an engine is the same for all.
+	s.Env = []string{"HOME=" + s.home, "DOCKER_HOST=" + s.engine, "XDG_CACHE_HOME=" + cacheOf(s, "cache"), "SERVICE_API_TOKEN=" + s.canaries.Proc}
+	giveAway(s)
+}
+
+// cacheOf is a folder of the person's in which abl keeps what can be made again.
+func cacheOf(s *scene, name string) string {
+	s.Helper()
+	dir := filepath.Join(shared, name)
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil && os.Geteuid() == 0 {
+		err = os.Chown(dir, guest, guest)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return dir
+}
+
+// git runs the person's git in a directory of the project.
+func (s *scene) git(dir string, args ...string) string {
+	s.Helper()
+	out, err := s.gitCommand(dir, args...).CombinedOutput()
+	if err != nil {
+		s.Errorf("git %s in %s: %v: %s", strings.Join(args, " "), dir, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// gitCommand is git as the person has it, who may not be the one who runs the tests.
+func (s *scene) gitCommand(dir string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a FIFO can hold git up for ever
+	s.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*", "-C", filepath.Join(s.Dir, dir)}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.home)
+	return cmd
+}
+
+// guest owns the projects when the tests run as root. The number is one that no
+// machine gives out by itself.
+const guest = 47_112
+
+// giveAway makes the project and the home the guest's, and reachable.
+func giveAway(s *scene) {
+	s.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	for _, dir := range []string{s.Dir, s.home} {
+		walk(s, dir, func(path string, _ fs.FileInfo) error { return os.Lchown(filepath.Join(dir, path), guest, guest) })
+		for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
+			if err := os.Chmod(up, 0o755); err != nil {
+				s.Fatal(err)
+			}
+		}
+	}
+}
+
+// person is the owner of the project.
+func person() string {
+	if os.Geteuid() == 0 {
+		return fmt.Sprintf("%d:%d", guest, guest)
+	}
+	return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+}
+
+// script makes the scripted agent play these calls.
+func (s *scene) script(calls ...scenario.Call) {
+	s.Helper()
+	data, err := json.Marshal(scenario.Scenario{Version: scenario.Version, Calls: calls})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Write(scenarioFile, string(data))
+	giveAway(s)
+	s.outside = outside(s)
+}
+
+// newRound changes the spec, so that the phase opens again.
+func (s *scene) newRound(n int) {
+	s.Helper()
+	s.Write(".abl/specs/phase1.md", fmt.Sprintf(specText, s.canaries.Spec)+fmt.Sprintf("\nRound %d.\n", n))
+}
+
+// play runs the phase and asks the oracle afterwards, whatever the exit code,
+// which has to be this one.
+func (s *scene) play(code int, args ...string) lab.Result {
+	s.Helper()
+	r := s.abl(append([]string{"phase", "1", "--json"}, args...)...)
+	if r.Code != code {
+		s.Errorf("abl ended with %d, want %d: %s%s", r.Code, code, r.Stderr, lastLines(r.Stdout, 12))
+	}
+	s.oracle(r)
+	return r
+}
+
+// maxMemory is what abl may take at its peak, in bytes.
+const maxMemory = 200 << 20
+
+// abl runs abl and looks at the memory that it took.
+func (s *scene) abl(args ...string) lab.Result {
+	s.Helper()
+	var out, errs bytes.Buffer
+	cmd := s.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	var ended *exec.ExitError
+	begun := time.Now()
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
+		s.Fatal(err)
+	}
+	// The figure counts this process's own at the fork too: a bound from above.
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss<<10 > maxMemory {
+		s.Errorf("abl took up to %d MB", usage.Maxrss>>10)
+	}
+	r := lab.Result{Code: cmd.ProcessState.ExitCode(), Stdout: out.String(), Stderr: errs.String(), Took: time.Since(begun)}
+	s.runs = append(s.runs, r)
+	if dir := os.Getenv("HOSTILE_KEEP"); dir != "" {
+		name := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(s.Name(), "/", "-"), len(s.runs)))
+		_ = os.WriteFile(name+".out", []byte(r.Stdout), 0o644)
+		_ = os.WriteFile(name+".err", []byte(r.Stderr), 0o644)
+	}
+	return r
+}
+
+// command is abl as the project's owner runs it.
+func (s *scene) command(args ...string) *exec.Cmd {
+	s.Helper()
+	cmd := s.Cmd(args...)
+	if os.Geteuid() != 0 {
+		return cmd
+	}
+	dir := s.publicBin()
+	cmd.Path, cmd.Args[0] = filepath.Join(dir, "abl"), filepath.Join(dir, "abl")
+	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: guest, Gid: guest}}
+	return cmd
+}
+
+// publicBin is a folder with abl's programs that every user can read.
+func (s *scene) publicBin() string {
+	s.Helper()
+	copyOnce.Do(func() {
+		for _, name := range []string{"abl", "abl-cmd", "abl-gateway"} {
+			data, err := os.ReadFile(lab.Bin(s, name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(shared, name), data, 0o755)
+			}
+			if err != nil {
+				s.Fatal(err)
+			}
+		}
+	})
+	return shared
+}
+
+var copyOnce sync.Once
+
+// recovers plays a phase that does nothing wrong, after whatever happened: what
+// an agent did must not keep the next run from its pass.
+func (s *scene) recovers() {
+	s.Helper()
+	s.script(builds(), verifies())
+	s.play(0, "--again")
+}
+
+func call(role string, steps ...scenario.Step) scenario.Call {
+	return scenario.Call{Role: role, Steps: steps}
+}
+
+// builds is any call of the Builder in which it does these things, builds the
+// app and reports.
+func builds(steps ...scenario.Step) scenario.Call {
+	return call("builder", append(steps, write("server.mjs", server), report())...)
+}
+
+// verifies is any call of the Verifier in which it does these things and reports.
+func verifies(steps ...scenario.Step) scenario.Call {
+	steps = append([]scenario.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)
+	return call("verifier", append(steps, report())...)
+}
+
+func write(name, text string) scenario.Step { return scenario.Step{Write: name, Text: text} }
+
+func report() scenario.Step { text := "done\n"; return scenario.Step{Report: &text} }
+
+func raw(line string) scenario.Step { return scenario.Step{Raw: &line} }
+
+func run(command string) scenario.Step { return scenario.Step{Run: command} }
+
+// texts joins what events say.
+func texts(all []event.Event) string {
+	var b strings.Builder
+	for _, e := range all {
+		b.WriteString(e.Text + "\n")
+	}
+	return b.String()
+}
+
+// toolsImage is the image that roles of the scripted agent run in.
+func (s *scene) toolsImage() string {
+	s.Helper()
+	toolsOnce.Do(func() {
+		f := strings.Fields(s.Must(0, "images", "build", "tools").Stdout)
+		tools = f[len(f)-1]
+	})
+	return tools
+}
+
+var (
+	toolsOnce sync.Once
+	tools     string
+)

@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// Events are what a run printed with --json.
+func Events(t testing.TB, r Result) (all []event.Event) {
+	t.Helper()
+	for line := range strings.Lines(r.Stdout) {
+		var e event.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("not an event: %v: %s", err, line)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// Of are the events of a kind.
+func Of(all []event.Event, kind event.Kind) (some []event.Event) {
+	for _, e := range all {
+		if e.Kind == kind {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// Ledger is tokens.csv by the names of its columns.
+func (p *Project) Ledger() (rows []map[string]string) {
+	p.Helper()
+	all, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll()
+	if err != nil || len(all) == 0 {
+		p.Fatalf("tokens.csv: %v", err)
+	}
+	for _, fields := range all[1:] {
+		row := map[string]string{}
+		for i, name := range all[0] {
+			row[name] = fields[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Printed are the lines that commands of a scripted call printed, without the
+// records' frame.
+func (p *Project) Printed(key string) string {
+	p.Helper()
+	text := p.Read(".abl/logs/calls/" + key + "/stdout")
+	if text == "" {
+		p.Errorf("call %s printed nothing", key)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		var r scenario.Record
+		if json.Unmarshal([]byte(line), &r) == nil && r.Type == scenario.RecordOutput {
+			b.WriteString(r.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// shown is how many lines of a long text a failure shows.
+const shown = 30
+
+// Wants fails the test for every text that is not in have.
+func Wants(t testing.TB, what, have string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(have, text) {
+			t.Errorf("%s lacks %q:\n%s", what, text, LastLines(have, shown))
+		}
+	}
+}
+
+// Lacks fails the test for every text that is in have.
+func Lacks(t testing.TB, what, have string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(have, text) {
+			t.Errorf("%s holds %q:\n%s", what, text, LastLines(have, shown))
+		}
+	}
+}
+
+// LastLines are the last n lines of a text.
+func LastLines(text string, n int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}
+
+// Docker runs the engine's own command, which must succeed.
+func Docker(t testing.TB, args ...string) string {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd := exec.Command("docker", args...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("docker %s: %v: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,117 @@
+package phase
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/audit/audittest"
+	"abl/orchestrator/project"
+)
+
+// audited is the audit record of an iteration, which has to fit the schema, and
+// whose hashes have to be those of the files that it names.
+func audited(p *lab.Project, phase, step int) audit.Record {
+	p.Helper()
+	paths := project.New(p.Dir, "src", ".abl/tests")
+	r, err := audit.Load(paths, phase, step)
+	if err != nil {
+		p.Fatal(err)
+	}
+	schema, err := os.ReadFile("../../docs/audit-record.schema.json")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, wrong := range audittest.Violations(schema, []byte(p.Read(paths.Rel(audit.Path(paths, phase, step))))) {
+		p.Errorf("the record: %s", wrong)
+	}
+	same := func(path, want string) {
+		if sum := sha256.Sum256([]byte(p.Read(path))); hex.EncodeToString(sum[:]) != want {
+			p.Errorf("the hash of %s is not that in the record", path)
+		}
+	}
+	for _, s := range r.Specs {
+		same(s.File, s.SHA256)
+	}
+	proven := func(of string, b *audit.Proof) {
+		if b == nil || b.Failed != "" || b.Held != b.Checks || b.Checks < 10 || !strings.HasPrefix(b.Image, "sha256:") {
+			p.Errorf("the proof of %s: %+v", of, b)
+			return
+		}
+		same(b.File.Path, b.File.SHA256)
+	}
+	for _, c := range r.Calls {
+		proven(c.Key, c.Boundary)
+		if c.Role == "verifier" {
+			proven(c.Key+"'s app", c.App)
+		}
+	}
+	for _, run := range r.Replays {
+		same(run.Output.Path, run.Output.SHA256)
+		proven(run.Name, run.Boundary)
+		if run.Against == "app" {
+			proven(run.Name+"'s app", run.App)
+		}
+	}
+	return r
+}
+
+// isAudited wants the record of a step that passed to say all that it stands on.
+func isAudited(p *lab.Project, phase, step int) {
+	p.Helper()
+	r := audited(p, phase, step)
+	var names []string
+	for _, run := range r.Replays {
+		names = append(names, run.Name)
+	}
+	if got := strings.Join(names, ", "); got != "app-1, no app, empty, 500" {
+		p.Errorf("replays %s", got)
+	}
+	for dir, want := range map[string]string{"src": r.Commits.Source, ".abl/tests": r.Commits.Tests} {
+		if got := p.Git(dir, "rev-parse", r.Commits.Tag); got != want || r.Commits.Tag == "" {
+			p.Errorf("%s: the tag %q names %s, the record says %s", dir, r.Commits.Tag, got, want)
+		}
+	}
+	if c := r.Contracts[0]; r.Verdict != "pass" || r.Status != "passed" || r.Evidence != "required" || c.Result != "pass" || c.By != "replay" || c.Is != "verified" {
+		p.Errorf("verdict %s, status %s, %+v", r.Verdict, r.Status, c)
+	}
+	if len(r.Calls) != 2 || r.Calls[1].Verdict != "pass" || filepath.Base(r.Calls[1].Report) == "." {
+		p.Errorf("calls %+v", r.Calls)
+	}
+}
+
+// isRegressionAudited wants what broke, and what held, of a phase before.
+func isRegressionAudited(p *lab.Project) {
+	p.Helper()
+	broke, mended := audited(p, 2, 1), audited(p, 2, 2)
+	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" || c.Result != "fail" || c.By != "replay" || c.Observed != "another text" {
+		p.Errorf("what broke: %s, %+v", broke.Verdict, c)
+	}
+	if c := broke.Contracts[1]; c.ID != "P2.C1" || c.Result != "unknown" {
+		p.Errorf("what nobody tested: %+v", c)
+	}
+	if e := mended.Earlier; mended.Verdict != "pass" || len(e) != 1 || e[0].Suite != "phase1/passed" || e[0].Is != "verified" {
+		p.Errorf("what held: %s, %+v", mended.Verdict, e)
+	}
+	if run := mended.Replays[0]; run.Name != "phase1-app-1" || run.Commit != p.Git(".abl/tests", "rev-parse", "phase1/passed") {
+		p.Errorf("the first replay: %+v", run)
+	}
+}
+
+// isReported wants the record of a pass in every format.
+func isReported(p *lab.Project, page string) {
+	p.Helper()
+	wants(p, "the JUnit file", p.Read("junit.xml"), `tests="1" failures="0" errors="0" skipped="0"`, `<testcase name="P1.C1 GET / → 200 with the text ok" classname="phase1">`,
+		"not ok, as it should be, against: away, empty 200, 500", `name="commit.source" value="`+p.Git("src", "rev-parse", "HEAD"))
+	data, err := os.ReadFile(page)
+	if err != nil {
+		p.Fatal(err)
+	}
+	wants(p, "the summary", string(data), "### abl phase 1: <code>Answer</code>", "**pass** in step-1", "<code>GET / → 200 with the text ok</code> | pass |")
+	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, "step-1: PASS", "phase1/passed", "4 replays by abl itself, tried against away, empty 200, 500 too", "containers held")
+	wants(p, "abl spec list", p.Must(0, "spec", "list", "--json").Stdout, `{"phase":1,"result":"pass","by":"replay","is":"verified","step":1}`)
+}

@@ -1,0 +1,135 @@
+package phase
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// meets is a step in which an agent waits until the test has done something.
+func meets() scenario.Step {
+	return must(0, "i=0; until test -e go || test $((i=i+1)) -gt 600; do sleep 0.05; done; rm go")
+}
+
+// meanwhile runs phase 1 and does something while an agent of the role waits.
+func meanwhile(p *lab.Project, role string, do func()) lab.Result {
+	p.Helper()
+	dir, met := map[string]string{"builder": "src", "verifier": ".abl/tests"}[role], false
+	r := watch(p, func(e event.Event, _ *os.Process) {
+		if e.Kind == event.Action && e.Role == role && strings.HasPrefix(e.Text, "run i=0") && !met {
+			met = true
+			do()
+			p.Write(dir+"/go", "")
+		}
+	}, "phase", "1")
+	if !met {
+		p.Fatalf("nobody waited: %s%s", r.Stdout, r.Stderr)
+	}
+	return r
+}
+
+func personally(p *lab.Project, args ...string) string {
+	return p.Git("src", append([]string{"-c", "user.name=P", "-c", "user.email=p@example.com"}, args...)...)
+}
+
+// What moves a history while an agent works is a person's to decide about: the
+// call is kept and nothing is committed on top, however often abl runs again.
+func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets()), verifies())
+	history(p)
+	was := p.Git("src", "rev-parse", "HEAD")
+	r := meanwhile(p, "builder", func() {
+		p.Git("src", "add", "README") // the index, objects and packs are the person's
+		p.Git("src", "gc", "-q")
+		personally(p, "commit", "-q", "--allow-empty", "--no-verify", "-m", "mine")
+	})
+	mine := p.Git("src", "rev-parse", "HEAD")
+	for range 2 {
+		if r.Code != 9 {
+			t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		}
+		wants(t, "what is said", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is kept", ".abl/logs/calls/p1-build-1.1/history.json")
+		if got := p.Git("src", "rev-parse", "HEAD"); got != mine {
+			t.Errorf("HEAD is %s", got)
+		}
+		if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {
+			t.Errorf("%d rows for the call", n)
+		}
+		r = p.Run("phase", "1")
+	}
+	p.Git("src", "update-ref", "refs/heads/trunk", was)
+	p.Must(0, "phase", "1")
+	if got := p.Git("src", "log", "--format=%s", "-2"); got != "phase1/build/step-1\na first file" {
+		t.Errorf("history:\n%s", got)
+	}
+	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
+		t.Errorf("calls %s", got)
+	}
+	noLeftovers(p)
+}
+
+// Alternates would bring the other role's objects in.
+func TestAlternatesAppear(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies(meets()))
+	r := meanwhile(p, "verifier", func() { p.Write(".abl/tests/.git/objects/info/alternates", "../../src/.git/objects\n") })
+	if r.Code != 9 {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
+	wants(t, "what is said", r.Stderr, "alternates", "p1-verify-1.1 is kept")
+	if err := os.Remove(filepath.Join(p.Dir, ".abl/tests/.git/objects/info/alternates")); err != nil {
+		t.Fatal(err)
+	}
+	p.Must(0, "phase", "1")
+	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
+		t.Errorf("calls %s", got)
+	}
+	noLeftovers(p)
+}
+
+// A person may configure their git between calls, and is shown that it changed.
+func TestSteeringIsShown(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)), call("verifier", 1, append(verifies().Steps, refute("no"), meets())...), verifies())
+	r := meanwhile(p, "verifier", func() {
+		p.Git("src", "config", "alias.x", "!touch x")
+		p.Write("src/.git/hooks/post-commit", "#!/bin/sh\ntouch "+filepath.Join(p.Dir, "hook-ran")+"\n")
+	})
+	if r.Code != 0 {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
+	if n := strings.Count(r.Stdout, "this was changed since the call before: config, hooks/post-commit"); n != 1 {
+		t.Errorf("it was shown %d times:\n%s", n, r.Stdout)
+	}
+	lacks(t, "the next run", p.Must(0, "phase", "1", "--json").Stdout, "this was changed")
+	if p.Read("hook-ran") != "" {
+		t.Error("the hook ran")
+	}
+}
+
+// What a container is about to see has become a link, though to the same text:
+// none is made.
+func TestSourceBecomesALink(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets()), verifies())
+	at := func(name string) string { return filepath.Join(p.Dir, name) }
+	r := meanwhile(p, "builder", func() {
+		if err := os.Rename(at(".abl/specs"), at("moved")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(at("moved"), at(".abl/specs")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if r.Code != 9 {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
+	wants(t, "what is said", r.Stderr, `.abl/specs: this is not a directory, or a link to one`)
+	if got := calls(p); strings.Contains(got, "verify") && p.Read(".abl/logs/calls/p1-verify-1.1/started") != "" {
+		t.Errorf("calls %s", got)
+	}
+	lacks(t, "what was started", r.Stdout, "app_start")
+	noLeftovers(p)
+}

@@ -1,0 +1,179 @@
+package phase
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/learner"
+)
+
+// learnProject is a directory in which tasks are learned from.
+func learnProject(t *testing.T, scenario string) *lab.Project {
+	t.Helper()
+	lab.Engine(t)
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	p := lab.From(t, fstest.MapFS{
+		".abl/config.yaml": {Data: []byte("version: 1\nlimits: {memory: 1g}\n")},
+		"scenario.yaml":    {Data: []byte(scenario)},
+	})
+	if err := os.Chmod(p.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// learned is what `abl learn --json` printed.
+type learned struct {
+	Project string
+	Done    bool
+	Best    int
+	Cycles  []learner.Cycle
+}
+
+func learn(p *lab.Project, code int, args ...string) learned {
+	p.Helper()
+	r := p.Must(code, append([]string{"learn", "--json"}, args...)...)
+	var l learned
+	if err := json.Unmarshal([]byte(r.Stdout), &l); err != nil {
+		p.Fatalf("%v: %s", err, r.Stdout)
+	}
+	var state learner.State
+	if err := json.Unmarshal([]byte(p.Read(l.Project+"/.abl/learn.json")), &state); err != nil {
+		p.Fatal(err)
+	}
+	for _, kind := range []string{"ps -aq", "volume ls -q", "network ls -q"} {
+		if left := docker(p, append(strings.Fields(kind), "--filter", "label=abl.project="+state.ID)...); left != "" {
+			p.Errorf("docker %s: %s is left", kind, left)
+		}
+	}
+	return l
+}
+
+// The real Gemini CLI plays a cycle against a scripted model on this machine: it
+// writes, reviews, learns and improves, and each answer is stored as it was given.
+func TestGeminiLearns(t *testing.T) {
+	const key = "a-key-of-nobody-4714"
+	p := learnProject(t, `version: 1
+calls:
+  - role: generate
+    steps:
+      - write: run.sh
+        text: "echo \"the sum is $((40 + 2))\"\nls /workspace/src/* > seen.txt; cat seen.txt\n"
+      - say: |-
+          I made a script.
+          It adds.
+    usage: [{model: gemini-2.5-pro, input: 1000, candidates: 20, total: 1020}]
+  - role: review
+    steps:
+      - run: "touch planted || echo it cannot be changed"
+      - say: "**ARCHITECTURE:** OK\nDESIGN: OK\nCODE_QUALITY: no comments\nSECURITY: OK\nTESTS: none"
+    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+  - role: learnings
+    steps: [{say: "- LEARNING: Print the result in a sentence\n- LEARNING: Task completed successfully"}]
+    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+  - role: mistakes
+    steps: [{say: "MISTAKE: There is no test of the sum"}]
+    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+  - role: improve
+    steps: [{say: "Write programs and their tests.\n# Past Prompts\nAll of them."}]
+    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+`)
+	asked := loopbackModel(t, p, "scenario.yaml", key, (*httptest.Server).Start)
+	l := learn(p, 0, "add two numbers", "--agent", "gemini", "--cycles", "1")
+	c := l.Cycles[0]
+	if !l.Done || l.Best != 1 || !c.OK || c.Ran == nil || c.Ran.Exit != 0 || c.Review == nil || c.Review.Count("ok") != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
+		t.Fatalf("%+v", l)
+	}
+	wants(t, "what the program printed", c.Ran.Output, "the sum is 42", "run.sh")
+	lacks(t, "what the program could see", c.Ran.Output, "tokens.csv", "memory.txt", "scenario.yaml")
+	const at = "solutions/add-two-numbers/"
+	for name, want := range map[string]string{
+		"memory.txt": "- Print the result in a sentence\n", "mistakes.txt": "- There is no test of the sum\n",
+		"cycle-1/output.txt": "I made a script.\nIt adds.", "cycle-1/learnings.txt": "- LEARNING: Print the result in a sentence\n- LEARNING: Task completed successfully",
+	} {
+		if got := p.Read(at + name); strings.TrimRight(got, "\n") != strings.TrimRight(want, "\n") {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	wants(t, "prompts.md", p.Read(at+"prompts.md"), "# Current Prompt\n\nWrite programs and their tests.\n\\# Past Prompts\nAll of them.\n\n# Past Prompts\n\n## Version 1 - ")
+	if p.Read(at+"code/run.sh") == "" || p.Exists(at+"code/prompt.txt") || p.Exists(at+"code/planted") || p.Exists(at+"code/seen.txt") {
+		t.Error("code/ is not the program alone, as it was written")
+	}
+	rows, err := csv.NewReader(strings.NewReader(p.Read(at + ".abl/logs/tokens.csv"))).ReadAll()
+	if err != nil || len(rows) != 6 {
+		t.Fatalf("the ledger: %v, %v", rows, err)
+	}
+	wants(t, "the ledger", strings.Join(rows[1], ","), "generate", "gemini-2.5-pro", "1000", "1020", "gateway", "s1-c1-generate.1")
+	if n := asked.Load(); n < 5 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if files := holding(t, p.Dir, key); len(files) > 0 {
+		t.Errorf("the key is in %v", files)
+	}
+}
+
+// Programs that attack: none of them keeps anything, reaches anybody or outlives
+// its time, and the cycle's folder is as the agent left it.
+func TestHostileProgram(t *testing.T) {
+	p := learnProject(t, `version: 1
+calls:
+  - role: generate
+    iteration: 1
+    steps:
+      - write: run.sh
+        text: |
+          yes "$(printf 'a flood \033[2J')" | head -c 200000000
+  - role: generate
+    iteration: 2
+    steps:
+      - write: precious.txt
+        text: mine
+      - write: run.sh
+        text: |
+          rm -rf "$HOME" "$HOME"/* /workspace/src/* ./* / 2>/dev/null
+          echo "home holds $(ls -A "$HOME" 2>/dev/null | wc -l), the folder $(ls /workspace/src | wc -l)"
+          (exec 3<>/dev/tcp/1.1.1.1/80) 2>/dev/null && echo REACHED || echo nobody
+          env | grep -ci key
+          setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' &
+          for i in $(seq 1 50); do (while :; do sleep 1; done) & done
+          f() { f | f & }; f
+          trap "" TERM
+          # From here on no process can be had for certain: builtins alone.
+          read -r line || echo stdin is at its end
+          while :; do :; done
+  - role: mistakes
+    steps: [{say: "MISTAKE: It floods the output"}]
+  - role: improve
+    steps: [{say: "Print little."}]
+  - role: review
+    steps: [{say: "SECURITY: it attacks"}]
+  - role: learnings
+    steps: [{say: NONE}]
+`)
+	l := learn(p, 0, "attack", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "2")
+	flood, rest := l.Cycles[0], l.Cycles[1]
+	if flood.OK || flood.Failure != "the program failed: it printed more than 8 MiB" || flood.Avoids != 1 {
+		t.Errorf("the flood: %+v", flood)
+	}
+	lacks(t, "what is kept of the flood", flood.Ran.Output+p.Read("solutions/attack/.abl/logs/calls/s1-c1-run.1/stdout")[:1000], "\x1b")
+	if !rest.OK || !rest.Ran.Running || rest.Ran.Ports != "" || l.Best != 2 {
+		t.Errorf("the rest: %+v %+v", rest, rest.Ran)
+	}
+	wants(t, "what it printed", rest.Ran.Output, "home holds 0, the folder", "nobody", "stdin is at its end")
+	lacks(t, "what it printed", rest.Ran.Output, "REACHED", "the folder 0")
+	if p.Read("solutions/attack/cycle-2/precious.txt") != "mine" || p.Read("solutions/attack/code/precious.txt") != "mine" {
+		t.Error("the cycle's folder is not as the agent left it")
+	}
+	if entries, err := os.ReadDir(filepath.Join(p.Dir, "solutions/attack/code")); err != nil || len(entries) != 2 {
+		t.Errorf("code/ holds %v, %v", entries, err)
+	}
+}

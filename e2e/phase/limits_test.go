@@ -1,0 +1,113 @@
+package phase
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+)
+
+// A call that fills its workspace, or falls silent, is ended, its offender named;
+// it is tried once more, and then the agent has failed.
+func TestLimitsEndACall(t *testing.T) {
+	for name, c := range map[string]struct{ settings, does, class, says string }{
+		"bytes":  {"limits: {memory: 1g, disk: 20m, output: 20m}\n", "d=$(mktemp -d out.XXXX); for i in 1 2 3 4; do head -c 15000000 /dev/zero > $d/f$i; sync $d/f$i; done; sleep 60", "disk", `the largest new file is "out.`},
+		"inodes": {"limits: {memory: 1g, inodes: 300}\n", "cd $(mktemp -d many.XXXX); seq 1 1000 | xargs touch; sleep 60", "disk", `limits.inodes is 300): the most new ones are in "./many.`},
+		"idle":   {"loop: {call_timeout: 60s, idle_timeout: 2s}\n", "sleep 60", "idle", "it printed nothing and did next to nothing for 2s (loop.idle_timeout)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t, nodeApp, builds(write("server.mjs", server), run(c.does)), verifies())
+			p.Write(".abl/config.yaml", replacing(scripted, c.settings)+nodeApp)
+			r := p.Must(5, "phase", "1", "--json")
+			ends := of(events(t, r), event.CallEnd)
+			if len(ends) != 2 {
+				t.Fatalf("%d calls ended:\n%s", len(ends), r.Stdout)
+			}
+			for _, e := range ends {
+				if e.Class != c.class || !strings.Contains(e.Text, c.says) {
+					t.Errorf("%s: %s", e.Class, e.Text)
+				}
+			}
+			for _, row := range ledgerRows(p) {
+				if row["outcome"] != c.class {
+					t.Errorf("in the ledger: %v", row)
+				}
+			}
+			noLeftovers(p)
+		})
+	}
+}
+
+// A call that prints nothing and works hard is not idle.
+func TestSilentBuildLives(t *testing.T) {
+	busy := "timeout 7 sh -c 'while :; do :; done'; true"
+	p := newProject(t, nodeApp, builds(run(busy), write("server.mjs", server)), verifies())
+	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 2s}\n"), "verify: {evidence: off}\n")+nodeApp)
+	p.Must(0, "phase", "1")
+	noLeftovers(p)
+}
+
+// replacing gives settings in place of those of the same section.
+func replacing(settings, section string) string {
+	name, _, _ := strings.Cut(section, ":")
+	var kept strings.Builder
+	for line := range strings.Lines(settings) {
+		if !strings.HasPrefix(line, name+":") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String() + section
+}
+
+// Whatever an agent does to the programs around it, its container ends after its
+// deadline with nobody there to end it. So does what holds its network.
+func TestDeadMan(t *testing.T) {
+	p := newProject(t, "")
+	image := toolsImage(p)
+	soon := func() int64 { return time.Now().Add(12 * time.Second).Unix() } // time enough for each to start
+	started := map[string]string{"the holder": boxed(t, image, nil, "/"+dirs.HelperHolder, "--listen", "127.0.0.1:5300", "--deadline", fmt.Sprint(soon()))}
+	for name, does := range map[string]string{
+		"stops abl-run":            `kill -STOP $PPID; sleep 1000`,
+		"stops all, and is deaf":   `trap '' TERM INT HUP; kill -STOP $PPID 1; while :; do sleep 1; done`,
+		"kills abl-run":            `setsid sh -c 'kill -KILL '$PPID'; sleep 1000' & sleep 1000`,
+		"does nothing of the kind": `sleep 1000`,
+	} {
+		spec := dirs.RunSpec{Argv: []string{"sh", "-c", does}, Dir: "/tmp", Stdout: "/dev/null", Stderr: "/dev/null", Deadline: soon()}
+		started[name] = boxed(t, image, spec, "/"+dirs.HelperRun)
+	}
+	want := map[string]string{"the holder": "0", "stops abl-run": "137", "stops all, and is deaf": "137", "kills abl-run": "137", "does nothing of the kind": "124"}
+	for name, id := range started {
+		if code := docker(t, "wait", id); code != want[name] {
+			t.Errorf("%s: ended with %s, want %s", name, code, want[name])
+		}
+	}
+}
+
+// boxed starts one of abl's programs in a container like a role's, its orders in
+// dirs.In, with nobody to look after it, and returns the container's id.
+func boxed(t *testing.T, image string, orders any, program string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	data, err := json.Marshal(orders)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "run.json"), data, 0o644)
+	}
+	for at := dir; err == nil && at != filepath.Clean(os.TempDir()); at = filepath.Dir(at) {
+		err = os.Chmod(at, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := append([]string{"run", "-d", "--init", "--label", "abl.project=test-files", "-u", "10001:10001", "--read-only", "--tmpfs", "/tmp",
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--network", "none", "-v", dir + ":" + dirs.In + ":ro",
+		"--entrypoint", dirs.Bin + program, image}, args...)
+	id := docker(t, command...)
+	t.Cleanup(func() { docker(t, "rm", "-f", id) })
+	return id
+}

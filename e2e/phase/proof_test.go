@@ -1,0 +1,168 @@
+package phase
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+)
+
+// proofOf is what a record keeps of a box's proof.
+type proofOf struct {
+	Weak    string        `json:"weak_network"`
+	Made    sandbox.Proof `json:"made"`
+	Inside  sandbox.Proof `json:"inside"`
+	Unheard bool          `json:"unheard"`
+	Failed  string        `json:"failed"`
+}
+
+func readProof(p *lab.Project, name string) (b proofOf) {
+	p.Helper()
+	if err := json.Unmarshal([]byte(p.Read(filepath.Join(".abl/logs/calls", name, "boundary.json"))), &b); err != nil {
+		p.Fatalf("%s: %v", name, err)
+	}
+	return b
+}
+
+// Every call and its app keep the proof of their boxes, which a person can see.
+func TestProofIsKept(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
+	p.Must(0, "phase", "1")
+	for name, other := range map[string]string{"p1-build-1.1": "/workspace/tests", "p1-verify-1.1": "/workspace/src", "p1-verify-1.1/app": "/workspace/specs"} {
+		b := readProof(p, name)
+		if b.Failed != "" || b.Weak != "" || b.Unheard || b.Made.Err() != nil || b.Inside.Err() != nil {
+			t.Errorf("%s: %+v", name, b)
+		}
+		var asked struct{ Absent []string }
+		if err := json.Unmarshal([]byte(p.Read(filepath.Join(".abl/logs/calls", name, "probe.json"))), &asked); err != nil || !strings.Contains(strings.Join(asked.Absent, " "), other) {
+			t.Errorf("%s is not asked for %s: %v, %v", name, other, asked, err)
+		}
+		for _, check := range []string{"the host by tcp", "next hops that answer", "resolver inside", "writing in /abl/in", "further mounts", "environment inside"} {
+			if _, ok := b.Inside.Get(check); !ok {
+				t.Errorf("%s: nothing is said of %q", name, check)
+			}
+		}
+	}
+	if b := readProof(p, "p1-build-1.1"); !strings.Contains(names(b.Inside), "identity of /workspace/src/.git") {
+		t.Errorf("nobody looked whose history it is: %s", names(b.Inside))
+	}
+	r := p.Must(0, "doctor", "--boundary")
+	for _, want := range []string{"p1-build-1.1 at ", "p1-verify-1.1 at ", "-app at ", " checks held\n"} {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("%q is not in %s", want, r.Stdout)
+		}
+	}
+	noLeftovers(p)
+}
+
+func names(p sandbox.Proof) string {
+	var all []string
+	for _, c := range p {
+		all = append(all, c.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Somebody connects a role's holder to a network with a way out: the next call
+// does not start, and the run after that, on new networks, goes on.
+func TestWidenedReachIsFound(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
+	r := watch(p, func(e event.Event, _ *os.Process) {
+		if e.Kind == event.CallStart && e.Call == "p1-verify-1.1" {
+			docker(t, "network", "connect", "bridge", "abl-"+projectID(p)+"-holder-builder")
+		}
+	}, "phase", "1")
+	if r.Code != 8 || !strings.Contains(r.Stderr, "call p1-build-2.1: the boundary is not proven: holder's networks is") {
+		t.Errorf("exit %d: %s", r.Code, r.Stderr)
+	}
+	if b := readProof(p, "p1-build-2.1"); b.Failed == "" || len(b.Inside) > 0 {
+		t.Errorf("kept is %+v", b)
+	}
+	if text := p.Read(".abl/logs/calls/p1-build-2.1/stdout"); text != "" {
+		t.Errorf("the agent ran: %s", text)
+	}
+	noLeftovers(p)
+	p.Must(0, "phase", "1")
+	if b := readProof(p, "p1-build-2.1"); b.Failed != "" {
+		t.Errorf("kept is %+v", b)
+	}
+	noLeftovers(p)
+}
+
+// An engine on another machine cannot be proven: it is refused, before anything
+// is written, and with the person's leave every report says so.
+func TestEngineElsewhere(t *testing.T) {
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
+	p.Env = append(p.Env, "DOCKER_HOST=tcp://"+engineByTCP(t), "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=")
+	t.Cleanup(func() { p.Env = nil })
+	r := p.Must(8, "phase", "1")
+	for _, want := range []string{"abl: cannot keep the roles' containers from this machine", "the engine is on another machine, where abl cannot listen", "--allow-weak-network"} {
+		if !strings.Contains(r.Stderr, want) {
+			t.Errorf("%q is not in %s", want, r.Stderr)
+		}
+	}
+	if p.Exists(".abl/state.json") || p.Exists(".abl/logs") || p.Exists("src") {
+		t.Error("something was written")
+	}
+	r = p.Must(0, "phase", "1", "--allow-weak-network", "--json")
+	for _, e := range events(t, r) {
+		switch e.Kind {
+		case event.PhaseStart, event.CallStart, event.Outcome:
+			if !e.Weak {
+				t.Errorf("not labelled: %+v", e)
+			}
+		}
+	}
+	for _, name := range []string{"p1-build-1.1", "p1-verify-1.1", "p1-verify-1.1/app"} {
+		b := readProof(p, name)
+		if c, ok := b.Inside.Get("the host by tcp"); b.Weak == "" || b.Failed != "" || !ok || c.OK || !c.Weak {
+			t.Errorf("%s: %+v", name, b)
+		}
+		if c, _ := b.Inside.Get("next hops that answer"); !c.OK {
+			t.Errorf("%s: what can be seen from inside: %+v", name, c)
+		}
+	}
+	if r := p.Must(0, "status"); !strings.Contains(r.Stdout, "phase 1: weak network: 2 calls ran on networks that were not proven, as --allow-weak-network allowed") {
+		t.Errorf("status: %s", r.Stdout)
+	}
+	if r := p.Must(8, "doctor", "--boundary"); !strings.Contains(r.Stdout, "unchecked: the engine is on another machine") || !strings.Contains(r.Stdout, "held, weak network: control") {
+		t.Errorf("doctor: %s", r.Stdout)
+	}
+	noLeftovers(p)
+}
+
+// engineByTCP passes on to the engine's socket, and gives the address.
+func engineByTCP(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer from.Close()
+				to, err := net.Dial("unix", "/var/run/docker.sock")
+				if err != nil {
+					return
+				}
+				defer to.Close()
+				go io.Copy(to, from)
+				io.Copy(from, to)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}

@@ -1,0 +1,39 @@
+#!/bin/bash
+# An engine of its own, in network and mount namespaces of its own, is stopped in the
+# middle of a call by signal $2 and started again. Run below unshare -n -m.
+#   private-engine.sh FOLDER SIGNAL ABL
+# FOLDER has images.tar, and a project in p whose Builder makes src/at and waits for src/go.
+set -u
+dir=$1 signal=$2 abl=$3
+ip link set lo up
+mount -t tmpfs none /run
+start() {
+	dockerd --data-root "$dir/root" --exec-root "$dir/exec" -p "$dir/pid" -H "unix://$dir/s" >>"$dir/dockerd.log" 2>&1 &
+	engine=$!
+	for _ in $(seq 300); do
+		docker version >/dev/null 2>&1 && return
+		sleep 0.2
+	done
+	tail -5 "$dir/dockerd.log"
+	exit 99
+}
+export DOCKER_HOST=unix://$dir/s
+start
+docker load -q <"$dir/images.tar" >/dev/null || exit 98
+cd "$dir/p" || exit 97
+"$abl" phase 1 --json &
+run=$!
+until [ -e src/at ] || ! kill -0 $run 2>/dev/null; do sleep 0.1; done
+kill "-$signal" $engine
+wait $engine
+touch src/go
+sleep 2
+start
+wait $run
+code=$?
+left=$(docker ps -aq; docker network ls -q --filter label=abl.project; docker volume ls -q)
+docker ps -aq | xargs -r docker rm -f >/dev/null
+kill -TERM $engine
+wait $engine
+[ -z "$left" ] || { echo "left: $left" >&2; exit 96; }
+exit $code

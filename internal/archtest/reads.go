@@ -1,0 +1,89 @@
+package archtest
+
+import "go/ast"
+
+// careful are the packages that handle what agents wrote. In them a file is
+// opened through internal/safefile, which follows no link, waits for nobody and
+// opens regular files alone.
+const careful = "roles/... orchestrator/... cmd/abl cmd/internal/..."
+
+// openers are what opens or follows a path otherwise.
+const openers = "os.Open os.OpenFile os.ReadFile os.ReadDir os.Readlink os.OpenRoot os.OpenInRoot os.DirFS os.CopyFS " +
+	"filepath.Walk filepath.WalkDir filepath.Glob " +
+	"unix.Open unix.Openat unix.Openat2 unix.Readlinkat syscall.Open"
+
+// readers may use openers all the same, each for its reason: what they open no
+// role can have written or put a link on the way to.
+var readers = map[string]string{
+	"cmd/abl/calls.go":                "lists records by name",
+	"cmd/abl/differences.go":          "lists records by name",
+	"cmd/abl/debug.go":                "a file that the person names",
+	"cmd/abl/demo.go":                 "an empty directory that the person names",
+	"cmd/abl/images.go":               "an archive that the person names",
+	"cmd/abl/init.go":                 "the project at its beginning",
+	"cmd/internal/ground/upstream.go": "a note of abl's own",
+	"cmd/abl/publish.go":              "a file that the person's CI names",
+	"cmd/abl/player.go":               "prompts and the scenario, the person's",
+	"cmd/internal/learn/agents.go":    "a scenario that the person names",
+	"cmd/internal/learn/debug.go":     "a file that the person names",
+	"cmd/internal/learn/host.go":      "the prompt, which is abl's, and the kernel's files",
+	"orchestrator/learner/code.go":    "copies below open folders, and follows nothing",
+	"orchestrator/learner/files.go":   "lists the project's folder, which no container sees",
+	"orchestrator/jobs.go":            "project.md, the person's",
+	"roles/mounted.go":                "the kernel's files",
+	"roles/record.go":                 "records, which abl writes and no container sees",
+	"roles/role.go":                   "lists records by name",
+	"roles/tests.go":                  "what abl put away; writes with O_EXCL",
+	"roles/scenario/player/steps.go":  "inside the role's container",
+
+	"orchestrator/codecommit/rollup.go": "lists the person's project by name; files are read by safefile",
+	"cmd/internal/commit/boxfiles.go":   "makes the files of a box's output, in a folder of its own",
+	"cmd/internal/commit/init.go":       "makes files of the person's with O_EXCL, and adds lines to .gitignore",
+
+	"orchestrator/broker/applog.go":       "inside the app's container",
+	"orchestrator/broker/events.go":       "inside the app's container",
+	"orchestrator/gateway/sidecar/log.go": "a log that abl kept",
+	"orchestrator/ledger/ledger.go":       "tokens.csv, abl's, without following a link",
+	"orchestrator/ledger/rewrite.go":      "tokens.csv, abl's",
+	"orchestrator/spec/dir.go":            "specs, which no role can write",
+	"orchestrator/spec/keep.go":           "specs, which no role can write",
+	"orchestrator/state/file.go":          "state.json, abl's, without following a link",
+
+	"orchestrator/sandbox/docker/info.go":    "the kernel's files",
+	"orchestrator/sandbox/docker/locate.go":  "the person's settings of their engine",
+	"orchestrator/sandbox/docker/network.go": "the kernel's files",
+
+	"orchestrator/workspace/adopt.go":        ".git, which no role can write and which was looked at",
+	"orchestrator/workspace/seal.go":         ".git, whose folders were looked at",
+	"orchestrator/workspace/index.go":        ".git",
+	"orchestrator/workspace/outer.go":        "the repository around the project",
+	"orchestrator/workspace/snapshot.go":     ".git",
+	"orchestrator/workspace/digest/read.go":  "the walk itself",
+	"orchestrator/workspace/gitdir/dir.go":   ".git",
+	"orchestrator/workspace/gitdir/lock.go":  ".git, without following a link",
+	"orchestrator/workspace/gitdir/ref.go":   ".git",
+	"orchestrator/workspace/scan/descend.go": "the walk itself, which safefile is too slow for: by name from an open folder, no link followed",
+	"orchestrator/workspace/scan/read.go":    "the walk itself",
+	"orchestrator/workspace/scan/regular.go": "the walk itself",
+	"orchestrator/workspace/scan/scan.go":    "the walk itself",
+}
+
+// judgeReads says where a careful package opens a path by itself, and which of
+// the readers no longer does.
+func (f file) judgeReads() []string {
+	if f.test || !fits(f.dir, careful) {
+		return nil
+	}
+	var wrong []string
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := sel.X.(*ast.Ident); ok && fits(pkg.Name+"."+sel.Sel.Name, openers) {
+			wrong = append(wrong, f.at(n.Pos())+": "+pkg.Name+"."+sel.Sel.Name+" follows what an agent may have put there: use internal/safefile, or give the reason in archtest's readers")
+		}
+		return true
+	})
+	return excuse(wrong, readers, f.path, "opens nothing by itself any more: take it out of archtest's readers")
+}

@@ -1,0 +1,154 @@
+// Package cacerts reads the certificates of authorities out of PEM files: those
+// that this machine trusts, and those that a person names.
+package cacerts
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// maxBytes bounds a file; the largest public bundles are a twentieth.
+const maxBytes = 8 << 20
+
+// maxBundle bounds what a Bundle holds: it travels in one line.
+const maxBundle = 3 << 20
+
+// usual are the files in which systems keep all that they trust.
+var usual = []string{
+	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Alpine, Arch
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Fedora, RHEL
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/ssl/ca-bundle.pem", // SUSE
+	"/etc/ssl/cert.pem",      // macOS, BSD
+}
+
+// ErrNone says that this machine tells nowhere whom it trusts.
+var ErrNone = errors.New("cannot find the certificates that this machine trusts")
+
+// Read gives the certificates of a PEM file and nothing else of it: a file may
+// hold a key too.
+func Read(path string) ([]byte, error) {
+	f, err := os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%q is not a regular file", path))
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("%q is larger than %d bytes", path, maxBytes)
+	}
+	certs := Only(raw)
+	if len(certs) == 0 {
+		return nil, fmt.Errorf("no PEM certificate in %q", path)
+	}
+	return certs, nil
+}
+
+// Only keeps the certificates of a PEM text, each once.
+func Only(raw []byte) []byte {
+	var certs []byte
+	seen := map[string]bool{}
+	for {
+		block, rest := pem.Decode(raw)
+		if block == nil {
+			return certs
+		}
+		if block.Type == "CERTIFICATE" && !seen[string(block.Bytes)] {
+			seen[string(block.Bytes)] = true
+			certs = append(certs, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+		raw = rest
+	}
+}
+
+// Finder looks for certificates.
+type Finder struct {
+	Env   func(string) string // SSL_CERT_FILE stands for the system's own file, NODE_EXTRA_CA_CERTS adds to it; nil is empty
+	Extra string              // a file that the person names, "" for none
+	Usual []string            // where systems have theirs; nil is the usual places
+}
+
+// System gives what this machine trusts. It wraps ErrNone when there is nothing.
+func (f Finder) System() ([]byte, error) {
+	if path := f.env("SSL_CERT_FILE"); path != "" {
+		certs, err := Read(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot use the certificates of SSL_CERT_FILE: %w", err)
+		}
+		return certs, nil
+	}
+	places := f.Usual
+	if places == nil {
+		places = usual
+	}
+	for _, path := range places {
+		if certs, err := Read(path); err == nil {
+			return certs, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is none of %q", ErrNone, places)
+}
+
+// Bundle gives all that a program without certificates of its own needs: the
+// system's, the environment's and the person's, each once. The person's alone is enough where the
+// system tells none.
+func (f Finder) Bundle() ([]byte, error) {
+	certs, err := f.System()
+	if err != nil && (f.Extra == "" || !errors.Is(err, ErrNone)) {
+		return nil, err
+	}
+	// What cannot be read there is passed over, as Node does.
+	if more, err := Read(f.env("NODE_EXTRA_CA_CERTS")); err == nil {
+		certs = append(certs, more...)
+	}
+	if f.Extra != "" {
+		extra, err := Read(f.Extra)
+		if err != nil {
+			return nil, err
+		}
+		certs = append(certs, extra...)
+	}
+	certs = Only(certs)
+	if len(certs) > maxBundle {
+		return nil, fmt.Errorf("%d bytes of certificates are more than the %d that fit: name a file with fewer", len(certs), maxBundle)
+	}
+	return certs, nil
+}
+
+// Own says whether this machine was told to trust more than its system comes with,
+// so that programs in a container need to be told too.
+func (f Finder) Own() bool {
+	return f.Extra != "" || f.env("SSL_CERT_FILE") != "" || f.env("NODE_EXTRA_CA_CERTS") != ""
+}
+
+func (f Finder) env(name string) string {
+	if f.Env == nil {
+		return ""
+	}
+	return f.Env(name)
+}
+
+// Pool is a Bundle as Go's TLS wants it.
+func (f Finder) Pool() (*x509.CertPool, error) {
+	certs, err := f.Bundle()
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(certs) {
+		return nil, errors.New("none of the certificates that this machine trusts can be read")
+	}
+	return pool, nil
+}

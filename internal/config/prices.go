@@ -1,0 +1,60 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"abl/internal/strictyaml"
+)
+
+// Prices are what a project says that models cost: a file, or the models
+// themselves. What a price looks like is not known here.
+type Prices struct {
+	File string         `yaml:"-"` // relative to the project, "" when they are no file's
+	Own  map[string]any `yaml:"-"` // by model, what stands there
+}
+
+// FromYAML reads prices.yaml, or {model: {input: 1.25, output: 10}}.
+func (p *Prices) FromYAML(n strictyaml.Node) error {
+	if file, one := n.Scalar(); one {
+		*p = Prices{File: file}
+		return nil
+	}
+	if !n.IsMap() {
+		return n.Errorf("prices: want a file, or {MODEL: {input: 1.25, output: 10}} in US dollars for a million tokens")
+	}
+	*p = Prices{}
+	return n.Decode(&p.Own)
+}
+
+// MarshalText names the file, or the models.
+func (p Prices) MarshalText() ([]byte, error) {
+	if p.File != "" {
+		return []byte(p.File), nil
+	}
+	return []byte(strings.Join(p.Models(), ", ")), nil
+}
+
+// Models are those that the configuration itself gives a price, sorted.
+func (p Prices) Models() []string { return slices.Sorted(maps.Keys(p.Own)) }
+
+func (l *Loaded) checkPrices() error {
+	if l.Prices.File != "" && !inside(l.Prices.File) {
+		return l.mistake("prices", "", "want a path inside the project, or {MODEL: {input: 1.25, output: 10}}, got %q", l.Prices.File)
+	}
+	for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
+		if l.Prices.File != "" && overlap(l.Prices.File, dir) {
+			return l.mistake("prices", "", "%q is in %s, which a role may write: its budget would be what it likes", l.Prices.File, dir)
+		}
+	}
+	for _, name := range l.Prices.Models() {
+		if !modelName.MatchString(name) {
+			return l.mistake("prices."+name, "", "want the name of a model, got %q", name)
+		}
+	}
+	return nil
+}
+
+// Wrong is a mistake in the value of a key that only another package can see.
+func (l *Loaded) Wrong(key, hint string, err error) error { return l.mistake(key, hint, "%v", err) }

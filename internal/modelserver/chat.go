@@ -1,0 +1,76 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// chat is a request of OpenAI's Chat.
+type chat struct {
+	Model    string   `json:"model"`
+	Stream   bool     `json:"stream"`
+	Tools    declared `json:"tools"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+func (c *chat) asked() (string, bool) { return c.Model, c.Stream }
+func (c *chat) calls() bool           { return c.Tools.have("bash") }
+func (c *chat) tools() Tools          { return Tools{"run_shell_command": true} }
+
+func (c *chat) words() string {
+	var b strings.Builder
+	for _, one := range c.Messages {
+		if one.Role == "user" {
+			b.WriteString(texts(one.Content))
+		}
+	}
+	return b.String()
+}
+
+func (c *chat) done() (n int) {
+	for _, one := range c.Messages {
+		if one.Role == "tool" {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *chat) say(w http.ResponseWriter, a said) {
+	message, finish := map[string]any{"role": "assistant", "content": a.text}, "stop"
+	if a.command != "" {
+		args, _ := json.Marshal(map[string]any{"command": a.command, "description": "scripted", "mode": "sync", "initial_wait": patience / 1000})
+		finish = "tool_calls"
+		message["tool_calls"] = []any{map[string]any{"index": 0, "id": "call_" + a.id, "type": "function", "function": map[string]any{"name": "bash", "arguments": string(args)}}}
+	}
+	usage := map[string]any{
+		"prompt_tokens": a.usage.input(), "prompt_tokens_details": map[string]any{"cached_tokens": a.usage.Cached},
+		"completion_tokens": a.usage.output(), "completion_tokens_details": map[string]any{"reasoning_tokens": a.usage.Thoughts},
+		"total_tokens": a.usage.input() + a.usage.output(),
+	}
+	answer := func(object string, choices ...any) map[string]any {
+		return map[string]any{"id": "chatcmpl-" + a.id, "object": object, "created": 0, "model": a.model, "choices": append([]any{}, choices...)}
+	}
+	if !a.stream {
+		whole := answer("chat.completion", map[string]any{"index": 0, "message": message, "finish_reason": finish})
+		whole["usage"] = usage
+		writeJSON(w, http.StatusOK, whole)
+		return
+	}
+	event := stream(w)
+	const piece = "chat.completion.chunk"
+	event("", answer(piece, map[string]any{"index": 0, "delta": message, "finish_reason": nil}))
+	if a.unended {
+		return
+	}
+	event("", answer(piece, map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": finish}))
+	last := answer(piece)
+	last["usage"] = usage
+	event("", last)
+	fmt.Fprint(w, "data: [DONE]\n\n")
+}

@@ -1,0 +1,85 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// messages is a request of Anthropic's Messages.
+type messages struct {
+	Model    string   `json:"model"`
+	Stream   bool     `json:"stream"`
+	Tools    declared `json:"tools"`
+	Messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"messages"`
+}
+
+func (m *messages) asked() (string, bool) { return m.Model, m.Stream }
+func (m *messages) calls() bool           { return m.Tools.have("Bash") }
+func (m *messages) tools() Tools          { return Tools{"run_shell_command": true} }
+
+func (m *messages) words() string {
+	var b strings.Builder
+	for _, one := range m.Messages {
+		if one.Role == "user" {
+			b.WriteString(texts(one.Content))
+		}
+	}
+	return b.String()
+}
+
+func (m *messages) done() (n int) {
+	for _, one := range m.Messages {
+		var parts []struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(one.Content, &parts) // a string holds no result
+		for _, p := range parts {
+			if p.Type == "tool_result" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (m *messages) say(w http.ResponseWriter, a said) {
+	blocks, stop := []map[string]any{}, "end_turn"
+	if a.text != "" {
+		blocks = append(blocks, map[string]any{"type": "text", "text": a.text})
+	}
+	input, _ := json.Marshal(map[string]any{"command": a.command, "description": "scripted"})
+	if a.command != "" {
+		stop = "tool_use"
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": "toolu_" + a.id, "name": "Bash", "input": json.RawMessage(input)})
+	}
+	cached := min(a.usage.Cached, a.usage.input())
+	usage := map[string]any{"input_tokens": a.usage.input() - cached, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0, "output_tokens": a.usage.output()}
+	message := map[string]any{"id": "msg_" + a.id, "type": "message", "role": "assistant", "model": a.model, "content": blocks, "stop_reason": stop, "stop_sequence": nil, "usage": usage}
+	if !a.stream {
+		writeJSON(w, http.StatusOK, message)
+		return
+	}
+	event := stream(w)
+	begin := map[string]any{"input_tokens": usage["input_tokens"], "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0, "output_tokens": 1}
+	message["content"], message["stop_reason"], message["usage"] = []any{}, nil, begin
+	event("message_start", map[string]any{"message": message})
+	for i, b := range blocks {
+		open, delta := map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": b["text"]}
+		if b["type"] == "tool_use" {
+			open = map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}
+			delta = map[string]any{"type": "input_json_delta", "partial_json": string(input)}
+		}
+		event("content_block_start", map[string]any{"index": i, "content_block": open})
+		event("content_block_delta", map[string]any{"index": i, "delta": delta})
+		event("content_block_stop", map[string]any{"index": i})
+	}
+	if a.unended {
+		return
+	}
+	event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": a.usage.output()}})
+	event("message_stop", map[string]any{})
+}

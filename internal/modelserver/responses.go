@@ -1,0 +1,82 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// responses is a request of OpenAI's Responses.
+type responses struct {
+	Model  string   `json:"model"`
+	Stream bool     `json:"stream"`
+	Tools  declared `json:"tools"`
+	Input  []struct {
+		Type    string          `json:"type"`
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"input"`
+}
+
+func (r *responses) asked() (string, bool) { return r.Model, r.Stream }
+func (r *responses) calls() bool           { return r.Tools.have("exec_command") }
+func (r *responses) tools() Tools          { return Tools{"run_shell_command": true} }
+
+func (r *responses) words() string {
+	var b strings.Builder
+	for _, one := range r.Input {
+		if one.Role == "user" {
+			b.WriteString(texts(one.Content))
+		}
+	}
+	return b.String()
+}
+
+func (r *responses) done() (n int) {
+	for _, one := range r.Input {
+		if strings.HasSuffix(one.Type, "_output") {
+			n++
+		}
+	}
+	return n
+}
+
+// patience is how long the client shall wait for a command, in milliseconds.
+const patience = 30_000
+
+func (r *responses) say(w http.ResponseWriter, a said) {
+	var items []map[string]any
+	if a.text != "" {
+		items = append(items, map[string]any{"type": "message", "id": "msg_" + a.id, "role": "assistant", "status": "completed",
+			"content": []any{map[string]any{"type": "output_text", "text": a.text, "annotations": []any{}}}})
+	}
+	if a.command != "" {
+		args, _ := json.Marshal(map[string]any{"cmd": a.command, "yield_time_ms": patience})
+		items = append(items, map[string]any{"type": "function_call", "id": "fc_" + a.id, "call_id": "call_" + a.id, "name": "exec_command", "arguments": string(args), "status": "completed"})
+	}
+	answer := func(status string, output any) map[string]any {
+		return map[string]any{"id": "resp_" + a.id, "object": "response", "created_at": 0, "model": a.model, "status": status, "output": output}
+	}
+	whole := answer("completed", items)
+	whole["usage"] = map[string]any{
+		"input_tokens": a.usage.input(), "input_tokens_details": map[string]any{"cached_tokens": a.usage.Cached},
+		"output_tokens": a.usage.output(), "output_tokens_details": map[string]any{"reasoning_tokens": a.usage.Thoughts},
+		"total_tokens": a.usage.input() + a.usage.output(),
+	}
+	if !a.stream {
+		writeJSON(w, http.StatusOK, whole)
+		return
+	}
+	event := stream(w)
+	event("response.created", map[string]any{"response": answer("in_progress", []any{})})
+	for i, item := range items {
+		event("response.output_item.added", map[string]any{"output_index": i, "item": item})
+		if item["type"] == "message" {
+			event("response.output_text.delta", map[string]any{"output_index": i, "content_index": 0, "item_id": item["id"], "delta": a.text})
+		}
+		event("response.output_item.done", map[string]any{"output_index": i, "item": item})
+	}
+	if !a.unended {
+		event("response.completed", map[string]any{"response": whole})
+	}
+}

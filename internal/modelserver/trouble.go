@@ -1,0 +1,117 @@
+package modelserver
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Trouble is a way in which a provider fails a request: a status, with a
+// Retry-After in seconds behind it ("429 2"), or one of the words below.
+type Trouble string
+
+// The troubles that are no status. "" is none.
+const (
+	Half    Trouble = "half"    // an answer that stops in its middle
+	Silence Trouble = "silence" // no answer while the client waits
+	Reset   Trouble = "reset"   // the connection is closed in place of an answer
+	Slow    Trouble = "slow"    // a byte now and then, without an end
+	Garbled Trouble = "garbled" // JSON, and nothing of the API's
+	Daily   Trouble = "daily"   // the day's quota is used up
+	Broke   Trouble = "broke"   // nobody has paid
+	Forged  Trouble = "forged"  // the key is refused with the status of a bad request
+	TooLong Trouble = "toolong" // the prompt is longer than the model takes
+)
+
+// Troubled is a provider in trouble: Plan says what befalls the nth request, from 1
+// on, for a model; what nothing befalls goes to Then.
+type Troubled struct {
+	Plan func(n int64, model string) Trouble
+	Then http.Handler
+	n    atomic.Int64
+}
+
+// Asked is how many requests came.
+func (s *Troubled) Asked() int64 { return s.n.Load() }
+
+// ServeHTTP implements http.Handler.
+func (s *Troubled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	model := ""
+	if m := method.FindStringSubmatch(r.URL.Path); m != nil {
+		model = m[1]
+	}
+	if t := s.Plan(s.n.Add(1), model); t != "" {
+		// Read to its end, or the server would not notice that a client has gone.
+		_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxBody))
+		t.ServeHTTP(w, r)
+		return
+	}
+	s.Then.ServeHTTP(w, r)
+}
+
+// ServeHTTP answers every request with the trouble.
+func (t Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch t {
+	case Half:
+		w.Header().Set("Content-Length", "1000")
+		fmt.Fprint(w, `data: {"candidates":[{"content":`)
+	case Silence:
+		<-r.Context().Done()
+	case Reset:
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			conn.Close()
+		}
+	case Slow:
+		drip(w, r)
+	case Garbled:
+		writeJSON(w, http.StatusOK, map[string]any{"hello": "world"})
+	case Daily:
+		refuse(w, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "the day's quota is used up",
+			map[string]any{"violations": []any{map[string]any{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}}})
+	case Broke:
+		refuse(w, http.StatusForbidden, "PERMISSION_DENIED", "nobody has paid", map[string]any{"reason": "BILLING_DISABLED"})
+	case Forged:
+		refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", map[string]any{"reason": "API_KEY_INVALID"})
+	case TooLong:
+		refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "The input token count (9000000) exceeds the maximum number of tokens allowed (1048576).", nil)
+	default:
+		code, after, _ := strings.Cut(string(t), " ")
+		if after != "" {
+			w.Header().Set("Retry-After", after)
+		}
+		status, err := strconv.Atoi(code)
+		if err != nil {
+			status = http.StatusInternalServerError
+		}
+		refuse(w, status, "", "played trouble "+string(t), nil)
+	}
+}
+
+// drip sends white space, which begins every JSON text, for as long as somebody reads.
+func drip(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+			if _, err := fmt.Fprint(w, " "); err != nil || http.NewResponseController(w).Flush() != nil {
+				return
+			}
+		}
+	}
+}
+
+func refuse(w http.ResponseWriter, code int, status, message string, detail map[string]any) {
+	e := map[string]any{"code": code, "message": message, "status": status}
+	if detail != nil {
+		e["details"] = []any{detail}
+	}
+	writeJSON(w, code, map[string]any{"error": e})
+}

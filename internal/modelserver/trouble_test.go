@@ -1,0 +1,68 @@
+package modelserver
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTroubled(t *testing.T) {
+	then := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") })
+	for _, c := range []struct {
+		trouble Trouble
+		status  int // 0: there is no whole answer
+		after   string
+		says    string
+	}{
+		{"429", 429, "", "played trouble"}, {"429 7", 429, "7", "played trouble"}, {"500", 500, "", "played"}, {"odd", 500, "", "played"},
+		{Half, 0, "", ""}, {Silence, 0, "", ""}, {Reset, 0, "", ""}, {Slow, 0, "", ""},
+		{Garbled, 200, "", "hello"}, {Daily, 429, "", "PerDay"}, {Broke, 403, "", "BILLING"}, {Forged, 400, "", "API_KEY_INVALID"}, {TooLong, 400, "", "token count"},
+	} {
+		t.Run(string(c.trouble), func(t *testing.T) {
+			t.Parallel()
+			s := &Troubled{Then: then, Plan: func(n int64, model string) Trouble {
+				if n == 1 && model == "m" {
+					return c.trouble
+				}
+				return ""
+			}}
+			server := httptest.NewServer(s)
+			defer server.Close()
+			status, after, text := post(t, server.URL, c.trouble)
+			if status != c.status || after != c.after || !strings.Contains(text, c.says) {
+				t.Errorf("%d, %q, %q", status, after, text)
+			}
+			if status, _, text := post(t, server.URL, c.trouble); status != 200 || text != "fine" || s.Asked() != 2 {
+				t.Errorf("the second request: %d, %q, %d asked", status, text, s.Asked())
+			}
+		})
+	}
+}
+
+// post makes a request, and gives up soon where an answer would never end.
+func post(t *testing.T, at string, trouble Trouble) (status int, after, text string) {
+	patience := time.Minute
+	if trouble == Silence || trouble == Slow {
+		patience = 2 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/v1beta/models/m:generateContent", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return 0, "", ""
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return 0, "", ""
+	}
+	return r.StatusCode, r.Header.Get("Retry-After"), string(body)
+}

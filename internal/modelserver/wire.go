@@ -1,0 +1,162 @@
+package modelserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// wire is an API beside Gemini's. A conversation with it uses one function of the
+// client's, its shell: what a script says in Gemini's functions is said as a
+// command.
+type wire interface {
+	spoken
+	asked() (model string, stream bool)
+	calls() bool // whether the client has declared its shell: a question beside the task has not
+	// say writes an answer, as events where they are asked for.
+	say(w http.ResponseWriter, a said)
+}
+
+// said is an answer in no API's words.
+type said struct {
+	id, model, text string
+	command         string // for the client's shell; "" in the last answer
+	unended         bool   // without the end that the API asks for
+	stream          bool
+	usage           Usage
+}
+
+// wireOf is a new conversation of the API that a path belongs to, nil for none.
+func wireOf(path string) wire {
+	switch {
+	case strings.HasSuffix(path, "/v1/messages"):
+		return &messages{}
+	case strings.HasSuffix(path, "/responses"):
+		return &responses{}
+	case strings.HasSuffix(path, "/chat/completions"):
+		return &chat{}
+	}
+	return nil
+}
+
+// wire answers a request of such an API.
+func (s *Server) wire(w http.ResponseWriter, r *http.Request, e *entry, c wire) *apiError {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = json.Unmarshal(body, c)
+	}
+	if err != nil {
+		return invalid("the request is not JSON of this API: %v", err)
+	}
+	a := said{text: "Done.", id: "aside"}
+	a.model, a.stream = c.asked()
+	e.Model, e.Method = a.model, path.Base(r.URL.Path)
+	if !c.calls() {
+		e.Did = a.id
+		c.say(w, a)
+		return nil
+	}
+	script, at, all, fault := s.pick(c, e)
+	if fault != nil {
+		return fault
+	}
+	a.id, a.usage = fmt.Sprintf("%s-%d", strings.ReplaceAll(script.Name, " ", "-"), at+1), script.Usage.part(at, all)
+	if at < len(script.Turns) {
+		turn := script.Turns[at]
+		e.Did, a.text, a.command = turn.Name, turn.Text, shell(turn)
+		c.say(w, a)
+		return nil
+	}
+	e.Did, a.text = string(script.End), script.Final
+	switch script.End {
+	case Refuse:
+		return invalid("the script ends this call in an error")
+	case NoAnswer:
+		<-r.Context().Done()
+		return nil
+	case Cut:
+		a.unended = true
+	}
+	c.say(w, a)
+	return nil
+}
+
+// shell says a function of Gemini's CLI as a command.
+func shell(t Turn) string {
+	arg := func(name string) string {
+		s, _ := t.Args[name].(string)
+		return s
+	}
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	switch t.Name {
+	case "run_shell_command":
+		return arg("command")
+	case "read_file":
+		return "cat " + quote(arg("file_path"))
+	case "write_file":
+		file := arg("file_path")
+		return fmt.Sprintf("mkdir -p %s && printf %%s %s | base64 -d > %s", quote(path.Dir(file)), base64.StdEncoding.EncodeToString([]byte(arg("content"))), quote(file))
+	}
+	return "echo " + quote("no such function: "+t.Name)
+}
+
+// input is what the model read, output what it wrote with its thoughts.
+func (u Usage) input() int64  { return u.Prompt + u.Tool }
+func (u Usage) output() int64 { return u.Candidates + u.Thoughts }
+
+// stream begins a stream of server-sent events. Each is named after its type
+// where the API names them.
+func stream(w http.ResponseWriter) func(name string, v map[string]any) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	return func(name string, v map[string]any) {
+		if name != "" {
+			v["type"] = name
+			fmt.Fprintf(w, "event: %s\n", name)
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			return
+		}
+		fmt.Fprintf(w, "data: %s\n\n", data)
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// texts are the texts of a content that is a string or a list of parts.
+func texts(raw json.RawMessage) string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return one + "\n"
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(raw, &parts) // anything else holds no text
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text + "\n")
+	}
+	return b.String()
+}
+
+// declared are the functions that a client has, by whichever name their API
+// gives the place of the name.
+type declared []struct {
+	Name     string `json:"name"`
+	Function struct {
+		Name string `json:"name"`
+	} `json:"function"`
+}
+
+func (d declared) have(name string) bool {
+	for _, t := range d {
+		if t.Name == name || t.Function.Name == name {
+			return true
+		}
+	}
+	return false
+}

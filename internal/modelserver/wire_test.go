@@ -1,0 +1,49 @@
+package modelserver
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// Each API gets the script's function as a command for its client's shell, then
+// the end with the tokens of the script.
+func TestOtherAPIs(t *testing.T) {
+	source := func(words string, _ Tools) (Script, error) {
+		if !strings.Contains(words, "the mark") {
+			t.Errorf("the words are %q", words)
+		}
+		return Script{Name: "builder", Turns: []Turn{{Name: "write_file", Args: map[string]any{"file_path": "/w/it's", "content": "x"}}}, Final: "Done.", End: Stop, Usage: Usage{Prompt: 100, Candidates: 10, Thoughts: 4, Cached: 50}}, nil
+	}
+	const command = `mkdir -p '/w' \u0026\u0026 printf %s eA== | base64 -d \u003e '/w/it`
+	for _, tt := range []struct{ path, tools, first, result, end string }{
+		{"/v1/messages", `[{"name":"Bash"}]`, `{"role":"user","content":"the mark"}`, `{"role":"user","content":[{"type":"tool_result"}]}`, `"output_tokens":7`},
+		{"/v1/responses", `[{"name":"exec_command"}]`, `{"role":"user","content":[{"text":"the mark"}]}`, `{"type":"function_call_output"}`, `"reasoning_tokens":2`},
+		{"/v1/chat/completions", `[{"function":{"name":"bash"}}]`, `{"role":"user","content":"the mark"}`, `{"role":"tool","content":"ok"}`, `"completion_tokens":7`},
+	} {
+		list := "messages"
+		if strings.HasSuffix(tt.path, "responses") {
+			list = "input"
+		}
+		say := func(stream, tools string, all ...string) string {
+			body := `{"model":"m","stream":` + stream + `,"tools":` + tools + `,"` + list + `":[` + strings.Join(all, ",") + `]}`
+			data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/p"+tt.path, body).Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+		for _, stream := range []string{"true", "false"} {
+			plain := strings.NewReplacer(`\\u`, `\u`, `\\\\`, `\\`)
+			if got := plain.Replace(say(stream, tt.tools, tt.first)); !strings.Contains(got, command) {
+				t.Errorf("%s: no command in %s", tt.path, got)
+			}
+			if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "Done.") {
+				t.Errorf("%s: the end is %s", tt.path, got)
+			}
+			if got := say(stream, "[]", tt.first); !strings.Contains(got, "Done.") {
+				t.Errorf("%s: a question beside the task has the answer %s", tt.path, got)
+			}
+		}
+	}
+}

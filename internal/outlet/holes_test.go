@@ -1,0 +1,66 @@
+package outlet
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestHoles(t *testing.T) {
+	nul := func(n int) string { return strings.Repeat("\x00", n) }
+	for in, want := range map[string]string{
+		"":                             "",
+		"text":                         "text",
+		"a" + nul(3) + "b":             "a" + nul(3) + "b",
+		nul(64):                        nul(64),
+		nul(65):                        "[abl: 65 NUL bytes]\n",
+		"a" + nul(100) + "b" + nul(70): "a[abl: 100 NUL bytes]\nb[abl: 70 NUL bytes]\n",
+	} {
+		for _, size := range []int{1, 7, 1000} {
+			var out bytes.Buffer
+			h := &holes{to: &out}
+			for rest := []byte(in); len(rest) > 0; {
+				n := min(size, len(rest))
+				if k, err := h.Write(rest[:n]); k != n || err != nil {
+					t.Fatal(k, err)
+				}
+				rest = rest[n:]
+			}
+			if err := h.Close(); err != nil || out.String() != want {
+				t.Errorf("%q in pieces of %d: %q, want %q", in, size, out.String(), want)
+			}
+		}
+	}
+}
+
+func TestBounded(t *testing.T) {
+	var out bytes.Buffer
+	b := &bounded{to: &out, left: 5}
+	for _, p := range []string{"abc", "defg", "more"} {
+		if n, err := b.Write([]byte(p)); n != len(p) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := out.String(); got != "abcde\n[abl: the rest was left out]\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A file that was made long without being written costs no more than it holds.
+func TestKeepAHole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stdout")
+	if err := os.WriteFile(path, []byte("before\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<26); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(Outlet).Keep(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "before\n[abl: 67108857 NUL bytes]\n" {
+		t.Errorf("%q, %v", got[:min(len(got), 200)], err)
+	}
+}

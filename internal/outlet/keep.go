@@ -1,0 +1,78 @@
+package outlet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"abl/internal/atomicfile"
+	"abl/internal/safefile"
+)
+
+// Keep makes safe the file at path, which took the output of an agent that has
+// ended. A file that is safe already, as nearly all are, is left untouched;
+// another one is replaced as a whole, so a hard link to it keeps what was there.
+// The caller holds the lock under which the file's folder is written.
+func (o *Outlet) Keep(path string) error {
+	if err := o.keep(path); err != nil {
+		return fmt.Errorf("cannot make the output in %q safe to keep: %w", path, err)
+	}
+	return nil
+}
+
+func (o *Outlet) keep(path string) error {
+	if err := atomicfile.SweepTemps(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := safefile.Open(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	same := &comparer{with: f}
+	err = o.copy(same, f)
+	if err == nil && same.at != fi.Size() {
+		err = errDiffers
+	}
+	if !errors.Is(err, errDiffers) {
+		return err
+	}
+	return atomicfile.Fill(path, fi.Mode().Perm(), func(w io.Writer) error { return o.copy(w, f) })
+}
+
+// copy passes the whole file through the outlet.
+func (o *Outlet) copy(w io.Writer, f *os.File) error {
+	log := o.Log(&bounded{to: w, left: mostKept})
+	seen := &holes{to: log}
+	_, err := io.Copy(seen, io.NewSectionReader(f, 0, 1<<62))
+	return errors.Join(err, seen.Close(), log.Close())
+}
+
+// errDiffers says that a file is not what it should be.
+var errDiffers = errors.New("it differs")
+
+// comparer compares what is written to it with a file.
+type comparer struct {
+	with *os.File
+	at   int64
+	buf  []byte
+}
+
+func (c *comparer) Write(p []byte) (int, error) {
+	if len(c.buf) < len(p) {
+		c.buf = make([]byte, len(p))
+	}
+	n, err := c.with.ReadAt(c.buf[:len(p)], c.at)
+	c.at += int64(n)
+	if n < len(p) || !bytes.Equal(c.buf[:n], p) {
+		return 0, errors.Join(errDiffers, err)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,133 @@
+package redact
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// words in a variable's name, between underscores, say that its value is a
+// secret; KEY stands in API_KEY and in GPG_KEY, not in KEYBOARD.
+var words = strings.Fields("KEY KEYS APIKEY TOKEN TOKENS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASS PWD " +
+	"CREDENTIAL CREDENTIALS AUTH AUTHORIZATION BEARER COOKIE SIGNATURE SALT PAT JWT DSN PRIVATE")
+
+// places at a name's end say that the value tells where the secret is, or what
+// kind it is of.
+var places = strings.Fields("FILE PATH DIR SOCK SOCKET NAME TYPE HOST PORT URL URI ENDPOINT LENGTH SIZE ALGORITHM HEADER")
+
+// Named reports whether the name of a variable says that its value is a secret.
+func Named(name string) bool {
+	parts := split(name)
+	if len(parts) == 0 || name == "PWD" || name == "OLDPWD" || slices.Contains(places, parts[len(parts)-1]) {
+		return false
+	}
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return slices.Contains(words, part) || strings.HasSuffix(part, "APIKEY") || strings.HasSuffix(part, "PASSWORD")
+	})
+}
+
+// known are the beginnings of keys whose makers mark them.
+var known = strings.Fields("sk- sk_ rk_ pk_live gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- AIza AKIA ASIA xoxa- xoxb- xoxp- xoxr- xoxs- hf_ npm_ pypi- eyJ -----BEGIN")
+
+// Lengths from which a value of one piece looks like a secret, in bytes.
+const (
+	leastKnown = 12 // of those that begin like a key
+	leastMixed = 16 // of small letters, capitals and digits
+	leastHex   = 32
+)
+
+// Looks reports whether a value looks like a secret, whatever its name: nobody
+// writes by hand what is long, of one piece and of several kinds of characters.
+func Looks(value string) bool {
+	if len(value) >= leastKnown && slices.ContainsFunc(known, func(begin string) bool { return strings.HasPrefix(value, begin) }) {
+		return true
+	}
+	var small, capital, digit, hex int
+	for _, c := range []byte(value) {
+		switch {
+		case '0' <= c && c <= '9':
+			digit++
+			hex++
+		case 'a' <= c && c <= 'z':
+			small++
+		case 'A' <= c && c <= 'Z':
+			capital++
+		case !strings.ContainsRune("+/=_~.!$%^&*#@-", rune(c)):
+			return false // it is no one piece
+		}
+		if 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' {
+			hex++
+		}
+	}
+	if hex == len(value) && len(value) >= leastHex {
+		return true
+	}
+	return len(value) >= leastMixed && small > 0 && capital > 0 && digit > 0 && value[0] != '/'
+}
+
+// Secrets are the secrets among variables: the values whose name says so, the
+// passwords in addresses and, with looks, the values that look like one.
+// weak names the variables whose secret cannot be redacted, because it may stand
+// in innocent text: it is short, or a password that is a word or a number, as of
+// a database on one's own machine.
+func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		value := vars[name]
+		found := passwords(value)
+		if Named(name) || looks && Looks(value) {
+			found = append(found, value)
+		}
+		for _, secret := range found {
+			switch {
+			case len(secret) >= Shortest && (!common(secret) || secret == value && isKey(name)):
+				secrets = append(secrets, secret)
+			case secret != "" && !slices.Contains(weak, name):
+				weak = append(weak, name)
+			}
+		}
+	}
+	return secrets, weak
+}
+
+// common reports whether a secret is a word or a number that people write about.
+func common(secret string) bool {
+	const leastWord, leastNumber = 16, 12
+	word := strings.Trim(strings.ToLower(secret), "abcdefghijklmnopqrstuvwxyz") == ""
+	number := strings.Trim(secret, "0123456789") == ""
+	return word && len(secret) < leastWord || number && len(secret) < leastNumber
+}
+
+// isKey reports whether a name is that of a key: nobody chooses those by heart.
+func isKey(name string) bool {
+	return slices.ContainsFunc(split(name), func(part string) bool {
+		return strings.HasSuffix(part, "KEY") || part == "TOKEN"
+	})
+}
+
+// split takes a name apart.
+func split(name string) []string {
+	return strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '.' || r == '-' })
+}
+
+// passwords are those in an address: of its user, and of its query.
+func passwords(value string) (all []string) {
+	if !strings.Contains(value, "://") {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return nil
+	}
+	if u.User != nil {
+		if word, ok := u.User.Password(); ok {
+			all = append(all, word)
+		}
+	}
+	for name, values := range u.Query() {
+		if Named(name) {
+			all = append(all, values...)
+		}
+	}
+	return all
+}

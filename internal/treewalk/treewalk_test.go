@@ -1,0 +1,117 @@
+package treewalk
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestWalkDeep goes deeper than paths and descriptors reach.
+func TestWalkDeep(t *testing.T) {
+	const depth = 1000
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	top := t.TempDir()
+	fd, err := openDir(unix.AT_FDCWD, top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range depth {
+		if err := unix.Mkdirat(fd, "dd", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		next, err := openDir(fd, "dd")
+		unix.Close(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd = next
+	}
+	unix.Close(fd)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err = Walk(top, "", func(Entry) error {
+		seen++
+		return nil
+	})
+	if restore := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil || restore != nil || seen != depth {
+		t.Errorf("saw %d of %d, %v, %v", seen, depth, err, restore)
+	}
+	flatten(t, top, depth)
+}
+
+// flatten takes the deep tree apart, which os.RemoveAll cannot within its limits.
+func flatten(t *testing.T, top string, depth int) {
+	t.Helper()
+	for range depth {
+		inner, spare := filepath.Join(top, "dd"), filepath.Join(top, "spare")
+		if err := os.Rename(inner, spare); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(spare, "dd"), inner); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if err := os.Remove(spare); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWalkNoticesAMove(t *testing.T) {
+	top := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(top, "in/a/b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := Walk(filepath.Join(top, "in"), "", func(e Entry) error {
+		if e.Name == "b" { // the walk is in a, which is moved out of the tree
+			return os.Rename(filepath.Join(top, "in/a"), filepath.Join(top, "out"))
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "was moved meanwhile") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Links are seen and not entered, and what is skipped in the top is not deeper.
+func TestWalk(t *testing.T) {
+	top := t.TempDir()
+	for _, dir := range []string{"a/b", "a/.git", ".git/x", "c"} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("..", filepath.Join(top, "c/up")); err != nil {
+		t.Fatal(err)
+	}
+	look := func(walk func(func(Entry) error) error) string {
+		var seen []string
+		if err := walk(func(e Entry) error { seen = append(seen, e.Path()); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(seen)
+		return strings.Join(seen, " ")
+	}
+	if got := look(func(v func(Entry) error) error { return Walk(top, ".git", v) }); got != "a a/.git a/b c c/up" {
+		t.Errorf("saw %s", got)
+	}
+	fd, err := openDir(unix.AT_FDCWD, top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if got := look(func(v func(Entry) error) error { return WalkAt(fd, "a", v) }); got != ".git b" {
+		t.Errorf("saw %s", got)
+	}
+	if err := Walk(filepath.Join(top, "c/up"), "", nil); err == nil {
+		t.Error("a link was entered")
+	}
+}

@@ -1,0 +1,168 @@
+package orchestrator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"abl/orchestrator/audit"
+	"abl/orchestrator/evidence"
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+)
+
+// held is what a verdict that is drawn now is held to.
+func (l *Loop) held(p *state.Phase) *audit.Held {
+	h := &audit.Held{Decided: time.Now().UTC().Truncate(time.Second), Evidence: "required", Specs: []audit.Spec{}, Clauses: []audit.Clause{}}
+	if l.Replay == nil {
+		h.Evidence = "off"
+	}
+	for _, s := range l.Law.Specs.UpTo(l.Number) {
+		kept := audit.Spec{Phase: s.Number, Title: s.Title, File: l.Project.Rel(s.File), SHA256: s.SHA256, Bytes: len(s.Text)}
+		h.Specs = append(h.Specs, kept)
+		for _, c := range s.Contracts {
+			h.Clauses = append(h.Clauses, audit.Clause{ID: c.ID, Phase: s.Number, Line: c.Line, Says: c.Says(), Absence: c.Absence})
+		}
+	}
+	return h
+}
+
+// keepAudit writes the audit record of the iteration that was judged, from what
+// is on disk: an abl that takes over after a kill writes the same. now is where
+// the phase is about to rest.
+func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
+	var f Finding
+	if _, err := roles.KeptFinding(l.Project, l.key(roles.Verifier, &was), &f); err != nil {
+		return err
+	}
+	var earlier evidence.Finding
+	if _, err := roles.KeptRegression(l.Project, l.key(roles.Verifier, &was), &earlier); err != nil {
+		return err
+	}
+	if f.Held == nil { // kept by an abl that did not note it
+		f.Held = l.held(&was)
+	}
+	r := recordOf(f, earlier)
+	r.Version, r.Project, r.Phase, r.Title = audit.Version, l.File.Project, l.Number, l.Spec.Title
+	r.Round, r.Iteration, r.Step, r.Status = was.Round, was.Iteration, was.Step, string(now.Status)
+	r.Commits = audit.Commits{Source: was.SrcCommit, Tests: h.Commit}
+	if f.Verdict == Pass {
+		r.Commits.Tag = passedTag(l.Number)
+	}
+	var err error
+	if r.Calls, r.Replays, err = roles.Trail(l.Project, l.Number, was.Step); err != nil {
+		return err
+	}
+	r.Calls, r.Replays = orEmpty(r.Calls), orEmpty(r.Replays)
+	if err := l.Outlet.Clean(&r); err != nil {
+		return err
+	}
+	return audit.Save(l.Project, r)
+}
+
+// passedTag names what a phase passed with, in both repositories.
+func passedTag(phase int) string { return fmt.Sprintf("phase%d/passed", phase) }
+
+func orEmpty[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// recordOf is the part of a record that the finding tells.
+func recordOf(f Finding, earlier evidence.Finding) audit.Record {
+	r := audit.Record{
+		Decided: f.Held.Decided, Verdict: string(f.Verdict), Evidence: f.Held.Evidence, ByReplay: f.ByReplay,
+		Missing: f.Missing, Notes: f.Notes, Specs: f.Held.Specs, Contracts: []audit.Contract{},
+	}
+	for _, e := range f.Entries {
+		if e.Contract == "" {
+			e.Contract = clauseOf(f.Held.Clauses, e)
+		}
+		r.Entries = append(r.Entries, e)
+	}
+	for _, c := range earlier.Contracts {
+		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: found(c)})
+	}
+	for _, clause := range f.Held.Clauses {
+		r.Contracts = append(r.Contracts, contractOfRecord(clause, f, r))
+	}
+	r.Strength = strengthOf(f)
+	return r
+}
+
+// clauseOf is the contract that an entry of abl's own repeats, "" for none.
+func clauseOf(clauses []audit.Clause, e verdict.Entry) string {
+	for _, c := range clauses {
+		if verdict.Sanitize(verdict.Entry{Spec: c.Says}).Spec == e.Spec {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// contractOfRecord puts together what is known of one contract. A fail is one,
+// whoever found it; a pass is one where a replay proves it, or, when the person
+// wants no evidence, where the Verifier passes all.
+func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Contract {
+	c := audit.Contract{Clause: clause, Result: audit.Unknown}
+	for _, e := range r.Earlier {
+		if e.Contract == clause.ID {
+			c.Finding = e.Finding
+		}
+	}
+	if f.Evidence != nil {
+		for _, st := range f.Evidence.Contracts {
+			if st.Contract == clause.ID {
+				c.Finding = found(st)
+			}
+		}
+	}
+	c.Entries = 0
+	for _, e := range r.Entries {
+		if e.Contract == clause.ID {
+			c.Entries++
+			c.Input, c.Observed = cmp.Or(c.Input, e.Input), cmp.Or(c.Observed, e.Observed)
+		}
+	}
+	is := evidence.Kind(c.Is)
+	switch {
+	case is == evidence.Flaky, is == evidence.Failed && slices.Contains(c.Runs, "not ok"):
+		c.Result, c.By = audit.Fail, audit.ByReplay
+	case c.Entries > 0 && r.ByReplay:
+		c.Result, c.By = audit.Fail, audit.ByReplay
+	case c.Entries > 0:
+		c.Result, c.By = audit.Fail, audit.ByVerifier
+	case is.Proven():
+		c.Result, c.By = audit.Pass, audit.ByReplay
+	case is == "" && f.Verdict == Pass:
+		c.Result, c.By = audit.Pass, audit.ByVerifier
+	}
+	return c
+}
+
+func found(s evidence.Standing) audit.Finding {
+	f := audit.Finding{
+		Is: string(s.Is), Why: s.Why, Entries: s.Entries, Input: s.Input, Observed: s.Observed, Under: s.Under, Notices: s.Notices,
+	}
+	for _, run := range s.Runs {
+		f.Runs = append(f.Runs, string(run))
+	}
+	return f
+}
+
+// strengthOf is what the tests noticed of small changes; nil when none was tried.
+func strengthOf(f Finding) *audit.Strength {
+	if f.Evidence == nil || f.Evidence.Strength == nil {
+		return nil
+	}
+	s := f.Evidence.Strength
+	kept := &audit.Strength{Noticed: s.Noticed, Tried: s.Applied, Missed: s.Missed, Idle: s.Idle, Contracts: map[string]int{}}
+	for _, c := range f.Evidence.Contracts {
+		kept.Contracts[c.Contract] = len(c.Notices)
+	}
+	return kept
+}

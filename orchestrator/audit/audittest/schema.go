@@ -1,0 +1,151 @@
+// Package audittest holds JSON documents against a JSON Schema, as far as the
+// audit record's needs it. A keyword that it does not know is an error, so that
+// nothing in the schema goes unheeded.
+package audittest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Violations says where doc is not as schema wants it, "" for a schema or a
+// document that is none among them.
+func Violations(schema, doc []byte) []string {
+	var root map[string]any
+	var value any
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return []string{"the schema: " + err.Error()}
+	}
+	if err := json.Unmarshal(doc, &value); err != nil {
+		return []string{"the document: " + err.Error()}
+	}
+	c := checker{root: root}
+	c.check("$", root, value)
+	return c.wrong
+}
+
+type checker struct {
+	root  map[string]any
+	wrong []string
+}
+
+func (c *checker) say(at, format string, args ...any) {
+	c.wrong = append(c.wrong, at+": "+fmt.Sprintf(format, args...))
+}
+
+// check holds one value against one schema.
+func (c *checker) check(at string, schema map[string]any, v any) {
+	for keyword, want := range schema {
+		switch keyword {
+		case "$schema", "$defs", "title", "description", "additionalProperties":
+		case "$ref":
+			name := strings.TrimPrefix(want.(string), "#/$defs/")
+			def, ok := c.root["$defs"].(map[string]any)[name].(map[string]any)
+			if !ok {
+				c.say(at, "the schema refers to %v, which is not there", want)
+				continue
+			}
+			c.check(at, def, v)
+		case "type":
+			if kindOf(v) != want && (want != "number" || kindOf(v) != "integer") {
+				c.say(at, "%v is no %v", v, want)
+			}
+		case "const":
+			if v != want {
+				c.say(at, "%v is not %v", v, want)
+			}
+		case "enum":
+			if !slices.Contains(want.([]any), v) {
+				c.say(at, "%q is none of %v", v, want)
+			}
+		case "minimum":
+			if n, ok := v.(float64); ok && n < want.(float64) {
+				c.say(at, "%v is less than %v", n, want)
+			}
+		case "pattern", "format":
+			if s, ok := v.(string); ok {
+				c.text(at, keyword, want.(string), s)
+			}
+		case "items":
+			all, _ := v.([]any)
+			for i, e := range all {
+				c.check(fmt.Sprintf("%s[%d]", at, i), want.(map[string]any), e)
+			}
+		case "required", "properties":
+			if o, ok := v.(map[string]any); ok && keyword == "required" {
+				c.required(at, want.([]any), o)
+			}
+		default:
+			c.say(at, "the schema uses %q, which nobody checks", keyword)
+		}
+	}
+	if o, ok := v.(map[string]any); ok {
+		c.members(at, schema, o)
+	}
+}
+
+func (c *checker) text(at, keyword, want, s string) {
+	switch keyword {
+	case "pattern":
+		if !regexp.MustCompile(want).MatchString(s) {
+			c.say(at, "%q is not like %s", s, want)
+		}
+	case "format":
+		if _, err := time.Parse(time.RFC3339, s); err != nil || want != "date-time" {
+			c.say(at, "%q is no %s", s, want)
+		}
+	}
+}
+
+func (c *checker) required(at string, names []any, o map[string]any) {
+	for _, name := range names {
+		if _, ok := o[name.(string)]; !ok {
+			c.say(at, "%v is missing", name)
+		}
+	}
+}
+
+// members checks each member against its own schema, or that of all others.
+func (c *checker) members(at string, schema, o map[string]any) {
+	own, _ := schema["properties"].(map[string]any)
+	for name, v := range o {
+		if s, ok := own[name].(map[string]any); ok {
+			c.check(at+"."+name, s, v)
+			continue
+		}
+		switch others := schema["additionalProperties"].(type) {
+		case map[string]any:
+			c.check(at+"."+name, others, v)
+		case bool:
+			if !others {
+				c.say(at, "%s is not in the schema", name)
+			}
+		}
+	}
+}
+
+// kindOf is a value's type as a schema calls it.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	case float64:
+		if v == math.Trunc(v) {
+			return "integer"
+		}
+	}
+	return "number"
+}

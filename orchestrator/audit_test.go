@@ -1,0 +1,95 @@
+package orchestrator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/orchestrator/audit"
+	"abl/orchestrator/evidence"
+	"abl/orchestrator/tap"
+	"abl/orchestrator/verdict"
+)
+
+func clauses(n int) (all []audit.Clause) {
+	for i := range n {
+		all = append(all, audit.Clause{ID: fmt.Sprintf("P1.C%d", i+1), Phase: 1, Line: i + 1, Says: fmt.Sprintf("GET /%d → 200", i+1)})
+	}
+	return all
+}
+
+func standings(kinds ...evidence.Kind) *evidence.Finding {
+	f := &evidence.Finding{}
+	for i, k := range kinds {
+		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Is: k, Runs: []tap.Status{tap.OK}}
+		if k == evidence.Failed || k == evidence.Flaky || k == evidence.Disputed {
+			st.Runs, st.Input, st.Observed = []tap.Status{tap.NotOK}, "in", "out"
+		}
+		f.Contracts = append(f.Contracts, st)
+	}
+	return f
+}
+
+// A fail is one, whoever found it; a pass is what a replay proves; what nobody
+// showed is unknown.
+func TestRecordOf(t *testing.T) {
+	second := []verdict.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500", Contract: "P1.C2"}}
+	unnamed := []verdict.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500"}}
+	for _, c := range []struct {
+		name    string
+		finding Finding
+		earlier *evidence.Finding
+		want    string
+	}{
+		{"a proven pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, nil, "pass by replay, pass by replay"},
+		{"a pass that nobody replayed", Finding{Verdict: Pass}, nil, "pass by verifier, pass by verifier"},
+		{"every way to be open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, nil, "unknown (in: out), unknown, unknown, unknown"},
+		{"proven but for one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, nil, "pass by replay, unknown"},
+		{"nothing to go by", Finding{Verdict: Unknown}, nil, "unknown, unknown"},
+		{"refuted and replayed", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, nil, "unknown, fail by replay (in: out)"},
+		{"refuted and not reproduced", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.NotReproduced)}, nil, "unknown, fail by verifier (GET /2: 500)"},
+		{"refuted without a replay", Finding{Verdict: Fail, Entries: second}, nil, "unknown, fail by verifier (GET /2: 500)"},
+		{"flaky", Finding{Verdict: Fail, ByReplay: true, Entries: second, Evidence: standings(evidence.Verified, evidence.Flaky)}, nil, "pass by replay, fail by replay (in: out)"},
+		{"a regression, in the contract's own words", Finding{Verdict: Fail, ByReplay: true, Entries: unnamed}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
+		{"it held before, and does not now", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, standings(evidence.Verified, evidence.Verified), "unknown, fail by replay (in: out)"},
+		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []verdict.Entry{appContract}}, nil, "unknown, unknown"},
+	} {
+		n := 2
+		if c.finding.Evidence != nil {
+			n = len(c.finding.Evidence.Contracts)
+		}
+		c.finding.Held = &audit.Held{Clauses: clauses(n)}
+		if c.earlier == nil {
+			c.earlier = &evidence.Finding{}
+		}
+		var got []string
+		for _, k := range recordOf(c.finding, *c.earlier).Contracts {
+			text := k.Result
+			if k.By != "" {
+				text += " by " + k.By
+			}
+			if k.Input != "" {
+				text += " (" + k.Input + ": " + k.Observed + ")"
+			}
+			got = append(got, text)
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestStrengthOfRecord(t *testing.T) {
+	f := Finding{Held: &audit.Held{}, Evidence: standings(evidence.Verified, evidence.Verified)}
+	if got := strengthOf(f); got != nil {
+		t.Errorf("nothing was tried, and the strength is %+v", got)
+	}
+	f.Evidence.Contracts[0].Notices = []string{"status", "field"}
+	f.Evidence.Strength = &evidence.Strength{Noticed: 2, Applied: 3, Missed: []string{"value"}, Idle: []string{"write"}}
+	want := &audit.Strength{Noticed: 2, Tried: 3, Contracts: map[string]int{"P1.C1": 2, "P1.C2": 0}, Missed: []string{"value"}, Idle: []string{"write"}}
+	if diff := cmp.Diff(want, strengthOf(f)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,51 @@
+package challenge
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// Whatever an app says, without a change it comes through byte by byte; with
+// one, the connection comes to its end too.
+func FuzzAnswer(f *testing.F) {
+	for path, a := range answers() {
+		if len(a) < 1000 {
+			f.Add("GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n", a)
+		}
+	}
+	f.Add("HEAD / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n")
+	f.Add("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz", "HTTP/1.1 100 Continue\r\n\r\n")
+	f.Add("x", "y")
+	f.Add("GET / HTTP/1.1\r\nUpgrade: x\r\n\r\n", "what")
+	talk := make(chan [2]string, 1)
+	app := start(f, func(ctx context.Context, l net.Listener) error {
+		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			what := <-talk
+			if _, err := io.ReadFull(conn, make([]byte, len(what[0]))); err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, what[1])
+			closeWrite(conn)
+			_, _ = io.Copy(io.Discard, conn)
+		})
+	})
+	control, _ := proxied(f, app, Control)
+	mutant, _ := proxied(f, app, "value-number")
+	empty, _ := proxied(f, app, "body-empty")
+	f.Fuzz(func(t *testing.T, request, answer string) {
+		if strings.Contains(strings.ToLower(request), "accept-encoding") || len(request) == 0 {
+			return // that is the one thing that does not get through
+		}
+		talk <- [2]string{request, answer}
+		if got := say(t, control, request); got != answer {
+			t.Errorf("the app says %q to %q, the client hears %q", answer, request, got)
+		}
+		for _, at := range []string{mutant, empty} {
+			talk <- [2]string{request, answer}
+			say(t, at, request)
+		}
+	})
+}

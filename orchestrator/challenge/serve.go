@@ -1,0 +1,58 @@
+// Package challenge stands in the app's place while the tests are tested: as an
+// app that answers everything with nothing, and as a proxy that passes on to
+// the real one and changes its answers in one small way. A test that is worth
+// something notices.
+package challenge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Bounds on what is held at a time, whatever the app and the tests do.
+const (
+	maxConns = 256      // further ones wait
+	maxHead  = 64 << 10 // bytes of one request's or answer's head; a longer one is passed on unread
+	maxBody  = 1 << 20  // bytes of a body that is held to be changed; a longer one streams through
+	maxHeld  = 8        // bodies held at once; others stream through
+)
+
+// serve hands each connection to handle until ctx ends, and then ends them all.
+func serve(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn)) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	places := make(chan struct{}, maxConns)
+	for {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		conn, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("cannot go on serving: %w", err)
+		case err != nil:
+			<-places
+			time.Sleep(10 * time.Millisecond) // out of descriptors, which passes
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			defer conn.Close()
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			defer stop()
+			handle(ctx, conn)
+		})
+	}
+}

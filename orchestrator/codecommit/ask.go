@@ -1,0 +1,144 @@
+package codecommit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"abl/orchestrator/ledger"
+	"abl/roles/model"
+)
+
+func (r *Run) begin(workflow string) {
+	if r.Now == nil {
+		r.Now = time.Now
+	}
+	r.result = Result{Workflow: workflow, Protocol: r.Profile.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Change{}}
+}
+
+// end sums up, and leaves the sum in the log folder.
+func (r *Run) end(outcome string, cause error) (Result, error) {
+	res := &r.result
+	res.Outcome = outcome
+	res.Files = append(res.Files, changes(latest(r.history))...)
+	if cause != nil {
+		res.Why = cause.Error()
+	}
+	res.Why = r.Clean(res.Why)
+	for _, a := range res.Attempts {
+		a.Why = r.Clean(a.Why)
+	}
+	data, err := json.MarshalIndent(res, "", "  ")
+	if err == nil {
+		err = r.Logs.Put("run.json", "", string(data)+"\n")
+	}
+	if outcome == Failed || outcome == Red || outcome == Unusable {
+		err = errors.Join(err, r.Logs.Put("final_error.txt", "", res.Why+"\n"))
+	}
+	return *res, errors.Join(cause, err)
+}
+
+// ask puts one question: it is on the disk before it is sent, and so is whatever
+// comes back before anything is made of it.
+func (r *Run) ask(ctx context.Context, name, prompt string, own, numbered files) (model.Answer, *Attempt, error) {
+	at := &Attempt{Name: name, Outcome: Failed}
+	r.result.Attempts = append(r.result.Attempts, at)
+	prompt = r.Clean(prompt)
+	if err := r.Logs.Put(own.query, numbered.query, prompt); err != nil {
+		return model.Answer{}, at, err
+	}
+	r.sending = numbered
+	r.Show.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", name, r.Model.Name(), Tokens(len(prompt))))
+	stop := r.Show.Wait(r.Model.Name())
+	began := r.Now()
+	a, err := r.Model.Ask(ctx, prompt)
+	stop()
+	took := r.Now().Sub(began)
+	at.CallMS, at.Tries, at.Model, at.Finish = took.Milliseconds(), a.Tries, a.Model, string(a.Finish)
+	at.Input, at.Output, at.Total = a.Usage.Input, a.Usage.Candidates, a.Usage.Total
+	r.result.CallMS += at.CallMS
+	text, body := a.Text, a.Body
+	if err == nil && a.Finish == model.Blocked {
+		err = fmt.Errorf("%w by %s (%s)", ErrBlocked, r.Model.Name(), a.Reason)
+	}
+	var wrong *model.Error
+	if errors.As(err, &wrong) {
+		body = wrong.Body
+	}
+	switch {
+	case err != nil:
+		at.Why, text = err.Error(), "ERROR\n"+err.Error()+"\n"
+	case a.Finish == model.Cut:
+		text = "ERROR\nthe answer was cut off (" + a.Reason + ")\n"
+	}
+	r.Show.Say(fmt.Sprintf("%s: %s after %s%s", name, ended(a, err), took.Round(100*time.Millisecond), tokens(a)))
+	return a, at, errors.Join(err, r.Logs.Put(own.text, numbered.text, text), r.Logs.Body(own.body, numbered.body, body), r.enter(name, a, err, took))
+}
+
+// ended says how a call ended, in a word.
+func ended(a model.Answer, err error) string {
+	switch {
+	case err != nil:
+		return "no answer"
+	case a.Finish == model.Cut:
+		return "an answer that was cut off"
+	}
+	return "an answer"
+}
+
+func tokens(a model.Answer) string {
+	if a.Usage.Total == nil {
+		return ""
+	}
+	return ", " + strconv.FormatInt(*a.Usage.Total, 10) + " tokens"
+}
+
+// Sending keeps what is about to be sent, for whoever makes the model.
+func (r *Run) Sending(body []byte) error {
+	if r.sending.request == "" {
+		return nil
+	}
+	return r.Logs.Put(r.sending.request, "", string(body))
+}
+
+// enter writes the call into the ledger.
+func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) error {
+	ms := took.Milliseconds()
+	row := ledger.Row{
+		Timestamp: ledger.Stamp(r.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: a.Model,
+		Input: a.Usage.Input, Candidates: a.Usage.Candidates, Cached: a.Usage.Cached, Thoughts: a.Usage.Thoughts, Tool: a.Usage.Tool, Total: a.Usage.Total,
+		Source: ledger.API, CallID: r.Logs.Name() + "/" + name, Agent: "code-commit", DurationMS: &ms, Outcome: "done",
+	}
+	if row.Model == "" {
+		row.Model = r.Model.Name()
+	}
+	var wrong *model.Error
+	switch {
+	case errors.As(err, &wrong):
+		row.Outcome = string(wrong.Kind)
+	case errors.Is(err, ErrBlocked):
+		row.Outcome = string(model.Blocked)
+	case err != nil:
+		row.Outcome = "failed"
+	case a.Finish != model.Whole:
+		row.Outcome = string(a.Finish)
+	}
+	if a.Usage == (model.Usage{}) {
+		row.Source = ledger.Nobody
+	}
+	row.CostUSD = ledger.Cost(row)
+	if r.Price != nil {
+		row.CostUSD = r.Price(row)
+	}
+	notices, problem := r.Book.Append([]ledger.Row{row})
+	for _, n := range notices {
+		r.Show.Say("the ledger: " + n.Text)
+	}
+	return problem
+}
+
+// Tokens guesses how many tokens so many bytes of code are.
+func Tokens(bytes int) int { return (bytes + 3) / 4 }

@@ -1,0 +1,140 @@
+package build_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/codecommit/build"
+)
+
+// script makes a project with a build.sh.
+func script(t *testing.T, mode os.FileMode, text string) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, build.Script), []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+const bang = "#!/bin/sh\n"
+
+func TestHost(t *testing.T) {
+	t.Setenv("GEMINI_API_KEY", "key-of-the-test-1234")
+	t.Setenv("OTHER", "key-of-the-test-1234")
+	for _, c := range []struct {
+		name, text string
+		mode       os.FileMode
+		green      bool
+		want       string
+	}{
+		{"green", bang + "echo out; echo err >&2", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\nout\n\nSTDERR:\nerr\n"},
+		{"red", bang + "echo no; exit 3", 0o755, false, "EXIT CODE: 3\n\nSTDOUT:\nno\n\nSTDERR:\n"},
+		{"no first line", "echo out", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\nout\n\nSTDERR:\n"},
+		{"signal", bang + "kill -9 $$", 0o755, false, "EXIT CODE: 137\nIt was ended by the signal killed.\n\nSTDOUT:\n\nSTDERR:\n"},
+		{"not executable", bang, 0o644, false, "EXIT CODE: 126\nbuild.sh cannot be run: make it executable (chmod +x build.sh)\n\nSTDOUT:\n\nSTDERR:\n"},
+		{"no interpreter", "#!/no/such/shell\n", 0o755, false, "EXIT CODE: 127\nbuild.sh cannot be run: the program that its first line names is not there\n\nSTDOUT:\n\nSTDERR:\n"},
+		{"nothing to read", bang + "cat; echo end", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\nend\n\nSTDERR:\n"},
+		{"no key", bang + "env | grep -c key-of-the-test; true", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\n0\n\nSTDERR:\n"},
+		{"in its folder", bang + "ls", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\nbuild.sh\n\nSTDERR:\n"},
+		{"odd bytes", bang + `printf 'a\377\000b'`, 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\na\ufffdb\n\nSTDERR:\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := build.Host{Root: script(t, c.mode, c.text)}.Build(t.Context())
+			if err != nil || b.Green() != c.green || b.Text() != c.want {
+				t.Errorf("green %t, %v, got\n%swant\n%s", b.Green(), err, b.Text(), c.want)
+			}
+		})
+	}
+	b, err := build.Host{Root: t.TempDir()}.Build(t.Context())
+	if err != nil || b.Green() || b.Note != "there is no build.sh in the project's folder" {
+		t.Errorf("without a script: %+v, %v", b, err)
+	}
+}
+
+func TestFloodIsCapped(t *testing.T) {
+	var stream bytes.Buffer
+	root := script(t, 0o755, bang+"echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last")
+	b, err := build.Host{Root: root, Stream: &stream}.Build(t.Context())
+	if err != nil || len(b.Stdout) > 3*build.Half || !strings.HasPrefix(b.Stdout, "first\n") || !strings.HasSuffix(b.Stdout, "xlast\n") {
+		t.Errorf("%d bytes, %v", len(b.Stdout), err)
+	}
+	if want := "[2737867 bytes of output are left out here]"; !strings.Contains(b.Stdout, want) || stream.Len() != 3000011 {
+		t.Errorf("streamed %d", stream.Len())
+	}
+}
+
+func TestCapped(t *testing.T) {
+	for _, size := range []int{0, 1, build.Half, build.Half + 1, 2 * build.Half, 2*build.Half + 1, 5*build.Half + 17} {
+		var all bytes.Buffer
+		c := &build.Capped{}
+		for i := 0; all.Len() < size; i++ {
+			chunk := bytes.Repeat([]byte{byte('a' + i%26)}, min(1000+i, size-all.Len()))
+			all.Write(chunk)
+			c.Write(chunk)
+		}
+		text, got := all.String(), c.String()
+		if size <= 2*build.Half && got != text {
+			t.Errorf("%d: not whole", size)
+		}
+		if size > 2*build.Half && (got[:build.Half] != text[:build.Half] || got[len(got)-build.Half:] != text[size-build.Half:]) {
+			t.Errorf("%d: beginning or end is wrong", size)
+		}
+	}
+}
+
+// What a build leaves running ends with it, and one that hangs is stopped.
+func TestNothingStaysBehind(t *testing.T) {
+	root := script(t, 0o755, bang+"sleep 1000 & echo $! >pid; exit 0")
+	if b, err := (build.Host{Root: root}).Build(t.Context()); err != nil || !b.Green() {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	gone(t, root)
+
+	hang := bang + "trap '' TERM; sleep 1000 & echo $! >pid; touch started; wait; wait"
+	root = script(t, 0o755, hang)
+	b, err := build.Host{Root: root, Limit: 200 * time.Millisecond, Grace: 50 * time.Millisecond}.Build(t.Context())
+	if err != nil || b.Green() || b.Note != "build.sh was stopped after 200ms" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	root = script(t, 0o755, strings.Replace(hang, "trap '' TERM;", "", 1))
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(root, "started")); err == nil {
+				cancel(os.ErrClosed)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	if _, err := (build.Host{Root: root}).Build(ctx); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("interrupted: %v", err)
+	}
+	gone(t, root)
+}
+
+// gone waits for the end of the process whose number is in the file pid.
+func gone(t *testing.T, root string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(data)) + "/stat")
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it still runs")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

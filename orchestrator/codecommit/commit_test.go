@@ -1,0 +1,375 @@
+package codecommit_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/codecommit"
+	"abl/orchestrator/codecommit/fence"
+	"abl/orchestrator/codecommit/guard"
+	"abl/orchestrator/ledger"
+	"abl/roles/model"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// lab is a project with a model and a build that play a script.
+type lab struct {
+	t       *testing.T
+	root    string
+	answers []model.Answer
+	builds  []codecommit.Built
+	asked   []string
+	built   int
+	said    strings.Builder
+	run     codecommit.Run
+}
+
+const secret = "sk-of-the-lab-12zz"
+
+func says(text string) model.Answer {
+	n := int64(10)
+	return model.Answer{Text: text, Finish: model.Whole, Body: []byte(`{"said":"` + secret + `"}`), Model: "fake", Tries: 1, Usage: model.Usage{Total: &n}}
+}
+
+func newLab(t *testing.T, protocol string, files map[string]string) *lab {
+	t.Helper()
+	l := &lab{t: t, root: t.TempDir()}
+	p, err := codecommit.ProfileOf(protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{p.Query: "Say bye.\n", p.Codebase: "--- a ---\nhi " + secret + "\n", "a": "hi\n", "gone": "g\n", ".gitignore": "/agent-config\n"}
+	if p.System != "" {
+		all[p.System] = "Mind the fences.\n"
+	}
+	for name, text := range files {
+		all[name] = text
+	}
+	for name, text := range all {
+		at := filepath.Join(l.root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean := func(s string) string { return strings.ReplaceAll(s, secret, "[…zz]") }
+	var g codecommit.Guard = guard.NewV1(l.root, "logs")
+	protected := []string{"build.sh"}
+	if protocol == codecommit.V2 {
+		real, err := guard.New(l.root, "logs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, protected = real, real.List()
+	}
+	in, err := p.ReadInputs(l.root, protected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := codecommit.NewFolder(filepath.Join(l.root, "logs"), time.Date(2026, 11, 21, 10, 20, 30, 0, time.UTC), p.Suffix, clean)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.run = codecommit.Run{
+		Root: l.root, Profile: p, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: ledger.Open(filepath.Join(l.root, "logs/tokens.csv")),
+		Repairs: p.Repairs, Clean: clean,
+		Show: codecommit.Show{
+			Say: func(text string) { fmt.Fprintln(&l.said, text) }, Said: func(text string) { l.said.WriteString("> " + text) },
+			Plan: func(e []fence.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) }, Wait: func(string) func() { return func() {} },
+		},
+	}
+	return l
+}
+
+func (l *lab) Name() string { return "fake" }
+
+// Ask plays the next answer, the last one for ever. What is asked is on the disk
+// by then.
+func (l *lab) Ask(_ context.Context, prompt string) (model.Answer, error) {
+	l.asked = append(l.asked, prompt)
+	found := false
+	for _, text := range l.logs() {
+		found = found || text == prompt
+	}
+	if !found {
+		l.t.Error("the query was not on the disk when it was sent")
+	}
+	return l.answers[min(len(l.asked), len(l.answers))-1], nil
+}
+
+func (l *lab) Build(context.Context) (codecommit.Built, error) {
+	l.built++
+	return l.builds[min(l.built, len(l.builds))-1], nil
+}
+
+// logs are the files of the log folder.
+func (l *lab) logs() map[string]string {
+	all := map[string]string{}
+	entries, err := os.ReadDir(l.run.Logs.Path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(l.run.Logs.Path, e.Name()))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		all[e.Name()] = string(data)
+	}
+	return all
+}
+
+func (l *lab) file(name string) string {
+	data, err := os.ReadFile(filepath.Join(l.root, name))
+	if err != nil {
+		return "-"
+	}
+	return string(data)
+}
+
+func (l *lab) commit() codecommit.Result {
+	l.t.Helper()
+	res, err := l.run.Commit(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return res
+}
+
+// outcomes is a run in a line.
+func outcomes(r codecommit.Result) string {
+	var all []string
+	for _, a := range r.Attempts {
+		all = append(all, a.Name+" "+a.Outcome)
+	}
+	return r.Outcome + ": " + strings.Join(all, ", ")
+}
+
+var (
+	red   = codecommit.Built{Code: 1, Stdout: "compiling\n", Stderr: "no " + secret + "\n"}
+	green = codecommit.Built{Stderr: "warning\n"}
+)
+
+func TestGreenAtOnce(t *testing.T) {
+	l := newLab(t, codecommit.V2, nil)
+	l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n^^^gone\n^^^delete\n^^^src/new\n^^^end\n")}
+	l.builds = []codecommit.Built{green}
+	if got := outcomes(l.commit()); got != "passed: initial-query passed" {
+		t.Error(got)
+	}
+	if l.file("a") != "bye\n" || l.file("gone") != "-" || l.file("src/new") != "" {
+		t.Error("the tree is wrong")
+	}
+	logs := l.logs()
+	var names []string
+	for name, text := range logs {
+		names = append(names, name)
+		if strings.Contains(text, secret) {
+			t.Errorf("%s holds the secret", name)
+		}
+	}
+	slices.Sort(names)
+	want := "1-build.txt 1-query.txt 1-response.json 1-response.txt initial-build.txt initial-query-response.json initial-query-response.txt initial-query.txt run.json"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("logs: %s", got)
+	}
+	if filepath.Base(l.run.Logs.Path) != "2026-11-21-10-20-30-committing-code" || logs["initial-query-response.json"] != `{"said":"[…zz]"}` ||
+		logs["initial-build.txt"] != "EXIT CODE: 0\n\nSTDOUT:\n\nSTDERR:\nwarning\n" || logs["1-build.txt"] != logs["initial-build.txt"] {
+		t.Errorf("%q", logs)
+	}
+	if got := l.file("logs/tokens.csv"); !strings.Contains(got, ",1,committing-code,fake,,,,10,,,,unknown,api,2026-11-21-10-20-30-committing-code/initial-query,code-commit,") {
+		t.Error(got)
+	}
+}
+
+// golden compares a prompt with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; go test -update writes it)\n%s", name, diff)
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	l := newLab(t, codecommit.V2, map[string]string{"agent-config/project-structure.txt": "A folder.\n"})
+	l.answers = []model.Answer{
+		says("^^^b\nfirst\n^^^end\n^^^a\nbye\n^^^end\n"), says("^^^build.sh\nexit 0\n^^^end\n"), says("^^^b\nsecond\n^^^end\n^^^gone\n^^^delete\n"), says("^^^c\n^^^end\n"),
+	}
+	l.builds = []codecommit.Built{red, red, green}
+	if got := outcomes(l.commit()); got != "passed: initial-query red, repair-query-1 unusable, repair-query-2 red, repair-query-3 passed" {
+		t.Error(got)
+	}
+	golden(t, "v2-initial.txt", l.asked[0])
+	golden(t, "v2-repair-2.txt", l.asked[2])
+	golden(t, "v2-repair-3.txt", l.asked[3])
+
+	l = newLab(t, codecommit.V1, nil)
+	l.answers = []model.Answer{
+		says("&&&start\nHello!\n&&&end\n%%%start\nI guess.\n%%%end\n^^^a\nbye\n^^^end\n"), says("^^^.git/config\nx\n^^^end\n"), says("$$$start\nfine\n$$$end\n"),
+	}
+	l.builds = []codecommit.Built{red, red, green}
+	l.run.Repairs = 2
+	if got := outcomes(l.commit()); got != "red: query-1 red, query-2 unusable, query-3 red" {
+		t.Error(got)
+	}
+	golden(t, "v1-query-1.txt", l.asked[0])
+	golden(t, "v1-query-3.txt", l.asked[2])
+	if l.file("llm-user-output.txt") != "Hello!\n" || !strings.Contains(l.said.String(), "> Hello!") {
+		t.Errorf("%q, %q", l.file("llm-user-output.txt"), l.said.String())
+	}
+	var names []string
+	for name := range l.logs() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != "final_error.txt query-1-build.txt query-1-response.json query-1-response.txt query-1.txt query-2-build.txt query-2-response.json query-2-response.txt query-2.txt query-3-build.txt query-3-response.json query-3-response.txt query-3.txt run.json" {
+		t.Error(got)
+	}
+}
+
+func TestNeverGreen(t *testing.T) {
+	for protocol, want := range map[string]int{codecommit.V2: 4, codecommit.V1: 8} {
+		l := newLab(t, protocol, nil)
+		l.answers, l.builds = []model.Answer{says("^^^a\nbye\n^^^end\n")}, []codecommit.Built{red}
+		if res := l.commit(); res.Outcome != codecommit.Red || l.built != want || len(l.asked) != want {
+			t.Errorf("%s: %s, %d builds, %d calls", protocol, res.Outcome, l.built, len(l.asked))
+		}
+	}
+}
+
+// What cannot be used leaves the tree alone, costs an attempt, and its reason
+// goes to the model.
+func TestUnusable(t *testing.T) {
+	cut := says("^^^a\nbye\n^^^end\n")
+	cut.Finish, cut.Reason = model.Cut, "MAX_TOKENS"
+	for _, c := range []struct {
+		answer model.Answer
+		why    string
+	}{
+		{says("I would rather not."), "changes no file"},
+		{says("^^^a\nbye\n"), "no ^^^end"},
+		{says("^^^a\nbye\n^^^end\n^^^../x\n^^^end\n"), `"../x" may not be changed`},
+		{says("^^^a\nbye\n^^^end\n^^^agent-config/query.txt\n^^^end\n"), "agent-config folder"},
+		{cut, "cut off (MAX_TOKENS)"},
+	} {
+		l := newLab(t, codecommit.V2, nil)
+		l.answers, l.builds = []model.Answer{c.answer, says("^^^a\nbye\n^^^end\n")}, []codecommit.Built{green}
+		if got := outcomes(l.commit()); got != "passed: initial-query unusable, repair-query-1 passed" || l.built != 1 {
+			t.Errorf("%s: %s", c.why, got)
+		}
+		if !strings.Contains(l.asked[1], "[build.sh output]\nThe answer could not be used") || !strings.Contains(l.asked[1], c.why) || strings.Contains(l.asked[1], "FILE REPLACEMENT") {
+			t.Errorf("asked %q", l.asked[1][len(l.asked[0])-100:])
+		}
+		l = newLab(t, codecommit.V2, nil)
+		l.answers, l.run.Abort = []model.Answer{c.answer}, true
+		if res := l.commit(); res.Outcome != codecommit.Unusable || l.built != 0 || l.file("a") != "hi\n" || !strings.Contains(l.logs()["final_error.txt"], c.why) {
+			t.Errorf("abort: %+v", res)
+		}
+	}
+	l := newLab(t, codecommit.V2, nil)
+	blocked := says("")
+	blocked.Finish, blocked.Reason = model.Blocked, "SAFETY"
+	l.answers = []model.Answer{blocked}
+	if _, err := l.run.Commit(t.Context()); !errors.Is(err, codecommit.ErrBlocked) || len(l.asked) != 1 {
+		t.Errorf("%v", err)
+	}
+	if got := l.logs()["initial-query-response.txt"]; !strings.HasPrefix(got, "ERROR\nthe answer was held back by fake (SAFETY)") {
+		t.Error(got)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	l := newLab(t, codecommit.V2, nil)
+	l.answers, l.run.DryRun = []model.Answer{says("^^^a\nbye\n^^^end\n")}, true
+	if got := outcomes(l.commit()); got != "planned: initial-query planned" || l.built != 0 || l.file("a") != "hi\n" || !strings.Contains(l.said.String(), "plan of 1") {
+		t.Error(got)
+	}
+}
+
+func TestFolders(t *testing.T) {
+	dir, now := t.TempDir(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, want := range []string{"2026-01-02-03-04-05-x", "2026-01-02-03-04-05-x-2", "2026-01-02-03-04-05-x-3"} {
+		f, err := codecommit.NewFolder(dir, now, "-x", func(s string) string { return s })
+		if err != nil || f.Name() != want {
+			t.Errorf("%v, %v", f, err)
+		}
+	}
+	f, _ := codecommit.NewFolder(dir, now, "-y", func(s string) string { return s })
+	for in, want := range map[string]string{`{"a": 1}` + "\n": `{"a": 1}` + "\n", "<html>": `{"not_json":"\u003chtml\u003e"}` + "\n", "": `{"not_json":""}` + "\n"} {
+		err := f.Body("b.json", "", []byte(in))
+		data, _ := os.ReadFile(filepath.Join(f.Path, "b.json"))
+		if err != nil || string(data) != want {
+			t.Errorf("%q: %q, %v", in, data, err)
+		}
+	}
+}
+
+func TestCheckIgnored(t *testing.T) {
+	for text, want := range map[string]string{
+		"/agent-config\n": "", "x\n/agent-config/\r\n": "", "agent-config": "", "agent-config/ \n": "", "!agent-config\n/agent-config\n": "", "/agent-config\n!*.go\n!/src\n": "",
+		"": "no line /agent-config", "#/agent-config\n": "no line", "agent-config2\n": "no line", "/agent-config/*\n": "no line",
+		"/agent-config\n!/agent-config\n": "line 2", "agent-config\n!agent-config/\n": "line 2", "/agent-config\n!agent-config/query.txt\n": "line 2", "/agent-config\n!agent*\n": "line 2", "/agent-config\n!*\n": "line 2", "!*\n": "line 1",
+	} {
+		root := t.TempDir()
+		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := codecommit.CheckIgnored(root)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := codecommit.CheckIgnored(t.TempDir()); err == nil {
+		t.Error("no .gitignore at all")
+	}
+}
+
+func TestMissingInputs(t *testing.T) {
+	for _, name := range []string{codecommit.V1, codecommit.V2} {
+		p, err := codecommit.ProfileOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.ReadInputs(t.TempDir(), nil)
+		var missing *codecommit.Missing
+		if !errors.As(err, &missing) || missing.Path != p.Query {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	l := newLab(t, codecommit.V2, nil)
+	text := "Here it is.\n\n1. User Specification Self Consistency\n\nFine " + secret + ".\n\n## **Suggestions and Other Important Commentary:**\nNone.\nNo User Specification Self Consistency here.\n"
+	l.answers = []model.Answer{says(text)}
+	path := filepath.Join(l.root, "agent-config/consistency-report.txt")
+	res, printed, err := l.run.Consistency(t.Context(), "", "code\n", path)
+	if err != nil || res.Outcome != codecommit.Reported || len(res.Missing) != 3 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if want := strings.ReplaceAll(text, secret, "[…zz]"); l.file("agent-config/consistency-report.txt") != want || printed != want {
+		t.Errorf("%q", printed)
+	}
+	golden(t, "report.json", l.file("agent-config/consistency-report.json"))
+	golden(t, "consistency-query.txt", l.logs()["query.txt"])
+}

@@ -1,0 +1,133 @@
+package codecommit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/internal/atomicfile"
+	"abl/prompts"
+	"abl/roles/model"
+)
+
+// Titles are those of the sections of a report on consistency.
+func Titles() []string {
+	return []string{
+		"User Specification Self Consistency",
+		"Implementation Consistency with User Specification",
+		"Errors and Mistakes within the User Specification",
+		"Errors and Mistakes within the Implementation",
+		"Suggestions and Other Important Commentary",
+	}
+}
+
+// Report is a report on consistency, taken apart.
+type Report struct {
+	Model    string    `json:"model"`
+	Sections []Section `json:"sections"`
+	Missing  []string  `json:"missing"` // titles that the model left out
+	Preamble string    `json:"preamble,omitempty"`
+	Cut      bool      `json:"cut"` // it ends before its end
+}
+
+// Section is one of its parts.
+type Section struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// SplitReport takes a report apart at the titles, however the model adorned them.
+func SplitReport(text string) Report {
+	rep := Report{Sections: []Section{}, Missing: []string{}}
+	var current *Section
+	for l := range strings.Lines(text) {
+		if title := titleOf(l); title != "" && !rep.has(title) {
+			rep.Sections = append(rep.Sections, Section{Title: title})
+			current = &rep.Sections[len(rep.Sections)-1]
+			continue
+		}
+		if current == nil {
+			rep.Preamble += l
+			continue
+		}
+		current.Text += l
+	}
+	rep.Preamble = strings.TrimSpace(rep.Preamble)
+	for i := range rep.Sections {
+		rep.Sections[i].Text = strings.TrimSpace(rep.Sections[i].Text)
+	}
+	for _, t := range Titles() {
+		if !rep.has(t) {
+			rep.Missing = append(rep.Missing, t)
+		}
+	}
+	return rep
+}
+
+func (r Report) has(title string) bool {
+	for _, s := range r.Sections {
+		if s.Title == title {
+			return true
+		}
+	}
+	return false
+}
+
+// titleOf is the title that a line is: with numbers, marks of headlines or of
+// lists before it, and marks after it.
+func titleOf(line string) string {
+	bare := strings.Trim(strings.TrimSpace(line), "#*_=+-:. \t0123456789)(")
+	for _, t := range Titles() {
+		if strings.EqualFold(bare, t) {
+			return t
+		}
+	}
+	return ""
+}
+
+// ConsistencyPrompt is the prompt of a report.
+func ConsistencyPrompt(query, codebase string) string {
+	return join([]section{{"system prompt", prompts.Consistency}, {"query", query}, {"codebase", codebase}})
+}
+
+// Consistency asks for a report and leaves it at a path, its sections beside it.
+func (r *Run) Consistency(ctx context.Context, query, codebase, path string) (Result, string, error) {
+	r.begin("consistency-report")
+	r.result.Protocol = ""
+	own := files{query: "query.txt", request: "query.json", text: "response.txt", body: "response.json"}
+	a, at, err := r.ask(ctx, "query", ConsistencyPrompt(query, codebase), own, files{request: own.request})
+	if err == nil && strings.TrimSpace(a.Text) == "" {
+		err = fmt.Errorf("%w by %s: it is empty", ErrBlocked, r.Model.Name())
+	}
+	if err != nil {
+		res, err := r.end(Failed, err)
+		return res, "", err
+	}
+	text := r.Clean(a.Text)
+	rep := SplitReport(text)
+	rep.Model, rep.Cut = a.Model, a.Finish != model.Whole
+	sidecar, err := json.MarshalIndent(rep, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+	}
+	if err == nil {
+		err = atomicfile.Write(path, []byte(text), logPerm)
+	}
+	if err == nil {
+		err = atomicfile.Write(strings.TrimSuffix(path, filepath.Ext(path))+".json", append(sidecar, '\n'), logPerm)
+	}
+	if err != nil {
+		res, err := r.end(Failed, err)
+		return res, "", err
+	}
+	r.result.Report, r.result.Missing = path, rep.Missing
+	at.Outcome = Reported
+	if rep.Cut {
+		at.Outcome, at.Why, r.result.Why = Unusable, "the report was cut off ("+a.Reason+")", "the report was cut off ("+a.Reason+")"
+	}
+	res, err := r.end(at.Outcome, nil)
+	return res, text, err
+}

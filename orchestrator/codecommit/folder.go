@@ -1,0 +1,78 @@
+package codecommit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"abl/internal/atomicfile"
+)
+
+// Folder is the log folder of one run. Whatever is written there has no secret
+// in it.
+type Folder struct {
+	Path  string
+	clean func(string) string
+}
+
+// logPerm: prompts hold the code, which is not everybody's.
+const logPerm = 0o600
+
+// NewFolder makes a log folder that is named after the time.
+func NewFolder(dir string, now time.Time, suffix string, clean func(string) string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
+	}
+	name := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix)
+	for i := 1; ; i++ {
+		path := name
+		if i > 1 {
+			path += "-" + strconv.Itoa(i)
+		}
+		err := os.Mkdir(path, 0o755)
+		if err == nil {
+			return &Folder{Path: path, clean: clean}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
+		}
+	}
+}
+
+// Name is the folder's own name.
+func (f *Folder) Name() string { return filepath.Base(f.Path) }
+
+// Put writes a file, and gives it a second name unless that is empty.
+func (f *Folder) Put(name, second, text string) error {
+	path := filepath.Join(f.Path, name)
+	data := []byte(f.clean(text))
+	if err := atomicfile.Write(path, data, logPerm); err != nil {
+		return err
+	}
+	if second == "" {
+		return nil
+	}
+	as := filepath.Join(f.Path, second)
+	if err := os.Link(path, as); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return atomicfile.Write(as, data, logPerm) // a file system without second names
+}
+
+// Body writes a response as it was received; what is no JSON is wrapped, so that
+// the file is what its name says.
+func (f *Folder) Body(name, second string, body []byte) error {
+	if !json.Valid(body) {
+		wrapped, err := json.Marshal(map[string]string{"not_json": string(body)})
+		if err != nil {
+			return err
+		}
+		body = append(wrapped, '\n')
+	}
+	return f.Put(name, second, string(body))
+}

@@ -1,0 +1,254 @@
+package guard_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/codecommit/fence"
+	"abl/orchestrator/codecommit/guard"
+)
+
+// project makes a folder: a name that ends with / is a folder, one with -> a link.
+func project(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		at := filepath.Join(root, name)
+		err := os.MkdirAll(filepath.Dir(at), 0o755)
+		switch {
+		case strings.HasSuffix(name, "/"):
+			err = errors.Join(err, os.MkdirAll(at, 0o755))
+		case strings.HasPrefix(content, "->"):
+			err = errors.Join(err, os.Symlink(content[2:], at))
+		default:
+			err = errors.Join(err, os.WriteFile(at, []byte(content), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// judge is "" for a path that may be changed, otherwise the rule.
+func judge(t testing.TB, g *guard.Guard, path string, remove bool) string {
+	t.Helper()
+	edits, err := g.Check([]fence.Edit{{Path: path, Line: 1, Delete: remove}})
+	var refused *guard.Refused
+	switch {
+	case errors.As(err, &refused):
+		if refused.Path != path || !strings.Contains(err.Error(), fmt.Sprintf("%q", path)) {
+			t.Errorf("%q: the error is about %q: %v", path, refused.Path, err)
+		}
+		return refused.Rule
+	case err != nil:
+		t.Fatal(err)
+	case len(edits) != 1:
+		t.Fatalf("%d edits", len(edits))
+	}
+	return ""
+}
+
+func TestPaths(t *testing.T) {
+	root := project(t, map[string]string{
+		".gitignore": "/agent-config\n*.log\nsecret/\n!secret/public.txt\r\nout\r\n", "src/main.go": "x", "a": "x",
+		"out-link": "->/etc", "dir-link": "->src", "file-link": "->a", "folder/": "", "sub/.gitignore": "gen\n!keep.log\n",
+		"agent-config/protected": "# ours\nVENDOR/\n*.gen.go\n!yarn.lock\n!/build.sh\n",
+	})
+	g, err := guard.New(root, "diary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := []string{
+		"a", "b", "src/main.go", "src/new/deep/file.rs", "./src/main.go", "my file.txt", "Cargo.toml", "go.mod", "package.json",
+		"src/build.sh", "src/LLMInstructions.md", "src/target/x", "src/logs/x", ".gitattributes", "gitignore", ".github/x", "git/x",
+		"a..b", "..a", "src/...a", "envfile", "yarn.lock", "web/yarn.lock", "sub/keep.log", "ünïcode/名.txt", "x/agent-config/y", "100%", "src/con", "~a",
+	}
+	for _, p := range free {
+		if rule := judge(t, g, p, false); rule != "" {
+			t.Errorf("%q is refused: %s", p, rule)
+		}
+	}
+	for p, want := range map[string]string{
+		"": "names no file", ".": "names no file", "./": "names no file", "src/": "a folder", "/etc/passwd": "absolute", "//etc/passwd": "absolute",
+		".//etc/passwd": "absolute", "../x": `".."`, "src/../../x": `".."`, "src/../a": `".."`, "./../x": `".."`, "..": `".."`, "src/..": `".."`,
+		"src//a": "empty name", "src/./a": `"."`, "src/././../a": `"."`, `..\x`: "backslash", `src\main.go`: "backslash", `C:\x`: "backslash", "C:/x": "drive", "c:x": "drive",
+		"%2e%2e/x": "percent", "..%2fx": "percent", "src/%2E%2E/x": "percent", "..%5cx": "percent", "~/x": "home", "．．/x": "passes for", "‥/x": "passes for", "src∕x": "passes for",
+		"a\x00b": "cannot be seen", "a\nb": "cannot be seen", "a\u200bb": "cannot be seen", ".g\u200cit/config": "cannot be seen", "\xff": "UTF-8", "a\x1b[2J": "cannot be seen", "a\u202eb": "cannot be seen",
+		"... /x": "blank", "a./b": "dot", "a /b": "blank", " a": "blank", strings.Repeat("x", 256): "255", strings.Repeat("x/", 3000) + "x": "longer than any",
+
+		".gitignore": ".gitignore", "./.gitignore": ".gitignore", "Cargo.lock": "Cargo.lock", "cargo.LOCK": "Cargo.lock", "build.sh": "build.sh", "./build.sh": "build.sh", "././build.sh": "build.sh", "BUILD.sh": "build.sh",
+		"codeRollup.sh": "codeRollup.sh", "CODEROLLUP.SH": "codeRollup.sh", "LLMInstructions.md": "LLMInstructions.md", "UserSpecification.md": "UserSpecification.md", "src/deep/UserSpecification.md": "UserSpecification.md", "src/userspecification.MD": "UserSpecification.md",
+		".git": "named .git", ".git/config": "named .git", "./.git/hooks/x": "named .git", ".GIT/config": "named .git", "sub/.git/config": "named .git", "sub/.Git": "named .git", "git~1/config": "another way", ".git::$INDEX_ALLOCATION/x": "another way",
+		"agent-config": "agent-config", "agent-config/query.txt": "agent-config", "Agent-Config/gemini-key.txt": "agent-config", "agent-config/protected": "agent-config", "logs/x": "logs folder", "target/debug/x": "target folder", "target": "target folder",
+		".env": ".env", "src/.env.local": ".env", ".envrc": ".env", ".abl/state.json": ".abl", "diary/x": "diary folder",
+		"go.sum": "is written by a program", "web/package-lock.json": "is written by a program", "sub/.gitignore": "is written by a program", "vendor/x": "agent-config/protected", "a.gen.go": "agent-config/protected", "x/Cargo.lock": "is written by a program",
+		"x.log": "ignored by git", "sub/x.log": "ignored by git", "secret/x": "ignored by git", "secret/public.txt": "ignored by git", "out": "ignored by git", "out/x": "ignored by git", "sub/gen": "ignored by git", "sub/gen/x": "ignored by git",
+
+		"dir-link/x": "is a link", "out-link/passwd": "is a link", "file-link": "is a link", "a/b": "no folder", "a/b/c": "no folder", "folder": "it is a folder",
+	} {
+		if rule := judge(t, g, p, false); !strings.Contains(rule, want) || rule == "" {
+			t.Errorf("%q: rule %q, want %q", p, rule, want)
+		}
+	}
+	for p, want := range map[string]string{"a": "", "src/main.go": "", "nope": "no such file", "no/pe": "no such file", "folder": "is a folder", "file-link": "is a link", "build.sh": "build.sh"} {
+		if rule := judge(t, g, p, true); !strings.Contains(rule, want) || (rule == "") != (want == "") {
+			t.Errorf("deleting %q: rule %q, want %q", p, rule, want)
+		}
+	}
+}
+
+func TestEditsTogether(t *testing.T) {
+	root := project(t, map[string]string{"a": "x", "b": "x"})
+	g, err := guard.New(root, "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ paths, want string }{
+		{"a b c/d", ""},
+		{"a ./a", "line 1 gave it already"},
+		{"new/x new", `a file of the folder "new"`},
+		{"new new/x/y", `a file of the folder "new"`},
+		{"a build.sh b", "build.sh"},
+	} {
+		var edits []fence.Edit
+		for i, p := range strings.Fields(c.paths) {
+			edits = append(edits, fence.Edit{Path: p, Line: i + 1})
+		}
+		_, err := g.Check(edits)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.paths, err, c.want)
+		}
+	}
+}
+
+func TestV1(t *testing.T) {
+	root := project(t, map[string]string{".gitignore": "*.log\n"})
+	g := guard.NewV1(root, "logs")
+	for _, p := range []string{"a", "x.log", ".gitignore", "Cargo.lock", "UserSpecification.md", "src/build.sh", "src/query.txt"} {
+		if rule := judge(t, g, p, false); rule != "" {
+			t.Errorf("%q is refused: %s", p, rule)
+		}
+	}
+	for _, p := range []string{"build.sh", "./build.sh", ".git/config", "sub/.GIT/x", "query.txt", "codeRollup.txt", "gemini-key.txt", "gemini-system-prompt.txt", "llm-user-output.txt", "logs/1/query-1.txt", "../x", "/x"} {
+		if judge(t, g, p, false) == "" {
+			t.Errorf("%q is free", p)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	root := project(t, map[string]string{"agent-config/protected": "docs/\n!go.sum\n"})
+	g, err := guard.New(root, "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := g.List()
+	want := []string{".gitignore", "Cargo.lock", "build.sh", "codeRollup.sh", "LLMInstructions.md"}
+	if !slices.Equal(list[:len(want)], want) {
+		t.Errorf("begins with %q", list[:len(want)])
+	}
+	all := strings.Join(list, "\n")
+	if !strings.Contains(all, "package-lock.json") || strings.Contains(all, "go.sum") || !strings.Contains(all, "anything that matches docs/") {
+		t.Errorf("got %s", all)
+	}
+}
+
+// The project is a folder of a repository: what the folders above ignore counts.
+func TestRepositoryAbove(t *testing.T) {
+	top := project(t, map[string]string{".git/HEAD": "", ".gitignore": "*.tmp\n/app/only\n", ".git/info/exclude": "private\n", "app/.gitignore": "!keep.tmp\n"})
+	g, err := guard.New(filepath.Join(top, "app"), "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]bool{"x.tmp": true, "keep.tmp": false, "only": true, "private": true, "x": false} {
+		if got := judge(t, g, p, false) != ""; got != want {
+			t.Errorf("%q: refused %t", p, got)
+		}
+	}
+}
+
+// TestLikeGit asks git check-ignore about generated trees and paths.
+func TestLikeGit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	lines := []string{"a", "b/", "/c", "*.x", "!a", "!b/", "!*.x", "a/b", "**/c", "a/**", "d*", "[ab]", "# a", "", "b/*", "!b/c", "\\!a"}
+	ends := []string{"\n", "\r\n", " \n"}
+	text := func() string {
+		var b strings.Builder
+		for range rng.IntN(5) {
+			b.WriteString(lines[rng.IntN(len(lines))] + ends[rng.IntN(len(ends))])
+		}
+		return b.String()
+	}
+	names := []string{"a", "b", "c", "d1", "e.x"}
+	for round := range 40 {
+		root := project(t, map[string]string{"a/": "", "b/": "", ".gitignore": text(), "a/.gitignore": text(), "b/c/.gitignore": text()})
+		git(t, root, "", "init", "-q")
+		g, err := guard.New(root, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for range 60 {
+			parts := make([]string, 1+rng.IntN(4))
+			for i := range parts {
+				parts[i] = names[rng.IntN(len(names))]
+			}
+			paths = append(paths, path.Join(parts...)+"q") // no folder is called so
+		}
+		said := strings.Split(git(t, root, strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z", "--stdin"), "\x00")
+		for _, p := range paths {
+			if got, want := g.Ignored(p, false), slices.Contains(said, p); got != want {
+				t.Fatalf("round %d: %q ignored is %t, for git %t", round, p, got, want)
+			}
+		}
+	}
+}
+
+func git(t *testing.T, dir, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.Output()
+	if err != nil && cmd.ProcessState.ExitCode() != 1 { // 1: none is ignored
+		t.Fatalf("git %q: %v", args, err)
+	}
+	return string(out)
+}
+
+// Whatever is let through stays below the project and names none of the files
+// that nobody may touch.
+func FuzzCheck(f *testing.F) {
+	for _, s := range []string{"a/b", "./a", "../a", ".git/x", "a/.GIT", "./build.sh", "/x", "a\\b", "%2e%2e/x", "．．/x"} {
+		f.Add(s)
+	}
+	root := project(f, nil)
+	g, err := guard.New(root, "logs")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		edits, err := g.Check([]fence.Edit{{Path: p}})
+		if err != nil {
+			return
+		}
+		clean := edits[0].Path
+		if !filepath.IsLocal(clean) || path.Clean(clean) != clean || filepath.Join(root, clean) != root+"/"+clean {
+			t.Fatalf("%q became %q", p, clean)
+		}
+		for name := range strings.SplitSeq(clean, "/") {
+			if strings.EqualFold(name, ".git") || strings.EqualFold(clean, "build.sh") || strings.EqualFold(name, "UserSpecification.md") {
+				t.Fatalf("%q is free", clean)
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package codecommit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"abl/internal/safefile"
+	"abl/prompts"
+)
+
+// How large what a person hands in may be.
+const (
+	maxQuery    = 8 << 20
+	maxCodebase = 256 << 20
+)
+
+// Missing is a file that a run cannot do without.
+type Missing struct{ Path, For string }
+
+// Error names the file.
+func (m *Missing) Error() string { return fmt.Sprintf("cannot find %s, %s", m.Path, m.For) }
+
+// need reads a file that has to be there.
+func need(root, name, what string, most int64) (string, error) {
+	data, err := safefile.Read(root, name, most)
+	if errors.Is(err, safefile.ErrAbsent) {
+		return "", &Missing{Path: name, For: what}
+	}
+	return safefile.Text(data), err
+}
+
+// ReadInputs reads what the prompts of a run are made of.
+func (p Profile) ReadInputs(root string, protected []string) (in Inputs, err error) {
+	in.Protected = protected
+	if in.Query, err = need(root, p.Query, "the query", maxQuery); err != nil {
+		return in, err
+	}
+	if in.Codebase, err = need(root, p.Codebase, "the code rollup", maxCodebase); err != nil {
+		return in, err
+	}
+	if p.System != "" {
+		in.System, err = need(root, p.System, "the system prompt", maxQuery)
+		return in, err
+	}
+	in.Structure, err = need(root, p.Structure, "", maxQuery)
+	var missing *Missing
+	if errors.As(err, &missing) {
+		in.Structure, err = prompts.CommitStructure, nil
+	}
+	return in, err
+}
+
+// CheckIgnored makes sure that git leaves out the folder that holds the keys.
+func CheckIgnored(root string) error {
+	const most = 1 << 20
+	data, err := safefile.Read(root, ".gitignore", most)
+	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		return err
+	}
+	covered, again := false, (*Unignored)(nil)
+	names := []string{ConfigDir, "/" + ConfigDir, ConfigDir + "/", "/" + ConfigDir + "/"}
+	for i, l := range strings.Split(string(data), "\n") {
+		l = strings.TrimRight(l, " \t\r")
+		if i == 0 {
+			l = strings.TrimPrefix(l, "\ufeff")
+		}
+		if slices.Contains(names, l) {
+			covered, again = true, nil
+		}
+		if pattern, negated := strings.CutPrefix(l, "!"); negated && mayInclude(pattern) {
+			again = &Unignored{Line: i + 1, Text: l}
+		}
+	}
+	switch {
+	case again != nil:
+		return again
+	case !covered:
+		return &Unignored{}
+	}
+	return nil
+}
+
+// mayInclude says whether a re-including pattern can mean the folder, or what is
+// in it: git does not look for exceptions in an ignored folder, but the next
+// reader, or the next line, may.
+func mayInclude(pattern string) bool {
+	first := strings.TrimLeft(pattern, "/")
+	first, _, _ = strings.Cut(first, "/")
+	return first == ConfigDir || strings.HasPrefix(ConfigDir, strings.TrimRight(first, "*")) && strings.HasSuffix(first, "*")
+}
+
+// Unignored says that the keys are on their way into the repository.
+type Unignored struct {
+	Line int // of a line that includes the folder again; 0 when none leaves it out
+	Text string
+}
+
+// Error says what the .gitignore lacks, or has too much.
+func (u *Unignored) Error() string {
+	if u.Line > 0 {
+		return fmt.Sprintf(".gitignore line %d, %q, includes /%s again, where the keys are", u.Line, u.Text, ConfigDir)
+	}
+	return fmt.Sprintf(".gitignore has no line /%s, so a commit could carry your keys away", ConfigDir)
+}

@@ -1,0 +1,89 @@
+// Package codecommit is one call of a model, a build, and a few repairs: the
+// model answers in fences, the answer is checked as a whole and applied as a
+// whole, and what the build says goes back to the model until the build passes
+// or the attempts are used up.
+package codecommit
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Profile is a protocol: which files a run reads, what it calls those that it
+// writes, and how often it tries. docs/code-commit.md describes both.
+type Profile struct {
+	Name       string
+	Query      string // paths in the project
+	Codebase   string
+	Keys       map[string]string // by model
+	System     string            // the system prompt's file; "" for abl's own texts
+	Structure  string            // replaces the part about the project's structure
+	UserOutput string            // collects what a model says to the person
+	Stage      string            // where edits are prepared
+	Suffix     string            // of the log folder
+	Repairs    int
+	Ignored    bool // .gitignore has to hold the folder of the keys
+}
+
+// Names of the protocols.
+const (
+	V1 = "v1"
+	V2 = "v2"
+)
+
+// ConfigDir is where a project of the protocol v2 keeps what belongs to this
+// tool.
+const ConfigDir = "agent-config"
+
+// ProfileOf is the protocol of a name.
+func ProfileOf(name string) (Profile, error) {
+	switch name {
+	case V1:
+		return Profile{
+			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
+			Keys:  map[string]string{"gemini-2.5-pro": "gemini-key.txt", "gpt-5": "openai-key.txt"},
+			Stage: ".code-commit", Repairs: 7,
+		}, nil
+	case V2:
+		return Profile{
+			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Structure: ConfigDir + "/project-structure.txt",
+			Keys:  map[string]string{"gemini-2.5-pro": ConfigDir + "/gemini-key.txt", "gpt-5": ConfigDir + "/openai-key.txt"},
+			Stage: ConfigDir + "/.apply", Suffix: "-committing-code", Repairs: 3, Ignored: true,
+		}, nil
+	}
+	return Profile{}, fmt.Errorf("unknown protocol %q: there are %s and %s", name, V1, V2)
+}
+
+// Stages are where edits of any protocol are prepared, for Recover.
+func Stages() []string { return []string{".code-commit", ConfigDir + "/.apply"} }
+
+// files are the names of one call's files in the log folder.
+type files struct{ query, request, text, body, build string }
+
+// files names those of the call n, the first being 0, and the numbered names of
+// the same files, empty where there are none.
+func (p Profile) files(n int) (own, numbered files) {
+	no := strconv.Itoa(n + 1)
+	if p.Name == V1 {
+		stem := "query-" + no
+		return files{query: stem + ".txt", text: stem + "-response.txt", body: stem + "-response.json", build: stem + "-build.txt"}, files{}
+	}
+	stem, build := "initial-query", "initial-build.txt"
+	if n > 0 {
+		stem = "repair-query-" + strconv.Itoa(n)
+		build = stem + "-build.txt"
+	}
+	return files{query: stem + ".txt", text: stem + "-response.txt", body: stem + "-response.json", build: build},
+		files{query: no + "-query.txt", request: no + "-query.json", text: no + "-response.txt", body: no + "-response.json", build: no + "-build.txt"}
+}
+
+// step is the name of the call n.
+func (p Profile) step(n int) string {
+	if p.Name == V1 {
+		return "query-" + strconv.Itoa(n+1)
+	}
+	if n == 0 {
+		return "initial-query"
+	}
+	return "repair-query-" + strconv.Itoa(n)
+}

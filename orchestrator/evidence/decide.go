@@ -1,0 +1,163 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+
+	"abl/orchestrator/tap"
+	"abl/orchestrator/verdict"
+)
+
+// Verdict is what claims and replays come to.
+type Verdict string
+
+// The three verdicts. Only what is proven passes.
+const (
+	Pass       Verdict = "pass"
+	Fail       Verdict = "fail"
+	Unverified Verdict = "unverified"
+)
+
+// Finding is the verdict with all that it stands on.
+type Finding struct {
+	Verdict   Verdict    `json:"verdict"`
+	Contracts []Standing `json:"contracts"`
+	Reasons   []string   `json:"reasons,omitempty"`  // why it is no pass, the deciding ones first
+	Notes     []string   `json:"notes,omitempty"`    // what a person should know besides
+	Strength  *Strength  `json:"strength,omitempty"` // nil: no mutant was tried
+}
+
+// Decide weighs the claims of a failed_specs.md and the replays. An entry is a
+// fail, always, and so is what replays now so, now so; a pass needs that every
+// contract is proven in every suite that has to prove it, and that nothing
+// casts doubt on a replay.
+func Decide(claims Claims, suites ...Suite) Finding {
+	var f Finding
+	var fails, opens []string
+	named := map[string]bool{}
+	for _, s := range suites {
+		for _, c := range s.Contracts {
+			st := stand(claims, s, c)
+			reason := s.prefix() + c.ID + " is " + string(st.Is) + ": " + st.Why
+			switch {
+			case st.Is == Failed || st.Is == Flaky || st.Is == NotReproduced:
+				fails = append(fails, reason)
+			case !st.Is.Proven():
+				opens = append(opens, reason)
+			case st.Is == Weak:
+				f.Notes = append(f.Notes, reason)
+			}
+			named[c.ID] = true
+			f.Contracts = append(f.Contracts, st)
+		}
+		for i, r := range s.Real {
+			opens = append(opens, s.doubts(i, r)...)
+		}
+		if why := s.repeats(); why != "" {
+			opens = append(opens, why)
+		}
+		f.Notes = append(f.Notes, s.notes()...)
+	}
+	fails = append(fails, unnamed(claims, named)...)
+	if len(f.Contracts) == 0 {
+		opens = append(opens, "there is no contract to prove")
+	}
+	switch f.Verdict = Pass; {
+	case len(fails) > 0:
+		f.Verdict = Fail
+	case len(opens) > 0:
+		f.Verdict = Unverified
+	}
+	f.Reasons = append(fails, opens...)
+	f.Strength = strength(f.Contracts, suites)
+	return f
+}
+
+func unnamed(claims Claims, named map[string]bool) (fails []string) {
+	others := slices.DeleteFunc(slices.Clone(claims), func(id string) bool { return named[id] })
+	if len(others) > 0 {
+		fails = []string{fmt.Sprintf("failed_specs.md has %d entries whose contract was not replayed", len(others))}
+	}
+	return fails
+}
+
+func (s Suite) prefix() string {
+	if s.Name == "" {
+		return ""
+	}
+	return s.Name + ": "
+}
+
+// doubts says what keeps the i-th replay from being believed.
+func (s Suite) doubts(i int, r Run) (all []string) {
+	where := s.prefix() + "run.sh"
+	if len(s.Real) > 1 {
+		where = fmt.Sprintf("%s in replay %d of %d", where, i+1, len(s.Real))
+	}
+	failed := slices.ContainsFunc(r.TAP.Points, func(p tap.Point) bool { return !p.OK })
+	switch {
+	case r.Gone != "":
+		return []string{where + ": " + r.Gone}
+	case r.Late:
+		all = append(all, where+": it was stopped at its time limit")
+	case r.Exit != 0 && !failed:
+		all = append(all, fmt.Sprintf("%s: it ended with exit code %d, and no line says not ok", where, r.Exit))
+	}
+	for _, p := range r.TAP.Doubts() {
+		all = append(all, where+": "+at(p))
+	}
+	for _, p := range r.TAP.Strange(s.asks) {
+		if !p.OK && len(p.IDs) > 0 {
+			all = append(all, fmt.Sprintf("%s: line %d of its output is not ok and names %s, which these tests are not asked for", where, p.Line, p.IDs[0]))
+		}
+	}
+	return all
+}
+
+// asks says whether the suite has to prove a contract.
+func (s Suite) asks(id string) bool {
+	return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.ID == id })
+}
+
+func at(p tap.Problem) string {
+	if p.Line == 0 {
+		return p.Text
+	}
+	return fmt.Sprintf("line %d of its output: %s", p.Line, p.Text)
+}
+
+// notes are about the first replay: the others are of the same tests.
+func (s Suite) notes() (all []string) {
+	if len(s.Real) == 0 {
+		return nil
+	}
+	run := s.Real[0].TAP
+	for _, p := range run.Problems {
+		if !p.Doubt {
+			all = append(all, s.prefix()+"run.sh: "+at(p))
+		}
+	}
+	for _, p := range run.Strange(s.asks) {
+		if p.OK && len(p.IDs) == 0 {
+			all = append(all, fmt.Sprintf("%srun.sh: line %d of its output is ok and names no contract", s.prefix(), p.Line))
+		}
+	}
+	return all
+}
+
+// Entries are the failures that the replays prove by themselves, for a
+// failed_specs.md that abl writes or adds to: regressions that the Verifier did
+// not report, and contracts that are ok in some runs alone.
+func (f Finding) Entries() (all []verdict.Entry) {
+	for _, st := range f.Contracts {
+		if st.Is != Flaky && (st.Is != Failed || st.Entries > 0) {
+			continue
+		}
+		input := st.Input
+		if input == "" {
+			input = "the saved test of this contract, which says no more about its input"
+		}
+		all = append(all, verdict.Sanitize(verdict.Entry{Spec: st.says, Input: input, Observed: st.Observed}))
+	}
+	return all
+}

@@ -1,0 +1,127 @@
+// Package evidence weighs replays of the Verifier's saved tests, and decides
+// what they prove. It is pure: whoever makes the replays gives it what they
+// printed. A contract that nothing speaks for is not fulfilled, a test that is
+// ok where nothing can be ok proves nothing, and what was not tried is said to
+// be untried.
+package evidence
+
+import (
+	"time"
+
+	"abl/orchestrator/tap"
+)
+
+// MaxRuns is how often one suite is replayed against the real app at most: once,
+// and up to three times more where its results do not fit.
+const MaxRuns = 4
+
+// minLimit is the least time that a negative replay is given: one that is cut
+// off too early would count for a test that notices.
+const minLimit = 5 * time.Second
+
+// Contract is one contract that a suite has to prove.
+type Contract struct {
+	ID      string
+	Says    string // on one line, as the spec has it
+	Absence bool   // its result is that something is refused or gone
+}
+
+// Run is one replay.
+type Run struct {
+	TAP  tap.Document
+	Exit int
+	Late bool   // it was stopped at its time limit
+	Gone string // why nothing could be run, as "run.sh is missing"; "" when it was
+}
+
+// Suite is a tree of tests with all its replays.
+type Suite struct {
+	Name      string     // of the tree when it is not today's: "phase1/passed"
+	Contracts []Contract // that it has to prove; others that it tests count for nothing
+	Alone     bool       // no Verifier was asked yet: what the replay says, goes
+	Real      []Run      // against the app, each freshly started from the same commit
+
+	// Against no app, one that answers everything with an empty 200, and one
+	// that answers everything with 500. Nil was not tried.
+	Away, Empty, Broken *Run
+
+	// Against an app that answers everything with Planted, where it is Suspect.
+	Planted *Run
+
+	Waived  Waived
+	Control *Run // through the proxy that changes answers, without a change
+	Mutants []Mutant
+}
+
+// Waived is what need not be tried: the person switched it off, or it was tried
+// when these very tests passed.
+type Waived struct{ Away, Null bool }
+
+// Mutant is a replay through the proxy with one change.
+type Mutant struct {
+	Name    string
+	Applied int // answers that were changed
+	Run     Run
+}
+
+// Claims are the complete entries of failed_specs.md: of each the contract's id,
+// "" for one that names no contract.
+type Claims []string
+
+func (c Claims) of(id string) (n int) {
+	for _, claimed := range c {
+		if claimed == id {
+			n++
+		}
+	}
+	return n
+}
+
+// Limit is the time that a negative replay gets: twice that of the real one, and
+// no less than a suite needs to say ok by mistake.
+func Limit(real time.Duration) time.Duration { return max(2*real, minLimit) }
+
+// Again says whether a suite is to be replayed once more against the real app: a
+// result does not fit, and whether it would come out otherwise is not known yet.
+// A regression is confirmed once; what the Verifier saw otherwise is tried to
+// the end.
+func Again(claims Claims, s Suite) bool {
+	most := MaxRuns
+	if s.Alone {
+		most = 2
+	}
+	if len(s.Real) == 0 || len(s.Real) >= most {
+		return len(s.Real) == 0
+	}
+	for _, c := range s.Contracts {
+		t := tally(s.Real, c.ID)
+		claimed := claims.of(c.ID) > 0
+		if !t.mixed() && (claimed && t.ok == t.n || !claimed && t.notOK > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// tallied is what the real runs say of one contract.
+type tallied struct {
+	n, ok, notOK int
+	results      []tap.Result
+}
+
+func tally(runs []Run, id string) tallied {
+	t := tallied{n: len(runs)}
+	for _, r := range runs {
+		result := r.TAP.Of(id)
+		t.results = append(t.results, result)
+		switch result.Status {
+		case tap.OK:
+			t.ok++
+		case tap.NotOK:
+			t.notOK++
+		}
+	}
+	return t
+}
+
+func (t tallied) mixed() bool { return t.ok > 0 && t.notOK > 0 }

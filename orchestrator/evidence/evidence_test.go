@@ -1,0 +1,239 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/tap"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// run is a replay in one letter a contract, from P1.C1 on: o is ok, x not ok, -
+// missing, s skipped, t twice.
+func run(letters string) Run {
+	var points []tap.Point
+	for i, l := range letters {
+		id := fmt.Sprintf("P1.C%d", i+1)
+		p := tap.Point{IDs: []string{id}, OK: l != 'x'}
+		switch l {
+		case 'x':
+			p.Fields = []tap.Field{{Key: "input", Value: "GET /" + id}, {Key: "observed", Value: "500"}}
+		case 's':
+			p.Directive = "SKIP"
+		case 't':
+			points = append(points, p)
+		}
+		if l != '-' {
+			points = append(points, p)
+		}
+	}
+	r := Run{TAP: tap.Parse(tap.Render(points), true)}
+	if strings.Contains(letters, "x") {
+		r.Exit = 1
+	}
+	return r
+}
+
+func runs(letters ...string) (all []Run) {
+	for _, l := range letters {
+		all = append(all, run(l))
+	}
+	return all
+}
+
+func one(letters string) *Run {
+	r := run(letters)
+	return &r
+}
+
+// suite asks for as many contracts as there are letters, and has all its
+// negative runs not ok.
+func suite(letters ...string) Suite {
+	s := Suite{Real: runs(letters...)}
+	for i := range letters[0] {
+		id := fmt.Sprintf("P1.C%d", i+1)
+		s.Contracts = append(s.Contracts, Contract{ID: id, Says: "GET /" + id + " → 200"})
+	}
+	no := strings.Repeat("x", len(letters[0]))
+	s.Away, s.Empty, s.Broken = one(no), one(no), one(no)
+	return s
+}
+
+func (s Suite) with(change func(*Suite)) Suite {
+	change(&s)
+	return s
+}
+
+func show(f Finding) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, f.Verdict)
+	for _, st := range f.Contracts {
+		fmt.Fprintf(&b, "  %s%s %s", Suite{Name: st.Suite}.prefix(), st.Contract, st.Is)
+		if len(st.Under) > 0 {
+			fmt.Fprintf(&b, ", ok under %s", strings.Join(st.Under, ", "))
+		}
+		if len(st.Notices) > 0 {
+			fmt.Fprintf(&b, ", notices %s", strings.Join(st.Notices, ", "))
+		}
+		b.WriteString("\n")
+	}
+	for _, r := range f.Reasons {
+		fmt.Fprintf(&b, "! %s\n", r)
+	}
+	for _, n := range f.Notes {
+		fmt.Fprintf(&b, "~ %s\n", n)
+	}
+	for _, e := range f.Entries() {
+		fmt.Fprintf(&b, "> %s | %s | %s\n", e.Spec, e.Input, e.Observed)
+	}
+	if f.Strength != nil {
+		fmt.Fprintf(&b, "%+v\n", *f.Strength)
+	}
+	return b.String()
+}
+
+func TestDecide(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		claims Claims
+		suites []Suite
+		want   string
+	}{
+		{"honest pass", nil, []Suite{suite("oo")}, "pass\n  P1.C1 verified\n  P1.C2 verified\n"},
+		{"nothing at all", nil, nil, "unverified\n! there is no contract to prove\n"},
+		{"no contracts", nil, []Suite{{Real: runs("o")}}, "unverified\n! there is no contract to prove\n"},
+		{"lazy: no run.sh", nil, []Suite{suite("o").with(func(s *Suite) { s.Real = []Run{{Gone: "run.sh is missing"}} })},
+			"unverified\n  P1.C1 missing\n! P1.C1 is missing: run.sh is missing\n! run.sh: run.sh is missing\n"},
+		{"not replayed", nil, []Suite{suite("o").with(func(s *Suite) { s.Real = nil })},
+			"unverified\n  P1.C1 missing\n! P1.C1 is missing: its tests were not replayed\n"},
+		{"a contract without a test", nil, []Suite{suite("o-s")},
+			"unverified\n  P1.C1 verified\n  P1.C2 missing\n  P1.C3 missing\n" +
+				"! P1.C2 is missing: no test line names it\n! P1.C3 is missing: line 4 is marked SKIP\n"},
+
+		{"a failure that replays", Claims{"P1.C2", "P1.C2"}, []Suite{suite("ox")},
+			"fail\n  P1.C1 verified\n  P1.C2 failed\n! P1.C2 is failed: 1 of 1 replays say not ok: 500\n"},
+		{"a failure that does not replay", Claims{"P1.C1"}, []Suite{suite("o", "o", "o", "o")},
+			"fail\n  P1.C1 not reproduced\n! P1.C1 is not reproduced: the Verifier reports a failure, and all of 4 replays are ok\n"},
+		{"nor could", Claims{"P1.C1"}, []Suite{suite("o").with(func(s *Suite) { s.Away = one("o") })},
+			"fail\n  P1.C1 not reproduced, ok under away\n! P1.C1 is not reproduced: the Verifier reports a failure, and all of 1 replay is ok; but its test is ok with the app away (does it ask $ABL_APP_URL?)\n"},
+		{"a failure without a test", Claims{"P1.C1"}, []Suite{suite("-")},
+			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replay says nothing of it: no test line names it\n! run.sh: the plan says that nothing is tested\n"},
+		{"an entry about something else", Claims{"", "P9.C9"}, []Suite{suite("o")},
+			"fail\n  P1.C1 verified\n! failed_specs.md has 2 entries whose contract was not replayed\n"},
+		{"a failure that nobody reports", nil, []Suite{suite("ox", "ox", "ox", "ox")},
+			"unverified\n  P1.C1 verified\n  P1.C2 disputed\n" +
+				"! P1.C2 is disputed: the Verifier reports no failure, and 4 of 4 replays say not ok: 500\n"},
+		{"flaky", nil, []Suite{suite("ox", "oo", "ox")},
+			"fail\n  P1.C1 verified\n  P1.C2 flaky\n! P1.C2 is flaky: 2 of 3 runs gave: 500; 1 of 3 gave what the contract says\n" +
+				"> GET /P1.C2 → 200 | GET /P1.C2 | 2 of 3 runs gave: 500; 1 of 3 gave what the contract says\n"},
+		{"flaky, and reported", Claims{"P1.C1"}, []Suite{suite("oo", "xo", "-o").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},
+			"fail\n  P1.C1 flaky\n! P1.C1 is flaky: 1 of 3 runs gave: 500; 1 of 3 gave what the contract says; 1 of 3 gave nothing\n" +
+				"> GET /P1.C1 → 200 | GET /P1.C1 | 1 of 3 runs gave: 500; 1 of 3 gave what the contract says; 1 of 3 gave nothing\n"},
+		{"ok, or nothing", nil, []Suite{suite("oo", "o-")},
+			"unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: in replay 2 of 2 no test line names it\n"},
+
+		{"vacuous with the app away", nil, []Suite{suite("oo").with(func(s *Suite) { s.Away = one("xo") })},
+			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?)\n"},
+		{"a doubtful ok with the app away is one", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("t") })},
+			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?)\n"},
+		{"a skip with the app away is none", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("s") })}, "pass\n  P1.C1 verified\n"},
+		{"no answer is not ok", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Empty, s.Broken = one("-"), &Run{Late: true}, one("-") })}, "pass\n  P1.C1 verified\n"},
+		{"an absence with the app away", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Contracts[0].Absence = one("o"), true })},
+			"pass\n  P1.C1 verified, ok under away\n"},
+		{"an absence under all three", nil, []Suite{suite("o").with(func(s *Suite) {
+			s.Away, s.Empty, s.Broken, s.Contracts[0].Absence = one("o"), one("o"), one("o"), true
+		})}, "unverified\n  P1.C1 vacuous, ok under away, empty 200, 500\n! P1.C1 is vacuous: its test is ok with the app away and under both null apps: it cannot fail\n"},
+		{"weak", nil, []Suite{suite("oo").with(func(s *Suite) { s.Empty, s.Broken = one("ox"), one("xo") })},
+			"pass\n  P1.C1 weak, ok under empty 200\n  P1.C2 weak, ok under 500\n" +
+				"~ P1.C1 is weak: its test is ok under an app that answers everything with an empty 200\n" +
+				"~ P1.C2 is weak: its test is ok under an app that answers everything with 500\n"},
+		{"weak under both", nil, []Suite{suite("o").with(func(s *Suite) { s.Empty, s.Broken = one("o"), one("o") })},
+			"pass\n  P1.C1 weak, ok under empty 200, 500\n~ P1.C1 is weak: its test is ok under both null apps: it asks for no more than any answer\n"},
+		{"untried", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Broken = nil, nil })},
+			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not tried with the app away and under an app that answers everything with 500\n"},
+		{"waived", nil, []Suite{suite("o").with(func(s *Suite) {
+			s.Away, s.Empty, s.Broken, s.Waived = nil, nil, nil, Waived{Away: true, Null: true}
+		})}, "pass\n  P1.C1 verified\n"},
+
+		{"a plan that does not fit", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("1..2\nok 1 - P1.C1\n"), true) })},
+			"unverified\n  P1.C1 verified\n! run.sh: the plan says 2, there are 1 test lines\n"},
+		{"stopped at its limit", nil, []Suite{suite("oo").with(func(s *Suite) {
+			s.Real[0] = Run{Late: true, TAP: tap.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
+		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before it came to this contract\n" +
+			"! run.sh: it was stopped at its time limit\n! run.sh: the plan says 2, there are 1 test lines\n! run.sh: line 2 of its output: the output was cut here, or its program stopped\n"},
+		{"an exit code without a reason", nil, []Suite{suite("o", "o").with(func(s *Suite) { s.Real[1].Exit = 7 })},
+			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, and no line says not ok\n"},
+		{"lines that were not asked for", nil, []Suite{suite("oxo").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},
+			"unverified\n  P1.C1 verified\n! run.sh: line 4 of its output is not ok and names P1.C2, which these tests are not asked for\n"},
+		{"noise and further tests", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("hi\n1..2\nok - P1.C1\nok - setup\n"), true) })},
+			"pass\n  P1.C1 verified\n~ run.sh: line 1 of its output: not TAP, and not read (1 such lines)\n~ run.sh: line 4 of its output is ok and names no contract\n"},
+
+		{"regression", nil, []Suite{suite("ox", "ox").with(func(s *Suite) { s.Name, s.Alone = "phase1/passed", true })},
+			"fail\n  phase1/passed: P1.C1 verified\n  phase1/passed: P1.C2 failed\n! phase1/passed: P1.C2 is failed: 2 of 2 replays say not ok: 500\n> GET /P1.C2 → 200 | GET /P1.C2 | 500\n"},
+		{"a regression without words", nil, []Suite{suite("x").with(func(s *Suite) {
+			s.Alone, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
+		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays say not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which says no more about its input | 404,\nnot 200\n"},
+		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
+			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},
+
+		{"mutants", nil, []Suite{suite("ooo").with(func(s *Suite) {
+			s.Away, s.Control = one("xxo"), one("oxo")
+			s.Mutants = []Mutant{{"a", 1, run("xxx")}, {"b", 2, run("oxx")}, {"c", 0, run("xxx")}, {"d", 1, run("-oo")}}
+		})}, "unverified\n  P1.C1 verified, notices a, d\n  P1.C2 verified\n  P1.C3 vacuous, ok under away\n" +
+			"! P1.C3 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?)\n{Noticed:2 Applied:3 Idle:[c] Missed:[b]}\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, show(Decide(c.claims, c.suites...))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAgain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		claims Claims
+		real   []string
+		alone  bool
+		want   bool
+	}{
+		{"not yet", nil, nil, false, true},
+		{"all ok", nil, []string{"oo"}, false, false},
+		{"as reported", Claims{"P1.C2"}, []string{"ox"}, false, false},
+		{"reported by nobody", nil, []string{"ox"}, false, true},
+		{"and again", nil, []string{"ox", "ox", "ox"}, false, true},
+		{"to the end", nil, []string{"ox", "ox", "ox", "ox"}, false, false},
+		{"flaky", nil, []string{"ox", "ox", "oo"}, false, false},
+		{"flaky, and another open", nil, []string{"xx", "xo"}, false, true},
+		{"reported, and ok", Claims{"P1.C1"}, []string{"oo"}, false, true},
+		{"reported twice, and ok", Claims{"P1.C1", "P1.C1"}, []string{"oo", "oo"}, false, true},
+		{"reported, and then not ok", Claims{"P1.C1"}, []string{"oo", "xo"}, false, false},
+		{"missing", nil, []string{"o-"}, false, false},
+		{"a regression", nil, []string{"ox"}, true, true},
+		{"confirmed", nil, []string{"ox", "ox"}, true, false},
+	} {
+		s := suite("oo")
+		s.Real, s.Alone = runs(c.real...), c.alone
+		if got := Again(c.claims, s); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	for real, want := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Second: 5 * time.Second, time.Minute: 2 * time.Minute} {
+		if got := Limit(real); got != want {
+			t.Errorf("%v: %v, want %v", real, got, want)
+		}
+	}
+	if _, ok := (Strength{Idle: []string{"a"}}).Share(); ok {
+		t.Error("no mutant was applied, and there is a share")
+	}
+	if share, ok := (Strength{Noticed: 1, Applied: 4}).Share(); !ok || share != 0.25 {
+		t.Errorf("share %v", share)
+	}
+}

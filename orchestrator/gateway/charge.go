@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/prices"
+)
+
+// What a request is thought to cost before its provider has told: a token has
+// about four bytes, and an answer some length.
+const (
+	bytesPerToken = 4
+	answerTokens  = 1000
+)
+
+// tariff is what a request's model costs; unknown where nobody said.
+type tariff struct {
+	prices.Price
+	known bool
+}
+
+func estimate(body int, free bool, t tariff) amount {
+	if free {
+		return amount{}
+	}
+	input, output := int64(body)/bytesPerToken, int64(answerTokens)
+	guess := amount{tokens: input + output}
+	if t.known {
+		guess.usd, _ = t.OfRequest(prices.Tokens{Input: &input, Output: &output})
+	}
+	return guess
+}
+
+// charge is what an answer costs: as told, and where that is not the whole, the
+// estimate if it is more. So nobody gets tokens for nothing by leaving early.
+func charge(u meter.Usage, part bool, guess amount, t tariff) amount {
+	tokens, told := u.Tokens()
+	if !told || part {
+		tokens = max(tokens, guess.tokens)
+	}
+	usd := guess.usd
+	if cost := t.cost(u); cost != nil && !part {
+		usd = *cost
+	} else if least, known := t.atLeast(u); known {
+		usd = max(usd, least)
+	}
+	return amount{tokens, usd}
+}
+
+// cost is the price of a usage that was told whole, nil where it is unknown.
+func (t tariff) cost(u meter.Usage) *prices.USD {
+	if !t.known {
+		return nil
+	}
+	if usd, told := t.OfRequest(tokensOf(u)); told {
+		return &usd
+	}
+	return nil
+}
+
+// atLeast is the price of the part that was told.
+func (t tariff) atLeast(u meter.Usage) (prices.USD, bool) {
+	if !t.known {
+		return 0, false
+	}
+	none := int64(0)
+	all := tokensOf(u)
+	if all.Input == nil {
+		all.Input = &none
+	}
+	if all.Output == nil {
+		all.Output = &none
+	}
+	return t.OfRequest(all)
+}
+
+func tokensOf(u meter.Usage) prices.Tokens {
+	return prices.Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.Written, Output: u.Candidates, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total}
+}

@@ -1,0 +1,67 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"abl/orchestrator/gateway/trouble"
+)
+
+// Trouble is what was wrong with the provider when a call came to its end.
+type Trouble struct {
+	Kind    trouble.Kind
+	Status  int    // of the last answer in trouble, 0 for none
+	Words   string // about it
+	Times   int    // requests in a row that had trouble of any kind
+	Last    time.Time
+	Back    time.Time // until when the provider asks to wait; zero when it does not say
+	Waiting bool      // the very last request was not answered when the client went away
+}
+
+// LastTrouble looks at a call's requests from the last one back to the last that
+// was answered well. Trouble that the call got over tells nothing about its end.
+func LastTrouble(log []Entry, call string) (t Trouble) {
+	first := true
+	for _, e := range slices.Backward(log) {
+		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Free || e.Req.Refused {
+			continue
+		}
+		kind, left := troubleOf(e)
+		if left {
+			t.Waiting = t.Waiting || first
+			first = false
+			continue
+		}
+		first = false
+		if kind == "" {
+			return t
+		}
+		t.Times++
+		if t.Kind != "" {
+			continue
+		}
+		t.Kind, t.Status, t.Words = kind, e.Req.Status, e.Reason
+		t.Last, _ = time.Parse(time.RFC3339, e.At) // zero should a line be damaged
+		if e.Req.RetryMS > 0 && !t.Last.IsZero() {
+			t.Back = t.Last.Add(time.Duration(e.Req.RetryMS) * time.Millisecond)
+		}
+	}
+	return t
+}
+
+// troubleOf is what was wrong with one request. left says that nobody knows, for
+// its client went away before the answer.
+func troubleOf(e Entry) (kind trouble.Kind, left bool) {
+	switch {
+	case e.Req.Trouble == string(trouble.Odd):
+		return "", false // the request was at fault
+	case e.Req.Trouble != "":
+		return trouble.Kind(e.Req.Trouble), false
+	case e.Req.Aborted:
+		return "", true
+	case e.Req.Status < http.StatusBadRequest && e.Usage != nil && !e.Usage.Known():
+		return trouble.Garbled, false
+	}
+	return "", false
+}

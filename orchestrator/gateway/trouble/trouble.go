@@ -1,0 +1,81 @@
+// Package trouble tells what a provider's error answer is about: the four APIs
+// word the same few things in their own ways. It is pure; an answer is hostile
+// text, and what cannot be told is told as no more than its status.
+package trouble
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Kind is what is wrong with a request or its answer.
+type Kind string
+
+// The kinds; "" is none, or nothing that is the provider's.
+const (
+	Login   Kind = "login"   // the key is refused
+	Rate    Kind = "rate"    // too many requests for now
+	Quota   Kind = "quota"   // a quota that is filled up again by itself is used up
+	Credit  Kind = "credit"  // nothing comes before somebody pays
+	Away    Kind = "away"    // an error of the provider's own, or too much load
+	Network Kind = "network" // no connection with the provider, or one that broke before an answer
+	Silent  Kind = "silent"  // the request was taken and not answered
+	Cut     Kind = "cut"     // the answer has no end
+	Garbled Kind = "garbled" // the answer is none of a model's
+	Large   Kind = "large"   // the prompt is longer than the model takes
+	Odd     Kind = "odd"     // another error: the request itself is refused
+)
+
+// Told is what an error answer tells.
+type Told struct {
+	Kind  Kind
+	Retry time.Duration // how long to wait; 0 when it does not say
+	Words string        // the provider's own sentence, as it came
+}
+
+// overloaded is Anthropic's status for too much load.
+const overloaded = 529
+
+// Of reads an error answer. now is when it came, for a Retry-After with a date.
+func Of(status int, h http.Header, body []byte, now time.Time) Told {
+	a := read(body)
+	t := Told{Kind: kind(status, a), Retry: retry(h, a, now), Words: a.Message}
+	if t.Words == "" {
+		t.Words = http.StatusText(status)
+	}
+	return t
+}
+
+func kind(status int, a answer) Kind {
+	text := strings.ToLower(a.Message)
+	says := func(any ...string) bool {
+		for _, part := range any {
+			if strings.Contains(text, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case a.has("insufficient_quota", "billing_disabled", "billing_error", "billing_not_active") || says("credit balance is too low"):
+		return Credit
+	case status == http.StatusUnauthorized || a.has("api_key_invalid", "invalid_api_key", "authentication_error"):
+		return Login
+	case status == http.StatusForbidden, a.has("permission_error"):
+		return Login // the key may not do what is asked
+	case status == http.StatusRequestEntityTooLarge || a.has("context_length_exceeded", "request_too_large") ||
+		status == http.StatusBadRequest && says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count"):
+		return Large
+	case status == http.StatusTooManyRequests || a.has("rate_limit_error", "rate_limit_exceeded"):
+		if a.daily {
+			return Quota
+		}
+		return Rate
+	case status >= http.StatusInternalServerError || status == overloaded || status == http.StatusRequestTimeout || a.has("overloaded_error"):
+		return Away
+	case status >= http.StatusBadRequest:
+		return Odd
+	}
+	return ""
+}

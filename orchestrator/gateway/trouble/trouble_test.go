@@ -1,0 +1,73 @@
+package trouble
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func TestOf(t *testing.T) {
+	type h map[string]string
+	const google = `{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[`
+	for _, c := range []struct {
+		name   string
+		status int
+		header h
+		body   string
+		want   Told
+	}{
+		{"no words at all", 429, nil, "", Told{Rate, 0, "Too Many Requests"}},
+		{"seconds", 429, h{"Retry-After": "30"}, "slow down", Told{Rate, 30 * time.Second, "Too Many Requests"}},
+		{"a date", 503, h{"Retry-After": "Sun, 01 Mar 2026 12:05:00 GMT"}, "", Told{Away, 5 * time.Minute, "Service Unavailable"}},
+		{"a date that is over", 429, h{"Retry-After": "Sun, 01 Mar 2026 11:05:00 GMT"}, "", Told{Rate, 0, "Too Many Requests"}},
+		{"milliseconds", 429, h{"Retry-After-Ms": "1500", "Retry-After": "1"}, "", Told{Rate, 1500 * time.Millisecond, "Too Many Requests"}},
+		{"nonsense", 429, h{"Retry-After": "NaN", "Retry-After-Ms": "-3"}, "", Told{Rate, 0, "Too Many Requests"}},
+		{"ten thousand years", 429, h{"Retry-After": "1e300"}, "", Told{Rate, longest, "Too Many Requests"}},
+		{"google, a minute's", 429, nil, google + `{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]},{"@type":"x/google.rpc.RetryInfo","retryDelay":"33.5s"}]}}`, Told{Rate, 33500 * time.Millisecond, "Quota exceeded"}},
+		{"google, a day's", 429, nil, google + `{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`, Told{Quota, 0, "Quota exceeded"}},
+		{"google, in a list", 429, nil, `[` + google + `]}}]`, Told{Rate, 0, "Quota exceeded"}},
+		{"google, the key", 400, nil, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`, Told{Login, 0, "API key not valid. Please pass a valid API key."}},
+		{"google, forbidden", 403, nil, `{"error":{"status":"PERMISSION_DENIED","message":"no"}}`, Told{Login, 0, "no"}},
+		{"google, too long", 400, nil, `{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, Told{Large, 0, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}},
+		{"google, load", 503, nil, `{"error":{"message":"The model is overloaded.","status":"UNAVAILABLE"}}`, Told{Away, 0, "The model is overloaded."}},
+		{"google, odd", 400, nil, `{"error":{"message":"bad schema","status":"INVALID_ARGUMENT"}}`, Told{Odd, 0, "bad schema"}},
+		{"anthropic, rate", 429, h{"Retry-After": "7"}, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, Told{Rate, 7 * time.Second, "slow"}},
+		{"anthropic, load", 529, nil, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Told{Away, 0, "Overloaded"}},
+		{"anthropic, key", 401, nil, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, Told{Login, 0, "invalid x-api-key"}},
+		{"anthropic, long", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Told{Large, 0, "prompt is too long: 210000 tokens > 200000 maximum"}},
+		{"anthropic, no money", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, Told{Credit, 0, "Your credit balance is too low to access the API."}},
+		{"openai, no money", 429, h{"Retry-After": "2"}, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, Told{Credit, 2 * time.Second, "You exceeded your current quota"}},
+		{"openai, rate", 429, nil, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, Told{Rate, 0, "Rate limit reached"}},
+		{"openai, long", 400, nil, `{"error":{"message":"This model's maximum context length is 8192 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`, Told{Large, 0, "This model's maximum context length is 8192 tokens"}},
+		{"openai, key", 401, nil, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`, Told{Login, 0, "Incorrect API key"}},
+		{"a text for an error", 500, nil, `{"error":"boom"}`, Told{Away, 0, "boom"}},
+		{"half a body", 500, nil, `{"error":{"mess`, Told{Away, 0, "Internal Server Error"}},
+		{"other types", 429, nil, `{"error":{"code":429,"message":{"a":1},"type":3,"details":{"reason":1}}}`, Told{Rate, 0, "Too Many Requests"}},
+		{"a page", 502, nil, "<html>Bad Gateway</html>", Told{Away, 0, "Bad Gateway"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			header := http.Header{}
+			for name, value := range c.header {
+				header.Set(name, value)
+			}
+			if got := Of(c.status, header, []byte(c.body), noon); got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// Whatever comes, a wait is neither negative nor without end.
+func FuzzOf(f *testing.F) {
+	f.Add(429, "30", `{"error":{"message":"x","details":[{"retryDelay":"1s"}]}}`)
+	f.Add(400, "Sun, 01 Mar 2026 12:05:00 GMT", `[{"error":{"status":"a"}}]`)
+	f.Add(529, "1e400", `data: {"error":"x"}`)
+	f.Fuzz(func(t *testing.T, status int, after, body string) {
+		got := Of(status, http.Header{"Retry-After": {after}}, []byte(body), noon)
+		if got.Retry < 0 || got.Retry > longest {
+			t.Errorf("waits %s", got.Retry)
+		}
+	})
+}

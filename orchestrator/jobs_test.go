@@ -1,0 +1,45 @@
+package orchestrator
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"abl/internal/outlet"
+	"abl/orchestrator/project"
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/prompts"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/projectmap"
+	"abl/roles/scenario"
+)
+
+// A prompt holds no secret and nothing that cannot be seen, whoever put it there.
+func TestPromptsAreSafe(t *testing.T) {
+	const key, evil = "sesame-open-4711", "\x1b[2J\u202e\U000e0041\u200b\u3164"
+	tmpl, _, err := prompts.Choose(roles.Builder.Name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cast{
+		Number: 1, Project: project.New(t.TempDir(), "src", "tests"), Outlet: &outlet.Outlet{},
+		Specs:   specs(t, ""),
+		Players: map[string]Player{"builder": {Agent: agent.NewScripted(scenario.Scenario{}, ""), Template: tmpl}},
+		Files: map[string]Files{"builder": func(context.Context) ([]projectmap.File, error) {
+			return []projectmap.File{{Path: "a/" + key + evil}, {Path: "b"}}, nil
+		}},
+	}
+	c.Outlet.Hide(key)
+	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Failed: []verdict.Entry{verdict.Sanitize(verdict.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}
+	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, got := range map[string]string{"prompt": text, "map": shown.String()} {
+		if strings.Contains(got, key) || strings.ContainsAny(got, evil[:1]+evil[4:]) || !strings.Contains(got, "[secret …11]") {
+			t.Errorf("the %s: %q", what, got)
+		}
+	}
+}

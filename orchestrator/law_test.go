@@ -1,0 +1,175 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/spec"
+	"abl/roles"
+)
+
+// held is a new abl's loop, held to the specs as they are; *now is what the
+// person makes of them while it runs.
+func (w *world) held(now *spec.Set) *Loop {
+	l := w.loop()
+	l.Spec, _ = now.Phase(1)
+	l.Law = Law{Specs: *now, Now: func() spec.Set { return *now }}
+	return l
+}
+
+// told says whether the person was told something.
+func (w *world) told(what string) bool {
+	for _, e := range w.events {
+		if strings.Contains(e.Text, what) {
+			return true
+		}
+	}
+	return false
+}
+
+const anew = "a new round begins on the new text"
+
+// The Builder's call ends and is committed; the Verifier's, which would work on
+// a spec that the person has changed meanwhile, does not begin. The person puts
+// the text back and the round goes on, or means it and a new one begins.
+func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
+	for _, c := range []struct {
+		keep  bool
+		calls []string
+		where string
+	}{
+		{false, []string{"p1-build-1.1", "p1-verify-1.1"}, "passed round 1 iteration 1 step 1 "},
+		{true, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}, "passed round 2 iteration 1 step 2 "},
+	} {
+		now, edited := specs(t, "", ""), specs(t, "- more → done\n", "")
+		before := now
+		w := newWorld(t, map[string]play{
+			"p1-build-1.1":  {class: roles.Done, report: true, during: func() { now = edited }},
+			"p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good,
+		})
+		_, err := w.held(&now).Run(t.Context())
+		var e Edited
+		if !errors.As(err, &e) || e != (Edited{Phase: 1, Running: 1}) || !strings.Contains(e.Hint(), "run abl phase 1 again") {
+			t.Fatalf("%v", err)
+		}
+		if !slices.Equal(w.done, []string{"p1-build-1.1"}) || len(w.commits["src"]) != 1 || w.asked != 1 {
+			t.Errorf("%v, %v, asked %d times", w.done, w.commits, w.asked)
+		}
+		if !c.keep {
+			now = before
+		}
+		if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, c.calls) || w.told(anew) != c.keep {
+			t.Errorf("%v, %v", err, w.done)
+		}
+		if got := w.print(); !strings.HasPrefix(got, c.where) {
+			t.Error(got)
+		}
+	}
+}
+
+// A pass on a text that was changed meanwhile is none.
+func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
+	now, edited := specs(t, ""), specs(t, "- more → done\n")
+	w := newWorld(t, map[string]play{
+		"p1-build-1.1": good, "p1-verify-1.1": {class: roles.Done, report: true, during: func() { now = edited }},
+	})
+	_, err := w.held(&now).Run(t.Context())
+	var e Edited
+	if !errors.As(err, &e) || len(w.tags) > 0 || len(w.commits["tests"]) != 1 {
+		t.Errorf("%v, %v, %v", err, w.tags, w.commits)
+	}
+	if !w.told("the spec of phase 1 changed while it was tested") {
+		t.Errorf("told: %v", w.events)
+	}
+}
+
+// While no abl ran the person changed the spec, and a call had begun: it is
+// taken to its end, and then a new round begins.
+func TestSpecEditedWhileNoAblRuns(t *testing.T) {
+	now, edited := specs(t, ""), specs(t, "- more → done\n")
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
+	ctx, stop := context.WithCancel(t.Context())
+	l := w.held(&now)
+	l.Calls = caller(func(j roles.Job) error {
+		dir := w.project.Call(j.Call.ID)
+		stop()
+		return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "intent.json"), []byte(`{"key":"p1-build-1.1"}`), 0o644), errDied)
+	})
+	if _, err := l.Run(ctx); err == nil {
+		t.Fatal("it did not die")
+	}
+	now = edited
+	if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}) {
+		t.Errorf("%v, %v", err, w.done)
+	}
+	if !w.told(anew) || len(w.commits["src"]) != 2 {
+		t.Errorf("%v, %v", w.events, w.commits)
+	}
+}
+
+// The Verifier's call had begun when abl was killed; then the person changed the
+// spec. What the call comes to is no pass on the new text.
+func TestSpecEditedWhileTheVerifierIsAlone(t *testing.T) {
+	now, edited := specs(t, ""), specs(t, "- more → done\n")
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
+	w.dieAt = effectOf(t, "p1-verify-1.1")
+	if _, err := w.held(&now).Run(t.Context()); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	w.dieAt, now = 0, edited
+	if _, err := w.held(&now).Run(t.Context()); err != nil || len(w.done) != 4 || !w.told("the spec of phase 1 changed while it was tested") {
+		t.Errorf("%v, %v", err, w.done)
+	}
+	if got := w.print(); !strings.HasPrefix(got, "passed round 2 ") || len(w.tags) != 2 || !strings.HasSuffix(w.tags[0], " p1-build-2.1") {
+		t.Errorf("%v\n%s", w.tags, got)
+	}
+}
+
+// effectOf is the effect after which a call has been made.
+func effectOf(t *testing.T, key string) int {
+	now := specs(t, "")
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	at := 0
+	w.play[key] = play{class: roles.Done, report: true, during: func() { at = w.effects + 1 }}
+	if _, err := w.held(&now).Run(t.Context()); err != nil || at == 0 {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// caller is a Caller made of a function that never comes to an end.
+type caller func(roles.Job) error
+
+func (c caller) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
+	return roles.Outcome{}, c(j)
+}
+
+// The specs of earlier phases are law too; those of later ones are not yet.
+func TestSpecOfAnotherPhaseEdited(t *testing.T) {
+	old, one, two, both := specs(t, "", ""), specs(t, "- more → done\n", ""), specs(t, "", "- more → done\n"), specs(t, "")
+	for _, c := range []struct {
+		name    string
+		now     spec.Set
+		running int
+		want    int
+	}{
+		{"nothing", old, 2, 0},
+		{"an earlier one", one, 2, 1},
+		{"this one", two, 2, 2},
+		{"a later one", two, 1, 0},
+		{"taken away", both, 2, 2},
+	} {
+		l := Law{Specs: old, Now: func() spec.Set { return c.now }}
+		if got := l.changed(c.running); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+	if hint := (Edited{Phase: 1, Running: 2}).Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
+		t.Error(hint)
+	}
+}

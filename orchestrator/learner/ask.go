@@ -1,0 +1,112 @@
+package learner
+
+import (
+	"fmt"
+	"strings"
+
+	"abl/orchestrator/learner/answer"
+	"abl/prompts"
+)
+
+// maxResult bounds what the program printed in the prompts that follow, in runes.
+const maxResult = 500
+
+// known is what the prompt of a cycle is made of.
+type known struct{ Prompt, Memory, Mistakes string }
+
+// enhanced is the prompt of a cycle: the one in use, what earlier cycles taught,
+// and the task.
+func enhanced(k known, task string) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(k.Prompt))
+	section(&b, "What earlier cycles taught", k.Memory)
+	section(&b, "Mistakes of earlier cycles, not to be made again", k.Mistakes)
+	section(&b, "Your task", task)
+	fmt.Fprintf(&b, "\nThe names %s are taken in the current directory; end with a few sentences on what you made and why.\n", strings.Join(notes(), ", "))
+	return b.String()
+}
+
+func section(b *strings.Builder, title, text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		fmt.Fprintf(b, "\n\n## %s\n\n%s\n", title, text)
+	}
+}
+
+// question is the prompt of a step that asks about a cycle.
+func question(s State, prompt string) string {
+	c := s.Last()
+	return map[Step]func() string{
+		Review: func() string { return fill(prompts.LearnReview, "TASK", s.Task, "RESULT", c.Ran.words()) },
+		Learnings: func() string {
+			return fill(prompts.LearnLearnings, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged())
+		},
+		Mistakes: func() string {
+			return fill(prompts.LearnMistakes, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged())
+		},
+		Improve: func() string {
+			return fill(prompts.LearnImprove, "PROMPT", prompt, "LEARNINGS", list(c.Learned), "MISTAKES", list(c.Mistaken), "REVIEW", c.judged())
+		},
+	}[s.Step]()
+}
+
+// fill puts quotations into a template: indented, so that none of them can pass
+// for the template's own words, and none fills in another.
+func fill(template string, pairs ...string) string {
+	var args []string
+	for i := 0; i < len(pairs); i += 2 {
+		args = append(args, "<<"+pairs[i]+">>", quote(pairs[i+1]))
+	}
+	return strings.NewReplacer(args...).Replace(template)
+}
+
+func quote(text string) string {
+	if text = strings.TrimSpace(text); text == "" {
+		text = "(nothing)"
+	}
+	return "    " + strings.Join(answer.Lines(text), "\n    ")
+}
+
+func list(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return "- " + strings.Join(items, "\n- ")
+}
+
+// judged is what is known of a cycle's worth; of a failed one, why it failed.
+func (c Cycle) judged() string {
+	switch {
+	case c.Failure != "":
+		return "There is no review, because " + c.Failure
+	case c.Review == nil:
+		return "The reviewer did not answer."
+	}
+	return c.Review.Summary()
+}
+
+// words tell how the program did.
+func (r *Ran) words() string {
+	if r == nil {
+		return "It was not started."
+	}
+	text := r.Summary()
+	if out := strings.TrimSpace(r.Output); out != "" {
+		text += "\nIt printed:\n" + answer.Cut(out, maxResult)
+	}
+	return text
+}
+
+// Summary is one sentence.
+func (r *Ran) Summary() string {
+	switch {
+	case r.Running && r.Ports == PortsUnknown:
+		return fmt.Sprintf("It was still running after %s.", RunTime)
+	case r.Running && r.Ports != "":
+		return fmt.Sprintf("It was still running after %s and listened on port %s.", RunTime, strings.ReplaceAll(r.Ports, " ", " and "))
+	case r.Running:
+		return fmt.Sprintf("It was still running after %s and listened on no port.", RunTime)
+	case r.OK:
+		return "It ended with exit code 0."
+	}
+	return "It failed: " + r.Reason + "."
+}

@@ -1,0 +1,121 @@
+package learner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"abl/internal/safefile"
+)
+
+// publish makes code/ of a cycle: all its files and folders, without the notes.
+// The old code/ stays until the new one is whole. What a person should not run
+// into is left out and named.
+func (h Home) publish(n int) (left []string, err error) {
+	const fresh, old = "code.new", "code.old"
+	for _, name := range []string{fresh, old} {
+		if err := safefile.Remove(h.Private(), name); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+			return nil, err
+		}
+	}
+	if left, err = copyTree(h.Cycle(n), h.path(".abl", fresh)); err != nil {
+		return nil, fmt.Errorf("cannot copy %s to %s: %w", h.Rel(h.Cycle(n)), h.Rel(h.Code()), err)
+	}
+	if err := os.Rename(h.Code(), h.path(".abl", old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
+	}
+	if err := os.Rename(h.path(".abl", fresh), h.Code()); err != nil {
+		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
+	}
+	if err := safefile.Remove(h.Private(), old); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		return left, err
+	}
+	return left, nil
+}
+
+// copyTree copies files, folders and those links that stay inside. Nothing is
+// followed on the way: both trees are reached through open folders alone.
+func copyTree(from, to string) (left []string, err error) {
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return nil, err
+	}
+	src, err := os.OpenRoot(from)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	dst, err := os.OpenRoot(to)
+	if err != nil {
+		return nil, err
+	}
+	defer dst.Close()
+	err = fs.WalkDir(src.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		why := ""
+		switch {
+		case slices.Contains(notes(), name):
+		case strings.EqualFold(path.Base(name), ".git"):
+			why = "git would run what its settings say"
+		default:
+			why, err = copyOne(src, dst, name, d)
+			if err == nil && why == "" {
+				return nil
+			}
+		}
+		if why != "" {
+			left = append(left, fmt.Sprintf("%q: %s", name, why))
+		}
+		if d.IsDir() && err == nil {
+			return fs.SkipDir
+		}
+		return err
+	})
+	const most = 20
+	if n := len(left); n > most {
+		left = append(left[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return left, err
+}
+
+// copyOne copies one entry, or says why not.
+func copyOne(src, dst *os.Root, name string, d fs.DirEntry) (why string, err error) {
+	fi, err := src.Lstat(name)
+	if err != nil {
+		return "", err
+	}
+	switch mode := fi.Mode(); {
+	case mode.IsDir():
+		return "", dst.Mkdir(name, 0o755)
+	case mode&fs.ModeSymlink != 0:
+		target, err := src.Readlink(name)
+		if err != nil {
+			return "", err
+		}
+		if path.IsAbs(target) || !inside(path.Join(path.Dir(name), target)) {
+			return "a link that leads outside", nil
+		}
+		return "", dst.Symlink(target, name)
+	case !mode.IsRegular():
+		return "neither a file nor a folder", nil
+	}
+	in, err := src.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	out, err := dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|fi.Mode()&0o111)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.CopyN(out, in, fi.Size())
+	return "", errors.Join(err, out.Close())
+}
+
+func inside(name string) bool { return name != ".." && !strings.HasPrefix(name, "../") }

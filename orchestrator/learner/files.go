@@ -1,0 +1,236 @@
+package learner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/internal/safefile"
+	"abl/orchestrator/learner/lesson"
+	"abl/orchestrator/learner/promptbook"
+	"abl/prompts"
+)
+
+// perm is that of the files that a person reads.
+const perm = 0o644
+
+// Open is where a task's session goes on, or begins: then what earlier sessions
+// left of their cycles is put away, and the files that are missing are made.
+func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
+	if err := os.MkdirAll(filepath.Join(h.Private(), "logs", "calls"), 0o755); err != nil {
+		return s, false, fmt.Errorf("cannot make the project: %w", err)
+	}
+	if s, err = Load(h); err != nil {
+		return s, false, err
+	}
+	if resumed = s.Unfinished(task); resumed {
+		s.Agent, s.Model, s.Cycles = agent, model, max(cycles, s.Cycle)
+		return s, true, s.Save(h)
+	}
+	if err := h.putAway(s.Session); err != nil {
+		return s, false, err
+	}
+	book, err := h.begin()
+	if err != nil {
+		return s, false, err
+	}
+	s = s.Begin(task, agent, model, cycles, now)
+	s.Book = book
+	return s, false, s.Save(h)
+}
+
+// OpenTrial is Open for a try without learning, in a project of its own that
+// begins with what was learned elsewhere: memory.txt, mistakes.txt and prompts.md
+// of the folder learned, or nothing where that is "". A try that is done stays so.
+func OpenTrial(h Home, learned, task, expect, agent, model string, attempts int, now time.Time) (s State, err error) {
+	if err := os.MkdirAll(filepath.Join(h.Private(), "logs", "calls"), 0o755); err != nil {
+		return s, fmt.Errorf("cannot make a trial: %w", err)
+	}
+	if s, err = Load(h); err != nil || s.Session > 0 {
+		return s, err
+	}
+	for _, name := range []string{MemoryFile, MistakesFile, PromptsFile} {
+		if learned == "" {
+			break
+		}
+		text, err := Home{learned}.text(name, promptbook.MaxFile*2)
+		if err == nil {
+			err = atomicfile.Write(h.path(name), []byte(text), perm)
+		}
+		if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+			return s, err
+		}
+	}
+	if _, err := h.begin(); err != nil {
+		return s, err
+	}
+	s = s.Begin(task, agent, model, attempts, now)
+	s.Plain, s.Expect = true, expect
+	return s, s.Save(h)
+}
+
+// Learned says whether a folder holds anything that was learned.
+func (h Home) Learned() bool {
+	memory, merr := h.Lessons(MemoryFile)
+	mistakes, xerr := h.Lessons(MistakesFile)
+	b, berr := h.Prompts()
+	return merr == nil && len(memory) > 0 || xerr == nil && len(mistakes) > 0 || berr == nil && len(b.Past) > 0
+}
+
+// begin makes the files of a project that are not there, and says which version
+// prompts.md is at.
+func (h Home) begin() (book int, err error) {
+	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: promptbook.Book{Current: prompts.LearnGenerate}.Render()} {
+		if _, err := h.text(name, promptbook.MaxFile*2); errors.Is(err, safefile.ErrAbsent) {
+			err = atomicfile.Write(h.path(name), []byte(text), perm)
+			if err != nil {
+				return 0, err
+			}
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	text, err := h.text(PromptsFile, promptbook.MaxFile*2)
+	return promptbook.Parse(text).Number(), err
+}
+
+var cycleName = regexp.MustCompile(`^cycle-\d+$`)
+
+// putAway moves the cycles of an earlier session to where they are in nobody's way.
+func (h Home) putAway(session int) error {
+	names, err := h.folders()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !cycleName.MatchString(name) {
+			continue
+		}
+		to := h.path(".abl", "sessions", fmt.Sprint(session), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(h.path(name), to)); err != nil {
+			return fmt.Errorf("cannot put the cycles of an earlier session away: %w", err)
+		}
+	}
+	return nil
+}
+
+func (h Home) folders() (names []string, err error) {
+	d, err := os.ReadDir(h.Root)
+	for _, e := range d {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// text is a file of the project's, which no container sees.
+func (h Home) text(name string, most int64) (string, error) {
+	data, err := safefile.Read(h.Root, name, most)
+	return string(data), err
+}
+
+// Known reads what the prompt of a cycle is made of.
+func (h Home) known() (k known, err error) {
+	book, err := h.text(PromptsFile, promptbook.MaxFile*2)
+	if err != nil {
+		return k, err
+	}
+	k.Prompt = promptbook.Parse(book).Current
+	if k.Memory, err = h.text(MemoryFile, lesson.MaxFile); err != nil {
+		return k, err
+	}
+	k.Mistakes, err = h.text(MistakesFile, lesson.MaxFile)
+	return k, err
+}
+
+// Lessons are those of a project's memory.txt or mistakes.txt, none when it is
+// not there.
+func (h Home) Lessons(name string) ([]string, error) {
+	text, err := h.text(name, lesson.MaxFile)
+	if errors.Is(err, safefile.ErrAbsent) {
+		return nil, nil
+	}
+	return lesson.Items(text), err
+}
+
+// Prompts is a project's prompts.md, an empty book when it is not there.
+func (h Home) Prompts() (promptbook.Book, error) {
+	text, err := h.text(PromptsFile, promptbook.MaxFile*2)
+	if errors.Is(err, safefile.ErrAbsent) {
+		return promptbook.Book{}, nil
+	}
+	return promptbook.Parse(text), err
+}
+
+// clear makes the folder of a cycle, empty.
+func (h Home) clear(n int) error {
+	if err := safefile.Remove(h.Root, filepath.Base(h.Cycle(n))); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		return fmt.Errorf("cannot empty %s: %w", h.Rel(h.Cycle(n)), err)
+	}
+	return os.MkdirAll(h.Cycle(n), 0o755)
+}
+
+// note writes a file beside a cycle's program, whatever the agent put there.
+func (h Home) note(n int, name, text string) error {
+	dir := h.Cycle(n)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // an agent may have made it read-only
+		return err
+	}
+	if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
+		if err := safefile.Remove(dir, name); err != nil {
+			return err
+		}
+	}
+	return atomicfile.Write(filepath.Join(dir, name), []byte(text), perm)
+}
+
+// keep writes what a cycle taught. Done twice it is done once.
+func (h Home) keep(s State, now time.Time) (k Kept, err error) {
+	c := s.Last()
+	if k.Remembers, err = h.merge(MemoryFile, c.Learned); err != nil {
+		return k, err
+	}
+	if k.Avoids, err = h.merge(MistakesFile, c.Mistaken); err != nil {
+		return k, err
+	}
+	book, err := h.Prompts()
+	if err != nil {
+		return k, err
+	}
+	if k.Version = book.Number(); k.Version > s.Book {
+		return k, nil // by one that was killed right afterwards
+	}
+	book = book.Next(c.Improved, now)
+	k.Version = book.Number()
+	return k, atomicfile.Write(h.path(PromptsFile), []byte(book.Render()), perm)
+}
+
+func (h Home) merge(name string, items []string) (added int, err error) {
+	text, err := h.text(name, lesson.MaxFile)
+	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		return 0, err
+	}
+	m := lesson.Merge(text, items)
+	if len(m.Added) == 0 {
+		return 0, nil
+	}
+	return len(m.Added), atomicfile.Write(h.path(name), []byte(m.Text), perm)
+}
+
+// hasRun says why a cycle's program cannot be started, "" when it can.
+func (h Home) hasRun(n int) string {
+	f, err := safefile.Open(h.Cycle(n), runFile)
+	switch {
+	case errors.Is(err, safefile.ErrAbsent):
+		return "there is no " + runFile
+	case err != nil:
+		return err.Error()
+	}
+	f.Close()
+	return ""
+}

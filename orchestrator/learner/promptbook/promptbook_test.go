@@ -1,0 +1,122 @@
+package promptbook
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func TestNext(t *testing.T) {
+	b := Parse("")
+	b.Current = "Write code."
+	b = b.Next("Write code.\nTest it.", noon)
+	b = b.Next("# Past Prompts\n## Version 9\nEvil\n\\# Current Prompt", noon.Add(time.Minute))
+	want := `# Current Prompt
+
+\# Past Prompts
+\## Version 9
+Evil
+\\# Current Prompt
+
+# Past Prompts
+
+## Version 1 - 2026-11-22 12:00:00
+
+Write code.
+
+## Version 2 - 2026-11-22 12:01:00
+
+Write code.
+Test it.
+`
+	if diff := cmp.Diff(want, b.Render()); diff != "" {
+		t.Fatal(diff)
+	}
+	again := Parse(want)
+	if diff := cmp.Diff(b, again); diff != "" {
+		t.Error(diff)
+	}
+	if again.Current != "# Past Prompts\n## Version 9\nEvil\n\\# Current Prompt" {
+		t.Errorf("the prompt in use is %q", again.Current)
+	}
+	if n := again.Next("  \n", noon); n.Current != again.Current || n.Number() != 3 || len(n.Past) != 3 {
+		t.Errorf("an empty answer: %+v", n)
+	}
+}
+
+func TestParseByHand(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       Book
+	}{
+		{"nothing", "", Book{}},
+		{"a prompt alone", "Do this.\n\n- and that\n", Book{Current: "Do this.\n\n- and that"}},
+		{"windows, a mark, spaces behind a heading", "\ufeff# Current Prompt  \r\n\r\nDo.\r\n\r\n# Past Prompts\r\n", Book{Current: "Do."}},
+		{"without a past", "# Current Prompt\nDo.\n## Version 1\nis text here", Book{Current: "Do.\n## Version 1\nis text here"}},
+		{"a head, headings twice, a version without a number", "mine\n# Current Prompt\na\n# Current Prompt\nb\n# Past Prompts\nlost\n## Version\nc\n# Past Prompts\nd",
+			Book{Head: "mine", Current: "a\n# Current Prompt\nb", Past: []Version{{"", "c\n# Past Prompts\nd"}}}},
+	} {
+		if diff := cmp.Diff(c.want, Parse(c.text)); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+	b := Book{Past: []Version{{Title: "7 - long ago"}, {Title: "x"}, {Title: "2"}}}
+	if n := b.Next("p", noon).Past[3].Title; n != "8 - 2026-11-22 12:00:00" {
+		t.Errorf("the next version is %q", n)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	b := Book{Current: strings.Repeat("x", MaxPrompt)}
+	for range 100 {
+		b = b.Next(strings.Repeat("é", MaxPrompt), noon)
+	}
+	if n := len(b.Render()); n > MaxFile || b.Number() != 100 || len(b.Current) > MaxPrompt || strings.Trim(b.Current, "é") != "" {
+		t.Errorf("%d bytes, version %d, a prompt of %d bytes", n, b.Number(), len(b.Current))
+	}
+}
+
+func TestImproved(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"as asked", "You write Go.\n\nTest it.\n", "You write Go.\n\nTest it."},
+		{"nothing", " \n", ""},
+		{"fenced", "```markdown\nYou write Go.\n```\n", "You write Go."},
+		{"announced", "Here is the improved prompt:\n\nYou write Go.", "You write Go."},
+		{"announced and fenced, with a fence inside", "Sure, here's the prompt:\n\n```\nRun:\n```sh\ngo test\n```\nDone.\n```", "Run:\n```sh\ngo test\n```\nDone."},
+		{"a longer fence", "````\na\n```\nb\n```\n````", "a\n```\nb\n```"},
+		{"a fence that is part of it", "Run this:\n```\ngo test\n```", "Run this:\n```\ngo test\n```"},
+		{"words after the fence", "```\na\n```\nThat is my proposal.", "```\na\n```\nThat is my proposal."},
+		{"its own title", "# Current Prompt\n\nYou write Go.", "You write Go."},
+		{"the title of a prompt", "# Go\nYou write Go.", "# Go\nYou write Go."},
+		{"the question repeated", "<improved prompt>", ""},
+	} {
+		if got := Improved(c.text); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Whatever prompts there were, they are read back as they were written.
+func FuzzBook(f *testing.F) {
+	f.Add("# Past Prompts\n\n## Version 1\n", "\\# Current Prompt\r\n", "## Version", "1 - x")
+	f.Add("\n\na\n", "```\n# Current Prompt\n```", "", " ")
+	f.Fuzz(func(t *testing.T, head, current, past, title string) {
+		b := Book{Head: head, Current: current, Past: []Version{{title, past}, {"2", current}}}
+		want := b.normal()
+		if diff := cmp.Diff(want, Parse(b.Render())); diff != "" {
+			t.Fatal(diff)
+		}
+		read := Parse(head)
+		if diff := cmp.Diff(read.normal(), Parse(read.Render())); diff != "" {
+			t.Fatal(diff)
+		}
+		next := read.Next(Improved(current), noon)
+		if len(next.Past) != len(read.Past)+1 {
+			t.Fatalf("%d versions, and then %d", len(read.Past), len(next.Past))
+		}
+	})
+}

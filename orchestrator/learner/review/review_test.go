@@ -1,0 +1,75 @@
+package review
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// short prints a review in one line: states, and the text of issues.
+func short(r Review) string {
+	var parts []string
+	for _, f := range r.Findings {
+		part := string(f.State)
+		if f.State == Issues {
+			part = fmt.Sprintf("%q", f.Text)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestParse(t *testing.T) {
+	const none = "unknown unknown unknown unknown unknown"
+	for _, c := range []struct{ name, text, want string }{
+		{"as asked", "ARCHITECTURE: OK\nDESIGN: OK\nCODE_QUALITY: long functions\nSECURITY: OK\nTESTS: none for errors are there\n", `ok ok "long functions" ok "none for errors are there"`},
+		{"nothing", "", none},
+		{"prose", "The code looks good. I would refactor it.", none},
+		{"the question repeated", "ARCHITECTURE: <issues or OK>\nTESTS: <issues or OK>", none},
+		{"the question, then the answer", "SECURITY: <issues or OK>\n\nSECURITY: SQL is built by hand", `unknown unknown unknown "SQL is built by hand" unknown`},
+		{"bold", "**ARCHITECTURE:** OK\n**DESIGN**: Ok.\n**Code Quality: a `mess` of globals**\n__SECURITY__: no issues found\n* **TESTS:** `go test` is **missing**", "ok ok \"a `mess` of globals\" ok \"`go test` is **missing**\""},
+		{"headings", "## Architecture\n\nOK\n\n## Design\nToo many layers\nand names\n### Code-Quality\n- ok\n### 4. Security\n- key in source\n- no TLS\n", `ok "Too many layers and names" ok "key in source no TLS" unknown`},
+		{"substrings of labels", "REDESIGN: all of it\nLATEST: 1\nSECURITYX: y\nMY TESTS: z", none},
+		{"a label within a sentence", "The weakest part is SECURITY: keys", none},
+		{"no issues in many words", "DESIGN: No issues found.\nSECURITY: None\nTESTS: No issues\nARCHITECTURE: OK - simple and flat\nCODE_QUALITY: Good, readable code", "ok ok ok ok ok"},
+		{"praise that is taken back", "ARCHITECTURE: OK, but main does everything\nDESIGN: Good overall; consider an interface\nSECURITY: no issues except the key in run.sh\nTESTS: not ok\nCODE_QUALITY: okayish", `"OK, but main does everything" "Good overall; consider an interface" "okayish" "no issues except the key in run.sh" "not ok"`},
+		{"numbers, other separators, windows", "1. ARCHITECTURE - OK\r\n2) DESIGN – OK\r\n> CODE QUALITY： OK\r\n", "ok ok ok unknown unknown"},
+		{"fenced", "```\nSECURITY: OK\n```\nARCHITECTURE: OK", "ok unknown unknown ok unknown"},
+		{"twice", "TESTS: OK\nTESTS: no test of the server", `unknown unknown unknown unknown "OK no test of the server"`},
+		{"no tests at all", "TESTS: none\nSECURITY: none of the inputs is checked", `unknown unknown unknown "none of the inputs is checked" "none"`},
+		{"a finding below an OK", "SECURITY: OK\n- key in source\nTESTS: OK\nAll branches are covered.", `unknown unknown unknown "OK key in source" ok`},
+		{"a score", "SECURITY (9/10): OK", "unknown unknown unknown ok unknown"},
+	} {
+		if got := short(Parse(c.text)); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	got := Parse("SECURITY: " + strings.Repeat("x ", 2000) + "\nTESTS: ok").Summary()
+	if lines := strings.Split(got, "\n"); len(lines) != 6 || lines[0] != "ARCHITECTURE: not reviewed" || len(lines[3]) > 1300 || lines[4] != "TESTS: OK" {
+		t.Errorf("%.200q", got)
+	}
+}
+
+// A review, however it was worded, reads the same when its summary is read.
+func FuzzParse(f *testing.F) {
+	f.Add("**ARCHITECTURE:** OK\n- DESIGN: x\n\n# TESTS\ny")
+	f.Add("SECURITY: TESTS: OK\n> > * `TESTS` - z")
+	f.Fuzz(func(t *testing.T, text string) {
+		r := Parse(text)
+		if len(r.Findings) != 5 {
+			t.Fatalf("%d findings", len(r.Findings))
+		}
+		again := Parse(strings.ReplaceAll(r.Summary(), ": not reviewed", ":"))
+		for i, f := range r.Findings {
+			if f.State != again.Findings[i].State {
+				t.Errorf("%q: %s was %s, and is %s in the summary %q", text, f.Category, f.State, again.Findings[i].State, r.Summary())
+			}
+			if strings.Contains(f.Text, "\n") {
+				t.Errorf("%q: a finding of several lines", text)
+			}
+		}
+	})
+}

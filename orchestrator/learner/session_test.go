@@ -1,0 +1,318 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// world is an agent and a program that do as they are told.
+type world struct {
+	t     *testing.T
+	asked []string // keys
+	last  map[Step]string
+	write map[string]string // files of the program, by cycle/name
+	say   func(Ask) Answer
+	ran   Ran
+	told  []string
+	stop  func() // called in place of an answer
+}
+
+func (w *world) Ask(_ context.Context, a Ask) (Answer, error) {
+	w.asked = append(w.asked, a.Key)
+	if err := a.Begin(); err != nil {
+		return Answer{}, err
+	}
+	if w.last == nil {
+		w.last = map[Step]string{}
+	}
+	w.last[a.Step] = a.Prompt
+	if a.Step == Generate {
+		for name, text := range w.write {
+			path := filepath.Join(a.Dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	if w.stop != nil {
+		w.stop()
+		return Answer{Class: Interrupted}, nil
+	}
+	return w.say(a), nil
+}
+
+func (w *world) Try(_ context.Context, t Trial) (Ran, error) {
+	w.asked = append(w.asked, t.Key)
+	return w.ran, nil
+}
+
+func (w *world) Cycle(s State)    { w.told = append(w.told, fmt.Sprintf("cycle %d", s.Cycle)) }
+func (w *world) Step(State, bool) {}
+func (w *world) Note(text string) { w.told = append(w.told, text) }
+func (w *world) Report(c Cycle) {
+	w.told = append(w.told, fmt.Sprintf("cycle %d: ok %v, +%d -%d, version %d", c.Number, c.OK, c.Remembers, c.Avoids, c.Version))
+}
+func (w *world) Answered(_ State, reason string) {}
+func (w *world) session(h Home) *Session {
+	return &Session{Home: h, Agent: w, Program: w, Tell: w, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) }}
+}
+
+func scripted(a Ask) Answer {
+	return Answer{Class: Answered, SpentMS: 10, Text: map[Step]string{
+		Generate: "Made.", Review: "TESTS: OK", Learnings: fmt.Sprintf("LEARNING: lesson of cycle %d\nLEARNING: Use a pool", a.Cycle),
+		Mistakes: "MISTAKE: No test", Improve: fmt.Sprintf("Prompt %d.\n# Past Prompts", a.Cycle),
+	}[a.Step]}
+}
+
+func newWorld(t *testing.T) (*world, Home) {
+	t.Helper()
+	return &world{
+		t: t, say: scripted, ran: Ran{OK: true},
+		write: map[string]string{"run.sh": "echo hi\n", "lib/deep/a.txt": "a", "output.txt": "mine", "lib/.git/config": "x"},
+	}, Home{Root: filepath.Join(t.TempDir(), "solutions", "p")}
+}
+
+func read(t *testing.T, h Home, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(h.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(dir, path); err == nil && !d.IsDir() {
+			names = append(names, rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestPlay(t *testing.T) {
+	w, h := newWorld(t)
+	s, resumed, err := Open(h, "a task", "gemini", "m", 2, time.Now())
+	if err != nil || resumed {
+		t.Fatal(resumed, err)
+	}
+	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done {
+		t.Fatal(s.Step, err)
+	}
+	const keys = "s1-c1-generate.1 s1-c1-run.1 s1-c1-review.1 s1-c1-learnings.1 s1-c1-mistakes.1 s1-c1-improve.1 s1-c2-generate.1 s1-c2-run.1 s1-c2-review.1 s1-c2-learnings.1 s1-c2-mistakes.1 s1-c2-improve.1"
+	if got := strings.Join(w.asked, " "); got != keys {
+		t.Errorf("asked %s", got)
+	}
+	for name, want := range map[string]string{
+		"memory.txt": "- lesson of cycle 1\n- Use a pool\n- lesson of cycle 2\n", "mistakes.txt": "- No test\n",
+		"cycle-1/output.txt": "Made.", "cycle-2/improved_prompt.txt": "Prompt 2.\n# Past Prompts", "cycle-1/review.txt": "TESTS: OK", "code/lib/deep/a.txt": "a",
+	} {
+		if got := read(t, h, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := tree(t, h.Code()); got != "lib/deep/a.txt run.sh" {
+		t.Errorf("code/ holds %s", got)
+	}
+	if got := tree(t, h.Cycle(2)); got != "improved_prompt.txt learnings.txt lib/.git/config lib/deep/a.txt mistakes.txt output.txt prompt.txt review.txt run.sh" {
+		t.Errorf("cycle-2/ holds %s", got)
+	}
+	b, err := h.Prompts()
+	if err != nil || b.Current != "Prompt 2.\n# Past Prompts" || len(b.Past) != 2 || b.Past[1].Text != "Prompt 1.\n# Past Prompts" || b.Past[1].Title != "2 - 2026-11-22 03:04:05" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	second := read(t, h, "cycle-2/prompt.txt")
+	for _, want := range []string{"Prompt 1.", "- lesson of cycle 1\n", "- No test\n", "## Your task\n\na task\n"} {
+		if !strings.Contains(second, want) {
+			t.Errorf("the second prompt lacks %q:\n%s", want, second)
+		}
+	}
+	if got := strings.Join(w.told, "\n"); got != "cycle 1\ncycle 1: ok true, +2 -1, version 1\ncycle 2\ncycle 2: ok true, +1 -0, version 2\nsolutions/p/code lacks \"lib/.git\": git would run what its settings say" {
+		t.Errorf("told\n%s", got)
+	}
+}
+
+// A session that is stopped anywhere goes on there, and what was learned stays.
+func TestResume(t *testing.T) {
+	for _, at := range []string{"s1-c1-generate.1", "s1-c1-review.1", "s1-c2-improve.1"} {
+		w, h := newWorld(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.say = func(a Ask) Answer {
+			if a.Key == at {
+				cancel()
+				return Answer{Class: Interrupted}
+			}
+			return scripted(a)
+		}
+		s, _, err := Open(h, "a task", "gemini", "m", 2, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: %v", at, err)
+		}
+		s, resumed, err := Open(h, "a task", "gemini", "m", 2, time.Now())
+		if err != nil || !resumed || s.Key() != strings.TrimSuffix(at, "1")+"2" {
+			t.Fatalf("%s: resumed %v at %s, %v", at, resumed, s.Key(), err)
+		}
+		if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || len(w.asked) != 13 {
+			t.Errorf("%s: %s after %d calls, %v", at, s.Step, len(w.asked), err)
+		}
+		if b, err := h.Prompts(); err != nil || b.Number() != 2 {
+			t.Errorf("%s: version %d, %v", at, b.Number(), err)
+		}
+	}
+}
+
+// Killed between what Keep writes and the state, it writes nothing twice.
+func TestKeepTwice(t *testing.T) {
+	_, h := newWorld(t)
+	s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Step, s.Log[0].Learned, s.Log[0].Improved = Keep, []string{"Use a pool"}, "Better."
+	for range 2 {
+		if _, err := h.keep(s, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := h.Prompts()
+	if err != nil || b.Number() != 1 || b.Current != "Better." || read(t, h, MemoryFile) != "- Use a pool\n" {
+		t.Errorf("%+v, %v, %q", b, err, read(t, h, MemoryFile))
+	}
+}
+
+func TestFailedCycle(t *testing.T) {
+	w, h := newWorld(t)
+	w.write = map[string]string{"main.py": "x"}
+	s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Last().OK || s.Last().Failure != "the program failed: there is no run.sh" {
+		t.Fatalf("%+v, %v", s.Last(), err)
+	}
+	if _, err := os.Stat(h.Code()); err == nil {
+		t.Error("a failed cycle became code/")
+	}
+	if !strings.Contains(w.last[Mistakes], "There is no review, because the program failed: there is no run.sh") {
+		t.Errorf("asked for mistakes with\n%s", w.last[Mistakes])
+	}
+	if b, err := h.Prompts(); err != nil || b.Number() != 1 || read(t, h, MistakesFile) != "- No test\n" {
+		t.Errorf("nothing was learned from it: %+v, %v", b, err)
+	}
+}
+
+// A new session keeps what was learned and puts the earlier cycles away.
+func TestSecondSession(t *testing.T) {
+	w, h := newWorld(t)
+	for n := 1; n <= 2; n++ {
+		s, resumed, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+		if err != nil || resumed || s.Session != n || s.Book != n-1 {
+			t.Fatal(s.Session, s.Book, resumed, err)
+		}
+		if _, err := w.session(h).Play(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, h, ".abl/sessions/1/cycle-1/output.txt"); got != "Made." {
+		t.Error(got)
+	}
+	if b, err := h.Prompts(); err != nil || b.Number() != 2 {
+		t.Errorf("%+v %v", b, err)
+	}
+}
+
+func TestStoppedByTheProvider(t *testing.T) {
+	for _, class := range []Class{"away", "rate", "quota", "engine", "refused", "budget"} {
+		w, h := newWorld(t)
+		w.say = func(Ask) Answer { return Answer{Class: class, Reason: "why"} }
+		s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err = w.session(h).Play(t.Context(), s)
+		var stopped Stopped
+		if !errors.As(err, &stopped) || stopped.Class != class || s.Key() != "s1-c1-generate.2" {
+			t.Errorf("%s: %v at %s", class, err, s.Key())
+		}
+	}
+}
+
+// What an agent left where abl writes, and what must not reach code/.
+func TestHostileCycle(t *testing.T) {
+	w, h := newWorld(t)
+	outside := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(outside, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	plain := w.say
+	w.say = func(a Ask) Answer {
+		if a.Step == Generate {
+			for _, err := range []error{
+				os.Remove(filepath.Join(a.Dir, "output.txt")), os.Symlink(outside, filepath.Join(a.Dir, "output.txt")), os.MkdirAll(filepath.Join(a.Dir, "prompt.txt", "x"), 0o755),
+				os.Symlink("/etc/passwd", filepath.Join(a.Dir, "lib", "abs")), os.Symlink("../../../..", filepath.Join(a.Dir, "lib", "up")), os.Symlink("deep/a.txt", filepath.Join(a.Dir, "lib", "in")),
+				os.Chmod(a.Dir, 0o555),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return plain(a)
+	}
+	s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.session(h).Play(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(outside); string(data) != "mine" {
+		t.Error("a link was followed")
+	}
+	if got := tree(t, h.Code()); got != "lib/deep/a.txt lib/in run.sh" {
+		t.Errorf("code/ holds %s", got)
+	}
+	if read(t, h, "cycle-1/output.txt") != "Made." || !strings.Contains(read(t, h, "cycle-1/prompt.txt"), "a task") {
+		t.Error("the notes are not what they should be")
+	}
+}
+
+func TestLoadRefusesDamage(t *testing.T) {
+	for _, text := range []string{"{", `{"version":99,"id":"x"}`, `{"version":1,"id":"x","session":1,"step":"sleep","cycle":1,"cycles":1,"log":[{}]}`, `{"version":1,"id":"x","session":1,"step":"run","cycle":2,"cycles":1,"log":[]}`, `{}`} {
+		h := Home{Root: filepath.Join(t.TempDir(), "solutions", "p")}
+		if err := errors.Join(os.MkdirAll(h.Private(), 0o755), os.WriteFile(h.state(), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Open(h, "t", "a", "m", 1, time.Now()); err == nil || !strings.Contains(err.Error(), "solutions/p/.abl/learn.json") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestBookByHand(t *testing.T) {
+	_, h := newWorld(t)
+	if err := errors.Join(os.MkdirAll(h.Root, 0o755), os.WriteFile(h.path(PromptsFile), []byte("My own prompt.\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(h, "t", "a", "m", 1, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := h.known(); err != nil || k.Prompt != "My own prompt." {
+		t.Errorf("%+v %v", k, err)
+	}
+}

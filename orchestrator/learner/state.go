@@ -1,0 +1,181 @@
+// Package learner runs learning sessions: an agent writes a program again and
+// again, and what each cycle teaches goes into the prompt of the next. Next and
+// After decide; Session does, through interfaces of its own.
+package learner
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"abl/internal/atomicfile"
+	"abl/internal/safefile"
+	"abl/orchestrator/learner/review"
+)
+
+// Step is where a session rests.
+type Step string
+
+// The steps of a cycle, in their order, and then the end of a session.
+const (
+	Generate  Step = "generate"
+	Run       Step = "run"
+	Review    Step = "review"
+	Learnings Step = "learnings"
+	Mistakes  Step = "mistakes"
+	Improve   Step = "improve"
+	Keep      Step = "keep" // memory.txt, mistakes.txt and prompts.md
+	Finish    Step = "finish"
+	Done      Step = "done"
+)
+
+// Bounds of a session.
+const (
+	MaxCycles     = 10
+	DefaultCycles = 3
+	CallTime      = 300 * time.Second // of one agent call, retries included
+	RunTime       = 10 * time.Second  // of the program
+	tries         = 2                 // of one agent call
+)
+
+// version is that of the state file.
+const version = 1
+
+// State is where a session is. It is saved after every step.
+type State struct {
+	Version int       `json:"version"`
+	ID      string    `json:"id"`      // of the project, on the engine
+	Session int       `json:"session"` // counted from 1
+	Task    string    `json:"task"`
+	Agent   string    `json:"agent"`
+	Model   string    `json:"model"`
+	Cycles  int       `json:"cycles"`
+	Step    Step      `json:"step"`
+	Cycle   int       `json:"cycle"`
+	Attempt int       `json:"attempt"`          // of the step's call; each has a name of its own
+	Failed  int       `json:"failed"`           // how many attempts the agent failed in
+	SpentMS int64     `json:"spent_ms"`         // by attempts so far
+	Book    int       `json:"book"`             // the last version in prompts.md when the cycle began
+	Plain   bool      `json:"plain,omitempty"`  // nothing is learned: a cycle is a try, and the first that succeeds the last
+	Expect  string    `json:"expect,omitempty"` // what a program's output has to hold
+	Log     []Cycle   `json:"log"`
+	Started time.Time `json:"started"`
+}
+
+// Cycle is what is known of one.
+type Cycle struct {
+	Number    int            `json:"cycle"`
+	Agent     string         `json:"agent"`
+	Model     string         `json:"model"`
+	OK        bool           `json:"ok"`
+	Failure   string         `json:"failure,omitempty"`
+	Said      string         `json:"said,omitempty"` // the author's own words, cut
+	Ran       *Ran           `json:"run,omitempty"`
+	Review    *review.Review `json:"review,omitempty"`
+	Learned   []string       `json:"learnings,omitempty"`
+	Mistaken  []string       `json:"mistakes,omitempty"`
+	Dropped   []string       `json:"dropped,omitempty"` // lessons that are not kept, and why
+	Improved  string         `json:"improved_prompt,omitempty"`
+	Remembers int            `json:"new_learnings"` // of Learned, those that memory.txt did not have
+	Avoids    int            `json:"new_mistakes"`
+	Version   int            `json:"prompt_version"` // under which the prompt of this cycle is archived
+	Silent    []string       `json:"unanswered,omitempty"`
+}
+
+// Ran is how the program did.
+type Ran struct {
+	OK      bool   `json:"ok"`
+	Running bool   `json:"running"` // it was still running after RunTime, and was ended
+	Exit    int    `json:"exit"`
+	Ports   string `json:"ports,omitempty"` // on which it listened, by spaces
+	Output  string `json:"output,omitempty"`
+	Reason  string `json:"reason,omitempty"` // why it is not OK
+}
+
+// PortsUnknown is Ran.Ports where nobody looked.
+const PortsUnknown = "unknown"
+
+// Fresh is a new project.
+func Fresh() State { return State{Version: version, ID: "learn-" + strings.ToLower(rand.Text()[:10])} }
+
+// Begin is the state with a new session in it.
+func (s State) Begin(task, agent, model string, cycles int, now time.Time) State {
+	return State{
+		Version: version, ID: s.ID, Session: s.Session + 1, Task: task, Agent: agent, Model: model, Cycles: cycles,
+		Step: Generate, Cycle: 1, Attempt: 1, Started: now.UTC(), Log: []Cycle{{Number: 1, Agent: agent, Model: model}},
+	}
+}
+
+// Unfinished says that a session for this task was begun and not finished.
+func (s State) Unfinished(task string) bool {
+	return s.Session > 0 && s.Step != Done && s.Task == task
+}
+
+// Last is the cycle that the session is in, or was in last.
+func (s State) Last() Cycle {
+	if len(s.Log) == 0 {
+		return Cycle{}
+	}
+	return s.Log[len(s.Log)-1]
+}
+
+// Best is the last cycle that succeeded, 0 for none.
+func (s State) Best() int {
+	for i := len(s.Log) - 1; i >= 0; i-- {
+		if s.Log[i].OK {
+			return s.Log[i].Number
+		}
+	}
+	return 0
+}
+
+// Key names the call that the session is at.
+func (s State) Key() string {
+	return fmt.Sprintf("s%d-c%d-%s.%d", s.Session, s.Cycle, s.Step, s.Attempt)
+}
+
+// stateFile is in the project's .abl directory.
+const stateFile = "learn.json"
+
+// Load reads a project's state; one that was never begun is Fresh.
+func Load(h Home) (State, error) {
+	data, err := safefile.Read(h.Private(), stateFile, 16<<20)
+	if errors.Is(err, safefile.ErrAbsent) {
+		return Fresh(), nil
+	}
+	var s State
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	switch {
+	case err != nil:
+		return s, fmt.Errorf("cannot read %s: %w; move it away to begin anew with what was learned", h.Rel(h.state()), err)
+	case s.Version > version:
+		return s, fmt.Errorf("cannot read %s: it has version %d, this abl knows %d: update abl", h.Rel(h.state()), s.Version, version)
+	}
+	return s, s.check(h)
+}
+
+// check refuses a state that no step leads out of.
+func (s State) check(h Home) error {
+	known := false
+	for _, step := range []Step{Generate, Run, Review, Learnings, Mistakes, Improve, Keep, Finish, Done} {
+		known = known || s.Step == step
+	}
+	if s.Session > 0 && (!known || s.Cycle < 1 || s.Cycle > MaxCycles || s.Cycles > MaxCycles || len(s.Log) != s.Cycle) || s.ID == "" {
+		return fmt.Errorf("cannot use %s: it is damaged; move it away to begin anew with what was learned", h.Rel(h.state()))
+	}
+	return nil
+}
+
+// Save keeps it.
+func (s State) Save(h Home) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	return atomicfile.Write(h.state(), append(data, '\n'), 0o644)
+}

@@ -1,0 +1,244 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+func TestPause(t *testing.T) {
+	for _, c := range []struct {
+		class  roles.Class
+		tries  int
+		jitter float64
+		want   time.Duration
+	}{
+		{roles.Limited, 1, 0, 2 * time.Second},
+		{roles.Away, 3, 0, 8 * time.Second},
+		{roles.Network, 8, 0, 256 * time.Second},
+		{roles.Away, 9, 0, 5 * time.Minute},
+		{roles.Away, 1 << 40, 0, 5 * time.Minute},
+		{roles.Away, 2, 0.5, 5 * time.Second},
+		{roles.Quota, 1, 0, 5 * time.Minute},
+		{roles.Quota, 9, 0, time.Hour},
+	} {
+		if got := pause(c.class, c.tries, Weather{Jitter: c.jitter}); got != c.want {
+			t.Errorf("%s, call %d, jitter %v: %s, want %s", c.class, c.tries, c.jitter, got, c.want)
+		}
+	}
+}
+
+// What is decided after each end of a call, one after the other.
+func TestWeathered(t *testing.T) {
+	type end struct {
+		class roles.Class
+		retry time.Duration // what the provider asks for, 0 for nothing
+		paid  bool
+		want  string
+	}
+	for _, c := range []struct {
+		name   string
+		budget time.Duration
+		models int
+		ends   []end
+	}{
+		{"a storm is waited out in longer and longer steps", time.Hour, 1, []end{
+			{roles.Away, 0, false, "waits 2s, 3s used, model 0"},
+			{roles.Away, 0, false, "waits 4s, 8s used, model 0"},
+			{roles.Network, 0, false, "waits 8s, 17s used, model 0"},
+		}},
+		{"the provider's own word counts where it is longer", time.Hour, 1, []end{
+			{roles.Limited, 30 * time.Second, false, "waits 30s, 31s used, model 0"},
+			{roles.Limited, time.Second, false, "waits 4s, 36s used, model 0"},
+		}},
+		{"the budget ends it", 10 * time.Second, 1, []end{
+			{roles.Limited, 0, false, "waits 2s, 3s used, model 0"},
+			{roles.Limited, 0, false, "waits 4s, 8s used, model 0"},
+			{roles.Limited, 0, false, "the provider is away: why; 9s of waiting are over (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
+		}},
+		{"a time beyond the budget ends it at once", time.Hour, 1, []end{
+			{roles.Quota, 20 * time.Hour, false, "the provider is away: why; 1s of waiting are over (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
+		}},
+		{"no budget", 0, 1, []end{{roles.Away, 0, false, "the provider is away: why; 1s of waiting are over; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"nobody pays", time.Hour, 1, []end{{roles.Quota, 0, true, "the provider is away: why; 1s of waiting are over"}}},
+		{"the engine", 0, 1, []end{{roles.EngineGone, 0, false, "engine not reachable: why; 1s of waiting are over; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"a chain is gone through before anybody waits, and begun anew", time.Hour, 3, []end{
+			{roles.Quota, 0, false, "waits 0s, 1s used, model 1"},
+			{roles.Away, 0, false, "waits 0s, 2s used, model 2"},
+			{roles.Quota, 0, false, "waits 20m0s, 20m3s used, model 0"},
+			{roles.Quota, 0, false, "waits 0s, 20m4s used, model 1"},
+		}},
+		{"a chain has the answer to a lack of money, too", time.Hour, 2, []end{
+			{roles.Quota, 0, true, "waits 0s, 1s used, model 1"},
+			{roles.Quota, 0, true, "the provider is away: why; 2s of waiting are over"},
+		}},
+		{"another model is as far away", time.Hour, 2, []end{
+			{roles.Network, 0, false, "waits 2s, 3s used, model 0"},
+			{roles.Limited, 0, false, "waits 4s, 8s used, model 0"},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := state.Phase{Status: state.Building}
+			for i, e := range c.ends {
+				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Weather: Weather{Now: noon, Budget: c.budget, Models: c.models}}
+				if e.retry > 0 {
+					h.Back = noon.Add(e.retry)
+				}
+				var err error
+				if p, err = ended(p, state.Built, h); err != nil {
+					t.Fatal(err)
+				}
+				p, err = committed(p, Happened{Weather: h.Weather})
+				got := fmt.Sprint(err)
+				if err == nil {
+					got = fmt.Sprintf("waits %s, %s used, model %d", left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
+				} else if wrapped := errors.Is(err, ErrAway) != (e.class == roles.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
+					t.Errorf("end %d: %v leaves %+v", i+1, err, p)
+				}
+				if got != e.want {
+					t.Errorf("end %d: %s, want %s", i+1, got, e.want)
+				}
+				if p.Tries > 0 || p.Iteration > 0 {
+					t.Errorf("end %d is charged to the agent: %+v", i+1, p)
+				}
+			}
+		})
+	}
+}
+
+// A clock that was set back does not prolong a wait.
+func TestLeft(t *testing.T) {
+	o := &state.Outage{WaitMS: 60_000, Until: noon.Add(time.Minute)}
+	for now, want := range map[time.Time]time.Duration{
+		noon: time.Minute, noon.Add(50 * time.Second): 10 * time.Second, noon.Add(time.Hour): 0, noon.Add(-time.Hour): time.Minute,
+	} {
+		if got := left(o, now); got != want {
+			t.Errorf("at %s: %s, want %s", now, got, want)
+		}
+	}
+	if left(nil, noon) != 0 || left(&state.Outage{WaitMS: 5}, noon) != 0 {
+		t.Error("nothing is waited for, and yet")
+	}
+}
+
+// stormy is a world whose provider is in trouble three times; it sleeps no longer
+// than it takes to note for how long it should.
+func stormy(t *testing.T) *world {
+	away := play{class: roles.Away, took: time.Second, said: roles.Evidence{From: roles.ByGateway, What: "x"}}
+	w := newWorld(t, map[string]play{
+		"p1-build-1.1": away, "p1-build-1.2": {class: roles.Limited}, "p1-build-1.3": good, "p1-verify-1.1": away, "p1-verify-1.2": good,
+	})
+	w.outages = Outages{Budget: time.Hour, Models: map[string]int{"builder": 1, "verifier": 1}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
+		w.waits = append(w.waits, d)
+		return nil
+	}}
+	return w
+}
+
+// Trouble of the provider costs waits and no iteration; what each call left is
+// committed, and each is in the ledger.
+func TestStormIsWaitedOut(t *testing.T) {
+	w := stormy(t)
+	if err := w.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `passed round 1 iteration 1 step 1 call p1-verify-1.2 verdict pass
+history 1.1 step 1 pass 0 p1-build-1.3 p1-verify-1.2
+record 1.1 step 1 pass passed p1-build-1.3 p1-verify-1.2, p1-build-1.1 away, p1-build-1.2 rate, p1-build-1.3 done, p1-verify-1.1 away, p1-verify-1.2 done
+src phase1/build/step-1 p1-build-1.1
+src phase1/build/step-1 p1-build-1.2
+src phase1/build/step-1 p1-build-1.3
+tests phase1/verify/step-1 p1-verify-1.1
+tests phase1/verify/step-1 p1-verify-1.2
+calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
+`
+	if got := w.print(); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if len(w.waits) != 3 || len(w.rows) != 5 {
+		t.Errorf("it waited %v, and the ledger has %d rows", w.waits, len(w.rows))
+	}
+	told := 0
+	for _, e := range w.events {
+		if e.Kind == event.Wait {
+			told++
+			if e.Until.IsZero() || e.MS <= 0 || e.Class == "" || !strings.Contains(e.Text, "of 1h0m0s)") {
+				t.Errorf("told %+v", e)
+			}
+		}
+	}
+	if told != 3 {
+		t.Errorf("%d waits were told", told)
+	}
+	var f state.File
+	if err := json.Unmarshal(w.disk, &f); err != nil || f.Phases["1"].Outage != nil {
+		t.Errorf("the outage is over, and yet %+v, %v", f.Phases["1"].Outage, err)
+	}
+}
+
+// An abl that was killed while it waited goes on waiting for what is left, and
+// knows how much of the budget is used.
+func TestKilledWhileItWaits(t *testing.T) {
+	w := stormy(t)
+	sleep := w.outages.Sleep
+	w.outages.Sleep = func(context.Context, time.Duration, time.Time) error { return errDied }
+	if err := w.after(t.Context()); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	var f state.File
+	if err := json.Unmarshal(w.disk, &f); err != nil {
+		t.Fatal(err)
+	}
+	o := f.Phases["1"].Outage
+	if o == nil || o.Tries != 1 || o.UsedMS < 3000 || o.UsedMS > 4000 || o.WaitMS < 2000 {
+		t.Fatalf("it left %+v", o)
+	}
+	w.outages.Sleep = sleep
+	if err := w.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.waits) != 3 || w.waits[0] > time.Duration(o.WaitMS)*time.Millisecond || w.waits[1] < 4*time.Second {
+		t.Errorf("it waited %v", w.waits)
+	}
+}
+
+// A person who does not want to wait is told so by nobody: the state is as it was.
+func TestInterruptedWhileItWaits(t *testing.T) {
+	w := stormy(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	w.outages.Sleep = func(ctx context.Context, d time.Duration, until time.Time) error {
+		cancel(errHangup)
+		return Sleep(ctx, d, until)
+	}
+	if _, err := w.loop().Run(ctx); !errors.Is(err, errHangup) {
+		t.Errorf("ended with %v", err)
+	}
+	if got := w.print(); !strings.HasPrefix(got, "building round 1 iteration 1 step 1 call p1-build-1.2 ") {
+		t.Errorf("it rests as\n%s", got)
+	}
+}
+
+// A wait ends with whichever clock is first.
+func TestSleep(t *testing.T) {
+	if err := Sleep(t.Context(), time.Hour, time.Now().Add(-time.Minute)); err != nil {
+		t.Error(err)
+	}
+	if err := Sleep(t.Context(), time.Millisecond, time.Now().Add(time.Hour)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	if err := error(Absent{Class: roles.EngineGone}); !errors.Is(err, sandbox.ErrUnreachable) || errors.Is(err, ErrAway) {
+		t.Error("the engine is taken for a provider")
+	}
+}

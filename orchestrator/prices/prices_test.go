@@ -1,0 +1,90 @@
+package prices
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func n(v int64) *int64 { return &v }
+
+func TestWhatIsNotToldHasNoCost(t *testing.T) {
+	p := Price{Rate: Rate{Input: Dollar, Output: Dollar, Thinking: Dollar}, Long: []Tier{{Above: 100, Rate: Rate{Input: 2 * Dollar, Output: 2 * Dollar, Thinking: 2 * Dollar}}}}
+	for name, c := range map[string]struct {
+		use        Tokens
+		want, many string
+	}{
+		"nothing":                   {Tokens{}, "-", "-"},
+		"a total alone":             {Tokens{Total: n(5)}, "-", "-"},
+		"an input alone":            {Tokens{Input: n(5)}, "-", "-"},
+		"thoughts only":             {Tokens{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
+		"an odd total":              {Tokens{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
+		"none used":                 {Tokens{Input: n(0), Output: n(0)}, "0", "0"},
+		"long":                      {Tokens{Input: n(101), Output: n(0)}, "0.000202", "-"},
+		"a nonsense input":          {Tokens{Input: n(-1), Output: n(1)}, "-", "-"},
+		"more than fits":            {Tokens{Input: n(math.MaxInt64), Output: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
+		"more cached than there is": {Tokens{Input: n(10), Cached: n(99), CacheWrite: n(99), Output: n(0)}, "0", "0"},
+	} {
+		show := func(u USD, ok bool) string {
+			if !ok {
+				return "-"
+			}
+			return u.String()
+		}
+		if got, many := show(p.OfRequest(c.use)), show(p.OfMany(c.use)); got != c.want || many != c.many {
+			t.Errorf("%s: %s and %s, want %s and %s", name, got, many, c.want, c.many)
+		}
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	for text, want := range map[string]string{
+		"0": "0", "0.25": "0.25", "1.2E-05": "0.000012", "5": "5", "0.000000001": "0.000000001", "12.5000": "12.5",
+		"": "-", "unknown": "-", "-1": "-", "1e300": "-", "NaN": "-", "Inf": "-", "1,5": "-", "0x10": "-", "e": "-", "1 ": "-",
+	} {
+		got := "-"
+		if u, err := Parse(text); err == nil {
+			got = u.String()
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+	for _, c := range []struct {
+		amount USD
+		want   string
+	}{{0, "0.00"}, {5 * Dollar, "5.00"}, {Dollar / 10, "0.10"}, {14_200_000, "0.014"}, {1234, "0.0000012"}, {1, "0.000000001"}, {-Dollar, "-1.00"}} {
+		if got := c.amount.Short(); got != c.want {
+			t.Errorf("%d is %s, want %s", c.amount, got, c.want)
+		}
+	}
+	if USD(math.MaxInt64).Plus(1) != math.MaxInt64 || Dollars(math.NaN()) != 0 || Dollars(1e300) != math.MaxInt64 {
+		t.Error("an amount runs over")
+	}
+	data, err := json.Marshal(map[string]USD{"usd": 1_500_000_000})
+	if err != nil || string(data) != `{"usd":1.5}` {
+		t.Errorf("%s, %v", data, err)
+	}
+	var back struct{ USD *USD }
+	if err := json.Unmarshal(data, &back); err != nil || *back.USD != 1_500_000_000 {
+		t.Errorf("%v, %v", back, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"0.25", "1E-9", "9223372036.854775807", "-0", "1e9"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if u < 0 {
+			t.Fatalf("%q is %d", text, u)
+		}
+		if again, err := Parse(u.String()); err != nil || math.Abs(float64(again-u)) > math.Abs(float64(u))*1e-15+1 {
+			t.Errorf("%q is %d, read back %d, %v", text, u, again, err)
+		}
+	})
+}

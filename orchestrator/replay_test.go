@@ -1,0 +1,298 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// tests answers replays: by what the tests are run against and how often they
+// were, the TAP lines.
+type tests struct {
+	t     *testing.T
+	says  map[string][]string // against, or "phase1/passed" → outputs in turn; the last one stays
+	mu    sync.Mutex
+	runs  map[string]int
+	order []string // sorted: some are made at the same time
+	late  map[string]bool
+	could []string // mutations that would find something
+}
+
+func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := string(r.Against)
+	if r.Mutate != "" {
+		what = r.Mutate
+	}
+	if r.Commit != "" {
+		what = strings.TrimPrefix(r.Commit, "tests of ")
+	}
+	if s.runs == nil {
+		s.runs = map[string]int{}
+	}
+	s.order = append(s.order, what)
+	slices.Sort(s.order)
+	all := s.says[what]
+	if len(all) == 0 {
+		s.t.Errorf("nobody expects a replay against %s", what)
+		return roles.Replayed{}, nil
+	}
+	out := all[min(s.runs[what], len(all)-1)]
+	s.runs[what]++
+	if failed, ok := strings.CutPrefix(out, "app: "); ok {
+		return roles.Replayed{AppFailed: failed}, nil
+	}
+	run := roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}
+	if r.Mutate != "" {
+		run.Mutated = dirs.Mutated{Mutation: r.Mutate, Applied: 1, Could: s.could}
+		if r.Mutate == "idle" || r.Mutate == dirs.NoMutation {
+			run.Mutated.Applied = 0
+		}
+	}
+	return run, nil
+}
+
+// suite prints one TAP line a result: "+" ok, "-" not ok, "." nothing.
+func suite(phase int, results string) string {
+	var b strings.Builder
+	n := 0
+	for i, r := range results {
+		switch r {
+		case '+':
+			n++
+			fmt.Fprintf(&b, "ok %d - P%d.C%d x\n", n, phase, i+1)
+		case '-':
+			n++
+			fmt.Fprintf(&b, "not ok %d - P%d.C%d x\n  ---\n  input: 'GET /%d'\n  observed: '500'\n  ...\n", n, phase, i+1, i+1)
+		}
+	}
+	return fmt.Sprintf("1..%d\n", n) + b.String()
+}
+
+// law is a set of specs, each with two contracts.
+func law(t *testing.T, phases int) spec.Set {
+	t.Helper()
+	dir := t.TempDir()
+	for n := 1; n <= phases; n++ {
+		text := fmt.Sprintf("# Phase %d: P\n\n## Context\n\nc\n\n## Contracts\n\n- GET /%d/1 → 200\n- GET /%d/2 → 404\n", n, n, n)
+		if err := os.WriteFile(fmt.Sprintf("%s/phase%d.md", dir, n), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, problems := spec.LoadDir(dir)
+	if len(set.UpTo(phases)) != phases {
+		t.Fatal(problems)
+	}
+	return set
+}
+
+func TestReplayDecides(t *testing.T) {
+	refutes := verdict.Render([]verdict.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}})
+	for _, c := range []struct {
+		name string
+		says map[string][]string
+		file string
+		want string
+	}{
+		{"a pass", map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "",
+			"pass; 500, app, empty, no app"},
+		{"tests that pass against nothing", map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "+-")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "",
+			"unverified: P1.C1 is vacuous"},
+		{"a contract without a test", map[string][]string{"app": {suite(1, "+.")}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "",
+			"unverified: P1.C2 is missing"},
+		{"a silent Verifier whose tests fail", map[string][]string{"app": {suite(1, "+-")}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "",
+			"unverified: P1.C2 is disputed"},
+		{"now so, now so", map[string][]string{"app": {suite(1, "-+"), suite(1, "++")}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "", "fail: 1 entries by replay"},
+		{"a refutation that replays ok", map[string][]string{"app": {suite(1, "++")}}, string(refutes), "fail: 1 entries, not reproduced"},
+		{"a refutation that replays", map[string][]string{"app": {suite(1, "-+")}}, string(refutes), "fail: 1 entries"},
+		{"an app that starts no second time", map[string][]string{"app": {"app: exit code 1"}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "", "unverified: the app did not start for the replay"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Done, report: true}, "p1-verify-1.1": {class: roles.Done, report: true, failed: c.file}})
+			l := w.loop()
+			replays := &tests{t: t, says: c.says}
+			l.Replay, l.Challenge, l.Law = replays, Challenge{Away: true, Null: true}, Law{Specs: law(t, 1)}
+			this, _ := l.Law.Specs.Phase(1)
+			l.Spec = this
+			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(roles.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+			f, err := w.judged(l, &p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What comes into the Verifier's workspace once the verdict is drawn changes
+// nothing, in whatever direction: an abl that takes over finds what was decided.
+func TestLateFilesChangeNothing(t *testing.T) {
+	refutes := string(verdict.Render([]verdict.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}}))
+	for _, c := range []struct{ name, says, file, late, want string }{
+		{"a failure after a pass", "++", "", refutes, "pass"},
+		{"a failure that is taken away again", "-+", refutes, "", "fail"},
+		{"other words after a malformed file", "++", "SPEC: half", refutes, "unverified"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: roles.Done, report: true, failed: c.file}})
+			l := w.loop()
+			l.Replay, l.Law = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}}}, Law{Specs: law(t, 1)}
+			this, _ := l.Law.Specs.Phase(1)
+			l.Spec = this
+			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(roles.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+			first, err := w.judged(l, &p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(w.project.Tests, FailedSpecs)
+			os.Remove(path)
+			if c.late != "" {
+				if err := os.WriteFile(path, []byte(c.late), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l = w.loop()
+			l.Replay = &tests{t: t} // which nobody asks again
+			again, err := l.finding(t.Context(), &p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(first.Verdict) != c.want || again.Verdict != first.Verdict || len(again.Entries) != len(first.Entries) {
+				t.Errorf("it was %s, and is %s after that; want %s", first.Verdict, again.Verdict, c.want)
+			}
+		})
+	}
+}
+
+// judged is the finding over a call that ended as the world has it.
+func (w *world) judged(l *Loop, p *state.Phase) (Finding, error) {
+	w.Helper()
+	if _, err := l.Calls.Run(w.Context(), roles.Job{Role: roles.Verifier, Call: agent.Call{ID: l.key(roles.Verifier, p)}}); err != nil {
+		return Finding{}, err
+	}
+	return l.finding(w.Context(), p)
+}
+
+func shown(f Finding, s *tests) string {
+	switch f.Verdict {
+	case Pass:
+		return "pass; " + strings.Join(s.order, ", ")
+	case Fail:
+		text := fmt.Sprintf("fail: %d entries", len(f.Entries))
+		if f.ByReplay {
+			text += " by replay"
+		}
+		if f.Entries[0].Note != "" {
+			text += ", " + f.Entries[0].Note
+		}
+		return text
+	}
+	return "unverified: " + strings.Join(f.Missing, "; ")
+}
+
+// What held must hold: a regression is found before a Verifier is called, and is
+// a failed spec in the contract's own words.
+func TestRegressionCostsNoVerifier(t *testing.T) {
+	for _, c := range []struct {
+		name, says, want string
+	}{
+		{"it holds", suite(1, "++"), "0 entries; phase1/passed"},
+		{"it is broken", suite(1, "+-"), "1 entries: GET /1/2 → 404, GET /2, 500; phase1/passed phase1/passed"},
+		{"its tests do not run any more", "1..0\n", "0 entries; phase1/passed; not shown"},
+		{"the app does not start", "app: exit code 1", "0 entries: app: exit code 1; phase1/passed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			l := w.loop()
+			replays := &tests{t: t, says: map[string][]string{"phase1/passed": {c.says}}}
+			l.Number, l.Replay, l.Law = 2, replays, Law{Specs: law(t, 2)}
+			entries, failed, err := l.regress(t.Context(), &state.Phase{Step: 1, Attempt: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprintf("%d entries", len(entries))
+			for _, e := range entries {
+				got += fmt.Sprintf(": %s, %s, %s", e.Spec, e.Input, e.Observed)
+			}
+			if failed != "" {
+				got += ": app: " + failed
+			}
+			got += "; " + strings.Join(replays.order, " ")
+			for _, e := range w.events {
+				if e.Kind == event.Note && strings.HasPrefix(e.Text, "not shown") {
+					got += "; not shown"
+					break
+				}
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Where a pass is proven and the person asks for it, the tests are tried against
+// small changes of the app's answers, those alone that find something to change.
+func TestMutantsMeasureStrength(t *testing.T) {
+	says := map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")},
+		"control": {suite(1, "++")}, "seen": {suite(1, "+-")}, "unseen": {suite(1, "++")}, "idle": {suite(1, "++")}}
+	for _, c := range []struct {
+		name    string
+		mutants bool
+		refuted string
+		could   []string
+		order   string
+		want    string // of the notes
+	}{
+		{"not asked for", false, "", nil, "500, app, empty, no app", ""},
+		{"asked for", true, "", []string{"seen", "unseen", "idle"}, "500, app, control, empty, idle, no app, seen, unseen",
+			"verification strength 50 %: the tests notice 1 of 2 changes in the app's answers; not unseen"},
+		{"nothing to change", true, "", nil, "500, app, control, empty, no app", "verification strength is unknown: no change that abl can make found anything in the app's answers"},
+		{"no pass to measure", true, "+-", []string{"seen"}, "500, app, app, app, app, empty, no app", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: roles.Done, report: true}})
+			l := w.loop()
+			replays := &tests{t: t, says: maps.Clone(says), could: c.could}
+			if c.refuted != "" {
+				replays.says["app"] = []string{suite(1, c.refuted)}
+			}
+			l.Replay, l.Challenge, l.Law = replays, Challenge{Away: true, Null: true, Mutants: c.mutants}, Law{Specs: law(t, 1)}
+			l.Spec, _ = l.Law.Specs.Phase(1)
+			f, err := w.judged(l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(roles.Done), SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(replays.order, ", "); got != c.order {
+				t.Errorf("replays %s, want %s", got, c.order)
+			}
+			var strength string
+			for _, n := range f.Notes {
+				if strings.HasPrefix(n, "verification strength") {
+					strength = n
+				}
+			}
+			if strength != c.want {
+				t.Errorf("%q, want %q", strength, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"abl/orchestrator/audit"
+)
+
+// The elements of JUnit's XML, as far as the schema of Jenkins has them
+// (docs/audit-record.md).
+type suites struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Name    string   `xml:"name,attr"`
+	Suites  []suite  `xml:"testsuite"`
+}
+
+type suite struct {
+	Name       string     `xml:"name,attr"`
+	Package    string     `xml:"package,attr"`
+	ID         int        `xml:"id,attr"`
+	Timestamp  string     `xml:"timestamp,attr,omitempty"`
+	Hostname   string     `xml:"hostname,attr"`
+	Tests      int        `xml:"tests,attr"`
+	Failures   int        `xml:"failures,attr"`
+	Errors     int        `xml:"errors,attr"`
+	Skipped    int        `xml:"skipped,attr"`
+	Time       string     `xml:"time,attr,omitempty"`
+	Properties []property `xml:"properties>property"`
+	Cases      []testcase `xml:"testcase"`
+	Out        string     `xml:"system-out"`
+	Err        string     `xml:"system-err"`
+}
+
+type property struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type testcase struct {
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Skipped *problem `xml:"skipped"`
+	Error   *problem `xml:"error"`
+	Failure *problem `xml:"failure"`
+	Out     string   `xml:"system-out,omitempty"`
+}
+
+type problem struct {
+	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// JUnit is a phase's newest iteration for what reads test results: a test case a
+// contract, with the evidence in it. What is not shown never looks like a pass,
+// and neither does a run that ended without a verdict.
+func JUnit(r Run) ([]byte, error) {
+	s := suite{Name: line("abl " + r.heading()), Package: "abl", Hostname: "localhost"}
+	if r.Record != nil {
+		s.fill(*r.Record)
+	}
+	if r.Ended != nil {
+		s.add(ended(r))
+	}
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	e := xml.NewEncoder(&b)
+	e.Indent("", "  ")
+	if err := e.Encode(suites{Name: "abl", Suites: []suite{s}}); err != nil {
+		return nil, fmt.Errorf("internal error: %w", err)
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// ended is a run that did not end with a verdict. One that went well all the
+// same had nothing to do, which is neither a pass nor a failure.
+func ended(r Run) testcase {
+	c := testcase{Name: fmt.Sprintf("abl phase %d", r.Phase), Class: class(r.Phase)}
+	p := &problem{Type: fmt.Sprintf("exit code %d", r.Ended.Code), Message: line(r.Ended.What)}
+	if r.Ended.Code == 0 {
+		c.Skipped = p
+	} else {
+		c.Error, p.Text = p, "the run ended without a verdict"
+	}
+	return c
+}
+
+func class(phase int) string { return fmt.Sprintf("phase%d", phase) }
+
+// fill adds all that a record tells.
+func (s *suite) fill(r audit.Record) {
+	ms := int64(0)
+	for _, run := range r.Replays {
+		ms += run.MS
+	}
+	s.Timestamp, s.Time = r.Decided.UTC().Format("2006-01-02T15:04:05"), fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	s.describe(r)
+	for _, c := range r.Contracts {
+		s.add(caseOf(c, r))
+	}
+	for _, i := range besides(r) {
+		e := r.Entries[i]
+		s.add(testcase{Name: line(e.Spec), Class: class(r.Phase) + ".besides", Failure: &problem{Type: "failed", Message: line(e.Observed), Text: seen(e.Input, e.Observed)}})
+	}
+	switch {
+	case r.Verdict == audit.Pass && s.Failures+s.Errors == 0, r.Verdict == audit.Fail && s.Failures > 0:
+		return
+	}
+	reasons := r.Missing
+	if len(reasons) == 0 {
+		reasons = []string{"the verdict is " + r.Verdict}
+	}
+	p := &problem{Type: line(r.Verdict), Message: line(reasons[0])}
+	for _, why := range reasons {
+		p.Text += line(why) + "\n"
+	}
+	s.add(testcase{Name: "a believable verdict", Class: class(r.Phase), Error: p})
+}
+
+// describe says which iteration it is and what it stands on.
+func (s *suite) describe(r audit.Record) {
+	put := func(name, value string) {
+		if value != "" {
+			s.Properties = append(s.Properties, property{name, line(value)})
+		}
+	}
+	put("verdict", r.Verdict)
+	put("step", fmt.Sprint(r.Step))
+	put("round", fmt.Sprint(r.Round))
+	put("iteration", fmt.Sprint(r.Iteration))
+	put("commit.source", r.Commits.Source)
+	put("commit.tests", r.Commits.Tests)
+	put("evidence", evidenceOf(r))
+	put("strength", strength(r.Strength))
+	put("boundary", boundaries(r))
+	for _, spec := range r.Specs {
+		put(fmt.Sprintf("spec.%d.sha256", spec.Phase), spec.SHA256)
+	}
+	for _, run := range plain(r.Replays) {
+		put("replay."+line(run.Name), cameTo(run))
+	}
+}
+
+// add counts a test case.
+func (s *suite) add(c testcase) {
+	s.Tests++
+	switch {
+	case c.Failure != nil:
+		s.Failures++
+	case c.Error != nil:
+		s.Errors++
+	case c.Skipped != nil:
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+// caseOf is one contract. What is not shown is an error; in an iteration that
+// fails anyway, what was spared for that reason is skipped.
+func caseOf(c audit.Contract, r audit.Record) testcase {
+	t := testcase{Name: line(c.ID + " " + c.Says), Class: class(c.Phase)}
+	var lines []string
+	for _, l := range proof(c, r) {
+		lines = append(lines, line(l))
+	}
+	t.Out = strings.Join(lines, "\n")
+	kind := c.Is
+	if kind == "" {
+		kind = "not tested"
+	}
+	switch {
+	case c.Result == audit.Pass:
+	case c.Result == audit.Fail:
+		t.Failure = &problem{Type: line(kindOfFail(c)), Message: line(told(c, r)), Text: seen(c.Input, c.Observed)}
+	case r.Verdict == audit.Fail && (c.Is == "untried" || c.Is == ""), c.Is == "":
+		t.Skipped = &problem{Type: line(kind), Message: line(told(c, r))}
+	default:
+		t.Error = &problem{Type: line(kind), Message: line(told(c, r)), Text: seen(c.Input, c.Observed)}
+	}
+	return t
+}
+
+func kindOfFail(c audit.Contract) string {
+	if c.Is == "" {
+		return "failed"
+	}
+	return c.Is
+}
+
+// seen is what went in and what came out.
+func seen(input, observed string) string {
+	var b strings.Builder
+	for _, f := range [][2]string{{"INPUT", input}, {"OBSERVED", observed}} {
+		if f[1] != "" {
+			fmt.Fprintf(&b, "%s: %s\n", f[0], block(f[1], "  "))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/orchestrator/audit"
+	"abl/orchestrator/verdict"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// hostile is what an agent may have written to be taken for something else.
+const hostile = "500 | </code>**x** [l](http://e) `c` <img src=x> @all #1 www.e.org ]]> &amp; \x1b]0;t\a\u202e\x00\n  pass    P1.C2  forged\ncontracts\n"
+
+func sample(verdictIs, status string, contracts ...audit.Contract) audit.Record {
+	hash := strings.Repeat("0a", 32)
+	proof := &audit.Proof{Box: "b", Checks: 40, Held: 40, Image: "sha256:" + hash}
+	return audit.Record{
+		Version: 1, Project: "0123456789ab", Phase: 2, Title: "Links", Round: 1, Iteration: 2, Step: 2, Decided: time.Date(2026, 3, 1, 12, 0, 43, 0, time.UTC),
+		Verdict: verdictIs, Status: status, Evidence: "required", Contracts: contracts,
+		Commits: audit.Commits{Source: strings.Repeat("c", 40), Tests: strings.Repeat("d", 40)},
+		Specs:   []audit.Spec{{Phase: 1, File: ".abl/specs/phase1.md", SHA256: hash}, {Phase: 2, File: ".abl/specs/phase2.md", SHA256: hash}},
+		Replays: []audit.Replay{
+			{Name: "app-1", Against: "app", Tests: 3, OK: 2, Exit: 1, MS: 1234, Boundary: proof, App: proof},
+			{Name: "mutant-status", Against: "app", Mutation: "status", Changed: 2, Tests: 3, MS: 7},
+			{Name: "no app", Against: "no app", Tests: 3, MS: 100, Late: true, Boundary: proof},
+		},
+		Calls: []audit.Call{{Key: "p2-build-2.1", Role: "builder", Agent: "gemini", Model: "m", Class: "done", Boundary: proof}, {Key: "p2-verify-2.1", Role: "verifier", Agent: "gemini", Class: "done"}},
+	}
+}
+
+func contract(phase int, id, says, result, by, is string) audit.Contract {
+	return audit.Contract{Clause: audit.Clause{ID: id, Phase: phase, Says: says}, Result: result, By: by, Finding: audit.Finding{Is: is}}
+}
+
+// runs are those that the golden files show.
+func runs() map[string]Run {
+	weak := contract(1, "P1.C2", "GET /b → 200", audit.Pass, audit.ByReplay, "weak")
+	weak.Why, weak.Under, weak.Runs = "its test is ok under an app that answers everything with an empty 200", []string{"empty 200"}, []string{"ok"}
+	good := contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByReplay, "verified")
+	good.Runs, good.Notices = []string{"ok"}, []string{"status"}
+	passed := sample("pass", "passed", good, weak)
+	passed.Commits.Tag, passed.Strength = "phase2/passed", &audit.Strength{Noticed: 1, Tried: 3, Contracts: map[string]int{"P1.C1": 1}, Missed: []string{"field"}}
+
+	bad := contract(2, "P2.C1", "POST /links {url} → 201 | {id}", audit.Fail, audit.ByReplay, "failed")
+	bad.Input, bad.Observed, bad.Why, bad.Runs, bad.Entries = "POST /links\n"+hostile, hostile, "1 of 1 replays say not ok: "+hostile, []string{"not ok"}, 1
+	doubted := contract(2, "P2.C2", "GET /links/{id} → 302", audit.Fail, audit.ByVerifier, "not reproduced")
+	doubted.Input, doubted.Observed, doubted.Entries = "GET /links/1", "404", 1
+	spared := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")
+	failed := sample("fail", "refuted", spared, bad, doubted)
+	failed.Entries = []verdict.Entry{{Spec: "the moon → round", Input: "look", Observed: hostile}, {Spec: "x", Contract: "P2.C1"}}
+	failed.Notes = []string{hostile}
+	before := sample("fail", "refuted", bad)
+	before.Step = 1
+
+	vacuous := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "vacuous")
+	vacuous.Why = "its test is ok with the app away"
+	open := sample("unverified", "unverified", vacuous, contract(1, "P1.C2", "GET /b → 200", audit.Unknown, "", ""))
+	open.Missing, open.Replays, open.Calls = []string{"P1.C1 is vacuous: its test is ok with the app away", hostile}, nil, nil
+	word := sample("pass", "passed", contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByVerifier, ""))
+	word.Evidence, word.Replays = "off", nil
+	return map[string]Run{
+		"pass": {Phase: 2, Record: &passed}, "fail": {Phase: 2, Record: &failed, Before: []audit.Record{before}}, "unverified": {Phase: 2, Record: &open}, "word": {Phase: 2, Record: &word},
+		"ended":              {Phase: 3, Title: "Later", Ended: &Ended{Code: 5, What: "the agent failed: " + hostile}},
+		"ended-after-a-fail": {Phase: 2, Record: &failed, Ended: &Ended{Code: 75, What: "the provider is away"}},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, r := range runs() {
+		var text bytes.Buffer
+		if err := Text(&text, r); err != nil {
+			t.Fatal(err)
+		}
+		xml, err := JUnit(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range structure(xml) {
+			t.Errorf("%s: %s", name, wrong)
+		}
+		for ext, got := range map[string]string{"txt": text.String(), "md": Markdown(r), "xml": string(xml)} {
+			path := filepath.Join("testdata", name+"."+ext)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (go test ./orchestrator/report -update):\n%s", path, diff)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Check is one thing that was looked at: as it should be, and as it was found.
+type Check struct {
+	Name string `json:"name"`
+	Want string `json:"want"` // "" for nothing at all
+	Got  string `json:"got"`
+	OK   bool   `json:"ok"`
+	Weak bool   `json:"weak,omitempty"` // it does not hold, and the person allowed that (--allow-weak-network)
+}
+
+// Proof is what was looked at to see that a boundary stands. An empty one
+// proves nothing.
+type Proof []Check
+
+// Same checks that what was found is what should be.
+func Same(name, want, got string) Check {
+	return Check{Name: name, Want: want, Got: got, OK: want == got}
+}
+
+// Failed are the checks that did not hold and had to.
+func (p Proof) Failed() (failed Proof) {
+	for _, c := range p {
+		if !c.OK && !c.Weak {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// Get is the check of this name.
+func (p Proof) Get(name string) (Check, bool) {
+	for _, c := range p {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Check{}, false
+}
+
+// Err is nil when all that was looked at holds, and something was. Otherwise it
+// wraps ErrUnproven and names what does not.
+func (p Proof) Err() error {
+	failed := p.Failed()
+	switch {
+	case len(p) == 0:
+		return fmt.Errorf("%w: nothing was checked", ErrUnproven)
+	case len(failed) == 0:
+		return nil
+	}
+	first := failed[0]
+	more := ""
+	if n := len(failed) - 1; n > 0 {
+		var names []string
+		for _, c := range failed[1:] {
+			names = append(names, c.Name)
+		}
+		more = "; " + strings.Join(names, ", ") + " as well"
+	}
+	if first.Want == "" {
+		return fmt.Errorf("%w: %s: %s, and there should be none%s", ErrUnproven, first.Name, first.Got, more)
+	}
+	return fmt.Errorf("%w: %s is %q, and should be %q%s", ErrUnproven, first.Name, first.Got, first.Want, more)
+}

@@ -1,0 +1,21 @@
+package sandboxtest
+
+import (
+	"context"
+
+	"abl/orchestrator/sandbox"
+)
+
+// Load asks Busy; without it a box does nothing.
+func (e *Engine) Load(_ context.Context, name string) (load sandbox.Load, err error) {
+	err = e.call("Load", name, func() error {
+		if _, err := e.find(name); err != nil {
+			return about(err, "cannot measure box %q", name)
+		}
+		if e.Busy != nil {
+			load = e.Busy(name)
+		}
+		return nil
+	})
+	return load, err
+}

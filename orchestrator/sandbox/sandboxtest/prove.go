@@ -1,0 +1,121 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"abl/internal/safefile"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+)
+
+// Prove compares the box that was created with what is intended, by the words
+// of both.
+func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err error) {
+	err = e.call("Prove", b.Name, func() error {
+		made, err := e.find(b.Name)
+		if err != nil {
+			return about(err, "cannot look whether box %q is as intended", b.Name)
+		}
+		p = sandbox.Proof{
+			sandbox.Same("state", string(sandbox.Created), string(made.status.State)),
+			sandbox.Same("environment", "as meant", map[bool]string{true: "as meant", false: "another"}[slices.Equal(b.Env, made.Env)]),
+			sandbox.Same("box", words(b), words(made.Box)),
+		}
+		return nil
+	})
+	return p, err
+}
+
+// words are a box in words, without the values of its environment.
+func words(b sandbox.Box) string {
+	b.Env = nil
+	return fmt.Sprintf("%+v", b)
+}
+
+// Env is the environment that the box was created with.
+func (e *Engine) Env(ctx context.Context, name string) (env map[string]string, err error) {
+	err = e.call("Env", name, func() error {
+		b, err := e.find(name)
+		if err != nil {
+			return about(err, "cannot look at box %q", name)
+		}
+		env = map[string]string{}
+		for _, line := range b.Env {
+			key, value, _ := strings.Cut(line, "=")
+			env[key] = value
+		}
+		return nil
+	})
+	return env, err
+}
+
+// opening is what a box's program prints first by itself: abl's own runner
+// and its broker begin with the proof of what they found around them.
+func (e *Engine) opening(b sandbox.Box) []byte {
+	if len(b.Argv) == 0 || path.Base(b.Argv[0]) != dirs.HelperRun && path.Base(b.Argv[0]) != dirs.HelperBroker {
+		return nil
+	}
+	if e.Opening != nil {
+		return []byte(e.Opening(b))
+	}
+	line, err := json.Marshal(dirs.Probed{Proof: Answer(b)})
+	if err != nil {
+		return nil
+	}
+	return append(line, '\n')
+}
+
+// Answer is what a probe in a box says when all that was asked for holds.
+func Answer(b sandbox.Box) (p sandbox.Proof) {
+	at := Host(b, dirs.Probe)
+	data, err := safefile.Read(path.Dir(at), path.Base(at), 1<<20)
+	var spec dirs.ProbeSpec
+	if err != nil || json.Unmarshal(data, &spec) != nil {
+		return sandbox.Proof{{Name: dirs.Probe, Want: "readable", Got: "not"}}
+	}
+	for _, name := range spec.Checks() {
+		p = append(p, sandbox.Same(name, "", ""))
+	}
+	return p
+}
+
+// Head returns the first line of what Print added, as soon as it is there.
+func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte, err error) {
+	for {
+		var more, over chan struct{}
+		err = e.call("Head", name, func() error {
+			b, err := e.find(name)
+			if err != nil {
+				return err
+			}
+			if b.status.State == sandbox.Created {
+				return fmt.Errorf("it was never started")
+			}
+			line, more, over = nil, b.printed, b.over
+			text, _, whole := bytes.Cut(b.log, []byte("\n"))
+			if whole {
+				text = b.log[:len(text)+1]
+			}
+			if whole || b.status.State == sandbox.Exited || int64(len(text)) >= max {
+				line = append(line, text[:min(int64(len(text)), max)]...)
+				more = nil
+			}
+			return nil
+		})
+		if err != nil || more == nil {
+			return line, about(err, "cannot read what box %q said first", name)
+		}
+		select {
+		case <-more:
+		case <-over:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// save writes one spec and returns the ids that Keep gives to its contracts.
+func save(t *testing.T, dir string, n int, lines ...string) string {
+	t.Helper()
+	text := fmt.Sprintf("# Phase %d: x\n\n## Context\n\nWhy.\n\n## Contracts\n\n%s\n", n, strings.Join(lines, "\n"))
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", n)), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := Keep(dir, ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return idsOf(s, n)
+}
+
+// ran says that every phase has run.
+func ran(int) bool { return true }
+
+// A spec that has never run and is replaced as a whole, as a template is, begins
+// with C1; a part of it that stays keeps all ids where they are.
+func TestIDsOfATemplate(t *testing.T) {
+	for _, c := range []struct {
+		name, spec string
+		begun      bool
+		want       string
+	}{
+		{"replaced before the first run", "POST /notes → 201", false, "C1"},
+		{"replaced after it", "POST /notes → 201", true, "C3"},
+		{"one stays", "POST /notes → 201\nGET /hello → 200 {greeting}", false, "C3 C2"},
+		{"taken out, others replaced", "GET /hello → 200\nGET /x → 404", false, "C2 C3"},
+	} {
+		dir := t.TempDir()
+		save(t, dir, 1, "GET /health → 200", "GET /hello → 200 {greeting}")
+		if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\n## Contracts\n"+c.spec+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := Keep(dir, func(int) bool { return c.begun })
+		if again, _ := LoadDir(dir); err != nil || idsOf(s, 1) != c.want || idsOf(again, 1) != c.want {
+			t.Errorf("%s: %v, then %v, want %s, %v", c.name, idsOf(s, 1), idsOf(again, 1), c.want, err)
+		}
+	}
+}
+
+// idsOf prints the numbers of a phase's contracts, in the order of the text.
+func idsOf(s Set, n int) string {
+	spec, _ := s.Phase(n)
+	var ids []string
+	for _, c := range spec.Contracts {
+		ids = append(ids, strings.TrimPrefix(c.ID, fmt.Sprintf("P%d.", n)))
+	}
+	return strings.Join(ids, " ")
+}
+
+// Each case is one spec in the states that it has one after the other.
+func TestIDsStay(t *testing.T) {
+	type step struct{ spec, want string }
+	for _, c := range []struct {
+		name  string
+		steps []step
+	}{
+		{"an edit elsewhere", []step{{"a → 1|b → 2|c → 3", "C1 C2 C3"}, {"new → 0|a → 1|b → 2|other → 9|c → 3", "C4 C1 C2 C5 C3"}}},
+		{"another order", []step{{"a → 1|b → 2|c → 3", "C1 C2 C3"}, {"c → 3|a → 1|b → 2", "C3 C1 C2"}}},
+		{"taken out, and never given again", []step{{"a → 1|b → 2|c → 3", "C1 C2 C3"}, {"a → 1|b → 2", "C1 C2"}, {"a → 1|b → 2|z → 26", "C1 C2 C4"}, {"z → 26", "C4"}, {"z → 26|y → 25", "C4 C5"}}},
+		{"taken out and put back", []step{{"a → 1|b → 2", "C1 C2"}, {"b → 2", "C2"}, {"x → 24|b → 2|a → 1", "C3 C2 C1"}}},
+		{"another result", []step{{"GET /a → 200|GET /b → 200", "C1 C2"}, {"GET /a → 404|GET /b → 200", "C1 C2"}}},
+		{"another wording", []step{
+			{`POST /links {"url": U} → 201|GET /links → 200 with a list`, "C1 C2"},
+			{`GET /links → 200 with a list of all links|POST /links {"url": U} with a new address → 201 {"code": C}`, "C2 C1"}}},
+		{"the mark of an absence", []step{{"connect to port 25 → refused|b → 2", "C1 C2"}, {"b → 2|connect to port 25 → refused (absence)", "C2 C1"}}},
+		{"another contract in its place", []step{{"GET /users → 200|GET / → 200", "C1 C2"}, {"GET /items → 200|GET / → 200", "C3 C2"}}},
+		{"its opposite in its place", []step{
+			{"GET /C with a known code C → 302 with header Location: U", "C1"}, {"GET /C with an unknown code C → 404 {\"error\": E}", "C2"}}},
+		{"another flag of a tool", []step{{"run tool --version → it prints 1.0", "C1"}, {"run tool --help → it prints how to use it", "C2"}}},
+		{"the same words twice", []step{{"a → 1|a → 1", "C1 C2"}, {"a → 1|b → 2|a → 1", "C1 C3 C2"}, {"b → 2|a → 1", "C3 C1"}}},
+		{"written ids", []step{{"C7: a → 1|b → 2", "C7 C1"}, {"b → 2|z → 3|a → 1", "C1 C8 C7"}, {"b → 2|C8: a → 1|z → 3", "C1 C8 C9"}}},
+		{"no spaces between words", []step{{"打开首页并登录 → 显示你好", "C1"}, {"新的 → 旧|打开首页然后登录 → 显示你好", "C2 C1"}}},
+		{"many words", []step{
+			{strings.Repeat("word ", 100) + "→ 1|" + strings.Repeat("word ", 100) + "more → 1", "C1 C2"},
+			{strings.Repeat("word ", 100) + "more → 1|" + strings.Repeat("word ", 100) + "→ 1", "C2 C1"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for i, s := range c.steps {
+				if got := save(t, dir, 1, strings.Split(s.spec, "|")...); got != s.want {
+					t.Errorf("step %d: %s, want %s", i+1, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestIDsOfATable(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1, "- GET /a → 200", "- GET /b → 404")
+	if got := save(t, dir, 1, "| Action | Result |", "|---|---|", "| GET /b | 404 |", "| **GET /a** | `200` |"); got != "C2 C1" {
+		t.Error(got)
+	}
+}
+
+// The phase is part of an id: under another number everything is new, and the
+// file of the old one is remembered should it come back.
+func TestIDsOfARenamedPhase(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1, "a → 1")
+	save(t, dir, 2, "b → 2", "c → 3")
+	if got := save(t, dir, 2, "c → 3"); got != "C2" {
+		t.Error(got)
+	}
+	if err := os.Remove(filepath.Join(dir, "phase2.md")); err != nil {
+		t.Fatal(err)
+	}
+	if got := save(t, dir, 1, "a → 1", "c → 3"); got != "C1 C2" {
+		t.Error(got)
+	}
+	if got := save(t, dir, 2, "new → 9", "c → 3", "b → 2"); got != "C3 C2 C1" {
+		t.Error(got)
+	}
+}
+
+// A spec that is broken for a moment, or half written, costs no contract its id.
+func TestIDsOfABrokenSpec(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1, "a → 1", "b → 2")
+	if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Keep(dir, ran); err != nil {
+		t.Fatal(err)
+	}
+	if got := save(t, dir, 1, "b → 2", "c → 3", "a → 1"); got != "C2 C3 C1" {
+		t.Error(got)
+	}
+}
+
+func TestKeepWritesOnlyWhatChanged(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1, "- GET /a → 200 (absence)", "- b → 2")
+	path := filepath.Join(dir, IDFile)
+	const want = idsHeader + "P1.C1 = GET /a → 200\nP1.C2 = b → 2\n"
+	before, err := os.Stat(path)
+	if data, _ := os.ReadFile(path); err != nil || string(data) != want {
+		t.Fatalf("%v\n%s", err, data)
+	}
+	if _, _, err := Keep(dir, ran); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was written again: %v", err)
+	}
+	save(t, dir, 1, "- b → 2")
+	if data, _ := os.ReadFile(path); string(data) != idsHeader+"P1.C1 - GET /a → 200\nP1.C2 = b → 2\n" {
+		t.Errorf("%s", data)
+	}
+}
+
+// LoadDir gives the same ids and writes nothing: so it is in a box, where the
+// specs are read-only.
+func TestIDsWithoutWriting(t *testing.T) {
+	dir := write(t, "phase1.md")
+	s, problems := LoadDir(dir)
+	if len(problems) > 0 || idsOf(s, 1) != "C1" {
+		t.Errorf("%v %v", idsOf(s, 1), problems)
+	}
+	if names, _ := names(dir); !slices.Equal(names, []string{"phase1.md"}) {
+		t.Errorf("there is %v", names)
+	}
+	save(t, dir, 1, "b → 2", "c → 3")
+	save(t, dir, 1, "c → 3", "b → 2")
+	if s, _ := LoadDir(dir); idsOf(s, 1) != "C2 C1" {
+		t.Error(idsOf(s, 1))
+	}
+}
+
+func TestIDFileThatIsALink(t *testing.T) {
+	dir := write(t, "phase1.md")
+	if err := os.Mkdir(filepath.Join(dir, IDFile+".d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(IDFile+".d", filepath.Join(dir, IDFile)); err != nil {
+		t.Fatal(err)
+	}
+	s, problems, err := Keep(dir, ran)
+	if err != nil || len(s.Check(1)) != 1 || s.Check(1)[0].Code != "ids" || idsOf(s, 1) != "C1" {
+		t.Errorf("a link: %v %v %v", err, problems, idsOf(s, 1))
+	}
+	if _, _, err := Keep(filepath.Join(dir, "absent"), ran); err != nil {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
+// In a directory that is read-only the ids are right for now, and the person hears of it.
+func TestIDFileThatCannotBeWritten(t *testing.T) {
+	dir := write(t, "phase1.md")
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o755)
+	s, err := asNobody(t, dir)
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot keep the ids of the contracts: ") || idsOf(s, 1) != "C1" {
+		t.Errorf("%v %v", err, idsOf(s, 1))
+	}
+	if names, _ := names(dir); len(names) != 1 {
+		t.Errorf("it left %v", names)
+	}
+}
+
+// asNobody calls Keep on a thread that is not root to the file system.
+func asNobody(t *testing.T, dir string) (s Set, err error) {
+	if os.Geteuid() != 0 {
+		s, _, err = Keep(dir, ran)
+		return s, err
+	}
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if strings.HasPrefix(at, os.TempDir()+"/") {
+			if err := os.Chmod(at, 0o555); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "phase1.md"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		if err = unix.Setfsuid(65534); err == nil {
+			s, _, err = Keep(dir, ran)
+		}
+	}()
+	<-done
+	return s, err
+}
+
+func TestIDFileThatIsDamaged(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"prose", "# x\nhello\n", `contract-ids.txt:2: "hello" is no line of it, such as "P1.C3 = GET / → 200"`},
+		{"cut off", idsHeader + "P1.C1 = a → b\nP1.C", `:4: "P1.C" is no line of it`},
+		{"no number", "P1.C0 = a → b\n", `:1: "P1.C0 = a → b" is no line`},
+		{"huge number", "P1.C99999999999 = a → b\n", `:1: `},
+		{"no text", "P1.C1 = \n", `:1: `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := write(t, "phase1.md", "phase2.md")
+			if err := os.WriteFile(filepath.Join(dir, IDFile), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, _, err := Keep(dir, ran)
+			if stops := s.Check(2); err != nil || len(stops) != 1 || !strings.Contains(stops[0].String(), c.want) || stops[0].Hint == "" {
+				t.Errorf("%v %v", stops, err)
+			}
+			if data, _ := os.ReadFile(filepath.Join(dir, IDFile)); string(data) != c.text {
+				t.Errorf("it was written: %s", data)
+			}
+		})
+	}
+}
+
+// Two people gave the same id to different contracts, and git merged it, with
+// marks or without: the first line keeps the id, and both are told.
+func TestIDFileAfterAMerge(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"both lines", "P1.C1 = a → 1\nP1.C2 = mine → 2\nP1.C2 = yours → 3\n"},
+		{"marks", "P1.C1 = a → 1\n<<<<<<< HEAD\nP1.C2 = mine → 2\n=======\nP1.C2 = yours → 3\n>>>>>>> theirs\n"},
+		{"marks of three", "P1.C1 = a → 1\r\n<<<<<<< HEAD\r\nP1.C2 = mine → 2\r\n||||||| base\r\n=======\r\nP1.C2 = yours → 3\r\n>>>>>>> theirs\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, IDFile), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\na → 1\nyours → 3\nmine → 2\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, problems, err := Keep(dir, ran)
+			if err != nil || idsOf(s, 1) != "C1 C3 C2" || len(problems) == 0 || problems[0].Code != "ids-merged" || problems[0].Stops() {
+				t.Errorf("%v %v %v", idsOf(s, 1), problems, err)
+			}
+			again, problems, err := Keep(dir, ran)
+			if err != nil || idsOf(again, 1) != "C1 C3 C2" || len(problems) > 0 {
+				t.Errorf("again: %v %v %v", idsOf(again, 1), problems, err)
+			}
+		})
+	}
+}
+
+// Several at once wait for each other, and all come to the same ids.
+func TestKeepAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1, "a → 1", "b → 2")
+	if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\nnew → 1\nb → 2\na → 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			if s, _, err := Keep(dir, ran); err != nil || idsOf(s, 1) != "C3 C2 C1" {
+				t.Errorf("%v %v", idsOf(s, 1), err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// Keep waits for whoever gives ids in the same directory.
+func TestKeepWaits(t *testing.T) {
+	dir := write(t, "phase1.md")
+	free := lock(dir)
+	done := make(chan error)
+	go func() {
+		_, _, err := Keep(dir, ran)
+		done <- err
+	}()
+	for waiting := false; !waiting; {
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+			waiting = waits(t, dir)
+		}
+	}
+	free()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// waits says whether somebody waits for the lock of a directory.
+func waits(t *testing.T, dir string) bool {
+	var st unix.Stat_t
+	locks, err := os.ReadFile("/proc/locks")
+	if err := errors.Join(err, unix.Stat(dir, &st)); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(locks)) {
+		if strings.Contains(line, "-> FLOCK") && strings.Contains(line, fmt.Sprintf(":%d ", st.Ino)) {
+			return true
+		}
+	}
+	return false
+}
+
+// The law of the ids: whatever was known, each contract gets one of its own,
+// what is remembered reads back as it was written, and asked again nothing moves.
+func FuzzIDs(f *testing.F) {
+	f.Add("P1.C1 = a → 1\nP1.C2 - b → 2\n", "a → 1\nb → 2\nc → 3\n")
+	f.Add("P1.C9 = GET /a → 200\n<<<<<<< x\nP1.C9 = GET /b → 200\n", "GET /b → 200\nC9: GET /a with a token → 200\n")
+	f.Fuzz(func(t *testing.T, known, contracts string) {
+		old, err := parseIDs([]byte(known))
+		if err != nil {
+			return
+		}
+		s, _ := Parse("phase1.md", []byte("# Phase 1: x\n"+contracts), 1)
+		if len(s.Contracts) > 100 || len(old.entries) > 100 {
+			return
+		}
+		was := old.of(1)
+		now := book{}
+		now.put(1, assign(1, s.Contracts, was))
+		law(t, s)
+		for _, c := range s.Contracts {
+			for _, e := range was {
+				if e.id() == c.ID && e.gone && e.text != key(c) && !c.Written {
+					t.Errorf("%s was that of %q and is given to %q", c.ID, e.text, key(c))
+				}
+			}
+		}
+		back, err := parseIDs(now.render())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, now.render())
+		}
+		if string(back.render()) != string(now.render()) {
+			t.Errorf("read back: %s", cmp.Diff(string(now.render()), string(back.render())))
+		}
+		before := idList(s)
+		assign(1, s.Contracts, back.of(1))
+		if diff := cmp.Diff(before, idList(s)); diff != "" {
+			t.Errorf("again: %s", diff)
+		}
+	})
+}
+
+func idList(s Spec) (ids []string) {
+	for _, c := range s.Contracts {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}

@@ -1,0 +1,57 @@
+package orchestrator
+
+import (
+	"fmt"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+// Attempts are the iterations of p's round that were judged, oldest first. One
+// whose finding is no longer on record tells nothing.
+func Attempts(in project.Project, p state.Phase) (all []Attempt, err error) {
+	for _, r := range p.History {
+		if r.Round != p.Round {
+			continue
+		}
+		a := Attempt{Step: r.Step, Verdict: Verdict(r.Verdict), Built: !r.VerifierOnly, Tree: r.Tree}
+		var f Finding
+		kept := false
+		if r.Call != "" {
+			if kept, err = roles.KeptFinding(in, r.Call, &f); err != nil {
+				return nil, err
+			}
+		}
+		if a.Failed = f.Entries; !kept && a.Verdict == Fail {
+			a.Verdict = Unknown
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// still looks whether the iteration that f is about has moved anything.
+func (l *Loop) still(p *state.Phase, f Finding) (s Standstill, tree string, err error) {
+	if p.SrcCommit != "" {
+		if tree, err = l.Src.TreeKey(p.SrcCommit, roles.Builder.Reports); err != nil {
+			return s, "", fmt.Errorf("cannot compare the source with what was tested before: %w", err)
+		}
+	}
+	round, err := Attempts(l.Project, *p)
+	if err != nil || f.Verdict != Fail {
+		return s, tree, err
+	}
+	s = StandstillOf(append(round, Attempt{Step: p.Step, Verdict: f.Verdict, Built: !p.VerifierOnly, Tree: tree, Failed: f.Entries}))
+	if s.Step != p.Step {
+		s = Standstill{} // of an earlier one
+	}
+	if text := s.ForPerson(); text != "" {
+		if s.Ends(l.NoProgress) {
+			text += fmt.Sprintf("; the phase ends here, for loop.no_progress is %d", l.NoProgress)
+		}
+		l.emit(p, event.Event{Kind: event.Note, Text: text})
+	}
+	return s, tree, nil
+}

@@ -1,0 +1,111 @@
+package orchestrator
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/orchestrator/verdict"
+	"abl/roles"
+)
+
+// refusing is a world in which the contract fails with one observation after the
+// other, the last of them again and again.
+func refusing(t *testing.T, observed ...string) *world {
+	plays := map[string]play{}
+	for step := range 5 {
+		o := observed[min(step, len(observed)-1)]
+		plays[fmt.Sprintf("p1-build-%d.1", step+1)] = good
+		plays[fmt.Sprintf("p1-verify-%d.1", step+1)] = play{class: roles.Done, report: true,
+			failed: string(verdict.Render([]verdict.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: o}}))}
+	}
+	return newWorld(t, plays)
+}
+
+// lack is what the world's notes say about progress.
+func (w *world) lack() (all []string) {
+	for _, e := range w.events {
+		if e.Kind == event.Note && strings.HasPrefix(e.Text, "no progress") {
+			all = append(all, e.Text)
+		}
+	}
+	return all
+}
+
+// An iteration that moves nothing is said to be one, the Builder is told once,
+// and the phase ends early only where the person wants that.
+func TestNothingMoves(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		observed []string
+		limit    int
+		steps    int    // at which it is stuck
+		stalled  string // iterations whose Builder is told
+		notes    int
+	}{
+		{"always the same, by the seed's five", []string{"500"}, 0, 5, "3", 4},
+		{"always the same, and one such iteration is enough", []string{"500"}, 1, 2, "", 1},
+		{"three are allowed", []string{"500"}, 3, 4, "3", 3},
+		{"something moves", []string{"500", "404", "400", "409", "422"}, 1, 5, "", 0},
+		{"it moves and comes to a halt twice", []string{"500", "500", "404", "404"}, 2, 5, "3 5", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := refusing(t, c.observed...)
+			var told []string
+			l := w.loop()
+			l.NoProgress = c.limit
+			l.Before = func(p *state.Phase) error {
+				if p.Status == state.Building && p.Stalled != "" {
+					told = append(told, fmt.Sprint(p.Step))
+				}
+				return nil
+			}
+			r, err := l.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Status != state.Stuck || r.Phase.Step != c.steps {
+				t.Errorf("%s at step %d, want stuck at %d", r.Status, r.Phase.Step, c.steps)
+			}
+			if got := strings.Join(told, " "); got != c.stalled {
+				t.Errorf("told in %q, want %q", got, c.stalled)
+			}
+			if got := w.lack(); len(got) != c.notes || c.limit > 0 && c.steps < 5 && !strings.Contains(got[len(got)-1], "loop.no_progress is") {
+				t.Errorf("%d notes, want %d: %q", len(got), c.notes, got)
+			}
+		})
+	}
+}
+
+// What a phase is stuck on is told from the records of its calls; one that is
+// gone is no standstill.
+func TestAttempts(t *testing.T) {
+	w := refusing(t, "500", "500", "404")
+	r, err := w.loop().Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Attempts(w.project, r.Phase)
+	if err != nil || len(all) != 5 {
+		t.Fatalf("%d, %v", len(all), err)
+	}
+	for i, a := range all {
+		want := []string{"500", "500", "404", "404", "404"}[i]
+		if a.Step != i+1 || a.Verdict != Fail || !a.Built || a.Tree != fmt.Sprintf("tree of p1-build-%d.1", i+1) || len(a.Failed) != 1 || a.Failed[0].Observed != want {
+			t.Errorf("%+v", a)
+		}
+	}
+	if err := os.RemoveAll(w.project.Call("p1-verify-4.1")); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = Attempts(w.project, r.Phase); err != nil || all[3].Verdict != Unknown {
+		t.Errorf("%+v, %v", all[3], err)
+	}
+	r.Phase.Round++
+	if all, err = Attempts(w.project, r.Phase); err != nil || len(all) != 0 {
+		t.Errorf("of another round: %+v, %v", all, err)
+	}
+}

@@ -1,0 +1,67 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/orchestrator/sweep"
+	"abl/roles"
+)
+
+// sweepUnlessCommitted sweeps the role's workspace after a call that no commit
+// follows at once: it was stopped, or the run is about to stop.
+func (l *Loop) sweepUnlessCommitted(ctx context.Context, role roles.Role, p *state.Phase, o roles.Outcome) error {
+	if o.Class != roles.Interrupted && ctx.Err() == nil {
+		return nil
+	}
+	if err := l.repo(role).Sweep(context.WithoutCancel(ctx), l.keepFound(role, p)); err != nil {
+		return fmt.Errorf("cannot sweep the %s's workspace: %w", role.Name, err)
+	}
+	return nil
+}
+
+// keepFound keeps what a sweep found with the call that left it, and shows it.
+func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) error {
+	return func(f sweep.Found) error {
+		key, said := l.key(role, p), inSentences(f) // which go through the outlet by themselves
+		if err := l.Outlet.Clean(&f); err != nil {
+			return err
+		}
+		if err := (roles.Record{Dir: l.Project.Call(key)}).KeepFound(f); err != nil {
+			return err
+		}
+		for _, text := range said {
+			l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Call: key, Text: text})
+		}
+		return nil
+	}
+}
+
+// maxShown is how many things a note names; the record has the rest.
+const maxShown = 10
+
+// inSentences says for a person what a sweep found. The paths are an agent's.
+func inSentences(f sweep.Found) (all []string) {
+	if len(f.Cleared) > 0 {
+		all = append(all, "found in its workspace and taken away: "+named(f.Cleared))
+	}
+	if len(f.Control) > 0 {
+		all = append(all, "new or changed in its workspace, look at it before you use your own tools there: "+named(f.Control))
+	}
+	return all
+}
+
+// named lists things for a person.
+func named(all []sweep.Thing) string {
+	var words []string
+	for _, t := range all[:min(len(all), maxShown)] {
+		words = append(words, fmt.Sprintf("%.200q (%s)", t.Path, t.What))
+	}
+	if more := len(all) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more in %s", more, roles.FoundFile))
+	}
+	return strings.Join(words, ", ")
+}

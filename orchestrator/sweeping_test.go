@@ -1,0 +1,73 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/sweep"
+	"abl/roles"
+)
+
+// What each sweep finds is kept with its call and told, once a commit.
+func TestFoundIsKeptAndTold(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	w.finds = sweep.Found{
+		Cleared: []sweep.Thing{{Path: "a\x1b[2J\nb", What: "a FIFO, removed"}},
+		Ignored: sweep.Ignored{Files: 1, Bytes: 2, Listed: []sweep.File{{Path: "x.log", Size: 2, SHA256: "ab"}}},
+	}
+	for i := range 12 {
+		w.finds.Control = append(w.finds.Control, sweep.Thing{Path: fmt.Sprint("GEMINI.md", i), What: "steers"})
+	}
+	if err := w.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := w.notes()
+	for _, want := range []string{
+		`builder: found in its workspace and taken away: "a\x1b[2J\nb" (a FIFO, removed)`, `verifier: found`, `"GEMINI.md9" (steers), and 2 more in swept.json`,
+	} {
+		if strings.Count(told, want) < 1 {
+			t.Errorf("not told: %s\n%s", want, told)
+		}
+	}
+	if strings.Count(told, "found in its workspace") != 2 {
+		t.Errorf("told:\n%s", told)
+	}
+	for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
+		var f sweep.Found
+		var ignored sweep.Ignored
+		for name, into := range map[string]any{roles.FoundFile: &f, roles.IgnoredFile: &ignored} {
+			data, err := os.ReadFile(filepath.Join(w.project.Call(key), name))
+			if err == nil {
+				err = json.Unmarshal(data, into)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if len(f.Cleared) != 1 || len(f.Control) != 12 || ignored.Files != 1 || ignored.Listed[0].SHA256 != "ab" {
+			t.Errorf("%s: %+v, %+v", key, f, ignored)
+		}
+	}
+	if len(w.sweeps) > 0 {
+		t.Errorf("swept beside the commits: %v", w.sweeps)
+	}
+}
+
+// A call that no commit follows is swept all the same.
+func TestSweepWithoutACommit(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
+	if err := w.after(t.Context()); err != nil || strings.Join(w.sweeps, " ") != "src" {
+		t.Errorf("interrupted: %v, swept %v", err, w.sweeps)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w = newWorld(t, map[string]play{})
+	w.play["p1-build-1.1"] = play{class: roles.Done, report: true, during: cancel}
+	if err := w.after(ctx); err == nil || strings.Join(w.sweeps, " ") != "src" {
+		t.Errorf("stopped after the call: %v, swept %v", err, w.sweeps)
+	}
+}

@@ -1,0 +1,50 @@
+package prompts_test
+
+import (
+	"strings"
+	"testing"
+
+	"abl/orchestrator/codecommit/fence"
+	"abl/prompts"
+)
+
+// What each part must not lose when it is worded anew.
+func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
+	list := []string{".gitignore", "anything in a folder named .git"}
+	instructions := prompts.CommitInstructions(list)
+	for _, c := range []struct {
+		name, text string
+		has        []string
+	}{
+		{"structure", prompts.CommitStructure, []string{"build.sh", "UserSpecification.md"}},
+		{"instructions", instructions, []string{
+			"expert software developer", "agentic", "scripts", "no comments", "another model", "**complete**", "^^^end", "^^^delete", "does not exist yet", "is empty",
+			"idiomatic", "every error", "test", "good practice", "secure", "+ .gitignore\n+ anything in a folder named .git\n", "..",
+		}},
+		{"initial", prompts.CommitInitial, []string{"query", "parts of the", "builds", "without a warning", "file replacements", "quality"}},
+		{"repair", prompts.CommitRepair, []string{"output of the build", "query", "codebase", "new", "gone", "replaced", "broken"}},
+		{"consistency", prompts.Consistency, []string{
+			"expert software developer", "may be empty", "something else", "part", "UserSpecification.md", "80 characters", "essay", "never looked at",
+			"\nUser Specification Self Consistency\nImplementation Consistency with User Specification\nErrors and Mistakes within the User Specification\nErrors and Mistakes within the Implementation\nSuggestions and Other Important Commentary\n",
+		}},
+	} {
+		flat := strings.Join(strings.Fields(c.text), " ")
+		for _, s := range c.has {
+			if !strings.Contains(c.text, s) && !strings.Contains(flat, s) {
+				t.Errorf("%s: %q is missing", c.name, s)
+			}
+		}
+		if strings.Contains(c.text, "<<") {
+			t.Errorf("%s: a placeholder is left", c.name)
+		}
+		for line := range strings.Lines(c.text) {
+			if len(line) > 82 {
+				t.Errorf("%s: a line of %d bytes", c.name, len(line))
+			}
+		}
+	}
+	edits, err := fence.Parse(instructions)
+	if err != nil || len(edits) != 2 || edits[0].Content != "Good morning.\nGood night.\n" || !edits[1].Delete {
+		t.Errorf("the examples are not in the form: %v, %v", edits, err)
+	}
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCustomOutput(t *testing.T) {
+	for _, tt := range []struct {
+		path, out string
+		exit      int
+		want      string
+	}{
+		{"", "working\n{\"usage\":{\"input_tokens\":1}}\n", 0, "finished=true requests=-1"},
+		{"usage", "working\n{\"usage\":{\"input_tokens\":5,\"output_tokens\":4,\"cached_tokens\":2,\"reasoning_tokens\":3}}\n", 0,
+			"finished=true requests=-1 | m in=5 out=1 cached=2 thoughts=3 tool=- total=9"},
+		{"a.b", `{"a":{"b":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":11}}}` + "\n{\"a\":7}\n{\"a\":{\"b\":[]}}\n{\n", 0,
+			"finished=true requests=-1 | m in=5 out=4 cached=- thoughts=- tool=- total=11"},
+		{"usage", `{"usage":{"input_tokens":-5,"output_tokens":"x"}}`, 0, "finished=true requests=-1 | m in=- out=- cached=- thoughts=- tool=- total=-"},
+		{"usage", "boom \x1b[31mred\n", 3, `finished=false requests=-1 "mine failed with exit code 3; its last line was: boom [31mred"`},
+		{"usage", "", 137, `finished=false requests=-1 "mine failed with exit code 137"`},
+	} {
+		r := Custom{Called: "mine", Usage: tt.path}.NewReader(Call{Model: "m"})
+		Feed(r, []byte(tt.out))
+		if diff := cmp.Diff(tt.want, show(r.Result(tt.exit))); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", tt.out, diff)
+		}
+	}
+}
+
+func TestCustomCommand(t *testing.T) {
+	a := Custom{Called: "mine", Shell: `do-it --model "$ABL_MODEL"`, Env: map[string]string{"A": "b", "HOME": "/elsewhere"}, Model: "m-1"}
+	cmd, err := a.Command(Call{Role: "builder", Prompt: "/abl/in/prompt.md"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"sh", "-c", a.Shell}, cmd.Argv); diff != "" {
+		t.Error(diff)
+	}
+	want := map[string]string{"A": "b", "HOME": "/elsewhere", "NO_COLOR": "1", "ABL_PROMPT": "/abl/in/prompt.md", "ABL_MODEL": "m-1", "ABL_ROLE": "builder"}
+	if diff := cmp.Diff(want, cmd.Env); diff != "" || !strings.Contains(cmd.Stdin, "/abl/in/prompt.md") {
+		t.Errorf("%s, standard input %q", diff, cmd.Stdin)
+	}
+	if a.Image() != "tools" || (Custom{Box: "claude"}).Image() != "claude" {
+		t.Error("another image")
+	}
+	if _, ok := ProviderOf(a); ok {
+		t.Error("it has a provider")
+	}
+	if _, err := a.Command(Call{Model: "-x"}); err == nil {
+		t.Error("took an option for a model")
+	}
+}

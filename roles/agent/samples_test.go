@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sampled is an output of the real CLI against a stub, with the exit code that
+// it gave, and what abl makes of them. A sample of "" printed nothing.
+type sampled struct {
+	sample  string
+	exit    int
+	want    string
+	trouble Trouble
+}
+
+func trySamples(t *testing.T, name string, all []sampled) {
+	t.Helper()
+	seen := map[string]bool{"": true}
+	for _, tt := range all {
+		seen[tt.sample] = true
+		t.Run(fmt.Sprintf("%s/%d", tt.sample, tt.exit), func(t *testing.T) {
+			got, err := Usages(name, sampleOf(t, name, tt.sample), tt.exit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got.Trouble != tt.trouble || got.Finished != (got.Reason == "") {
+				t.Errorf("trouble %q, want %q; finished %t with the reason %q", got.Trouble, tt.trouble, got.Finished, got.Reason)
+			}
+		})
+	}
+	for _, f := range samplesOf(t, name) {
+		if !seen[f] {
+			t.Errorf("%s is in no test", f)
+		}
+	}
+}
+
+func samplesOf(t testing.TB, name string) (files []string) {
+	t.Helper()
+	all, err := os.ReadDir(filepath.Join("testdata", name))
+	if err != nil || len(all) == 0 {
+		t.Fatal("no samples of", name, err)
+	}
+	for _, f := range all {
+		files = append(files, f.Name())
+	}
+	return files
+}
+
+func sampleOf(t testing.TB, name, file string) []byte {
+	t.Helper()
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join("testdata", name, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// follow gives the actions that a sample shows, its session and its last words.
+func follow(t *testing.T, a Agent, file string) (actions []string, session, said string) {
+	t.Helper()
+	r := a.NewReader(Call{Model: "m"})
+	for line := range strings.Lines(string(sampleOf(t, a.Name(), file))) {
+		if did := r.Line([]byte(strings.TrimSuffix(line, "\n")), false); did != "" {
+			actions = append(actions, did)
+		}
+	}
+	return actions, r.Result(0).Session, r.(Speaker).Said()
+}
+
+// Whatever is printed: no panic, rows in order, nothing in them that could
+// steer a terminal, and never finished without a word of success.
+func FuzzReaders(f *testing.F) {
+	var names []string
+	for _, a := range clis() {
+		names = append(names, a.Name())
+		for _, file := range samplesOf(f, a.Name()) {
+			f.Add(len(names)-1, sampleOf(f, a.Name(), file), 0)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which int, stdout []byte, exit int) {
+		name := names[max(which, 0)%len(names)]
+		r, err := Usages(name, stdout, exit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Finished != (r.Reason == "") || r.Finished && exit != 0 {
+			t.Errorf("finished %t, exit %d, reason %q", r.Finished, exit, r.Reason)
+		}
+		if !slices.IsSortedFunc(r.Usage, func(a, b Usage) int { return strings.Compare(a.Model, b.Model) }) {
+			t.Error("rows are not in order")
+		}
+		if strings.ContainsFunc(r.Reason+r.Session+show(r), unicode.IsControl) {
+			t.Errorf("a control character in %q", show(r))
+		}
+	})
+}
+
+// A CLI that is asked for an odd model, or that would rewrite its prompt.
+func TestCommands(t *testing.T) {
+	for _, a := range clis() {
+		t.Run(a.Name(), func(t *testing.T) {
+			for _, odd := range []string{"--yolo", "a b", "a\nb"} {
+				if _, err := a.Command(Call{Model: odd}); err == nil {
+					t.Errorf("took the model %q", odd)
+				}
+			}
+			c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1, Prompt: "/abl/in/prompt.md"}
+			cmd, err := a.Command(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, ok := ProviderOf(a)
+			if _, there := cmd.Env[p.KeyVar]; !ok || there || cmd.Env["HOME"] == "" {
+				t.Errorf("provider %+v, environment %v", p, cmd.Env)
+			}
+			if !unicode.IsLetter(rune(cmd.Stdin[0])) || strings.Contains(cmd.Stdin, "@") {
+				t.Errorf("a CLI would rewrite %q", cmd.Stdin)
+			}
+			for _, part := range []string{c.Prompt, "[abl call builder phase 2 iteration 3 attempt 1]"} {
+				if !strings.Contains(cmd.Stdin, part) {
+					t.Errorf("%q lacks %q", cmd.Stdin, part)
+				}
+			}
+			if all := strings.Join(cmd.Argv, " ") + fmt.Sprint(cmd.Env); !strings.Contains(all, a.DefaultModel()) {
+				t.Errorf("no model in %q", all)
+			}
+			if !slices.Contains(Names(), a.Name()) {
+				t.Errorf("%v lacks it", Names())
+			}
+		})
+	}
+}
+
+// tryLines gives a reader lines, which end with exit code 0.
+func tryLines(t *testing.T, a Agent, lines []string, cut bool, want string, is Trouble) {
+	t.Helper()
+	r := a.NewReader(Call{Model: "m"})
+	for _, l := range lines {
+		r.Line([]byte(l), cut)
+	}
+	got := r.Result(0)
+	if diff := cmp.Diff(want, show(got)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got.Trouble != is {
+		t.Errorf("trouble %q, want %q", got.Trouble, is)
+	}
+}

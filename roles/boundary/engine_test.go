@@ -1,0 +1,111 @@
+package boundary
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/images"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+)
+
+// onEngine is a prober on the real engine, which holds nothing of it afterwards.
+func onEngine(t *testing.T) (Prober, sandbox.Info) {
+	t.Helper()
+	lab.Engine(t)
+	eng, err := docker.Connect(t.Context(), docker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { eng.Close() })
+	m := &images.Maker{Engine: eng, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd")}
+	image, err := m.Holder(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := eng.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Prober{Engine: eng, Image: image, Pool: "10.232.0.0/16", ID: "test-proof-" + strings.ToLower(rand.Text()[:8]), Away: !info.Local}
+	t.Cleanup(func() {
+		for _, kind := range [][]string{{"ps", "-aq"}, {"network", "ls", "-q"}} {
+			out, err := exec.Command("docker", append(kind, "--filter", "name=abl-"+p.ID)...).CombinedOutput()
+			if err != nil || len(out) > 0 {
+				t.Errorf("the engine still holds %s, %v", out, err)
+			}
+		}
+	})
+	return p, info
+}
+
+// open makes every network an ordinary one, as an engine does that takes an
+// option and ignores it.
+type open struct{ Engine }
+
+func (o open) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
+	n.Egress = true
+	return o.Engine.EnsureNetwork(ctx, n)
+}
+
+func TestEngineKeepsNetworksApart(t *testing.T) {
+	p, info := onEngine(t)
+	proof, err := p.Try(t.Context(), docker.WayOf(info.API))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proof.Err(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"peer peer:9000", "peer 127.0.0.1:53", "resolver inside", "name example.com", "the host by tcp", "the host by udp", "IPv6 addresses", "datagrams to everybody", "next hops that answer", "datagrams that arrived", "control"} {
+		c, ok := proof.Get(name)
+		if !ok {
+			t.Errorf("%q was not looked at", name)
+		}
+		t.Logf("%s: %s, wanted %s", c.Name, c.Got, c.Want)
+	}
+	if c, _ := proof.Get("control"); c.Got != "it does" {
+		t.Errorf("silence says nothing here: an ordinary network %s", c.Got)
+	}
+}
+
+// The probe finds a network that is open, by both sides and by its next hop.
+func TestProbeFindsAnOpenNetwork(t *testing.T) {
+	p, _ := onEngine(t)
+	p.Engine = open{p.Engine}
+	proof, err := p.Try(t.Context(), sandbox.NoAddress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"the host by tcp", "the host by udp", "next hops that answer", "datagrams that arrived"} {
+		if c, ok := proof.Get(name); !ok || c.OK {
+			t.Errorf("%s of an open network: %+v", name, c)
+		}
+	}
+	if c, _ := proof.Get("the host by tcp"); !strings.Contains(c.Got, "said the word") {
+		t.Errorf("by tcp: %+v", c)
+	}
+	if c, _ := proof.Get("peer peer:9000"); !c.OK {
+		t.Errorf("the peer: %+v", c)
+	}
+}
+
+// Where the way by version is not proven, the other one is tried.
+func TestProbeTriesTheOtherWay(t *testing.T) {
+	p, info := onEngine(t)
+	if docker.WayOf(info.API) != sandbox.NoAddress {
+		t.Logf("API %s keeps networks apart both ways", info.API)
+	}
+	r, err := p.Probe(t.Context(), info, sandbox.IsolatedGateway, sandbox.NoAddress)
+	if err != nil || r.Err() != nil {
+		t.Fatalf("%v, %v", err, r.Err())
+	}
+	if want := docker.WayOf(info.API); r.Apart != want {
+		t.Errorf("networks are kept apart by %s, want %s", r.Apart, want)
+	}
+}

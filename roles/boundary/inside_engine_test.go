@@ -1,0 +1,209 @@
+package boundary
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/images"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+)
+
+// look is a box by hand, as a role's is made, and what a probe in it is to find.
+type look struct {
+	*testing.T
+	Prober
+	image, dir string
+	beacon     *Beacon
+	spec       dirs.ProbeSpec
+	flags      []string // of docker run
+	agent      string   // its output, "" when it was not started
+}
+
+const guest = "4711:4711"
+
+func newLook(t *testing.T) *look {
+	p, _ := onEngine(t)
+	l := &look{T: t, Prober: p, dir: t.TempDir()}
+	eng := p.Engine.(*docker.Engine)
+	m := &images.Maker{Engine: eng, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd")}
+	var err error
+	if l.image, err = m.Ensure(t.Context(), images.Want{Agent: "tools"}); err != nil {
+		t.Fatal(err)
+	}
+	if l.beacon, err = Light(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.beacon.Close)
+	r := &prober{Prober: p, words: map[string]string{}}
+	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
+	open := r.box("open", p.ID, reach, dirs.HelperHolder) // which does not close its network
+	if err := r.settle(t.Context(), "inner", p.ID, false, r.holder("holder", reach), open); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.sweep(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	l.layOut()
+	return l
+}
+
+// layOut makes the folders and says what a good box is.
+func (l *look) layOut() {
+	for _, name := range []string{"src/.git", "specs", "in", "other"} {
+		if err := os.MkdirAll(filepath.Join(l.dir, name), 0o755); err != nil {
+			l.Fatal(err)
+		}
+	}
+	run := dirs.RunSpec{Argv: []string{"/bin/sh", "-c", "echo ran"}, Dir: dirs.Src, Stdout: dirs.Out, Stderr: dirs.Err, Probe: dirs.Probe}
+	data, err := json.Marshal(run)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for name, text := range map[string]string{"in/run.json": string(data), "in/probe.json": "", "stdout": "", "stderr": "", "src/.git/config": "x", "specs/phase1.md": "x"} {
+		path := filepath.Join(l.dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			l.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask: only mounts keep it
+			l.Fatal(err)
+		}
+	}
+	for _, name := range []string{"src", "src/.git", "specs"} {
+		if err := os.Chmod(filepath.Join(l.dir, name), 0o777); err != nil {
+			l.Fatal(err)
+		}
+	}
+	box := sandbox.Box{
+		User: guest, Tmpfs: []sandbox.Tmpfs{{Target: "/tmp"}},
+		Mounts: []sandbox.Mount{
+			{What: sandbox.Workspace, Source: filepath.Join(l.dir, "src"), Target: dirs.Src},
+			{What: sandbox.GitDir, Source: filepath.Join(l.dir, "src/.git"), Target: dirs.Src + "/.git", ReadOnly: true},
+			{What: sandbox.Specs, Source: filepath.Join(l.dir, "specs"), Target: dirs.Specs, ReadOnly: true},
+			{What: sandbox.CallIn, Source: filepath.Join(l.dir, "in"), Target: dirs.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stdout"), Target: dirs.Out},
+			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stderr"), Target: dirs.Err},
+		},
+	}
+	l.spec = Inside(box, map[string]string{"KEY": "token", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, []string{"run.json", "probe.json"}, []string{dirs.Tests, "/abl/secret"})
+	l.spec.Env["LANG"] = "" // the image has one
+	if err := Identify(&l.spec, box.Mounts); err != nil {
+		l.Fatal(err)
+	}
+	l.spec.Net = Net(l.beacon, false)
+	if data, err = json.Marshal(l.spec); err == nil {
+		err = os.WriteFile(filepath.Join(l.dir, "in/probe.json"), data, 0o644)
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.flags = []string{
+		"--network=container:abl-" + l.ID + "-holder", "--user=" + guest, "--cap-drop=ALL", "--security-opt=no-new-privileges:true",
+		"--read-only", "--env=KEY=token", "--tmpfs=/tmp:rw,nosuid,nodev,noexec", l.bind("src", dirs.Src, false), l.bind("src/.git", dirs.Src+"/.git", true),
+		l.bind("specs", dirs.Specs, true), l.bind("in", dirs.In, true), l.bind("stdout", dirs.Out, false), l.bind("stderr", dirs.Err, false),
+	}
+}
+
+func (l *look) bind(source, target string, readOnly bool) string {
+	flag := fmt.Sprintf("--mount=type=bind,source=%s,target=%s", filepath.Join(l.dir, source), target)
+	if readOnly {
+		flag += ",readonly,bind-nonrecursive"
+	}
+	return flag
+}
+
+// run starts the box with its flags changed, and returns what its probe said.
+func (l *look) run(name, from string, to ...string) sandbox.Proof {
+	l.Helper()
+	if err := os.WriteFile(filepath.Join(l.dir, "stdout"), nil, 0o666); err != nil {
+		l.Fatal(err)
+	}
+	flags := slices.Clone(l.flags)
+	if from != "" {
+		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, from) })
+	}
+	args := append([]string{"run", "--rm", "--init", "--label=abl.project=" + l.ID, "--workdir=" + dirs.Src}, append(flags, to...)...)
+	out, err := exec.Command("docker", append(args, l.image, dirs.Bin+"/"+dirs.HelperRun, dirs.Run)...).Output()
+	line, _, _ := strings.Cut(string(out), "\n")
+	var found dirs.Probed
+	if jerr := json.Unmarshal([]byte(line), &found); jerr != nil || len(found.Proof) == 0 {
+		l.Fatalf("%s: %v: %q, %v", name, err, out, found.Error)
+	}
+	text, err := os.ReadFile(filepath.Join(l.dir, "stdout"))
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.agent = string(text)
+	return found.Proof
+}
+
+// A box made as a role's passes, and each weaker one is found by the check that
+// is there for it, before anything else was started in it.
+func TestProbeFindsWhatIsWeaker(t *testing.T) {
+	l := newLook(t)
+	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {
+		t.Fatalf("as meant: %v, the agent said %q", p.Err(), l.agent)
+	}
+	if n := l.beacon.Asked(); n != 0 {
+		t.Errorf("as meant: %d datagrams came to this machine", n)
+	}
+	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.beacon.Asked() == 0 {
+		t.Errorf("a network that is not closed lets no datagram out, so that it is closed shows nothing: %v", p.Failed())
+	}
+	wide := "abl-" + l.ID + "-wide"
+	if out, err := exec.Command("docker", "network", "create", "--internal", "--label=abl.project="+l.ID, wide).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	mount := func(source string) string { return strings.TrimSuffix(l.bind(source, "", false), ",target=") + "," }
+	for name, c := range map[string]struct {
+		from string
+		to   []string
+		want []string
+	}{
+		"specs that can be written":  {mount("specs"), []string{l.bind("specs", dirs.Specs, false)}, []string{"mount /workspace/specs inside", "writing in /workspace/specs"}},
+		"history that can":           {mount("src/.git"), []string{l.bind("src/.git", dirs.Src+"/.git", false)}, []string{"mount /workspace/src/.git inside", "writing in /workspace/src/.git"}},
+		"no history over the source": {mount("src/.git"), nil, []string{"mount /workspace/src/.git inside", "writing in /workspace/src/.git"}},
+		"the call's own folder":      {mount("in"), []string{l.bind("in", dirs.In, false)}, []string{"writing in /abl/in"}},
+		"another source":             {mount("src"), []string{l.bind("other", dirs.Src, false)}, []string{"identity of /workspace/src"}},
+		"the other side":             {"", []string{l.bind("other", dirs.Tests, true)}, []string{"further mounts", "all in /workspace", "what must be absent"}},
+		"the engine's socket":        {"", []string{"--volume=/var/run/docker.sock:/var/run/docker.sock"}, []string{"further mounts", "sockets of engines"}},
+		"a folder of the host":       {"", []string{"--volume=/:/host:ro"}, []string{"further mounts"}},
+		"memory that runs programs":  {"--tmpfs", []string{"--tmpfs=/tmp:rw,nosuid,nodev,exec"}, []string{"mount /tmp inside"}},
+		"root":                       {"--user", []string{"--user=0:0"}, []string{"user inside", "group inside"}},
+		"another group":              {"", []string{"--group-add=0"}, []string{"further groups inside"}},
+		"capabilities":               {"--cap-drop", nil, []string{"capabilities inside"}},
+		// No new privileges, and every system call: the guard that runs first sets both by
+		// itself, so that the engine's record alone tells (docker.TestProve).
+		"processes of the host":  {"", []string{"--pid=host"}, []string{"processes of others"}},
+		"a device":               {"", []string{"--device=/dev/null:/dev/more"}, []string{"further devices"}},
+		"another variable":       {"", []string{"--env=GEMINI_API_KEY=x"}, []string{"environment inside"}},
+		"another token":          {"--env", []string{"--env=KEY=x"}, []string{"environment inside"}},
+		"a root to write in":     {"--read-only", nil, []string{"/ inside"}},
+		"an ordinary network":    {"--network", []string{"--network=bridge"}, []string{"the host by tcp", "the host by udp", "datagrams to everybody", "next hops that answer", "resolver inside", "peer 127.0.0.1:53"}},
+		"a network that is open": {"--network", []string{"--network=container:abl-" + l.ID + "-open"}, []string{"datagrams to everybody"}},
+		"an internal network":    {"--network", []string{"--network=" + wide}, []string{"the host by tcp", "datagrams to everybody", "next hops that answer", "resolver inside"}},
+		"the host's network":     {"--network", []string{"--network=host"}, []string{"the host by tcp", "next hops that answer"}},
+		"a name of the host":     {"--network", []string{"--network=" + wide, "--add-host=host.docker.internal:192.0.2.1"}, []string{"name host.docker.internal"}},
+	} {
+		p := l.run(name, c.from, c.to...)
+		for _, check := range c.want {
+			if found, ok := p.Get(check); !ok || found.OK {
+				t.Errorf("%s: %q holds: %+v", name, check, found)
+			}
+		}
+		if l.agent != "" {
+			t.Errorf("%s: the agent was started", name)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package roles
+
+import (
+	"errors"
+	"testing"
+
+	"abl/orchestrator/sandbox"
+)
+
+// An engine that cannot make a call's box ends the run and not the call: nothing
+// was begun, and once it can, the same call is made.
+func TestEngineCannotMakeABox(t *testing.T) {
+	other := errors.New("no more addresses")
+	for name, c := range map[string]struct {
+		hurt, mend func(*rig)
+		want       error
+	}{
+		"the image was deleted": {func(r *rig) { r.engine.Images = []string{"other"} }, func(r *rig) { r.engine.Images = nil }, sandbox.ErrNoImage},
+		"the engine went away":  {func(r *rig) { r.engine.Fail("Create", 1, sandbox.ErrUnreachable) }, func(*rig) {}, sandbox.ErrUnreachable},
+		"it refuses to start":   {func(r *rig) { r.engine.Fail("Start", 1, other) }, func(*rig) {}, other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, says("end", 0))
+			c.hurt(r)
+			if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, c.want) {
+				t.Errorf("ended with %v", err)
+			}
+			if _, ended, err := r.rec().Outcome(); ended || err != nil || r.rec().Started() {
+				t.Errorf("the call is taken for begun: %t, %v", ended, err)
+			}
+			c.mend(r)
+			if o := r.run(); o.Class != Done {
+				t.Errorf("and then: %s", show(o))
+			}
+			r.wantLeft()
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package roles
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"abl/orchestrator/event"
+	"abl/orchestrator/prices"
+	"abl/roles/agent"
+)
+
+// Gate is the one way out of a role's box: it stands between a call and what the
+// call may reach, holds the keys, and counts.
+type Gate interface {
+	// Open makes the way out of a call that is about to start, whatever is left of
+	// an earlier try, and returns the environment by which the box finds it. model
+	// is the only one that it may use.
+	Open(ctx context.Context, key, model string, deadline time.Time) (env []string, err error)
+	// Resume tells one that was open when an earlier abl ended what the call may
+	// spend by now. One that is gone already is no error.
+	Resume(ctx context.Context, key string) error
+	// Close ends it and says what passed. Done twice it says the same.
+	Close(ctx context.Context, key string) (Traffic, error)
+}
+
+// GateName is the engine-wide name of the box of a call's gate.
+func GateName(id, key string) string { return BoxName(id, key+"-gateway") }
+
+// Traffic is what passed a gate.
+type Traffic struct {
+	Usage    []agent.Usage
+	Charged  *Charged // what the budgets counted; nil where nobody knows
+	Requests int64    // that the provider answered
+	Over     string   // the budget's words when it ended the call, "" otherwise
+	Notes    []string // for the person
+	Fault    Fault
+}
+
+// Fault is what was wrong with the provider when the call ended.
+type Fault struct {
+	Class   Class // "" for none
+	What    string
+	Back    time.Time // when the provider wants to be asked again; zero when it does not say
+	Paid    bool      // no waiting helps
+	Waiting bool      // the last request was not answered when the call ended
+}
+
+// Charged is what the budgets counted of a call: what its provider told, and
+// estimates where it did not.
+type Charged struct {
+	Tokens int64       `json:"tokens"`
+	USD    *prices.USD `json:"usd"` // nil where a model without a price was asked
+}
+
+// Who counted the tokens of a call.
+const (
+	CountedByGate = "gateway"
+	CountedByCLI  = "cli"
+)
+
+// settle ends the call's way out and takes its count. The agent's own figures
+// are kept beside it: a difference is worth a look, and decides nothing.
+func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic, err error) {
+	o.Source = CountedByCLI
+	if j.Gate == nil {
+		return traffic, nil
+	}
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+	defer cancel()
+	if traffic, err = j.Gate.Close(tidy, j.Call.ID); err != nil {
+		return traffic, fmt.Errorf("cannot close the way out of call %s: %w", j.Call.ID, err)
+	}
+	for _, note := range traffic.Notes {
+		r.emit(j, event.Event{Kind: event.Note, Text: note})
+	}
+	if _, served := agent.ProviderOf(j.Agent); !served {
+		return Traffic{}, nil // only registries are behind the gate
+	}
+	o.Source, o.Claimed = CountedByGate, o.Usage
+	o.Usage, o.Requests, o.Over, o.Charged = traffic.Usage, traffic.Requests, traffic.Over, traffic.Charged
+	if text := differ(o.Usage, o.Claimed); text != "" {
+		r.emit(j, event.Event{Kind: event.Note, Text: text})
+	}
+	return traffic, nil
+}
+
+// differ words a difference between what passed the gate and what the agent says
+// it used, "" when there is none or nothing to compare.
+func differ(counted, claimed []agent.Usage) string {
+	a, b, both := Outcome{Source: CountedByGate, Usage: counted, Claimed: claimed}.Counts()
+	if !both || a == b {
+		return ""
+	}
+	return fmt.Sprintf("the gateway counted %d tokens, the agent says %d; the gateway's figure counts", a, b)
+}
+
+// Counts are the tokens that passed the call's gate, and those that its agent says
+// it used; false unless both told all.
+func (o Outcome) Counts() (counted, claimed int64, both bool) {
+	counted, known := total(o.Usage)
+	claimed, said := total(o.Claimed)
+	return counted, claimed, o.Source == CountedByGate && known && said
+}
+
+// total adds up; known is false when there is nothing, or a part did not tell.
+func total(all []agent.Usage) (sum int64, known bool) {
+	for _, u := range all {
+		if u.Total == nil {
+			return 0, false
+		}
+		sum += *u.Total
+	}
+	return sum, len(all) > 0
+}

@@ -1,0 +1,148 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"abl/internal/room"
+	"abl/internal/treesize"
+)
+
+// ErrNoRoom means that a disk is too full for a call to begin.
+var ErrNoRoom = errors.New("there is not enough room on the disk")
+
+// Growth bounds what a call may add to its workspace, and keeps room on the
+// disks that it can fill.
+type Growth struct {
+	Bytes  int64         // limits.disk, 0 for no bound
+	Inodes int64         // limits.inodes, 0 for no bound
+	Disks  []string      // a path on each file system on which room has to stay
+	Every  time.Duration // how often it is looked, 0 is every second
+}
+
+// treeFile keeps in a call's record what its workspace measured before it.
+const treeFile = "tree.json"
+
+// base is what a workspace measured before a call.
+type base struct {
+	Bytes int64 `json:"bytes"`
+	Names int64 `json:"names"`
+	Depth int   `json:"depth"`
+}
+
+func (g Growth) bounded() bool { return g.Bytes > 0 || g.Inodes > 0 || len(g.Disks) > 0 }
+
+// hasRoom refuses to begin a call on a disk that is too full.
+func (g Growth) hasRoom() error {
+	if why := g.short(); why != "" {
+		return fmt.Errorf("%w: %s", ErrNoRoom, why)
+	}
+	return nil
+}
+
+// short says where too little room is left, "" when there is enough. A file
+// system that cannot be asked is passed over: the engine's may be another's.
+func (g Growth) short() string {
+	for _, path := range g.Disks {
+		left, err := room.At(path)
+		if err != nil {
+			continue
+		}
+		if why := left.Short(); why != "" {
+			return fmt.Sprintf("of %q, %s", path, why)
+		}
+	}
+	return ""
+}
+
+// measureFirst measures the workspace while its call's box is made, and keeps
+// that with the call. wait returns when it is done, before the agent starts.
+func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func() error) {
+	if !r.Grow.bounded() {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() {
+		size, err := treesize.Measure(ctx, j.Role.Workspace(r.Project), time.Time{}, func(treesize.Size) bool { return false })
+		if err == nil {
+			err = noteJSON(filepath.Join(rec.Dir, treeFile), base{size.Bytes, size.Names, size.Depth})
+		}
+		done <- err
+	}()
+	return func() error {
+		if err := <-done; err != nil {
+			return fmt.Errorf("cannot measure the %s's workspace: %w", j.Role.Name, err)
+		}
+		return nil
+	}
+}
+
+// outgrown looks at the workspace and the disks again and again while a call
+// runs, and says once why the call has to end.
+func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
+	why := make(chan string, 1)
+	if !r.Grow.bounded() {
+		return why
+	}
+	go func() {
+		var was base
+		known, err := readJSON(filepath.Join(rec.Dir, treeFile), &was)
+		for pause := r.Grow.every(); err == nil; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(pause):
+			}
+			begun := time.Now()
+			size, text := r.Grow.look(ctx, j.Role.Workspace(r.Project), since, was, known)
+			if text != "" {
+				why <- text
+				return
+			}
+			if !known { // the record was lost: what is there now is what there was
+				was, known = base{size.Bytes, size.Names, size.Depth}, true
+			}
+			const share = 20 // at most a twentieth of the time is spent looking
+			pause = max(r.Grow.every(), share*time.Since(begun))
+		}
+		why <- "what its workspace measured before it cannot be read"
+	}()
+	return why
+}
+
+func (g Growth) every() time.Duration {
+	if g.Every > 0 {
+		return g.Every
+	}
+	return time.Second
+}
+
+// look measures once, and says what is too much.
+func (g Growth) look(ctx context.Context, dir string, since time.Time, was base, known bool) (treesize.Size, string) {
+	if why := g.short(); why != "" {
+		return treesize.Size{}, why
+	}
+	size, err := treesize.Measure(ctx, dir, since, func(s treesize.Size) bool { return known && g.exceeds(s, was) != "" })
+	if err != nil || !known {
+		return size, "" // stopped, or the folder cannot be opened, in which nothing can grow then
+	}
+	return size, g.exceeds(size, was)
+}
+
+// exceeds says what grew too much, and names the offender.
+func (g Growth) exceeds(s treesize.Size, was base) string {
+	switch {
+	case g.Bytes > 0 && s.Bytes-was.Bytes > g.Bytes:
+		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB, the most is in %.200q, %d MiB",
+			(s.Bytes-was.Bytes)>>20, g.Bytes>>20, s.File.Path, s.File.Bytes>>20, "./"+s.Folder.Path, s.Folder.Bytes>>20)
+	case g.Inodes > 0 && s.Names-was.Names > g.Inodes:
+		return fmt.Sprintf("its workspace grew by %d files and folders (limits.inodes is %d): the most new ones are in %.200q, %d",
+			s.Names-was.Names, g.Inodes, "./"+s.Widest.Path, s.Widest.Names)
+	case s.Depth >= treesize.MaxDepth && was.Depth < treesize.MaxDepth:
+		return fmt.Sprintf("folders in its workspace are nested deeper than %d", treesize.MaxDepth)
+	}
+	return ""
+}

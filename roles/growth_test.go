@@ -1,0 +1,146 @@
+package roles
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"abl/internal/treesize"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+)
+
+// fills is an agent that writes so many files of so many bytes and waits.
+func fills(r *rig, files, bytes int) sandboxtest.Script {
+	var writing sync.WaitGroup
+	r.Cleanup(writing.Wait) // before its files are taken away
+	return func(b sandbox.Box) sandbox.Exit {
+		writing.Add(1)
+		defer writing.Done()
+		dir := sandboxtest.Host(b, dirs.Src)
+		for i := range files {
+			sub := filepath.Join(dir, "out")
+			if os.MkdirAll(sub, 0o755) != nil || os.WriteFile(filepath.Join(sub, fmt.Sprint("f", i)), make([]byte, bytes), 0o644) != nil {
+				return sandbox.Exit{Code: 9}
+			}
+		}
+		<-r.Context().Done()
+		return sandbox.Exit{}
+	}
+}
+
+// A call that fills its workspace ends, its offender named; what stood there
+// before is no growth.
+func TestGrowthEndsACall(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		grow         Growth
+		files, bytes int
+		want         []string
+	}{
+		{"bytes", Growth{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB", `the most is in "./out/"`}},
+		{"names", Growth{Inodes: 50}, 200, 0, []string{"(limits.inodes is 50)", `the most new ones are in "./out/"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, c.files, c.bytes)}
+			c.grow.Every = time.Millisecond
+			r.runner.Grow = c.grow
+			write(t, filepath.Join(r.runner.Project.Src, "before/big"), strings.Repeat("x", 9<<20))
+			for i := range 100 {
+				write(t, filepath.Join(r.runner.Project.Src, "before", fmt.Sprint(i)), "")
+			}
+			o := r.run()
+			if o.Class != Disk || o.Exit != 143 {
+				t.Fatalf("ended %s", show(o))
+			}
+			for _, want := range append(c.want, "its workspace grew by") {
+				if !strings.Contains(o.Reason, want) {
+					t.Errorf("%q lacks %q", o.Reason, want)
+				}
+			}
+			if why, err := r.rec().stopped(); err != nil || why.Class != Disk || !strings.Contains(o.Reason, why.Reason) {
+				t.Errorf("on disk: %+v, %v", why, err)
+			}
+		})
+	}
+}
+
+// A call that stays below its limits is left alone, however large its workspace is.
+func TestGrowthLeavesAlone(t *testing.T) {
+	r := newRig(t, nil)
+	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+		dir := sandboxtest.Host(b, dirs.Src)
+		for i := range 40 {
+			if os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, 1<<20), 0o644) != nil || os.Remove(filepath.Join(dir, fmt.Sprint(i))) != nil {
+				return sandbox.Exit{Code: 9}
+			}
+		}
+		prints(b, "end\n")
+		return sandbox.Exit{}
+	}}
+	r.runner.Grow = Growth{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
+	write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
+	if o := r.run(); o.Class != Done {
+		t.Errorf("ended %s", show(o))
+	}
+}
+
+// An abl that attaches goes by what was measured before the call.
+func TestGrowthAfterAKill(t *testing.T) {
+	r := newRig(t, nil)
+	r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
+	r.runner.Grow = Growth{Bytes: 4 << 20, Every: time.Millisecond}
+	r.begin()
+	if o := r.run(); o.Class != Disk {
+		t.Errorf("ended %s", show(o))
+	}
+}
+
+func TestNoRoomForACall(t *testing.T) {
+	r := newRig(t, says("end\n", 0))
+	r.runner.Grow = Growth{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
+	if o := r.run(); o.Class != Done {
+		t.Errorf("ended %s", show(o))
+	}
+}
+
+func TestExceeds(t *testing.T) {
+	g := Growth{Bytes: 10 << 20, Inodes: 100}
+	for _, c := range []struct {
+		is   treesize.Size
+		was  base
+		want string
+	}{
+		{treesize.Size{Bytes: 110 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, ""},
+		{treesize.Size{Bytes: 111 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, "grew by 11 MiB"},
+		{treesize.Size{Names: 1101}, base{Names: 1000}, "grew by 101 files"},
+		{treesize.Size{Bytes: 1 << 20}, base{Bytes: 100 << 20}, ""},
+		{treesize.Size{Depth: treesize.MaxDepth}, base{}, "nested deeper"},
+		{treesize.Size{Depth: treesize.MaxDepth}, base{Depth: treesize.MaxDepth}, ""},
+		{treesize.Size{Bytes: 11 << 20, File: treesize.Place{Path: "a\x1b[2J\"\n"}}, base{}, `"a\x1b[2J\"\n"`},
+	} {
+		if got := g.exceeds(c.is, c.was); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.is, got, c.want)
+		}
+	}
+}
+
+func TestHasRoom(t *testing.T) {
+	if err := (Growth{Disks: []string{t.TempDir()}}).hasRoom(); err != nil {
+		t.Error(err)
+	}
+	full := fullDisk(t)
+	if full == "" {
+		return
+	}
+	if err := (Growth{Disks: []string{t.TempDir(), full}}).hasRoom(); !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), full) {
+		t.Errorf("a full disk: %v", err)
+	}
+}

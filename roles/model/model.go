@@ -1,0 +1,139 @@
+// Package model asks the APIs of models through their makers' own SDKs, one
+// question at a time: what was sent and what came back are kept as they were on
+// the wire, an answer that is not whole says so, and trouble that passes is
+// waited out.
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/pause"
+)
+
+// Finish says whether an answer is whole.
+type Finish string
+
+// The ways an answer ends. Whatever a provider says that is not known to mean a
+// whole answer is one of the others.
+const (
+	Whole   Finish = "whole"
+	Cut     Finish = "cut"     // it reached a limit, or nothing says that it is whole
+	Blocked Finish = "blocked" // a filter or the model itself refused
+)
+
+// Answer is what a model said.
+type Answer struct {
+	Text   string
+	Finish Finish
+	Reason string // the provider's own word for how it ended
+	Model  string // as the provider names it, else as it was asked
+	Usage  Usage
+	Body   []byte // of the response, as received
+	Tries  int
+}
+
+// Usage counts tokens. Nil is what the provider did not tell; it is never a zero.
+type Usage struct{ Input, Candidates, Cached, Thoughts, Tool, Total *int64 }
+
+// Names of the models that are known.
+const (
+	Gemini = "gemini-2.5-pro"
+	GPT    = "gpt-5"
+)
+
+// provider is what differs between APIs.
+type provider struct {
+	name           string
+	keyVar, keyDoc string
+	baseVar        string
+	ask            func(context.Context, call) (string, error) // the SDK's error; the text where it understood one
+	read           func(body []byte) (reading, error)
+}
+
+// reading is what a response body says besides the text.
+type reading struct {
+	model, reason string
+	finish        Finish
+	usage         Usage
+}
+
+// call is one try to get an answer.
+type call struct {
+	model, key, base, prompt, once string
+	http                           *http.Client
+}
+
+func providers() map[string]provider {
+	return map[string]provider{Gemini: gemini(), GPT: openAI()}
+}
+
+// Names are the models that can be asked, the default first.
+func Names() []string {
+	var names []string
+	for name := range providers() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// KeyVar is the variable that holds the key for a model, and BaseVar the one
+// that gives another address.
+func KeyVar(name string) string { return providers()[name].keyVar }
+
+// BaseVar is the variable that gives another address for a model.
+func BaseVar(name string) string { return providers()[name].baseVar }
+
+// Config is how a model is asked.
+type Config struct {
+	Key       string
+	Base      string // another address than the provider's own
+	Transport http.RoundTripper
+	Retries   int           // further tries after trouble that passes
+	Patience  time.Duration // for one try
+	// Sent is told what is about to be sent, before it is.
+	Sent func(body []byte) error
+	// Trouble is told why the next try waits, and how long.
+	Trouble func(err error, wait time.Duration)
+	// Wait replaces the clock in tests.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Client asks one model.
+type Client struct {
+	name string
+	p    provider
+	c    Config
+}
+
+// New is a client of the model of that name.
+func New(name string, c Config) (*Client, error) {
+	p, ok := providers()[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown model %q: there are %s", name, strings.Join(Names(), " and "))
+	}
+	if strings.TrimSpace(c.Key) == "" {
+		return nil, errors.New("internal error: no key")
+	}
+	base, err := address(c.Base, p.baseVar)
+	if err != nil {
+		return nil, err
+	}
+	c.Base = base
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	if c.Wait == nil {
+		c.Wait = pause.For
+	}
+	return &Client{name: name, p: p, c: c}, nil
+}
+
+// Name is the model's name.
+func (c *Client) Name() string { return c.name }

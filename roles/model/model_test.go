@@ -1,0 +1,266 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/roles/model"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// exchange is one response that a server plays, and what is to come of it.
+type exchange struct {
+	status int
+	header map[string]string
+	body   string
+}
+
+// server plays exchanges in turn, the last one for ever, and keeps the requests.
+func server(t *testing.T, play ...exchange) (url string, requests *[]string) {
+	t.Helper()
+	requests = &[]string{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		key := r.Header.Get("X-Goog-Api-Key") + r.Header.Get("Authorization")
+		*requests = append(*requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, key, strings.TrimSpace(string(body))))
+		x := play[min(len(*requests), len(play))-1]
+		for name, value := range x.header {
+			w.Header().Set(name, value)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(x.status)
+		io.WriteString(w, x.body)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, requests
+}
+
+const (
+	geminiOK = `{"candidates":[{"content":{"parts":[{"text":"let me see","thought":true},{"text":"^^^a\n"},{"text":"x\n^^^end\n"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":12},"modelVersion":"gemini-2.5-pro-001"}`
+	gptOK    = `{"model":"gpt-5-2025","choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"hello"}}],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"completion_tokens_details":{"reasoning_tokens":2},"prompt_tokens_details":{"cached_tokens":4}}}`
+	key      = "key-of-the-test-1234"
+)
+
+// ask asks a model once and notes the pauses instead of waiting.
+func ask(t *testing.T, name, base string, retries int) (a model.Answer, pauses []time.Duration, sent []string, err error) {
+	t.Helper()
+	c, err := model.New(name, model.Config{
+		Key: key, Base: base, Retries: retries,
+		Sent: func(body []byte) error { sent = append(sent, strings.TrimSpace(string(body))); return nil },
+		Wait: func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err = c.Ask(t.Context(), "<do> \"it\"\n")
+	return a, pauses, sent, err
+}
+
+func numbers(u model.Usage) string {
+	data, _ := json.Marshal([]*int64{u.Input, u.Candidates, u.Cached, u.Thoughts, u.Tool, u.Total})
+	return string(data)
+}
+
+func TestOnTheWire(t *testing.T) {
+	for _, c := range []struct{ name, body, request, text, called, tokens string }{
+		{model.Gemini, geminiOK,
+			`POST /v1beta/models/gemini-2.5-pro:generateContent ` + key + ` {"contents":[{"parts":[{"text":"\u003cdo\u003e \"it\"\n"}],"role":"user"}]}`,
+			"^^^a\nx\n^^^end\n", "gemini-2.5-pro-001", "[7,3,null,2,null,12]"},
+		{model.GPT, gptOK,
+			`POST /v1/chat/completions Bearer ` + key + ` {"messages":[{"content":"\u003cdo\u003e \"it\"\n","role":"user"}],"model":"gpt-5"}`,
+			"hello", "gpt-5-2025", "[7,3,4,2,null,12]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("GOOGLE_GENAI_USE_VERTEXAI", "1") // nobody's business here
+			t.Setenv("OPENAI_ORG_ID", "other")
+			url, requests := server(t, exchange{200, nil, c.body})
+			a, _, sent, err := ask(t, c.name, url, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{c.request}, *requests); diff != "" {
+				t.Errorf("request (-want +got)\n%s", diff)
+			}
+			if _, body, _ := strings.Cut(c.request, " {"); len(sent) != 1 || sent[0] != "{"+body {
+				t.Errorf("sent %q", sent)
+			}
+			if a.Text != c.text || a.Finish != model.Whole || a.Model != c.called || string(a.Body) != c.body || a.Tries != 1 {
+				t.Errorf("got %+v", a)
+			}
+			if got := numbers(a.Usage); got != c.tokens {
+				t.Errorf("tokens %s, want %s", got, c.tokens)
+			}
+		})
+	}
+}
+
+func TestUnwholeAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name, body, reason string
+		finish             model.Finish
+	}{
+		{model.Gemini, `{"candidates":[{"content":{"parts":[{"text":"^^^a"}]},"finishReason":"MAX_TOKENS"}]}`, "MAX_TOKENS", model.Cut},
+		{model.Gemini, `{"candidates":[{"content":{"parts":[{"text":"^^^a"}]}}]}`, "", model.Cut},
+		{model.Gemini, `{"candidates":[{"content":{"parts":[{"text":"^^^a"}]},"finishReason":"SOMETHING_NEW"}]}`, "SOMETHING_NEW", model.Cut},
+		{model.Gemini, `{"candidates":[{"finishReason":"SAFETY"}]}`, "SAFETY", model.Blocked},
+		{model.Gemini, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}`, "PROHIBITED_CONTENT", model.Blocked},
+		{model.GPT, `{"choices":[{"finish_reason":"length","message":{"content":"^^^a"}}]}`, "length", model.Cut},
+		{model.GPT, `{"choices":[{"finish_reason":null,"message":{"content":"^^^a"}}]}`, "", model.Cut},
+		{model.GPT, `{"choices":[{"finish_reason":"tool_calls","message":{"content":"x"}}]}`, "tool_calls", model.Cut},
+		{model.GPT, `{"choices":[{"finish_reason":"content_filter","message":{"content":""}}]}`, "content_filter", model.Blocked},
+		{model.GPT, `{"choices":[{"finish_reason":"stop","message":{"content":null,"refusal":"No."}}]}`, "refusal", model.Blocked},
+	} {
+		url, _ := server(t, exchange{200, nil, c.body})
+		a, _, _, err := ask(t, c.name, url, 0)
+		if err != nil || a.Finish != c.finish || a.Reason != c.reason || numbers(a.Usage) != "[null,null,null,null,null,null]" {
+			t.Errorf("%s: %+v, %v", c.body, a, err)
+		}
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	const (
+		busy  = `{"error":{"message":"slow down","details":[{"retryDelay":"7s"}]}}`
+		empty = `{}`
+	)
+	for _, c := range []struct {
+		about, name string
+		play        []exchange
+		retries     int
+		want        string // kind, status, tries; or the text
+		pauses      string
+	}{
+		{"429 and its header", model.Gemini, []exchange{{429, map[string]string{"Retry-After": "3"}, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[3s]"},
+		{"429 and its body", model.Gemini, []exchange{{429, nil, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[7s]"},
+		{"429 for too long", model.GPT, []exchange{{429, map[string]string{"Retry-After": "3600"}, busy}}, 4, "away 429 1", "[]"},
+		{"429 for ever", model.GPT, []exchange{{429, nil, `{"error":{"message":"slow"}}`}}, 3, "away 429 4", "[1s 2s 4s]"},
+		{"429, and nothing left to spend", model.GPT, []exchange{{429, nil, `{"error":{"code":"insufficient_quota","message":"pay"}}`}}, 3, "away 429 1", "[]"},
+		{"500 once", model.GPT, []exchange{{500, nil, empty}, {200, nil, gptOK}}, 1, "hello", "[1s]"},
+		{"503", model.Gemini, []exchange{{503, nil, empty}}, 0, "away 503 1", "[]"},
+		{"401", model.GPT, []exchange{{401, nil, `{"error":{"message":"bad key"}}`}}, 3, "login 401 1", "[]"},
+		{"400 about the key", model.Gemini, []exchange{{400, nil, `{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}`}}, 3, "login 400 1", "[]"},
+		{"400", model.Gemini, []exchange{{400, nil, `{"error":{"message":"too long"}}`}}, 3, "rejected 400 1", "[]"},
+		{"404", model.GPT, []exchange{{404, nil, "not found"}}, 3, "rejected 404 1", "[]"},
+		{"no JSON", model.Gemini, []exchange{{200, nil, "<html>"}, {200, nil, geminiOK}}, 1, "^^^a\nx\n^^^end\n", "[1s]"},
+		{"no JSON, GPT", model.GPT, []exchange{{200, nil, "<html>"}}, 0, "away 200 1", "[]"},
+		{"no candidate", model.Gemini, []exchange{{200, nil, empty}}, 0, "away 200 1", "[]"},
+		{"no choice", model.GPT, []exchange{{200, nil, empty}}, 0, "away 200 1", "[]"},
+		{"redirection", model.Gemini, []exchange{{307, map[string]string{"Location": "/elsewhere"}, ""}}, 2, "rejected 307 1", "[]"},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			url, requests := server(t, c.play...)
+			a, pauses, _, err := ask(t, c.name, url, c.retries)
+			got := a.Text
+			var e *model.Error
+			if errors.As(err, &e) {
+				got = fmt.Sprintf("%s %d %d", e.Kind, e.Status, e.Tries)
+				if string(e.Body) != c.play[min(e.Tries, len(c.play))-1].body || strings.Contains(err.Error(), key) {
+					t.Errorf("body %q, error %v", e.Body, err)
+				}
+			}
+			if got != c.want || fmt.Sprint(pauses) != c.pauses || len(*requests) != len(pauses)+1 {
+				t.Errorf("got %q after %v and %d requests, want %q after %s: %v", got, pauses, len(*requests), c.want, c.pauses, err)
+			}
+		})
+	}
+}
+
+// A server that takes the request and says nothing, one that is not there, one
+// that breaks off.
+func TestNobodyThere(t *testing.T) {
+	done := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
+	defer silent.Close()
+	defer close(done)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, geminiOK[:50])
+	}))
+	defer half.Close()
+	for _, base := range []string{silent.URL, gone.URL, half.URL} {
+		for _, name := range model.Names() {
+			c, err := model.New(name, model.Config{Key: key, Base: base, Patience: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Ask(t.Context(), "x")
+			var e *model.Error
+			if !errors.As(err, &e) || e.Kind != model.Away || base == silent.URL && !strings.Contains(err.Error(), "no answer within 50ms") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c, err := model.New(model.Gemini, model.Config{Key: key, Base: silent.URL, Sent: func([]byte) error { cancel(os.ErrClosed); return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Ask(ctx, "x"); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after an interruption: %v", err)
+	}
+}
+
+// A response without end is given up early, and is nobody's to try again.
+func TestEndlessResponse(t *testing.T) {
+	chunk := make([]byte, 1<<20)
+	written := 0
+	flood := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 500 {
+			n, err := w.Write(chunk)
+			if written += n; err != nil {
+				return
+			}
+		}
+	}))
+	_, pauses, _, err := ask(t, model.GPT, flood.URL, 3)
+	flood.Close()
+	var e *model.Error
+	if !errors.As(err, &e) || e.Kind != model.Rejected || len(pauses) > 0 || !strings.Contains(err.Error(), "larger than 128 MiB") || written > 200<<20 {
+		t.Errorf("%v after %d bytes", err, written)
+	}
+}
+
+// Nothing is sent before what is to be sent could be kept.
+func TestNotKeptNotSent(t *testing.T) {
+	for _, name := range model.Names() {
+		url, requests := server(t, exchange{200, nil, geminiOK})
+		c, err := model.New(name, model.Config{Key: key, Base: url, Retries: 3, Sent: func([]byte) error { return os.ErrPermission }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Ask(t.Context(), "x"); !errors.Is(err, os.ErrPermission) || len(*requests) > 0 {
+			t.Errorf("%s: %v, %d requests", name, err, len(*requests))
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for base, want := range map[string]string{
+		"": "", "https://proxy.example/api": "", "http://127.0.0.1:8080": "", "http://localhost:1/v1/": "", "http://[::1]:1": "",
+		"http://proxy.example": "unencrypted", "ftp://x": "no address", "proxy": "no address", "https://u:p@x": "plain", "https://x?key=1": "plain",
+	} {
+		_, err := model.New(model.GPT, model.Config{Key: key, Base: base})
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "OPENAI_BASE_URL")) {
+			t.Errorf("%q: %v", base, err)
+		}
+	}
+	if _, err := model.New("gpt-6", model.Config{Key: key}); err == nil || !strings.Contains(err.Error(), "gemini-2.5-pro and gpt-5") {
+		t.Errorf("unknown model: %v", err)
+	}
+	url, requests := server(t, exchange{200, nil, gptOK})
+	if _, _, _, err := ask(t, model.GPT, url+"/proxy/v1/", 0); err != nil || !strings.HasPrefix((*requests)[0], "POST /proxy/v1/chat/completions ") {
+		t.Errorf("%v, %q", err, *requests)
+	}
+}

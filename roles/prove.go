@@ -1,0 +1,145 @@
+package roles
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"abl/internal/failpoint"
+	"abl/internal/outlet"
+	"abl/internal/safefile"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/roles/boundary"
+)
+
+// proving takes one box through its proof.
+type proving struct {
+	engine Engine
+	box    sandbox.Box
+	dir    string   // takes the proof; the folder in below it is what the box sees at dirs.In
+	absent []string // paths that the box must not see
+	net    Net
+	secret *outlet.Outlet // knows what the box must not hold; nil for a box of the person's own settings
+}
+
+// probeTime is how long a box may take until its first program has looked around.
+const probeTime = 30 * time.Second
+
+// maxProof bounds the line that says what it found, in bytes.
+const maxProof = 256 << 10
+
+// before compares the box, which was made and not started, with its intent, and
+// lays out what its first program has to look for. It listens on this machine
+// until done is called, which may be at any time.
+func (p proving) before(ctx context.Context) (done func(), err error) {
+	done = func() {}
+	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.net.Weak}
+	var env map[string]string
+	var eerr error
+	var asked sync.WaitGroup // side by side: the call waits for it
+	asked.Go(func() { env, eerr = p.engine.Env(ctx, p.box.Name) })
+	b.Made, err = p.engine.Prove(ctx, p.box)
+	asked.Wait()
+	if err := errors.Join(err, eerr); err != nil {
+		return done, err
+	}
+	if p.secret != nil {
+		b.Made = append(b.Made, p.secrets(env))
+	}
+	if err := b.Made.Err(); err != nil {
+		b.Failed = err.Error()
+		return done, errors.Join(err, p.save(b))
+	}
+	beacon, err := p.light(ctx)
+	if err != nil {
+		return done, err
+	}
+	if beacon != nil {
+		done = sync.OnceFunc(beacon.Close)
+	}
+	err = errors.Join(p.layOut(env, beacon), p.note(b))
+	failpoint.Here("probe.laid")
+	return done, err
+}
+
+// light starts to listen on this machine. There is none where abl cannot, and
+// the person allowed that.
+func (p proving) light(ctx context.Context) (*boundary.Beacon, error) {
+	if p.net.Away {
+		return nil, nil
+	}
+	beacon, err := boundary.Light(ctx)
+	if err != nil && p.net.Weak != "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnproven, err)
+	}
+	return beacon, nil
+}
+
+// made makes a box that has nobody inside to look around, and compares it with
+// its intent.
+func made(ctx context.Context, engine Engine, box sandbox.Box) error {
+	if _, err := engine.Create(ctx, box); err != nil {
+		return err
+	}
+	proof, err := engine.Prove(ctx, box)
+	if err == nil {
+		err = proof.Err()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("box %q: %w", box.Name, err), engine.Remove(ctx, box.Name))
+	}
+	return nil
+}
+
+// secrets checks that the box is given none of those that abl knows.
+func (p proving) secrets(env map[string]string) sandbox.Check {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if p.secret.Redact(env[name]) != env[name] {
+			names = append(names, name)
+		}
+	}
+	return sandbox.Same("secrets in its environment", "", strings.Join(names, " "))
+}
+
+// layOut writes what has to be found inside.
+func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
+	const most = 1000
+	entries, err := safefile.List(p.dir, "in", most)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(dirs.Probe)
+	files := []string{name}
+	for _, e := range entries {
+		if e.Name != name {
+			files = append(files, e.Name)
+		}
+	}
+	spec := boundary.Inside(p.box, env, files, p.absent)
+	spec.Net = boundary.Net(beacon, p.net.Weak != "")
+	if !p.net.Away {
+		if err := boundary.Identify(&spec, p.box.Mounts); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	return writeReadable(p.laid(), data)
+}
+
+// laid is what the first program in the box reads.
+func (p proving) laid() string { return filepath.Join(p.dir, "in", filepath.Base(dirs.Probe)) }

@@ -1,0 +1,218 @@
+package roles
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/internal/outlet"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+)
+
+// changed is an engine that makes other boxes than it is asked for.
+type changed struct {
+	*sandboxtest.Engine
+	change func(*sandbox.Box)
+}
+
+func (c changed) Create(ctx context.Context, b sandbox.Box) (string, error) {
+	c.change(&b)
+	return c.Engine.Create(ctx, b)
+}
+
+// A box that is not what was meant is never started, and is gone.
+func TestAnotherBoxIsNotStarted(t *testing.T) {
+	r := newRig(t, says("end", 0))
+	r.runner.Engine = changed{r.engine, func(b *sandbox.Box) {
+		b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: "/", Target: "/host"})
+	}}
+	_, err := r.runner.Run(t.Context(), r.job)
+	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "call p1-build-1.1: the boundary is not proven: box is ") {
+		t.Errorf("got %v", err)
+	}
+	if strings.Contains(r.engine.Journal(), "Start") || strings.Contains(r.kinds(), "call_start") {
+		t.Errorf("it was started: %s", r.engine.Journal())
+	}
+	r.wantLeft()
+	if b, ok, err := r.rec().Boundary(); err != nil || !ok || b.Failed == "" || b.Made.Err() == nil {
+		t.Errorf("kept is %+v, %v", b, err)
+	}
+	r.runner.Engine = r.engine
+	if o := r.run(); o.Class != Done || o.Key != "p1-build-1.1" {
+		t.Errorf("afterwards: %s", show(o))
+	}
+	if b, _, _ := r.rec().Boundary(); b.Failed != "" || b.Inside.Err() != nil || b.Made.Err() != nil || b.Unheard {
+		t.Errorf("afterwards is kept %+v", b)
+	}
+}
+
+// A box that a secret got into is not started either, and the secret is not told.
+func TestSecretInTheEnvironment(t *testing.T) {
+	r := newRig(t, says("end", 0))
+	r.runner.Outlet = &outlet.Outlet{}
+	r.runner.Outlet.Hide("swordfish-swordfish")
+	r.job.Env = []string{"SOME=x swordfish-swordfish"}
+	_, err := r.runner.Run(t.Context(), r.job)
+	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), `secrets in its environment: SOME, and there should be none`) {
+		t.Errorf("got %v", err)
+	}
+	data, rerr := os.ReadFile(filepath.Join(r.rec().Dir, boundaryFile))
+	if rerr != nil || strings.Contains(string(data)+err.Error(), "swordfish") {
+		t.Errorf("kept is %s, %v", data, rerr)
+	}
+}
+
+// What a box says first decides; nothing else that it says does.
+func TestFirstWords(t *testing.T) {
+	line := func(p dirs.Probed) string {
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data) + "\n"
+	}
+	good := func(b sandbox.Box) dirs.Probed { return dirs.Probed{Proof: sandboxtest.Answer(b)} }
+	for _, c := range []struct {
+		name string
+		says func(sandbox.Box) string
+		exit sandbox.Exit
+		want string // the outcome, or a part of the error
+	}{
+		{"holds", func(b sandbox.Box) string { return line(good(b)) }, sandbox.Exit{}, "done 0"},
+		{"holds, and lies follow", func(b sandbox.Box) string {
+			return line(good(b)) + line(dirs.Probed{Error: "no"})
+		}, sandbox.Exit{}, "done 0"},
+		{"fails", func(b sandbox.Box) string {
+			p := good(b)
+			p.Proof[3] = sandbox.Check{Name: p.Proof[3].Name, Want: "a", Got: "b"}
+			return line(p)
+		}, sandbox.Exit{Code: 125}, `the boundary is not proven: `},
+		{"fails, and lies follow", func(b sandbox.Box) string {
+			return line(dirs.Probed{Proof: sandbox.Proof{{Name: "x"}}}) + line(good(b))
+		}, sandbox.Exit{}, `the boundary is not proven: x: `},
+		{"fails where it may", func(b sandbox.Box) string {
+			p := good(b)
+			p.Proof[3].OK, p.Proof[3].Weak = false, true
+			return line(p)
+		}, sandbox.Exit{}, "done 0"},
+		{"leaves something out", func(b sandbox.Box) string {
+			p := good(b)
+			p.Proof = p.Proof[:len(p.Proof)-1]
+			return line(p)
+		}, sandbox.Exit{}, "the probe inside left out 1 checks: "},
+		{"could not look", func(sandbox.Box) string { return line(dirs.Probed{Error: "no file"}) }, sandbox.Exit{Code: 125}, "the boundary is not proven: no file"},
+		{"found nothing", func(sandbox.Box) string { return line(dirs.Probed{Proof: sandbox.Proof{}}) }, sandbox.Exit{}, "nothing was checked"},
+		{"another program", func(sandbox.Box) string { return "hello\n" }, sandbox.Exit{}, `no probe ran inside; first came "hello\n"`},
+		{"last words alone", func(sandbox.Box) string { return `{"exit":0}` + "\n" }, sandbox.Exit{}, "no probe ran inside"},
+		{"half a line", func(b sandbox.Box) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
+		{"nothing", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},
+		{"out of memory before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 1, OOMKilled: true}, "oom 1 out of memory (limits.memory)"},
+		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "crashed 137 ended by SIGKILL, which abl did not send"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+				if strings.HasPrefix(c.want, "done") {
+					prints(b, "end")
+				}
+				return c.exit
+			})
+			r.engine.Opening = c.says
+			o, err := r.runner.Run(t.Context(), r.job)
+			if err == nil && show(o) != c.want || err != nil && (!errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %s, %v, want %s", show(o), err, c.want)
+			}
+			r.wantLeft()
+			b, ok, berr := r.rec().Boundary()
+			if berr != nil || !ok || (b.Failed != "") != (err != nil) {
+				t.Errorf("kept is %+v, %v", b, berr)
+			}
+			if _, begun, _ := r.rec().Intent(); err != nil && (r.rec().started() || !begun) {
+				t.Error("the call counts as started")
+			}
+		})
+	}
+}
+
+// A call that an earlier abl started was probed then. If that abl was killed
+// before it read the proof, this one does, and says that nobody listened.
+func TestProofOfAnAdoptedCall(t *testing.T) {
+	for _, read := range []bool{true, false} {
+		r := newRig(t, says("end", 0))
+		r.engine.Sync = true
+		r.begin()
+		if !read {
+			must(t, os.Remove(filepath.Join(r.rec().Dir, boundaryFile)))
+		}
+		r.engine.Forget()
+		if o := r.run(); o.Class != Done {
+			t.Errorf("read %t: %s", read, show(o))
+		}
+		b, _, err := r.rec().Boundary()
+		if err != nil || b.Inside.Err() != nil || b.Unheard == read || strings.Contains(r.engine.Journal(), "Head") == read {
+			t.Errorf("read %t: %+v, %v, %s", read, b, err, r.engine.Journal())
+		}
+	}
+	r := newRig(t, says("end", 0))
+	r.engine.Sync, r.engine.Opening = true, func(sandbox.Box) string { return "" }
+	if _, err := r.runner.ensure(t.Context(), r.job, r.rec()); !errors.Is(err, sandbox.ErrUnproven) {
+		t.Errorf("got %v", err)
+	}
+	r.wantLeft()
+}
+
+// The weak network that a person allowed is in what the box is asked and in the proof.
+func TestWeakNetwork(t *testing.T) {
+	for _, net := range []Net{{}, {Weak: "because"}, {Weak: "because", Away: true}} {
+		r := newRig(t, says("end", 0))
+		r.runner.Net = net
+		r.run()
+		var spec dirs.ProbeSpec
+		if _, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec); err != nil {
+			t.Fatal(err)
+		}
+		if spec.Net.Weak != (net.Weak != "") || (spec.Net.Word == "") != net.Away || (spec.Mounts[0].Inode == 0) != net.Away {
+			t.Errorf("%+v: asked is %+v", net, spec)
+		}
+		if b, _, _ := r.rec().Boundary(); b.Weak != net.Weak {
+			t.Errorf("%+v: kept is %+v", net, b)
+		}
+	}
+}
+
+// The app is proven as the roles are, and so is what nobody looks around in.
+func TestProofOfTheApp(t *testing.T) {
+	s := newStage(t, web, `{"event":"ready"}`)
+	if _, err := s.app.Up(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	rec := Record{s.app.Project.Call("k")}
+	if b, ok, err := rec.AppBoundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
+		t.Errorf("kept is %+v, %v", b, err)
+	}
+	s = newStage(t, web, `{"event":"ready"}`)
+	s.engine.Opening = func(sandbox.Box) string { return `{"probe_error":"no"}` + "\n" }
+	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, sandbox.ErrUnproven) {
+		t.Errorf("a probe that could not look: %v", err)
+	}
+	for kind, name := range map[string]string{"holder": "abl-id-holder-app", "service": "abl-id-svc-db", "helper": "abl-id-app-fill", "app": "box is"} {
+		s = newStage(t, web, `{"event":"ready"}`)
+		if kind == "helper" {
+			s.app.Copy = "tar"
+		}
+		another := changed{s.engine, func(b *sandbox.Box) {
+			if b.Labels[sandbox.LabelKind] == kind {
+				b.Limits.Pids++
+			}
+		}}
+		s.app.Engine, s.app.Site.Engine = another, another
+		if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
+			t.Errorf("another %s: %v", kind, err)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/evidence"
+	"abl/orchestrator/sandbox"
+)
+
+// Names of what a replay puts on the engine. One of a kind is made at a time.
+func (r *Replayer) name(p Replay) string    { return r.called("replay", p) }
+func (r *Replayer) scratch(p Replay) string { return r.called("replay-tests", p) }
+func (r *Replayer) double(p Replay) string  { return r.called("stand-in", p) }
+
+func (r *Replayer) called(what string, p Replay) string {
+	return BoxName(r.App.ID, what+"-"+slug(p.Against))
+}
+
+func slug(a Against) string { return strings.ReplaceAll(string(a), " ", "-") }
+
+func (r *Replayer) labels(p Replay, kind string, deadline time.Time) map[string]string {
+	labels := r.App.labels(p.Key, kind, deadline.Unix())
+	labels[sandbox.LabelRole] = slug(p.Against)
+	return labels
+}
+
+// replayVolume is the kind of the volumes that hold the tests of a replay.
+const replayVolume = "replay-volume"
+
+// box is the tests' container as intent. The tests stand in a volume below the
+// folder that the Verifier knows, so that each replay begins with the commit.
+func (r *Replayer) box(p Replay, rec Record, holder, url string, deadline time.Time) sandbox.Box {
+	a := r.App
+	env := []string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}
+	if url != "" {
+		env = append(env, "ABL_APP_URL="+url)
+	}
+	return sandbox.Box{
+		Name: r.name(p), Image: r.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: "/",
+		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: env,
+		Mounts: []sandbox.Mount{
+			{What: sandbox.Scratch, Source: r.scratch(p), Target: path.Dir(dirs.Tests)},
+			{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
+			{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
+		},
+		Tmpfs: tmpfs(Verifier), Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceVerifier).Endpoints},
+		Limits: a.Box, Labels: r.labels(p, "replay", deadline),
+	}
+}
+
+// make makes the box and fills its volume with the commit.
+func (r *Replayer) make(ctx context.Context, p Replay, box sandbox.Box) error {
+	e := r.App.Engine
+	deadline, _ := strconv.ParseInt(box.Labels[sandbox.LabelDeadline], 10, 64)
+	if err := e.EnsureVolume(ctx, sandbox.Volume{Name: r.scratch(p), Labels: r.labels(p, replayVolume, time.Unix(deadline, 0))}); err != nil {
+		return err
+	}
+	if err := checkSources(r.App.Project, box.Mounts); err != nil {
+		return err
+	}
+	if _, err := e.Create(ctx, box); err != nil {
+		return err
+	}
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(r.Tests(ctx, to, p.Commit, path.Base(dirs.Tests))) }()
+	defer from.Close()
+	return e.CopyIn(ctx, box.Name, path.Dir(dirs.Tests), from)
+}
+
+// standIn starts what answers in the app's place. Its broker says of every command
+// that it was done, or the tests would fail for the wrong reason.
+func (r *Replayer) standIn(ctx context.Context, p Replay) error {
+	a := r.App
+	holder, err := r.Holder(ctx, PlaceApp)
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(p.Limit + time.Minute)
+	argv := []string{dirs.Bin + "/" + dirs.HelperNull, "-commands", fmt.Sprintf(":%d", r.place(p).commands), "-deadline", strconv.FormatInt(deadline.Unix(), 10)}
+	switch {
+	case p.Mutate != "" && a.Spec.App != nil: // before the app that runs beside it
+		argv = []string{dirs.Bin + "/" + dirs.HelperMutant, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-to", fmt.Sprintf(":%d", a.Spec.App.Port),
+			"-mutation", p.Mutate, "-deadline", strconv.FormatInt(deadline.Unix(), 10)}
+	case p.Against == NoApp: // a live namespace without a listener refuses at once
+	case a.Spec.App == nil:
+		return errors.New("internal error: a stand-in for a system without an app section")
+	case p.Against == TestLines:
+		argv = append(argv, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-says", evidence.Planted)
+	case p.Against == Trouble:
+		argv = append(argv, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-status", "500")
+	default:
+		argv = append(argv, "-listen", fmt.Sprintf(":%d", r.place(p).app))
+	}
+	box := sandbox.Box{
+		Name: r.double(p), Image: a.Site.Image, User: holderUser, Argv: argv,
+		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 1, Pids: 64, OpenFile: 1024},
+		Reach:  sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceApp).Endpoints},
+		Labels: r.labels(p, "stand-in", deadline),
+	}
+	if err := made(ctx, a.Engine, box); err != nil {
+		return fmt.Errorf("cannot make what stands in for the app: %w", err)
+	}
+	if err := a.Engine.Start(ctx, box.Name); err != nil {
+		return err
+	}
+	return r.listens(ctx, box.Name)
+}
+
+// listens waits for the stand-in's first words, which it says when it listens.
+func (r *Replayer) listens(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, late)
+	defer cancel()
+	for {
+		words, err := r.App.Engine.Logs(ctx, name, 1<<10)
+		if err != nil || strings.Contains(string(words), "ready") {
+			return err
+		}
+		if st, err := r.App.Engine.Status(ctx, name); err != nil || st.State == sandbox.Exited {
+			return errors.Join(err, fmt.Errorf("what stands in for the app ended with code %d", st.ExitCode))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// clear removes all that a replay has put up.
+func (r *Replayer) clear(ctx context.Context, p Replay) error {
+	e := r.App.Engine
+	err := errors.Join(e.Remove(ctx, r.name(p)), e.Remove(ctx, r.double(p)))
+	if err == nil {
+		_, err = e.Sweep(ctx, map[string]string{sandbox.LabelProject: r.App.ID, sandbox.LabelKind: replayVolume, sandbox.LabelRole: slug(p.Against)}, nil)
+	}
+	if p.Against == TheApp {
+		err = errors.Join(err, r.App.Down(ctx, p.Key))
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package roles
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// shown is a project with the mounts of a call.
+func shown(t *testing.T, role Role) (project.Project, []sandbox.Mount) {
+	t.Helper()
+	root, err := project.Real(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := project.New(root, "code/src", ".abl/tests")
+	rec := Record{p.Call("p1-build-1.1")}
+	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Specs(), rec.In(), p.Empty()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, rec.Stdout(), "")
+	write(t, rec.Stderr(), "")
+	return p, Mounts(role, p, rec)
+}
+
+// In the place of each source stands something else: it is shown to nobody.
+func TestSources(t *testing.T) {
+	outside := t.TempDir()
+	// become puts a link to target in the place of a path.
+	become := func(target string, steps ...string) func(*testing.T, project.Project) {
+		return func(t *testing.T, p project.Project) {
+			path := filepath.Join(append([]string{p.Root}, steps...)...)
+			if err := errors.Join(os.RemoveAll(path), os.Symlink(target, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := func(path string) func(*testing.T, project.Project) {
+		return func(t *testing.T, p project.Project) {
+			if err := os.RemoveAll(filepath.Join(p.Root, path)); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(p.Root, path), "gitdir: ../.git")
+		}
+	}
+	const call = ".abl/logs/calls/p1-build-1.1/"
+	for name, c := range map[string]struct {
+		plant func(*testing.T, project.Project)
+		says  string
+	}{
+		"a linked workspace":         {become(outside, "code", "src"), `"code/src" is a link`},
+		"a link on the way":          {become(outside, "code"), `"code" is a link`},
+		"a linked .git":              {become("/etc", "code/src/.git"), `"code/src/.git" is a link`},
+		"a .git file":                {file("code/src/.git"), "not a directory"},
+		"linked specs":               {become(outside, ".abl/specs"), `".abl/specs" is a link`},
+		"a linked other workspace":   {become("../code/src", ".abl/tests"), `".abl/tests" is a link`},
+		"a linked record":            {become(outside, call+"in"), `is a link`},
+		"a linked output":            {become("/etc/passwd", call+"stdout"), `is a link`},
+		"an output that is a FIFO":   {func(t *testing.T, p project.Project) { fifo(t, p.Root+"/"+call+"stderr") }, "not a plain file"},
+		"an output that is a folder": {become(".", call+"stdout"), "is a link"},
+		"no specs":                   {func(t *testing.T, p project.Project) { os.RemoveAll(p.Specs()) }, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, mounts := shown(t, Builder)
+			if err := checkSources(p, mounts); err != nil {
+				t.Fatalf("as it should be: %v", err)
+			}
+			c.plant(t, p)
+			if err := checkSources(p, mounts); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func fifo(t *testing.T, path string) {
+	t.Helper()
+	if err := errors.Join(os.Remove(path), unix.Mkfifo(path, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Places outside the project, and the project itself, are no sources.
+func TestSourcesElsewhere(t *testing.T) {
+	p, _ := shown(t, Builder)
+	for _, path := range []string{"/", "/etc", p.Root, filepath.Dir(p.Root), p.Root + "/.abl", p.Root + "2"} {
+		m := []sandbox.Mount{{What: sandbox.Workspace, Source: path, Target: dirs.Src}}
+		if err := checkSources(p, m); !errors.Is(err, ErrSource) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	t.Setenv("HOME", p.Src)
+	if err := checkSources(p, []sandbox.Mount{{What: sandbox.Workspace, Source: p.Src}}); !errors.Is(err, ErrSource) {
+		t.Errorf("the home directory: %v", err)
+	}
+}
+
+func TestSourcesOverlap(t *testing.T) {
+	p, mounts := shown(t, Verifier)
+	for _, c := range []struct{ src, tests string }{{"x", "x"}, {"x", "x/y"}, {"x/y", "x"}, {".abl/specs/x", "x"}, {".abl/logs", "x"}, {"x", ".abl/logs/calls/p"}} {
+		q := project.New(p.Root, c.src, c.tests)
+		for _, dir := range []string{q.Src, q.Tests} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := checkSources(q, nil); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is, or lies in") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if err := checkSources(p, mounts); err != nil {
+		t.Error(err)
+	}
+}
+
+// What root has bound over a place is another place under its name.
+func TestSourcesBound(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root can bind a directory over another")
+		return
+	}
+	for name, c := range map[string]struct{ from, over string }{
+		"the project over src": {".", "code/src"}, "src over tests": {"code/src", ".abl/tests"}, "root over tests": {"/", ".abl/tests"},
+		"above src over tests": {"code", ".abl/tests"}, "something in specs": {"code", ".abl/specs/sub dir"}, "something in .git": {"code", ".abl/tests/.git/hooks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, mounts := shown(t, Verifier)
+			from, over := filepath.Join(p.Root, c.from), filepath.Join(p.Root, c.over)
+			if filepath.IsAbs(c.from) {
+				from = c.from
+			}
+			if err := os.MkdirAll(over, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mount(from, over, "", unix.MS_BIND, ""); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = unix.Unmount(over, unix.MNT_DETACH) })
+			if err := checkSources(p, mounts); !errors.Is(err, ErrSource) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,254 @@
+package roles
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/safefile"
+	"abl/orchestrator/audit"
+	"abl/orchestrator/project"
+	"abl/orchestrator/tap"
+)
+
+// replayFile says, in the record of a replay, what came of it; replayDir begins
+// the names of such records.
+const (
+	replayFile = "replay.json"
+	replayDir  = "replay-"
+)
+
+// maxReplays is the most replays of one call that are looked at.
+const maxReplays = 10_000
+
+// keptReplay is the content of replayFile.
+type keptReplay struct {
+	At      time.Time `json:"at"`
+	Against Against   `json:"against"`
+	Commit  string    `json:"commit,omitempty"`
+	Mutate  string    `json:"mutate,omitempty"`
+	Replayed
+}
+
+// keep notes what came of a replay.
+func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
+	dir := r.App.Project.Call(p.Key)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot keep the record of a replay: %w", err)
+	}
+	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Mutate: p.Mutate, Replayed: out}
+	if err := r.App.Outlet.Clean(&k); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(dir, replayFile), k)
+}
+
+// ForgetReplays takes the notes of a call's replays away, before they are made
+// anew: an abl that was killed may have made others. Those of earlier phases'
+// tests are made by themselves.
+func ForgetReplays(p project.Project, key string, earlier bool) error {
+	names, err := replaysOf(p, key)
+	if _, gone := os.Lstat(p.Call(key)); earlier && gone == nil {
+		err = errors.Join(err, safefile.Remove(p.Call(key), regressionFile))
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, replayDir+"phase") == earlier {
+			err = errors.Join(err, safefile.Remove(filepath.Join(p.Call(key), name), replayFile))
+		}
+	}
+	return err
+}
+
+// replaysOf are the folders of a call's replays.
+func replaysOf(p project.Project, key string) ([]string, error) {
+	entries, err := readNames(p.Call(key))
+	if err != nil || len(entries) > maxReplays {
+		return nil, err
+	}
+	return slices.DeleteFunc(entries, func(name string) bool { return !strings.HasPrefix(name, replayDir) }), nil
+}
+
+// Trail is what the records of a step's calls tell for the audit, in the order of
+// time.
+func Trail(p project.Project, phase, step int) (calls []audit.Call, replays []audit.Replay, err error) {
+	names, err := readNames(p.Calls())
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot list the calls: %w", err)
+	}
+	for _, name := range names {
+		role, attempt, ok := parseKey(name, phase, step)
+		if !ok {
+			continue
+		}
+		c, isCall, err := tellCall(p, name, role, attempt)
+		if err != nil {
+			return nil, nil, err
+		}
+		if isCall {
+			calls = append(calls, c)
+		}
+		more, err := tellReplays(p, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		replays = append(replays, more...)
+	}
+	slices.SortStableFunc(calls, func(a, b audit.Call) int {
+		return cmp.Or(strings.Compare(a.Role, b.Role), cmp.Compare(a.Attempt, b.Attempt)) // the Builder comes first
+	})
+	return calls, replays, nil
+}
+
+// parseKey is the reverse of Key for the calls of one step.
+func parseKey(name string, phase, step int) (role Role, attempt int, ok bool) {
+	for _, r := range []Role{Builder, Verifier} {
+		if _, err := fmt.Sscanf(name, fmt.Sprintf("p%d-%s-%d.%%d", phase, r.Verb, step), &attempt); err == nil && name == Key(phase, r, step, attempt) {
+			return r, attempt, true
+		}
+	}
+	return role, 0, false
+}
+
+// tellCall tells of one call; ok is false when no agent was called under the key.
+func tellCall(p project.Project, key string, role Role, attempt int) (c audit.Call, ok bool, err error) {
+	rec := Record{Dir: p.Call(key)}
+	intent, begun, err := rec.Intent()
+	out, ended, oerr := rec.Outcome()
+	if err := errors.Join(err, oerr); err != nil || !begun && !ended {
+		return c, false, err
+	}
+	var found struct {
+		Verdict string `json:"verdict"`
+	}
+	if _, err := KeptFinding(p, key, &found); err != nil {
+		return c, false, err
+	}
+	c = audit.Call{
+		Key: key, Role: role.Name, Attempt: attempt, Agent: intent.Agent, Model: cmp.Or(out.Model, intent.Model),
+		Session: cmp.Or(out.Session, intent.Session), Image: intent.Image, Class: string(out.Class), Reason: out.Reason,
+		Exit: out.Exit, Started: out.Started, Ended: out.Ended, Report: out.Report, Verdict: found.Verdict,
+	}
+	c.Boundary, c.App, err = proofs(p, rec.Dir)
+	return c, true, err
+}
+
+// tellReplays tells of the replays under a call's key, those against one thing in
+// the order of time.
+func tellReplays(p project.Project, key string) (all []audit.Replay, err error) {
+	names, err := replaysOf(p, key)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]time.Time{}
+	for _, name := range names {
+		dir := filepath.Join(p.Call(key), name)
+		var k keptReplay
+		if ok, err := readJSON(filepath.Join(dir, replayFile), &k); err != nil || !ok {
+			if err != nil {
+				return nil, err
+			}
+			continue // it was forgotten, or abl was killed amid it
+		}
+		r := audit.Replay{
+			Name: strings.TrimPrefix(name, replayDir), Call: key, Against: string(k.Against), Mutation: k.Mutate, Changed: k.Mutated.Applied, Commit: k.Commit,
+			Exit: k.Exit, Late: k.Late, Gone: k.Gone, Failed: k.AppFailed, MS: k.Took.Milliseconds(),
+		}
+		if k.AppFailed == "" {
+			if err := tellOutput(p, dir, &r); err != nil {
+				return nil, err
+			}
+		}
+		if r.Boundary, r.App, err = proofs(p, dir); err != nil {
+			return nil, err
+		}
+		at[r.Name] = k.At
+		all = append(all, r)
+	}
+	slices.SortStableFunc(all, func(a, b audit.Replay) int {
+		return cmp.Or(cmp.Compare(rank(a.Against), rank(b.Against)), at[a.Name].Compare(at[b.Name]))
+	})
+	return all, nil
+}
+
+// rank puts the replays against the app first: the others go on beside them, so
+// time says nothing of their order.
+func rank(against string) int {
+	return slices.Index([]string{string(TheApp), string(NoApp), string(Empty), string(Trouble), string(TestLines)}, against)
+}
+
+// tellOutput reads again what a replay printed, as it was judged.
+func tellOutput(p project.Project, dir string, r *audit.Replay) error {
+	f, err := safefile.Open(dir, "stdout")
+	if errors.Is(err, safefile.ErrAbsent) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read what a replay printed: %w", err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	data, err := io.ReadAll(io.LimitReader(io.TeeReader(f, sum), maxReplay+1))
+	if err == nil {
+		_, err = io.Copy(sum, f) // what is beyond that counts for the hash alone
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read what a replay printed: %w", err)
+	}
+	r.Output = &audit.File{Path: p.Rel(filepath.Join(dir, "stdout")), SHA256: hex.EncodeToString(sum.Sum(nil))}
+	doc := tap.Parse(data, !r.Late && r.Gone == "")
+	r.Tests = len(doc.Points)
+	for _, point := range doc.Points {
+		if point.OK && point.Void() == "" {
+			r.OK++
+		}
+	}
+	for _, d := range doc.Doubts() {
+		r.Doubts = append(r.Doubts, d.Text)
+	}
+	return nil
+}
+
+// proofs are those of the box of a record, and of the app's that was up for it.
+func proofs(p project.Project, dir string) (own, app *audit.Proof, err error) {
+	if own, err = proofIn(p, dir); err == nil {
+		app, err = proofIn(p, filepath.Join(dir, "app"))
+	}
+	return own, app, err
+}
+
+func proofIn(p project.Project, dir string) (*audit.Proof, error) {
+	const most = 4 << 20
+	data, err := safefile.Read(dir, boundaryFile, most)
+	if errors.Is(err, safefile.ErrAbsent) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read a boundary proof: %w", err)
+	}
+	path := filepath.Join(dir, boundaryFile)
+	var b Boundary
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	sum := sha256.Sum256(data)
+	proof := &audit.Proof{File: audit.File{Path: p.Rel(path), SHA256: hex.EncodeToString(sum[:])}, Box: b.Box, At: b.At, Weak: b.Weak, Unheard: b.Unheard, Failed: b.Failed}
+	for _, c := range slices.Concat(b.Made, b.Inside) {
+		proof.Checks++
+		if c.OK {
+			proof.Held++
+		}
+	}
+	if c, ok := b.Made.Get("image"); ok {
+		_, proof.Image, _ = strings.Cut(c.Got, " ")
+	}
+	return proof, nil
+}
