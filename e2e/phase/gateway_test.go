@@ -84,6 +84,24 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	return &asked
 }
 
+// killAt runs abl and kills it once a file is there.
+func killAt(p *lab.Project, file string, args ...string) {
+	p.Helper()
+	run := p.Cmd(args...)
+	if err := run.Start(); err != nil {
+		p.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Minute); !p.Exists(file); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.Fatalf("there is no %s after 5 minutes", file)
+		}
+	}
+	if err := run.Process.Kill(); err != nil {
+		p.Fatal(err)
+	}
+	_ = run.Wait()
+}
+
 // abl is killed while the CLI works, and comes back: the gateway is the same, and
 // so is the address at which it finds the model on this machine's loopback. The
 // CLI does not take the proxy of its tools for its own.
@@ -96,17 +114,7 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 	p := newProject(t, nodeApp+"network: {allow: [npm]}\n", b, v)
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", key, (*httptest.Server).Start)
 
-	first := p.Cmd("phase", "1", "--agent", "gemini", "--json")
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for !p.Exists("src/at") {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.Wait()
+	killAt(p, "src/at", "phase", "1", "--agent", "gemini", "--json")
 	before := asked.Load()
 	gateway := docker(t, "ps", "-q", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind=gateway")
 

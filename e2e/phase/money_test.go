@@ -77,17 +77,7 @@ func TestTheGatewayKeepsItsCountWhenAblIsKilled(t *testing.T) {
 	p := newProject(t, nodeApp+dear+"budget: {phase: {usd: 500}}\n",
 		thousand(builds(write("server.mjs", server), run(gate), run("true"), run("true")), 20), thousand(verifies(), 1))
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5102", (*httptest.Server).Start)
-	first := p.Cmd("phase", "1", "--agent", "gemini", "--json")
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for !p.Exists("src/at") {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.Wait()
+	killAt(p, "src/at", "phase", "1", "--agent", "gemini", "--json")
 	before := asked.Load()
 	r := watch(p, func(e event.Event, _ *os.Process) {
 		if e.Kind == event.CallResume {

@@ -4,33 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 )
 
 // chat is a request of OpenAI's Chat.
 type chat struct {
-	Model    string   `json:"model"`
-	Stream   bool     `json:"stream"`
-	Tools    declared `json:"tools"`
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"messages"`
+	conversation
 }
 
-func (c *chat) asked() (string, bool) { return c.Model, c.Stream }
-func (c *chat) calls() bool           { return c.Tools.have("bash") }
-func (c *chat) tools() Tools          { return Tools{"run_shell_command": true} }
-
-func (c *chat) words() string {
-	var b strings.Builder
-	for _, one := range c.Messages {
-		if one.Role == "user" {
-			b.WriteString(texts(one.Content))
-		}
-	}
-	return b.String()
-}
+func (c *chat) calls() bool { return c.Tools.have("bash") }
 
 func (c *chat) done() (n int) {
 	for _, one := range c.Messages {

@@ -3,33 +3,14 @@ package modelserver
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 )
 
 // messages is a request of Anthropic's Messages.
 type messages struct {
-	Model    string   `json:"model"`
-	Stream   bool     `json:"stream"`
-	Tools    declared `json:"tools"`
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"messages"`
+	conversation
 }
 
-func (m *messages) asked() (string, bool) { return m.Model, m.Stream }
-func (m *messages) calls() bool           { return m.Tools.have("Bash") }
-func (m *messages) tools() Tools          { return Tools{"run_shell_command": true} }
-
-func (m *messages) words() string {
-	var b strings.Builder
-	for _, one := range m.Messages {
-		if one.Role == "user" {
-			b.WriteString(texts(one.Content))
-		}
-	}
-	return b.String()
-}
+func (m *messages) calls() bool { return m.Tools.have("Bash") }
 
 func (m *messages) done() (n int) {
 	for _, one := range m.Messages {
