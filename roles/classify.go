@@ -146,6 +146,8 @@ func (e ending) byExit() (Class, Evidence) {
 		return Crashed, Evidence{From: ByExit, What: "ended by signal " + e.last.Signal}
 	case e.last.Exit == 0 && e.exit.Code == killedCode: // abl-run had no time for a word
 		return Crashed, Evidence{From: ByExit, What: "ended by SIGKILL, which abl did not send"}
+	case e.passed.Fault.Class == "" && e.passed.Fault.What != "":
+		return Failed, Evidence{From: ByGateway, What: e.passed.Fault.What}
 	case e.said.Reason != "":
 		return Failed, Evidence{From: ByAgent, What: e.said.Reason}
 	}

@@ -65,6 +65,7 @@ func TestClassify(t *testing.T) {
 		{"too large", ending{exit: code(1), said: says(agent.TooLarge)}, TooLarge, ByAgent},
 		{"did nothing", ending{said: says(agent.Nothing)}, Nothing, ByAgent},
 		{"the key is refused", ending{exit: code(1), said: says(agent.Login), keyVar: "A_KEY"}, Refused, ByAgent},
+		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: Fault{What: "the provider answers 404"}}}, Failed, ByGateway},
 		{"nothing at all", ending{}, Failed, ByExit},
 	} {
 		got, why, evidence := c.e.classify()

@@ -39,8 +39,8 @@ type Traffic struct {
 
 // Fault is what was wrong with the provider when the call ended.
 type Fault struct {
-	Class   Class // "" for none
-	What    string
+	Class   Class     // "" for none
+	What    string    // in its words; without a class, what it had against the last request
 	Back    time.Time // when the provider wants to be asked again; zero when it does not say
 	Paid    bool      // no waiting helps
 	Waiting bool      // the last request was not answered when the call ended

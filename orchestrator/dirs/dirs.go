@@ -41,3 +41,11 @@ const (
 	GatewayAlias = "gateway"
 	GatewayPort  = 8080
 )
+
+// What stands between a gateway and a server on abl's machine says with this header
+// of an error that the server gave no answer, and whether it may have been asked.
+const (
+	NoAnswer = "Abl-No-Answer"
+	Asked    = "asked"
+	NotAsked = "not asked"
+)

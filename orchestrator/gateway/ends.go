@@ -12,6 +12,7 @@ import (
 type Trouble struct {
 	Kind    trouble.Kind
 	Status  int    // of the last answer in trouble, 0 for none
+	Broken  bool   // that answer had begun well and ended in an error
 	Words   string // about it
 	Times   int    // requests in a row that had trouble of any kind
 	Last    time.Time
@@ -20,7 +21,8 @@ type Trouble struct {
 }
 
 // LastTrouble looks at a call's requests from the last one back to the last that
-// was answered well. Trouble that the call got over tells nothing about its end.
+// was answered well. Trouble that the call got over tells nothing about its end. A
+// last request that was itself at fault is Odd, which is no trouble of the provider's.
 func LastTrouble(log []Entry, call string) (t Trouble) {
 	first := true
 	for _, e := range slices.Backward(log) {
@@ -35,13 +37,16 @@ func LastTrouble(log []Entry, call string) (t Trouble) {
 		}
 		first = false
 		if kind == "" {
+			if t.Times == 0 && e.Req.Trouble == string(trouble.Odd) {
+				t.Kind, t.Status, t.Broken, t.Words = trouble.Odd, e.Req.Status, e.Req.Broken, e.Reason
+			}
 			return t
 		}
 		t.Times++
 		if t.Kind != "" {
 			continue
 		}
-		t.Kind, t.Status, t.Words = kind, e.Req.Status, e.Reason
+		t.Kind, t.Status, t.Broken, t.Words = kind, e.Req.Status, e.Req.Broken, e.Reason
 		t.Last, _ = time.Parse(time.RFC3339, e.At) // zero should a line be damaged
 		if e.Req.RetryMS > 0 && !t.Last.IsZero() {
 			t.Back = t.Last.Add(time.Duration(e.Req.RetryMS) * time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/gateway/trouble"
 )
@@ -39,7 +40,8 @@ func TestLastTrouble(t *testing.T) {
 		{"it left after an error", []Entry{rate, left}, "rate 429 1 true 12:00:32"},
 		{"it left after an error and tried again", []Entry{left, rate}, "rate 429 1 false 12:00:32"},
 		{"it waited in vain", []Entry{good, left}, " 0 0 true"},
-		{"the request was at fault", []Entry{load, odd}, " 0 0 false"},
+		{"the request was at fault", []Entry{load, odd}, "odd 400 0 false"},
+		{"a request was at fault before the trouble", []Entry{odd, load}, "away 503 1 false"},
 		{"no answer of a model's", []Entry{good, wrong}, "garbled 200 1 false"},
 		{"what is free, refused or another's", []Entry{load, free, over, other}, "away 503 1 false"},
 	} {
@@ -53,6 +55,9 @@ func TestLastTrouble(t *testing.T) {
 		}
 	}
 }
+
+// streamed is the beginning of an answer, with a usage that is not the last.
+const streamed = "data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":7,\"totalTokenCount\":7}}\n\n"
 
 // What each fault of a provider is called in the log.
 func TestTroubleInTheLog(t *testing.T) {
@@ -85,7 +90,16 @@ func TestTroubleInTheLog(t *testing.T) {
 			_, _ = w.Write([]byte(`{"error":`))
 		}, trouble.Rate, 429, ""},
 		"silence": {func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, trouble.Silent, 504, "no answer"},
-		"wrong":   {say(200, "application/json", `{"hello":"world"}`), trouble.Garbled, 200, ""},
+		"nobody behind a forwarder": {func(w http.ResponseWriter, q *http.Request) {
+			w.Header().Set(dirs.NoAnswer, dirs.Asked)
+			say(502, "text/plain", "the server gives no answer: EOF")(w, q)
+		}, trouble.Network, 502, "no answer: EOF"},
+		"an error at the end of a stream": {say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":503,\"message\":\"overloaded\",\"status\":\"UNAVAILABLE\"}}\n\n"), trouble.Away, 200, "overloaded"},
+		"an error at the end of half an answer": {func(w http.ResponseWriter, q *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n")(w, q)
+		}, trouble.Rate, 200, "slow down"},
+		"wrong": {say(200, "application/json", `{"hello":"world"}`), trouble.Garbled, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,6 +114,9 @@ func TestTroubleInTheLog(t *testing.T) {
 			}
 			if strings.Contains(r.log(), realKey) {
 				t.Errorf("the key is in %s", r.log())
+			}
+			if e.Req.Broken != strings.HasPrefix(name, "an error at the end") || got.Broken != e.Req.Broken || e.Req.Broken && !e.Req.Part {
+				t.Errorf("broken %t, a part %t in %s", e.Req.Broken, e.Req.Part, encode(t, e))
 			}
 			if name == "a rate limit" && e.Req.RetryMS != 9000 {
 				t.Errorf("retry after %d ms", e.Req.RetryMS)

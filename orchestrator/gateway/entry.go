@@ -45,6 +45,7 @@ type Request struct {
 	Over      bool   `json:"over,omitempty"`     // refused since the call's budget is reached
 	Aborted   bool   `json:"aborted,omitempty"`  // the client did not wait for the end
 	Cut       bool   `json:"cut,omitempty"`      // the answer has no end
+	Broken    bool   `json:"broken,omitempty"`   // the answer began well and ends in an error
 	Part      bool   `json:"part,omitempty"`     // its usage is that of a part of it
 	Free      bool   `json:"free,omitempty"`     // of a kind that uses no tokens
 	In        int64  `json:"in"`                 // bytes of the body, or up a tunnel

@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway/filter"
 	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/gateway/trouble"
@@ -126,14 +128,22 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 		return guess
 	}
 	defer answer.Body.Close()
+	if far := answer.Header.Get(dirs.NoAnswer); far != "" {
+		x.noAnswer(answer.Body)
+		if far == dirs.NotAsked {
+			return amount{}
+		}
+		return guess
+	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
+		x.troubled(trouble.Garbled) // whoever stands in the provider's place: a portal, a wrong address
 		x.fail(http.StatusBadGateway, x.line.Reason)
 		return amount{}
 	}
 	usage := x.relay(ctx, end, answer)
 	x.line.Usage = &usage
-	if x.line.Req.Part = x.line.Req.Cut && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
+	if x.line.Req.Part = (x.line.Req.Cut || x.line.Req.Broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
 		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
 	}
 	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
@@ -190,6 +200,14 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 		x.troubled(kind)
 		x.fail(status, "the provider gave no answer")
 	}
+}
+
+// noAnswer takes up the word of a forwarder behind which nobody answered.
+func (x *exchange) noAnswer(words io.Reader) {
+	text, _ := io.ReadAll(io.LimitReader(words, maxWords)) // half of it says as much
+	x.line.Reason = "the provider gave no answer: " + strings.TrimSpace(string(text))
+	x.troubled(trouble.Network)
+	x.fail(http.StatusBadGateway, "the provider gave no answer")
 }
 
 // troubled notes what is wrong with the provider.

@@ -21,7 +21,7 @@ const pieceSize = 16 << 10
 var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
 
 // relay passes an answer on, each piece at once, and returns the usage it tells.
-func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answer *http.Response) meter.Usage {
+func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) meter.Usage {
 	key := x.verdict.Provider.Key
 	inward(x.w.Header(), answer.Header, key)
 	failed := answer.StatusCode >= http.StatusBadRequest
@@ -33,45 +33,24 @@ func (x *exchange) relay(ctx context.Context, end context.CancelCauseFunc, answe
 	m := meter.New(x.verdict.Provider.API)
 	out := &outlet{
 		to: x.w, conn: connOf(x.r.Context()), flush: control.Flush, opening: open(x.w, answer.StatusCode, control.Flush), m: m, n: &x.line.Req.Out,
-		ctx: ctx, end: end, most: x.limits.Answer, idle: span(x.limits.IdleMS),
+		ctx: ctx, end: stop, most: x.limits.Answer, idle: span(x.limits.IdleMS),
 	}
-	pass := out.masked
+	var err error
 	if failed {
-		pass = out.redacted
-	}
-	if failed {
-		out.heard = &head{most: maxWords}
-	}
-	err := pass(answer.Body, key)
-	if failed {
-		x.told(answer, out.heard.text)
+		first := &head{most: maxWords}
+		out.heard = first
+		err = out.redacted(answer.Body, key)
+		x.told(answer, first.text)
+	} else {
+		last := &end{most: maxEvent}
+		out.heard = last
+		err = out.masked(answer.Body, key)
+		x.ended(answer, last.text)
 	}
 	if err != nil {
 		x.cut(ctx, control, err)
 	}
 	return m.Usage()
-}
-
-// maxWords is how much of an error is read for what it says, in bytes.
-const maxWords = 16 << 10
-
-// told notes what an error answer says is wrong.
-func (x *exchange) told(answer *http.Response, body []byte) {
-	said := trouble.Of(answer.StatusCode, answer.Header, body, time.Now())
-	x.troubled(said.Kind)
-	x.line.Reason, x.line.Req.RetryMS = said.Words, said.Retry.Milliseconds()
-}
-
-// head keeps the first bytes of what is passed on.
-type head struct {
-	most int
-	text []byte
-}
-
-func (h *head) note(p []byte) {
-	if h != nil {
-		h.text = append(h.text, p[:min(len(p), h.most-len(h.text))]...)
-	}
 }
 
 // cut ends the connection in the middle of an answer, so that the client sees that
@@ -88,10 +67,10 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 			x.troubled(trouble.Silent)
 		}
 	default:
-		if x.line.Req.Trouble == "" {
+		if x.line.Req.Trouble == "" { // else it has said what is wrong
 			x.troubled(trouble.Cut)
+			x.line.Reason = "the provider's answer has no end: " + err.Error()
 		}
-		x.line.Reason = "the provider's answer has no end: " + err.Error()
 	}
 	if conn, _, err := control.Hijack(); err == nil {
 		conn.Close()
@@ -108,7 +87,7 @@ type outlet struct {
 	opening *opening
 	m       *meter.Meter
 	n       *int64
-	heard   *head           // of an error; else nil
+	heard   interface{ note(p []byte) }
 	ctx     context.Context // of the request to the provider
 	end     context.CancelCauseFunc
 	most    int64

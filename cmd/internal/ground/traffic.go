@@ -63,15 +63,19 @@ var classes = map[trouble.Kind]roles.Class{
 // faultOf words what was wrong with the provider at a call's end.
 func faultOf(t gateway.Trouble) roles.Fault {
 	f := roles.Fault{Class: classes[t.Kind], Back: t.Back, Paid: t.Kind == trouble.Credit, Waiting: t.Waiting}
-	if f.Class == "" {
+	if t.Kind == "" {
 		return f
 	}
-	switch t.Kind {
-	case trouble.Garbled:
+	switch {
+	case t.Broken:
+		f.What = "the provider ends its answer with an error: " + strings.TrimSuffix(t.Words, ".")
+	case t.Kind == trouble.Garbled && t.Words != "":
+		f.What = t.Words
+	case t.Kind == trouble.Garbled:
 		f.What = fmt.Sprintf("the provider answers %d with what is no answer of a model", t.Status)
-	case trouble.Silent:
+	case t.Kind == trouble.Silent:
 		f.What = "the provider fell silent"
-	case trouble.Cut, trouble.Network:
+	case t.Kind == trouble.Cut, t.Kind == trouble.Network:
 		f.What = t.Words
 	default:
 		f.What = fmt.Sprintf("the provider answers %d: %s", t.Status, strings.TrimSuffix(t.Words, "."))

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"abl/orchestrator/dirs"
 )
 
 var here = netip.MustParseAddrPort("127.0.0.1:0")
@@ -352,15 +354,35 @@ func TestListenRefuses(t *testing.T) {
 	}
 }
 
+// A server that gives no answer is told from one that answers with the same status,
+// and only abl says which it is.
 func TestNobodyThere(t *testing.T) {
-	f := forward(t, "http://127.0.0.1:1", nil)
-	resp, err := http.Get(f.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), "gives no answer") || strings.Contains(string(text), f.state.Token) {
-		t.Errorf("%d %s, %v", resp.StatusCode, text, err)
+	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/reset") {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set(dirs.NoAnswer, dirs.NotAsked)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	liar.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(liar.Close)
+	for _, c := range []struct{ target, path, says, told string }{
+		{"http://127.0.0.1:1", "", "gives no answer", dirs.NotAsked},
+		{liar.URL, "/reset", "gives no answer", dirs.Asked},
+		{liar.URL, "/says", "", ""},
+	} {
+		f := forward(t, c.target, nil)
+		resp, err := http.Get(f.URL() + c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.state.Token) {
+			t.Errorf("%d %s, %v", resp.StatusCode, text, err)
+		}
+		if got := resp.Header.Get(dirs.NoAnswer); got != c.told {
+			t.Errorf("%s%s is told as %q, want %q", c.target, c.path, got, c.told)
+		}
 	}
 }

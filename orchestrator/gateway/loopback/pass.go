@@ -3,12 +3,16 @@ package loopback
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
+
+	"abl/orchestrator/dirs"
 )
 
 var pieces = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
@@ -50,6 +54,7 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, rest string) {
 	}
 	answer, err := f.transport.RoundTrip(f.request(r, rest))
 	if err != nil {
+		w.Header().Set(dirs.NoAnswer, asked(err))
 		refuse(w, http.StatusBadGateway, "the server on this machine's loopback gives no answer: "+err.Error())
 		return
 	}
@@ -60,6 +65,7 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, rest string) {
 	}
 	h := w.Header()
 	copyHeaders(h, answer.Header)
+	delete(h, dirs.NoAnswer)                                // which is abl's own word
 	for _, name := range []string{"Date", "Content-Type"} { // which net/http would add
 		if _, there := h[name]; !there {
 			h[name] = nil
@@ -71,13 +77,21 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, rest string) {
 	}
 }
 
+// asked says whether a request that got no answer may have reached the server.
+func asked(err error) string {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		return dirs.NotAsked
+	}
+	return dirs.Asked
+}
+
 // request is what the server gets to see.
 func (f *Forwarder) request(r *http.Request, rest string) *http.Request {
-	path, query, asked := strings.Cut(rest, "?")
+	path, query, some := strings.Cut(rest, "?")
 	to := &http.Request{
 		Method: r.Method, Host: f.target.Host, Header: http.Header{"User-Agent": {""}}, // without one net/http would name itself
 		URL: &url.URL{
-			Scheme: f.target.Scheme, Host: f.target.Host, Opaque: f.target.Path + path, RawQuery: query, ForceQuery: asked && query == "",
+			Scheme: f.target.Scheme, Host: f.target.Host, Opaque: f.target.Path + path, RawQuery: query, ForceQuery: some && query == "",
 		},
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: r.Body, ContentLength: r.ContentLength,
 	}

@@ -12,6 +12,8 @@ type answer struct {
 	words   []string // codes, types, states and reasons, in lower case
 	delay   string   // Google's RetryInfo, as "30s"
 	daily   bool     // the quota is one of a day
+	code    int      // its status, where it names one
+	failed  bool     // it is an error at all
 }
 
 func (a answer) has(any ...string) bool {
@@ -35,18 +37,19 @@ func read(body []byte) (a answer) {
 	if list := (*[]json.RawMessage)(nil); json.Unmarshal([]byte(text), &list) == nil && list != nil && len(*list) > 0 {
 		text = string((*list)[0])
 	}
-	var outer struct {
-		Error json.RawMessage `json:"error"`
-	}
-	if json.Unmarshal([]byte(text), &outer) != nil || len(outer.Error) == 0 {
+	raw := errorIn([]byte(text))
+	switch string(raw) {
+	case "", "null", "false", `""`, "{}": // a member that says that there is none
 		return a
 	}
+	a.failed = true
 	var inner map[string]json.RawMessage
-	if json.Unmarshal(outer.Error, &inner) != nil {
-		a.Message = word(outer.Error)
+	if json.Unmarshal(raw, &inner) != nil {
+		a.Message = word(raw)
 		return a
 	}
 	a.Message = word(inner["message"])
+	_ = json.Unmarshal(inner["code"], &a.code) // a word in other APIs than Google's
 	for _, name := range []string{"code", "type", "status"} {
 		a.note(word(inner[name]))
 	}
@@ -66,6 +69,28 @@ func read(body []byte) (a answer) {
 		}
 	}
 	return a
+}
+
+// errorIn is the error of an answer or of an event: a member of it, of the response
+// that it tells the end of, or all of an event that is one.
+func errorIn(text []byte) json.RawMessage {
+	var outer struct {
+		Type     string          `json:"type"`
+		Error    json.RawMessage `json:"error"`
+		Response struct {
+			Error json.RawMessage `json:"error"`
+		} `json:"response"`
+	}
+	if json.Unmarshal(text, &outer) != nil {
+		return nil
+	}
+	switch {
+	case len(outer.Error) > 0:
+		return outer.Error
+	case outer.Type == "error":
+		return text
+	}
+	return outer.Response.Error
 }
 
 func (a *answer) note(w string) {

@@ -69,5 +69,8 @@ func FuzzOf(f *testing.F) {
 		if got.Retry < 0 || got.Retry > longest {
 			t.Errorf("waits %s", got.Retry)
 		}
+		if got, failed := InStream([]byte(body), http.Header{"Retry-After": {after}}, noon); got.Retry < 0 || got.Retry > longest || failed != (got.Kind != "") {
+			t.Errorf("in a stream: %+v %t", got, failed)
+		}
 	})
 }
