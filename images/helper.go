@@ -105,6 +105,9 @@ func helperLayer(helper entry) []entry {
 	return files
 }
 
+// runPrefix begins the name of an image with the helper on top.
+const runPrefix = "run-"
+
 // runRecipe puts the helper on top of an image.
 func runRecipe(below recipe, helper entry) (recipe, error) {
 	files, err := embedded("run")
@@ -116,7 +119,7 @@ func runRecipe(below recipe, helper entry) (recipe, error) {
 		files = append(files, dirEntry("root/"+d, 0o755))
 	}
 	files = append(files, linkEntry("root/usr/local/bin/"+dirs.HelperCmd, dirs.Bin+"/"+dirs.HelperCmd))
-	return recipe{name: "run-" + below.name, parent: below.ref, files: files}, nil
+	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}, nil
 }
 
 // holderRecipe is the helper and nothing else.

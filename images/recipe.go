@@ -97,14 +97,25 @@ func npmArch(arch string) (string, error) {
 	return name, nil
 }
 
-// agentPackages are the agents that have an image of their own, and the pinned
-// package of each; %s stands for the architecture.
-var agentPackages = map[string]string{
-	"claude":  "@anthropic-ai/claude-code-linux-%s@2.1.329",
-	"codex":   "@openai/codex@0.169.0-linux-%s",
-	"copilot": "@github/copilot-linux-%s@1.0.102",
-	"gemini":  "@google/gemini-cli@0.61.0",
+// pin is an npm package at one version. In its name {version} stands for that and
+// {arch} for the architecture, where each has a package of its own.
+type pin struct{ name, version string }
+
+func (p pin) of(arch string) string {
+	return strings.NewReplacer("{version}", p.version, "{arch}", arch).Replace(p.name)
 }
+
+// agentPackages are the agents that have an image of their own. The readers in
+// roles/agent know the output of these versions.
+var agentPackages = map[string]pin{
+	"claude":  {"@anthropic-ai/claude-code-linux-{arch}@{version}", "2.1.329"},
+	"codex":   {"@openai/codex@{version}-linux-{arch}", "0.169.0"},
+	"copilot": {"@github/copilot-linux-{arch}@{version}", "1.0.102"},
+	"gemini":  {"@google/gemini-cli@{version}", "0.61.0"},
+}
+
+// Version is that of an agent's program, "" for an agent that needs none.
+func Version(agent string) string { return agentPackages[agent].version }
 
 func agentRecipe(agent, tools, arch string) (recipe, error) {
 	pinned, ok := agentPackages[agent]
@@ -115,7 +126,7 @@ func agentRecipe(agent, tools, arch string) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	r, err := fetching(agent, map[string]string{"AGENT_PACKAGE": strings.ReplaceAll(pinned, "%s", npm)}, tools)
+	r, err := fetching(agent, map[string]string{"AGENT_PACKAGE": pinned.of(npm)}, tools)
 	return r.sealed(arch), err
 }
 

@@ -134,13 +134,17 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 	return names, nil
 }
 
-// Remove takes every image of abl's off the engine, those on top first, and
-// gives what went. An image that a container uses stays and is in the error.
-func (m *Maker) Remove(ctx context.Context) ([]string, error) {
+// Remove takes images of abl's off the engine, those on top first, and gives what
+// went: those of the named agents, or every one. An image that a container uses
+// stays and is in the error.
+func (m *Maker) Remove(ctx context.Context, agents ...string) ([]string, error) {
 	all, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(all, func(_ string, labels map[string]string) bool {
+		return len(agents) > 0 && !slices.Contains(agents, strings.TrimPrefix(labels[LabelImage], runPrefix))
+	})
 	var gone []string
 	var failed error
 	for _, ref := range slices.SortedFunc(maps.Keys(all), topFirst) {
@@ -166,7 +170,7 @@ func height(ref string) int {
 	switch {
 	case !strings.HasPrefix(ref, "abl/"):
 		return 4 // what a build left behind, known by id alone
-	case strings.HasPrefix(name, "run-"):
+	case strings.HasPrefix(name, runPrefix):
 		return 3
 	case name == "project":
 		return 2

@@ -33,9 +33,12 @@ func TestSaveLoadRemove(t *testing.T) {
 	if err != nil || !slices.Equal(loaded, saved) {
 		t.Errorf("loaded %q, %v", loaded, err)
 	}
+	if gone, err := m.Remove(t.Context(), "codex", "claude"); err != nil || names(gone) != "run-codex codex" {
+		t.Errorf("of one agent: removed %q, %v", names(gone), err)
+	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
 	gone, err := m.Remove(t.Context())
-	if err != nil || names(gone) != "sha256 run-codex run-gemini run-tools codex gemini tools base" {
+	if err != nil || names(gone) != "sha256 run-gemini run-tools gemini tools base" {
 		t.Errorf("removed %q, %v", names(gone), err)
 	}
 	if len(e.images) != 0 {

@@ -26,15 +26,15 @@ var versionWord = regexp.MustCompile(`\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*[0-9A-Z
 // what it needs.
 func checkAgents(ctx context.Context, eng *docker.Engine, states []images.State) (all []finding) {
 	for _, name := range agent.Names() {
-		a, err := agent.Find(name, func() (agent.Agent, error) { return agent.Scripted{}, nil })
-		if err != nil || a.Version() == "" {
+		version := images.Version(name)
+		if version == "" {
 			continue // it needs no program of its own
 		}
 		f := finding{What: "agent", OK: true, Text: name + ": not installed; the first phase that it plays, or `abl images build " + name + "`, does that"}
 		for _, st := range states {
-			if st.Have && st.Name == a.Image() {
+			if st.Have && st.Name == name {
 				words, err := askVersion(ctx, eng, name, st.Ref)
-				f = judgeAgent(name, a.Version(), words, err)
+				f = judgeAgent(name, version, words, err)
 			}
 		}
 		all = append(all, f)
@@ -45,13 +45,14 @@ func checkAgents(ctx context.Context, eng *docker.Engine, states []images.State)
 // judgeAgent compares what an agent says of itself with what abl was made for.
 func judgeAgent(name, want, words string, err error) finding {
 	said := versionWord.FindString(words)
+	again := fmt.Sprintf("abl images remove %s && abl images build %s", name, name)
 	switch {
 	case err != nil:
-		return finding{What: "agent", Text: fmt.Sprintf("%s: does not answer: %v", name, err), Hint: "abl images remove, then run this again"}
+		return finding{What: "agent", Text: fmt.Sprintf("%s: does not answer: %v", name, err), Hint: again}
 	case said == "":
-		return finding{What: "agent", Text: fmt.Sprintf("%s: answers without a version", name), Hint: "abl images remove, then run this again"}
+		return finding{What: "agent", Text: fmt.Sprintf("%s: answers without a version", name), Hint: again}
 	case said != want:
-		return finding{What: "agent", Text: fmt.Sprintf("%s: its image has version %s, and abl knows %s", name, said, want), Hint: "abl images remove, then run this again"}
+		return finding{What: "agent", Text: fmt.Sprintf("%s: its image has version %s, and abl knows %s", name, said, want), Hint: again}
 	}
 	return finding{What: "agent", OK: true, Text: name + ": version " + said + " answers"}
 }

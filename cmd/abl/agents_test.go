@@ -2,9 +2,41 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
+
+	"abl/images"
+	"abl/roles/agent"
 )
+
+// docs/agents.md has a row for each agent that has a program, and it is true.
+func TestAgentsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range agent.Names() {
+		if images.Version(name) == "" {
+			continue
+		}
+		a, err := agent.Find(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars, _ := agent.ProviderOf(a)
+		_, row, found := strings.Cut(string(page), "\n| `"+name+"` |")
+		row, _, _ = strings.Cut(row, "\n")
+		if !found || a.Image() != name {
+			t.Errorf("%s, with the image %s, is not there", name, a.Image())
+		}
+		for _, want := range []string{" " + images.Version(name) + " |", "| " + a.DefaultModel() + " |", "| `" + vars.KeyVar + "` |", "| `" + vars.BaseVar + "`"} {
+			if !strings.Contains(row, want) {
+				t.Errorf("the row of %s lacks %q: %s", name, want, row)
+			}
+		}
+	}
+}
 
 func TestJudgeAgent(t *testing.T) {
 	for _, c := range []struct {
@@ -24,6 +56,20 @@ func TestJudgeAgent(t *testing.T) {
 		f := judgeAgent("copilot", "1.0.102", c.words, c.err)
 		if f.OK != c.ok || !strings.Contains(f.Text, c.text) || !f.OK && f.Hint == "" {
 			t.Errorf("%q: %+v", c.words, f)
+		}
+	}
+}
+
+// What an image is called and whether it is there stand first, for scripts.
+func TestImageLine(t *testing.T) {
+	for want, s := range map[string]images.State{
+		"claude       missing":                                       {Name: "claude"},
+		"claude       missing  abl/claude:1":                         {Name: "claude", Ref: "abl/claude:1", Origin: "debootstrap"},
+		"claude       made     abl/claude:1 (base from debootstrap)": {Name: "claude", Ref: "abl/claude:1", Have: true, Origin: "debootstrap"},
+		"holder       made     abl/holder:1":                         {Name: "holder", Ref: "abl/holder:1", Have: true},
+	} {
+		if got := imageLine(s); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
+	"abl/images"
 	"abl/roles"
 	"abl/roles/agent"
 
@@ -63,7 +65,8 @@ func (s *session) checkPlayer(role roles.Role) finding {
 	if err != nil {
 		return finding{What: role.Name, Text: err.Error(), Hint: hint(err)}
 	}
-	f := finding{What: role.Name, OK: true, Text: fmt.Sprintf("%s %s, model %s", p.Agent.Name(), p.Agent.Version(), p.Model)}
+	name := strings.TrimSpace(p.Agent.Name() + " " + images.Version(p.Agent.Name()))
+	f := finding{What: role.Name, OK: true, Text: name + ", model " + p.Model}
 	if vars, served := agent.ProviderOf(p.Agent); served {
 		name := vars.KeyVar
 		_, from := s.key(name)

@@ -23,7 +23,7 @@ func imagesCommand() cli.Command {
 			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: listImages},
-			{Name: "remove", Usage: "remove them from the engine", Run: removeImages},
+			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: removeImages},
 		},
 	}
 }
@@ -43,10 +43,8 @@ func buildImages(ctx context.Context, in *cli.Input) error {
 	if len(agents) == 0 {
 		agents = images.Usual()
 	}
-	for _, agent := range agents {
-		if !slices.Contains(images.Agents(), agent) {
-			return cli.WithHint("it is one of "+strings.Join(images.Agents(), ", "), "there is no image for the agent %q", agent)
-		}
+	if err := checkAgentNames(agents); err != nil {
+		return err
 	}
 	return withMaker(ctx, in, func(m *images.Maker) error {
 		for _, make := range []func(context.Context) (string, error){m.Holder, m.Gateway} {
@@ -65,6 +63,15 @@ func buildImages(ctx context.Context, in *cli.Input) error {
 		}
 		return nil
 	})
+}
+
+func checkAgentNames(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(images.Agents(), name) {
+			return cli.WithHint("it is one of "+strings.Join(images.Agents(), ", "), "there is no image for the agent %q", name)
+		}
+	}
+	return nil
 }
 
 func saveImages(ctx context.Context, in *cli.Input) error {
@@ -104,19 +111,31 @@ func listImages(ctx context.Context, in *cli.Input) error {
 			return err
 		}
 		for _, s := range all {
-			fmt.Fprintln(in.Stdout, s)
+			fmt.Fprintln(in.Stdout, imageLine(s))
 		}
 		return nil
 	})
 }
 
+// imageLine says of an image whether it is there, and whose base it stands on.
+func imageLine(s images.State) string {
+	is, more := "missing", ""
+	if s.Have {
+		is = "made"
+	}
+	if s.Have && s.Origin != "" {
+		more = " (base from " + s.Origin + ")"
+	}
+	return strings.TrimRight(fmt.Sprintf("%-12s %-8s %s%s", s.Name, is, s.Ref, more), " ")
+}
+
 func removeImages(ctx context.Context, in *cli.Input) error {
+	if err := checkAgentNames(in.Args); err != nil {
+		return err
+	}
 	return withMaker(ctx, in, func(m *images.Maker) error {
-		names, err := m.Remove(ctx)
-		if err != nil {
-			return err
-		}
-		return printNames(in.Stdout, names)
+		names, err := m.Remove(ctx, in.Args...)
+		return errors.Join(printNames(in.Stdout, names), err)
 	})
 }
 

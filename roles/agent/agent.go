@@ -95,8 +95,6 @@ type Agent interface {
 	Name() string
 	// Image is the name of abl's image that carries the CLI: "gemini", or "tools" for agents that need nothing.
 	Image() string
-	// Version is the pinned version, "" when there is none.
-	Version() string
 	// DefaultModel is used when the configuration names none.
 	DefaultModel() string
 	Command(Call) (Command, error)

@@ -14,9 +14,6 @@ func (Claude) Name() string { return "claude" }
 // Image is the image that carries the CLI.
 func (Claude) Image() string { return "claude" }
 
-// Version is the pinned version of @anthropic-ai/claude-code-linux-x64.
-func (Claude) Version() string { return "2.1.329" }
-
 // DefaultModel is a whole name: the gateway lets one model through, and by an
 // alias the CLI would ask for another.
 func (Claude) DefaultModel() string { return "claude-sonnet-4-5" }

@@ -15,9 +15,6 @@ func (Codex) Name() string { return "codex" }
 // Image is the image that carries the CLI.
 func (Codex) Image() string { return "codex" }
 
-// Version is the pinned version of @openai/codex.
-func (Codex) Version() string { return "0.169.0" }
-
 // DefaultModel is named on every command line.
 func (Codex) DefaultModel() string { return "gpt-5.1-codex" }
 

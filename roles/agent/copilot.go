@@ -17,9 +17,6 @@ func (Copilot) Name() string { return "copilot" }
 // Image is the image that carries the CLI.
 func (Copilot) Image() string { return "copilot" }
 
-// Version is the pinned version of @github/copilot-linux-x64.
-func (Copilot) Version() string { return "1.0.102" }
-
 // DefaultModel is what the environment names when the configuration does not.
 func (Copilot) DefaultModel() string { return "gpt-5.1" }
 

@@ -28,9 +28,6 @@ func (a Custom) Name() string { return a.Called }
 // Image is the image that it is run in.
 func (a Custom) Image() string { return cmp.Or(a.Box, "tools") }
 
-// Version is not known.
-func (a Custom) Version() string { return "" }
-
 // DefaultModel is what the settings say, or no model's name.
 func (a Custom) DefaultModel() string { return cmp.Or(a.Model, a.Called) }
 

@@ -22,9 +22,6 @@ func (Gemini) Name() string { return "gemini" }
 // Image is the image that carries the CLI.
 func (Gemini) Image() string { return "gemini" }
 
-// Version is the pinned version of @google/gemini-cli.
-func (Gemini) Version() string { return "0.61.0" }
-
 // DefaultModel is named on every command line: without one the CLI asks a
 // second model which model to use, and pays for the question.
 func (Gemini) DefaultModel() string { return "gemini-2.5-pro" }

@@ -45,9 +45,6 @@ func (Scripted) Name() string { return ScriptedName }
 // Image is the image without any CLI.
 func (Scripted) Image() string { return "tools" }
 
-// Version is empty: the helper is abl's own and has abl's version.
-func (Scripted) Version() string { return "" }
-
 // DefaultModel is what the configuration stands for when it names none; the
 // scenario's usage names its models itself.
 func (Scripted) DefaultModel() string { return ScriptedName }
