@@ -24,11 +24,15 @@ type Absent struct {
 	Class  roles.Class
 	Why    string
 	Waited time.Duration // in this outage, the calls that failed included
-	Budget time.Duration // loop.outage_budget, 0 when no waiting would help
+	Budget time.Duration // loop.outage_budget
+	Person bool          // no waiting helps: somebody has to pay, or to change something
 	Back   time.Time     // when it makes sense to come back; zero when nobody knows
 }
 
 func (a Absent) Error() string {
+	if a.Person {
+		return "the provider wants somebody to pay, or to change something in its account: " + a.Why
+	}
 	text := fmt.Sprintf("%v: %s", a.Unwrap(), a.Why)
 	if a.Waited >= time.Second {
 		text += fmt.Sprintf("; %s of waiting are over", a.Waited.Round(time.Second))
@@ -69,11 +73,10 @@ func weathered(p state.Phase, role, why string, class roles.Class, w Weather) (s
 	used := time.Duration(o.UsedMS) * time.Millisecond
 	if p.NeedsPerson || used+wait > w.Budget {
 		p.Outage = nil // whoever runs it again has a reason to
-		gone := Absent{Class: class, Why: why, Waited: used, Budget: w.Budget, Back: w.Now.Add(wait)}
 		if p.NeedsPerson {
-			gone.Budget, gone.Back = 0, time.Time{}
+			return p, Absent{Class: class, Why: why, Person: true}
 		}
-		return p, gone
+		return p, Absent{Class: class, Why: why, Waited: used, Budget: w.Budget, Back: w.Now.Add(wait)}
 	}
 	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
 	o.UsedMS += o.WaitMS

@@ -69,7 +69,7 @@ func TestWeathered(t *testing.T) {
 			{roles.Quota, 20 * time.Hour, false, "the provider is away: why; 1s of waiting are over (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
 		}},
 		{"no budget", 0, 1, []end{{roles.Away, 0, false, "the provider is away: why; 1s of waiting are over; come back after 2026-03-01 12:00:02 UTC"}}},
-		{"nobody pays", time.Hour, 1, []end{{roles.Quota, 0, true, "the provider is away: why; 1s of waiting are over"}}},
+		{"nobody pays", time.Hour, 1, []end{{roles.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"}}},
 		{"the engine", 0, 1, []end{{roles.EngineGone, 0, false, "engine not reachable: why; 1s of waiting are over; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"a chain is gone through before anybody waits, and begun anew", time.Hour, 3, []end{
 			{roles.Quota, 0, false, "waits 0s, 1s used, model 1"},
@@ -79,7 +79,7 @@ func TestWeathered(t *testing.T) {
 		}},
 		{"a chain has the answer to a lack of money, too", time.Hour, 2, []end{
 			{roles.Quota, 0, true, "waits 0s, 1s used, model 1"},
-			{roles.Quota, 0, true, "the provider is away: why; 2s of waiting are over"},
+			{roles.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"},
 		}},
 		{"another model is as far away", time.Hour, 2, []end{
 			{roles.Network, 0, false, "waits 2s, 3s used, model 0"},

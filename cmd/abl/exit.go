@@ -81,6 +81,7 @@ func hint(err error) string {
 	}
 	var mistake *strictyaml.Error
 	var edited orchestrator.Edited
+	var away orchestrator.Absent
 	var torn *atomicfile.ShortWrite // a regular file takes a part only when there is no room for the rest
 	switch {
 	case errors.As(err, &edited):
@@ -93,6 +94,8 @@ func hint(err error) string {
 		return "mount the project into abl's container under the very path that it has on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl where the engine is"
 	case errors.Is(err, orchestrator.ErrChanged):
 		return "nothing of yours was touched; run the same command with --take-mine to commit it as yours and go on from it, or commit it or put it back yourself"
+	case errors.As(err, &away) && away.Person:
+		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
 	case errors.Is(err, orchestrator.ErrAway):
 		return "what was done is kept and committed; run the same command then: it goes on from there"
 	case errors.Is(err, orchestrator.ErrLogin):
