@@ -62,10 +62,10 @@ test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
 test-fast: build check
 	@ABL_TEST_ENGINE=off go test -timeout 20m ./...
 
-## test-agents: a phase by each agent's real program (a gigabyte of images, made when missing)
+## test-agents: phases, learning and trouble by each agent's real program (a gigabyte of images, made when missing)
 .PHONY: test-agents
 test-agents: images
-	@ABL_TEST_AGENTS=1 go test -count=1 -timeout 40m -run 'TestAgentsPlayTheDemo|TestGeminiPlaysTheDemo' ./e2e/phase
+	@ABL_TEST_AGENTS=1 go test -count=1 -timeout 40m -v -run '^TestAgents|^TestGeminiPlaysTheDemo$$|^TestGeminiLearns$$' ./e2e/phase
 
 ## check: formatting and go vet
 .PHONY: check

@@ -1,27 +1,13 @@
 package phase
 
 import (
-	"bytes"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"abl/e2e/lab"
-	"abl/internal/modelserver"
-	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
-	"abl/roles/scenario"
-	"abl/roles/scenario/player"
 )
-
-// mustAgents makes the images that these tests need; without it each is left out
-// whose image is not there.
-const mustAgents = "ABL_TEST_AGENTS"
 
 // planted steer the CLIs where they are heeded: each would leave a file behind,
 // or the word in what the model is told.
@@ -47,26 +33,13 @@ var planted = map[string]string{
 // model of its own API, with a key that only the gateway has. What lies in the
 // workspace to steer it steers nothing.
 func TestAgentsPlayTheDemo(t *testing.T) {
-	lab.Engine(t)
-	for _, a := range []struct {
-		name, model, keyVar, baseVar, base, header string
-		thoughts                                   bool // told apart
-	}{
-		{"claude", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "X-Api-Key", false},
-		{"codex", "gpt-5.1-codex", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", true},
-		{"copilot", "gpt-5.1", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1", "Authorization", true},
-	} {
+	for _, a := range rarePrograms() {
 		t.Run(a.name, func(t *testing.T) {
+			a.needed(t)
+			turn(t)
 			p := lab.Demo(t)
-			if os.Getenv(mustAgents) == "" && !imageThere(p, a.name) {
-				t.Skip("its image is not there; make test-agents makes it")
-			}
-			slots <- struct{}{}
-			t.Cleanup(func() { <-slots })
-			key := "a-key-of-nobody-" + a.name
 			plant(p)
-			m := anyModel(t, p, a.header, key)
-			p.Env = append(p.Env, a.keyVar+"="+key, a.baseVar+"="+m.url+a.base)
+			m := a.serve(t, p, "scenario.yaml", nil)
 
 			r := watch(p, func(event.Event, *os.Process) {}, "phase", "1", "--agent", a.name)
 			if r.Code != 0 {
@@ -82,7 +55,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 			for _, e := range of(all, event.Note) {
 				lacks(t, "a note", e.Text, "the agent says")
 			}
-			agentLedger(t, a.name, a.model, a.thoughts, ledgerRows(p))
+			demoLedger(t, ledgerRows(p), a, a)
 			if len(m.told) == 0 || m.heeded() != "" {
 				t.Errorf("in %d requests the model was told of what is planted: %s", len(m.told), m.heeded())
 			}
@@ -91,24 +64,39 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 					t.Errorf("%s: what is planted was run", trace)
 				}
 			}
-			if files := holding(t, p.Dir, key); len(files) > 0 {
-				t.Errorf("the key is in %v", files)
-			}
-			lacks(t, "what abl printed", r.Stdout+r.Stderr, key)
+			a.hidden(t, p, r)
 			noLeftovers(p)
 			t.Logf("phase 1 by %s took %v", a.name, r.Took)
 		})
 	}
 }
 
-// imageThere is whether the engine has this abl's image of an agent.
-func imageThere(p *lab.Project, name string) bool {
-	for line := range strings.Lines(p.Run("images", "list").Stdout) {
-		if f := strings.Fields(strings.Trim(line, "{}\n")); len(f) > 2 && f[0] == name {
-			return f[2] == "true"
+// Two families play the two roles of one phase, as is recommended, each with its
+// own model, key and gateway.
+func TestAgentsOfTwoFamilies(t *testing.T) {
+	builder, verifier := programs["claude"], programs["gemini"]
+	builder.needed(t)
+	turn(t)
+	p := lab.Demo(t)
+	mb, mv := builder.serve(t, p, "scenario.yaml", nil), verifier.serve(t, p, "scenario.yaml", nil)
+	r := p.Must(0, "phase", "1", "--builder-agent", builder.name, "--verifier-agent", verifier.name, "--json")
+	all := events(t, r)
+	if got := verdicts(all); got != "fail pass" {
+		t.Errorf("verdicts %q", got)
+	}
+	for i, e := range of(all, event.CallStart) {
+		if want := []program{builder, verifier}[i%2]; e.Agent != want.name || e.Model != want.model {
+			t.Errorf("call %d started as %+v", i+1, e)
 		}
 	}
-	return false
+	demoLedger(t, ledgerRows(p), builder, verifier)
+	if a, b := mb.asked.Load(), mv.asked.Load(); a == 0 || b == 0 {
+		t.Errorf("the Builder's model was asked %d times, the Verifier's %d times", a, b)
+	}
+	builder.hidden(t, p, r)
+	verifier.hidden(t, p, r)
+	noLeftovers(p)
+	t.Logf("phase 1 by %s and %s took %v", builder.name, verifier.name, r.Took)
 }
 
 // plant lets the Builder write what steers CLIs, before all else that it does.
@@ -120,63 +108,9 @@ func plant(p *lab.Project) {
 	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", "    steps:\n"+steps.String(), 1))
 }
 
-// askedModel is a scripted model on this machine's loopback.
-type askedModel struct {
-	url string
-	log *bytes.Buffer
-
-	mu   sync.Mutex
-	told [][]byte // what came before the task
-}
-
-// heeded is what stands around the planted word where an answer was asked for
-// before any tool had shown it, "" where it did not.
-func (m *askedModel) heeded() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, body := range m.told {
-		if at := bytes.Index(body, []byte(plantedWord)); at >= 0 {
-			return string(body[max(0, at-300):min(len(body), at+100)])
-		}
-	}
-	return ""
-}
-
-func anyModel(t *testing.T, p *lab.Project, header, key string) *askedModel {
-	t.Helper()
-	script, err := scenario.Parse("scenario.yaml", []byte(p.Read("scenario.yaml")))
-	if err == nil {
-		script, err = script.Resolve(p.Dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	places := player.Places{Prompt: dirs.Prompt, Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
-	m := &askedModel{log: &bytes.Buffer{}}
-	model := &modelserver.Server{Source: player.Source(script, places, time.Now), Log: m.log}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.TrimPrefix(r.Header.Get(header), "Bearer ") != key {
-			t.Errorf("%s came with %s %q", r.URL.Path, header, r.Header.Get(header))
-		}
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		// In the second iteration the files are there, and the first turn has told of nothing else.
-		if bytes.Contains(body, []byte("iteration 2 attempt")) && !bytes.Contains(body, []byte("tool_result")) &&
-			!bytes.Contains(body, []byte("function_call_output")) && !bytes.Contains(body, []byte(`"role":"tool"`)) {
-			m.mu.Lock()
-			m.told = append(m.told, body)
-			m.mu.Unlock()
-		}
-		model.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	m.url = s.URL
-	return m
-}
-
-// agentLedger expects a row for each call, counted by the gateway and by nobody
+// demoLedger expects a row for each call, counted by the gateway and by nobody
 // otherwise. The scripted usage of each call is the demo's.
-func agentLedger(t *testing.T, name, model string, thoughts bool, rows []map[string]string) {
+func demoLedger(t *testing.T, rows []map[string]string, builder, verifier program) {
 	t.Helper()
 	if len(rows) != 4 {
 		t.Fatalf("the ledger has %d rows: %v", len(rows), rows)
@@ -187,14 +121,18 @@ func agentLedger(t *testing.T, name, model string, thoughts bool, rows []map[str
 		{"role": "builder", "step": "2", "input": "23870", "cached": "17200", "candidates": "1490", "total": "26280"},
 		{"role": "verifier", "step": "2", "input": "18320", "cached": "13900", "candidates": "610", "total": "19410"},
 	} {
-		want["agent"], want["model"], want["source"], want["outcome"] = name, model, "gateway", "done"
-		if !thoughts {
+		by := []program{builder, verifier}[i%2]
+		want["agent"], want["model"], want["source"], want["outcome"] = by.name, by.model, "gateway", "done"
+		if by.joined {
 			delete(want, "candidates")
 		}
 		for column, value := range want {
 			if rows[i][column] != value {
 				t.Errorf("row %d: %s is %q, want %q", i+1, column, rows[i][column], value)
 			}
+		}
+		if rows[i]["cost_usd"] == "0" {
+			t.Errorf("row %d costs nothing: %v", i+1, rows[i])
 		}
 	}
 }

@@ -3,12 +3,12 @@ package phase
 import (
 	"encoding/csv"
 	"encoding/json"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"abl/e2e/lab"
 	"abl/orchestrator/learner"
@@ -17,10 +17,7 @@ import (
 // learnProject is a directory in which tasks are learned from.
 func learnProject(t *testing.T, scenario string) *lab.Project {
 	t.Helper()
-	lab.Engine(t)
-	t.Parallel()
-	slots <- struct{}{}
-	t.Cleanup(func() { <-slots })
+	turn(t)
 	p := lab.From(t, fstest.MapFS{
 		".abl/config.yaml": {Data: []byte("version: 1\nlimits: {memory: 1g}\n")},
 		"scenario.yaml":    {Data: []byte(scenario)},
@@ -58,11 +55,9 @@ func learn(p *lab.Project, code int, args ...string) learned {
 	return l
 }
 
-// The real Gemini CLI plays a cycle against a scripted model on this machine: it
-// writes, reviews, learns and improves, and each answer is stored as it was given.
-func TestGeminiLearns(t *testing.T) {
-	const key = "a-key-of-nobody-4714"
-	p := learnProject(t, `version: 1
+// oneCycle is what a model does in a cycle: it writes, reviews, learns and
+// improves, and uses the tokens that the test expects.
+const oneCycle = `version: 1
 calls:
   - role: generate
     steps:
@@ -71,24 +66,43 @@ calls:
       - say: |-
           I made a script.
           It adds.
-    usage: [{model: gemini-2.5-pro, input: 1000, candidates: 20, total: 1020}]
+    usage: [{model: m, input: 1000, candidates: 20, total: 1020}]
   - role: review
     steps:
       - run: "touch planted || echo it cannot be changed"
       - say: "**ARCHITECTURE:** OK\nDESIGN: OK\nCODE_QUALITY: no comments\nSECURITY: OK\nTESTS: none"
-    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+    usage: [{model: m, input: 100, candidates: 5, total: 105}]
   - role: learnings
     steps: [{say: "- LEARNING: Print the result in a sentence\n- LEARNING: Task completed successfully"}]
-    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+    usage: [{model: m, input: 100, candidates: 5, total: 105}]
   - role: mistakes
     steps: [{say: "MISTAKE: There is no test of the sum"}]
-    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
+    usage: [{model: m, input: 100, candidates: 5, total: 105}]
   - role: improve
     steps: [{say: "Write programs and their tests.\n# Past Prompts\nAll of them."}]
-    usage: [{model: gemini-2.5-pro, input: 100, candidates: 5, total: 105}]
-`)
-	asked := loopbackModel(t, p, "scenario.yaml", key, (*httptest.Server).Start)
-	l := learn(p, 0, "add two numbers", "--agent", "gemini", "--cycles", "1")
+    usage: [{model: m, input: 100, candidates: 5, total: 105}]
+`
+
+// The real Gemini CLI plays a cycle against a scripted model on this machine, and
+// each answer is stored as it was given.
+func TestGeminiLearns(t *testing.T) { learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro") }
+
+// So do the others, each with the learner's default model for it.
+func TestAgentsLearn(t *testing.T) {
+	for name, model := range map[string]string{"claude": "claude-sonnet-4-5", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"} {
+		t.Run(name, func(t *testing.T) {
+			programs[name].needed(t)
+			learnsInOneCycle(t, programs[name], model)
+		})
+	}
+}
+
+func learnsInOneCycle(t *testing.T, a program, model string) {
+	p := learnProject(t, oneCycle)
+	m := a.serve(t, p, "scenario.yaml", nil)
+	begun := time.Now()
+	l := learn(p, 0, "add two numbers", "--agent", a.name, "--cycles", "1")
+	t.Logf("a cycle by %s took %v", a.name, time.Since(begun))
 	c := l.Cycles[0]
 	if !l.Done || l.Best != 1 || !c.OK || c.Ran == nil || c.Ran.Exit != 0 || c.Review == nil || c.Review.Count("ok") != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
 		t.Fatalf("%+v", l)
@@ -112,11 +126,11 @@ calls:
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("the ledger: %v, %v", rows, err)
 	}
-	wants(t, "the ledger", strings.Join(rows[1], ","), "generate", "gemini-2.5-pro", "1000", "1020", "gateway", "s1-c1-generate.1")
-	if n := asked.Load(); n < 5 {
+	wants(t, "the ledger", strings.Join(rows[1], ","), "generate", model, "1000", "1020", "gateway", "s1-c1-generate.1", a.name)
+	if n := m.asked.Load(); n < 5 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if files := holding(t, p.Dir, key); len(files) > 0 {
+	if files := holding(t, p.Dir, a.key()); len(files) > 0 {
 		t.Errorf("the key is in %v", files)
 	}
 }

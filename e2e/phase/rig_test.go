@@ -22,6 +22,15 @@ import (
 // own, and the machines that run these tests are small.
 var slots = make(chan struct{}, 3)
 
+// turn waits until a test with containers may begin.
+func turn(t *testing.T) {
+	t.Helper()
+	lab.Engine(t)
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+}
+
 // The smallest project: a service that answers one request.
 const (
 	oneSpec = "# Phase 1: Answer\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
@@ -54,10 +63,7 @@ var (
 // the scripted agent, and a script. It waits for its turn among the others.
 func newProject(t *testing.T, settings string, calls ...scenario.Call) *lab.Project {
 	t.Helper()
-	lab.Engine(t)
-	t.Parallel()
-	slots <- struct{}{}
-	t.Cleanup(func() { <-slots })
+	turn(t)
 	own := scripted
 	if strings.Contains(settings, "verify:") {
 		own = strings.Replace(own, unproven, "", 1)

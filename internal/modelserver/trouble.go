@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,25 +68,13 @@ func (t Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		drip(w, r)
 	case Garbled:
 		writeJSON(w, http.StatusOK, map[string]any{"hello": "world"})
-	case Daily:
-		refuse(w, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "the day's quota is used up",
-			map[string]any{"violations": []any{map[string]any{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}}})
-	case Broke:
-		refuse(w, http.StatusForbidden, "PERMISSION_DENIED", "nobody has paid", map[string]any{"reason": "BILLING_DISABLED"})
-	case Forged:
-		refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", map[string]any{"reason": "API_KEY_INVALID"})
-	case TooLong:
-		refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "The input token count (9000000) exceeds the maximum number of tokens allowed (1048576).", nil)
 	default:
-		code, after, _ := strings.Cut(string(t), " ")
+		_, after, _ := strings.Cut(string(t), " ")
 		if after != "" {
 			w.Header().Set("Retry-After", after)
 		}
-		status, err := strconv.Atoi(code)
-		if err != nil {
-			status = http.StatusInternalServerError
-		}
-		refuse(w, status, "", "played trouble "+string(t), nil)
+		f := refusalOf(r.URL.Path, t)
+		writeJSON(w, f.status, f.body)
 	}
 }
 
@@ -106,12 +93,4 @@ func drip(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-}
-
-func refuse(w http.ResponseWriter, code int, status, message string, detail map[string]any) {
-	e := map[string]any{"code": code, "message": message, "status": status}
-	if detail != nil {
-		e["details"] = []any{detail}
-	}
-	writeJSON(w, code, map[string]any{"error": e})
 }

@@ -43,6 +43,32 @@ func TestTroubled(t *testing.T) {
 	}
 }
 
+// Each API words the same trouble in its own way.
+func TestTroubleInTheWordsOfEachAPI(t *testing.T) {
+	for _, c := range []struct {
+		path    string
+		trouble Trouble
+		status  int
+		says    string
+	}{
+		{"/v1beta/models/m:generateContent", Broke, 403, `"reason":"BILLING_DISABLED"`},
+		{"/v1/messages", Broke, 400, `"message":"Your credit balance is too low`},
+		{"/v1/responses", Broke, 429, `"code":"insufficient_quota"`},
+		{"/v1/chat/completions", Broke, 429, `"code":"insufficient_quota"`},
+		{"/v1/messages", "401", 401, `"type":"authentication_error"`},
+		{"/v1/responses", "401", 401, `"code":"invalid_api_key"`},
+		{"/v1/messages", TooLong, 400, `"prompt is too long`},
+		{"/v1/chat/completions", TooLong, 400, `"code":"context_length_exceeded"`},
+		{"/v1/messages", "503", 503, `"played trouble 503"`},
+	} {
+		w := httptest.NewRecorder()
+		c.trouble.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s at %s: %d %s, want %d and %s", c.trouble, c.path, w.Code, w.Body, c.status, c.says)
+		}
+	}
+}
+
 // post makes a request, and gives up soon where an answer would never end.
 func post(t *testing.T, at string, trouble Trouble) (status int, after, text string) {
 	patience := time.Minute

@@ -1,0 +1,51 @@
+package phase
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/modelserver"
+	"abl/orchestrator/event"
+	"abl/roles/scenario"
+)
+
+// Each real CLI meets what a provider in trouble says in its API's own words. The
+// CLI's exit code, its words and its own retries decide nothing: what passed the
+// gateway does, as for every other agent.
+func TestAgentsMeetTrouble(t *testing.T) {
+	for _, a := range rarePrograms() {
+		for _, c := range []struct {
+			trouble modelserver.Trouble
+			class   string
+			exit    int
+			says    string // to the person
+		}{
+			{"401", "refused", 5, a.keyVar + " is refused"},
+			{modelserver.Broke, "quota", 75, "the provider wants somebody to pay"},
+			{"500", "away", 75, "the provider answers 500"},
+			{modelserver.TooLong, "large", 5, "the prompt is longer than the model takes"},
+		} {
+			t.Run(a.name+"/"+string(c.trouble), func(t *testing.T) {
+				a.needed(t)
+				n := int64(100)
+				used := []scenario.Usage{{Model: a.model, Input: &n, Candidates: &n, Total: &n}}
+				b, v := builds(write("server.mjs", server)), verifies()
+				b.Usage, v.Usage = used, used
+				p := newProject(t, "", b, v)
+				p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")+nodeApp)
+				m := a.serve(t, p, ".abl/scenario.yaml", func(int64, string) modelserver.Trouble { return c.trouble })
+				r := p.Must(c.exit, "phase", "1", "--agent", a.name, "--json")
+				ends := of(events(t, r), event.CallEnd)
+				if len(ends) != 1 || ends[0].Class != c.class || !strings.HasPrefix(ends[0].Evidence, "gateway: ") {
+					t.Fatalf("the calls ended as %+v", ends)
+				}
+				wants(t, "the error", r.Stderr, c.says)
+				a.hidden(t, p, r)
+				noLeftovers(p)
+				t.Logf("%s, %d requests in %v, and the CLI said: %s\n%s", ends[0].Evidence, m.asked.Load(),
+					time.Duration(ends[0].MS)*time.Millisecond, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), r.Stderr)
+			})
+		}
+	}
+}

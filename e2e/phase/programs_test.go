@@ -1,0 +1,153 @@
+package phase
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/internal/modelserver"
+	"abl/orchestrator/dirs"
+	"abl/roles/scenario"
+	"abl/roles/scenario/player"
+)
+
+// mustAgents makes the images that tests of the rarer programs need; without it
+// each test is left out whose image is not there.
+const mustAgents = "ABL_TEST_AGENTS"
+
+// program is a coding CLI as the tests play it.
+type program struct {
+	name, model     string
+	keyVar, baseVar string
+	path            string // of its API, below the address that it is given
+	header          string // in which the key comes
+	joined          bool   // its API counts thoughts with the answer
+}
+
+var programs = map[string]program{
+	"gemini":  {"gemini", "gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "X-Goog-Api-Key", false},
+	"claude":  {"claude", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "X-Api-Key", true},
+	"codex":   {"codex", "gpt-5.1-codex", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", false},
+	"copilot": {"copilot", "gpt-5.1", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1", "Authorization", false},
+}
+
+// rarePrograms are those whose images are not made for every test.
+func rarePrograms() []program {
+	return []program{programs["claude"], programs["codex"], programs["copilot"]}
+}
+
+func (a program) key() string { return "a-key-of-nobody-" + a.name }
+
+// needed leaves a test out where the program's image is not there and nobody
+// asked for it to be made.
+func (a program) needed(t *testing.T) {
+	t.Helper()
+	lab.Engine(t)
+	if os.Getenv(mustAgents) == "" && !imageThere(t, a.name) {
+		t.Skip("its image is not there; make test-agents makes it")
+	}
+}
+
+var (
+	listImages sync.Once
+	imagesHave = map[string]bool{}
+)
+
+// imageThere is whether the engine has this abl's image of an agent.
+func imageThere(t *testing.T, name string) bool {
+	listImages.Do(func() {
+		p := &lab.Project{TB: t, Dir: t.TempDir()}
+		for line := range strings.Lines(p.Must(0, "images", "list").Stdout) {
+			f := strings.Fields(line)
+			imagesHave[f[0]] = f[1] == "made"
+		}
+	})
+	return imagesHave[name]
+}
+
+// hidden wants the key of a program nowhere but in the gateway.
+func (a program) hidden(t *testing.T, p *lab.Project, r lab.Result) {
+	t.Helper()
+	if files := holding(t, p.Dir, a.key()); len(files) > 0 {
+		t.Errorf("the key is in %v", files)
+	}
+	lacks(t, "what abl printed", r.Stdout+r.Stderr, a.key())
+}
+
+// askedModel is a scripted model on this machine's loopback.
+type askedModel struct {
+	log   bytes.Buffer
+	asked atomic.Int64
+
+	mu   sync.Mutex
+	told [][]byte // what came before the task
+}
+
+// serve starts a model that plays a scenario, but for the troubles of plan, and
+// tells the project where it is.
+func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n int64, model string) modelserver.Trouble) *askedModel {
+	t.Helper()
+	script, err := scenario.Parse(file, []byte(p.Read(file)))
+	if err == nil {
+		script, err = script.Resolve(p.Dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &askedModel{}
+	places := player.Places{Prompt: dirs.Prompt, Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	var model http.Handler = &modelserver.Server{Source: player.Source(script, places, time.Now), Log: &m.log}
+	if plan != nil {
+		model = &modelserver.Troubled{Plan: plan, Then: model}
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.TrimPrefix(r.Header.Get(a.header), "Bearer ") != a.key() {
+			t.Errorf("%s came with %s %q", r.URL.Path, a.header, r.Header.Get(a.header))
+		}
+		m.asked.Add(1)
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		m.note(body)
+		model.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	p.Env = append(p.Env, a.keyVar+"="+a.key(), a.baseVar+"="+s.URL+a.path)
+	return m
+}
+
+// note keeps what a model is told before any tool has shown it the workspace: in
+// the second iteration, when the files of the first are there.
+func (m *askedModel) note(body []byte) {
+	if !bytes.Contains(body, []byte("iteration 2 attempt")) {
+		return
+	}
+	for _, shown := range []string{"tool_result", "function_call_output", `"role":"tool"`} {
+		if bytes.Contains(body, []byte(shown)) {
+			return
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told = append(m.told, body)
+}
+
+// heeded is what stands around the planted word where a model was told of it, ""
+// where none was.
+func (m *askedModel) heeded() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, body := range m.told {
+		if at := bytes.Index(body, []byte(plantedWord)); at >= 0 {
+			return string(body[max(0, at-300):min(len(body), at+100)])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package modelserver
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// refusal is an error answer as one of the APIs words it.
+type refusal struct {
+	status int
+	body   map[string]any
+}
+
+// refusalOf words a trouble as the API at a path does. What an API has no words of
+// its own for is its answer with the trouble's status.
+func refusalOf(path string, t Trouble) refusal {
+	word, own := google, googles
+	switch wireOf(path).(type) {
+	case *messages:
+		word, own = anthropic, anthropics
+	case *responses, *chat:
+		word, own = openai, openais
+	}
+	if e, ok := own[t]; ok {
+		return refusal{e.status, word(e)}
+	}
+	code, _, _ := strings.Cut(string(t), " ")
+	status, err := strconv.Atoi(code)
+	if err != nil {
+		status = http.StatusInternalServerError
+	}
+	return refusal{status, word(wording{status: status, name: "played", says: fmt.Sprintf("played trouble %s", t)})}
+}
+
+// wording is what differs from one error of an API to another: its status, the
+// API's own name for it, and a sentence.
+type wording struct {
+	status     int
+	name, says string
+	detail     map[string]any // Google's
+}
+
+var googles = map[Trouble]wording{
+	Daily: {http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "the day's quota is used up",
+		map[string]any{"violations": []any{map[string]any{"quotaId": "GenerateRequestsPerDayPerProjectPerModel"}}}},
+	Broke:   {http.StatusForbidden, "PERMISSION_DENIED", "nobody has paid", map[string]any{"reason": "BILLING_DISABLED"}},
+	Forged:  {http.StatusBadRequest, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", map[string]any{"reason": "API_KEY_INVALID"}},
+	TooLong: {http.StatusBadRequest, "INVALID_ARGUMENT", "The input token count (9000000) exceeds the maximum number of tokens allowed (1048576).", nil},
+}
+
+func google(e wording) map[string]any {
+	inner := map[string]any{"code": e.status, "message": e.says, "status": e.name}
+	if e.detail != nil {
+		inner["details"] = []any{e.detail}
+	}
+	return map[string]any{"error": inner}
+}
+
+var anthropics = map[Trouble]wording{
+	"401":   {401, "authentication_error", "invalid x-api-key", nil},
+	"429":   {429, "rate_limit_error", "This request would exceed your account's rate limit.", nil},
+	"500":   {500, "api_error", "Internal server error", nil},
+	"529":   {529, "overloaded_error", "Overloaded", nil},
+	Broke:   {400, "invalid_request_error", "Your credit balance is too low to access the API. Please go to Plans & Billing.", nil},
+	Forged:  {401, "authentication_error", "invalid x-api-key", nil},
+	TooLong: {400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum", nil},
+}
+
+func anthropic(e wording) map[string]any {
+	return map[string]any{"type": "error", "error": map[string]any{"type": e.name, "message": e.says}, "request_id": "req_scripted"}
+}
+
+var openais = map[Trouble]wording{
+	"401":   {401, "invalid_api_key", "Incorrect API key provided.", nil},
+	"429":   {429, "rate_limit_exceeded", "Rate limit reached on tokens per min (TPM).", nil},
+	"500":   {500, "server_error", "The server had an error while processing your request.", nil},
+	Broke:   {429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details.", nil},
+	Forged:  {401, "invalid_api_key", "Incorrect API key provided.", nil},
+	TooLong: {400, "context_length_exceeded", "Your input exceeds the context window of this model. Please adjust your input and try again.", nil},
+}
+
+func openai(e wording) map[string]any {
+	kind := e.name
+	if e.status == http.StatusUnauthorized || e.status == http.StatusBadRequest {
+		kind = "invalid_request_error"
+	}
+	return map[string]any{"error": map[string]any{"message": e.says, "type": kind, "param": nil, "code": e.name}}
+}
