@@ -1,13 +1,13 @@
 package orchestrator
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
 	"abl/roles"
+	"abl/roles/fate"
 )
 
 // Happened is what came of a step.
@@ -30,18 +30,6 @@ type Happened struct {
 	Idle    bool            // Judge: nothing has moved for as long as the person allows
 	Weather Weather         // always
 }
-
-// ErrAgent means that an agent did not end properly, and neither when it was tried again.
-var ErrAgent = errors.New("the agent failed")
-
-// ErrAway means that the provider limits the rate or does not answer.
-var ErrAway = errors.New("the provider is away")
-
-// ErrBudget means that the gateway admitted no further request of a call.
-var ErrBudget = errors.New("the budget is reached")
-
-// ErrLogin means that the provider refuses the key.
-var ErrLogin = errors.New("the provider refused the login")
 
 // maxTries is how often in a row a call may end badly before the phase stops;
 // such a call consumes no iteration.
@@ -113,7 +101,7 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 	p.Outage = nil
 	switch {
 	case h.Class.Weather():
-		p.Outage = charged(was, h.Class, h.Took, h.Weather.Now)
+		p.Outage = fate.Charged(was, h.Class, h.Took, h.Weather.Now)
 	case h.Class == roles.Done && was != nil && was.Class == string(roles.Away):
 		p.Fallback = with(p.Fallback, roleAt(at), 0) // too much load passes sooner than a quota is filled up
 	}
@@ -147,22 +135,18 @@ func failed(p state.Phase, at state.Status, w Weather) (state.Phase, error) {
 	if at == state.Building {
 		p.Why = []string{"that call was ended early: " + string(class)}
 	}
-	switch {
-	case class.Weather():
+	if class.Weather() {
 		return weathered(p, roleAt(at), why, class, w)
-	case class == roles.OverBudget:
-		return p, fmt.Errorf("%w: %s", ErrBudget, why)
-	case class == roles.Refused:
-		return p, fmt.Errorf("%w: %s", ErrLogin, why)
-	case class == roles.TooLarge:
-		return p, fmt.Errorf("%w: the prompt is longer than the model takes: %s", ErrAgent, why)
+	}
+	if err := fate.Stops(class, why); err != nil {
+		return p, err
 	}
 	p.Tries++
 	if p.Tries < maxTries {
 		return p, nil
 	}
 	p.Tries = 0
-	return p, fmt.Errorf("%w: %s: %s", ErrAgent, class, why)
+	return p, fmt.Errorf("%w: %s: %s", fate.ErrAgent, class, why)
 }
 
 // roleAt is whose call a status is about.

@@ -24,6 +24,7 @@ import (
 	"abl/orchestrator/sweep"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/fate"
 )
 
 var errDied = errors.New("killed here")
@@ -385,7 +386,7 @@ p1-build-1.1 builder cli interrupted 0
 p1-build-1.2 builder cli done 1
 p1-verify-1.1 verifier cli done 2
 `},
-		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: roles.OutOfMemory}, "p1-verify-1.2": {class: roles.Timeout}}, ErrAgent, `
+		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: roles.OutOfMemory}, "p1-verify-1.2": {class: roles.Timeout}}, fate.ErrAgent, `
 verifying round 1 iteration 1 step 1 call p1-verify-1.3 verdict unverified
 src phase1/build/step-1 p1-build-1.1
 tests phase1/verify/step-1 p1-verify-1.1

@@ -10,6 +10,7 @@ import (
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
 	"abl/roles"
+	"abl/roles/fate"
 )
 
 // walk plays a phase from ready; each word says what comes of its next call or
@@ -195,7 +196,7 @@ func TestNextIsTotal(t *testing.T) {
 func TestAfterGivesUpOnTheBuilder(t *testing.T) {
 	p := state.Phase{Status: state.Built, Class: string(roles.Timeout), Attempt: 2, Tries: 1, Note: "stopped"}
 	p, err := After(p, CommitSrc, Happened{Commit: "c"}, 5)
-	if !errors.Is(err, ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
+	if !errors.Is(err, fate.ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
 		t.Errorf("got %+v, %v", p, err)
 	}
 }

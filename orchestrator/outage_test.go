@@ -10,32 +10,10 @@ import (
 	"time"
 
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/roles"
+	"abl/roles/fate"
 )
-
-func TestPause(t *testing.T) {
-	for _, c := range []struct {
-		class  roles.Class
-		tries  int
-		jitter float64
-		want   time.Duration
-	}{
-		{roles.Limited, 1, 0, 2 * time.Second},
-		{roles.Away, 3, 0, 8 * time.Second},
-		{roles.Network, 8, 0, 256 * time.Second},
-		{roles.Away, 9, 0, 5 * time.Minute},
-		{roles.Away, 1 << 40, 0, 5 * time.Minute},
-		{roles.Away, 2, 0.5, 5 * time.Second},
-		{roles.Quota, 1, 0, 5 * time.Minute},
-		{roles.Quota, 9, 0, time.Hour},
-	} {
-		if got := pause(c.class, c.tries, Weather{Jitter: c.jitter}); got != c.want {
-			t.Errorf("%s, call %d, jitter %v: %s, want %s", c.class, c.tries, c.jitter, got, c.want)
-		}
-	}
-}
 
 // What is decided after each end of a call, one after the other.
 func TestWeathered(t *testing.T) {
@@ -89,7 +67,7 @@ func TestWeathered(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := state.Phase{Status: state.Building}
 			for i, e := range c.ends {
-				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Weather: Weather{Now: noon, Budget: c.budget, Models: c.models}}
+				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Weather: Weather{fate.Weather{Now: noon, Budget: c.budget}, c.models}}
 				if e.retry > 0 {
 					h.Back = noon.Add(e.retry)
 				}
@@ -100,8 +78,8 @@ func TestWeathered(t *testing.T) {
 				p, err = committed(p, Happened{Weather: h.Weather})
 				got := fmt.Sprint(err)
 				if err == nil {
-					got = fmt.Sprintf("waits %s, %s used, model %d", left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
-				} else if wrapped := errors.Is(err, ErrAway) != (e.class == roles.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
+					got = fmt.Sprintf("waits %s, %s used, model %d", fate.Left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
+				} else if wrapped := errors.Is(err, fate.ErrAway) != (e.class == roles.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
 					t.Errorf("end %d: %v leaves %+v", i+1, err, p)
 				}
 				if got != e.want {
@@ -112,21 +90,6 @@ func TestWeathered(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A clock that was set back does not prolong a wait.
-func TestLeft(t *testing.T) {
-	o := &state.Outage{WaitMS: 60_000, Until: noon.Add(time.Minute)}
-	for now, want := range map[time.Time]time.Duration{
-		noon: time.Minute, noon.Add(50 * time.Second): 10 * time.Second, noon.Add(time.Hour): 0, noon.Add(-time.Hour): time.Minute,
-	} {
-		if got := left(o, now); got != want {
-			t.Errorf("at %s: %s, want %s", now, got, want)
-		}
-	}
-	if left(nil, noon) != 0 || left(&state.Outage{WaitMS: 5}, noon) != 0 {
-		t.Error("nothing is waited for, and yet")
 	}
 }
 
@@ -217,28 +180,12 @@ func TestInterruptedWhileItWaits(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.outages.Sleep = func(ctx context.Context, d time.Duration, until time.Time) error {
 		cancel(errHangup)
-		return Sleep(ctx, d, until)
+		return fate.Sleep(ctx, d, until)
 	}
 	if _, err := w.loop().Run(ctx); !errors.Is(err, errHangup) {
 		t.Errorf("ended with %v", err)
 	}
 	if got := w.print(); !strings.HasPrefix(got, "building round 1 iteration 1 step 1 call p1-build-1.2 ") {
 		t.Errorf("it rests as\n%s", got)
-	}
-}
-
-// A wait ends with whichever clock is first.
-func TestSleep(t *testing.T) {
-	if err := Sleep(t.Context(), time.Hour, time.Now().Add(-time.Minute)); err != nil {
-		t.Error(err)
-	}
-	if err := Sleep(t.Context(), time.Millisecond, time.Now().Add(time.Hour)); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAbsent(t *testing.T) {
-	if err := error(Absent{Class: roles.EngineGone}); !errors.Is(err, sandbox.ErrUnreachable) || errors.Is(err, ErrAway) {
-		t.Error("the engine is taken for a provider")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"abl/internal/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
+	"abl/roles/fate"
 )
 
 // Outages say how a loop lives through a provider's or an engine's absence.
@@ -20,7 +21,7 @@ type Outages struct {
 
 // weather is what a decision needs now.
 func (l *Loop) weather(p *state.Phase) Weather {
-	return Weather{Now: time.Now(), Jitter: rand.Float64(), Budget: l.Outages.Budget, Models: l.Outages.Models[roleAt(p.Status)]}
+	return Weather{fate.Weather{Now: time.Now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
 }
 
 // waitOut waits, before a call, until it makes sense to make it.
@@ -29,20 +30,19 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 		return nil
 	}
 	l.tellFallback(p)
-	wait := left(p.Outage, time.Now())
+	wait := fate.Left(p.Outage, time.Now())
 	if wait <= 0 {
 		return nil
 	}
 	until := time.Now().Add(wait)
-	used := time.Duration(p.Outage.UsedMS) * time.Millisecond
 	l.emit(p, event.Event{
 		Kind: event.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
-		Text: fmt.Sprintf("%s: %s (call %d in a row, %s of %s)", waitingFor(p.Outage), p.Note, p.Outage.Tries, used.Round(time.Second), l.Outages.Budget),
+		Text: fate.Words(p.Outage, p.Note, l.Outages.Budget),
 	})
 	failpoint.Here("outage.waiting")
 	sleep := l.Outages.Sleep
 	if sleep == nil {
-		sleep = Sleep
+		sleep = fate.Sleep
 	}
 	return because(ctx, sleep(ctx, wait, until))
 }
@@ -52,29 +52,5 @@ func (l *Loop) tellFallback(p *state.Phase) {
 	role := roleAt(p.Status)
 	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
 		l.emit(p, event.Event{Kind: event.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
-	}
-}
-
-// Sleep waits for d by this process's own clock, and no longer than until the
-// wall clock says: the one stands still while the machine sleeps, and the other
-// may be set.
-func Sleep(ctx context.Context, d time.Duration, until time.Time) error {
-	const look = time.Second
-	until = until.Round(0) // from here on by the wall clock alone
-	end := time.NewTimer(d)
-	defer end.Stop()
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-end.C:
-			return nil
-		case <-tick.C:
-			if !time.Now().Round(0).Before(until) {
-				return nil
-			}
-		}
 	}
 }

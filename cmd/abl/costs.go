@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/money"
 	"abl/cmd/internal/view"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/prices"
@@ -101,7 +102,7 @@ func (s *session) account() (*account, error) {
 	}
 	a := &account{Prices: priceDate{list.Date.Format(time.DateOnly), list.Age(time.Now())}}
 	totals := ledger.NewTotals(ledger.Ways()...)
-	totals.Price = func(r ledger.Row) (prices.USD, bool) { return costOf(list, r) }
+	totals.Price = func(r ledger.Row) (prices.USD, bool) { return money.CostOf(list, r) }
 	err = s.scanLedger("is not counted", func(r ledger.Row) {
 		totals.Add(r)
 		usd, _ := totals.Price(r)

@@ -16,12 +16,12 @@ import (
 	"abl/internal/atomicfile"
 	"abl/internal/filelock"
 	"abl/internal/strictyaml"
-	"abl/orchestrator"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
+	"abl/roles/fate"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -36,8 +36,8 @@ func TestExitCodes(t *testing.T) {
 		{project.ErrNone, exit.Usage},
 		{&strictyaml.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
 		{images.ErrDockerfile, exit.Usage},
-		{orchestrator.ErrAgent, exit.Agent},
-		{orchestrator.ErrBudget, exit.Budget},
+		{fate.ErrAgent, exit.Agent},
+		{fate.ErrBudget, exit.Budget},
 		{noFile, exit.Environment},
 		{syscall.ENOSPC, exit.Environment},
 		{&atomicfile.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, exit.Environment},
@@ -76,7 +76,7 @@ func TestHints(t *testing.T) {
 		{errors.New("trouble"), ""},
 		{&strictyaml.Error{Hint: "mend it"}, "mend it"},
 		{fault(exit.Usage, &strictyaml.Error{Hint: "mend it"}, "do that"), "do that"},
-		{orchestrator.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
+		{fate.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},

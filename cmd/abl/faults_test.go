@@ -15,6 +15,7 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/state"
 	"abl/roles"
+	"abl/roles/fate"
 )
 
 // classesAndCodes is what a run ends with that gave up on a call of each class.
@@ -24,7 +25,7 @@ func classesAndCodes(t *testing.T) (all []string) {
 		roles.TooLarge, roles.Refused, roles.Limited, roles.Quota, roles.Away, roles.Network, roles.EngineGone, roles.OverBudget,
 	} {
 		p := state.Phase{Status: state.Built, Class: string(c), Tries: 1}
-		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Weather: orchestrator.Weather{Now: time.Now()}}, 5)
+		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Weather: orchestrator.Weather{Weather: fate.Weather{Now: time.Now()}}}, 5)
 		if err == nil {
 			t.Errorf("a call that ends as %s twice stops nothing", c)
 		}

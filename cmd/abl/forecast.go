@@ -10,27 +10,27 @@ import (
 	"abl/orchestrator/state"
 )
 
-// money is a number of tokens and what they cost.
-type money struct {
+// amount is a number of tokens and what they cost.
+type amount struct {
 	Tokens  int64      `json:"tokens"`
 	USD     prices.USD `json:"usd"`
 	AtLeast bool       `json:"at_least"` // a part of it is not known
 }
 
-func moneyOf(s ledger.Sum) money {
-	return money{s.Total.Known, s.Cost.Known, s.Total.Missing+s.Cost.Missing > 0}
+func amountOf(s ledger.Sum) amount {
+	return amount{s.Total.Known, s.Cost.Known, s.Total.Missing+s.Cost.Missing > 0}
 }
 
-func (m money) plus(o money) money {
-	return money{m.Tokens + o.Tokens, m.USD.Plus(o.USD), m.AtLeast || o.AtLeast}
+func (m amount) plus(o amount) amount {
+	return amount{m.Tokens + o.Tokens, m.USD.Plus(o.USD), m.AtLeast || o.AtLeast}
 }
 
-func (m money) times(n int) money {
-	return money{m.Tokens * int64(n), m.USD * prices.USD(n), m.AtLeast}
+func (m amount) times(n int) amount {
+	return amount{m.Tokens * int64(n), m.USD * prices.USD(n), m.AtLeast}
 }
 
 // text is the dollars, or where nothing has a price, the tokens.
-func (m money) text() string {
+func (m amount) text() string {
 	text := m.USD.Short() + " USD"
 	if m.USD == 0 {
 		text = fmt.Sprintf("%d tokens", m.Tokens)
@@ -43,27 +43,27 @@ func (m money) text() string {
 
 // perContract is what the contracts of the passed phases cost each.
 type perContract struct {
-	Phases    []int `json:"phases"`
-	Contracts int   `json:"contracts"`
-	Each      money `json:"each"`
+	Phases    []int  `json:"phases"`
+	Contracts int    `json:"contracts"`
+	Each      amount `json:"each"`
 }
 
 func (s *session) perContract(f *state.File, phases []ledger.Group) *perContract {
 	specs, _ := spec.LoadDir(s.project.Specs())
 	var c perContract
-	var sum money
+	var sum amount
 	for _, n := range specs.Numbers() {
 		p, this := f.Phases[fmt.Sprint(n)], mustSpec(specs, n)
 		if p == nil || p.Status != state.Passed {
 			continue
 		}
 		c.Phases, c.Contracts = append(c.Phases, n), c.Contracts+len(this.Contracts)
-		sum = sum.plus(moneyOf(group(phases, fmt.Sprint(n))))
+		sum = sum.plus(amountOf(group(phases, fmt.Sprint(n))))
 	}
 	if c.Contracts == 0 || sum.Tokens == 0 && sum.USD == 0 {
 		return nil
 	}
-	c.Each = money{sum.Tokens / int64(c.Contracts), sum.USD / prices.USD(c.Contracts), sum.AtLeast}
+	c.Each = amount{sum.Tokens / int64(c.Contracts), sum.USD / prices.USD(c.Contracts), sum.AtLeast}
 	return &c
 }
 
@@ -95,15 +95,15 @@ func phasesText(all []int) string {
 
 // forecast is what the phase that is under way may come to.
 type forecast struct {
-	Phase     int   `json:"phase"`
-	Iteration int   `json:"iteration"` // of the round
-	Of        int   `json:"of"`
-	Spent     money `json:"spent"`
-	Each      money `json:"an_iteration"`
-	From      int   `json:"from"` // how many iterations that is the mean of
-	Own       bool  `json:"own"`  // they are this phase's, else those of all phases
-	Passes    money `json:"if_it_passes"`
-	All       money `json:"if_all_are_needed"`
+	Phase     int    `json:"phase"`
+	Iteration int    `json:"iteration"` // of the round
+	Of        int    `json:"of"`
+	Spent     amount `json:"spent"`
+	Each      amount `json:"an_iteration"`
+	From      int    `json:"from"` // how many iterations that is the mean of
+	Own       bool   `json:"own"`  // they are this phase's, else those of all phases
+	Passes    amount `json:"if_it_passes"`
+	All       amount `json:"if_all_are_needed"`
 }
 
 // forecast is nil when no phase is under way, or nothing is known to go by.
@@ -117,7 +117,7 @@ func (s *session) forecast(f *state.File, by map[ledger.By][]ledger.Group) *fore
 		at, step = at+1, step+1
 	}
 	most := max(s.conf.Loop.MaxVerifierIterations, at)
-	c := forecast{Phase: n, Iteration: at, Of: most, Spent: moneyOf(group(by[ledger.ByPhase], fmt.Sprint(n))), Own: true}
+	c := forecast{Phase: n, Iteration: at, Of: most, Spent: amountOf(group(by[ledger.ByPhase], fmt.Sprint(n))), Own: true}
 	current := fmt.Sprintf("%d/%d", n, step)
 	if c.Each, c.From = mean(by[ledger.ByIter], fmt.Sprintf("%d/", n), current); c.From == 0 {
 		c.Own = false
@@ -126,8 +126,8 @@ func (s *session) forecast(f *state.File, by map[ledger.By][]ledger.Group) *fore
 	if c.From == 0 {
 		return nil
 	}
-	begun := moneyOf(group(by[ledger.ByIter], current))
-	rest := money{max(c.Each.Tokens-begun.Tokens, 0), max(c.Each.USD-begun.USD, 0), c.Each.AtLeast}
+	begun := amountOf(group(by[ledger.ByIter], current))
+	rest := amount{max(c.Each.Tokens-begun.Tokens, 0), max(c.Each.USD-begun.USD, 0), c.Each.AtLeast}
 	c.Passes = c.Spent.plus(rest)
 	c.All = c.Passes.plus(c.Each.times(most - at))
 	return &c
@@ -149,17 +149,17 @@ func underWay(f *state.File) (n int, p *state.Phase) {
 }
 
 // mean is that of the iterations whose key begins in this way, but for one.
-func mean(groups []ledger.Group, begin, but string) (each money, n int) {
-	var sum money
+func mean(groups []ledger.Group, begin, but string) (each amount, n int) {
+	var sum amount
 	for _, g := range groups {
 		if strings.HasPrefix(g.Key, begin) && g.Key != but {
-			sum, n = sum.plus(moneyOf(g.Sum)), n+1
+			sum, n = sum.plus(amountOf(g.Sum)), n+1
 		}
 	}
 	if n == 0 {
 		return each, 0
 	}
-	return money{sum.Tokens / int64(n), sum.USD / prices.USD(n), sum.AtLeast}, n
+	return amount{sum.Tokens / int64(n), sum.USD / prices.USD(n), sum.AtLeast}, n
 }
 
 func (c forecast) text() string {

@@ -11,6 +11,7 @@ import (
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles"
+	"abl/roles/fate"
 )
 
 // tellOutcome emits how the run ended: where the phase rests, or what stopped it.
@@ -25,7 +26,7 @@ func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, err e
 			e.Text += ": " + why
 		}
 	}
-	var absent orchestrator.Absent
+	var absent fate.Absent
 	if errors.As(err, &absent) {
 		e.Until = absent.Back
 	}

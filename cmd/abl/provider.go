@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/internal/cacerts"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
@@ -33,7 +34,7 @@ func (st *stage) giveGate(ctx context.Context, role roles.Role, p *orchestrator.
 	}
 	g := &ground.Gate{
 		Engine: st.engine, Project: st.project, Site: st.site, Place: role.Name, Role: role.Name, Image: st.have.gateway,
-		Vars: vars, Budget: st.left, Nearly: st.nearly, Outlet: st.in.Outlet,
+		Vars: vars, Budget: st.left, Nearly: st.warner.Warn, Outlet: st.in.Outlet,
 	}
 	if served {
 		one, err := st.provider(ctx, vars, p.Models())
@@ -64,12 +65,12 @@ func (st *stage) provider(ctx context.Context, vars agent.Provider, models []str
 		return gateway.Provider{}, noKey(vars.KeyVar)
 	}
 	raw, _ := st.key(vars.BaseVar)
-	costs, err := st.modelPrices(models)
+	list, err := st.pricing()
 	if err != nil {
 		return gateway.Provider{}, err
 	}
 	upstream, err := st.forwards.Upstream(ctx, vars, raw)
-	return gateway.Provider{Name: vars.API, Upstream: upstream, Key: gateway.Secret(key), Models: models, Prices: costs}, err
+	return gateway.Provider{Name: vars.API, Upstream: upstream, Key: gateway.Secret(key), Models: models, Prices: money.Of(list, models)}, err
 }
 
 func noKey(name string) error {

@@ -9,6 +9,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 )
@@ -23,7 +24,7 @@ func runFlags() []cli.Flag {
 		{Name: "verifier-agent", Value: "NAME", Usage: "play the Verifier with this agent, best of another family than the Builder's"},
 		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
 		{Name: "challenge", Value: "HOW", Multi: true, Values: challenges, Usage: "try the saved tests harder than verify.challenge asks for: mutants changes the app's answers and measures which contracts notice"},
-	}, budgetFlags(), ground.NetworkFlags(), ground.ImageFlags())
+	}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())
 }
 
 // flagSettings are the settings that flags of this command line set.
@@ -34,7 +35,7 @@ func flagSettings(in *cli.Input) map[string]string {
 			set[key] = in.String(flag)
 		}
 	}
-	budgetSettings(in, set)
+	money.Settings(in, set)
 	return set
 }
 

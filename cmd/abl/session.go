@@ -10,6 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/filelock"
 	"abl/internal/owner"
@@ -48,7 +49,7 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 	if s.conf, err = config.Load(root, os.LookupEnv, flagSettings(in)); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
 	}
-	if err := raiseBudget(in, &s.conf.Config); err != nil {
+	if err := money.Raise(in, &s.conf.Config); err != nil {
 		return nil, err
 	}
 	for _, w := range append(s.conf.Warnings, weak...) {

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/internal/failpoint"
 	"abl/internal/owner"
 	"abl/orchestrator"
@@ -43,10 +42,8 @@ type stage struct {
 	runner *roles.Runner
 	app    *roles.App
 	have   made
-	book   book
-
-	telling sync.Mutex
-	told    map[string]bool // warnings of budgets
+	book   money.Book
+	warner money.Warner
 
 	forwards *ground.Forwards
 }
@@ -60,6 +57,7 @@ const (
 // set builds the stage. When it fails, what it has made so far is taken down.
 func (s *session) set(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*stage, error) {
 	st := &stage{session: s, phase: n, file: f, specs: specs, out: out, keys: keys}
+	st.warner.Tell = st.note
 	st.uid, st.gid, st.lend = owner.RoleID(s.project.Root, os.Geteuid())
 	for _, make := range []func(context.Context) error{st.reach, st.images, st.sees, st.sweep, st.workspaces, st.hire} {
 		err := make(ctx)
@@ -83,7 +81,7 @@ func late(ctx context.Context) (context.Context, context.CancelFunc) {
 func (st *stage) reach(ctx context.Context) (err error) {
 	defer func() {
 		if err == nil {
-			st.bePatient(ctx)
+			ground.BePatient(ctx, st.engine, time.Duration(st.conf.Loop.OutageBudget), st.note)
 		}
 	}()
 	if st.engine, st.info, err = ground.Connect(ctx); err == nil {
@@ -113,20 +111,9 @@ func contained() bool {
 	return false
 }
 
-// longestRestart is how long an engine that ran is waited for when it is gone.
-const longestRestart = 10 * time.Minute
-
-// bePatient has an engine that was there waited for from now on. A person who stops
-// the run waits no longer.
-func (st *stage) bePatient(ctx context.Context) {
-	span := min(time.Duration(st.conf.Loop.OutageBudget), longestRestart)
-	st.engine.Patient(ctx, span, func(away time.Duration, back bool) {
-		text := fmt.Sprintf("the engine does not answer; it is waited for, up to %s", span)
-		if back {
-			text = fmt.Sprintf("the engine answers again, after %s", away.Round(100*time.Millisecond))
-		}
-		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Text: text})
-	})
+// note tells the person something worth knowing.
+func (st *stage) note(text string) {
+	st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Text: text})
 }
 
 func (st *stage) save() error { return state.Save(st.project.State(), st.file) }

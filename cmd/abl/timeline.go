@@ -15,7 +15,7 @@ import (
 // timeline is what was spent in each hour. Its memory is bounded by the hours that
 // are kept, not by the rows.
 type timeline struct {
-	hours map[int64]*money
+	hours map[int64]*amount
 	left  int // rows without a time, or beyond what is kept
 }
 
@@ -29,7 +29,7 @@ func (t *timeline) add(r ledger.Row, usd prices.USD) {
 		return
 	}
 	if t.hours == nil {
-		t.hours = map[int64]*money{}
+		t.hours = map[int64]*amount{}
 	}
 	hour := at.Unix() / 3600
 	m := t.hours[hour]
@@ -38,11 +38,11 @@ func (t *timeline) add(r ledger.Row, usd prices.USD) {
 			t.left++
 			return
 		}
-		m = &money{}
+		m = &amount{}
 		t.hours[hour] = m
 	}
 	tokens, _ := r.Tokens()
-	*m = m.plus(money{Tokens: tokens, USD: usd})
+	*m = m.plus(amount{Tokens: tokens, USD: usd})
 }
 
 // bars is how high the picture is, in lines.

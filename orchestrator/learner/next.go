@@ -3,31 +3,27 @@ package learner
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"abl/orchestrator/learner/answer"
 	"abl/orchestrator/learner/lesson"
 	"abl/orchestrator/learner/promptbook"
 	"abl/orchestrator/learner/review"
-)
-
-// Class is how a call to an agent ended.
-type Class string
-
-// The classes that decide; any other is a failure of the agent.
-const (
-	Answered    Class = "done"
-	TimedOut    Class = "timeout"
-	Interrupted Class = "interrupted"
+	"abl/roles"
+	"abl/roles/fate"
 )
 
 // Happened is what came of a step.
 type Happened struct {
-	Class   Class
-	Reason  string // why it is not Answered
+	Class   roles.Class
+	Reason  string    // why it is not done
+	Back    time.Time // when the provider wants to be asked again; zero when it does not say
+	Paid    bool      // no waiting helps
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
 	Kept    Kept   // of Keep
+	Weather fate.Weather
 }
 
 // Kept is what Keep wrote.
@@ -41,60 +37,94 @@ const maxSaid = 2000
 
 // After is the state after a step. A cycle in which the agent or the program
 // failed has no review and no learnings: what can be learned from it are its
-// mistakes, and a better prompt.
-func After(s State, h Happened) State {
+// mistakes, and a better prompt. The error says that the run ends here; the state
+// returned with it is where the next run takes up.
+func After(s State, h Happened) (State, error) {
 	s.Log = append([]Cycle(nil), s.Log...)
 	switch s.Step {
 	case Generate, Review, Learnings, Mistakes, Improve:
 		return afterCall(s, h)
 	case Run:
-		return afterRun(s, h)
+		return afterRun(s, h), nil
 	case Keep:
 		c := s.at()
 		c.Remembers, c.Avoids, c.Version = h.Kept.Remembers, h.Kept.Avoids, h.Kept.Version
 		if s.Cycle >= s.Cycles {
-			return s.to(Finish)
+			return s.to(Finish), nil
 		}
 		s.Cycle++
 		s.Book = c.Version
 		s.Log = append(s.Log, Cycle{Number: s.Cycle, Agent: s.Agent, Model: s.Model})
-		return s.to(Generate)
+		return s.to(Generate), nil
 	case Finish:
-		return s.to(Done)
+		return s.to(Done), nil
 	}
-	return s
+	return s, fmt.Errorf("internal error: nothing comes after %q", s.Step)
 }
 
 // at is the running cycle, to be changed.
 func (s State) at() *Cycle { return &s.Log[len(s.Log)-1] }
 
 func (s State) to(step Step) State {
-	s.Step, s.Attempt, s.Failed, s.SpentMS = step, 1, 0, 0
+	s.Step = step
+	return s.anew(1)
+}
+
+// anew opens an attempt that has all the time of a call.
+func (s State) anew(attempt int) State {
+	s.Attempt, s.Failed, s.SpentMS, s.Outage, s.Note = attempt, 0, 0, nil, ""
 	return s
 }
 
 // afterCall goes on from a call to the agent. One that a person stopped is made
-// anew and takes nothing of the time; one that failed is made once more while
-// there is time.
-func afterCall(s State, h Happened) State {
-	if h.Class == Interrupted {
+// anew and takes nothing of the time; weather is waited out while there is time;
+// what no repetition can mend ends the run; any other failure is tried once more.
+func afterCall(s State, h Happened) (State, error) {
+	if h.Class == roles.Interrupted {
 		s.Attempt++
-		return s
+		return s, nil
 	}
-	s.SpentMS += h.SpentMS
-	if h.Class != Answered {
-		s.Failed++
-		if h.Class != TimedOut && s.Failed < tries && s.SpentMS < CallTime.Milliseconds() {
-			s.Attempt++
-			return s
-		}
-		if s.Step != Generate {
-			c := s.at()
-			c.Silent = append(c.Silent, fmt.Sprintf("%s: %s", s.Step, h.Reason))
-		}
-		h.Text = ""
+	was := s.Outage
+	s.SpentMS, s.Outage = s.SpentMS+h.SpentMS, nil
+	if h.Class == roles.Done {
+		return s.take(h), nil
 	}
-	return s.take(h)
+	if h.Class.Weather() {
+		s.Outage = was
+		return s.weathered(h)
+	}
+	if err := fate.Stops(h.Class, h.Reason); err != nil {
+		return s.anew(s.Attempt + 1), err // under a name of its own, once somebody has done something about it
+	}
+	s.Failed++
+	if h.Class != roles.Timeout && s.Failed < tries && s.SpentMS < CallTime.Milliseconds() {
+		s.Attempt++
+		return s, nil
+	}
+	if s.Step != Generate {
+		c := s.at()
+		c.Silent = append(c.Silent, fmt.Sprintf("%s: %s", s.Step, h.Reason))
+	}
+	h.Text = ""
+	return s.take(h), nil
+}
+
+// weathered goes on after a call that the weather ended. The waits are part of the
+// time that a call has: one that would leave none ends the run.
+func (s State) weathered(h Happened) (State, error) {
+	s.Outage = fate.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, h.Weather.Now)
+	room := CallTime - leastCall - time.Duration(s.SpentMS)*time.Millisecond
+	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < h.Weather.Budget {
+		h.Weather.Budget, h.Weather.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
+	}
+	o, err := fate.Wait(s.Outage, fate.End{Class: h.Class, Why: h.Reason, Back: h.Back, Paid: h.Paid}, h.Weather)
+	if err != nil {
+		return s.anew(s.Attempt + 1), err
+	}
+	s.Attempt++
+	s.Outage, s.Note = o, h.Reason
+	s.SpentMS += o.WaitMS
+	return s, nil
 }
 
 // take reads the answer of a call that ended.
@@ -103,13 +133,13 @@ func (s State) take(h Happened) State {
 	switch s.Step {
 	case Generate:
 		c.Said = answer.Cut(strings.TrimSpace(h.Text), maxSaid)
-		if h.Class != Answered {
+		if h.Class != roles.Done {
 			c.Failure = "the agent failed: " + h.Reason
 			return s.failed()
 		}
 		return s.to(Run)
 	case Review:
-		if h.Class == Answered {
+		if h.Class == roles.Done {
 			r := review.Parse(h.Text)
 			c.Review = &r
 		}
@@ -136,7 +166,7 @@ func (c *Cycle) lessons(kind lesson.Kind, text string) []string {
 }
 
 func afterRun(s State, h Happened) State {
-	if h.Class == Interrupted {
+	if h.Class == roles.Interrupted {
 		s.Attempt++
 		return s
 	}

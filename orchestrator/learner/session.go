@@ -9,6 +9,7 @@ import (
 
 	"abl/internal/failpoint"
 	"abl/roles"
+	"abl/roles/fate"
 )
 
 // Asker asks an agent.
@@ -34,9 +35,11 @@ type Ask struct {
 
 // Answer is how a call ended.
 type Answer struct {
-	Class   Class
+	Class   roles.Class
 	Reason  string
-	Text    string // the agent's last words
+	Back    time.Time // when the provider wants to be asked again
+	Paid    bool      // no waiting helps
+	Text    string    // the agent's last words
 	SpentMS int64
 }
 
@@ -58,21 +61,12 @@ var ErrInterrupted = errors.New("the run was interrupted")
 
 // Teller tells a person how it goes.
 type Teller interface {
-	Cycle(s State)                   // one begins, or goes on
-	Step(s State, asked bool)        // likewise; asked is whether an agent is asked
+	Cycle(s State)            // one begins, or goes on
+	Step(s State, asked bool) // likewise; asked is whether an agent is asked
+	Wait(until time.Time, why string)
 	Note(text string)                // something worth knowing
 	Report(c Cycle)                  // a cycle ended
 	Answered(s State, reason string) // an agent ended; reason is why it failed, "" when it did not
-}
-
-// Stopped is an end of the session that another run goes on from.
-type Stopped struct {
-	Class  Class
-	Reason string
-}
-
-func (s Stopped) Error() string {
-	return fmt.Sprintf("the agent was stopped (%s): %s", s.Class, s.Reason)
 }
 
 // Session plays a session to its end.
@@ -83,6 +77,9 @@ type Session struct {
 	Tell    Teller
 	Clean   func(string) string // takes secrets and control characters out of what an agent wrote
 	Now     func() time.Time
+	Jitter  func() float64 // from 0 up to 1
+	Budget  time.Duration  // loop.outage_budget
+	Sleep   func(context.Context, time.Duration, time.Time) error
 }
 
 // Play goes on from s until the session is done. What is done is saved, whatever
@@ -97,21 +94,21 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 			x.Tell.Cycle(s)
 			told = s.Cycle
 		}
+		if err := x.waitOut(ctx, s); err != nil {
+			return s, err
+		}
 		h, err := x.act(ctx, s)
 		if err != nil {
 			return s, err
 		}
-		next := After(s, h)
-		if stops(h.Class) {
-			next = s
-			next.Attempt++ // under a name of its own, once somebody has done something about it
-		}
+		h.Weather = fate.Weather{Now: x.Now(), Jitter: x.Jitter(), Budget: x.Budget}
+		next, stop := After(s, h)
 		if err := next.Save(x.Home); err != nil {
 			return s, err
 		}
 		failpoint.Here("learn.saved")
-		if stops(h.Class) {
-			return next, Stopped{h.Class, h.Reason}
+		if stop != nil {
+			return next, stop
 		}
 		if s.Step == Keep {
 			x.Tell.Report(next.Log[s.Cycle-1])
@@ -121,10 +118,15 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 	return s, nil
 }
 
-// stops says of a class that no further call is worth anything now: the provider
-// is in trouble, refuses, or a budget is reached.
-func stops(c Class) bool {
-	return c == Class(roles.Refused) || c == Class(roles.OverBudget) || roles.Class(c).Weather()
+// waitOut waits, before a call, until it makes sense to make it.
+func (x *Session) waitOut(ctx context.Context, s State) error {
+	wait := fate.Left(s.Outage, x.Now())
+	if wait <= 0 {
+		return nil
+	}
+	until := x.Now().Add(wait)
+	x.Tell.Wait(until, fate.Words(s.Outage, s.Note, min(x.Budget, CallTime)))
+	return x.Sleep(ctx, wait, until)
 }
 
 // act does one step.
@@ -134,7 +136,7 @@ func (x *Session) act(ctx context.Context, s State) (Happened, error) {
 		x.Tell.Step(s, false)
 		ran, err := x.try(ctx, s)
 		if errors.Is(err, ErrInterrupted) {
-			return Happened{Class: Interrupted}, nil
+			return Happened{Class: roles.Interrupted}, nil
 		}
 		return Happened{Ran: &ran}, err
 	case Keep:
@@ -173,17 +175,17 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 		return Happened{}, err
 	}
 	answer.Text, answer.Reason = x.Clean(answer.Text), x.Clean(answer.Reason)
-	if answer.Class == Interrupted && ctx.Err() == nil {
+	if answer.Class == roles.Interrupted && ctx.Err() == nil {
 		answer.Class = "stopped" // by somebody else: an attempt that failed
 	}
 	err = x.store(s, a.Prompt, answer)
-	return Happened{Class: answer.Class, Reason: answer.Reason, SpentMS: answer.SpentMS, Text: answer.Text}, err
+	return Happened{Class: answer.Class, Reason: answer.Reason, Back: answer.Back, Paid: answer.Paid, SpentMS: answer.SpentMS, Text: answer.Text}, err
 }
 
 // store keeps an answer beside the program.
 func (x *Session) store(s State, prompt string, a Answer) error {
 	text := a.Text
-	if a.Class != Answered {
+	if a.Class != roles.Done {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", a.Class, a.Reason)
 	}
 	files := map[Step]string{Generate: outputFile, Review: reviewFile, Learnings: learningsFile, Mistakes: cycleMistakes, Improve: improvedFile}

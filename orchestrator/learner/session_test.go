@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"abl/roles"
+	"abl/roles/fate"
 )
 
 // world is an agent and a program that do as they are told.
@@ -20,6 +23,7 @@ type world struct {
 	say   func(Ask) Answer
 	ran   Ran
 	told  []string
+	slept []time.Duration
 	stop  func() // called in place of an answer
 }
 
@@ -42,7 +46,7 @@ func (w *world) Ask(_ context.Context, a Ask) (Answer, error) {
 	}
 	if w.stop != nil {
 		w.stop()
-		return Answer{Class: Interrupted}, nil
+		return Answer{Class: roles.Interrupted}, nil
 	}
 	return w.say(a), nil
 }
@@ -52,19 +56,26 @@ func (w *world) Try(_ context.Context, t Trial) (Ran, error) {
 	return w.ran, nil
 }
 
-func (w *world) Cycle(s State)    { w.told = append(w.told, fmt.Sprintf("cycle %d", s.Cycle)) }
-func (w *world) Step(State, bool) {}
-func (w *world) Note(text string) { w.told = append(w.told, text) }
+func (w *world) Cycle(s State)                { w.told = append(w.told, fmt.Sprintf("cycle %d", s.Cycle)) }
+func (w *world) Step(State, bool)             {}
+func (w *world) Wait(_ time.Time, why string) { w.told = append(w.told, "waits: "+why) }
+func (w *world) Note(text string)             { w.told = append(w.told, text) }
 func (w *world) Report(c Cycle) {
 	w.told = append(w.told, fmt.Sprintf("cycle %d: ok %v, +%d -%d, version %d", c.Number, c.OK, c.Remembers, c.Avoids, c.Version))
 }
 func (w *world) Answered(_ State, reason string) {}
 func (w *world) session(h Home) *Session {
-	return &Session{Home: h, Agent: w, Program: w, Tell: w, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) }}
+	return &Session{
+		Home: h, Agent: w, Program: w, Tell: w, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) },
+		Jitter: func() float64 { return 0 }, Budget: time.Hour, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
+			w.slept = append(w.slept, d)
+			return nil
+		},
+	}
 }
 
 func scripted(a Ask) Answer {
-	return Answer{Class: Answered, SpentMS: 10, Text: map[Step]string{
+	return Answer{Class: roles.Done, SpentMS: 10, Text: map[Step]string{
 		Generate: "Made.", Review: "TESTS: OK", Learnings: fmt.Sprintf("LEARNING: lesson of cycle %d\nLEARNING: Use a pool", a.Cycle),
 		Mistakes: "MISTAKE: No test", Improve: fmt.Sprintf("Prompt %d.\n# Past Prompts", a.Cycle),
 	}[a.Step]}
@@ -152,7 +163,7 @@ func TestResume(t *testing.T) {
 		w.say = func(a Ask) Answer {
 			if a.Key == at {
 				cancel()
-				return Answer{Class: Interrupted}
+				return Answer{Class: roles.Interrupted}
 			}
 			return scripted(a)
 		}
@@ -236,8 +247,44 @@ func TestSecondSession(t *testing.T) {
 	}
 }
 
-func TestStoppedByTheProvider(t *testing.T) {
-	for _, class := range []Class{"away", "rate", "quota", "engine", "refused", "budget"} {
+// Provider trouble is waited out before the call is made again; what is left of a
+// wait is waited by whoever goes on.
+func TestWaitsForTheProvider(t *testing.T) {
+	w, h := newWorld(t)
+	w.say = func(a Ask) Answer {
+		if a.Step == Review && a.Attempt < 3 {
+			return Answer{Class: roles.Away, Reason: "503", SpentMS: 1000}
+		}
+		if a.Step == Review && a.Limit != CallTime-8*time.Second {
+			t.Errorf("the third attempt may take %s", a.Limit)
+		}
+		return scripted(a)
+	}
+	s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := w.session(h)
+	x.Sleep = func(context.Context, time.Duration, time.Time) error { return context.Canceled }
+	if s, err = x.Play(t.Context(), s); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if s, _, err = Open(h, "a task", "gemini", "m", 1, time.Now()); err != nil || s.Key() != "s1-c1-review.2" {
+		t.Fatal(s.Key(), err)
+	}
+	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || s.Last().Review == nil {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if fmt.Sprint(w.slept) != "[2s 4s]" {
+		t.Errorf("it waited %v", w.slept)
+	}
+	if told := strings.Join(w.told, "\n"); !strings.Contains(told, "waits: the provider is in trouble: 503 (call 2 in a row, 8s of 5m0s)") {
+		t.Errorf("told\n%s", told)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	for class, want := range map[roles.Class]error{roles.Refused: fate.ErrLogin, roles.OverBudget: fate.ErrBudget, roles.Quota: fate.ErrAway, roles.TooLarge: fate.ErrAgent} {
 		w, h := newWorld(t)
 		w.say = func(Ask) Answer { return Answer{Class: class, Reason: "why"} }
 		s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
@@ -245,9 +292,11 @@ func TestStoppedByTheProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err = w.session(h).Play(t.Context(), s)
-		var stopped Stopped
-		if !errors.As(err, &stopped) || stopped.Class != class || s.Key() != "s1-c1-generate.2" {
-			t.Errorf("%s: %v at %s", class, err, s.Key())
+		if !errors.Is(err, want) || s.Key() != "s1-c1-generate.2" || len(w.slept) > 0 {
+			t.Errorf("%s: %v at %s after %v", class, err, s.Key(), w.slept)
+		}
+		if s, err = Load(h); err != nil || s.Key() != "s1-c1-generate.2" {
+			t.Errorf("%s: %s on disk, %v", class, s.Key(), err)
 		}
 	}
 }

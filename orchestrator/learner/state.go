@@ -14,6 +14,7 @@ import (
 	"abl/internal/atomicfile"
 	"abl/internal/safefile"
 	"abl/orchestrator/learner/review"
+	"abl/orchestrator/state"
 )
 
 // Step is where a session rests.
@@ -39,6 +40,7 @@ const (
 	CallTime      = 300 * time.Second // of one agent call, retries included
 	RunTime       = 10 * time.Second  // of the program
 	tries         = 2                 // of one agent call
+	leastCall     = 10 * time.Second  // in less no agent answers
 )
 
 // version is that of the state file.
@@ -57,12 +59,15 @@ type State struct {
 	Cycle   int       `json:"cycle"`
 	Attempt int       `json:"attempt"`          // of the step's call; each has a name of its own
 	Failed  int       `json:"failed"`           // how many attempts the agent failed in
-	SpentMS int64     `json:"spent_ms"`         // by attempts so far
+	SpentMS int64     `json:"spent_ms"`         // by attempts so far, and by the waits between them
 	Book    int       `json:"book"`             // the last version in prompts.md when the cycle began
 	Plain   bool      `json:"plain,omitempty"`  // nothing is learned: a cycle is a try, and the first that succeeds the last
 	Expect  string    `json:"expect,omitempty"` // what a program's output has to hold
 	Log     []Cycle   `json:"log"`
 	Started time.Time `json:"started"`
+
+	Outage *state.Outage `json:"outage,omitempty"` // the provider or the engine is waited for
+	Note   string        `json:"note,omitempty"`   // why
 }
 
 // Cycle is what is known of one.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/images"
@@ -40,4 +41,20 @@ func ImageFlags() []cli.Flag {
 		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
 		{Name: "offline", Env: "ABL_OFFLINE", Usage: "make no image that needs a network: a missing one is an error"},
 	}
+}
+
+// longestRestart is how long an engine that ran is waited for when it is gone.
+const longestRestart = 10 * time.Minute
+
+// BePatient has an engine that was there waited for from now on, no longer than an
+// outage may last. A person who stops the run waits no longer.
+func BePatient(ctx context.Context, eng *docker.Engine, outage time.Duration, note func(string)) {
+	span := min(outage, longestRestart)
+	eng.Patient(ctx, span, func(away time.Duration, back bool) {
+		text := fmt.Sprintf("the engine does not answer; it is waited for, up to %s", span)
+		if back {
+			text = fmt.Sprintf("the engine answers again, after %s", away.Round(100*time.Millisecond))
+		}
+		note(text)
+	})
 }

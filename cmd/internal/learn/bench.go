@@ -12,6 +12,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/internal/cacerts"
 	"abl/internal/config"
@@ -20,8 +21,6 @@ import (
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
-	"abl/orchestrator/prices"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
@@ -49,8 +48,8 @@ type bench struct {
 	holder   string
 	agent    agent.Agent
 	gate     roles.Gate
-	ledger   *ledger.Ledger
-	prices   pricelist.List
+	book     money.Book
+	warner   money.Warner
 	say      func(string)
 }
 
@@ -64,29 +63,28 @@ func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) 
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	b.uid, b.gid, _ = owner.RoleID(w.home.Root, os.Geteuid())
-	b.ledger = ledger.Open(b.project.Ledger())
+	b.warner.Tell = b.say
 	if b.agent, err = boxed(s.Agent, w.in, w.conf, w.root); err != nil {
 		return nil, err
 	}
-	if b.prices, err = priceList(w); err != nil {
+	list, err := money.Prices(w.root, w.conf)
+	if err != nil {
 		return nil, err
 	}
-	notices, err := b.ledger.EnsureHeader()
-	for _, n := range notices {
-		b.say(n.Text)
-	}
-	if err != nil {
+	b.book = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: w.in.Outlet.Redact, Tell: b.say}
+	if err := b.book.Ready(); err != nil {
 		return nil, err
 	}
 	if b.engine, b.info, err = ground.Connect(ctx); err != nil {
 		return nil, err
 	}
+	ground.BePatient(ctx, b.engine, time.Duration(b.conf.Loop.OutageBudget), b.say)
 	for _, do := range []func(context.Context) error{b.clean, b.prove, b.images, b.open} {
 		if err = do(ctx); err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, errors.Join(err, b.close(ctx))
+			return nil, errors.Join(err, b.close(ctx, err))
 		}
 	}
 	return b, nil
@@ -147,7 +145,7 @@ func (b *bench) images(ctx context.Context) (err error) {
 	}
 	b.gate = &ground.Gate{
 		Engine: b.engine, Project: b.project, Site: b.site, Place: roles.PlaceBuilder, Role: roles.PlaceBuilder, Image: image,
-		Vars: vars, Budget: b.left, Nearly: b.nearly, Outlet: b.in.Outlet,
+		Vars: vars, Budget: b.left, Nearly: b.warner.Warn, Outlet: b.in.Outlet,
 	}
 	return nil
 }
@@ -185,41 +183,58 @@ func (b *bench) allow(model string) error {
 	}
 	one := &g.Setup.Providers[0]
 	one.Models = []string{model}
-	price, known := b.prices.At(model, time.Now())
-	if known {
-		one.Prices = map[string]prices.Price{model: price}
-	} else if b.conf.NeedsPrices() {
-		return exit.With(exit.Usage, fmt.Errorf("cannot hold a budget in US dollars: the model %s has no price", model), "add it to prices in .abl/config.yaml, or give the budget in tokens")
+	if one.Prices = money.Of(b.book.List, one.Models); len(one.Prices) == 0 && b.conf.NeedsPrices() {
+		return money.Unpriced("the model "+model+" has no price", model)
 	}
 	return nil
 }
 
-// enter puts what a call used into the ledger, once.
-func (b *bench) enter(rows []ledger.Row) error {
-	for i, r := range rows {
-		rows[i] = r.Map(b.in.Outlet.Redact)
+// caps are those of a call, with what is used of them. A session counts as a
+// phase, a project as one.
+func (b *bench) caps(key string) ([]money.Cap, error) {
+	used, err := money.Spent(b.project, b.book.List, b.session, key)
+	return money.Caps(b.conf.Budget, used), err
+}
+
+// admit is asked before every call whether there is anything left to spend.
+func (b *bench) admit(key string) error {
+	caps, err := b.caps(key)
+	if err != nil {
+		return err
 	}
-	notices, err := b.ledger.Append(rows)
-	for _, n := range notices {
-		b.say(n.Text)
-	}
-	return err
+	return money.Admit(caps, money.Words{Again: "the same command and", Safe: "what was done is kept"}, b.warner.Warn)
+}
+
+// left is what a call may spend, as its gateway is told.
+func (b *bench) left(key string) (gateway.Budget, error) {
+	caps, err := b.caps(key)
+	return money.Left(b.conf.Limits.Requests, caps), err
 }
 
 func noKey(name string) error {
 	return exit.With(exit.Usage, fmt.Errorf("cannot find %s", name), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", name))
 }
 
-// close takes everything down: containers, networks, volumes.
-func (b *bench) close(ctx context.Context) error {
+// close takes everything down: containers, networks, volumes. A call that runs
+// while something else went wrong has been paid for: it stays with what it stands
+// on, for the next run to attach to, unless the person wants to stop.
+func (b *bench) close(ctx context.Context, why error) error {
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	_, err := b.engine.Sweep(tidy, b.labels(), nil)
-	err = errors.Join(err, b.engine.Close(), b.forwards.Close(), owner.HandOver(b.here, b.rel))
+	sweep := b.sweep
+	if why != nil && ctx.Err() == nil {
+		sweep = b.clean
+	}
+	err := errors.Join(sweep(tidy), b.engine.Close(), b.forwards.Close(), owner.HandOver(b.here, b.rel))
 	if err != nil {
 		return fmt.Errorf("cannot tidy up (the next run will): %w", err)
 	}
 	return nil
+}
+
+func (b *bench) sweep(ctx context.Context) error {
+	_, err := b.engine.Sweep(ctx, b.labels(), nil)
+	return err
 }
 
 // actions shows what an agent does while it does it.

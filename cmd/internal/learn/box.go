@@ -35,6 +35,9 @@ func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) 
 	if _, ended, err := rec.Outcome(); err != nil {
 		return learner.Answer{}, err
 	} else if !ended && !rec.Started() {
+		if err := b.admit(a.Key); err != nil {
+			return learner.Answer{}, err
+		}
 		if err := a.Begin(); err != nil {
 			return learner.Answer{}, err
 		}
@@ -59,11 +62,11 @@ func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) 
 	if err != nil {
 		return learner.Answer{}, err
 	}
-	answer := learner.Answer{Class: learner.Class(o.Class), Reason: o.Reason, SpentMS: o.Duration}
+	answer := learner.Answer{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
 	if o.Class == roles.Timeout {
 		answer.Reason = fmt.Sprintf("it did not end within %s, retries included", learner.CallTime)
 	}
-	if err := b.enter(orchestrator.Rows(a.Session, a.Cycle, o)); err != nil {
+	if err := b.book.Append(orchestrator.Rows(a.Session, a.Cycle, o)); err != nil {
 		return answer, err
 	}
 	answer.Text, err = said(rec, b.agent, job.Call)
@@ -109,7 +112,7 @@ func (b *bench) run(ctx context.Context, p project.Project, dir string, job role
 	}
 	r := &roles.Runner{
 		Engine: b.engine, Project: p, ID: b.id, UID: b.uid, GID: b.gid, Root: os.Geteuid() == 0, Person: [2]int{lease.OwnerUID, lease.OwnerGID},
-		Box: b.limits(), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit,
+		Box: b.limits(), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit, Idle: time.Duration(b.conf.Loop.IdleTimeout),
 		Grow: b.growth(p, job), Out: b.actions(), Outlet: b.in.Outlet,
 	}
 	o, err := r.Run(ctx, job)

@@ -10,6 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/orchestrator/learner"
 
 	"golang.org/x/term"
@@ -46,7 +47,7 @@ func flags() []cli.Flag {
 		{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
 		{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 		{Name: "repl", Usage: "ask for one task after the other"},
-	}, placeFlags(), []cli.Flag{{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"}}, ground.NetworkFlags(), ground.ImageFlags())
+	}, placeFlags(), []cli.Flag{{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"}}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())
 }
 
 func placeFlags() []cli.Flag {
@@ -126,7 +127,7 @@ func app(version string) cli.App {
 	root.Name, root.Aliases = "", nil
 	root.Examples = strings.ReplaceAll(root.Examples, "abl learn", "agent-learner")
 	root.Subs = append(root.Subs, cli.Completion("agent-learner"))
-	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Code: Rules().Code, Root: &root}
+	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Code: ground.Rules().Code, Root: &root}
 }
 
 // Main is agent-learner, whose every command line is one of `abl learn`.

@@ -15,6 +15,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
 	"abl/internal/filelock"
 	"abl/internal/owner"
 	"abl/orchestrator/learner"
@@ -40,7 +41,7 @@ is not done again: the same command goes on where it was stopped.`,
 			{Name: "learned", Value: "DIR", Usage: "a project in solutions/; each task's own unless given"},
 			{Name: "attempts", Value: "N", Default: "3", Usage: "at most so many in a try, 1 to 10"},
 			{Name: "repeat", Value: "N", Default: "3", Usage: "tries of each task on each side, 1 to 100"},
-		}, placeFlags(), []cli.Flag{{Name: "json", Usage: "one JSON document on stdout (docs/json.md)"}}, ground.NetworkFlags(), ground.ImageFlags()),
+		}, placeFlags(), []cli.Flag{{Name: "json", Usage: "one JSON document on stdout (docs/json.md)"}}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags()),
 		Run: runEval,
 	}
 }
@@ -198,18 +199,16 @@ func (e *evaluation) try(ctx context.Context, i, n int, with bool) (t trial.Trie
 
 // cost adds what a trial used, where all of it is known.
 func (e *evaluation) cost(h learner.Home, t *trial.Tried) error {
-	u, err := spentIn(ledger.Open(filepath.Join(h.Private(), "logs", "tokens.csv")), "")
+	list, err := money.Prices(e.w.root, e.w.conf)
 	if err != nil {
 		return err
 	}
-	if len(u.calls) > 0 && !u.untold {
-		t.Tokens = &u.tokens
+	tokens, usd, err := money.Known(ledger.Open(filepath.Join(h.Private(), "logs", "tokens.csv")), list)
+	if t.Tokens = tokens; usd != nil {
+		cost := float64(*usd) / float64(prices.Dollar)
+		t.CostUSD = &cost
 	}
-	if len(u.calls) > 0 && !u.unpriced {
-		usd := float64(u.usd) / float64(prices.Dollar)
-		t.CostUSD = &usd
-	}
-	return nil
+	return err
 }
 
 // show prints both sides.

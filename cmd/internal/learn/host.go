@@ -80,7 +80,7 @@ func (h *host) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
 		}
 	}
 	text, err := tail(dir, "stdout", maxOutput)
-	return learner.Answer{Class: learner.Class(was.Class), Reason: was.Reason, SpentMS: was.SpentMS, Text: text}, err
+	return learner.Answer{Class: was.Class, Reason: was.Reason, SpentMS: was.SpentMS, Text: text}, err
 }
 
 // count notes in the ledger that nobody counted what a call used.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/orchestrator/learner"
@@ -72,6 +73,11 @@ func (t *teller) Step(s learner.State, _ bool) {
 		text += fmt.Sprintf(" (attempt %d)", s.Attempt)
 	}
 	t.line("%s", text)
+}
+
+// Wait implements learner.Teller.
+func (t *teller) Wait(until time.Time, why string) {
+	t.Note(fmt.Sprintf("waits until %s: %s", until.Local().Format(time.TimeOnly), why))
 }
 
 // Note implements learner.Teller.

@@ -4,30 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
-	"abl/images"
+	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/filelock"
 	"abl/internal/owner"
-	"abl/internal/strictyaml"
-	"abl/orchestrator"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
-	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/fate"
 )
 
 // work is the directory that solutions stands in, and what is known of it.
@@ -51,8 +45,13 @@ func openWork(in *cli.Input, runtime string) (*work, error) {
 		w.root = root
 	}
 	weak := ground.HideSecrets(in, w.root)
-	if w.conf, err = config.Load(w.root, os.LookupEnv, nil); err != nil {
+	set := map[string]string{}
+	money.Settings(in, set)
+	if w.conf, err = config.Load(w.root, os.LookupEnv, set); err != nil {
 		return nil, settle(err)
+	}
+	if err := money.Raise(in, &w.conf.Config); err != nil {
+		return nil, err
 	}
 	for _, text := range append(w.conf.Warnings, weak...) {
 		in.Warn(text)
@@ -142,7 +141,9 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 
 // play runs the session where agents and programs are to run.
 func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.State, err error) {
-	x := &learner.Session{Home: w.home, Tell: w.tell, Clean: w.in.Outlet.Whole, Now: time.Now}
+	x := &learner.Session{
+		Home: w.home, Tell: w.tell, Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64, Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: fate.Sleep,
+	}
 	if o.runtime == onHost {
 		h := newHost(w, o.agent)
 		x.Agent, x.Program = h, h
@@ -150,50 +151,14 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 	}
 	b, err := setUp(ctx, w, s)
 	if err != nil {
-		return s, outside{err}
+		return s, ground.OnEngine(err)
 	}
 	x.Agent, x.Program = b, b
 	s, err = x.Play(ctx, s)
-	if cerr := b.close(ctx); cerr != nil {
+	if cerr := b.close(ctx, err); cerr != nil {
 		w.in.Warn(cerr)
 	}
-	if err != nil {
-		err = outside{err}
-	}
-	return s, err
-}
-
-// outside is an error of work on the engine: unless it is known better, the
-// environment failed and not abl.
-type outside struct{ error }
-
-func (o outside) Unwrap() error { return o.error }
-
-// Rules say which exit code an error of the learner means.
-func Rules() exit.Rules {
-	stopped := func(classes ...roles.Class) func(error) bool {
-		return func(err error) bool {
-			var s learner.Stopped
-			return errors.As(err, &s) && slices.Contains(classes, roles.Class(s.Class))
-		}
-	}
-	return exit.Rules{
-		{When: stopped(roles.Refused), Code: exit.Agent}, {When: stopped(roles.OverBudget), Code: exit.Budget},
-		{When: stopped(roles.EngineGone), Code: exit.Environment}, {When: stopped(roles.Limited, roles.Quota, roles.Away, roles.Network), Code: exit.Away},
-		exit.Is(agent.ErrNoCall, exit.Agent),
-		exit.Is(orchestrator.ErrBudget, exit.Budget),
-		exit.Is(roles.ErrSource, exit.Person),
-		exit.Is(roles.ErrNoRoom, exit.Environment),
-		exit.Is(filelock.ErrHeld, exit.Busy),
-		exit.As[*ledger.Foreign](exit.Person),
-		exit.As[*strictyaml.Error](exit.Usage),
-		exit.Is(images.ErrHelper, exit.Environment),
-		exit.Is(sandbox.ErrWeak, exit.Boundary),
-		exit.Is(sandbox.ErrUnproven, exit.Boundary),
-		exit.As[outside](exit.Environment),
-		exit.As[syscall.Errno](exit.Environment),
-		exit.As[net.Error](exit.Environment),
-	}
+	return s, ground.OnEngine(err)
 }
 
 // settle gives an error its exit code and says what to do about it, whichever
@@ -201,17 +166,12 @@ func Rules() exit.Rules {
 func settle(err error) error {
 	var known *exit.Error
 	var usage *cli.UsageError
-	var mistake *strictyaml.Error
 	if err == nil || errors.As(err, &known) || errors.As(err, &usage) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	code := Rules().Code(err)
-	hint := map[int]string{
-		exit.Away: "the same command goes on from here, later", exit.Budget: "raise the cap (budget, limits.requests), then run the same command again",
-		exit.Agent: "see the records in .abl/logs/calls of the project, then run the same command again", exit.Busy: "wait for it, or stop it; the lock is freed when it ends",
-	}[code]
-	if errors.As(err, &mistake) {
-		hint = mistake.Hint
+	do := ground.Hint(err)
+	if do == "" && errors.Is(err, fate.ErrAgent) {
+		do = "see the records in .abl/logs/calls of the project, then run the same command again"
 	}
-	return exit.With(code, err, hint)
+	return exit.With(ground.Rules().Code(err), err, do)
 }

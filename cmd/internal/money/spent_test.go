@@ -1,4 +1,4 @@
-package main
+package money
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
-	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"
+	"abl/orchestrator/pricelist"
 	"abl/orchestrator/prices"
 	"abl/orchestrator/project"
 	"abl/roles"
@@ -19,20 +19,24 @@ import (
 )
 
 // accounts is a project with these rows in its ledger.
-func accounts(t *testing.T, rows ...ledger.Row) *session {
+func accounts(t *testing.T, rows ...ledger.Row) (project.Project, pricelist.List) {
 	t.Helper()
 	root, err := project.Real(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{project: project.New(root, "src", ".abl/tests"), conf: &config.Loaded{Config: config.Default()}}
-	if err := os.MkdirAll(filepath.Dir(s.project.Ledger()), 0o755); err != nil {
+	list, err := Prices(root, &config.Loaded{Config: config.Default()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ledger.Open(s.project.Ledger()).Append(rows); err != nil {
+	p := project.New(root, "src", ".abl/tests")
+	if err := os.MkdirAll(filepath.Dir(p.Ledger()), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	if _, err := ledger.Open(p.Ledger()).Append(rows); err != nil {
+		t.Fatal(err)
+	}
+	return p, list
 }
 
 // used is a row of gemini-2.5-pro, of which a million prompt tokens cost 1.25 USD.
@@ -46,8 +50,8 @@ func used(call, source, cost string, tokens int64, outcome roles.Class) ledger.R
 	return r
 }
 
-func (s spending) String() string {
-	return fmt.Sprintf("%d tokens, %s USD, %d unknown, unpriced %v", s.tokens, s.usd, s.unknown, s.models())
+func (s Spending) String() string {
+	return fmt.Sprintf("%d tokens, %s USD, %d unknown, unpriced %v", s.Tokens, s.USD, s.Unknown, s.Models())
 }
 
 func TestSpent(t *testing.T) {
@@ -68,20 +72,20 @@ func TestSpent(t *testing.T) {
 			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 5000 tokens, 0.75 USD, 0 unknown, unpriced []"},
 		"what nobody knows": {[]ledger.Row{used("p1-verify-9.1", ledger.Nobody, "", 0, roles.Lost), used("../../x", ledger.Nobody, "", 0, roles.Lost)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 1 unknown, unpriced []"},
 	} {
-		s := accounts(t, c.rows...)
+		p, list := accounts(t, c.rows...)
 		usd := prices.Dollar * 3 / 4
-		rec := roles.Record{Dir: s.project.Call("p1-build-1.1")}
+		rec := roles.Record{Dir: p.Call("p1-build-1.1")}
 		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := rec.SaveOutcome(roles.Outcome{Key: "p1-build-1.1", Usage: []agent.Usage{}, Charged: &roles.Charged{Tokens: 5000, USD: &usd}}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.spent(1, "p1-build-2.3")
+		got, err := Spent(p, list, 1, "p1-build-2.3")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprintf("call %s; phase %s", got.call, got.phase); text != c.want {
+		if text := fmt.Sprintf("call %s; phase %s", got.Call, got.Phase); text != c.want {
 			t.Errorf("%s:\n%s, want\n%s", name, text, c.want)
 		}
 	}
@@ -91,41 +95,37 @@ func TestCapsAdmit(t *testing.T) {
 	usd := func(f float64) prices.USD { return prices.Dollars(f) }
 	for _, c := range []struct {
 		cap  config.Cap
-		used spending
+		used Spending
 		code int
 		text string // of the error, or of the warning
 	}{
-		{config.Cap{USD: 5}, spending{usd: usd(3.9)}, 0, ""},
-		{config.Cap{USD: 5}, spending{usd: usd(4)}, 0, "80 % of the budget of this phase are spent: 4.00 of 5 USD"},
-		{config.Cap{Tokens: 5, USD: 9}, spending{tokens: 4, usd: usd(8)}, 0, "80 % of the budget of this phase are spent: 4 of 5 tokens; 88 % of the budget of this phase are spent: 8.00 of 9 USD"},
-		{config.Cap{USD: 5}, spending{usd: usd(5.2)}, exit.Budget, "the budget is reached: 5.20 of 5 USD of the phase are spent; everything is committed"},
-		{config.Cap{Tokens: 10}, spending{tokens: 8, unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase are spent: 8 of 10 tokens"},
-		{config.Cap{Tokens: 10}, spending{tokens: 10}, exit.Budget, "the budget is reached: 10 of 10 tokens of the phase are used; everything is committed"},
-		{config.Cap{USD: 5}, spending{unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot hold a budget in US dollars: tokens of m are spent, which has no price"},
+		{config.Cap{USD: 5}, Spending{USD: usd(3.9)}, 0, ""},
+		{config.Cap{USD: 5}, Spending{USD: usd(4)}, 0, "80 % of the budget of this phase are spent: 4.00 of 5 USD"},
+		{config.Cap{Tokens: 5, USD: 9}, Spending{Tokens: 4, USD: usd(8)}, 0, "80 % of the budget of this phase are spent: 4 of 5 tokens; 88 % of the budget of this phase are spent: 8.00 of 9 USD"},
+		{config.Cap{USD: 5}, Spending{USD: usd(5.2)}, exit.Budget, "the budget is reached: 5.20 of 5 USD of the phase are spent; everything is committed"},
+		{config.Cap{Tokens: 10}, Spending{Tokens: 8, Unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase are spent: 8 of 10 tokens"},
+		{config.Cap{Tokens: 10}, Spending{Tokens: 10}, exit.Budget, "the budget is reached: 10 of 10 tokens of the phase are used; everything is committed"},
+		{config.Cap{USD: 5}, Spending{Unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot hold a budget in US dollars: tokens of m are spent, which has no price"},
 	} {
-		l := limited{"phase", c.cap, c.used}
-		err := l.admits(1)
-		text := strings.Join(l.nearly(), "; ")
+		l := Cap{"phase", c.cap, c.used}
+		err := l.Admits(Words{"abl phase 1", "everything is committed"})
+		text := strings.Join(l.Nearly(), "; ")
 		if err != nil {
 			text = err.Error()
-			if over := strings.Join(l.nearly(), "; "); len(c.used.unpriced) == 0 && !strings.HasPrefix(over, "the budget of this phase is used up: ") {
+			if over := strings.Join(l.Nearly(), "; "); len(c.used.Unpriced) == 0 && !strings.HasPrefix(over, "the budget of this phase is used up: ") {
 				t.Errorf("%+v, %s: at the end %q", c.cap, c.used, over)
 			}
 		}
-		if rules().Code(err) != c.code || text != c.text {
-			t.Errorf("%+v, %s: %d %q, want %d %q", c.cap, c.used, rules().Code(err), text, c.code, c.text)
+		if exit.Code(err) != c.code || text != c.text {
+			t.Errorf("%+v, %s: %d %q, want %d %q", c.cap, c.used, exit.Code(err), text, c.code, c.text)
 		}
 	}
 }
 
 // What an agent counted itself is priced when it is entered.
 func TestEnteredRowsArePriced(t *testing.T) {
-	s := accounts(t)
-	list, err := s.pricing()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := book{Ledger: ledger.Open(s.project.Ledger()), out: event.Discard, hide: func(s string) string { return s }, list: list}
+	p, list := accounts(t)
+	b := Book{Ledger: ledger.Open(p.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
 	nobody := used("p1-build-1.1", ledger.Nobody, ledger.Unknown, 5, roles.Done)
 	if err := b.Append([]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 200_000, roles.Done), used("p1-build-2.1", ledger.CLI, ledger.Unknown, 200_001, roles.Done), nobody}); err != nil {
 		t.Fatal(err)
@@ -136,5 +136,36 @@ func TestEnteredRowsArePriced(t *testing.T) {
 	}
 	if got := strings.Join(costs, " "); got != "0.25 unknown unknown" {
 		t.Errorf("costs %s", got)
+	}
+}
+
+// A sum of what is not told whole is no sum.
+func TestKnown(t *testing.T) {
+	part := used("p1-build-2.1", ledger.Gateway, "", 100, roles.Done)
+	part.Source = ledger.Nobody
+	free := used("p1-build-3.1", ledger.CLI, ledger.Unknown, 7, roles.Done)
+	free.Model = "my-model"
+	full := used("p1-build-1.1", ledger.Gateway, "0.5", 100, roles.Done)
+	for name, c := range map[string]struct {
+		rows []ledger.Row
+		want string
+	}{
+		"nothing": {nil, "nothing, nothing"}, "all": {[]ledger.Row{full, full}, "200, 1"}, "a part": {[]ledger.Row{full, part}, "nothing, nothing"}, "no price": {[]ledger.Row{full, free}, "107, nothing"},
+	} {
+		for i := range c.rows {
+			c.rows[i].CallID = fmt.Sprintf("p1-build-%d.1", i)
+		}
+		p, list := accounts(t, c.rows...)
+		tokens, usd, err := Known(ledger.Open(p.Ledger()), list)
+		got := [2]string{"nothing", "nothing"}
+		if tokens != nil {
+			got[0] = fmt.Sprint(*tokens)
+		}
+		if usd != nil {
+			got[1] = usd.String()
+		}
+		if text := got[0] + ", " + got[1]; text != c.want || err != nil {
+			t.Errorf("%s: %s, want %s (%v)", name, text, c.want, err)
+		}
 	}
 }

@@ -1,0 +1,87 @@
+package ground
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"abl/cmd/internal/exit"
+	"abl/images"
+	"abl/internal/atomicfile"
+	"abl/internal/filelock"
+	"abl/internal/strictyaml"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/sandbox"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/fate"
+)
+
+// Rules say which exit code an error of a call means, or of what it stands on.
+// What the environment did comes last: a person's mistake may have a file's error
+// as its cause.
+func Rules() exit.Rules {
+	return exit.Rules{
+		exit.Is(fate.ErrAgent, exit.Agent),
+		exit.Is(fate.ErrLogin, exit.Agent),
+		exit.Is(agent.ErrNoCall, exit.Agent),
+		exit.Is(fate.ErrAway, exit.Away),
+		exit.Is(fate.ErrBudget, exit.Budget),
+		exit.Is(roles.ErrSource, exit.Person),
+		exit.Is(roles.ErrNoRoom, exit.Environment),
+		exit.Is(filelock.ErrHeld, exit.Busy),
+		exit.As[*ledger.Foreign](exit.Person),
+		exit.As[*strictyaml.Error](exit.Usage),
+		exit.Is(images.ErrDockerfile, exit.Usage),
+		exit.Is(images.ErrHelper, exit.Environment),
+		exit.Is(sandbox.ErrWeak, exit.Boundary),
+		exit.Is(sandbox.ErrUnproven, exit.Boundary),
+		exit.As[outside](exit.Environment),
+		exit.As[*atomicfile.ShortWrite](exit.Environment),
+		exit.As[syscall.Errno](exit.Environment),
+		exit.As[net.Error](exit.Environment),
+	}
+}
+
+// Hint is what to do about such an error, "" when that is not known.
+func Hint(err error) string {
+	if h := exit.Hint(err); h != "" {
+		return h
+	}
+	var mistake *strictyaml.Error
+	var away fate.Absent
+	var torn *atomicfile.ShortWrite // a regular file takes a part only when there is no room for the rest
+	switch {
+	case errors.As(err, &mistake):
+		return mistake.Hint
+	case errors.As(err, &away) && away.Person:
+		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
+	case errors.Is(err, fate.ErrAway):
+		return "what was done is kept and committed; run the same command then: it goes on from there"
+	case errors.Is(err, fate.ErrLogin):
+		return "put a valid key into .env (the environment is asked after it), then run the same command again"
+	case errors.Is(err, fate.ErrBudget):
+		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
+	case errors.Is(err, filelock.ErrHeld):
+		return "wait for it, or stop it; the lock is freed when it ends"
+	case errors.Is(err, sandbox.ErrUnproven):
+		return "nothing was started in there; abl doctor --boundary looks at it again"
+	case errors.Is(err, roles.ErrNoRoom), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.As(err, &torn):
+		return "make room on the disk, then run the same command again"
+	}
+	return ""
+}
+
+// outside is an error of work on the engine: unless it is known better, the
+// environment failed and not abl.
+type outside struct{ error }
+
+func (o outside) Unwrap() error { return o.error }
+
+// OnEngine marks the error of work on the engine, if there is one.
+func OnEngine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outside{err}
+}

@@ -1,0 +1,124 @@
+package learn
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
+	"abl/cmd/internal/money"
+	"abl/internal/config"
+	"abl/orchestrator/learner"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/project"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/fate"
+)
+
+// spentBench is one whose ledger has these rows, with no engine behind it.
+func spentBench(t *testing.T, budget config.Budget, rows ...ledger.Row) *bench {
+	t.Helper()
+	root := t.TempDir()
+	conf := &config.Loaded{Config: config.Default()}
+	conf.Budget = budget
+	list, err := money.Prices(root, conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{conf: conf, session: 1, project: project.New(root, "code", ".abl/none"), agent: agent.Gemini{}}
+	b.book = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
+	b.warner.Tell = func(string) {}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(b.project.Ledger()), 0o755), b.book.Append(rows)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func paid(call string, tokens int64, outcome roles.Class) ledger.Row {
+	none := int64(0)
+	return ledger.Row{
+		Timestamp: ledger.Stamp(time.Now()), Phase: "1", Model: "gemini-2.5-pro", CallID: call, Source: ledger.Gateway, CostUSD: "0.5",
+		Input: &tokens, Candidates: &none, Total: &tokens, Outcome: string(outcome),
+	}
+}
+
+// A cap that is reached ends the run before anything is started or emptied, by the
+// sums that phases use: failed attempts count towards the call's own, and what a
+// gateway charged where nobody told counts too.
+func TestReachedBudgetStartsNothing(t *testing.T) {
+	untold := paid("s1-c1-generate.1", 0, roles.Done)
+	untold.Source, untold.CostUSD, untold.Input, untold.Candidates, untold.Total = ledger.Nobody, "", nil, nil, nil
+	for name, c := range map[string]struct {
+		budget config.Budget
+		row    ledger.Row
+		want   string
+	}{
+		"the session's":         {config.Budget{Phase: config.Cap{Tokens: 100}}, paid("s1-c1-generate.1", 100, roles.Done), "100 of 100 tokens of the phase are used"},
+		"the project's dollars": {config.Budget{Project: config.Cap{USD: 0.5}}, paid("s0-c1-generate.1", 1, roles.Done), "0.50 of 0.5 USD of the project are spent"},
+		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, roles.Crashed), "9 of 9 tokens of the call are used"},
+		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
+	} {
+		b := spentBench(t, c.budget, c.row)
+		rec := roles.Record{Dir: b.project.Call("s1-c1-generate.1")}
+		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.Ask(t.Context(), learner.Ask{Key: "s1-c2-review.2", Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2, Begin: func() error {
+			t.Errorf("%s: the call was begun", name)
+			return nil
+		}})
+		if !errors.Is(err, fate.ErrBudget) || ground.Rules().Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
+			t.Errorf("%s: hint %q", name, hint)
+		}
+	}
+}
+
+// The gateway is told the caps that are left, raised by what the command line adds.
+func TestWhatTheGatewayIsTold(t *testing.T) {
+	b := spentBench(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, roles.Crashed))
+	left, err := b.left("s1-c1-review.2")
+	if err != nil || len(left.Bounds) != 2 || *left.Requests != b.conf.Limits.Requests {
+		t.Fatalf("%+v, %v", left, err)
+	}
+	if call, phase := left.Bounds[0], left.Bounds[1]; *call.Tokens != 30 || call.UsedTokens != 9 || phase.Tokens != nil || phase.USD.String() != "2" || phase.UsedUSD.String() != "0.5" {
+		t.Errorf("%+v", left.Bounds)
+	}
+}
+
+func TestBudgetFlags(t *testing.T) {
+	p := newPerson(t)
+	if code, _, voice := p.call("", "x", "--budget-usd", "+5", "--runtime", "host"); code != 2 || !strings.Contains(voice, "--budget-usd +5: no such cap is set") {
+		t.Errorf("exit %d: %s", code, voice)
+	}
+	if code, _, voice := p.call("", "x", "--budget-tokens", "many", "--runtime", "host"); code != 2 || !strings.Contains(voice, "many") {
+		t.Errorf("exit %d: %s", code, voice)
+	}
+}
+
+// What stops a run at the provider has its exit code, its words and what to do.
+func TestStopsAreSettled(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		hint string
+	}{
+		{fate.Stops(roles.Refused, "GEMINI_API_KEY is refused: 401"), exit.Agent, "put a valid key into .env"},
+		{fate.Stops(roles.OverBudget, "5 of 5"), exit.Budget, "--budget-usd +5"},
+		{fate.Stops(roles.TooLarge, "long"), exit.Agent, "see the records in .abl/logs/calls of the project"},
+		{fate.Absent{Class: roles.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command then"},
+		{fate.Absent{Class: roles.EngineGone}, exit.Environment, ""},
+	} {
+		err := settle(ground.OnEngine(c.err))
+		if ground.Rules().Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
+			t.Errorf("%v: exit %d, hint %q", err, ground.Rules().Code(err), exit.Hint(err))
+		}
+	}
+}

@@ -1,0 +1,90 @@
+// Package money is what calls may cost and did cost, for every command that makes
+// paid ones: prices, what counts towards a budget, the caps, and the flags that
+// raise them.
+package money
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/config"
+	"abl/internal/safefile"
+	"abl/internal/strictyaml"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/pricelist"
+	"abl/orchestrator/prices"
+)
+
+// maxPrices bounds a project's own list, in bytes.
+const maxPrices = 1 << 20
+
+// Prices are what models cost where root is: the settings' own before abl's.
+func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
+	list, err := pricelist.Default()
+	if err != nil {
+		return list, fmt.Errorf("internal error: %w", err)
+	}
+	if list, err = withOwn(list, root, conf); err != nil {
+		var mistake *strictyaml.Error
+		do := ""
+		if errors.As(err, &mistake) {
+			do = mistake.Hint
+		}
+		return list, exit.With(exit.Usage, err, do)
+	}
+	return list, nil
+}
+
+func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.List, error) {
+	if file := conf.Prices.File; file != "" {
+		data, err := safefile.Read(root, file, maxPrices)
+		if errors.Is(err, safefile.ErrAbsent) {
+			return list, conf.Wrong("prices", "make it, or take the setting away", fmt.Errorf("there is no file %q", file))
+		}
+		if err != nil {
+			return list, err
+		}
+		own, err := pricelist.Parse(file, data)
+		return list.With(own), err
+	}
+	for _, name := range conf.Prices.Models() {
+		own, err := pricelist.Own(name, conf.Prices.Own[name])
+		if err != nil {
+			return list, conf.Wrong("prices."+name, "in US dollars for a million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
+		}
+		list = list.With(own)
+	}
+	return list, nil
+}
+
+// CostOf is what a row costs: as it says, else by the prices of its day. A price
+// that came later is as good as one that was there.
+func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
+	if usd, known := r.Cost(); known {
+		return usd, true
+	}
+	price, known := list.At(r.Model, r.When())
+	if !known || r.Source == ledger.Nobody {
+		return 0, false
+	}
+	return price.OfMany(prices.Tokens{Input: r.Input, Cached: r.Cached, Output: r.Candidates, Thoughts: r.Thoughts, Tool: r.Tool, Total: r.Total})
+}
+
+// Of are the prices that models have now; one without a price is left out.
+func Of(list pricelist.List, models []string) map[string]prices.Price {
+	all := map[string]prices.Price{}
+	for _, m := range models {
+		if p, known := list.At(m, time.Now()); known {
+			all[m] = p
+		}
+	}
+	return all
+}
+
+// Unpriced says that a cap in dollars cannot be held, which would be none.
+func Unpriced(why, model string) error {
+	return exit.With(exit.Usage, fmt.Errorf("cannot hold a budget in US dollars: %s", why),
+		fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, dollars for a million tokens, to .abl/config.yaml, or give the budget in tokens", model))
+}

@@ -1,0 +1,37 @@
+// Package fate decides what comes of a call that did not end properly: which end
+// stops the run, and how a provider's or an engine's absence is waited out. It is
+// the same for everybody who makes calls.
+package fate
+
+import (
+	"errors"
+	"fmt"
+
+	"abl/roles"
+)
+
+// ErrAgent means that an agent did not end properly, and neither when it was tried again.
+var ErrAgent = errors.New("the agent failed")
+
+// ErrAway means that the provider limits the rate or does not answer.
+var ErrAway = errors.New("the provider is away")
+
+// ErrBudget means that the gateway admitted no further request of a call.
+var ErrBudget = errors.New("the budget is reached")
+
+// ErrLogin means that the provider refuses the key.
+var ErrLogin = errors.New("the provider refused the login")
+
+// Stops is the error of an end that neither waiting nor repeating can mend, nil
+// for any other.
+func Stops(c roles.Class, why string) error {
+	switch c {
+	case roles.OverBudget:
+		return fmt.Errorf("%w: %s", ErrBudget, why)
+	case roles.Refused:
+		return fmt.Errorf("%w: %s", ErrLogin, why)
+	case roles.TooLarge:
+		return fmt.Errorf("%w: the prompt is longer than the model takes: %s", ErrAgent, why)
+	}
+	return nil
+}

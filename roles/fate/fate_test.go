@@ -1,0 +1,93 @@
+package fate
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func TestPause(t *testing.T) {
+	for _, c := range []struct {
+		class  roles.Class
+		tries  int
+		jitter float64
+		want   time.Duration
+	}{
+		{roles.Limited, 1, 0, 2 * time.Second},
+		{roles.Away, 3, 0, 8 * time.Second},
+		{roles.Network, 8, 0, 256 * time.Second},
+		{roles.Away, 9, 0, 5 * time.Minute},
+		{roles.Away, 1 << 40, 0, 5 * time.Minute},
+		{roles.Away, 2, 0.5, 5 * time.Second},
+		{roles.Quota, 1, 0, 5 * time.Minute},
+		{roles.Quota, 9, 0, time.Hour},
+	} {
+		if got := Pause(c.class, c.tries, c.jitter); got != c.want {
+			t.Errorf("%s, call %d, jitter %v: %s, want %s", c.class, c.tries, c.jitter, got, c.want)
+		}
+	}
+}
+
+// A clock that was set back does not prolong a wait.
+func TestLeft(t *testing.T) {
+	o := &state.Outage{WaitMS: 60_000, Until: noon.Add(time.Minute)}
+	for now, want := range map[time.Time]time.Duration{
+		noon: time.Minute, noon.Add(50 * time.Second): 10 * time.Second, noon.Add(time.Hour): 0, noon.Add(-time.Hour): time.Minute,
+	} {
+		if got := Left(o, now); got != want {
+			t.Errorf("at %s: %s, want %s", now, got, want)
+		}
+	}
+	if Left(nil, noon) != 0 || Left(&state.Outage{WaitMS: 5}, noon) != 0 {
+		t.Error("nothing is waited for, and yet")
+	}
+}
+
+// A wait ends with whichever clock is first.
+func TestSleep(t *testing.T) {
+	if err := Sleep(t.Context(), time.Hour, time.Now().Add(-time.Minute)); err != nil {
+		t.Error(err)
+	}
+	if err := Sleep(t.Context(), time.Millisecond, time.Now().Add(time.Hour)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	if err := error(Absent{Class: roles.EngineGone}); !errors.Is(err, sandbox.ErrUnreachable) || errors.Is(err, ErrAway) {
+		t.Error("the engine is taken for a provider")
+	}
+}
+
+// A bound of the caller's own is named in the place of the setting, and a refusal
+// for want of money names none.
+func TestWaitSaysWhatBoundsIt(t *testing.T) {
+	w := Weather{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
+	_, err := Wait(&state.Outage{UsedMS: 90_000}, End{Class: roles.Away, Why: "503"}, w)
+	if want := "the provider is away: 503; 1m30s of waiting are over (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = Wait(&state.Outage{UsedMS: 90_000}, End{Class: roles.Quota, Why: "pay", Paid: true}, w)
+	if want := "the provider wants somebody to pay, or to change something in its account: pay"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestStops(t *testing.T) {
+	for class, want := range map[roles.Class]error{roles.OverBudget: ErrBudget, roles.Refused: ErrLogin, roles.TooLarge: ErrAgent} {
+		if err := Stops(class, "why"); !errors.Is(err, want) {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
+	for _, class := range []roles.Class{roles.Done, roles.Failed, roles.Timeout, roles.Away, roles.Interrupted} {
+		if err := Stops(class, "why"); err != nil {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
+}

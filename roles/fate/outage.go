@@ -1,0 +1,145 @@
+package fate
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/roles"
+)
+
+// Weather is what a decision about an outage needs besides the outage itself.
+type Weather struct {
+	Now    time.Time
+	Jitter float64       // from 0 up to 1, so that many abl do not come back at once
+	Budget time.Duration // how much of an outage is waited out
+	Bound  string        // what sets the budget, for the person; "" is loop.outage_budget
+}
+
+// bound says what sets the budget.
+func (w Weather) bound() string {
+	if w.Bound == "" && w.Budget > 0 {
+		return fmt.Sprintf("loop.outage_budget is %s", w.Budget)
+	}
+	return w.Bound
+}
+
+// End is how the weather ended a call.
+type End struct {
+	Class roles.Class
+	Why   string
+	Back  time.Time // when the provider wants to be asked again; zero when it does not say
+	Paid  bool      // no waiting helps
+}
+
+// Absent says that a run ends since what it waited for did not come back in time.
+type Absent struct {
+	Class  roles.Class
+	Why    string
+	Waited time.Duration // in this outage, the calls that failed included
+	Bound  string        // what ended the waiting, "" when there was none to end
+	Person bool          // no waiting helps: somebody has to pay, or to change something
+	Back   time.Time     // when it makes sense to come back; zero when nobody knows
+}
+
+func (a Absent) Error() string {
+	if a.Person {
+		return "the provider wants somebody to pay, or to change something in its account: " + a.Why
+	}
+	text := fmt.Sprintf("%v: %s", a.Unwrap(), a.Why)
+	if a.Waited >= time.Second {
+		text += fmt.Sprintf("; %s of waiting are over", a.Waited.Round(time.Second))
+		if a.Bound != "" {
+			text += " (" + a.Bound + ")"
+		}
+	}
+	if !a.Back.IsZero() {
+		text += "; come back after " + a.Back.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	return text
+}
+
+// Unwrap is ErrAway, or the engine's own word for it.
+func (a Absent) Unwrap() error {
+	if a.Class == roles.EngineGone {
+		return sandbox.ErrUnreachable
+	}
+	return ErrAway
+}
+
+// Wait goes on with an outage after another call that the weather ended: with a
+// wait, unless the budget or the provider's own word says that the person had
+// better come back. Then whoever runs it again begins with a budget of their own.
+func Wait(was *state.Outage, end End, w Weather) (*state.Outage, error) {
+	o := Tried(was, end.Class, w.Now)
+	wait := Pause(end.Class, o.Tries, w.Jitter)
+	if ask := end.Back.Sub(w.Now); !end.Back.IsZero() && ask > wait {
+		wait = ask + time.Duration(w.Jitter*float64(min(ask/10, 30*time.Second)))
+	}
+	used := time.Duration(o.UsedMS) * time.Millisecond
+	switch {
+	case end.Paid:
+		return nil, Absent{Class: end.Class, Why: end.Why, Person: true}
+	case used+wait > w.Budget:
+		return nil, Absent{Class: end.Class, Why: end.Why, Waited: used, Bound: w.bound(), Back: w.Now.Add(wait)}
+	}
+	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
+	o.UsedMS += o.WaitMS
+	return o, nil
+}
+
+// Tried is an outage with one more call that it ended.
+func Tried(was *state.Outage, class roles.Class, now time.Time) *state.Outage {
+	o := state.Outage{Since: now.UTC()}
+	if was != nil {
+		o = *was
+	}
+	o.Class, o.Until, o.WaitMS = string(class), time.Time{}, 0
+	o.Tries++
+	return &o
+}
+
+// Charged is an outage to whose budget a call that it ended counts as well.
+func Charged(was *state.Outage, class roles.Class, took time.Duration, now time.Time) *state.Outage {
+	o := state.Outage{Since: now.UTC(), Class: string(class)}
+	if was != nil {
+		o = *was
+	}
+	o.UsedMS += took.Milliseconds()
+	return &o
+}
+
+// Pause is how long is waited after a number of calls in a row: the first time
+// shortly, for most trouble is short, then twice as long each time.
+func Pause(c roles.Class, tries int, jitter float64) time.Duration {
+	first, most := 2*time.Second, 5*time.Minute
+	if c == roles.Quota { // which is filled up by the hour or the day
+		first, most = 5*time.Minute, time.Hour
+	}
+	d := most
+	if shift := tries - 1; shift < 10 {
+		d = min(first<<shift, most)
+	}
+	return d + time.Duration(jitter*float64(d)/2)
+}
+
+// Left is how much of a wait remains. What the clock says is believed as far as
+// it shortens the wait: a clock that was set back must not prolong it.
+func Left(o *state.Outage, now time.Time) time.Duration {
+	if o == nil || o.Until.IsZero() {
+		return 0
+	}
+	return max(min(o.Until.Sub(now), time.Duration(o.WaitMS)*time.Millisecond), 0)
+}
+
+// Words say what is waited for, and since when in vain.
+func Words(o *state.Outage, why string, budget time.Duration) string {
+	what := map[roles.Class]string{
+		roles.Limited: "the provider limits the rate", roles.Quota: "the provider's quota is used up",
+		roles.Network: "there is no connection with the provider", roles.EngineGone: "the engine was stopped",
+	}[roles.Class(o.Class)]
+	used := time.Duration(o.UsedMS) * time.Millisecond
+	return fmt.Sprintf("%s: %s (call %d in a row, %s of %s)", cmp.Or(what, "the provider is in trouble"), why, o.Tries, used.Round(time.Second), budget)
+}
