@@ -1,0 +1,60 @@
+package play
+
+import (
+	"context"
+	"time"
+
+	"abl/orchestrator"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/sweep"
+	"abl/orchestrator/workspace"
+	"abl/roles/agent"
+)
+
+// Tiny is an agent whose work is a script of the engine's, and which always says
+// that it came to a good end.
+type Tiny struct{ agent.Scripted }
+
+// Command is none that anybody runs.
+func (Tiny) Command(agent.Call) (agent.Command, error) {
+	return agent.Command{Argv: []string{"/bin/true"}}, nil
+}
+
+// NewReader reads nothing.
+func (Tiny) NewReader(c agent.Call) agent.Reader { return worked(int64(c.Step)) }
+
+// worked is a good end, with a usage that tells the steps apart.
+type worked int64
+
+func (worked) Line([]byte, bool) string { return "" }
+func (w worked) Result(int) agent.Result {
+	n := int64(w)
+	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Total: &n}}}
+}
+
+// book is the ledger as the loop wants it.
+type book struct{ *ledger.Ledger }
+
+func openBook(path string) (book, error) {
+	b := book{ledger.Open(path)}
+	_, err := b.EnsureHeader()
+	return b, err
+}
+
+func (b book) Append(rows []ledger.Row) error {
+	_, err := b.Ledger.Append(rows)
+	return err
+}
+
+// repo is a workspace as the loop wants it.
+type repo struct{ *workspace.Repo }
+
+func (r repo) Tip() (string, error) {
+	c, _, err := r.Head()
+	return c.Hash, err
+}
+
+func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (orchestrator.Commit, error) {
+	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
+	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err
+}

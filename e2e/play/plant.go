@@ -1,0 +1,127 @@
+package play
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+	"abl/orchestrator/state"
+)
+
+// Plant is a project whose phase fails once and then passes, and what its boxes do
+// on an engine in memory.
+type Plant struct {
+	testing.TB
+	Dir    string
+	Engine *sandboxtest.Engine
+}
+
+// NewPlant makes the project. Its engine plays Plant.Play in every box.
+func NewPlant(t testing.TB) *Plant {
+	t.Helper()
+	p := &Plant{TB: t, Dir: t.TempDir(), Engine: &sandboxtest.Engine{}}
+	p.Engine.Scripts = map[string]sandboxtest.Script{"": p.Play}
+	for _, name := range []string{"src", ".abl/tests", ".abl/logs/calls", ".abl/specs"} {
+		if err := os.MkdirAll(filepath.Join(p.Dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const contract = "# Phase 1: A word\n\n## Context\n\nA word.\n\n## Contracts\n\n- read word.txt → right\n"
+	if err := os.WriteFile(filepath.Join(p.Dir, ".abl/specs/phase1.md"), []byte(contract), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.Save(filepath.Join(p.Dir, ".abl/state.json"), state.New(p.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Play is what runs in a box, by its kind.
+func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
+	switch kind := b.Labels[sandbox.LabelKind]; {
+	case kind == "role" && b.Labels[sandbox.LabelRole] == "builder":
+		return p.Builds(b)
+	case kind == "role":
+		return p.verifies(b)
+	case kind == "replay":
+		return p.replays(b)
+	case kind == "app":
+		Add(b, dirs.Events, "{\"event\":\"listening\"}\n")
+	case kind == "stand-in":
+		p.Engine.Print(b.Name, "{\"ready\":\":1\"}\n")
+	}
+	<-p.Context().Done() // it goes on until it is stopped
+	return sandbox.Exit{}
+}
+
+// moment is what an agent takes for its work, so that a supervisor can be killed
+// in the middle of it.
+const moment = 5 * time.Millisecond
+
+// step is the step of the call that a box belongs to.
+func step(b sandbox.Box) (n int) {
+	attempt := 0
+	for _, form := range []string{"p1-build-%d.%d", "p1-verify-%d.%d"} {
+		if _, err := fmt.Sscanf(b.Labels[sandbox.LabelCall], form, &n, &attempt); err == nil {
+			return n
+		}
+	}
+	panic("no call: " + b.Labels[sandbox.LabelCall])
+}
+
+// Add puts a line at the end of a file in a box: a call that is repeated would
+// leave one too many.
+func Add(b sandbox.Box, path, text string) {
+	name := sandboxtest.Host(b, path)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		panic(err)
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		panic(err)
+	}
+}
+
+// Builds is the work of a Builder.
+func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
+	n := step(b)
+	time.Sleep(moment)
+	Add(b, dirs.Src+"/log.txt", fmt.Sprintf("builder %d\n", n))
+	Add(b, dirs.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1])
+	Add(b, fmt.Sprintf("%s/builder_reports/phase1_v%d_done.md", dirs.Src, n), "done\n")
+	time.Sleep(moment)
+	return sandbox.Exit{}
+}
+
+func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
+	n := step(b)
+	time.Sleep(moment)
+	Add(b, dirs.Tests+"/log.txt", fmt.Sprintf("verifier %d\n", n))
+	if n == 1 {
+		Add(b, dirs.Tests+"/run.sh", "tests\n")
+		Add(b, dirs.Tests+"/failed_specs.md", "SPEC: read word.txt → right\nINPUT: word.txt\nOBSERVED: wrong\n")
+	}
+	Add(b, fmt.Sprintf("%s/verifier_reports/phase1_v%d_done.md", dirs.Tests, n), "done\n")
+	time.Sleep(moment)
+	return sandbox.Exit{}
+}
+
+// replays prints what the tests would: ok against the app, once it is right.
+func (p *Plant) replays(b sandbox.Box) sandbox.Exit {
+	verdict := "not ok 1 - P1.C1\n  ---\n  input: word.txt\n  observed: wrong\n  ...\n"
+	if b.Labels[sandbox.LabelRole] == "app" && strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.") {
+		verdict = "ok 1 - P1.C1\n"
+	}
+	Add(b, dirs.Out, "1..1\n"+verdict)
+	return sandbox.Exit{}
+}

@@ -1,0 +1,108 @@
+// Package play plays a phase in this process on whatever engine a test has: the real
+// loop, roles, ledger and repositories. What cmd/abl adds are its lock, its lease, its
+// view and its configuration.
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"abl/internal/outlet"
+	"abl/internal/tartree"
+	"abl/orchestrator"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+	"abl/prompts"
+	"abl/roles"
+	"abl/roles/projectmap"
+)
+
+// Phase is phase 1 of a project.
+type Phase struct {
+	Root    string
+	Engine  roles.AppEngine
+	Outages orchestrator.Outages
+	Grow    roles.Growth
+	Out     event.Sink // nil for nobody
+	// Change changes who plays a role, nil for nothing: both are Tiny.
+	Change func(role roles.Role, site *roles.Site, p *orchestrator.Player)
+}
+
+// Play takes the phase to where it rests and strikes the stage when it rests.
+func (x Phase) Play(ctx context.Context) (orchestrator.Result, error) {
+	if x.Out == nil {
+		x.Out = event.Discard
+	}
+	l, err := x.loop()
+	if err != nil {
+		return orchestrator.Result{}, err
+	}
+	r, err := l.Run(ctx)
+	if err != nil {
+		return r, err
+	}
+	_, err = x.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: l.File.Project}, nil)
+	return r, err
+}
+
+func (x Phase) loop() (*orchestrator.Loop, error) {
+	p, out := project.New(x.Root, "src", ".abl/tests"), outlet.New(nil)
+	f, err := state.Load(p.State())
+	if err != nil {
+		return nil, err
+	}
+	specs, _ := spec.LoadDir(p.Specs())
+	this, ok := specs.Phase(1)
+	src, err1 := workspace.Open(p.Src, workspace.Options{})
+	tests, err2 := workspace.Open(p.Tests, workspace.Options{})
+	book, err3 := openBook(p.Ledger())
+	if err := errors.Join(err1, err2, err3); err != nil || !ok {
+		return nil, fmt.Errorf("cannot begin: %w, a spec: %t", err, ok)
+	}
+	if f.Phases["1"] == nil {
+		f.Phases["1"] = &state.Phase{Status: state.Ready}
+	}
+	site := &roles.Site{Engine: x.Engine, ID: f.Project, Phase: 1, Image: "holder", Pool: "10.231.0.0/16", Gated: map[string]bool{}}
+	app := &roles.App{
+		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Copy: "tar", Out: x.Out, Outlet: out,
+		Tree:    func(w io.Writer, as string) error { return tartree.Write(w, as, p.Src, ".git") },
+		Silence: time.Minute, Life: time.Hour, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, Dir: dirs.Src},
+	}
+	return &orchestrator.Loop{
+		Number: 1, Max: 5, Spec: this, Law: orchestrator.Law{Specs: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
+		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Output: 1 << 20, Timeout: time.Minute, Grow: x.Grow, Out: x.Out, Outlet: out},
+		App:   app, Jobs: x.cast(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
+		Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
+		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {
+			return tartree.Write(w, as, p.Tests, ".git")
+		}},
+		Challenge: orchestrator.Challenge{Away: true},
+	}, nil
+}
+
+// uid is whom roles run as.
+const uid = 1000
+
+func (x Phase) cast(p project.Project, specs spec.Set, site *roles.Site, out *outlet.Outlet) *orchestrator.Cast {
+	none := func(context.Context) ([]projectmap.File, error) { return nil, nil }
+	cast := &orchestrator.Cast{
+		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Outlet: out,
+		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
+	}
+	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
+		who := orchestrator.Player{Agent: Tiny{}, Model: "m", Image: "tools", Template: prompts.Default(r.Name)}
+		if x.Change != nil {
+			x.Change(r, site, &who)
+		}
+		cast.Players[r.Name] = who
+	}
+	return cast
+}
