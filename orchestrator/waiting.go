@@ -17,11 +17,19 @@ type Outages struct {
 	Budget time.Duration  // loop.outage_budget: how long one may last
 	Models map[string]int // length of each role's chain of models
 	Sleep  func(context.Context, time.Duration, time.Time) error
+	Now    func() time.Time // nil: time.Now
+}
+
+func (o Outages) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
 }
 
 // weather is what a decision needs now.
 func (l *Loop) weather(p *state.Phase) Weather {
-	return Weather{fate.Weather{Now: time.Now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
+	return Weather{fate.Weather{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
 }
 
 // waitOut waits, before a call, until it makes sense to make it.
@@ -30,11 +38,12 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 		return nil
 	}
 	l.tellFallback(p)
-	wait := fate.Left(p.Outage, time.Now())
+	now := l.Outages.now()
+	wait := fate.Left(p.Outage, now)
 	if wait <= 0 {
 		return nil
 	}
-	until := time.Now().Add(wait)
+	until := now.Add(wait)
 	l.emit(p, event.Event{
 		Kind: event.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
 		Text: fate.Words(p.Outage, p.Note, l.Outages.Budget),

@@ -32,6 +32,7 @@ type Engine struct {
 	Is      sandbox.Info                   // what Info answers
 	Busy    func(name string) sandbox.Load // what Load answers
 	Opening func(sandbox.Box) string       // what abl-run prints first in a box; defaults to a proof that holds
+	Stopped func(sandbox.Box)              // what a program does about a stop before it ends; nil: nothing
 
 	mu       sync.Mutex
 	boxes    map[string]*box
@@ -50,6 +51,7 @@ type box struct {
 	printed chan struct{}     // closed, and made anew, whenever something is printed
 	files   map[string][]byte // from CopyIn, by path inside
 	over    chan struct{}     // closed at the end, and at the removal
+	fed     chan []byte       // what Feed brought
 }
 
 func (b *box) print(text string) {

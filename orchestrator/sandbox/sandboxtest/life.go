@@ -36,7 +36,7 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 			e.boxes = map[string]*box{}
 		}
 		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels)}
-		e.boxes[b.Name] = &box{Box: b, status: status, files: map[string][]byte{}, over: make(chan struct{}), printed: make(chan struct{})}
+		e.boxes[b.Name] = &box{Box: b, status: status, files: map[string][]byte{}, over: make(chan struct{}), printed: make(chan struct{}), fed: make(chan []byte, feeds)}
 		return nil
 	})
 	return id, err
@@ -159,6 +159,9 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 
 // Stop ends a box with code 143.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
+	if b, ok := e.Box(name); ok && e.Stopped != nil {
+		e.Stopped(b)
+	}
 	return e.halt("Stop", "stop", name, 143)
 }
 

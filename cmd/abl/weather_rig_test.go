@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"abl/cmd/internal/ground"
+	"abl/e2e/play"
+	"abl/internal/outlet"
+	"abl/orchestrator"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/event"
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// providersKey is what no record may hold.
+const providersKey = "a-key-of-nobody-4716"
+
+// climate is a phase whose Builder asks a provider through the real gateway, in one
+// process: its engine is in memory, and so is its waiting.
+type climate struct {
+	*play.Plant
+	vars    agent.Provider
+	api     wireAPI
+	asks    int           // how often the Builder asks before it gives up
+	setup   gateway.Setup // of each call's gateway; changed between two calls only
+	between func()        // done once instead of the first wait
+	clock   time.Time     // of the loop; it stands still but for the waits
+
+	mu     sync.Mutex
+	places map[string]string // of each gateway, by its call
+	stops  map[string]func() // by box
+	waits  []time.Duration
+	events []event.Event
+}
+
+func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
+	c := &climate{Plant: play.NewPlant(t), api: api, asks: 1, clock: time.Now(), places: map[string]string{}, stops: map[string]func(){}}
+	c.vars = agent.Provider{API: api.name, KeyVar: api.keyVar, BaseVar: api.baseVar}
+	c.setup.Providers = []gateway.Provider{{Name: api.name, Upstream: upstream, Key: providersKey}}
+	c.Engine.Scripts = map[string]sandboxtest.Script{"gateway": c.gateway, "": c.play}
+	c.Engine.Stopped = func(b sandbox.Box) {
+		c.mu.Lock()
+		stop := c.stops[b.Name]
+		c.mu.Unlock()
+		if stop != nil {
+			stop()
+		}
+	}
+	return c
+}
+
+// run runs the phase as abl phase 1 does, but waits for nothing.
+func (c *climate) run() (orchestrator.Result, error) {
+	return play.Phase{
+		Root: c.Dir, Engine: c.Engine, Change: c.give,
+		Out: event.Func(func(e event.Event) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.events = append(c.events, e)
+		}),
+		Outages: orchestrator.Outages{Budget: 4 * time.Hour, Models: map[string]int{"builder": 1, "verifier": 1}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
+			c.waits, c.clock = append(c.waits, d), c.clock.Add(d)
+			c.clears()
+			return nil
+		}, Now: func() time.Time { return c.clock }},
+	}.Play(c.Context())
+}
+
+// clears ends a trouble that is none of the server's.
+func (c *climate) clears() {
+	if c.between != nil {
+		c.between()
+		c.between = nil
+	}
+}
+
+// give puts a gateway between the Builder and its provider.
+func (c *climate) give(role roles.Role, site *roles.Site, p *orchestrator.Player) {
+	if role.Name != roles.Builder.Name {
+		return
+	}
+	p.Agent = asker{served: c.vars}
+	p.Gate = &ground.Gate{
+		Engine: c.Engine, Project: project.New(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
+		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: outlet.New(nil),
+	}
+	site.Gated[role.Name] = true
+}
+
+// asker is an agent that tells a bad end by its exit code alone.
+type asker struct {
+	play.Tiny
+	served agent.Provider
+}
+
+func (a asker) Provider() agent.Provider        { return a.served }
+func (asker) NewReader(agent.Call) agent.Reader { return exits{} }
+
+type exits struct{}
+
+func (exits) Line([]byte, bool) string { return "" }
+func (exits) Result(code int) agent.Result {
+	return agent.Result{Finished: code == 0, Requests: -1}
+}
+
+// play asks the provider before a Builder's work, and fails when that fails.
+func (c *climate) play(b sandbox.Box) sandbox.Exit {
+	if b.Labels[sandbox.LabelKind] != "role" || b.Labels[sandbox.LabelRole] != roles.Builder.Name {
+		return c.Play(b)
+	}
+	play.Add(b, dirs.Src+"/half.txt", "begun\n")
+	for range c.asks {
+		if c.ask(b) {
+			return c.Builds(b)
+		}
+	}
+	return sandbox.Exit{Code: 1}
+}
+
+// ask sends one request as the box's agent would, and says whether a model answered.
+func (c *climate) ask(b sandbox.Box) bool {
+	env := map[string]string{}
+	for _, line := range b.Env {
+		name, value, _ := strings.Cut(line, "=")
+		env[name] = value
+	}
+	c.mu.Lock()
+	place := c.places[b.Labels[sandbox.LabelCall]]
+	c.mu.Unlock()
+	base := strings.Replace(env[c.vars.BaseVar], "gateway:8080", place, 1)
+	q, err := http.NewRequestWithContext(c.Context(), http.MethodPost, base+c.api.path, strings.NewReader(c.api.body))
+	if err != nil {
+		return false
+	}
+	q.Header.Set(c.api.header, c.api.scheme+env[c.vars.KeyVar])
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return err == nil && answer.StatusCode == http.StatusOK && bytes.Contains(text, []byte("WELL"))
+}
+
+// gateway runs the real one in a box.
+func (c *climate) gateway(b sandbox.Box) sandbox.Exit {
+	ctx, stop := context.WithCancel(c.Context())
+	in, feed := io.Pipe()
+	done := make(chan struct{})
+	c.mu.Lock()
+	c.stops[b.Name] = func() { stop(); <-done }
+	c.mu.Unlock()
+	go func() {
+		defer feed.Close()
+		for {
+			select {
+			case line := <-c.Engine.Fed(b.Name):
+				line = bytes.Replace(line, []byte(`"listen":":8080"`), []byte(`"listen":"127.0.0.1:0"`), 1)
+				if _, err := feed.Write(line); err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err := gateway.Process{In: in, Out: said{c, b}}.Run(ctx)
+	close(done)
+	if err != nil {
+		c.Errorf("the gateway: %v", err)
+	}
+	return sandbox.Exit{}
+}
+
+// said is a gateway's standard output.
+type said struct {
+	*climate
+	box sandbox.Box
+}
+
+func (s said) Write(line []byte) (int, error) {
+	var e gateway.Entry
+	if json.Unmarshal(line, &e) == nil && e.Kind == gateway.Ready {
+		s.mu.Lock()
+		s.places[s.box.Labels[sandbox.LabelCall]] = e.Listen
+		s.mu.Unlock()
+	}
+	s.Engine.Print(s.box.Name, string(line))
+	return len(line), nil
+}
+
+// wireAPI is how one API is asked, and how it answers well.
+type wireAPI struct{ name, keyVar, baseVar, path, body, header, scheme, well string }
+
+var (
+	geminiAPI = wireAPI{
+		"gemini", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "/v1beta/models/m:generateContent", `{"contents":[]}`, "X-Goog-Api-Key", "",
+		`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`,
+	}
+	anthropicAPI = wireAPI{
+		"anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "/v1/messages", `{"model":"m","max_tokens":5,"messages":[]}`, "X-Api-Key", "",
+		`{"type":"message","content":[{"text":"WELL"}],"usage":{"input_tokens":7,"output_tokens":3}}`,
+	}
+	responsesAPI = wireAPI{
+		"openai-responses", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1/responses", `{"model":"m","input":[]}`, "Authorization", "Bearer ",
+		`{"output":[{"text":"WELL"}],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}`,
+	}
+	chatAPI = wireAPI{
+		"openai-chat", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1/chat/completions", `{"model":"m","messages":[]}`, "Authorization", "Bearer ",
+		`{"choices":[{"message":{"content":"WELL"}}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`,
+	}
+)
+
+// provider is a server that is in trouble for its first requests, then well.
+func provider(api wireAPI, requests int64, trouble http.HandlerFunc) http.Handler {
+	var asked atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Read to its end, or the server would not notice that a client has gone.
+		_, _ = io.Copy(io.Discard, r.Body)
+		if asked.Add(1) <= requests {
+			trouble(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, api.well)
+	})
+}
+
+// kept is a file of the project's calls.
+func (c *climate) kept(key, name string) string {
+	return filepath.Join(c.Dir, ".abl/logs/calls", key, name)
+}

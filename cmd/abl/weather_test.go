@@ -1,0 +1,268 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/modelserver"
+	"abl/orchestrator"
+	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/roles"
+	"abl/roles/fate"
+)
+
+// weather is one trouble and what has to come of it.
+type weather struct {
+	name   string
+	api    wireAPI // Gemini's unless told
+	does   http.HandlerFunc
+	times  int64 // requests that it befalls, 1 unless told
+	asks   int   // by the agent in one call, 1 unless told
+	limits func(*climate)
+	place  func(t *testing.T, c *climate, well string) // where the provider is instead, until the first wait
+
+	class roles.Class
+	says  string
+	exit  int
+	waits [2]time.Duration // between which the first wait is; none where the run ends
+}
+
+// The bounds of waits that nobody named, with all that chance may add.
+var (
+	short = [2]time.Duration{2 * time.Second, 3 * time.Second}
+	long  = [2]time.Duration{5 * time.Minute, 7*time.Minute + 30*time.Second}
+)
+
+// about is a wait that the provider named: chance adds up to half a minute, and what
+// the call took since is over already.
+func about(d time.Duration) [2]time.Duration {
+	return [2]time.Duration{d - 10*time.Minute, d + time.Minute}
+}
+
+func plays(t modelserver.Trouble) http.HandlerFunc { return t.ServeHTTP }
+
+// answers is an answer of the provider's with this status, headers and body.
+func answers(status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// streams is an answer that begins well and then has this event.
+func streams(begins, event string) http.HandlerFunc {
+	return answers(200, "data: "+begins+"\n\ndata: "+event+"\n\n", "Content-Type", "text/event-stream")
+}
+
+// quickly shortens the gateway's patience with a provider.
+func quickly(c *climate) { c.setup.Limits.HeadersMS, c.setup.Limits.RequestMS = 1500, 1500 }
+
+// instead lets the provider be elsewhere until the first wait.
+func instead(upstream string) func(*testing.T, *climate, string) {
+	return func(_ *testing.T, c *climate, well string) {
+		c.setup.Providers[0].Upstream = upstream
+		c.between = func() { c.setup.Providers[0].Upstream = well }
+	}
+}
+
+// stranger is a provider whose certificate nobody knows.
+func stranger(t *testing.T, c *climate, well string) {
+	s := httptest.NewTLSServer(answers(200, "{}"))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(s.Close)
+	instead(s.URL)(t, c, well)
+}
+
+// nobody is an address where nothing listens.
+func nobody(t *testing.T, c *climate, well string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	instead("http://"+l.Addr().String())(t, c, well)
+}
+
+func weathers() []weather {
+	in2h := func(w http.ResponseWriter, r *http.Request) {
+		answers(429, "", "Retry-After", time.Now().Add(2*time.Hour).UTC().Format(http.TimeFormat))(w, r)
+	}
+	const gone = `{"error":{"message":"models/m is not found","status":"NOT_FOUND"}}`
+	const minute = `{"error":{"code":429,"message":"slow down","details":[{"retryDelay":"3000s"}]}}`
+	const nightly = `{"error":{"code":429,"message":"the day's quota is used up","details":[{"violations":[{"quotaId":"RequestsPerDay"}]},{"retryDelay":"72000s"}]}}`
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		for piece := strings.Repeat(" ", 1<<16); ; {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}
+	return []weather{
+		{name: "429", does: answers(429, ""), class: roles.Limited, says: "answers 429", waits: short},
+		{name: "429 and when", does: plays("429 3600"), class: roles.Limited, says: "answers 429", waits: about(time.Hour)},
+		{name: "429 and a date", does: in2h, class: roles.Limited, says: "answers 429", waits: about(2 * time.Hour)},
+		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), class: roles.Limited, says: "answers 429", waits: about(time.Hour)},
+		{name: "429 in Google's words", does: answers(429, minute), class: roles.Limited, says: "slow down", waits: about(50 * time.Minute)},
+		{name: "429 for longer than the budget", does: plays("429 90000"), class: roles.Limited, says: "come back after 20", exit: 75},
+		{name: "a storm of 429", does: answers(429, ""), times: 5, asks: 5, class: roles.Limited, says: "5 requests in a row", waits: short},
+		{name: "a day's quota", does: plays(modelserver.Daily), class: roles.Quota, says: "the day's quota is used up", waits: long},
+		{name: "a day's quota until tomorrow", does: answers(429, nightly), class: roles.Quota, says: "come back after 20", exit: 75},
+		{name: "nobody has paid", does: plays(modelserver.Broke), class: roles.Quota, says: "nobody has paid", exit: 75},
+		{name: "no money is left", api: responsesAPI, does: answers(429, `{"error":{"code":"insufficient_quota","message":"check your plan"}}`, "Retry-After", "1"), class: roles.Quota, says: "check your plan", exit: 75},
+		{name: "500, again and again", does: plays("500"), times: 4, asks: 4, class: roles.Away, says: "4 requests in a row", waits: short},
+		{name: "502 with a page", does: answers(502, "<html>Bad Gateway</html>"), class: roles.Away, says: "answers 502", waits: short},
+		{name: "503 and when", does: plays("503 3600"), class: roles.Away, says: "answers 503", waits: about(time.Hour)},
+		{name: "529", api: anthropicAPI, does: answers(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: roles.Away, says: "Overloaded", waits: short},
+		{name: "half an answer", does: plays(modelserver.Half), class: roles.Away, says: "has no end", waits: short},
+		{name: "silence", does: plays(modelserver.Silence), limits: quickly, class: roles.Away, says: "silent", waits: short},
+		{name: "slow bytes", does: plays(modelserver.Slow), limits: quickly, class: roles.Away, says: "silent", waits: short},
+		{name: "a reset", does: plays(modelserver.Reset), class: roles.Network, says: "gave no answer", waits: short},
+		{name: "wrong JSON", does: plays(modelserver.Garbled), class: roles.Away, says: "no answer of a model", waits: short},
+		{name: "a page with 200", does: answers(200, "<html>Welcome to the hotel</html>", "Content-Type", "text/html"), class: roles.Away, says: "no answer of a model", waits: short},
+		{name: "a redirect", does: answers(302, "", "Location", "https://hotel.example/login"), class: roles.Away, says: "no redirect", waits: short},
+		{name: "an answer without end", does: endless, limits: func(c *climate) { c.setup.Limits.Answer = 1 << 20 }, class: roles.Away, says: "longer than one may be", waits: short},
+		{name: "too much load in a stream", api: anthropicAPI, does: streams(`{"type":"message_start","message":{"usage":{"input_tokens":7}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: roles.Away, says: "error: Overloaded", waits: short},
+		{name: "a limit of the rate in a stream", api: responsesAPI, does: streams(`{"type":"response.created"}`, `{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}`), class: roles.Limited, says: "error: slow down", waits: short},
+		{name: "an error in a stream, and then its end", api: chatAPI, does: streams(`{"choices":[]}`, `{"error":{"message":"boom","type":"server_error"}}`+"\n\ndata: [DONE]"), class: roles.Away, says: "error: boom", waits: short},
+		{name: "a quota in a stream", does: streams(`{"candidates":[],"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7}}`, strings.Replace(nightly, "72000s", "3600s", 1)), class: roles.Quota, says: "quota is used up", waits: about(time.Hour)},
+		{name: "nobody listens", place: nobody, class: roles.Network, says: "connection refused", waits: short},
+		{name: "a name that nobody knows", place: instead("http://provider..example"), class: roles.Network, says: "gave no answer", waits: short},
+		{name: "a certificate that nobody knows", place: stranger, class: roles.Network, says: "certificate", waits: short},
+		{name: "401", does: plays("401"), class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
+		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: roles.Refused, says: "ANTHROPIC_API_KEY is refused: the provider answers 403: not this model", exit: 5},
+		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
+		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: roles.TooLarge, says: "longer than the model takes", exit: 5},
+		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: roles.TooLarge, says: "too large", exit: 5},
+		{name: "a model that is not there", does: answers(404, gone), times: 2, class: roles.Failed, says: "answers 404: models/m is not found", exit: 5},
+		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: roles.Failed, says: "answers 400: bad schema", exit: 5},
+	}
+}
+
+// Whatever a provider does, the call's end is told for what it is, by the gateway's
+// word; what passes is waited out for as long as makes sense, at no cost of an
+// iteration, and what the call left stays. What does not pass ends the run with the
+// code that says so, and the next run goes on. The real gateway, loop and ledger, on
+// an engine in memory; TestProvidersWeather has some of it with all the rest.
+func TestHostileUpstream(t *testing.T) {
+	t.Parallel()
+	for _, w := range weathers() {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			if w.api.name == "" {
+				w.api = geminiAPI
+			}
+			s := httptest.NewServer(provider(w.api, max(w.times, 1), w.does))
+			t.Cleanup(s.Close)
+			if w.place != nil {
+				s.Config.Handler = provider(w.api, 0, nil)
+			}
+			c := newClimate(t, w.api, s.URL)
+			c.asks = max(w.asks, 1)
+			if w.limits != nil {
+				w.limits(c)
+			}
+			if w.place != nil {
+				w.place(t, c, s.URL)
+			}
+			r, err := c.run()
+			c.told(w, r, err)
+			if w.exit != 0 {
+				c.clears()
+				c.setup.Limits.HeadersMS = 0
+				if r, err = c.run(); err != nil { // goes on from there once the provider is well
+					t.Fatal(err)
+				}
+			}
+			c.passed(w, r)
+		})
+	}
+}
+
+// told looks at what the first call came to.
+func (c *climate) told(w weather, r orchestrator.Result, err error) {
+	c.Helper()
+	var end event.Event
+	for _, e := range c.events {
+		if e.Kind == event.CallEnd && end.Kind == "" {
+			end = e
+		}
+	}
+	if end.Class != string(w.class) || !strings.HasPrefix(end.Evidence, "gateway: ") {
+		c.Errorf("the call ended as %s by %q: %s", end.Class, end.Evidence, end.Text)
+	}
+	var outcome roles.Outcome
+	if text, rerr := os.ReadFile(c.kept("p1-build-1.1", "outcome.json")); rerr != nil || json.Unmarshal(text, &outcome) != nil || outcome.Class != w.class || outcome.Evidence.From != roles.ByGateway {
+		c.Errorf("its record: %v: %s", rerr, text)
+	}
+	if w.exit == 0 {
+		if err != nil {
+			c.Fatalf("it ended: %v", err)
+		}
+		if !strings.Contains(end.Text, w.says) {
+			c.Errorf("the end says %q, want %q", end.Text, w.says)
+		}
+		if len(c.waits) == 0 || c.waits[0] < w.waits[0] || c.waits[0] > w.waits[1] {
+			c.Errorf("waits %v, want the first between %v", c.waits, w.waits)
+		}
+		return
+	}
+	if code := rules().Code(onEngine(err)); code != w.exit || !strings.Contains(fmt.Sprint(err), w.says) || len(c.waits) > 0 {
+		c.Errorf("exit %d after the waits %v: %v; want %d and %q", code, c.waits, err, w.exit, w.says)
+	}
+	if err != nil && hint(err) == "" {
+		c.Errorf("nobody says what to do about %v", err)
+	}
+	if p := r.Phase; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {
+		c.Errorf("the state: %+v", p)
+	}
+	if absent := (fate.Absent{}); errors.As(err, &absent) && !absent.Person && absent.Back.IsZero() {
+		c.Errorf("nobody says when to come back: %+v", absent)
+	}
+}
+
+// passed looks at the end, once all is over.
+func (c *climate) passed(w weather, r orchestrator.Result) {
+	c.Helper()
+	if r.Status != state.Passed || r.Phase.Iteration != 2 || r.Phase.Outage != nil {
+		c.Errorf("it came to rest as %s in iteration %d: %+v", r.Status, r.Phase.Iteration, r.Phase.Outage)
+	}
+	if left := c.Engine.Left(); len(left) > 0 {
+		c.Errorf("left on the engine: %v", left)
+	}
+	if out, err := exec.Command("git", "-C", filepath.Join(c.Dir, "src"), "ls-tree", "-r", "--name-only", "HEAD").Output(); err != nil || !strings.Contains(string(out), "half.txt") {
+		c.Errorf("what the call left is not committed: %v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(c.Dir, ".abl/logs/tokens.csv"))
+	if err != nil {
+		c.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+	calls := map[string]int{}
+	for _, row := range rows {
+		calls[strings.Split(row, ",")[14]]++
+	}
+	for call, n := range calls {
+		if n > 1 && call != "p1-build-1.1" { // whose usage may be told in part
+			c.Errorf("%d rows of call %s:\n%s", n, call, text)
+		}
+	}
+	if !strings.HasSuffix(rows[0], ","+string(w.class)) || strings.Contains(string(text), providersKey) {
+		c.Errorf("the ledger:\n%s", text)
+	}
+}
