@@ -7,6 +7,8 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/ground"
+	"abl/internal/config"
 	"abl/roles/agent"
 )
 
@@ -16,7 +18,7 @@ func debugCommand() cli.Command {
 		Subs: []cli.Command{{
 			Name: "usage", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "the ledger rows that an agent's output would give",
 			Flags: []cli.Flag{
-				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Usage: "whose output it is"},
+				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "whose output it is; also an agent of the project's own"},
 				{Name: "exit", Value: "N", Default: "0", Usage: "the exit code that the agent ended with"},
 				{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			},
@@ -43,10 +45,11 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return fault(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "")
 	}
-	res, err := agent.Usages(in.String("agent"), data, code)
+	who, err := speaker(in)
 	if err != nil {
-		return fault(exit.Usage, err, "")
+		return err
 	}
+	res := agent.Usages(who, data, code)
 	out := usageReport{Finished: res.Finished, Reason: res.Reason, Session: res.Session, Usage: res.Usage}
 	if res.Requests >= 0 {
 		out.Requests = &res.Requests
@@ -60,6 +63,28 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 			count(u.Input), count(u.Cached), count(u.Candidates), count(u.Thoughts), count(u.Tool), count(u.Total))
 	}
 	return nil
+}
+
+// speaker is the agent whose output is looked at. For abl's own no project is needed.
+func speaker(in *cli.Input) (agent.Agent, error) {
+	name := in.String("agent")
+	a, err := agent.Find(name, func() (agent.Agent, error) { return agent.Scripted{}, nil })
+	if err == nil {
+		return a, nil
+	}
+	err = fault(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
+	root, none := findProject(in)
+	if none != nil {
+		return nil, err
+	}
+	conf, broken := config.Load(root, os.LookupEnv, nil)
+	switch {
+	case broken != nil:
+		return nil, fault(exit.Usage, broken, hint(broken))
+	case conf.Agents[name].Command == "":
+		return nil, err
+	}
+	return ground.Agents{Conf: conf, Root: root}.Find(name)
 }
 
 // count is a number of tokens, or that nobody told.

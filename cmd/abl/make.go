@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/orchestrator/event"
@@ -118,28 +115,8 @@ func (s *session) needsGateway() bool {
 }
 
 // path is a setting's path in the project; "" and what is absolute stay.
-func (s *session) path(rel string) string {
-	if rel == "" || filepath.IsAbs(rel) {
-		return rel
-	}
-	return filepath.Join(s.project.Root, rel)
-}
+func (s *session) path(rel string) string { return ground.Path(s.project.Root, rel) }
 
-// dockerfile is a setting's path to a Dockerfile, which must not lead into a
-// directory that a role writes, by no link either.
 func (s *session) dockerfile(rel string) (string, error) {
-	file := s.path(rel)
-	if file == "" {
-		return "", nil
-	}
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return file, nil // who reads it says what is wrong
-	}
-	for _, dir := range []string{s.project.Src, s.project.Tests} {
-		if into, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(real, into+string(filepath.Separator)) {
-			return "", fault(exit.Usage, fmt.Errorf("cannot build an image from %q: it is %q, where an agent writes", rel, real), "keep the Dockerfile elsewhere in the project")
-		}
-	}
-	return file, nil
+	return ground.Dockerfile(s.project.Root, rel, s.project.Src, s.project.Tests)
 }

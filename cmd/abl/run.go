@@ -12,6 +12,7 @@ import (
 	"abl/cmd/internal/money"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
+	"abl/roles/agent"
 )
 
 // runFlags are the flags of everything that plays a phase.
@@ -19,9 +20,9 @@ func runFlags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		{Name: "json", Usage: "one JSON event a line on stdout (docs/events.md)"},
 		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
-		{Name: "agent", Value: "NAME", Usage: "play both roles with this agent (docs/agents.md)"},
-		{Name: "builder-agent", Value: "NAME", Usage: "play the Builder with this agent"},
-		{Name: "verifier-agent", Value: "NAME", Usage: "play the Verifier with this agent, best of another family than the Builder's"},
+		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play both roles with this agent (docs/agents.md)"},
+		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Builder with this agent"},
+		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
 		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
 		{Name: "challenge", Value: "HOW", Multi: true, Values: challenges, Usage: "try the saved tests harder than verify.challenge asks for: mutants changes the app's answers and measures which contracts notice"},
 	}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())

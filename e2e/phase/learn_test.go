@@ -97,6 +97,36 @@ func TestAgentsLearn(t *testing.T) {
 	}
 }
 
+// An agent of the person's own learns in containers as well.
+func TestAgentsOfOnesOwnLearn(t *testing.T) {
+	if os.Getenv(mustAgents) == "" {
+		t.Skip("only with " + mustAgents)
+	}
+	p := learnProject(t, oneCycle)
+	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+`agents:
+  mine:
+    usage: used
+    command: |
+      case $ABL_ROLE in
+      generate) grep -q "add two numbers" "$ABL_PROMPT" && echo 'echo $((40 + 2))' > run.sh && echo made ;;
+      learnings) echo "LEARNING: Print the result in a sentence" ;;
+      *) echo "MISTAKE: None of the sums are tested" ;;
+      esac
+      echo '{"used": {"input_tokens": 5, "output_tokens": 2}}'
+`)
+	l := learn(p, 0, "add two numbers", "--agent", "mine", "--cycles", "1")
+	if c := l.Cycles[0]; !c.OK || strings.TrimSpace(c.Ran.Output) != "42" {
+		t.Fatalf("%+v", l)
+	}
+	const at = "solutions/add-two-numbers/"
+	if got := p.Read(at + "memory.txt"); got != "- Print the result in a sentence\n" {
+		t.Errorf("memory.txt: %q", got)
+	}
+	if rows := strings.Split(strings.TrimSpace(p.Read(at+".abl/logs/tokens.csv")), "\n"); len(rows) != 6 || !strings.Contains(rows[1], ",mine,") || !strings.Contains(rows[1], ",cli,") {
+		t.Errorf("the ledger: %v", rows)
+	}
+}
+
 func learnsInOneCycle(t *testing.T, a program, model string) {
 	p := learnProject(t, oneCycle)
 	m := a.serve(t, p, "scenario.yaml", nil)

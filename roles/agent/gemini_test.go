@@ -88,10 +88,7 @@ func TestGeminiSamples(t *testing.T) {
 	for _, tt := range tests {
 		seen[tt.sample] = true
 		t.Run(fmt.Sprintf("%s/%d", tt.sample, tt.exit), func(t *testing.T) {
-			got, err := Usages("gemini", sample(t, tt.sample), tt.exit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := Usages(Gemini{}, sample(t, tt.sample), tt.exit)
 			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -235,10 +232,7 @@ func TestGeminiTrouble(t *testing.T) {
 		if err != nil && c.exit == 0 {
 			t.Fatal(err)
 		}
-		res, err := Usages("gemini", data, c.exit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := Usages(Gemini{}, data, c.exit)
 		if res.Trouble != c.want {
 			t.Errorf("%s: trouble %q, want %q (%s)", c.sample, res.Trouble, c.want, res.Reason)
 		}
@@ -260,8 +254,8 @@ func TestGeminiTrouble(t *testing.T) {
 		if c.message != "" {
 			record += `,"error":{"type":"Error","message":"` + c.message + `"}`
 		}
-		if res, err := Usages("gemini", []byte(`{"type":"init","session_id":"s"}`+"\n"+record+"}\n"), c.exit); err != nil || res.Trouble != c.want {
-			t.Errorf("%s %q: trouble %q, want %q, %v (%s)", c.status, c.message, res.Trouble, c.want, err, res.Reason)
+		if res := Usages(Gemini{}, []byte(`{"type":"init","session_id":"s"}`+"\n"+record+"}\n"), c.exit); res.Trouble != c.want {
+			t.Errorf("%s %q: trouble %q, want %q (%s)", c.status, c.message, res.Trouble, c.want, res.Reason)
 		}
 	}
 }

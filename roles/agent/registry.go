@@ -43,21 +43,15 @@ func Find(name string, scripted func() (Agent, error)) (Agent, error) {
 
 // Usages reads what an agent printed, whole, as `abl debug usage` does. Besides
 // the form that abl asks for it takes the CLI's other machine-readable form.
-func Usages(name string, stdout []byte, exit int) (Result, error) {
-	if name == (Gemini{}).Name() {
+func Usages(a Agent, stdout []byte, exit int) Result {
+	if a == (Gemini{}) {
 		if res, ok := geminiWhole(stdout, exit); ok {
-			return res, nil
-		}
-	}
-	var a Agent = Scripted{}
-	if name != ScriptedName {
-		if a = named(name); a == nil {
-			return Result{}, unknown(name)
+			return res
 		}
 	}
 	reader := a.NewReader(Call{})
 	Feed(reader, stdout)
-	return reader.Result(exit), nil
+	return reader.Result(exit)
 }
 
 // Feed gives a reader an output that is there already, as the live reader would

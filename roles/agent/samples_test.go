@@ -27,10 +27,7 @@ func trySamples(t *testing.T, name string, all []sampled) {
 	for _, tt := range all {
 		seen[tt.sample] = true
 		t.Run(fmt.Sprintf("%s/%d", tt.sample, tt.exit), func(t *testing.T) {
-			got, err := Usages(name, sampleOf(t, name, tt.sample), tt.exit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := Usages(named(name), sampleOf(t, name, tt.sample), tt.exit)
 			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -94,10 +91,7 @@ func FuzzReaders(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which int, stdout []byte, exit int) {
 		name := names[max(which, 0)%len(names)]
-		r, err := Usages(name, stdout, exit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := Usages(named(name), stdout, exit)
 		if r.Finished != (r.Reason == "") || r.Finished && exit != 0 {
 			t.Errorf("finished %t, exit %d, reason %q", r.Finished, exit, r.Reason)
 		}

@@ -92,10 +92,7 @@ func TestScriptedReader(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Usages(ScriptedName, []byte(tt.output), tt.exit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := Usages(Scripted{}, []byte(tt.output), tt.exit)
 			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

@@ -63,6 +63,7 @@ type Flag struct {
 	Default string   // in help, and what String gives when it is not set
 	Env     string   // variable that sets it when the command line does not
 	Values  []string // the only values that it takes; empty is any
+	Open    bool     // it takes other values than these too
 	Multi   bool     // may be given more than once
 	Hidden  bool     // from help and completion
 }

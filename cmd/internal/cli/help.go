@@ -138,7 +138,9 @@ func flagHelp(all []Flag) string {
 // flagUsage is what a flag does, with what else there is to know about it.
 func flagUsage(f Flag) string {
 	var more []string
-	if len(f.Values) > 0 {
+	if f.Open {
+		more = append(more, strings.Join(f.Values, ", ")+", …")
+	} else if len(f.Values) > 0 {
 		more = append(more, oneOf(f.Values))
 	}
 	if f.Multi {

@@ -101,7 +101,7 @@ func allowed(f *Flag, as, value string) error {
 	if f.Value == "" && value != "true" && value != "false" {
 		return Usagef("%s is on or off: it takes true or false, not %q", as, value)
 	}
-	if len(f.Values) > 0 && !slices.Contains(f.Values, value) {
+	if len(f.Values) > 0 && !f.Open && !slices.Contains(f.Values, value) {
 		sentence := "%s must be " + oneOf(f.Values) + ", not %q"
 		if near := nearest.Word(value, f.Values); near != "" {
 			return WithHint("did you mean "+as+" "+near+"?", sentence, as, value)

@@ -6,9 +6,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/images"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
@@ -33,6 +36,33 @@ func Connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
 // Maker makes images on an engine, its progress shown through say.
 func Maker(eng *docker.Engine, say func(string), in *cli.Input) *images.Maker {
 	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
+}
+
+// Path is a setting's path in the project at root; "" and what is absolute stay.
+func Path(root, rel string) string {
+	if rel == "" || filepath.IsAbs(rel) {
+		return rel
+	}
+	return filepath.Join(root, rel)
+}
+
+// Dockerfile is a setting's path to a Dockerfile, which must not lead into a
+// directory that agents write, by no link either.
+func Dockerfile(root, rel string, written ...string) (string, error) {
+	file := Path(root, rel)
+	if file == "" {
+		return "", nil
+	}
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return file, nil // who reads it says what is wrong
+	}
+	for _, dir := range written {
+		if into, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(real, into+string(filepath.Separator)) {
+			return "", exit.With(exit.Usage, fmt.Errorf("cannot build an image from %q: it is %q, where an agent writes", rel, real), "keep the Dockerfile elsewhere in the project")
+		}
+	}
+	return file, nil
 }
 
 // ImageFlags are the flags of everything that may have to make an image.

@@ -4,43 +4,55 @@
 package learn
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/config"
+	"abl/cmd/internal/ground"
 	"abl/internal/nearest"
+	"abl/orchestrator/dirs"
 	"abl/roles/agent"
-	"abl/roles/scenario"
 )
 
-// cliAgent is one of the coding CLIs as the learner offers it.
+// cliAgent is an agent as the learner offers it.
 type cliAgent struct {
 	name, model string
-	argv        func(model string) []string // on this machine; the prompt comes by standard input
+	host        func(agent.Call) (agent.Command, error) // on this machine, the prompt on standard input; nil where it has no program
+	reader      func(agent.Call) agent.Reader           // of what it prints there; nil where all of it is its answer
 }
 
-// offered are the agents, the default first.
+// offered are abl's own, the default first.
 func offered() []cliAgent {
 	return []cliAgent{
-		{"claude", "sonnet", func(m string) []string {
-			return []string{"claude", "-p", "--model", m, "--dangerously-skip-permissions"}
-		}},
-		{"codex", "gpt-5.2", func(m string) []string {
-			return []string{"codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "--model", m, "-"}
-		}},
-		{"copilot", "claude-sonnet-4", func(m string) []string {
-			return []string{"copilot", "--allow-all-tools", "--allow-all-paths", "--model", m}
-		}},
-		{"gemini", "gemini-2.5-pro", func(m string) []string {
-			return []string{"gemini", "--approval-mode", "yolo", "-m", m}
-		}},
-		{agent.ScriptedName, agent.ScriptedName, nil},
+		{name: "claude", model: "sonnet", host: installed("claude", "-p", "--model", "", "--dangerously-skip-permissions")},
+		{name: "codex", model: "gpt-5.2", host: installed("codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "--model", "", "-")},
+		{name: "copilot", model: "claude-sonnet-4", host: installed("copilot", "--allow-all-tools", "--allow-all-paths", "--model", "")},
+		{name: "gemini", model: "gemini-2.5-pro", host: installed("gemini", "--approval-mode", "yolo", "-m", "")},
+		{name: agent.ScriptedName, model: agent.ScriptedName},
 	}
+}
+
+// installed starts a CLI as it is installed on this machine. The empty word stands
+// for the model.
+func installed(argv ...string) func(agent.Call) (agent.Command, error) {
+	return func(c agent.Call) (agent.Command, error) {
+		argv := slices.Clone(argv)
+		argv[slices.Index(argv, "")] = c.Model
+		return agent.Command{Argv: argv}, nil
+	}
+}
+
+// own is an agent of the project's own. On this machine it has the person's home.
+func own(a agent.Agent) cliAgent {
+	return cliAgent{name: a.Name(), model: a.DefaultModel(), reader: a.NewReader, host: func(c agent.Call) (agent.Command, error) {
+		cmd, err := a.Command(c)
+		if cmd.Env["HOME"] == dirs.Home {
+			delete(cmd.Env, "HOME")
+		}
+		return cmd, err
+	}}
 }
 
 func agentNames() (names []string) {
@@ -50,15 +62,30 @@ func agentNames() (names []string) {
 	return names
 }
 
+// agents are those that can be found here.
+func (w *work) agents() ground.Agents {
+	return ground.Agents{Conf: w.conf, Root: w.root, Scenario: w.in.String("scenario")}
+}
+
+// names are the agents that can be chosen, the default first.
+func (w *work) names() []string { return append(agentNames(), w.agents().Own()...) }
+
 // choose finds an agent by its name.
-func choose(name string) (cliAgent, error) {
+func (w *work) choose(name string) (cliAgent, error) {
+	if slices.Contains(w.agents().Own(), name) {
+		a, err := w.agents().Find(name)
+		if err != nil {
+			return cliAgent{}, err
+		}
+		return own(a), nil
+	}
 	for _, a := range offered() {
 		if a.name == name {
 			return a, nil
 		}
 	}
-	hint := "it is one of " + strings.Join(agentNames(), ", ")
-	if near := nearest.Word(name, agentNames()); near != "" {
+	hint := "it is one of " + strings.Join(w.names(), ", ")
+	if near := nearest.Word(name, w.names()); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return cliAgent{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)
@@ -76,31 +103,5 @@ func wholeModel(agent, model string) string {
 	return model
 }
 
-// boxed is the agent as it runs in a container.
-func boxed(name string, in *cli.Input, conf *config.Loaded, root string) (agent.Agent, error) {
-	if name != agent.ScriptedName && !slices.Contains(agent.Names(), name) {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot run %s: this abl has no container for it yet", name),
-			"--agent gemini has one; --runtime host runs "+name+" as it is installed here, without a container")
-	}
-	return agent.Find(name, func() (agent.Agent, error) { return scripted(in, conf, root) })
-}
-
-// scripted is the offline agent, which plays a scenario instead of asking a model.
-func scripted(in *cli.Input, conf *config.Loaded, root string) (agent.Agent, error) {
-	path := in.String("scenario")
-	if path == "" && conf.Agents[agent.ScriptedName].Scenario != "" {
-		path = filepath.Join(root, conf.Agents[agent.ScriptedName].Scenario)
-	}
-	if path == "" {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot play the scripted agent without a scenario"), "name one with --scenario FILE (docs/agent-learner.md has an example)")
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read the scenario: %w", err), "")
-	}
-	s, err := scenario.Parse(path, data)
-	if err != nil {
-		return nil, exit.With(exit.Usage, err, "")
-	}
-	return agent.NewScripted(s, filepath.Dir(path)), nil
-}
+// errNoHost says that an agent is abl's own and has no program on this machine.
+var errNoHost = errors.New("it is abl's own, and runs in containers alone")

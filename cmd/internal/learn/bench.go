@@ -32,6 +32,7 @@ import (
 type bench struct {
 	in       *cli.Input
 	here     string // the directory that solutions is in
+	root     string // that the settings' paths start from
 	rel      string // the project, from there
 	conf     *config.Loaded
 	secret   func(name string) string
@@ -58,13 +59,13 @@ type bench struct {
 func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) {
 	b = &bench{in: w.in, conf: w.conf, secret: w.secret, id: s.ID, session: s.Session, say: w.tell.Note}
 	b.project = project.New(w.home.Root, "code", ".abl/none")
-	b.here = w.here
+	b.here, b.root = w.here, w.root
 	if b.rel, err = filepath.Rel(w.here, w.home.Root); err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	b.uid, b.gid, _ = owner.RoleID(w.home.Root, os.Geteuid())
 	b.warner.Tell = b.say
-	if b.agent, err = boxed(s.Agent, w.in, w.conf, w.root); err != nil {
+	if b.agent, err = w.agents().Find(s.Agent); err != nil {
 		return nil, err
 	}
 	list, err := money.Prices(w.root, w.conf)
@@ -124,11 +125,16 @@ func (b *bench) prove(ctx context.Context) (err error) {
 
 func (b *bench) images(ctx context.Context) (err error) {
 	m := ground.Maker(b.engine, b.say, b.in)
-	m.CACert = cmp.Or(m.CACert, b.conf.Network.CACert)
+	m.CACert = cmp.Or(m.CACert, ground.Path(b.root, b.conf.Network.CACert))
 	if b.holder, err = m.Holder(ctx); err != nil {
 		return err
 	}
-	if b.image, err = m.Ensure(ctx, images.Want{Agent: b.agent.Image()}); err != nil {
+	want := images.Want{Agent: b.agent.Image()}
+	written := []string{ground.Path(b.root, b.conf.Directories.Src), ground.Path(b.root, b.conf.Directories.Tests), filepath.Join(b.here, learner.Folder)}
+	if want.Dockerfile, err = ground.Dockerfile(b.root, b.conf.Images.Builder.Dockerfile, written...); err != nil {
+		return err
+	}
+	if b.image, err = m.Ensure(ctx, want); err != nil {
 		return fmt.Errorf("cannot make the agent's image: %w", err)
 	}
 	vars, served := agent.ProviderOf(b.agent)
@@ -152,7 +158,7 @@ func (b *bench) images(ctx context.Context) (err error) {
 
 // open finds the provider and its key, which the gateway alone is told.
 func (b *bench) open(ctx context.Context) error {
-	trusted := cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(b.in.String("ca-cert"), b.conf.Network.CACert)}
+	trusted := cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(b.in.String("ca-cert"), ground.Path(b.root, b.conf.Network.CACert))}
 	b.forwards = &ground.Forwards{Engine: b.engine, Info: b.info, Site: b.site, Note: b.project.Forwards(), Trusted: trusted}
 	g, served := b.gate.(*ground.Gate)
 	if !served {

@@ -84,12 +84,16 @@ func said(rec roles.Record, a agent.Agent, call agent.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reader := a.NewReader(call)
-	agent.Feed(reader, data)
-	if s, ok := reader.(agent.Speaker); ok {
-		return s.Said(), nil
+	return lastWords(a.NewReader(call), data), nil
+}
+
+// lastWords are those of an agent that printed this.
+func lastWords(r agent.Reader, stdout []byte) string {
+	agent.Feed(r, stdout)
+	if s, ok := r.(agent.Speaker); ok {
+		return s.Said()
 	}
-	return "", nil
+	return ""
 }
 
 // at is the project with a cycle as its workspace.

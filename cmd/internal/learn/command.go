@@ -43,7 +43,7 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 
 func flags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].name, Values: agentNames(), Usage: "who writes, reviews and learns"},
+		{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].name, Values: agentNames(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
 		{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
 		{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 		{Name: "repl", Usage: "ask for one task after the other"},
@@ -65,8 +65,9 @@ type options struct {
 	runtime string
 }
 
-func readOptions(in *cli.Input) (o options, err error) {
-	if o.agent, err = choose(in.String("agent")); err != nil {
+func (w *work) readOptions() (o options, err error) {
+	in := w.in
+	if o.agent, err = w.choose(in.String("agent")); err != nil {
 		return o, err
 	}
 	o.runtime = in.String("runtime")
@@ -92,11 +93,11 @@ func cycleCount(n int) (int, error) {
 }
 
 func run(ctx context.Context, in *cli.Input) error {
-	o, err := readOptions(in)
+	w, err := openWork(in, in.String("runtime"))
 	if err != nil {
 		return err
 	}
-	w, err := openWork(in, o.runtime)
+	o, err := w.readOptions()
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ program runs, within so many attempts, and nothing is learned in it. What is don
 is not done again: the same command goes on where it was stopped.`,
 		Examples: "agent-learner eval tasks.yaml --agent gemini --learned solutions/a-web-server\nagent-learner eval tasks.yaml --agent scripted --scenario scenario.yaml",
 		Flags: slices.Concat([]cli.Flag{
-			{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].name, Values: agentNames(), Usage: "who is tried"},
+			{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].name, Values: agentNames(), Open: true, Usage: "who is tried; also an agent of the settings"},
 			{Name: "model", Short: "m", Value: "NAME", Usage: "its model, the default one unless given"},
 			{Name: "learned", Value: "DIR", Usage: "a project in solutions/; each task's own unless given"},
 			{Name: "attempts", Value: "N", Default: "3", Usage: "at most so many in a try, 1 to 10"},
@@ -92,7 +92,10 @@ func runEval(ctx context.Context, in *cli.Input) error {
 func openEval(in *cli.Input) (*evaluation, error) {
 	e := &evaluation{o: options{runtime: in.String("runtime")}}
 	var err error
-	if e.o.agent, err = choose(in.String("agent")); err != nil {
+	if e.w, err = openWork(in, e.o.runtime); err != nil {
+		return nil, err
+	}
+	if e.o.agent, err = e.w.choose(in.String("agent")); err != nil {
 		return nil, err
 	}
 	e.o.model = e.o.agent.model
@@ -114,9 +117,6 @@ func openEval(in *cli.Input) (*evaluation, error) {
 	}
 	if e.tasks, err = trial.Parse(in.Args[0], []byte(text)); err != nil {
 		return nil, exit.With(exit.Usage, err, "")
-	}
-	if e.w, err = openWork(in, e.o.runtime); err != nil {
-		return nil, err
 	}
 	if err := e.w.playable(e.o); err != nil {
 		return nil, settle(err)

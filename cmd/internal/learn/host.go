@@ -21,6 +21,7 @@ import (
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
 	"abl/roles"
+	"abl/roles/agent"
 )
 
 // host runs agents and programs as the person, on this machine.
@@ -37,10 +38,14 @@ func newHost(w *work, a cliAgent) *host {
 
 // check wants the agent's CLI to be installed.
 func (h *host) check() error {
-	if h.agent.argv == nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot run the %s agent on the host", h.agent.name), "leave --runtime out")
+	if h.agent.host == nil {
+		return exit.With(exit.Usage, fmt.Errorf("cannot run the %s agent on the host: %w", h.agent.name, errNoHost), "leave --runtime out")
 	}
-	if _, err := exec.LookPath(h.agent.argv("m")[0]); err != nil {
+	cmd, err := h.agent.host(agent.Call{Model: "m"})
+	if err != nil {
+		return exit.With(exit.Usage, err, "")
+	}
+	if _, err := exec.LookPath(cmd.Argv[0]); err != nil {
 		return exit.With(exit.Environment, fmt.Errorf("cannot run %s: %w", h.agent.name, err), "install it, or leave --runtime out and take an agent that has a container")
 	}
 	return nil
@@ -59,17 +64,25 @@ type ended struct {
 // be longer than 128 KiB.
 func (h *host) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
 	dir := filepath.Join(h.calls, a.Key)
+	call := agent.Call{ID: a.Key, Role: string(a.Step), Model: a.Model, Prompt: filepath.Join(dir, "prompt.md"), Dir: a.Dir}
 	was, ok, err := readEnd(dir)
 	if err != nil {
 		return learner.Answer{}, err
 	}
 	if !ok {
-		if err := errors.Join(a.Begin(), os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "prompt.md"), []byte(a.Prompt), 0o644)); err != nil {
+		if err := errors.Join(a.Begin(), os.MkdirAll(dir, 0o755), os.WriteFile(call.Prompt, []byte(a.Prompt), 0o644)); err != nil {
 			return learner.Answer{}, err
 		}
-		argv := h.agent.argv(a.Model)
-		cmd := exec.CommandContext(context.WithoutCancel(ctx), argv[0], argv[1:]...) // with the person's keys, which it needs
-		if was, err = h.run(ctx, cmd, a.Dir, dir, filepath.Join(dir, "prompt.md"), a.Limit); err != nil {
+		start, err := h.agent.host(call)
+		if err != nil {
+			return learner.Answer{}, err
+		}
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), start.Argv[0], start.Argv[1:]...) // with the person's keys, which it needs
+		cmd.Env = os.Environ()
+		for name, value := range start.Env {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		if was, err = h.run(ctx, cmd, a.Dir, dir, call.Prompt, a.Limit); err != nil {
 			return learner.Answer{}, err
 		}
 		if was.Class == roles.Running {
@@ -80,6 +93,9 @@ func (h *host) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
 		}
 	}
 	text, err := tail(dir, "stdout", maxOutput)
+	if h.agent.reader != nil {
+		text = lastWords(h.agent.reader(call), []byte(text))
+	}
 	return learner.Answer{Class: was.Class, Reason: was.Reason, SpentMS: was.SpentMS, Text: text}, err
 }
 

@@ -178,11 +178,55 @@ func TestDebug(t *testing.T) {
 	wants(t, "prompts.md", out, "# Current Prompt\n\n\\# Past Prompts\n\n# Past Prompts\n\n## Version 1 - ", "\n\nWrite code.\n")
 }
 
+// An agent of the settings is offered as abl's own are; what it tells of its tokens
+// is no part of its answer.
+func TestAgentOfOnesOwn(t *testing.T) {
+	p := newPerson(t)
+	const settings = `version: 1
+agents:
+  mine:
+    model: my-model
+    usage: used
+    env: {BETTER: Better by}
+    command: |
+      case $ABL_ROLE in
+      generate) grep -q "tell the time" "$ABL_PROMPT" && echo 'echo noon' > run.sh && echo made ;;
+      learnings) echo "LEARNING: Use a pool" ;;
+      mistakes) echo "MISTAKE: No tests" ;;
+      improve) echo "$BETTER $ABL_MODEL."; echo "$HOME" > ../home ;;
+      *) echo "SECURITY: OK" ;;
+      esac
+      echo '{"used": {"input_tokens": 5}}'
+`
+	if err := os.MkdirAll(".abl", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(".abl/config.yaml", []byte(settings), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, voice := p.call(":agent mine\n:cycles 1\ntell the time\n", "--repl", "--runtime", "host")
+	if code != 0 {
+		t.Fatalf("exit %d: %s%s", code, out, voice)
+	}
+	wants(t, "what is told", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]", "- Use a pool", "- No tests")
+	const at = "solutions/tell-the-time/"
+	if got := p.read(at + "prompts.md"); !strings.HasPrefix(got, "# Current Prompt\n\nBetter by my-model.\n\n#") {
+		t.Errorf("prompts.md: %s", got)
+	}
+	if got := p.read(at + "home"); got != os.Getenv("HOME")+"\n" {
+		t.Errorf("its home was %q", got)
+	}
+	code, _, voice = p.call("", "x", "--agent", "mien")
+	if code != 2 || !strings.Contains(voice, `did you mean "mine"?`) {
+		t.Errorf("exit %d: %s", code, voice)
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		":h": ":help ", ":m": ":m", ":mi": ":mistakes ", ":": ":", ":agent g": ":agent gemini ", ":agent c": ":agent c", ":agent x": ":agent x", "a task": "a task", ":zz": ":zz",
 	} {
-		if got := completed(line); got != want {
+		if got := completed(line, agentNames()); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}

@@ -38,7 +38,9 @@ func openLines(w *work) *lines {
 		io.Reader
 		io.Writer
 	}{tty, out}, promptText)
-	l.edit.AutoCompleteCallback = completeLine
+	l.edit.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		return completeLine(line, pos, key, w.names())
+	}
 	l.edit.History = openHistory(filepath.Join(w.here, learner.Folder, ".history"))
 	return l
 }
@@ -81,20 +83,20 @@ func (l *lines) next(ctx context.Context) (string, error) {
 }
 
 // completeLine completes a command, or the agent after :agent, at Tab.
-func completeLine(line string, pos int, key rune) (string, int, bool) {
+func completeLine(line string, pos int, key rune, agents []string) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false
 	}
-	done := completed(line[:pos])
+	done := completed(line[:pos], agents)
 	return done + line[pos:], len(done), true
 }
 
 // completed is a line with its end completed as far as it is certain.
-func completed(line string) string {
+func completed(line string, agents []string) string {
 	var words []string
 	head := ""
 	if arg, ok := strings.CutPrefix(line, ":agent "); ok {
-		head, line, words = ":agent ", arg, agentNames()
+		head, line, words = ":agent ", arg, agents
 	} else if strings.HasPrefix(line, ":") {
 		for _, c := range colons() {
 			words = append(words, c.name)

@@ -133,9 +133,9 @@ func (r *repl) help(string) error {
 
 func (r *repl) agent(arg string) error {
 	if arg != "" {
-		a, err := choose(arg)
+		a, err := r.w.choose(arg)
 		if err != nil {
-			r.say("%v; it is one of %s", err, strings.Join(agentNames(), ", "))
+			r.say("%v; it is one of %s", err, strings.Join(r.w.names(), ", "))
 			return nil
 		}
 		r.o.agent, r.o.model = a, a.model

@@ -98,7 +98,7 @@ func (w *work) playable(o options) error {
 	if o.runtime == onHost {
 		return newHost(w, o.agent).check()
 	}
-	a, err := boxed(o.agent.name, w.in, w.conf, w.root)
+	a, err := w.agents().Find(o.agent.name)
 	if err != nil {
 		return err
 	}
