@@ -40,30 +40,35 @@ func BenchmarkStreams(b *testing.B) {
 			up := httptest.NewServer(s)
 			defer up.Close()
 			ways := map[string]string{"direct": up.URL + "/v1beta/models/m1:streamGenerateContent?alt=sse"}
-			gateway, memory := process(b, up.URL)
-			ways["gateway"] = gateway + "/" + callID + gen
-			if url := nginx(b, up.Listener.Addr().String()); url != "" {
+			ours, pid := process(b, up.URL)
+			ways["gateway"] = ours + "/" + callID + gen
+			pids := map[string]int{"gateway": pid}
+			if url, pid := nginx(b, up.Listener.Addr().String()); url != "" {
 				ways["nginx"] = url + "/v1beta/models/m1:streamGenerateContent?alt=sse"
+				pids["nginx"] = pid
 			}
 			for b.Loop() {
-				compare(b, ways, s.whole, load.requests, load.users, load.rounds)
+				compare(b, ways, pids, s.whole, load.requests, load.users, load.rounds)
 			}
-			b.ReportMetric(memory(), "MB")
+			b.ReportMetric(peak(b, pid), "MB")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
 
-func compare(b *testing.B, ways map[string]string, want string, requests, users, rounds int) {
+func compare(b *testing.B, ways map[string]string, pids map[string]int, want string, requests, users, rounds int) {
 	ratios := map[string][]float64{}
 	cut := int64(0)
+	worked := map[string]time.Duration{}
 	for range rounds {
 		median := map[string]float64{}
 		for _, way := range []string{"direct", "gateway", "nginx"} {
 			if ways[way] == "" {
 				continue
 			}
+			before := cpu(b, pids[way])
 			took, wrong := load(ways[way], want, requests, users)
+			worked[way] += cpu(b, pids[way]) - before
 			slices.Sort(took)
 			median[way] = float64(took[len(took)/2])
 			if way == "gateway" {
@@ -85,13 +90,18 @@ func compare(b *testing.B, ways map[string]string, want string, requests, users,
 			b.ReportMetric(all[len(all)/2], name)
 		}
 	}
+	for way := range pids {
+		b.ReportMetric(float64(worked[way].Microseconds())/float64(requests*rounds), way+"-cpu-us")
+	}
+	if pids["nginx"] != 0 { // steadier than the clock on a machine that does other things, too
+		b.ReportMetric(float64(worked["gateway"])/float64(worked["nginx"]), "cpu-gateway/nginx")
+	}
 	b.ReportMetric(float64(cut), "cut")
 	b.ReportMetric(float64(requests*rounds), "answers")
 }
 
-// process starts the gateway's program and returns its address and how to read its
-// peak memory.
-func process(b *testing.B, upstream string) (url string, memory func() float64) {
+// process starts the gateway's program and returns its address.
+func process(b *testing.B, upstream string) (url string, pid int) {
 	b.Helper()
 	program := filepath.Join(b.TempDir(), "abl-gateway")
 	build := exec.CommandContext(b.Context(), "go", "build", "-o", program, "abl/cmd/abl-gateway")
@@ -118,7 +128,7 @@ func process(b *testing.B, upstream string) (url string, memory func() float64) 
 		b.Fatalf("%v: %s", err, line)
 	}
 	go log.WriteTo(new(discard))
-	return "http://" + e.Listen, func() float64 { return peak(b, cmd.Process.Pid) }
+	return "http://" + e.Listen, cmd.Process.Pid
 }
 
 type discard struct{}
@@ -143,14 +153,14 @@ func peak(b *testing.B, pid int) float64 {
 
 // nginx starts one in front of the provider, with the settings that its manual has
 // for streams. "" is returned where there is none.
-func nginx(b *testing.B, upstream string) string {
+func nginx(b *testing.B, upstream string) (url string, pid int) {
 	b.Helper()
 	program := os.Getenv("ABL_NGINX")
 	if program == "" {
 		var err error
 		if program, err = exec.LookPath("nginx"); err != nil {
 			b.Log("no nginx on the path, and ABL_NGINX names none: compared with direct alone")
-			return ""
+			return "", 0
 		}
 	}
 	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -181,10 +191,10 @@ http {
 	for range 500 {
 		if resp, err := http.Get("http://" + addr + "/"); err == nil {
 			resp.Body.Close()
-			return "http://" + addr
+			return "http://" + addr, cmd.Process.Pid
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	b.Fatalf("nginx does not answer: %s", said.String())
-	return ""
+	return "", 0
 }
