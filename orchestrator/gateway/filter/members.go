@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,21 +12,18 @@ var errNoObject = errors.New("the body is not a JSON object")
 // members returns the named members of a JSON object. A name that is there twice,
 // or in another case, is refused: programs differ in which one they take.
 func members(body []byte, names ...string) (map[string]json.RawMessage, error) {
-	at := space(body, 0)
-	if at == len(body) || body[at] != '{' || !json.Valid(body) {
+	found := map[string]json.RawMessage{}
+	var odd error
+	s := scan{text: body, member: func(key, value []byte) {
+		if err := note(found, names, key, value); odd == nil {
+			odd = err
+		}
+	}}
+	if !s.document() {
 		return nil, errNoObject
 	}
-	found := map[string]json.RawMessage{}
-	for at = space(body, at+1); body[at] != '}'; {
-		key := body[at:endOfString(body, at)]
-		from := space(body, space(body, at+len(key))+1) // behind the colon
-		at = endOfValue(body, from)
-		if err := note(found, names, key, body[from:at]); err != nil {
-			return nil, err
-		}
-		if at = space(body, at); body[at] == ',' {
-			at = space(body, at+1)
-		}
+	if odd != nil {
+		return nil, odd
 	}
 	return found, nil
 }
@@ -48,47 +44,4 @@ func note(found map[string]json.RawMessage, names []string, key, value []byte) e
 		found[want] = value
 	}
 	return nil
-}
-
-// The rest walks JSON that is known to be valid.
-
-func space(body []byte, at int) int {
-	for at < len(body) && (body[at] == ' ' || body[at] == '\t' || body[at] == '\r' || body[at] == '\n') {
-		at++
-	}
-	return at
-}
-
-func endOfString(body []byte, at int) int {
-	for at++; ; at += 2 { // past a backslash and what it escapes
-		at += bytes.IndexAny(body[at:], `"\`)
-		if body[at] == '"' {
-			return at + 1
-		}
-	}
-}
-
-func endOfValue(body []byte, at int) int {
-	depth := 0
-	for {
-		switch body[at] {
-		case '"':
-			if at = endOfString(body, at); depth == 0 {
-				return at
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']', ',', ' ', '\t', '\r', '\n':
-			if depth == 0 { // behind a number or a word
-				return at
-			}
-			if body[at] == '}' || body[at] == ']' {
-				if depth--; depth == 0 {
-					return at + 1
-				}
-			}
-		}
-		at++
-	}
 }
