@@ -21,7 +21,7 @@ const (
 
 	// The container has 128 MiB. Little is alive at any time, so the collector may
 	// be lazy until about half of that is taken.
-	memory = 68 << 20
+	memory = 72 << 20
 	growth = 400 // percent
 
 	// What passes is little work in many pieces, mostly in system calls: while one

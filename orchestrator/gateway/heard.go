@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"abl/orchestrator/gateway/trouble"
@@ -39,15 +40,16 @@ type head struct {
 
 func (h *head) note(p []byte) { h.text = append(h.text, p[:min(len(p), h.most-len(h.text))]...) }
 
-// end keeps the last bytes of what is passed on.
-type end struct {
-	most int
-	text []byte
-}
+// end keeps the last bytes of what is passed on, up to its capacity.
+type end struct{ text []byte }
+
+// ends are the buffers of many answers.
+var ends = sync.Pool{New: func() any { return &end{make([]byte, 0, maxEvent)} }}
 
 func (e *end) note(p []byte) {
-	if over := len(e.text) + len(p) - e.most; over > 0 {
-		e.text = append(e.text[:0], e.text[min(over, len(e.text)):]...)
+	p = p[max(len(p)-cap(e.text), 0):]
+	if over := len(e.text) + len(p) - cap(e.text); over > 0 {
+		e.text = e.text[:copy(e.text, e.text[over:])]
 	}
-	e.text = append(e.text, p[max(len(p)-e.most, 0):]...)
+	e.text = append(e.text, p...)
 }

@@ -46,6 +46,7 @@ type conn struct {
 	from   *listener
 	set    time.Time // when the clock for writes was; net/http writes one at a time
 	corked *[]byte   // set: what is written gathers here
+	held   bool      // until the end of the answer is there, too
 	closed sync.Once
 }
 
@@ -68,10 +69,23 @@ var gathered = sync.Pool{New: func() any { b := make([]byte, 0, pieceSize+pieceS
 // cork gathers what is written until uncork, so that a piece of an answer is one
 // write to the socket. A nil conn gathers nothing.
 func (c *conn) cork() {
-	if c != nil {
+	if c != nil && c.corked == nil {
 		c.corked = gathered.Get().(*[]byte)
 	}
 }
+
+// hold keeps what has gathered until the answer's end is written, which comes from
+// net/http and in the next moment. A nil conn holds nothing.
+func (c *conn) hold() bool {
+	if c == nil {
+		return false
+	}
+	c.held = true
+	return true
+}
+
+// ending is how net/http ends an answer in chunks.
+var ending = []byte("0\r\n\r\n")
 
 // uncork writes what has gathered.
 func (c *conn) uncork() error {
@@ -79,7 +93,7 @@ func (c *conn) uncork() error {
 		return nil
 	}
 	all := c.corked
-	c.corked = nil
+	c.corked, c.held = nil, false
 	_, err := c.Write(*all)
 	if *all = (*all)[:0]; cap(*all) < 2*pieceSize { // one that headers have stretched is not kept
 		gathered.Put(all)
@@ -93,7 +107,9 @@ var unread = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: 
 
 func (c *conn) Write(p []byte) (int, error) {
 	if c.corked != nil {
-		*c.corked = append(*c.corked, p...)
+		if *c.corked = append(*c.corked, p...); c.held && bytes.HasSuffix(*c.corked, ending) {
+			return len(p), c.uncork()
+		}
 		return len(p), nil
 	}
 	if status, found := bytes.CutPrefix(p, []byte("HTTP/1.1 ")); found {
@@ -109,6 +125,13 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	return c.Conn.Write(p)
 }
+
+// SetWriteDeadline leaves the clock for writes alone: it is the connection's own,
+// and net/http stops it after every answer.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// SetDeadline is for reads, for the same reason.
+func (c *conn) SetDeadline(t time.Time) error { return c.Conn.SetReadDeadline(t) }
 
 // CloseWrite lets net/http, and a tunnel, end one direction.
 func (c *conn) CloseWrite() error {

@@ -33,7 +33,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	m := meter.New(x.verdict.Provider.API)
 	out := &outlet{
 		to: x.w, conn: connOf(x.r.Context()), flush: control.Flush, opening: open(x.w, answer.StatusCode, control.Flush), m: m, n: &x.line.Req.Out,
-		ctx: ctx, end: stop, most: x.limits.Answer, idle: span(x.limits.IdleMS),
+		ctx: ctx, end: stop, most: x.limits.Answer, idle: span(x.limits.IdleMS), open: x.w.Header().Get("Content-Length") == "",
 	}
 	var err error
 	if failed {
@@ -42,10 +42,12 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 		err = out.redacted(answer.Body, key)
 		x.told(answer, first.text)
 	} else {
-		last := &end{most: maxEvent}
+		last := ends.Get().(*end)
 		out.heard = last
 		err = out.masked(answer.Body, key)
 		x.ended(answer, last.text)
+		last.text = last.text[:0]
+		ends.Put(last)
 	}
 	if err != nil {
 		x.cut(ctx, control, err)
@@ -92,6 +94,8 @@ type outlet struct {
 	end     context.CancelCauseFunc
 	most    int64
 	idle    time.Duration
+	open    bool // its length is unknown, so that something follows the last piece
+	last    bool // so this one goes out with it
 }
 
 func (o *outlet) Write(p []byte) (int, error) {
@@ -103,6 +107,9 @@ func (o *outlet) Write(p []byte) (int, error) {
 	*o.n += int64(n)
 	if err == nil {
 		err = o.flush()
+	}
+	if err == nil && o.last && o.conn.hold() {
+		return n, nil
 	}
 	if errors.Join(err, o.conn.uncork()) != nil {
 		return n, errClient
@@ -152,6 +159,7 @@ func (o *outlet) each(from io.Reader, pass func([]byte) error) error {
 				o.opening.begin()
 			}
 			silence.note()
+			o.last = err == io.EOF && o.open
 			piece := (*buffer)[:n]
 			o.m.Write(piece)
 			o.heard.note(piece)
