@@ -27,6 +27,7 @@ type proving struct {
 	dir    string   // takes the proof; the folder in below it is what the box sees at dirs.In
 	absent []string // paths that the box must not see
 	net    Net
+	cutOff bool           // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
 	secret *outlet.Outlet // knows what the box must not hold; nil for a box of the person's own settings
 }
 
@@ -71,9 +72,9 @@ func (p proving) before(ctx context.Context) (done func(), err error) {
 }
 
 // light starts to listen on this machine. There is none where abl cannot, and
-// the person allowed that.
+// the person allowed that, or where the box has no network to come here by.
 func (p proving) light(ctx context.Context) (*boundary.Beacon, error) {
-	if p.net.Away {
+	if p.net.Away || p.cutOff {
 		return nil, nil
 	}
 	beacon, err := boundary.Light(ctx)
@@ -128,7 +129,9 @@ func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 		}
 	}
 	spec := boundary.Inside(p.box, env, files, p.absent)
-	spec.Net = boundary.Net(beacon, p.net.Weak != "")
+	if !p.cutOff {
+		spec.Net = boundary.Net(beacon, p.net.Weak != "")
+	}
 	if !p.net.Away {
 		if err := boundary.Identify(&spec, p.box.Mounts); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"abl/cmd/internal/ground"
-	"abl/internal/config"
 	"abl/orchestrator"
 	"abl/orchestrator/sandbox"
 	"abl/roles"
@@ -75,12 +74,7 @@ func (s *session) person() [2]int {
 	return [2]int{int(fi.Uid), int(fi.Gid)}
 }
 
-func (st *stage) limits() sandbox.Limits { return limitsOf(st.conf.Config) }
-
-func limitsOf(conf config.Config) sandbox.Limits {
-	l := conf.Limits
-	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: 4096}
-}
+func (st *stage) limits() sandbox.Limits { return ground.Limits(st.conf.Config) }
 
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))

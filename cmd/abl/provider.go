@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"abl/cmd/internal/money"
 	"abl/internal/cacerts"
 	"abl/orchestrator"
-	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/sandbox"
@@ -48,11 +46,9 @@ func (st *stage) giveGate(ctx context.Context, role roles.Role, p *orchestrator.
 			return err
 		}
 	}
-	certs, err := st.trusted().Bundle()
-	if err != nil {
-		return fault(exit.Environment, fmt.Errorf("the gateway cannot check whom it talks to: %w", err), "install ca-certificates, or name a file in network.ca_cert")
+	if err := g.Trust(st.trusted()); err != nil {
+		return err
 	}
-	g.Setup.CA = string(certs)
 	p.Gate = g
 	st.site.Gated[role.Name] = true
 	return nil
@@ -86,30 +82,16 @@ func (st *stage) allow(ctx context.Context, g *ground.Gate, p *orchestrator.Play
 			sandbox.LabelProject: st.file.Project, sandbox.LabelKind: "helper", sandbox.LabelPhase: strconv.Itoa(st.phase), sandbox.LabelRole: g.Role,
 		},
 	}
-	egress, err := asker.Resolve(ctx, st.conf.Network.Allow)
+	egress, files, err := g.Fetch(ctx, asker, st.conf.Network.Allow, st.trusted())
 	if err != nil {
 		return err
 	}
 	for _, note := range egress.Notes {
 		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Role: g.Role, Text: note})
 	}
-	g.Setup.Connect, p.Hosts = egress.Hosts, egress.Hosts
-	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
-		return err
-	}
-	if trust := st.trusted(); trust.Own() {
-		certs, err := trust.Bundle()
-		if err != nil {
-			return err
-		}
-		p.Files = map[string][]byte{caFile: certs}
-		g.Certs = registry.CertEnv(filepath.Join(dirs.In, caFile))
-	}
+	p.Hosts, p.Files = egress.Hosts, files
 	return nil
 }
-
-// caFile is in dirs.In of a role whose tools have to trust more than its image does.
-const caFile = "ca.pem"
 
 // trusted is whom this machine, and this person, trust.
 func (st *stage) trusted() cacerts.Finder {

@@ -91,24 +91,9 @@ func (st *stage) reach(ctx context.Context) (err error) {
 	return err
 }
 
-// sees makes sure that an engine that may have other files than abl sees the
-// project's.
+// sees makes sure that the engine sees the project's files.
 func (st *stage) sees(ctx context.Context) error {
-	if st.info.Local && !contained() {
-		return nil
-	}
-	return ground.SeesFiles(ctx, st.engine, st.file.Project, st.have.holder, filepath.Dir(st.project.State()))
-}
-
-// contained is whether abl itself runs in a container, by the marks that engines
-// leave there.
-func contained() bool {
-	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
-		if _, err := os.Lstat(mark); err == nil {
-			return true
-		}
-	}
-	return false
+	return ground.Sees(ctx, st.engine, st.info, st.file.Project, st.have.holder, filepath.Dir(st.project.State()))
 }
 
 // note tells the person something worth knowing.

@@ -82,7 +82,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf config.Config,
 	}
 	r := &roles.Runner{
 		Engine: eng, Project: t.project, ID: t.id, UID: t.uid, GID: t.gid, Root: os.Geteuid() == 0, Person: [2]int{os.Geteuid(), os.Getegid()},
-		Box: limitsOf(conf), Timeout: time.Minute, Out: event.Discard, Outlet: in.Outlet, Net: net, Reach: site.Reach,
+		Box: ground.Limits(conf), Timeout: time.Minute, Out: event.Discard, Outlet: in.Outlet, Net: net, Reach: site.Reach,
 	}
 	job := roles.Job{
 		Role: role, Agent: onlooker{}, Image: p.Image, Join: join, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},

@@ -37,7 +37,6 @@ var readers = map[string]string{
 	"roles/scenario/player/steps.go":  "inside the role's container",
 
 	"orchestrator/codecommit/rollup.go": "lists the person's project by name; files are read by safefile",
-	"cmd/internal/commit/boxfiles.go":   "makes the files of a box's output, in a folder of its own",
 	"cmd/internal/commit/init.go":       "makes files of the person's with O_EXCL, and adds lines to .gitignore",
 
 	"orchestrator/broker/applog.go":       "inside the app's container",

@@ -15,7 +15,12 @@ type Built struct {
 	Note           string // what else there is to know: it could not be started, say
 	Stdout, Stderr string // capped, with a word on what is missing
 	Took           time.Duration
+	Notes          []string // for the person alone: what the build asked the network for in vain, say
+	Papers         []Paper  // what else is kept of it, beside its log
 }
+
+// Paper is a file for the log folder.
+type Paper struct{ Name, Text string }
 
 // Green says that the build passes: exit code 0 and nothing else counts.
 func (b Built) Green() bool { return b.Code == 0 && b.Note == "" && b.Signal == "" }

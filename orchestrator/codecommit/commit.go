@@ -116,6 +116,11 @@ func (r *Run) apply(ctx context.Context, edits []fence.Edit, at *Attempt, output
 	stop()
 	at.BuildMS = r.Now().Sub(began).Milliseconds()
 	r.result.BuildMS += at.BuildMS
+	at.Notes = built.Notes
+	for _, note := range built.Notes {
+		r.Show.Say(note)
+	}
+	err = errors.Join(err, r.keep(built.Papers))
 	if err != nil {
 		own, numbered := r.Profile.files(len(r.result.Attempts) - 1)
 		return false, errors.Join(err, r.Logs.Put(own.build, numbered.build, built.Text()))
@@ -129,6 +134,14 @@ func (r *Run) apply(ctx context.Context, edits []fence.Edit, at *Attempt, output
 		r.Show.Say("the build is red: " + at.Why)
 	}
 	return built.Green(), nil
+}
+
+// keep puts what came with a build into the log folder, beside its log.
+func (r *Run) keep(papers []Paper) (err error) {
+	for _, p := range papers {
+		err = errors.Join(err, r.Logs.Put(r.Profile.numbered(len(r.result.Attempts))+p.Name, "", p.Text))
+	}
+	return err
 }
 
 func counted(files int) string {

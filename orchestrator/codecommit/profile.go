@@ -20,6 +20,7 @@ type Profile struct {
 	Structure  string            // replaces the part about the project's structure
 	UserOutput string            // collects what a model says to the person
 	Stage      string            // where edits are prepared
+	Yard       string            // where a build in a container has what is handed to it
 	Suffix     string            // of the log folder
 	Repairs    int
 	Ignored    bool // .gitignore has to hold the folder of the keys
@@ -42,13 +43,13 @@ func ProfileOf(name string) (Profile, error) {
 		return Profile{
 			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
 			Keys:  map[string]string{"gemini-2.5-pro": "gemini-key.txt", "gpt-5": "openai-key.txt"},
-			Stage: ".code-commit", Repairs: 7,
+			Stage: ".code-commit", Yard: "logs/.build", Repairs: 7,
 		}, nil
 	case V2:
 		return Profile{
 			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Structure: ConfigDir + "/project-structure.txt",
 			Keys:  map[string]string{"gemini-2.5-pro": ConfigDir + "/gemini-key.txt", "gpt-5": ConfigDir + "/openai-key.txt"},
-			Stage: ConfigDir + "/.apply", Suffix: "-committing-code", Repairs: 3, Ignored: true,
+			Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", Suffix: "-committing-code", Repairs: 3, Ignored: true,
 		}, nil
 	}
 	return Profile{}, fmt.Errorf("unknown protocol %q: there are %s and %s", name, V1, V2)
@@ -75,6 +76,14 @@ func (p Profile) files(n int) (own, numbered files) {
 	}
 	return files{query: stem + ".txt", text: stem + "-response.txt", body: stem + "-response.json", build: build},
 		files{query: no + "-query.txt", request: no + "-query.json", text: no + "-response.txt", body: no + "-response.json", build: no + "-build.txt"}
+}
+
+// numbered begins the name of a further file of the call n, the first being 1.
+func (p Profile) numbered(n int) string {
+	if p.Name == V1 {
+		return "query-" + strconv.Itoa(n) + "-"
+	}
+	return strconv.Itoa(n) + "-"
 }
 
 // step is the name of the call n.

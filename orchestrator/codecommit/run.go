@@ -99,6 +99,7 @@ type Attempt struct {
 	Output  *int64   `json:"output,omitempty"`
 	Total   *int64   `json:"total,omitempty"`
 	Files   []Change `json:"files,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // on the build: what it asked the network for in vain
 }
 
 // Change is what became of a file.

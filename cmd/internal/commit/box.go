@@ -13,31 +13,25 @@ import (
 	"strings"
 	"time"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
-	"abl/images"
-	"abl/internal/owner"
+	"abl/internal/safefile"
+	"abl/internal/strictyaml"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
-	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
+	"abl/roles"
 )
-
-func imageFlags() []cli.Flag { return ground.ImageFlags() }
 
 // dockerfile is a project's own image for its builds, on top of abl's.
 const dockerfile = codecommit.ConfigDir + "/build.Dockerfile"
 
 // box runs build.sh in a container that sees a copy of the project, no key, no
-// log, no repository, and no network.
+// log and no repository, and reaches the hosts of network.allow or nothing.
 type box struct {
 	*session
-	engine *docker.Engine
-	image  string
-	id     string // of the project on the engine
-	user   [2]int
+	builds *roles.Builds
 	limit  time.Duration
 	stream io.Writer
 	n      int
@@ -45,70 +39,64 @@ type box struct {
 
 // boxed makes ready what a build in a container needs.
 func (s *session) boxed(ctx context.Context, r *codecommit.Run, limit time.Duration) (done func(), err error) {
-	eng, _, err := ground.Connect(ctx)
+	y, err := s.openYard(ctx, limit)
 	if err != nil {
-		return nil, err
-	}
-	want := images.Want{Agent: images.Tools}
-	if own := filepath.Join(s.root, dockerfile); s.profile.Name == codecommit.V2 && exists(own) {
-		want.Dockerfile = own
-	}
-	image, err := ground.Maker(eng, s.say, s.in).Ensure(ctx, want)
-	if err != nil {
-		return nil, errors.Join(exit.With(exit.Environment, fmt.Errorf("cannot make the image for the build: %w", err), ""), eng.Close())
-	}
-	sum := sha256.Sum256([]byte(s.root))
-	b := &box{session: s, engine: eng, image: image, id: "cc" + hex.EncodeToString(sum[:6]), limit: limit}
-	b.user[0], b.user[1], _ = owner.RoleID(s.root, os.Geteuid())
-	if err := b.sweep(ctx); err != nil {
-		return nil, errors.Join(err, eng.Close())
+		return nil, settle(err)
 	}
 	stream := s.in.Outlet.Writer(s.in.Bare.Stderr, "build | ")
-	b.stream = stream
-	r.Builder = shown{b, stream}
-	s.say("build.sh runs in a container, on a copy of the project and without a network")
-	return func() { stream.Close(); eng.Close() }, nil
+	r.Builder = shown{&box{session: s, builds: y.builds, limit: limit, stream: stream}, stream}
+	return func() {
+		stream.Close()
+		if err := y.close(ctx); err != nil {
+			s.in.Warn(fmt.Sprintf("cannot tidy up (the next run will): %v", err))
+		}
+	}, nil
 }
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
-// sweep removes what a run that was killed left on the engine.
-func (b *box) sweep(ctx context.Context) error {
-	_, err := b.engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.id}, func(sandbox.Status) bool { return false })
-	return err
+// engineID is the project's name on the engine.
+func engineID(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return "cc" + hex.EncodeToString(sum[:6])
+}
+
+// sweep removes what a run has put on an engine.
+func sweep(ctx context.Context, eng *docker.Engine, root string) ([]string, error) {
+	return eng.Sweep(ctx, map[string]string{sandbox.LabelProject: engineID(root)}, nil)
+}
+
+// handed is the folder in which builds have what is handed to them. It is in the
+// project, where an engine finds it.
+func (s *session) handed() project.Project {
+	return project.New(filepath.Join(s.root, s.profile.Yard), "src", "tests")
 }
 
 // Build runs it once, in a box of its own.
 func (b *box) Build(ctx context.Context) (built codecommit.Built, err error) {
-	dir, err := os.MkdirTemp("", "code-commit-")
-	if err != nil {
-		return built, err
+	if note, code := build.Runnable(b.root); note != "" {
+		return codecommit.Built{Code: code, Note: note}, nil
 	}
-	defer os.RemoveAll(dir)
-	defer func() {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		err = errors.Join(err, b.sweep(tidy))
-	}()
-	outs := &outputs{stream: b.stream}
-	if err := outs.open(dir); err != nil {
-		return built, err
-	}
-	defer outs.close()
-	box, err := b.make(ctx, dir)
-	if err != nil {
-		return built, b.failed(ctx, err)
-	}
+	b.n++
+	key := "build-" + strconv.Itoa(b.n)
+	out, voice := &build.Capped{To: b.stream}, &build.Capped{To: b.stream}
 	began := time.Now()
-	code, stopped, err := b.play(ctx, box.Name, outs)
-	built.Code, built.Took = code, time.Since(began)
-	built.Stdout, built.Stderr = outs.text()
+	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.limit, Stdout: out, Stderr: voice})
+	built = codecommit.Built{Code: end.Exit, Signal: end.Signal, Stdout: out.String(), Stderr: voice.String(), Took: time.Since(began), Notes: end.Notes}
+	papers, perr := b.papers(key)
+	built.Papers = papers
 	switch {
-	case err != nil:
-		return built, b.failed(ctx, err)
-	case stopped:
+	case err != nil && context.Cause(ctx) != nil:
+		return built, context.Cause(ctx)
+	case err != nil || perr != nil:
+		return built, settle(errors.Join(err, perr))
+	case end.Gone != "":
+		return built, fmt.Errorf("%w: build.sh could not be started: %s", codecommit.ErrEnvironment, end.Gone)
+	case end.Late:
 		built.Note = fmt.Sprintf("build.sh was stopped after %s", b.limit)
-	case code == notFound:
+	case end.OOMKilled:
+		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Box.Memory>>20)
+	case end.Exit == notFound:
 		return built, fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)", codecommit.ErrEnvironment, lastLine(built.Stderr), dockerfile)
 	}
 	return built, nil
@@ -117,74 +105,46 @@ func (b *box) Build(ctx context.Context) (built codecommit.Built, err error) {
 // notFound is a shell's code for a program that is not there.
 const notFound = 127
 
-// failed marks an engine's error, which no model can repair.
-func (b *box) failed(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", codecommit.ErrEnvironment, err)
-}
-
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
 }
 
-// make makes the box, compares it with what was meant, and fills it.
-func (b *box) make(ctx context.Context, dir string) (sandbox.Box, error) {
-	b.n++
-	name := "abl-" + b.id + "-build-" + strconv.Itoa(b.n)
-	labels := map[string]string{
-		sandbox.LabelProject: b.id, sandbox.LabelKind: "helper", sandbox.LabelDeadline: strconv.FormatInt(time.Now().Add(b.limit+time.Minute).Unix(), 10),
+// papers are what is kept of a build besides its output: the proof of its box, and
+// what passed its gateway.
+func (b *box) papers(key string) (all []codecommit.Paper, err error) {
+	const most = 32 << 20
+	dir := b.builds.Project.Call(key)
+	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
+		data, err := safefile.Read(dir, name, most)
+		switch {
+		case err == nil:
+			all = append(all, codecommit.Paper{Name: name, Text: string(data)})
+		case !errors.Is(err, safefile.ErrAbsent):
+			return all, err
+		}
 	}
-	if err := b.engine.EnsureVolume(ctx, sandbox.Volume{Name: name, Labels: labels}); err != nil {
-		return sandbox.Box{}, err
-	}
-	const run = "exec ./" + build.Script + " >" + dirs.Out + " 2>" + dirs.Err + " </dev/null"
-	box := sandbox.Box{
-		Name: name, Image: b.image, User: fmt.Sprintf("%d:%d", b.user[0], b.user[1]), Dir: "/",
-		Argv: []string{"/bin/sh", "-c", "cd " + dirs.Src + " && " + run}, Env: []string{"HOME=" + dirs.Home, "LANG=C.UTF-8"},
-		Mounts: []sandbox.Mount{
-			{What: sandbox.Scratch, Source: name, Target: filepath.Dir(dirs.Src)},
-			{What: sandbox.CallOut, Source: filepath.Join(dir, "stdout"), Target: dirs.Out},
-			{What: sandbox.CallOut, Source: filepath.Join(dir, "stderr"), Target: dirs.Err},
-		},
-		Tmpfs: []sandbox.Tmpfs{
-			{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
-			{Target: dirs.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true},
-		},
-		Limits: sandbox.Limits{Memory: 4 << 30, CPUs: 2, Pids: 512, FileSize: 4 << 30, OpenFile: 4096},
-		Labels: labels,
-	}
-	if _, err := b.engine.Create(ctx, box); err != nil {
-		return box, err
-	}
-	proof, err := b.engine.Prove(ctx, box)
-	if err == nil {
-		err = proof.Err()
-	}
-	if err != nil {
-		return box, err
-	}
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(b.copy(to)) }()
-	defer from.Close()
-	return box, b.engine.CopyIn(ctx, box.Name, filepath.Dir(dirs.Src), from)
+	return all, os.RemoveAll(dir)
 }
 
-// play starts the box and waits for its end, or for the end of its time.
-func (b *box) play(ctx context.Context, name string, outs *outputs) (code int, stopped bool, err error) {
-	if err := b.engine.Start(ctx, name); err != nil {
-		return 0, false, err
+// settle gives an error of work on the engine its exit code: unless it is known
+// better, the environment failed, which no model can mend.
+func settle(err error) error {
+	var known *exit.Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {
+		return err
 	}
-	stop := outs.follow()
-	defer stop()
-	limited, cancel := context.WithTimeout(ctx, b.limit)
-	defer cancel()
-	end, err := b.engine.Wait(limited, name)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		const grace = 5 * time.Second
-		return 0, true, b.engine.Stop(ctx, name, grace)
+	code := exit.Environment
+	if c := rules().Code(err); c != exit.Bug {
+		code = c
 	}
-	return end.Code, false, err
+	do := ""
+	if errors.Is(err, sandbox.ErrUnproven) {
+		do = "nothing was started in there; abl doctor --boundary looks at the engine's networks"
+	}
+	var mistake *strictyaml.Error
+	if errors.As(err, &mistake) {
+		do = mistake.Hint
+	}
+	return exit.With(code, err, do)
 }

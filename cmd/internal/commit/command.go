@@ -26,12 +26,26 @@ While the build is red, the model is asked to repair it. git status and git diff
 show all that was changed; the call, the answer and the build are in logs/.
 
 Nobody watches build.sh: on this machine it runs as you do, on code that a model
-wrote. --build-on container runs it in a box without a network instead.`,
-		Flags:    append(flags(), imageFlags()...),
+wrote. --build-on container runs it in a box instead, which reaches the hosts of
+network.allow in .abl/config.yaml, or nothing.`,
+		Flags:    append(flags(), boxFlags()...),
 		Examples: self + " init\n" + self + " --rollup && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
-		Subs:     []cli.Command{initCommand(), costsCommand()},
+		Subs:     []cli.Command{initCommand(self), costsCommand(self)},
 		Codes:    Codes(),
-		Run:      run,
+		Run:      opened(self, run),
+	}
+}
+
+// opened is a command that begins with a session; self is what the person calls
+// the program.
+func opened(self string, do func(context.Context, *session) error) func(context.Context, *cli.Input) error {
+	return func(ctx context.Context, in *cli.Input) error {
+		s, err := open(in)
+		if err != nil {
+			return err
+		}
+		s.self = self
+		return do(ctx, s)
 	}
 }
 
@@ -89,7 +103,8 @@ func workflows() []string {
 	return []string{"consistency-check", "rollup", "print-protected", "dry-run"}
 }
 
-func run(ctx context.Context, in *cli.Input) error {
+func run(ctx context.Context, s *session) error {
+	in := s.in
 	report := in.Bool("consistency-check") || in.Bool("consistency") || in.Bool("cc")
 	var given []string
 	for _, name := range workflows() {
@@ -99,10 +114,6 @@ func run(ctx context.Context, in *cli.Input) error {
 	}
 	if len(given) > 1 {
 		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
-	}
-	s, err := open(in)
-	if err != nil {
-		return err
 	}
 	switch {
 	case slices.Contains(given, "--print-protected"):

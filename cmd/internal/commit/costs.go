@@ -8,7 +8,7 @@ import (
 	"abl/orchestrator/ledger"
 )
 
-func costsCommand() cli.Command {
+func costsCommand(self string) cli.Command {
 	return cli.Command{
 		Name: "costs", Usage: "add up the tokens of every call",
 		Long:  "Adds up tokens.csv in the folder of the logs. A question mark means that some call\ndid not tell the number; it is never counted as zero.",
@@ -18,17 +18,14 @@ func costsCommand() cli.Command {
 			{Name: "by", Value: "WHAT", Default: string(ledger.ByModel), Values: []string{string(ledger.ByModel), string(ledger.ByRole)}, Usage: "group by one of these; a role is a workflow here"},
 			{Name: "json", Usage: "print one JSON document (docs/json.md)"},
 		},
-		Run: costs,
+		Run: opened(self, costs),
 	}
 }
 
-func costs(_ context.Context, in *cli.Input) error {
-	s, err := open(in)
-	if err != nil {
-		return err
-	}
+func costs(_ context.Context, s *session) error {
+	in := s.in
 	totals := ledger.NewTotals(ledger.Ways()...)
-	err = s.ledger().Scan(totals.Add, func(line int, reason string) {
+	err := s.ledger().Scan(totals.Add, func(line int, reason string) {
 		in.Warn(fmt.Sprintf("tokens.csv line %d is not counted: %s", line, reason))
 	})
 	if err != nil {

@@ -13,9 +13,10 @@ import (
 	"abl/internal/safefile"
 	"abl/orchestrator/codecommit"
 	"abl/prompts"
+	"abl/roles/model"
 )
 
-func initCommand() cli.Command {
+func initCommand(self string) cli.Command {
 	return cli.Command{
 		Name: "init", Usage: "make the files that a run reads",
 		Long: `Makes agent-config/ with a query to fill in and a text about the project's
@@ -24,7 +25,7 @@ structure, a build.sh that fails until you say how to build, and lines in
 already stays as it is.`,
 		Codes: Codes(),
 		Flags: []cli.Flag{{Name: "json", Usage: "print one JSON document (docs/json.md)"}},
-		Run:   initialise,
+		Run:   opened(self, initialise),
 	}
 }
 
@@ -45,11 +46,8 @@ type made struct {
 	Path string `json:"path"`
 }
 
-func initialise(_ context.Context, in *cli.Input) error {
-	s, err := open(in)
-	if err != nil {
-		return err
-	}
+func initialise(_ context.Context, s *session) error {
+	in := s.in
 	if err := os.MkdirAll(filepath.Join(s.root, codecommit.ConfigDir), 0o755); err != nil {
 		return err
 	}
@@ -79,7 +77,7 @@ func initialise(_ context.Context, in *cli.Input) error {
 	for _, m := range steps {
 		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
 	}
-	in.Say("hint: fill in %s and build.sh, put your key into %s, then: code-commit --rollup && code-commit", s.profile.Query, s.profile.Keys["gemini-2.5-pro"])
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: %s --rollup && %s", s.profile.Query, s.profile.Keys[model.Gemini], s.self, s.self)
 	return nil
 }
 

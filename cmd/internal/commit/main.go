@@ -9,8 +9,12 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/images"
 	"abl/internal/safefile"
+	"abl/internal/strictyaml"
 	"abl/orchestrator/ledger"
+	"abl/orchestrator/sandbox"
+	"abl/roles"
 )
 
 // Main is the program code-commit without the process around it.
@@ -28,6 +32,12 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 func rules() exit.Rules {
 	return exit.Rules{
 		exit.As[*ledger.Foreign](exit.Person),
+		exit.Is(roles.ErrSource, exit.Person),
+		exit.As[*strictyaml.Error](exit.Usage),
+		exit.Is(images.ErrDockerfile, exit.Usage),
+		exit.Is(sandbox.ErrWeak, exit.Boundary),
+		exit.Is(sandbox.ErrUnproven, exit.Boundary),
+		exit.Is(sandbox.ErrUnreachable, exit.Environment),
 		exit.Is(safefile.ErrNotRegular, exit.Usage),
 		exit.Is(safefile.ErrTooLarge, exit.Usage),
 		exit.As[syscall.Errno](exit.Environment),

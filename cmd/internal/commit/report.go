@@ -99,7 +99,7 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	p.Keys, p.Ignored = nil, false // an abl project has its keys in .env
-	s := &session{in: in, root: c.Root, profile: p, logs: c.Logs, env: c.Env}
+	s := &session{in: in, self: "abl code-commit", root: c.Root, profile: p, logs: c.Logs, env: c.Env}
 	specs, err := codecommit.Roller{Root: c.Root, Clean: s.cleaner()}.Roll(c.Specs...)
 	if err != nil {
 		return fmt.Errorf("cannot collect the specs: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -100,7 +99,7 @@ func (s *session) safe() error {
 	err := codecommit.CheckIgnored(s.root)
 	var wrong *codecommit.Unignored
 	if errors.As(err, &wrong) {
-		return exit.With(exit.Usage, err, "add a line /agent-config to the end of .gitignore; code-commit init does")
+		return exit.With(exit.Usage, err, "add a line /agent-config to the end of .gitignore; "+s.self+" init does")
 	}
 	return err
 }
@@ -140,9 +139,9 @@ func (s *session) input(err error) error {
 	if !errors.As(err, &missing) {
 		return exit.With(exit.Usage, err, "")
 	}
-	do := "write what you want into it; code-commit init makes the files"
+	do := "write what you want into it; " + s.self + " init makes the files"
 	if missing.Path == s.profile.Codebase {
-		do = "make it with code-commit --rollup, or with a script of your own"
+		do = "make it with " + s.self + " --rollup, or with a script of your own"
 	}
 	return exit.With(exit.Usage, err, do)
 }
@@ -189,15 +188,13 @@ func (s *session) show() codecommit.Show {
 
 // builder decides where the build runs.
 func (s *session) builder(ctx context.Context, r *codecommit.Run, limit time.Duration) (done func(), err error) {
+	if note, _ := build.Runnable(s.root); note != "" {
+		s.in.Warn("every build will be red: " + note)
+	}
 	if s.in.String("build-on") == "container" {
 		return s.boxed(ctx, r, limit)
 	}
 	s.say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
-	if info, err := os.Stat(filepath.Join(s.root, build.Script)); err != nil {
-		s.in.Warn("there is no build.sh, so every build will be red")
-	} else if info.Mode()&0o111 == 0 {
-		s.in.Warn("build.sh is not executable, so every build will be red: chmod +x build.sh")
-	}
 	stream := s.in.Outlet.Writer(s.in.Bare.Stderr, "build | ")
 	r.Builder = shown{build.Host{Root: s.root, Stream: stream, Limit: limit}, stream}
 	return func() { stream.Close() }, nil

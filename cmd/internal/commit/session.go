@@ -25,11 +25,13 @@ import (
 // session is one call of the program in one project.
 type session struct {
 	in      *cli.Input
+	self    string // what the person calls the program: code-commit, or abl code-commit
 	root    string
 	profile codecommit.Profile
 	logs    string            // as the person gave it
 	env     map[string]string // of .env
 	key     string            // of the provider, once it was found
+	warned  []string          // of .env
 	speak   sync.Mutex
 }
 
@@ -56,6 +58,7 @@ func open(in *cli.Input) (*session, error) {
 		for _, w := range warnings {
 			in.Warn(w)
 		}
+		s.warned = warnings
 	} else if _, gone := os.Lstat(filepath.Join(root, ".env")); gone == nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}

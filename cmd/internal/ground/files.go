@@ -24,6 +24,26 @@ type maker interface {
 	Remove(ctx context.Context, name string) error
 }
 
+// Sees makes sure of an engine that may have other files than abl that it sees a
+// directory.
+func Sees(ctx context.Context, eng maker, info sandbox.Info, id, image, dir string) error {
+	if info.Local && !contained() {
+		return nil
+	}
+	return SeesFiles(ctx, eng, id, image, dir)
+}
+
+// contained is whether abl itself runs in a container, by the marks that engines
+// leave there.
+func contained() bool {
+	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Lstat(mark); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // SeesFiles proves that an engine sees a directory under the path at which abl
 // sees it: it is asked for a box that mounts a file there whose name nobody can
 // have guessed. An engine refuses that for a file that it does not find. abl in a

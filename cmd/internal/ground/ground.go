@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/images"
+	"abl/internal/config"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
 )
@@ -31,6 +32,13 @@ func Connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
 		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so files that a role writes would not be yours", sandbox.ErrWeak)
 	}
 	return eng, info, nil
+}
+
+// Limits are those of the boxes that what a model wrote runs in.
+func Limits(conf config.Config) sandbox.Limits {
+	const files = 4096
+	l := conf.Limits
+	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: files}
 }
 
 // Maker makes images on an engine, its progress shown through say.

@@ -172,11 +172,9 @@ func (b *bench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	certs, err := trusted.Bundle()
-	if err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("the gateway cannot check whom it talks to: %w", err), "install ca-certificates, or name a file in network.ca_cert")
+	if err := g.Trust(trusted); err != nil {
+		return err
 	}
-	g.Setup.CA = string(certs)
 	g.Setup.Providers = []gateway.Provider{{Name: g.Vars.API, Upstream: upstream, Key: gateway.Secret(key)}}
 	return nil
 }

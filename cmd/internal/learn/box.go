@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/cmd/internal/ground"
 	"abl/internal/owner"
 	"abl/internal/safefile"
 	"abl/orchestrator"
@@ -116,7 +117,7 @@ func (b *bench) run(ctx context.Context, p project.Project, dir string, job role
 	}
 	r := &roles.Runner{
 		Engine: b.engine, Project: p, ID: b.id, UID: b.uid, GID: b.gid, Root: os.Geteuid() == 0, Person: [2]int{lease.OwnerUID, lease.OwnerGID},
-		Box: b.limits(), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit, Idle: time.Duration(b.conf.Loop.IdleTimeout),
+		Box: ground.Limits(b.conf.Config), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit, Idle: time.Duration(b.conf.Loop.IdleTimeout),
 		Grow: b.growth(p, job), Out: b.actions(), Outlet: b.in.Outlet,
 	}
 	o, err := r.Run(ctx, job)
@@ -143,11 +144,6 @@ func (b *bench) lend(dir string) (owner.Lease, error) {
 		return lease, os.Chmod(dir, mode)
 	}
 	return lease, owner.Lend(dir, lease)
-}
-
-func (b *bench) limits() sandbox.Limits {
-	l := b.conf.Limits
-	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: 4096}
 }
 
 func (b *bench) growth(p project.Project, job roles.Job) roles.Growth {

@@ -40,24 +40,34 @@ type Host struct {
 
 // Build runs it once.
 func (h Host) Build(ctx context.Context) (codecommit.Built, error) {
+	if note, code := Runnable(h.Root); note != "" {
+		return codecommit.Built{Code: code, Note: note}, nil
+	}
 	built, err := h.run(ctx, filepath.Join(h.Root, Script))
 	switch {
 	case errors.Is(err, syscall.ENOEXEC): // no first line that says how
 		built, err = h.run(ctx, "/bin/sh", filepath.Join(h.Root, Script))
 	case errors.Is(err, fs.ErrNotExist):
-		built.Code, built.Note, err = notFound, h.missing(), nil
+		built.Code, built.Note, err = notFound, "build.sh cannot be run: the program that its first line names is not there", nil
 	case errors.Is(err, fs.ErrPermission):
-		built.Code, built.Note, err = notRunnable, "build.sh cannot be run: make it executable (chmod +x build.sh)", nil
+		built.Code, built.Note, err = notRunnable, "build.sh cannot be run: "+syscall.EACCES.Error(), nil
 	}
 	return built, err
 }
 
-// missing says what is not there: the script, or what is to run it.
-func (h Host) missing() string {
-	if _, err := os.Stat(filepath.Join(h.Root, Script)); err != nil {
-		return "there is no build.sh in the project's folder"
+// Runnable says why the script of a project cannot be run, and with which of a
+// shell's codes; "" when nothing is known against it.
+func Runnable(root string) (note string, code int) {
+	info, err := os.Stat(filepath.Join(root, Script))
+	switch {
+	case err != nil:
+		return "there is no build.sh in the project's folder", notFound
+	case !info.Mode().IsRegular():
+		return "build.sh cannot be run: it is no file", notRunnable
+	case info.Mode()&0o111 == 0:
+		return "build.sh cannot be run: make it executable (chmod +x build.sh)", notRunnable
 	}
-	return "build.sh cannot be run: the program that its first line names is not there"
+	return "", 0
 }
 
 func (h Host) run(ctx context.Context, name string, args ...string) (b codecommit.Built, err error) {

@@ -89,7 +89,7 @@ func TestPaths(t *testing.T) {
 		"codeRollup.sh": "codeRollup.sh", "CODEROLLUP.SH": "codeRollup.sh", "LLMInstructions.md": "LLMInstructions.md", "UserSpecification.md": "UserSpecification.md", "src/deep/UserSpecification.md": "UserSpecification.md", "src/userspecification.MD": "UserSpecification.md",
 		".git": "named .git", ".git/config": "named .git", "./.git/hooks/x": "named .git", ".GIT/config": "named .git", "sub/.git/config": "named .git", "sub/.Git": "named .git", "git~1/config": "another way", ".git::$INDEX_ALLOCATION/x": "another way",
 		"agent-config": "agent-config", "agent-config/query.txt": "agent-config", "Agent-Config/gemini-key.txt": "agent-config", "agent-config/protected": "agent-config", "logs/x": "logs folder", "target/debug/x": "target folder", "target": "target folder",
-		".env": ".env", "src/.env.local": ".env", ".envrc": ".env", ".abl/state.json": ".abl", "diary/x": "diary folder",
+		".env": ".env", "src/.env.local": ".env", ".envrc": ".env", ".abl/state.json": ".abl", "abl.config.yaml": "abl.config.yaml", "diary/x": "diary folder",
 		"go.sum": "is written by a program", "web/package-lock.json": "is written by a program", "sub/.gitignore": "is written by a program", "vendor/x": "agent-config/protected", "a.gen.go": "agent-config/protected", "x/Cargo.lock": "is written by a program",
 		"x.log": "ignored by git", "sub/x.log": "ignored by git", "secret/x": "ignored by git", "secret/public.txt": "ignored by git", "out": "ignored by git", "out/x": "ignored by git", "sub/gen": "ignored by git", "sub/gen/x": "ignored by git",
 
@@ -138,7 +138,7 @@ func TestV1(t *testing.T) {
 			t.Errorf("%q is refused: %s", p, rule)
 		}
 	}
-	for _, p := range []string{"build.sh", "./build.sh", ".git/config", "sub/.GIT/x", "query.txt", "codeRollup.txt", "gemini-key.txt", "gemini-system-prompt.txt", "llm-user-output.txt", "logs/1/query-1.txt", "../x", "/x"} {
+	for _, p := range []string{"build.sh", "./build.sh", ".git/config", "sub/.GIT/x", "query.txt", "codeRollup.txt", "gemini-key.txt", "gemini-system-prompt.txt", "llm-user-output.txt", "logs/1/query-1.txt", "abl.config.yaml", "../x", "/x"} {
 		if judge(t, g, p, false) == "" {
 			t.Errorf("%q is free", p)
 		}

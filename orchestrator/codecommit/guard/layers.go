@@ -27,6 +27,7 @@ func always(logs string) []entry {
 		{"/target", "anything in the target folder"},
 		{".env*", "anything whose name begins with .env"},
 		{".abl", "anything in a folder named .abl"},
+		{"/abl.config.yaml", "abl.config.yaml"}, // settings too: what a build may reach
 	}
 	return withLogs(list, logs)
 }
@@ -46,6 +47,7 @@ func alwaysV1(logs string) []entry {
 		{"/logs", "anything in the logs folder"},
 		{".env*", "anything whose name begins with .env"},
 		{".abl", "anything in a folder named .abl"},
+		{"/abl.config.yaml", "abl.config.yaml"}, // settings too: what a build may reach
 		{"/.code-commit", "anything in the .code-commit folder"},
 	}
 	return withLogs(list, logs)

@@ -1,0 +1,177 @@
+package commit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/ground"
+	"abl/images"
+	"abl/internal/cacerts"
+	"abl/internal/config"
+	"abl/internal/owner"
+	"abl/orchestrator/codecommit"
+	"abl/orchestrator/codecommit/build"
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/registry"
+)
+
+func boxFlags() []cli.Flag { return slices.Concat(ground.NetworkFlags(), ground.ImageFlags()) }
+
+// yard is what builds in containers stand on for the length of a run.
+type yard struct {
+	*session
+	conf   *config.Loaded
+	engine *docker.Engine
+	info   sandbox.Info
+	maker  *images.Maker
+	holder string // image
+	builds *roles.Builds
+}
+
+// openYard reads the settings, reaches the engine, and makes what a build needs
+// there. What it has made so far is taken down when it fails.
+func (s *session) openYard(ctx context.Context, limit time.Duration) (y *yard, err error) {
+	y = &yard{session: s}
+	if y.conf, err = config.Load(s.root, os.LookupEnv, nil); err != nil {
+		return nil, err
+	}
+	for _, w := range y.conf.Warnings {
+		if !slices.Contains(s.warned, w) {
+			s.in.Warn(w)
+		}
+	}
+	if y.engine, y.info, err = ground.Connect(ctx); err != nil {
+		return nil, err
+	}
+	for _, do := range []func(context.Context) error{y.sweep, y.images, y.sees, y.open} {
+		if err = do(ctx); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, errors.Join(err, y.close(ctx))
+		}
+	}
+	y.builds.Site.Life = max(y.builds.Site.Life, limit+time.Hour)
+	return y, nil
+}
+
+// sweep removes what a run that was killed left on the engine.
+func (y *yard) sweep(ctx context.Context) error {
+	_, err := sweep(ctx, y.engine, y.root)
+	return err
+}
+
+// close takes everything down: containers, networks, volumes.
+func (y *yard) close(ctx context.Context) error {
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return errors.Join(y.sweep(tidy), y.engine.Close(), os.RemoveAll(y.handed().Root))
+}
+
+func (y *yard) images(ctx context.Context) (err error) {
+	y.maker = ground.Maker(y.engine, y.say, y.in)
+	y.maker.CACert = cmp.Or(y.maker.CACert, y.path(y.conf.Network.CACert))
+	want := images.Want{Agent: images.Tools}
+	if own := filepath.Join(y.root, dockerfile); y.profile.Name == codecommit.V2 && exists(own) {
+		want.Dockerfile = own
+	}
+	y.builds = &roles.Builds{
+		Engine: y.engine, Project: y.handed(), ID: engineID(y.root), Root: os.Geteuid() == 0, Outlet: y.in.Outlet, Tree: y.copy,
+		Box: ground.Limits(y.conf.Config), Argv: []string{"/bin/sh", "-c", "exec ./" + build.Script},
+	}
+	for _, name := range []string{".git", ".env", codecommit.ConfigDir} {
+		y.builds.Absent = append(y.builds.Absent, filepath.Join(y.root, name))
+	}
+	y.builds.UID, y.builds.GID, _ = owner.RoleID(y.root, os.Geteuid())
+	if y.builds.Image, err = y.maker.Ensure(ctx, want); err != nil {
+		return fmt.Errorf("cannot make the image for the build: %w", err)
+	}
+	y.holder, err = y.maker.Holder(ctx)
+	return err
+}
+
+// sees makes sure that an engine that may have other files sees the project's.
+func (y *yard) sees(ctx context.Context) error {
+	root := y.handed().Root
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	return ground.Sees(ctx, y.engine, y.info, engineID(y.root), y.holder, root)
+}
+
+// open opens the way out, when the person lists hosts for it, and says where the
+// build runs.
+func (y *yard) open(ctx context.Context) (err error) {
+	y.builds.Site = &roles.Site{
+		Engine: y.engine, ID: engineID(y.root), Image: y.holder, Pool: y.conf.Network.Pool, Egress: y.conf.Network.Egress,
+		Gated: map[string]bool{roles.PlaceBuilder: true}, Life: 24 * time.Hour,
+	}
+	y.builds.Net.Away = !y.info.Local
+	if len(y.conf.Network.Allow) == 0 {
+		y.say("build.sh runs in a container, on a copy of the project and without a network")
+		return nil
+	}
+	if y.builds.Net, err = ground.Networks(ctx, y.in, y.engine, y.info, y.conf.Network.Pool); err != nil {
+		return err
+	}
+	if weak := y.builds.Net.Weak; weak != "" {
+		y.in.Warn("weak network, as --" + ground.WeakFlag + " allows: " + weak)
+	}
+	y.builds.Site.Net = y.builds.Net
+	gate := &ground.Gate{
+		Engine: y.engine, Project: y.builds.Project, Site: y.builds.Site, Place: roles.PlaceBuilder, Role: "build",
+		Vars: agent.Provider{}, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: y.in.Outlet,
+	}
+	if gate.Image, err = y.maker.Gateway(ctx); err != nil {
+		return fmt.Errorf("cannot make the gateway's image: %w", err)
+	}
+	return y.allow(ctx, gate)
+}
+
+// allow lets the build's tools through to the hosts of network.allow.
+func (y *yard) allow(ctx context.Context, gate *ground.Gate) (err error) {
+	b := y.builds
+	asker := registry.Asker{
+		Engine: y.engine, Image: b.Image, User: fmt.Sprintf("%d:%d", b.UID, b.GID),
+		Name:   func(tool string) string { return roles.BoxName(b.ID, "ask-"+tool) },
+		Labels: map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "helper", sandbox.LabelRole: gate.Role},
+	}
+	if err := gate.Trust(y.trusted()); err != nil {
+		return err
+	}
+	egress, files, err := gate.Fetch(ctx, asker, y.conf.Network.Allow, y.trusted())
+	if err != nil {
+		return err
+	}
+	for _, note := range egress.Notes {
+		y.say(note)
+	}
+	b.Gate, b.Files = gate, files
+	y.say("build.sh runs in a container, on a copy of the project; it reaches " + strings.Join(egress.Hosts, ", ") + " and nothing else")
+	return nil
+}
+
+// trusted is whom this machine, and this person, trust.
+func (y *yard) trusted() cacerts.Finder {
+	return cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(y.in.String("ca-cert"), y.path(y.conf.Network.CACert))}
+}
+
+// path is a setting's path, which begins in the project.
+func (y *yard) path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(y.root, name)
+}

@@ -1,0 +1,98 @@
+package phase
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"abl/e2e/lab"
+	"abl/roles"
+)
+
+// commits is a project of code-commit whose model answers with one file, again
+// and again.
+func commits(t *testing.T, build string) *lab.Project {
+	t.Helper()
+	lab.Engine(t)
+	t.Parallel()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
+	answer := map[string]any{"candidates": []any{map[string]any{
+		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n^^^end\n"}}},
+	}}}
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(model.Close)
+	p := lab.From(t, fstest.MapFS{
+		".abl/specs/phase1.md":        {Data: []byte(oneSpec)},
+		".gitignore":                  {Data: []byte("/agent-config\n/logs\n.env\n")},
+		"agent-config/query.txt":      {Data: []byte("Say bye.\n")},
+		"agent-config/codeRollup.txt": {Data: []byte("hi\n")},
+		"a.txt":                       {Data: []byte("hi\n")},
+		"build.sh":                    {Data: []byte("#!/bin/sh\n" + build), Mode: 0o755},
+	})
+	if err := os.Chmod(filepath.Join(p.Dir, "build.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.Env = []string{"GEMINI_API_KEY=a-key-of-nobody-4711", "GOOGLE_GEMINI_BASE_URL=" + model.URL}
+	return p
+}
+
+// A build in a container comes to a host of network.allow, and to no other one; what it missed the person is told, with the
+// line to add. Its box is proven from both sides, as a Builder's is.
+func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
+	p := commits(t, "")
+	r := openRegistry(t, p, documentation)
+	p.Write("build.sh", "#!/bin/sh\nset -e\n"+
+		"npm install --no-audit --no-fund tiny >/dev/null\nnode -p 'require(\"tiny\")'\n"+
+		"curl -sS https://other.example/listed-nowhere || echo refused\ncurl -sS https://other.example/listed-nowhere || true\n"+
+		"curl -sS --noproxy '*' -k --max-time 5 https://registry.example/direct || true\n"+
+		"curl -sS -k --max-time 5 -x '' https://"+r.ip+"/direct || true\n"+
+		"env | grep -c 4711 || true\n")
+	p.Write(".npmrc", "registry=https://registry.example/\nfetch-retries=0\n")
+	p.Write(".abl/ca.pem", string(r.cert))
+	p.Write(".abl/config.yaml", fmt.Sprintf("version: 1\nlimits: {memory: 1g}\nnetwork: {allow: [registry.example], egress: %s, ca_cert: .abl/ca.pem}\n", r.network))
+
+	run := p.Must(0, "code-commit", "--build-on", "container", "--json")
+	wants(t, "what is told", run.Stderr,
+		"it reaches registry.example:443 and nothing else", "build | tiny indeed", "build | refused", "build | 0\n",
+		"the gateway refused other.example:443, 2 times", "add to .abl/config.yaml: network: {allow: [other.example:443]}")
+	wants(t, "the document", run.Stdout, `"notes":["the gateway refused other.example:443, 2 times"`)
+	wants(t, "what the registry was asked", r.asked(), "GET registry.example/tiny\n")
+	lacks(t, "what the registry was asked", r.asked(), "nowhere", "direct")
+	logs, err := filepath.Glob(filepath.Join(p.Dir, "logs/2*/1-boundary.json"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("proofs: %q, %v", logs, err)
+	}
+	data, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proof roles.Boundary
+	if err := json.Unmarshal(data, &proof); err != nil {
+		t.Fatal(err)
+	}
+	if proof.Failed != "" || proof.Made.Err() != nil || proof.Inside.Err() != nil || proof.Unheard {
+		t.Errorf("the proof is %+v", proof)
+	}
+	for _, name := range []string{"the host by tcp", "resolver inside", "what must be absent"} {
+		if _, there := proof.Inside.Get(name); !there {
+			t.Errorf("from inside nobody looked for %q", name)
+		}
+	}
+	if !p.Exists("logs") || p.Exists("agent-config/.build") {
+		t.Error("something of the build is left in the project")
+	}
+	if left := docker(t, "ps", "-aq", "--filter", "label=abl.call=build-1"); left != "" {
+		t.Errorf("left on the engine: %s", left)
+	}
+}

@@ -1,0 +1,199 @@
+package roles
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"time"
+
+	"abl/internal/outlet"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+)
+
+// Builds runs a project's own build: on a copy of its tree, without an agent and
+// without a key, in a box that is proven as a role's is. Nothing comes back but
+// what it prints. With a gate it reaches what a Builder would; without one it has
+// no network at all.
+type Builds struct {
+	Engine  AppEngine
+	Project project.Project // whose records take what is kept of a build
+	ID      string
+	Image   string
+	UID     int
+	GID     int
+	Root    bool // see Runner
+	Box     sandbox.Limits
+	Net     Net
+	Site    *Site             // whose place PlaceBuilder the box joins; nil where there is no gate
+	Gate    Gate              // nil: there is no way out
+	Files   map[string][]byte // laid into the box's read-only directory
+	Argv    []string          // what builds, in dirs.Src
+	Absent  []string          // paths where the box must find nothing
+	Tree    func(w io.Writer, as string) error
+	Outlet  *outlet.Outlet
+}
+
+// Build is one run.
+type Build struct {
+	Key            string // unique among the project's
+	Limit          time.Duration
+	Stdout, Stderr io.Writer // take what it prints while it does
+}
+
+// BuildEnd is how a build ended.
+type BuildEnd struct {
+	Exit      int
+	Signal    string   // that ended it, "" when none did
+	Late      bool     // stopped at its limit
+	OOMKilled bool     // it wanted more memory than its box has
+	Gone      string   // why it could not be started
+	Notes     []string // of its gate: refused hosts, and the line that allows them
+}
+
+// buildVolume is the kind of the volume that a build stands in.
+const buildVolume = "build-volume"
+
+func (b *Builds) labels(key, kind string, deadline time.Time) map[string]string {
+	return map[string]string{
+		sandbox.LabelProject: b.ID, sandbox.LabelKind: kind, sandbox.LabelCall: key,
+		sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
+	}
+}
+
+// Run takes one build to its end. What it put on the engine is gone then, but for
+// the site, which the next one takes.
+func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
+	defer func() {
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+		defer cancel()
+		notes, cerr := b.clear(tidy, w)
+		if err = errors.Join(err, cerr); err == nil {
+			end.Notes = notes
+		}
+	}()
+	rec := Record{b.Project.Call(w.Key)}
+	// What is asked of the engine is seen through, lest it makes a box that no sweep
+	// has seen.
+	whole := context.WithoutCancel(ctx)
+	box, err := b.make(whole, w, rec)
+	if err != nil {
+		return end, err
+	}
+	proof := proving{engine: b.Engine, box: box, dir: rec.Dir, absent: b.Absent, net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet}
+	done, err := proof.before(whole)
+	defer done()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return end, err
+	}
+	if err := b.Engine.Start(whole, box.Name); err != nil {
+		return end, err
+	}
+	if err := proof.after(ctx, true); err != nil {
+		return end, err
+	}
+	stop, err := copyOutput(rec, w.Stdout, w.Stderr)
+	if err != nil {
+		return end, err
+	}
+	end, err = b.await(ctx, box.Name, w.Limit)
+	return end, errors.Join(err, stop())
+}
+
+// make makes the box, with its way out, and fills its volume with the tree.
+func (b *Builds) make(ctx context.Context, w Build, rec Record) (box sandbox.Box, err error) {
+	deadline := time.Now().Add(w.Limit + time.Minute)
+	if err := b.layOut(rec, deadline); err != nil {
+		return box, fmt.Errorf("cannot prepare a build: %w", err)
+	}
+	var env []string
+	var reach sandbox.Reach
+	if b.Gate != nil {
+		if reach.Join, err = b.Site.Holder(ctx, PlaceBuilder); err != nil {
+			return box, err
+		}
+		reach.Through = b.Site.Reach(PlaceBuilder).Endpoints
+		if env, err = b.Gate.Open(ctx, w.Key, "", deadline); err != nil {
+			return box, fmt.Errorf("cannot make the build's way out: %w", err)
+		}
+	}
+	box = b.box(w, rec, env, reach, deadline)
+	if err := b.Engine.EnsureVolume(ctx, sandbox.Volume{Name: box.Name, Labels: b.labels(w.Key, buildVolume, deadline)}); err != nil {
+		return box, err
+	}
+	if err := checkSources(b.Project, box.Mounts); err != nil {
+		return box, err
+	}
+	if _, err := b.Engine.Create(ctx, box); err != nil {
+		return box, fmt.Errorf("cannot make the build's container: %w", err)
+	}
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(b.Tree(to, path.Base(dirs.Src))) }()
+	defer from.Close()
+	return box, b.Engine.CopyIn(ctx, box.Name, path.Dir(dirs.Src), from)
+}
+
+// box is the build's container as intent.
+func (b *Builds) box(w Build, rec Record, env []string, reach sandbox.Reach, deadline time.Time) sandbox.Box {
+	name := BoxName(b.ID, w.Key)
+	return sandbox.Box{
+		Name: name, Image: b.Image, User: fmt.Sprintf("%d:%d", b.UID, b.GID), Dir: "/",
+		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: append([]string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}, env...),
+		Mounts: []sandbox.Mount{
+			{What: sandbox.Scratch, Source: name, Target: path.Dir(dirs.Src)},
+			{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
+			{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
+		},
+		Tmpfs: []sandbox.Tmpfs{
+			{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
+			{Target: dirs.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
+		},
+		Reach: reach, Limits: b.Box, Labels: b.labels(w.Key, "build", deadline),
+	}
+}
+
+// await waits for the end, and brings it about at the limit.
+func (b *Builds) await(ctx context.Context, name string, limit time.Duration) (end BuildEnd, err error) {
+	bound, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	exit, err := b.Engine.Wait(bound, name)
+	if err != nil && bound.Err() != nil && ctx.Err() == nil {
+		const grace = 5 * time.Second
+		return BuildEnd{Late: true}, b.Engine.Stop(ctx, name, grace)
+	}
+	if err != nil {
+		return end, err
+	}
+	end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
+	words, err := b.Engine.Logs(ctx, name, 4<<10)
+	if err != nil {
+		return end, err
+	}
+	for _, line := range splitLines(words) {
+		var last dirs.RunEnd
+		if json.Unmarshal(line, &last) == nil && (last.Error != "" || last.Signal != "") {
+			end.Signal, end.Gone = last.Signal, last.Error
+		}
+	}
+	return end, nil
+}
+
+// clear removes what a build has put up, and hears what its gate has to say.
+func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error) {
+	err = b.Engine.Remove(ctx, BoxName(b.ID, w.Key))
+	if b.Gate != nil {
+		traffic, gerr := b.Gate.Close(ctx, w.Key)
+		notes, err = traffic.Notes, errors.Join(err, gerr)
+	}
+	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: buildVolume}, nil)
+	return notes, errors.Join(err, serr)
+}

@@ -1,0 +1,135 @@
+package roles
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+)
+
+// gated is a gate that says what it was asked for.
+type gated struct {
+	said []string
+	err  error
+}
+
+func (g *gated) Open(_ context.Context, key, _ string, _ time.Time) ([]string, error) {
+	g.said = append(g.said, "open "+key)
+	return []string{"HTTPS_PROXY=x"}, g.err
+}
+func (g *gated) Resume(context.Context, string) error { return nil }
+func (g *gated) Close(_ context.Context, key string) (Traffic, error) {
+	g.said = append(g.said, "close "+key)
+	return Traffic{Notes: []string{"refused"}}, nil
+}
+
+// yard builds a tree of one file on an engine in memory.
+func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine) {
+	t.Helper()
+	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{"build": script}}
+	b := &Builds{
+		Engine: e, ID: "id", Image: "i", UID: 1000, GID: 1000, Argv: []string{"build"},
+		Tree: func(w io.Writer, as string) error {
+			out := tar.NewWriter(w)
+			err := out.WriteHeader(&tar.Header{Name: as + "/a", Mode: 0o644, Size: 1})
+			_, werr := out.Write([]byte("x"))
+			return errors.Join(err, werr, out.Close())
+		},
+	}
+	b.Project = project.New(t.TempDir(), "src", "tests")
+	return b, e
+}
+
+func TestBuildsWithoutANetwork(t *testing.T) {
+	var box sandbox.Box
+	b, e := yard(t, func(x sandbox.Box) sandbox.Exit {
+		box = x
+		prints(x, "out\n")
+		return sandbox.Exit{Code: 3}
+	})
+	var out, voice strings.Builder
+	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: &out, Stderr: &voice})
+	if err != nil || end.Exit != 3 || end.Late || out.String() != "out\n" || voice.Len() > 0 {
+		t.Errorf("%+v, %v, %q %q", end, err, out.String(), voice.String())
+	}
+	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || len(box.Env) != 2 {
+		t.Errorf("the box is %+v", box)
+	}
+	proof, ok, err := Record{b.Project.Call("build-1")}.Boundary()
+	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil || proof.Failed != "" {
+		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
+	}
+	if left := e.Left(); len(left) > 0 {
+		t.Errorf("left on the engine: %q", left)
+	}
+}
+
+// A build with a gate joins the Builder's place, and hears of what was refused.
+func TestBuildsThroughAGate(t *testing.T) {
+	var box sandbox.Box
+	b, e := yard(t, func(x sandbox.Box) sandbox.Exit { box = x; return sandbox.Exit{} })
+	gate := &gated{}
+	b.Gate, b.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
+	b.Site = &Site{Engine: e, ID: "id", Image: "h"}
+	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
+	if err != nil || len(end.Notes) != 1 || strings.Join(gate.said, ", ") != "open build-1, close build-1" {
+		t.Errorf("%+v, %v, %q", end, err, gate.said)
+	}
+	if box.Reach.Join != "abl-id-holder-builder" || box.Reach.Through[0].Network != "abl-id-net-builder" || box.Env[2] != "HTTPS_PROXY=x" {
+		t.Errorf("the box is %+v", box)
+	}
+	if data, err := os.ReadFile(sandboxtest.Host(box, dirs.In) + "/ca.pem"); err != nil || string(data) != "c" {
+		t.Errorf("ca.pem: %q, %v", data, err)
+	}
+	if left := strings.Join(e.Left(), " "); left != "abl-id-holder-builder abl-id-net-builder" {
+		t.Errorf("left on the engine: %q", left) // for the next build
+	}
+}
+
+// Whatever fails on the way, nothing of the build stays, and the box that is not
+// what was meant is never started.
+func TestBuildsThatFail(t *testing.T) {
+	lost := errors.New("engine lost")
+	for _, method := range []string{"EnsureVolume", "Create", "CopyIn", "Prove", "Start", "Wait", "Logs"} {
+		b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+		e.Fail(method, 1, lost)
+		if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, lost) {
+			t.Errorf("%s: %v", method, err)
+		}
+		if left := e.Left(); len(left) > 0 {
+			t.Errorf("%s: left on the engine: %q", method, left)
+		}
+	}
+	b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+	e.Opening = func(sandbox.Box) string { return "no proof\n" }
+	if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, sandbox.ErrUnproven) {
+		t.Errorf("unproven: %v", err)
+	}
+	if left := e.Left(); len(left) > 0 {
+		t.Errorf("unproven: left on the engine: %q", left)
+	}
+}
+
+// A build that does not end is stopped at its limit, and one that a person stops
+// ends with their word.
+func TestBuildsEnd(t *testing.T) {
+	hang := make(chan struct{})
+	b, _ := yard(t, func(sandbox.Box) sandbox.Exit { <-hang; return sandbox.Exit{Code: 143} })
+	defer close(hang)
+	end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Millisecond, Stdout: io.Discard, Stderr: io.Discard})
+	if err != nil || !end.Late {
+		t.Errorf("%+v, %v", end, err)
+	}
+	if _, err := b.Run(cancelled(t), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
