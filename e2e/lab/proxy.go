@@ -23,19 +23,40 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	listen net.Listener
+	over   bool // the test is
 	conns  map[net.Conn]bool
-	drop   string // the answer to the next request with this in its first line is lost
-	drops  int    // how often that came to pass
+	at     string // the next request with this in its first line meets the fault
+	fault  Fault
+	drops  int // how often that came to pass
 	delay  time.Duration
 }
 
-// NewProxy starts one that passes everything on.
+// Fault is what befalls one request.
+type Fault int
+
+// The faults.
+const (
+	Lost    Fault = iota // the engine does it, and the answer is lost
+	Severed              // the connection is cut before the engine hears of it
+	Refused              // the same, and for a while nobody listens
+)
+
+// absence is how long nobody listens: more than one attempt of abl's to connect.
+const absence = 250 * time.Millisecond
+
+// NewProxy starts one that passes everything on to the machine's engine.
 func NewProxy(t testing.TB) *Proxy {
 	t.Helper()
 	engine := "/var/run/docker.sock"
 	if path, ok := strings.CutPrefix(os.Getenv("DOCKER_HOST"), "unix://"); ok {
 		engine = path
 	}
+	return NewProxyTo(t, engine)
+}
+
+// NewProxyTo starts one before the engine that listens on a socket.
+func NewProxyTo(t testing.TB, engine string) *Proxy {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "abl-px") // a test's own folder has too long a name for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +65,12 @@ func NewProxy(t testing.TB) *Proxy {
 	path := filepath.Join(dir, "s")
 	p := &Proxy{Host: "unix://" + path, t: t, path: path, engine: engine, conns: map[net.Conn]bool{}}
 	p.Back()
-	t.Cleanup(p.Away)
+	t.Cleanup(func() {
+		p.Away()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.over = true
+	})
 	return p
 }
 
@@ -77,10 +103,14 @@ func (p *Proxy) cut() {
 func (p *Proxy) Back() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.over || p.listen != nil {
+		return
+	}
 	os.Remove(p.path)
 	l, err := net.Listen("unix", p.path)
 	if err != nil {
-		p.t.Fatal(err)
+		p.t.Error(err)
+		return
 	}
 	p.listen = l
 	go p.serve(l)
@@ -95,13 +125,16 @@ func (p *Proxy) Delay(d time.Duration) {
 
 // Drop loses the answer to the next request whose first line has this in it: the
 // engine has done it all the same.
-func (p *Proxy) Drop(words string) {
+func (p *Proxy) Drop(words string) { p.Fail(words, Lost) }
+
+// Fail lets a fault befall the next request whose first line has this in it.
+func (p *Proxy) Fail(words string, f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop = words
+	p.at, p.fault = words, f
 }
 
-// Drops is how many answers were lost.
+// Drops is how many requests met their fault.
 func (p *Proxy) Drops() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,18 +156,21 @@ func (p *Proxy) serve(l net.Listener) {
 		p.conns[from], p.conns[to] = true, true
 		p.mu.Unlock()
 		lost := make(chan struct{}, 1)
-		go p.pass(to, from, func(piece []byte) { p.asked(piece, lost) })
-		go p.pass(from, to, func([]byte) { p.answers(from, lost) })
+		go p.pass(to, from, func(piece []byte) bool { return p.asked(piece, from, lost) })
+		go p.pass(from, to, func([]byte) bool { return p.answers(from, lost) })
 	}
 }
 
-// pass copies until one end is closed; see looks at each piece before it goes on.
-func (p *Proxy) pass(to, from net.Conn, see func([]byte)) {
+// pass copies until one end is closed; see looks at each piece before it goes on, and
+// says whether it does.
+func (p *Proxy) pass(to, from net.Conn, see func([]byte) bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			see(buf[:n])
+			if !see(buf[:n]) {
+				break
+			}
 			if _, err := to.Write(buf[:n]); err != nil {
 				break
 			}
@@ -151,34 +187,49 @@ func (p *Proxy) pass(to, from net.Conn, see func([]byte)) {
 	delete(p.conns, from)
 }
 
-// asked notes a request whose answer is to be lost.
-func (p *Proxy) asked(piece []byte, lost chan<- struct{}) {
+// asked looks at a request, and whether it goes on to the engine.
+func (p *Proxy) asked(piece []byte, client net.Conn, lost chan<- struct{}) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	line, _, _ := bytes.Cut(piece, []byte("\r\n"))
-	if p.drop == "" || !bytes.Contains(line, []byte(p.drop)) {
-		return
+	if p.at == "" || !bytes.Contains(line, []byte(p.at)) {
+		p.mu.Unlock()
+		return true
 	}
-	p.drop = ""
-	select {
-	case lost <- struct{}{}:
-	default:
+	p.at = ""
+	f := p.fault
+	if f != Lost {
+		p.drops++
 	}
+	p.mu.Unlock()
+	switch f {
+	case Lost:
+		select {
+		case lost <- struct{}{}:
+		default:
+		}
+		return true
+	case Refused:
+		p.Away()
+		time.AfterFunc(absence, p.Back)
+	}
+	client.Close()
+	return false
 }
 
 // answers loses an answer, or holds it up.
-func (p *Proxy) answers(client net.Conn, lost <-chan struct{}) {
+func (p *Proxy) answers(client net.Conn, lost <-chan struct{}) bool {
 	select {
 	case <-lost:
 		p.mu.Lock()
 		p.drops++
 		p.mu.Unlock()
 		client.Close()
-		return
+		return false
 	default:
 	}
 	p.mu.Lock()
 	d := p.delay
 	p.mu.Unlock()
 	time.Sleep(d)
+	return true
 }

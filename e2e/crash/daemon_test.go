@@ -1,0 +1,356 @@
+package crash
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/sandboxtest"
+)
+
+// daemon speaks as much of the engine's API as abl uses, over a socket, for an engine
+// in memory: what is made is shown again as it was asked for. So the real adapter can
+// be put before faults without a real engine.
+type daemon struct {
+	engine *sandboxtest.Engine
+	socket string
+
+	mu       sync.Mutex
+	boxes    map[string]object // what was asked for, by id
+	networks map[string]object // by name
+	volumes  map[string]object
+	fault    func(method, path string) http.HandlerFunc // answers in the engine's place, nil for nothing
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+func newDaemon(t *testing.T, engine *sandboxtest.Engine) *daemon {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "abl-dm") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{engine: engine, socket: filepath.Join(dir, "s"), boxes: map[string]object{}, networks: map[string]object{}, volumes: map[string]object{}}
+	l, err := net.Listen("unix", d.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: d.handler()}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { s.Close(); os.RemoveAll(dir) })
+	return d
+}
+
+// left is all that is on it.
+func (d *daemon) left() (all []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.networks {
+		all = append(all, "network "+name)
+	}
+	for name := range d.volumes {
+		all = append(all, "volume "+name)
+	}
+	return append(all, d.engine.Left()...)
+}
+
+func (d *daemon) handler() http.Handler {
+	m := http.NewServeMux()
+	answer := func(pattern string, do func(r *http.Request) (any, error)) {
+		m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := do(r)
+			reply(w, v, err)
+		})
+	}
+	answer("GET /_ping", func(*http.Request) (any, error) { return "OK", nil })
+	answer("GET /info", func(*http.Request) (any, error) {
+		return object{"ID": "memory", "ServerVersion": "20.10", "OSType": "linux", "NCPU": 2, "MemTotal": 1 << 33, "SwapLimit": true}, nil
+	})
+	answer("GET /images/{name}/json", func(r *http.Request) (any, error) { return object{"Id": "sha256:image", "Config": object{}}, nil })
+	d.stores(answer)
+	d.life(answer)
+	m.HandleFunc("GET /containers/{id}/logs", d.logs)
+	m.HandleFunc("POST /containers/{id}/wait", d.wait)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = version.ReplaceAllString(r.URL.Path, "/")
+		d.mu.Lock()
+		fault := d.fault
+		d.mu.Unlock()
+		if fault != nil {
+			if instead := fault(r.Method, r.URL.Path); instead != nil {
+				instead(w, r)
+				return
+			}
+		}
+		m.ServeHTTP(w, r)
+	})
+}
+
+// reply answers as the engine does.
+func reply(w http.ResponseWriter, v any, err error) {
+	w.Header().Set("Api-Version", "1.41")
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		w.WriteHeader(http.StatusNotFound)
+	case errors.Is(err, sandbox.ErrExists):
+		w.WriteHeader(http.StatusConflict)
+	case err != nil:
+		w.WriteHeader(http.StatusInternalServerError)
+	case v == nil:
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if err != nil {
+		v = object{"message": err.Error()}
+	}
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func body(r *http.Request) (o object) {
+	_ = json.NewDecoder(r.Body).Decode(&o)
+	return o
+}
+
+// at is a member of nested objects.
+func at(o object, path ...string) any {
+	for _, name := range path[:len(path)-1] {
+		o, _ = o[name].(object)
+	}
+	return o[path[len(path)-1]]
+}
+
+func words(v any) (all []string) {
+	list, _ := v.([]any)
+	for _, one := range list {
+		all = append(all, fmt.Sprint(one))
+	}
+	return all
+}
+
+// command is what a box runs: a program of abl's, or the image's with these words.
+func command(asked object) []string {
+	if argv := words(asked["Entrypoint"]); len(argv) > 0 {
+		return argv
+	}
+	return words(asked["Cmd"])
+}
+
+// labelled says whether an object has the labels that a list is asked for.
+func labelled(r *http.Request, labels any) bool {
+	var f struct {
+		Label map[string]bool `json:"label"`
+	}
+	if text := r.URL.Query().Get("filters"); text != "" {
+		_ = json.Unmarshal([]byte(text), &f)
+	}
+	has, _ := labels.(object)
+	for want := range f.Label {
+		name, value, some := strings.Cut(want, "=")
+		if got, there := has[name]; !there || some && got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// stores are networks and volumes.
+func (d *daemon) stores(answer func(string, func(*http.Request) (any, error))) {
+	for kind, all := range map[string]map[string]object{"networks": d.networks, "volumes": d.volumes} {
+		locked := func(do func(r *http.Request) (any, error)) func(*http.Request) (any, error) {
+			return func(r *http.Request) (any, error) {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				return do(r)
+			}
+		}
+		answer("POST /"+kind+"/create", locked(func(r *http.Request) (any, error) {
+			o := body(r)
+			name, _ := o["Name"].(string)
+			if _, there := all[name]; there && kind == "networks" {
+				return nil, fmt.Errorf("network with name %s already exists: %w", name, sandbox.ErrExists)
+			}
+			o["Id"] = name
+			if o["EnableIPv6"] == nil {
+				o["EnableIPv6"] = false
+			}
+			all[name] = o
+			return o, nil
+		}))
+		answer("GET /"+kind+"/{name}", locked(func(r *http.Request) (any, error) {
+			if o, there := all[r.PathValue("name")]; there {
+				return o, nil
+			}
+			return nil, fmt.Errorf("no such thing: %w", sandbox.ErrNotFound)
+		}))
+		answer("DELETE /"+kind+"/{name}", locked(func(r *http.Request) (any, error) {
+			if _, there := all[r.PathValue("name")]; !there {
+				return nil, fmt.Errorf("no such thing: %w", sandbox.ErrNotFound)
+			}
+			delete(all, r.PathValue("name"))
+			return nil, nil
+		}))
+		answer("GET /"+kind, locked(func(r *http.Request) (any, error) {
+			list := []any{}
+			for _, o := range all {
+				if labelled(r, o["Labels"]) {
+					list = append(list, o)
+				}
+			}
+			if kind == "volumes" {
+				return object{"Volumes": list}, nil
+			}
+			return list, nil
+		}))
+	}
+}
+
+// life is that of boxes.
+func (d *daemon) life(answer func(string, func(*http.Request) (any, error))) {
+	answer("POST /containers/create", d.create)
+	answer("GET /containers/{id}/json", func(r *http.Request) (any, error) { return d.inspect(r, r.PathValue("id")) })
+	answer("GET /containers/json", func(r *http.Request) (any, error) {
+		list := []any{}
+		all, err := d.engine.List(r.Context(), nil)
+		for _, s := range all {
+			o, _ := d.inspect(r, s.ID)
+			if labelled(r, at(o, "Config", "Labels")) {
+				list = append(list, object{"Id": s.ID, "Names": []string{"/" + s.Name}})
+			}
+		}
+		return list, err
+	})
+	answer("POST /containers/{id}/start", func(r *http.Request) (any, error) { return nil, d.engine.Start(r.Context(), r.PathValue("id")) })
+	answer("POST /containers/{id}/stop", func(r *http.Request) (any, error) {
+		return nil, d.engine.Stop(r.Context(), r.PathValue("id"), time.Second)
+	})
+	answer("DELETE /containers/{id}", func(r *http.Request) (any, error) {
+		if _, err := d.engine.Status(r.Context(), r.PathValue("id")); err != nil {
+			return nil, err
+		}
+		return nil, d.engine.Remove(r.Context(), r.PathValue("id"))
+	})
+	answer("PUT /containers/{id}/archive", func(r *http.Request) (any, error) {
+		return object{}, d.engine.CopyIn(r.Context(), r.PathValue("id"), r.URL.Query().Get("path"), r.Body)
+	})
+}
+
+func (d *daemon) create(r *http.Request) (any, error) {
+	o := body(r)
+	b := sandbox.Box{Name: r.URL.Query().Get("name"), Image: "i", User: "1:1", Argv: command(o), Env: words(o["Env"]), Labels: map[string]string{}}
+	labels, _ := o["Labels"].(object)
+	for name, value := range labels {
+		b.Labels[name] = fmt.Sprint(value)
+	}
+	if join, ok := strings.CutPrefix(fmt.Sprint(at(o, "HostConfig", "NetworkMode")), "container:"); ok {
+		b.Reach.Join = join
+	}
+	mounts, _ := at(o, "HostConfig", "Mounts").([]any)
+	for _, m := range mounts {
+		if m := m.(object); m["Type"] == "bind" {
+			b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: fmt.Sprint(m["Source"]), Target: fmt.Sprint(m["Target"])})
+		}
+	}
+	id, err := d.engine.Create(r.Context(), b)
+	if err != nil {
+		return nil, err
+	}
+	host, _ := o["HostConfig"].(object)
+	host["MaskedPaths"], host["ReadonlyPaths"] = []string{"/proc/kcore", "/sys/firmware"}, []string{"/proc/sys", "/proc/sysrq-trigger"}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.boxes[id] = o
+	return object{"Id": id}, nil
+}
+
+// put is a box that somebody else made.
+func (d *daemon) put(ctx context.Context, b sandbox.Box) {
+	id, err := d.engine.Create(ctx, b)
+	if err != nil {
+		panic(err)
+	}
+	labels := object{}
+	for name, value := range b.Labels {
+		labels[name] = value
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.boxes[id] = object{"HostConfig": object{}, "Cmd": []any{"sleep"}, "Labels": labels}
+}
+
+// inspect shows a box as it was asked for, with what engines fill in.
+func (d *daemon) inspect(r *http.Request, name string) (object, error) {
+	s, err := d.engine.Status(r.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	asked := d.boxes[s.ID]
+	host, _ := asked["HostConfig"].(object)
+	argv := command(asked)
+	nets, _ := at(asked, "NetworkingConfig", "EndpointsConfig").(object)
+	state := object{"Status": string(s.State), "Running": s.State == sandbox.Running, "ExitCode": s.ExitCode, "OOMKilled": s.OOMKilled}
+	for key, when := range map[string]time.Time{"StartedAt": s.StartedAt, "FinishedAt": s.FinishedAt} {
+		state[key] = when.UTC().Format(time.RFC3339Nano)
+	}
+	return object{
+		"Id": s.ID, "Name": "/" + s.Name, "Path": argv[0], "Args": argv[1:], "Image": "sha256:image", "State": state,
+		"Config": asked, "HostConfig": host, "Mounts": mountPoints(host), "NetworkSettings": object{"Networks": nets},
+	}, nil
+}
+
+func mountPoints(host object) []any {
+	points := []any{}
+	all, _ := host["Mounts"].([]any)
+	for _, m := range all {
+		m := m.(object)
+		readOnly, _ := m["ReadOnly"].(bool)
+		p := object{"Type": m["Type"], "Source": m["Source"], "Destination": m["Target"], "RW": !readOnly, "Propagation": "rprivate"}
+		if m["Type"] == "volume" {
+			p["Name"], p["Driver"] = m["Source"], "local"
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// wait answers once the box has ended, and says at once that it listens.
+func (d *daemon) wait(w http.ResponseWriter, r *http.Request) {
+	if _, err := d.engine.Status(r.Context(), r.PathValue("id")); err != nil {
+		reply(w, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(w).Flush()
+	exit, _ := d.engine.Wait(r.Context(), r.PathValue("id"))
+	_ = json.NewEncoder(w).Encode(object{"StatusCode": exit.Code})
+}
+
+// logs are in frames, as those of a box without a terminal are.
+func (d *daemon) logs(w http.ResponseWriter, r *http.Request) {
+	text, err := d.engine.Logs(r.Context(), r.PathValue("id"), 1<<20)
+	if err == nil && r.URL.Query().Get("follow") == "1" {
+		text, err = d.engine.Head(r.Context(), r.PathValue("id"), 1<<20)
+	}
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	frame := binary.BigEndian.AppendUint32([]byte{1, 0, 0, 0}, uint32(len(text)))
+	_, _ = io.Writer(w).Write(slices.Concat(frame, text))
+}

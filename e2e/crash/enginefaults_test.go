@@ -1,0 +1,223 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/e2e/play"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/orchestrator/state"
+)
+
+// version is the beginning of every path of the engine's API but that of the first.
+var version = regexp.MustCompile(`^/v1\.\d+/`)
+
+// behind is a plant whose phase is played by the real adapter of the engine's API,
+// behind a proxy.
+type behind struct {
+	*plant
+	daemon *daemon
+	proxy  *lab.Proxy
+	notes  atomic.Int64 // how often the engine was told to be away, or back
+}
+
+func newBehind(t *testing.T) *behind {
+	t.Helper()
+	p := newPlant(t)
+	d := newDaemon(t, p.engine)
+	return &behind{plant: p, daemon: d, proxy: lab.NewProxyTo(t, d.socket)}
+}
+
+// run plays the phase as a new abl would.
+func (b *behind) run() error {
+	b.Helper()
+	e, err := docker.Connect(b.Context(), docker.Options{Env: func(name string) string {
+		return map[string]string{"DOCKER_HOST": b.proxy.Host}[name]
+	}})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute)
+	defer cancel()
+	e.Patient(ctx, time.Minute, func(time.Duration, bool) { b.notes.Add(1) })
+	r, err := play.Phase{Root: b.Dir, Engine: e}.Play(ctx)
+	if err == nil && r.Status != state.Passed {
+		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Phase.Why)
+	}
+	return err
+}
+
+// settles wants the end of an undisturbed phase, and nothing left.
+func (b *behind) settles(want string) {
+	b.Helper()
+	same(b.TB.(*testing.T), want, b.print())
+	if left := b.daemon.left(); len(left) > 0 {
+		b.Errorf("left on the engine: %v", left)
+	}
+}
+
+// requests are what abl asks of an engine in a phase, by a part of the first line.
+var requests = []string{
+	"GET /v1.41/info", "POST /v1.41/networks/create", "GET /v1.41/networks/", "GET /v1.41/networks?", "DELETE /v1.41/networks/",
+	"POST /v1.41/volumes/create", "GET /v1.41/volumes/", "DELETE /v1.41/volumes/", "POST /v1.41/containers/create", "/start", "/json HTTP", "/wait", "/logs",
+	"/archive", "DELETE /v1.41/containers/", "GET /v1.41/images/",
+}
+
+// Whatever becomes of a request to the engine (its answer is lost after the engine
+// did it, it never arrives, or nobody listens for a while) the phase comes to the
+// same end as an undisturbed one, at once or, where what was asked cannot be asked
+// twice, by running it again; nothing is done twice and nothing is left.
+func TestEngineFaults(t *testing.T) {
+	want, _, _ := expected(t)
+	names := map[lab.Fault]string{lab.Lost: "is done and its answer lost", lab.Severed: "is cut off", lab.Refused: "is refused"}
+	for i, request := range requests {
+		for fault, name := range names {
+			if os.Getenv("ABL_SOAK") == "" && (i+int(fault))%len(names) != 0 && fault != lab.Lost {
+				continue // each with a lost answer, and every third with each of the rest
+			}
+			t.Run(request+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := newBehind(t)
+				b.proxy.Fail(request, fault)
+				if err := b.run(); err != nil {
+					if !errors.Is(err, sandbox.ErrUnreachable) || request != "/archive" {
+						t.Fatalf("it ended: %v", err)
+					}
+					if err := b.run(); err != nil { // a stream cannot be sent twice
+						t.Fatalf("and did not go on: %v", err)
+					}
+				}
+				if b.proxy.Drops() != 1 {
+					t.Errorf("the fault befell %d requests", b.proxy.Drops())
+				}
+				b.settles(want)
+			})
+		}
+	}
+	t.Run("every answer is late", func(t *testing.T) {
+		t.Parallel()
+		b := newBehind(t)
+		b.proxy.Delay(5 * time.Millisecond)
+		if err := b.run(); err != nil {
+			t.Fatal(err)
+		}
+		b.settles(want)
+	})
+}
+
+// refusal is an engine that answers otherwise than it should.
+type refusal struct {
+	name, method, path string
+	nth                int64
+	answer             http.HandlerFunc
+	is                 error
+	says               string
+}
+
+func says(status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+func message(status int, text string) http.HandlerFunc {
+	return says(status, fmt.Sprintf(`{"message":%q}`, text))
+}
+
+// What an engine refuses is named in its words, with what was asked; the state stays
+// whole, and the next run goes on.
+func TestEngineRefuses(t *testing.T) {
+	want, _, _ := expected(t)
+	for _, c := range []refusal{
+		{"a box, for lack of room", "POST", "/containers/create", 3, message(500, "mkdir /var/lib/docker: no space left on device"), nil, "no space left on device"},
+		{"a box, for lack of its image", "POST", "/containers/create", 2, message(404, "No such image: tools"), sandbox.ErrNoImage, "image"},
+		{"a start", "POST", "/start", 3, message(500, "OCI runtime create failed: cannot allocate memory"), nil, "cannot allocate memory"},
+		{"a network, since its range is taken", "POST", "/networks/create", 1, message(403, "Pool overlaps with other one on this address space"), nil, ""},
+		{"a network, by a firewall", "POST", "/networks/create", 1, message(500, "Failed to program FILTER chain: iptables failed"), nil, "iptables failed"},
+		{"a volume", "POST", "/volumes/create", 1, message(500, "error while mounting volume: permission denied"), nil, "permission denied"},
+		{"to copy", "PUT", "/archive", 1, message(500, "write: read-only file system"), nil, "read-only file system"},
+		{"everything, for now", "POST", "/containers/create", 2, message(503, "the daemon is shutting down"), nil, ""},
+		{"to look", "GET", "/json", 4, message(500, "layer does not exist"), nil, "layer does not exist"},
+		{"to speak sense", "GET", "/json", 4, says(200, `{"Id":`), nil, ""},
+		{"to be an engine", "GET", "/json", 4, says(200, "<html>welcome</html>"), nil, "invalid character"},
+		{"to remove a box", "DELETE", "/containers/", 2, message(500, "unable to remove filesystem: device or resource busy"), nil, "device or resource busy"},
+		{"to remove a network", "DELETE", "/networks/", 1, message(403, "network has active endpoints"), nil, "active endpoints"},
+		{"to wait", "POST", "/wait", 1, message(500, "containerd is not running"), nil, "containerd is not running"},
+		{"to show a log", "GET", "/logs", 1, message(500, "configured logging driver does not support reading"), nil, "does not support reading"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBehind(t)
+			var seen atomic.Int64
+			b.daemon.fault = func(method, path string) http.HandlerFunc {
+				if method == c.method && strings.Contains(path, c.path) && seen.Add(1) == c.nth {
+					return c.answer
+				}
+				return nil
+			}
+			err := b.run()
+			if seen.Load() < c.nth {
+				t.Fatalf("only %d such requests came", seen.Load())
+			}
+			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is)) {
+				t.Errorf("it ended with %v, want %q", err, c.says)
+			}
+			if f, serr := state.Load(b.Dir + "/.abl/state.json"); serr != nil || f.Phases["1"] == nil && err != nil {
+				t.Errorf("the state: %v", serr)
+			}
+			if err != nil {
+				if err := b.run(); err != nil {
+					t.Fatalf("it does not go on: %v", err)
+				}
+			}
+			b.settles(want)
+		})
+	}
+}
+
+// Somebody else's container stands under a name that abl needs: it is not taken for
+// abl's own, whoever it belongs to, and once it is gone the next run goes on.
+func TestForeignName(t *testing.T) {
+	want, _, _ := expected(t)
+	b := newBehind(t)
+	var name string
+	b.daemon.fault = func(method, path string) http.HandlerFunc {
+		if method != "POST" || path != "/containers/create" || name != "" {
+			return nil
+		}
+		return func(w http.ResponseWriter, r *http.Request) { // somebody was quicker
+			name = r.URL.Query().Get("name")
+			box := sandbox.Box{Name: name, Image: "theirs", User: "1:1", Argv: []string{"sleep"}, Labels: map[string]string{sandbox.LabelProject: "theirs", sandbox.LabelKind: "theirs"}}
+			b.daemon.put(r.Context(), box)
+			message(409, "Conflict. The container name is already in use")(w, r)
+		}
+	}
+	err := b.run()
+	if !errors.Is(err, sandbox.ErrExists) || !strings.Contains(err.Error(), name) {
+		t.Errorf("it ended with %v, want the name %q", err, name)
+	}
+	if there, ok := b.engine.Box(name); !ok || there.Image != "theirs" {
+		t.Errorf("what stands there is %+v, %t", there, ok)
+	}
+	if err := b.engine.Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.run(); err != nil {
+		t.Fatalf("it does not go on: %v", err)
+	}
+	b.settles(want)
+}
