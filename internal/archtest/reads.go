@@ -36,8 +36,9 @@ var readers = map[string]string{
 	"roles/tests.go":                  "what abl put away; writes with O_EXCL",
 	"roles/scenario/player/steps.go":  "inside the role's container",
 
-	"orchestrator/codecommit/rollup.go": "lists the person's project by name; files are read by safefile",
-	"cmd/internal/commit/init.go":       "makes files of the person's with O_EXCL, and adds lines to .gitignore",
+	"orchestrator/codecommit/guard/excludes.go": "the person's own excludes, where their git says",
+	"orchestrator/codecommit/rollup.go":         "lists the person's project by name; files are read by safefile",
+	"cmd/internal/commit/init.go":               "makes files of the person's with O_EXCL, and adds lines to .gitignore",
 
 	"orchestrator/broker/applog.go":       "inside the app's container",
 	"orchestrator/broker/events.go":       "inside the app's container",

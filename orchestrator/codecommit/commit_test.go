@@ -66,7 +66,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	var g codecommit.Guard = guard.NewV1(l.root, "logs")
 	protected := []string{"build.sh"}
 	if protocol == codecommit.V2 {
-		real, err := guard.New(l.root, "logs")
+		real, err := guard.New(t.Context(), l.root, "logs")
 		if err != nil {
 			t.Fatal(err)
 		}

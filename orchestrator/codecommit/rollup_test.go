@@ -30,7 +30,7 @@ func TestRollup(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.New(root, "")
+	g, err := guard.New(t.Context(), root, "")
 	if err != nil {
 		t.Fatal(err)
 	}

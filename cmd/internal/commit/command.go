@@ -117,9 +117,9 @@ func run(ctx context.Context, s *session) error {
 	}
 	switch {
 	case slices.Contains(given, "--print-protected"):
-		return s.printProtected()
+		return s.printProtected(ctx)
 	case slices.Contains(given, "--rollup"):
-		return s.rollup()
+		return s.rollup(ctx)
 	case report:
 		return s.consistency(ctx)
 	}

@@ -23,7 +23,7 @@ func (s *session) consistency(ctx context.Context) (err error) {
 	if s.profile.Name == codecommit.V1 {
 		return cli.Usagef("the consistency report belongs to --protocol v2")
 	}
-	if err := s.safe(); err != nil {
+	if err := s.safe(ctx); err != nil {
 		return err
 	}
 	unlock, err := s.lock()
@@ -104,11 +104,11 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return fmt.Errorf("cannot collect the specs: %w", err)
 	}
-	g, err := guard.New(c.Source, "")
+	ignored, err := guard.IgnoredIn(c.Source)
 	if err != nil {
 		return err
 	}
-	source, err := codecommit.Roller{Root: c.Source, Ignored: g.Ignored, Clean: s.cleaner()}.Roll()
+	source, err := codecommit.Roller{Root: c.Source, Ignored: ignored, Clean: s.cleaner()}.Roll()
 	if err != nil {
 		return fmt.Errorf("cannot collect the source: %w", err)
 	}

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +14,8 @@ import (
 )
 
 // rollup writes the code of the project where the next run looks for it.
-func (s *session) rollup() (err error) {
-	if err := s.safe(); err != nil {
+func (s *session) rollup(ctx context.Context) (err error) {
+	if err := s.safe(ctx); err != nil {
 		return err
 	}
 	unlock, err := s.lock()
@@ -22,7 +23,7 @@ func (s *session) rollup() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	g, err := guard.New(s.root, "")
+	g, err := guard.New(ctx, s.root, "")
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.safe(); err != nil {
+	if err := s.safe(ctx); err != nil {
 		return err
 	}
 	if s.in.Bool("require-clean") {
@@ -47,7 +47,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	g, list, err := s.guard()
+	g, list, err := s.guard(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func (s *session) bounds() (repairs int, limit time.Duration, err error) {
 }
 
 // safe refuses a project whose keys are on their way into the repository.
-func (s *session) safe() error {
+func (s *session) safe(ctx context.Context) error {
 	if !s.profile.Ignored {
-		return s.warnKeys()
+		return s.warnKeys(ctx)
 	}
 	err := codecommit.CheckIgnored(s.root)
 	var wrong *codecommit.Unignored
@@ -106,8 +106,8 @@ func (s *session) safe() error {
 
 // warnKeys warns of a key that git does not leave out, where the protocol asks
 // for no more than that.
-func (s *session) warnKeys() error {
-	g, err := guard.New(s.root, "")
+func (s *session) warnKeys(ctx context.Context) error {
+	g, err := guard.New(ctx, s.root, "")
 	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}

@@ -2,6 +2,7 @@ package commit
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -105,21 +106,21 @@ func (s *session) lock() (unlock func() error, err error) {
 }
 
 // guard is what protects the project's files, and the same in words.
-func (s *session) guard() (codecommit.Guard, []string, error) {
+func (s *session) guard(ctx context.Context) (codecommit.Guard, []string, error) {
 	_, logs := s.logDir()
 	if s.profile.Name == codecommit.V1 {
 		g := guard.NewV1(s.root, logs)
 		return g, g.List(), nil
 	}
-	g, err := guard.New(s.root, logs)
+	g, err := guard.New(ctx, s.root, logs)
 	if err != nil {
 		return nil, nil, exit.With(exit.Usage, err, "")
 	}
 	return g, g.List(), nil
 }
 
-func (s *session) printProtected() error {
-	_, list, err := s.guard()
+func (s *session) printProtected(ctx context.Context) error {
+	_, list, err := s.guard(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,38 +11,38 @@ import (
 )
 
 // ignored decides as git does, by the .gitignore files from the top of the
-// repository down to a path's own folder, and by info/exclude. Whether a file
+// repository down to a path's own folder, by info/exclude, and by the person's own
+// excludes. Whether a file
 // is tracked makes no difference: what is ignored is not a model's business.
 type ignored struct {
 	top, prefix string                   // the project is top/prefix; prefix ends with a slash or is ""
 	rules       map[string]*ignore.Rules // by folder below top, with a slash at the end; "" is top
 }
 
-func newIgnored(root string) (*ignored, error) {
+func newIgnored(root string, excludes *ignore.Rules) (*ignored, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
 	}
-	g := &ignored{top: root, rules: map[string]*ignore.Rules{}}
-	for dir := root; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			g.top = dir
-			break
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
+	g := &ignored{top: top(root), rules: map[string]*ignore.Rules{}}
 	if rel, err := filepath.Rel(g.top, root); err == nil && rel != "." {
 		g.prefix = filepath.ToSlash(rel) + "/"
 	}
-	exclude, err := safefile.Read(g.top, ".git/info/exclude", maxRules)
-	if err != nil {
-		exclude = nil // a worktree keeps its own elsewhere
-	}
 	first, err := read(g.top, ".gitignore")
-	g.rules[""] = ignore.Exclude(exclude).Below("", first)
+	g.rules[""] = excludes.Below("", first)
 	return g, err
+}
+
+// top is the folder of the repository that a folder is in; itself without one.
+func top(root string) string {
+	for dir := root; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return root
+		}
+	}
 }
 
 // read is a file of rules. Git follows no link to one.

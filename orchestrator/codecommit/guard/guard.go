@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,12 +46,16 @@ func (r *Refused) Error() string {
 
 // New is the guard of the protocol v2. logs is where the run writes its logs,
 // "" when that is outside of the project.
-func New(root, logs string) (*Guard, error) {
+func New(ctx context.Context, root, logs string) (*Guard, error) {
 	list, err := safefile.Read(root, ListFile, maxRules)
 	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
 		return nil, err
 	}
-	git, err := newIgnored(root)
+	rules, err := excludes(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	git, err := newIgnored(root, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +117,7 @@ func (g *Guard) protected(name string) string {
 		return "protected by " + ListFile
 	}
 	if g.git != nil && g.git.match(name) {
-		return "ignored by git (.gitignore)"
+		return "ignored by git (.gitignore and other excludes)"
 	}
 	return ""
 }
@@ -165,7 +170,7 @@ func (g *Guard) List() []string {
 		all = append(all, e.words)
 	}
 	if g.git != nil {
-		all = append(all, "anything that a .gitignore matches")
+		all = append(all, "anything that git ignores (.gitignore and other excludes)")
 	}
 	if g.lifted == nil {
 		return all
@@ -190,4 +195,18 @@ func (g *Guard) List() []string {
 // Ignored says whether git leaves a path out.
 func (g *Guard) Ignored(name string, dir bool) bool {
 	return g.git != nil && (g.git.match(name) || dir && g.git.matchDir(name))
+}
+
+// IgnoredIn is Guard.Ignored for a folder that a role has written, where the
+// person's git is asked nothing: its .gitignore files and info/exclude decide.
+func IgnoredIn(root string) (func(name string, dir bool) bool, error) {
+	data, err := safefile.Read(root, ".git/info/exclude", maxRules)
+	if err != nil {
+		data = nil // there need not be any
+	}
+	git, err := newIgnored(root, ignore.Exclude(data))
+	if err != nil {
+		return nil, err
+	}
+	return (&Guard{git: git}).Ignored, nil
 }

@@ -63,7 +63,7 @@ func TestPaths(t *testing.T) {
 		"out-link": "->/etc", "dir-link": "->src", "file-link": "->a", "folder/": "", "sub/.gitignore": "gen\n!keep.log\n",
 		"agent-config/protected": "# ours\nVENDOR/\n*.gen.go\n!yarn.lock\n!/build.sh\n",
 	})
-	g, err := guard.New(root, "diary")
+	g, err := guard.New(t.Context(), root, "diary")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestPaths(t *testing.T) {
 
 func TestEditsTogether(t *testing.T) {
 	root := project(t, map[string]string{"a": "x", "b": "x"})
-	g, err := guard.New(root, "logs")
+	g, err := guard.New(t.Context(), root, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestV1(t *testing.T) {
 
 func TestList(t *testing.T) {
 	root := project(t, map[string]string{"agent-config/protected": "docs/\n!go.sum\n"})
-	g, err := guard.New(root, "logs")
+	g, err := guard.New(t.Context(), root, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestList(t *testing.T) {
 // The project is a folder of a repository: what the folders above ignore counts.
 func TestRepositoryAbove(t *testing.T) {
 	top := project(t, map[string]string{".git/HEAD": "", ".gitignore": "*.tmp\n/app/only\n", ".git/info/exclude": "private\n", "app/.gitignore": "!keep.tmp\n"})
-	g, err := guard.New(filepath.Join(top, "app"), "logs")
+	g, err := guard.New(t.Context(), filepath.Join(top, "app"), "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +176,87 @@ func TestRepositoryAbove(t *testing.T) {
 	}
 }
 
+// personally makes a person's excludes the ones that git knows of.
+func personally(t *testing.T) (excludes string) {
+	t.Helper()
+	home := t.TempDir()
+	excludes = filepath.Join(home, "mine")
+	if err := os.WriteFile(filepath.Join(home, "config"), []byte("[core]\n\texcludesFile = ~/link\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(excludes, filepath.Join(home, "link")); err != nil { // as those who keep such files elsewhere have it
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "config"))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	return excludes
+}
+
+// A person's excludes count wherever git finds them, and those of the repository
+// in a linked worktree as well.
+func TestExcludes(t *testing.T) {
+	mine := personally(t)
+	main := project(t, map[string]string{"a": "x"})
+	git(t, main, "", "init", "-q")
+	git(t, main, "", "add", "a")
+	git(t, main, "", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
+	linked := filepath.Join(t.TempDir(), "linked")
+	git(t, main, "", "worktree", "add", "-q", linked)
+	ignored := func(root, name string) bool {
+		t.Helper()
+		g, err := guard.New(t.Context(), root, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return judge(t, g, name, false) == "ignored by git (.gitignore and other excludes)"
+	}
+	for _, root := range []string{main, linked} {
+		if ignored(root, "own") || ignored(root, "here") {
+			t.Errorf("%s: ignored before anybody said so", root)
+		}
+	}
+	for at, text := range map[string]string{mine: "own\nhere\n", filepath.Join(main, ".git/info/exclude"): "!here\n"} {
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, root := range []string{main, linked} {
+		if !ignored(root, "own") || ignored(root, "here") {
+			t.Errorf("%s: the excludes do not count", root)
+		}
+	}
+	config := filepath.Join(filepath.Dir(mine), "xdg")
+	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+	t.Setenv("XDG_CONFIG_HOME", config)
+	if ignored(main, "own") || ignored(main, "usual") {
+		t.Error("excludes that nobody names any more count")
+	}
+	if err := errors.Join(os.MkdirAll(config+"/git", 0o755), os.WriteFile(config+"/git/ignore", []byte("usual\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if !ignored(main, "usual") {
+		t.Error("git's usual place is not looked at")
+	}
+	t.Setenv("PATH", "/nowhere") // no git
+	if !ignored(main, "usual") || ignored(main, "own") || !ignored(linked, "usual") {
+		t.Error("without git the usual places do not count")
+	}
+	if err := os.WriteFile(filepath.Join(main, ".git/info/exclude"), []byte("alone\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !ignored(main, "alone") {
+		t.Error("without git info/exclude does not count")
+	}
+	if free, err := guard.IgnoredIn(main); err != nil || free("usual", false) || !free("alone", false) {
+		t.Errorf("in a folder of a role: %v", err)
+	}
+}
+
 // TestLikeGit asks git check-ignore about generated trees and paths.
 func TestLikeGit(t *testing.T) {
+	mine := personally(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	lines := []string{"a", "b/", "/c", "*.x", "!a", "!b/", "!*.x", "a/b", "**/c", "a/**", "d*", "[ab]", "# a", "", "b/*", "!b/c", "\\!a"}
 	ends := []string{"\n", "\r\n", " \n"}
@@ -192,7 +271,12 @@ func TestLikeGit(t *testing.T) {
 	for round := range 40 {
 		root := project(t, map[string]string{"a/": "", "b/": "", ".gitignore": text(), "a/.gitignore": text(), "b/c/.gitignore": text()})
 		git(t, root, "", "init", "-q")
-		g, err := guard.New(root, "")
+		for _, file := range []string{mine, filepath.Join(root, ".git/info/exclude")} {
+			if err := os.WriteFile(file, []byte(text()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g, err := guard.New(t.Context(), root, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +301,7 @@ func git(t *testing.T, dir, stdin string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.Output()
 	if err != nil && cmd.ProcessState.ExitCode() != 1 { // 1: none is ignored
 		t.Fatalf("git %q: %v", args, err)
@@ -232,7 +316,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(s)
 	}
 	root := project(f, nil)
-	g, err := guard.New(root, "logs")
+	g, err := guard.New(f.Context(), root, "logs")
 	if err != nil {
 		f.Fatal(err)
 	}
