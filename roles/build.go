@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"abl/internal/failpoint"
 	"abl/internal/outlet"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
@@ -97,6 +98,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if err := b.Engine.Start(whole, box.Name); err != nil {
 		return end, err
 	}
+	failpoint.Here("build.started")
 	if err := proof.after(ctx, true); err != nil {
 		return end, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/commit"
 	"abl/cmd/internal/ground"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
@@ -16,8 +17,9 @@ import (
 func cleanCommand() cli.Command {
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
-		Long: `Removes containers, volumes and networks that carry this project's label, and
-gives lent files back. Source, tests, specs, logs and the ledger are never touched.`,
+		Long: `Removes containers, volumes and networks that carry this project's label, gives
+lent files back, and puts back what a killed code-commit has changed by half.
+Source, tests, specs, logs and the ledger are never touched otherwise.`,
 		Run: runClean,
 	}
 }
@@ -39,6 +41,9 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
+	if err := commit.CleanFiles(in, s.project.Root); err != nil {
+		return err
+	}
 	eng, _, err := ground.Connect(ctx)
 	if err != nil { // and so it cannot be asked to end what may still run
 		return errors.Join(onEngine(err), s.giveBack(f, event.Discard))
@@ -48,6 +53,8 @@ func runClean(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
+	more, cerr := commit.Sweep(ctx, eng, s.project.Root)
+	removed, err = append(removed, more...), errors.Join(err, cerr)
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}

@@ -24,7 +24,7 @@ func commits(t *testing.T, build string) *lab.Project {
 	slots <- struct{}{}
 	t.Cleanup(func() { <-slots })
 	answer := map[string]any{"candidates": []any{map[string]any{
-		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n^^^end\n"}}},
+		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n^^^end\n^^^new/b.txt\nbye\n^^^end\n"}}},
 	}}}
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -95,4 +95,32 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 	if left := docker(t, "ps", "-aq", "--filter", "label=abl.call=build-1"); left != "" {
 		t.Errorf("left on the engine: %s", left)
 	}
+}
+
+// abl clean knows what a code-commit that was killed has left: files that were
+// changed by half, and what its build stood on.
+func TestCleanAfterACommitThatWasKilled(t *testing.T) {
+	p := commits(t, "sleep 1000\n")
+	key := p.Env
+	p.Env = append(key[:len(key):len(key)], "ABL_FAILPOINTS=treeedit.step=1*off->kill")
+	if r := p.Run("code-commit"); r.Code != -1 || p.Read("a.txt") != "bye\n" || p.Exists("new/b.txt") {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
+	p.Env = key
+	r := p.Must(0, "clean")
+	wants(t, "what clean says", r.Stderr, "an earlier run was killed while it changed files; they are as they were before: a.txt")
+	wants(t, "what clean says", r.Stdout, "nothing was left")
+	if p.Read("a.txt") != "hi\n" || p.Exists("new") || p.Exists("agent-config/.apply") {
+		t.Error("the files are not as they were")
+	}
+	p.Env = append(key[:len(key):len(key)], "ABL_FAILPOINTS=build.started=kill")
+	if r := p.Run("code-commit", "--build-on", "container"); r.Code != -1 || !p.Exists("agent-config/.build") {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
+	p.Env = key
+	wants(t, "what clean says", p.Must(0, "clean").Stdout, "removed abl-cc", "-build-1\n")
+	if p.Exists("agent-config/.build") || p.Read("a.txt") != "bye\n" {
+		t.Error("clean left what the build was handed, or took edits back that hold")
+	}
+	wants(t, "what clean says", p.Must(0, "clean").Stdout, "nothing was left")
 }

@@ -38,6 +38,7 @@ var readers = map[string]string{
 
 	"orchestrator/codecommit/guard/excludes.go": "the person's own excludes, where their git says",
 	"orchestrator/codecommit/rollup.go":         "lists the person's project by name; files are read by safefile",
+	"cmd/internal/commit/clean.go":              "lists the folders of the logs by name",
 	"cmd/internal/commit/init.go":               "makes files of the person's with O_EXCL, and adds lines to .gitignore",
 
 	"orchestrator/broker/applog.go":       "inside the app's container",

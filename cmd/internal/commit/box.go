@@ -20,7 +20,6 @@ import (
 	"abl/orchestrator/codecommit/build"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 )
 
@@ -59,11 +58,6 @@ func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 func engineID(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return "cc" + hex.EncodeToString(sum[:6])
-}
-
-// sweep removes what a run has put on an engine.
-func sweep(ctx context.Context, eng *docker.Engine, root string) ([]string, error) {
-	return eng.Sweep(ctx, map[string]string{sandbox.LabelProject: engineID(root)}, nil)
 }
 
 // handed is the folder in which builds have what is handed to them. It is in the

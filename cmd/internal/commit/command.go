@@ -30,7 +30,7 @@ wrote. --build-on container runs it in a box instead, which reaches the hosts of
 network.allow in .abl/config.yaml, or nothing.`,
 		Flags:    append(flags(), boxFlags()...),
 		Examples: self + " init\n" + self + " --rollup && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
-		Subs:     []cli.Command{initCommand(self), costsCommand(self)},
+		Subs:     []cli.Command{initCommand(self), costsCommand(self), cleanCommand(self)},
 		Codes:    Codes(),
 		Run:      opened(self, run),
 	}

@@ -13,6 +13,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/atomicfile"
 	"abl/internal/dotenv"
 	"abl/internal/filelock"
 	"abl/internal/redact"
@@ -79,17 +80,23 @@ func (s *session) logDir() (dir, rel string) {
 	return dir, rel
 }
 
-// lock keeps others from working here, and puts back what a run that was killed
-// has left by half.
-func (s *session) lock() (unlock func() error, err error) {
-	dir := filepath.Join(s.root, codecommit.ConfigDir)
+// lockFile is what says that somebody works here.
+func (s *session) lockFile() string {
+	dir := codecommit.ConfigDir
 	if s.profile.Name == codecommit.V1 {
-		dir = filepath.Join(s.root, "logs")
+		dir = "logs"
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	return filepath.Join(s.root, dir, ".lock")
+}
+
+// lock keeps others from working here, puts back what a run that was killed has
+// left by half, and removes what else it left in the project.
+func (s *session) lock() (unlock func() error, err error) {
+	file := s.lockFile()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
-	if unlock, err = filelock.Lock(filepath.Join(dir, ".lock")); err != nil {
+	if unlock, err = filelock.Lock(file); err != nil {
 		if errors.Is(err, filelock.ErrHeld) {
 			return nil, exit.With(exit.Busy, fmt.Errorf("another code-commit works on this project: %w", err), "wait until it has ended")
 		}
@@ -101,6 +108,9 @@ func (s *session) lock() (unlock func() error, err error) {
 	}
 	if len(restored) > 0 {
 		s.in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(restored, ", "))
+	}
+	if err := errors.Join(atomicfile.SweepTemps(filepath.Dir(file)), os.RemoveAll(s.handed().Root)); err != nil {
+		return nil, errors.Join(err, unlock())
 	}
 	return unlock, nil
 }

@@ -69,7 +69,7 @@ func (s *session) openYard(ctx context.Context, limit time.Duration) (y *yard, e
 
 // sweep removes what a run that was killed left on the engine.
 func (y *yard) sweep(ctx context.Context) error {
-	_, err := sweep(ctx, y.engine, y.root)
+	_, err := Sweep(ctx, y.engine, y.root)
 	return err
 }
 
