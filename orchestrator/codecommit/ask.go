@@ -72,7 +72,7 @@ func (r *Run) ask(ctx context.Context, name, prompt string, own, numbered files)
 	case err != nil:
 		at.Why, text = err.Error(), "ERROR\n"+err.Error()+"\n"
 	case a.Finish == model.Cut:
-		text = "ERROR\nthe answer was cut off (" + a.Reason + ")\n"
+		text = "ERROR\nthe answer was cut off (" + a.Reason + "); what came of it:\n\n" + a.Text
 	}
 	r.Show.Say(fmt.Sprintf("%s: %s after %s%s", name, ended(a, err), took.Round(100*time.Millisecond), tokens(a)))
 	return a, at, errors.Join(err, r.Logs.Put(own.text, numbered.text, text), r.Logs.Body(own.body, numbered.body, body), r.enter(name, a, err, took))

@@ -7,6 +7,8 @@ package codecommit
 import (
 	"fmt"
 	"strconv"
+
+	"abl/roles/model"
 )
 
 // Profile is a protocol: which files a run reads, what it calls those that it
@@ -15,7 +17,8 @@ type Profile struct {
 	Name       string
 	Query      string // paths in the project
 	Codebase   string
-	Keys       map[string]string // by model
+	Keys       map[string]string // by provider
+	Models     string            // lists models besides those that are known; "" where none can be
 	System     string            // the system prompt's file; "" for abl's own texts
 	Structure  string            // replaces the part about the project's structure
 	UserOutput string            // collects what a model says to the person
@@ -42,13 +45,13 @@ func ProfileOf(name string) (Profile, error) {
 	case V1:
 		return Profile{
 			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
-			Keys:  map[string]string{"gemini-2.5-pro": "gemini-key.txt", "gpt-5": "openai-key.txt"},
+			Keys:  map[string]string{model.Google: "gemini-key.txt", model.OpenAI: "openai-key.txt"},
 			Stage: ".code-commit", Yard: "logs/.build", Repairs: 7,
 		}, nil
 	case V2:
 		return Profile{
 			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Structure: ConfigDir + "/project-structure.txt",
-			Keys:  map[string]string{"gemini-2.5-pro": ConfigDir + "/gemini-key.txt", "gpt-5": ConfigDir + "/openai-key.txt"},
+			Keys: map[string]string{model.Google: ConfigDir + "/gemini-key.txt", model.OpenAI: ConfigDir + "/openai-key.txt"}, Models: ConfigDir + "/models",
 			Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", Suffix: "-committing-code", Repairs: 3, Ignored: true,
 		}, nil
 	}

@@ -5,11 +5,11 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,28 +70,19 @@ type call struct {
 }
 
 func providers() map[string]provider {
-	return map[string]provider{Gemini: gemini(), GPT: openAI()}
+	return map[string]provider{Google: gemini(), OpenAI: openAI()}
 }
 
-// Names are the models that can be asked, the default first.
-func Names() []string {
-	var names []string
-	for name := range providers() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// KeyVar is the variable that holds the key for a model, and BaseVar the one
+// KeyVar is the variable that holds the key for a provider, and BaseVar the one
 // that gives another address.
-func KeyVar(name string) string { return providers()[name].keyVar }
+func KeyVar(provider string) string { return providers()[provider].keyVar }
 
-// BaseVar is the variable that gives another address for a model.
-func BaseVar(name string) string { return providers()[name].baseVar }
+// BaseVar is the variable that gives another address for a provider.
+func BaseVar(provider string) string { return providers()[provider].baseVar }
 
 // Config is how a model is asked.
 type Config struct {
+	Provider  string // "" for that of a model that is always known
 	Key       string
 	Base      string // another address than the provider's own
 	Transport http.RoundTripper
@@ -114,9 +105,9 @@ type Client struct {
 
 // New is a client of the model of that name.
 func New(name string, c Config) (*Client, error) {
-	p, ok := providers()[name]
+	p, ok := providers()[cmp.Or(c.Provider, Known()[name])]
 	if !ok {
-		return nil, fmt.Errorf("unknown model %q: there are %s", name, strings.Join(Names(), " and "))
+		return nil, fmt.Errorf("unknown model %q: there are %s", name, strings.Join(Known().Names(), " and "))
 	}
 	if strings.TrimSpace(c.Key) == "" {
 		return nil, errors.New("internal error: no key")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,7 +191,7 @@ func TestNobodyThere(t *testing.T) {
 	}))
 	defer half.Close()
 	for _, base := range []string{silent.URL, gone.URL, half.URL} {
-		for _, name := range model.Names() {
+		for _, name := range model.Known().Names() {
 			c, err := model.New(name, model.Config{Key: key, Base: base, Patience: 50 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
@@ -234,7 +235,7 @@ func TestEndlessResponse(t *testing.T) {
 
 // Nothing is sent before what is to be sent could be kept.
 func TestNotKeptNotSent(t *testing.T) {
-	for _, name := range model.Names() {
+	for _, name := range model.Known().Names() {
 		url, requests := server(t, exchange{200, nil, geminiOK})
 		c, err := model.New(name, model.Config{Key: key, Base: url, Retries: 3, Sent: func([]byte) error { return os.ErrPermission }})
 		if err != nil {
@@ -262,5 +263,50 @@ func TestAddresses(t *testing.T) {
 	url, requests := server(t, exchange{200, nil, gptOK})
 	if _, _, _, err := ask(t, model.GPT, url+"/proxy/v1/", 0); err != nil || !strings.HasPrefix((*requests)[0], "POST /proxy/v1/chat/completions ") {
 		t.Errorf("%v, %q", err, *requests)
+	}
+}
+
+// Nobody says where to go: the request goes to the provider's own address, in one
+// piece, and the key stands in a header alone.
+func TestOwnAddresses(t *testing.T) {
+	for name, want := range map[string]string{
+		model.Gemini: "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent",
+		model.GPT:    "https://api.openai.com/v1/chat/completions",
+	} {
+		var got string
+		c, err := model.New(name, model.Config{Key: key, Transport: round(func(r *http.Request) (*http.Response, error) {
+			got = r.URL.String()
+			return nil, os.ErrDeadlineExceeded
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Ask(t.Context(), "x"); err == nil || got != want {
+			t.Errorf("%s: asked %q, %v", name, got, err)
+		}
+	}
+}
+
+type round func(*http.Request) (*http.Response, error)
+
+func (f round) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestCatalog(t *testing.T) {
+	c, err := model.Known().With("models", []byte("# newer ones\n\ngemini-3-pro  gemini\r\nft:gpt-5:me openai\n"))
+	if want := []string{"ft:gpt-5:me", "gemini-2.5-pro", "gemini-3-pro", "gpt-5"}; err != nil || !slices.Equal(c.Names(), want) || c["gemini-3-pro"] != model.Google {
+		t.Errorf("%v, %v", c, err)
+	}
+	for _, text := range []string{"gemini-3-pro\n", "x anthropic\n", "a b gemini\n", "../x gemini\n", "gemini\n"} {
+		if _, err := model.Known().With("models", []byte("\n"+text)); err == nil || !strings.Contains(err.Error(), "models line 2: want the name of a model and its provider (gemini or openai)") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	url, requests := server(t, exchange{200, nil, gptOK})
+	later, err := model.New("gpt-6", model.Config{Provider: model.OpenAI, Key: key, Base: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := later.Ask(t.Context(), "x"); err != nil || a.Text != "hello" || !strings.Contains((*requests)[0], `"model":"gpt-6"`) {
+		t.Errorf("%+v, %v, %q", a, err, *requests)
 	}
 }

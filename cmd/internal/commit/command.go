@@ -78,7 +78,7 @@ func Codes() []exit.Entry {
 
 func flags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "model", Value: "NAME", Default: model.Gemini, Values: model.Names(), Usage: "who is asked"},
+		{Name: "model", Value: "NAME", Default: model.Gemini, Values: model.Known().Names(), Open: true, Usage: "who is asked; agent-config/models lists others"},
 		{Name: "consistency-check", Usage: "report on what does not fit together, and change nothing; also --consistency and --cc"},
 		{Name: "consistency", Hidden: true, Usage: "the same"},
 		{Name: "cc", Hidden: true, Usage: "the same"},

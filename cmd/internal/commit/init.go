@@ -77,7 +77,7 @@ func initialise(_ context.Context, s *session) error {
 	for _, m := range steps {
 		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
 	}
-	in.Say("hint: fill in %s and build.sh, put your key into %s, then: %s --rollup && %s", s.profile.Query, s.profile.Keys[model.Gemini], s.self, s.self)
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: %s --rollup && %s", s.profile.Query, s.profile.Keys[model.Google], s.self, s.self)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/nearest"
 	"abl/internal/redact"
 	"abl/internal/safefile"
 	"abl/roles/model"
@@ -20,9 +21,9 @@ const environment = " of the environment"
 
 // findKey looks for the provider's key: in its file, then in the environment,
 // then in .env. It says where it found one, since a person may have several.
-func (s *session) findKey(name string) (key, from string, err error) {
+func (s *session) findKey(name, provider string) (key, from string, err error) {
 	const most = 64 << 10
-	file, variable := s.profile.Keys[name], model.KeyVar(name)
+	file, variable := s.profile.Keys[provider], model.KeyVar(provider)
 	data, err := []byte(nil), safefile.ErrAbsent
 	if file != "" {
 		data, err = safefile.Read(s.root, file, most)
@@ -62,9 +63,9 @@ func orFile(file string) string {
 // logged or asked. Of each only the last two characters stay.
 func (s *session) cleaner() func(string) string {
 	secrets, _ := redact.Secrets(s.env, true)
-	for _, name := range model.Names() {
-		secrets = append(secrets, os.Getenv(model.KeyVar(name)))
-		if file := s.profile.Keys[name]; file == "" {
+	for _, provider := range model.Providers() {
+		secrets = append(secrets, os.Getenv(model.KeyVar(provider)))
+		if file := s.profile.Keys[provider]; file == "" {
 			continue
 		} else if data, err := safefile.Read(s.root, file, 64<<10); err == nil {
 			secrets = append(secrets, strings.TrimSpace(string(data)))
@@ -78,10 +79,39 @@ func (s *session) cleaner() func(string) string {
 	return func(text string) string { return short.Replace(known.String(text)) }
 }
 
+// model is the one that the person chose, and its provider.
+func (s *session) model() (name, provider string, err error) {
+	const most = 64 << 10
+	known := model.Known()
+	if file := s.profile.Models; file != "" {
+		data, err := safefile.Read(s.root, file, most)
+		if err == nil {
+			known, err = known.With(file, data)
+		}
+		if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+			return "", "", exit.With(exit.Usage, err, "")
+		}
+	}
+	name = s.in.String("model")
+	if provider = known[name]; provider != "" {
+		return name, provider, nil
+	}
+	do := ""
+	if near := nearest.Word(name, known.Names()); near != "" {
+		do = fmt.Sprintf("did you mean %q?", near)
+	} else if s.profile.Models != "" {
+		do = "a line in " + s.profile.Models + " adds one: its name and its provider, " + strings.Join(model.Providers(), " or ")
+	}
+	return "", "", exit.With(exit.Usage, fmt.Errorf("--model must be %s, not %q", strings.Join(known.Names(), " or "), name), do)
+}
+
 // client asks the model that the person chose.
 func (s *session) client(sent func([]byte) error) (*model.Client, error) {
-	name := s.in.String("model")
-	key, from, err := s.findKey(name)
+	name, provider, err := s.model()
+	if err != nil {
+		return nil, err
+	}
+	key, from, err := s.findKey(name, provider)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +127,13 @@ func (s *session) client(sent func([]byte) error) (*model.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	variable := model.BaseVar(name)
+	variable := model.BaseVar(provider)
 	base := os.Getenv(variable)
 	if base == "" && !strings.HasSuffix(from, environment) {
 		base = s.env[variable] // where a project wants its own key to go; the person's own key goes nowhere on its word
 	}
 	c, err := model.New(name, model.Config{
-		Key: key, Base: base, Retries: retries, Patience: patience, Sent: sent,
+		Provider: provider, Key: key, Base: base, Retries: retries, Patience: patience, Sent: sent,
 		Trouble: func(err error, wait time.Duration) { s.say(fmt.Sprintf("%v; trying again in %s", err, wait)) },
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -98,8 +99,8 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	p.Keys, p.Ignored = nil, false // an abl project has its keys in .env
-	s := &session{in: in, self: "abl code-commit", root: c.Root, profile: p, logs: c.Logs, env: c.Env}
+	p.Keys, p.Models, p.Ignored = nil, "", false // an abl project has its keys in .env
+	s := &session{in: in, self: "abl code-commit", began: time.Now(), root: c.Root, profile: p, logs: c.Logs, env: c.Env}
 	specs, err := codecommit.Roller{Root: c.Root, Clean: s.cleaner()}.Roll(c.Specs...)
 	if err != nil {
 		return fmt.Errorf("cannot collect the specs: %w", err)

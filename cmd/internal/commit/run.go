@@ -164,7 +164,7 @@ func (s *session) prepare(r *codecommit.Run) error {
 
 func (s *session) openLogs(r *codecommit.Run, suffix string) (err error) {
 	dir, _ := s.logDir()
-	r.Logs, err = codecommit.NewFolder(dir, time.Now(), suffix, r.Clean)
+	r.Logs, err = codecommit.NewFolder(dir, s.began, suffix, r.Clean)
 	if err == nil {
 		s.say("logs: " + r.Logs.Path)
 	}

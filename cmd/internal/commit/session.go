@@ -33,7 +33,8 @@ type session struct {
 	logs    string            // as the person gave it
 	env     map[string]string // of .env
 	key     string            // of the provider, once it was found
-	warned  []string          // of .env
+	began   time.Time
+	warned  []string // of .env
 	speak   sync.Mutex
 }
 
@@ -45,7 +46,7 @@ func open(in *cli.Input) (*session, error) {
 	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
-	s := &session{in: in, root: root, logs: cmp.Or(in.String("log-dir"), "logs")}
+	s := &session{in: in, root: root, began: time.Now(), logs: cmp.Or(in.String("log-dir"), "logs")}
 	if s.profile, err = codecommit.ProfileOf(cmp.Or(in.String("protocol"), codecommit.V2)); err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
