@@ -50,11 +50,12 @@ func Signals(ctx context.Context, voice io.Writer) (context.Context, context.Can
 	got := make(chan os.Signal, 4)
 	signal.Notify(got, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
-	go watch(got, done, cancel, func() {
+	aim := &aim{whole: cancel, leave: func() {
 		fmt.Fprintln(voice, "\nabl: left at once; the next run cleans up")
 		os.Exit(INT)
-	})
-	return ctx, sync.OnceFunc(func() {
+	}}
+	go aim.watch(got, done)
+	return context.WithValue(ctx, aimKey{}, aim), sync.OnceFunc(func() {
 		signal.Stop(got)
 		signal.Stop(pipe)
 		close(done)
@@ -62,21 +63,72 @@ func Signals(ctx context.Context, voice io.Writer) (context.Context, context.Can
 	})
 }
 
+// Part returns a context for a part of the run that is more than it: as long as
+// it is on, a SIGINT ends the part alone, and a second one leaves at once. Where
+// ctx is not of Signals it is a context like any other.
+func Part(ctx context.Context) (context.Context, context.CancelFunc) {
+	part, cancel := context.WithCancelCause(ctx)
+	a, ok := ctx.Value(aimKey{}).(*aim)
+	if ok {
+		a.take(cancel)
+	}
+	return part, func() {
+		if ok {
+			a.take(nil)
+		}
+		cancel(context.Canceled)
+	}
+}
+
+type aimKey struct{}
+
+// aim is what a signal ends.
+type aim struct {
+	whole context.CancelCauseFunc
+	leave func()
+
+	mu    sync.Mutex
+	over  bool                    // the whole was ended, and is tidying up
+	part  context.CancelCauseFunc // what a SIGINT ends instead, nil for nothing
+	ended bool                    // likewise the part
+}
+
+func (a *aim) take(part context.CancelCauseFunc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.part, a.ended = part, false
+}
+
 // watch cancels on the first signal and leaves on a SIGINT after it.
-func watch(got <-chan os.Signal, done <-chan struct{}, cancel context.CancelCauseFunc, leave func()) {
-	ended := false
+func (a *aim) watch(got <-chan os.Signal, done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
 			return
 		case s := <-got:
-			if ended && s == syscall.SIGINT {
-				leave()
+			number, _ := s.(syscall.Signal)
+			if a.hit(number) {
+				a.leave()
 				return
 			}
-			number, _ := s.(syscall.Signal)
-			cancel(Signal{number})
-			ended = true
 		}
 	}
+}
+
+// hit ends what a signal is aimed at; leave is true when that was ended already
+// and the person does not want to wait.
+func (a *aim) hit(s syscall.Signal) (leave bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case s == syscall.SIGINT && (a.over || a.ended):
+		return true
+	case s == syscall.SIGINT && a.part != nil:
+		a.ended = true
+		a.part(Signal{s})
+	default:
+		a.over = true
+		a.whole(Signal{s})
+	}
+	return false
 }

@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "wait":
 		os.Exit(playWait())
+	case "part":
+		os.Exit(playPart())
 	case "pipe":
 		os.Exit(playPipe())
 	}
@@ -37,6 +39,23 @@ func playWait() int {
 	if os.Getenv("EXIT_TEST_HANG") != "" {
 		select {}
 	}
+	return exit.Code(exit.Because(ctx, ctx.Err()))
+}
+
+// playPart has a part that a signal ends, and goes on with what ends the whole.
+func playPart() int {
+	ctx, stop := exit.Signals(context.Background(), os.Stderr)
+	defer stop()
+	part, over := exit.Part(ctx)
+	fmt.Println("ready")
+	<-part.Done()
+	if os.Getenv("EXIT_TEST_HANG") != "" {
+		fmt.Println("tidying up")
+		select {}
+	}
+	over()
+	fmt.Println("the part is over")
+	<-ctx.Done()
 	return exit.Code(exit.Because(ctx, ctx.Err()))
 }
 
@@ -70,6 +89,20 @@ func TestFirstSignalCancels(t *testing.T) {
 func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	code, voice := signalled(t, play(t, "wait", "EXIT_TEST_HANG=1"), syscall.SIGTERM, syscall.SIGINT)
 	if code != 130 || !strings.Contains(voice, "left at once") {
+		t.Errorf("exit code %d, said %q", code, voice)
+	}
+}
+
+// A SIGINT ends the part that is on, and the next one the whole; any other signal
+// ends both.
+func TestPart(t *testing.T) {
+	if code, voice := signalled(t, play(t, "part"), syscall.SIGINT, syscall.SIGINT); code != 130 || voice != "" {
+		t.Errorf("exit code %d, said %q", code, voice)
+	}
+	if code, _ := signalled(t, play(t, "part"), syscall.SIGTERM); code != 143 {
+		t.Errorf("exit code %d after SIGTERM", code)
+	}
+	if code, voice := signalled(t, play(t, "part", "EXIT_TEST_HANG=1"), syscall.SIGINT, syscall.SIGINT); code != 130 || !strings.Contains(voice, "left at once") {
 		t.Errorf("exit code %d, said %q", code, voice)
 	}
 }

@@ -21,6 +21,7 @@ case "$ask" in
 *"MISTAKE: <"*) printf 'MISTAKE: No tests\n' ;;
 *"You improve the instructions"*) printf 'Better.\n' ;;
 *"do fail"*) exit 3 ;;
+*"do hang"*) [ -e "$LOG.hung" ] || { : > "$LOG.hung"; exec sleep 1000; }; echo 'echo hello' > run.sh ;;
 *) printf 'echo "$GEMINI_API_KEY" > leak; echo hello\n' > run.sh; echo made ;;
 esac
 `

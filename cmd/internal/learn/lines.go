@@ -46,7 +46,6 @@ func openLines(w *work) *lines {
 }
 
 func (l *lines) person() bool { return l.tty != nil }
-func (l *lines) close()       {}
 
 // maxTyped bounds a line that comes through a pipe, in bytes.
 const maxTyped = 1 << 20

@@ -2,8 +2,11 @@ package learn
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +15,7 @@ import (
 	"github.com/creack/pty"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 )
 
 // screen is all that a terminal was told, for whoever waits for a part of it.
@@ -46,6 +50,20 @@ func (s *screen) over() {
 	s.more.Broadcast()
 }
 
+// ended is whether nothing more will come.
+func (s *screen) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
+// shown is all of it.
+func (s *screen) shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // await returns once text comes, after what was awaited before.
 func (s *screen) await(t *testing.T, text string) {
 	t.Helper()
@@ -61,6 +79,17 @@ func (s *screen) await(t *testing.T, text string) {
 		}
 		s.more.Wait()
 	}
+}
+
+// TestMain lets the test binary be agent-learner, for tests that send it signals.
+func TestMain(m *testing.M) {
+	if os.Getenv("LEARN_TEST_PLAY") == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := exit.Signals(context.Background(), os.Stderr)
+	code := Main(ctx, "test", os.Args[1:], [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
 }
 
 // A person at a terminal: completion, history, a task, and the end of the input.
@@ -107,5 +136,54 @@ func TestReplAtATerminal(t *testing.T) {
 	}
 	if data, err := os.ReadFile("solutions/.history"); err != nil || string(data) != ":agent gemini\ntell the time\n:agent gemini\n:clear\n" {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// Ctrl-C stops the task that is on, and no more; at the prompt it ends it all.
+func TestInterruptAtATerminal(t *testing.T) {
+	p := newPerson(t)
+	cmd := exec.Command(os.Args[0], "--runtime", "host", "-c", "1")
+	cmd.Env = append(os.Environ(), "LEARN_TEST_PLAY=1")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	s := &screen{}
+	s.more = sync.NewCond(&s.mu)
+	go s.read(tty)
+	defer time.AfterFunc(2*time.Minute, func() { s.over(); _ = cmd.Process.Kill() }).Stop()
+	typed := func(text string) {
+		if _, err := tty.WriteString(text); err != nil {
+			t.Error(err)
+		}
+	}
+	s.await(t, promptText)
+	typed("do hang\r")
+	s.await(t, "Phase 1: write the program")
+	for { // until the agent is on
+		if _, err := os.Stat(filepath.Join(p.dir, "log.hung")); err == nil {
+			break
+		}
+		if s.ended() {
+			t.Fatal("the agent was never started")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	typed("\x03")
+	s.await(t, "Session summary: do hang")
+	s.await(t, "stopped   in cycle 1 of 1, at generate; what is done is kept")
+	s.await(t, "The task was stopped; type it again")
+	s.await(t, promptText)
+	typed("do hang\r")
+	s.await(t, "Going on where an earlier run stopped: cycle 1, generate")
+	s.await(t, "code, from cycle 1")
+	s.await(t, promptText)
+	typed("\x03")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v:\n%s", err, s.shown())
+	}
+	if entries, err := os.ReadDir("solutions/.run"); err != nil || len(entries) != 0 {
+		t.Errorf("processes are still noted: %v, %v", entries, err)
 	}
 }

@@ -8,15 +8,17 @@ import (
 	"strconv"
 	"strings"
 
+	"abl/cmd/internal/exit"
 	"abl/internal/nearest"
 	"abl/orchestrator/learner"
 )
 
 // repl asks for one task after the other, and for what is to be different.
 type repl struct {
-	w    *work
-	o    options
-	last error // of the last task
+	w      *work
+	o      options
+	person bool  // sits at a terminal
+	last   error // of the last task
 }
 
 // colon is a command of the interactive mode.
@@ -45,10 +47,9 @@ func colons() []colon {
 // repl runs tasks as they are typed, or come through a pipe. There the last
 // task's failure is the command's.
 func (w *work) repl(ctx context.Context, o options, tasks []string) error {
-	r := &repl{w: w, o: o}
 	in := openLines(w)
-	defer in.close()
-	if in.person() {
+	r := &repl{w: w, o: o, person: in.person()}
+	if r.person {
 		w.tell.line("Type a task, or :help.")
 	}
 	for _, task := range tasks {
@@ -70,7 +71,7 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 			return err
 		}
 	}
-	if in.person() {
+	if r.person {
 		return nil
 	}
 	return r.last
@@ -110,15 +111,28 @@ func (r *repl) take(ctx context.Context, line string) error {
 func (r *repl) say(format string, args ...any) { r.w.tell.line(format, args...) }
 
 // task plays a session. What goes wrong in it is said, and the next task may be
-// asked for; only a signal ends it all.
+// asked for; so it may when a person at a terminal stops it with Ctrl-C. Any other
+// signal ends it all.
 func (r *repl) task(ctx context.Context, task string) error {
-	_, err := r.w.learn(ctx, task, r.o)
-	r.last = err
-	if err != nil && ctx.Err() != nil {
-		return err
+	part, over := ctx, context.CancelFunc(func() {})
+	if r.person {
+		part, over = exit.Part(ctx)
 	}
-	if err != nil {
+	_, err := r.w.learn(part, task, r.o)
+	stopped := part.Err() != nil
+	over()
+	r.last = err
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return err
+	case stopped:
+		r.say("The task was stopped; type it again to go on from there, or :quit.")
+	default:
 		r.w.in.Say("%v", err)
+		if hint := exit.Hint(err); hint != "" {
+			r.w.in.Say("hint: %s", hint)
+		}
 	}
 	return nil
 }

@@ -148,10 +148,16 @@ func (t *teller) summary(h learner.Home, s learner.State) {
 		}
 	}
 	t.row("cycles", "%d, of which %d made a program that runs", len(s.Log), good)
-	if best := s.Best(); best > 0 {
+	switch best := s.Best(); {
+	case best > 0 && s.Step == learner.Done:
 		t.row("program", "%s, from cycle %d", h.Rel(h.Code()), best)
-	} else {
+	case best > 0:
+		t.row("program", "%s; %s is made of it when the session ends", h.Rel(h.Cycle(best)), h.Rel(h.Code()))
+	default:
 		t.row("program", "none; %s is as it was", h.Rel(h.Code()))
+	}
+	if s.Step != learner.Done {
+		t.row("stopped", "in cycle %d of %d, at %s; what is done is kept", s.Cycle, s.Cycles, s.Step)
 	}
 	t.knowledge(h, "learnings", learner.MemoryFile)
 	t.knowledge(h, "mistakes", learner.MistakesFile)

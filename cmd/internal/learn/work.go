@@ -129,10 +129,12 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 	}
 	w.tell.banner(h, s, resumed)
 	s, err = w.play(ctx, s, o)
+	if err == nil || ctx.Err() != nil {
+		w.tell.summary(h, s)
+	}
 	if err != nil {
 		return s, exit.Because(ctx, settle(err))
 	}
-	w.tell.summary(h, s)
 	if s.Best() == 0 {
 		return s, noneWorked(h, s)
 	}
