@@ -187,6 +187,36 @@ func TestRegistryEgress(t *testing.T) {
 		"add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
 	lacks(t, "what the Verifier has", printed(p, "p1-verify-1.1"), "PROXY=", "proxy=")
 	noLeftovers(p)
+	learnerFetches(p, r)
+}
+
+// learnerFetches has the learner's author come to the same registry, while neither
+// its reviewer nor its program does.
+func learnerFetches(p *lab.Project, r *registryAt) {
+	p.Write("learn.yaml", `version: 1
+calls:
+  - role: generate
+    steps:
+      - run: "curl -sS https://registry.example/author-learns; true"
+      - write: run.sh
+        text: "curl -sS -k --max-time 3 https://registry.example/program-runs; curl -sS -k --max-time 3 https://`+r.ip+`/program-runs; env | grep -i proxy; true\n"
+  - role: review
+    steps:
+      - run: "curl -sS -k --max-time 3 https://registry.example/reviewer-looks; true"
+      - say: "TESTS: none"
+  - role: learnings
+    steps: [{say: NONE}]
+  - role: mistakes
+    steps: [{say: NONE}]
+  - role: improve
+    steps: [{say: "Fetch what you need."}]
+`)
+	p.Write(".abl/config.yaml", "version: 1\nnetwork: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n")
+	l := learn(p, 0, "fetch something", "--agent", "scripted", "--scenario", "learn.yaml", "--cycles", "1")
+	wants(p.TB, "what the registry was asked", r.asked(), "GET registry.example/author-learns")
+	lacks(p.TB, "what the registry was asked", r.asked(), "program-runs", "reviewer-looks")
+	lacks(p.TB, "what the program has", l.Cycles[0].Ran.Output, "PROXY=", "proxy=")
+	wants(p.TB, "what the author is told", p.Read(l.Project+"/cycle-1/prompt.txt"), "you can reach registry.example:443")
 }
 
 // A host that the person allows is refused all the same when its address is private.

@@ -16,12 +16,15 @@ type known struct{ Prompt, Memory, Mistakes string }
 
 // enhanced is the prompt of a cycle: the one in use, what earlier cycles taught,
 // and the task.
-func enhanced(k known, task string) string {
+func enhanced(k known, task string, hosts []string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(k.Prompt))
 	section(&b, "What earlier cycles taught", k.Memory)
 	section(&b, "Mistakes of earlier cycles, not to be made again", k.Mistakes)
 	section(&b, "Your task", task)
+	if len(hosts) > 0 {
+		fmt.Fprintf(&b, "\nWhile you write you can reach %s; the program, when it runs, reaches nobody: what it needs has to be in the current directory.\n", strings.Join(hosts, ", "))
+	}
 	fmt.Fprintf(&b, "\nThe names %s are taken in the current directory; end with a few sentences on what you made and why.\n", strings.Join(notes(), ", "))
 	return b.String()
 }

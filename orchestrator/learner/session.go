@@ -75,6 +75,7 @@ type Session struct {
 	Agent   Asker
 	Program Trier
 	Tell    Teller
+	Hosts   []string            // that an author can reach besides the model
 	Clean   func(string) string // takes secrets and control characters out of what an agent wrote
 	Now     func() time.Time
 	Jitter  func() float64 // from 0 up to 1
@@ -164,7 +165,7 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 		Limit: CallTime - time.Duration(s.SpentMS)*time.Millisecond, Begin: func() error { return nil },
 	}
 	if s.Step == Generate {
-		a.Prompt = enhanced(k, s.Task)
+		a.Prompt = enhanced(k, s.Task, x.Hosts)
 		a.Begin = func() error { return x.Home.clear(s.Cycle) }
 	} else {
 		a.Prompt = question(s, k.Prompt)

@@ -10,15 +10,12 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/images"
-	"abl/internal/cacerts"
 	"abl/internal/config"
 	"abl/internal/owner"
 	"abl/orchestrator/event"
-	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
@@ -48,7 +45,7 @@ type bench struct {
 	image    string // of the agent, and of the programs that it writes
 	holder   string
 	agent    agent.Agent
-	gate     roles.Gate
+	way      way
 	book     money.Book
 	warner   money.Warner
 	say      func(string)
@@ -57,7 +54,7 @@ type bench struct {
 // setUp makes the bench for a session. What it has made so far is taken down
 // when it fails.
 func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) {
-	b = &bench{in: w.in, conf: w.conf, secret: w.secret, id: s.ID, session: s.Session, say: w.tell.Note}
+	b = &bench{in: w.in, root: w.root, conf: w.conf, secret: w.secret, id: s.ID, session: s.Session, say: w.tell.Note}
 	b.project = project.New(w.home.Root, "code", ".abl/none")
 	b.here, b.root = w.here, w.root
 	if b.rel, err = filepath.Rel(w.here, w.home.Root); err != nil {
@@ -137,86 +134,17 @@ func (b *bench) images(ctx context.Context) (err error) {
 	if b.image, err = m.Ensure(ctx, want); err != nil {
 		return fmt.Errorf("cannot make the agent's image: %w", err)
 	}
-	vars, served := agent.ProviderOf(b.agent)
 	b.site = &roles.Site{
 		Engine: b.engine, ID: b.id, Phase: b.session, Image: b.holder, Pool: b.conf.Network.Pool, Egress: b.conf.Network.Egress,
 		Gated: map[string]bool{}, Net: b.net, Life: 24 * time.Hour,
 	}
-	if !served {
+	if _, served := agent.ProviderOf(b.agent); !served && len(b.conf.Network.Allow) == 0 {
 		return nil
 	}
-	image, err := m.Gateway(ctx)
-	if err != nil {
+	if b.way.image, err = m.Gateway(ctx); err != nil {
 		return fmt.Errorf("cannot make the gateway's image: %w", err)
 	}
-	b.gate = &ground.Gate{
-		Engine: b.engine, Project: b.project, Site: b.site, Place: roles.PlaceBuilder, Role: roles.PlaceBuilder, Image: image,
-		Vars: vars, Budget: b.left, Nearly: b.warner.Warn, Outlet: b.in.Outlet,
-	}
 	return nil
-}
-
-// open finds the provider and its key, which the gateway alone is told.
-func (b *bench) open(ctx context.Context) error {
-	trusted := cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(b.in.String("ca-cert"), ground.Path(b.root, b.conf.Network.CACert))}
-	b.forwards = &ground.Forwards{Engine: b.engine, Info: b.info, Site: b.site, Note: b.project.Forwards(), Trusted: trusted}
-	g, served := b.gate.(*ground.Gate)
-	if !served {
-		return nil
-	}
-	key := b.secret(g.Vars.KeyVar)
-	if key == "" {
-		return noKey(g.Vars.KeyVar)
-	}
-	upstream, err := b.forwards.Upstream(ctx, g.Vars, b.secret(g.Vars.BaseVar))
-	if err != nil {
-		return err
-	}
-	if err := g.Trust(trusted); err != nil {
-		return err
-	}
-	g.Setup.Providers = []gateway.Provider{{Name: g.Vars.API, Upstream: upstream, Key: gateway.Secret(key)}}
-	return nil
-}
-
-// allow is the one model that the call about to begin may ask, at its price.
-func (b *bench) allow(model string) error {
-	g, served := b.gate.(*ground.Gate)
-	if !served {
-		return nil
-	}
-	one := &g.Setup.Providers[0]
-	one.Models = []string{model}
-	if one.Prices = money.Of(b.book.List, one.Models); len(one.Prices) == 0 && b.conf.NeedsPrices() {
-		return money.Unpriced("the model "+model+" has no price", model)
-	}
-	return nil
-}
-
-// caps are those of a call, with what is used of them. A session counts as a
-// phase, a project as one.
-func (b *bench) caps(key string) ([]money.Cap, error) {
-	used, err := money.Spent(b.project, b.book.List, b.session, key)
-	return money.Caps(b.conf.Budget, used), err
-}
-
-// admit is asked before every call whether there is anything left to spend.
-func (b *bench) admit(key string) error {
-	caps, err := b.caps(key)
-	if err != nil {
-		return err
-	}
-	return money.Admit(caps, money.Words{Again: "the same command and", Safe: "what was done is kept"}, b.warner.Warn)
-}
-
-// left is what a call may spend, as its gateway is told.
-func (b *bench) left(key string) (gateway.Budget, error) {
-	caps, err := b.caps(key)
-	return money.Left(b.conf.Limits.Requests, caps), err
-}
-
-func noKey(name string) error {
-	return exit.With(exit.Usage, fmt.Errorf("cannot find %s", name), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", name))
 }
 
 // close takes everything down: containers, networks, volumes. A call that runs

@@ -31,6 +31,11 @@ const (
 // folder and nothing else, and can change it only where a program is written.
 func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
 	role := roles.Role{Name: string(a.Step), Verb: string(a.Step), Dir: dirs.Src, TmpExec: true, Alone: true, Sealed: a.Step != learner.Generate}
+	model := wholeModel(b.agent.Name(), a.Model)
+	gate, err := b.gate(a.Step, model)
+	if err != nil {
+		return learner.Answer{}, err
+	}
 	p := b.at(a.Dir)
 	rec := roles.Record{Dir: p.Call(a.Key)}
 	if _, ended, err := rec.Outcome(); err != nil {
@@ -43,21 +48,20 @@ func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) 
 			return learner.Answer{}, err
 		}
 	}
-	model := wholeModel(b.agent.Name(), a.Model)
-	if err := b.allow(model); err != nil {
-		return learner.Answer{}, err
-	}
 	join, err := b.site.Holder(ctx, roles.PlaceBuilder)
 	if err != nil {
 		return learner.Answer{}, err
 	}
 	job := roles.Job{
-		Role: role, Agent: b.agent, Image: b.image, Join: join, Gate: b.gate,
+		Role: role, Agent: b.agent, Image: b.image, Join: join, Gate: gate,
 		Call: agent.Call{
 			ID: a.Key, Role: role.Name, Phase: a.Session, Iteration: a.Cycle, Step: a.Cycle, Attempt: a.Attempt,
 			Model: model, Session: newUUID(), Prompt: dirs.Prompt, Dir: role.Dir, Alone: true,
 		},
 		Prompt: func() (string, error) { return a.Prompt, nil },
+	}
+	if a.Step == learner.Generate {
+		job.Files = b.way.files
 	}
 	o, err := b.run(ctx, p, a.Dir, job, a.Limit, int64(b.conf.Limits.Output))
 	if err != nil {

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
+	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
@@ -120,5 +122,50 @@ func TestStopsAreSettled(t *testing.T) {
 		if ground.Rules().Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
 			t.Errorf("%v: exit %d, hint %q", err, ground.Rules().Code(err), exit.Hint(err))
 		}
+	}
+}
+
+// An author reaches the model and the registries, a reviewer the model, and nobody
+// anything where there is neither.
+func TestWhatACallMayReach(t *testing.T) {
+	reaches := func(hosts []string, models ...gateway.Provider) way {
+		return way{gate: &ground.Gate{Setup: gateway.Setup{Providers: models, Connect: hosts}}, hosts: hosts}
+	}
+	gemini, npm := gateway.Provider{Name: "gemini"}, []string{"registry.example:443"}
+	for _, c := range []struct {
+		name string
+		way  way
+		step learner.Step
+		want string
+	}{
+		{"nothing is allowed", way{}, learner.Generate, "nothing"},
+		{"the model alone", reaches(nil, gemini), learner.Generate, "[m] []"},
+		{"an author", reaches(npm, gemini), learner.Generate, "[m] [registry.example:443]"},
+		{"a reviewer", reaches(npm, gemini), learner.Review, "[m] []"},
+		{"an author offline", reaches(npm), learner.Generate, "[] [registry.example:443]"},
+		{"a reviewer offline", reaches(npm), learner.Improve, "nothing"},
+	} {
+		b := spentBench(t, config.Budget{})
+		b.way = c.way
+		gate, err := b.gate(c.step, "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "nothing"
+		if g, ok := gate.(*ground.Gate); ok {
+			var models []string
+			for _, p := range g.Setup.Providers {
+				models = append(models, p.Models...)
+			}
+			got = fmt.Sprint(models, " ", g.Setup.Connect)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	b := spentBench(t, config.Budget{Call: config.Cap{USD: 1}})
+	b.way = reaches(nil, gemini)
+	if _, err := b.gate(learner.Review, "a-model-of-nobody"); exit.Code(err) != exit.Usage {
+		t.Errorf("a dollar cap without a price: %v", err)
 	}
 }

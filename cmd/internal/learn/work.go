@@ -155,7 +155,7 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 	if err != nil {
 		return s, ground.OnEngine(err)
 	}
-	x.Agent, x.Program = b, b
+	x.Agent, x.Program, x.Hosts = b, b, b.way.hosts
 	s, err = x.Play(ctx, s)
 	if cerr := b.close(ctx, err); cerr != nil {
 		w.in.Warn(cerr)
