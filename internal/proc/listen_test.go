@@ -1,0 +1,60 @@
+package proc
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+func TestListener(t *testing.T) {
+	for line, want := range map[string]Socket{
+		"  0: 00000000:0BB8 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 100 0 0 10 0":          {3000, "4711"},
+		" 1: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 12 1":                    {8080, "12"},
+		"  0: 0100007F:0035 00000000:0000 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 100 0 0 10 0":          {},
+		"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                        ": {},
+		" 1: x:zz y 0A 1 2 3 4 5 6": {},
+		" 0: 0:0BB8 0:0 0A":         {},
+		"":                          {},
+	} {
+		if got, ok := listener(line); ok != (want.Inode != "") || ok && got != want {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+}
+
+// A process's own port is told, and nobody else's: this one listens as well.
+func TestPorts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	all, known := Sockets(os.Getpid())
+	if !known || !slices.ContainsFunc(all, func(s Socket) bool { return s.Port == port }) {
+		t.Fatalf("port %d is not among %v, %v", port, all, known)
+	}
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, c := range []struct {
+		files []*os.File
+		want  []int
+	}{{nil, nil}, {[]*os.File{file}, []int{port}}} {
+		cmd := exec.Command("sleep", "1000")
+		cmd.ExtraFiles = c.files
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ports, known := Ports(cmd.Process.Pid)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if !slices.Equal(ports, c.want) || !known {
+			t.Errorf("it listens on %v, %v; want %v", ports, known, c.want)
+		}
+	}
+}
