@@ -114,10 +114,16 @@ func (e ending) byAgent() (Class, Evidence) {
 	if e.exit.OOMKilled && e.exit.Code == killedCode {
 		return "", Evidence{}
 	}
-	if c, known := troubles[e.said.Trouble]; known {
+	if c, known := Means(e.said.Trouble); known {
 		return c, Evidence{From: ByAgent, What: e.said.Reason}
 	}
 	return "", Evidence{}
+}
+
+// Means is the class of a trouble that an agent's record names; false for none.
+func Means(t agent.Trouble) (Class, bool) {
+	c, known := troubles[t]
+	return c, known
 }
 
 // troubles are the classes of what an agent's record can name.

@@ -8,6 +8,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/ground"
+	"abl/cmd/internal/learn"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
@@ -17,9 +18,10 @@ import (
 func cleanCommand() cli.Command {
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
-		Long: `Removes containers, volumes and networks that carry this project's label, gives
-lent files back, and puts back what a killed code-commit has changed by half.
-Source, tests, specs, logs and the ledger are never touched otherwise.`,
+		Long: `Removes containers, volumes and networks that carry this project's label, and of
+those in solutions/ here (abl learn); gives lent files back, and puts back what a
+killed code-commit has changed by half. Source, tests, specs, logs and the ledger
+are never touched otherwise.`,
 		Run: runClean,
 	}
 }
@@ -61,7 +63,11 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err != nil { // what was not removed may still write to what is lent
 		return onEngine(err)
 	}
-	if len(removed) == 0 {
+	learned, err := learn.Clean(ctx, in, s.project.Root, eng)
+	if err != nil {
+		return onEngine(err)
+	}
+	if len(removed)+learned == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")
 	}
 	return errors.Join(s.keepAtRest(f), s.giveBack(f, event.Discard))

@@ -221,3 +221,46 @@ calls:
 		t.Errorf("code/ holds %v, %v", entries, err)
 	}
 }
+
+// abl is killed while an author works, and again right after a reviewer has
+// answered: the next runs attach to the one call, read the other's end, and make
+// none twice.
+func TestLearnerIsKilled(t *testing.T) {
+	p := learnProject(t, `version: 1
+calls:
+  - role: generate
+    steps:
+      - run: "echo x >> begun; sleep 2"
+      - write: run.sh
+        text: "wc -l < begun\n"
+  - role: review
+    steps: [{say: "TESTS: none"}]
+  - role: learnings
+    steps: [{say: "LEARNING: Count your steps"}]
+  - role: mistakes
+    steps: [{say: NONE}]
+  - role: improve
+    steps: [{say: "Count."}]
+`)
+	args := []string{"learn", "count", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "1"}
+	env := p.Env
+	for _, points := range []string{"call.started=kill", "call.outcome=2*off->kill"} {
+		p.Env = append(env[:len(env):len(env)], "ABL_FAILPOINTS="+points)
+		if r := p.Run(args...); r.Code != -1 {
+			t.Fatalf("%s: exit %d: %s%s", points, r.Code, r.Stdout, r.Stderr)
+		}
+	}
+	p.Env = env
+	l := learn(p, 0, args[1:]...)
+	if c := l.Cycles[0]; l.Best != 1 || strings.TrimSpace(c.Ran.Output) != "1" || c.Remembers != 1 || c.Version != 1 {
+		t.Errorf("%+v %+v", c, c.Ran)
+	}
+	calls, err := os.ReadDir(filepath.Join(p.Dir, l.Project, ".abl/logs/calls"))
+	if err != nil || len(calls) != 6 {
+		t.Errorf("calls %v, %v", calls, err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(p.Read(l.Project + "/.abl/logs/tokens.csv"))).ReadAll()
+	if err != nil || len(rows) != 6 {
+		t.Errorf("the ledger: %v, %v", rows, err)
+	}
+}

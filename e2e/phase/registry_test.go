@@ -197,7 +197,7 @@ func learnerFetches(p *lab.Project, r *registryAt) {
 calls:
   - role: generate
     steps:
-      - run: "curl -sS https://registry.example/author-learns; true"
+      - run: "curl -sS -k https://registry.example/author-learns; true"
       - write: run.sh
         text: "curl -sS -k --max-time 3 https://registry.example/program-runs; curl -sS -k --max-time 3 https://`+r.ip+`/program-runs; env | grep -i proxy; true\n"
   - role: review

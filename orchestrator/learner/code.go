@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/failpoint"
 	"abl/internal/safefile"
 )
 
@@ -26,9 +27,11 @@ func (h Home) publish(n int) (left []string, err error) {
 	if left, err = copyTree(h.Cycle(n), h.path(".abl", fresh)); err != nil {
 		return nil, fmt.Errorf("cannot copy %s to %s: %w", h.Rel(h.Cycle(n)), h.Rel(h.Code()), err)
 	}
+	failpoint.Here("learn.copied")
 	if err := os.Rename(h.Code(), h.path(".abl", old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
 	}
+	failpoint.Here("learn.replacing")
 	if err := os.Rename(h.path(".abl", fresh), h.Code()); err != nil {
 		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
 	}

@@ -3,12 +3,14 @@ package learner
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"time"
 
 	"abl/internal/atomicfile"
+	"abl/internal/failpoint"
 	"abl/internal/safefile"
 	"abl/orchestrator/learner/lesson"
 	"abl/orchestrator/learner/promptbook"
@@ -118,14 +120,41 @@ func (h Home) putAway(session int) error {
 	return nil
 }
 
-func (h Home) folders() (names []string, err error) {
-	d, err := os.ReadDir(h.Root)
+func (h Home) folders() ([]string, error) { return folders(h.Root) }
+
+func folders(dir string) (names []string, err error) {
+	d, err := os.ReadDir(dir)
 	for _, e := range d {
 		if e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
 	return names, err
+}
+
+// Projects are those below a folder that were ever begun, those of trials, which
+// lie deeper, included.
+func Projects(dir string) (homes []Home, err error) {
+	const depth = 3 // .eval/TASKS/TRIAL
+	var look func(dir string, left int) error
+	look = func(dir string, left int) error {
+		names, err := folders(dir)
+		for _, name := range names {
+			h := Home{filepath.Join(dir, name)}
+			if _, err := os.Lstat(h.state()); err == nil {
+				homes = append(homes, h)
+			} else if left > 1 && (left < depth || name == TrialFolder) {
+				if err := look(h.Root, left-1); err != nil {
+					return err
+				}
+			}
+		}
+		return err
+	}
+	if err = look(dir, depth); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return homes, err
 }
 
 // text is a file of the project's, which no container sees.
@@ -189,14 +218,39 @@ func (h Home) note(n int, name, text string) error {
 	return atomicfile.Write(filepath.Join(dir, name), []byte(text), perm)
 }
 
+// weigh counts which lessons of a cycle are new.
+func (h Home) weigh(c Cycle) (k Kept, err error) {
+	for name, lessons := range c.lessonsOf() {
+		m, err := h.merged(name, lessons)
+		if err != nil {
+			return k, err
+		}
+		if name == MemoryFile {
+			k.Remembers = len(m.Added)
+		} else {
+			k.Avoids = len(m.Added)
+		}
+	}
+	return k, nil
+}
+
+// lessonsOf are what a cycle taught, by the file that it is kept in.
+func (c Cycle) lessonsOf() map[string][]string {
+	return map[string][]string{MemoryFile: c.Learned, MistakesFile: c.Mistaken}
+}
+
 // keep writes what a cycle taught. Done twice it is done once.
 func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	c := s.Last()
-	if k.Remembers, err = h.merge(MemoryFile, c.Learned); err != nil {
-		return k, err
-	}
-	if k.Avoids, err = h.merge(MistakesFile, c.Mistaken); err != nil {
-		return k, err
+	for name, lessons := range c.lessonsOf() {
+		m, err := h.merged(name, lessons)
+		if err == nil && len(m.Added) > 0 {
+			err = atomicfile.Write(h.path(name), []byte(m.Text), perm)
+		}
+		if err != nil {
+			return k, err
+		}
+		failpoint.Here("learn.merged")
 	}
 	book, err := h.Prompts()
 	if err != nil {
@@ -207,19 +261,18 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	}
 	book = book.Next(c.Improved, now)
 	k.Version = book.Number()
-	return k, atomicfile.Write(h.path(PromptsFile), []byte(book.Render()), perm)
+	err = atomicfile.Write(h.path(PromptsFile), []byte(book.Render()), perm)
+	failpoint.Here("learn.archived")
+	return k, err
 }
 
-func (h Home) merge(name string, items []string) (added int, err error) {
+// merged is a file of lessons with more of them.
+func (h Home) merged(name string, items []string) (lesson.Merged, error) {
 	text, err := h.text(name, lesson.MaxFile)
 	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
-		return 0, err
+		return lesson.Merged{}, err
 	}
-	m := lesson.Merge(text, items)
-	if len(m.Added) == 0 {
-		return 0, nil
-	}
-	return len(m.Added), atomicfile.Write(h.path(name), []byte(m.Text), perm)
+	return lesson.Merge(text, items), nil
 }
 
 // hasRun says why a cycle's program cannot be started, "" when it can.

@@ -22,14 +22,14 @@ type Happened struct {
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
-	Kept    Kept   // of Keep
+	Kept    Kept   // of Weigh and Keep
 	Weather fate.Weather
 }
 
-// Kept is what Keep wrote.
+// Kept is what a cycle adds to what is known.
 type Kept struct {
-	Remembers, Avoids int
-	Version           int
+	Remembers, Avoids int // Weigh: told before it is written, which may happen twice
+	Version           int // Keep
 }
 
 // maxSaid bounds an author's words in the prompts that follow, in runes.
@@ -46,9 +46,13 @@ func After(s State, h Happened) (State, error) {
 		return afterCall(s, h)
 	case Run:
 		return afterRun(s, h), nil
+	case Weigh:
+		c := s.at()
+		c.Remembers, c.Avoids = h.Kept.Remembers, h.Kept.Avoids
+		return s.to(Keep), nil
 	case Keep:
 		c := s.at()
-		c.Remembers, c.Avoids, c.Version = h.Kept.Remembers, h.Kept.Avoids, h.Kept.Version
+		c.Version = h.Kept.Version
 		if s.Cycle >= s.Cycles {
 			return s.to(Finish), nil
 		}
@@ -152,7 +156,7 @@ func (s State) take(h Happened) State {
 		return s.to(Improve)
 	case Improve:
 		c.Improved = promptbook.Improved(h.Text)
-		return s.to(Keep)
+		return s.to(Weigh)
 	}
 	return s
 }

@@ -140,6 +140,9 @@ func (x *Session) act(ctx context.Context, s State) (Happened, error) {
 			return Happened{Class: roles.Interrupted}, nil
 		}
 		return Happened{Ran: &ran}, err
+	case Weigh:
+		kept, err := x.Home.weigh(s.Last())
+		return Happened{Kept: kept}, err
 	case Keep:
 		kept, err := x.Home.keep(s, x.Now())
 		return Happened{Kept: kept}, err

@@ -28,7 +28,8 @@ const (
 	Learnings Step = "learnings"
 	Mistakes  Step = "mistakes"
 	Improve   Step = "improve"
-	Keep      Step = "keep" // memory.txt, mistakes.txt and prompts.md
+	Weigh     Step = "weigh" // what of the lessons is new
+	Keep      Step = "keep"  // memory.txt, mistakes.txt and prompts.md
 	Finish    Step = "finish"
 	Done      Step = "done"
 )
@@ -167,7 +168,7 @@ func Load(h Home) (State, error) {
 // check refuses a state that no step leads out of.
 func (s State) check(h Home) error {
 	known := false
-	for _, step := range []Step{Generate, Run, Review, Learnings, Mistakes, Improve, Keep, Finish, Done} {
+	for _, step := range []Step{Generate, Run, Review, Learnings, Mistakes, Improve, Weigh, Keep, Finish, Done} {
 		known = known || s.Step == step
 	}
 	if s.Session > 0 && (!known || s.Cycle < 1 || s.Cycle > MaxCycles || s.Cycles > MaxCycles || len(s.Log) != s.Cycle) || s.ID == "" {

@@ -6,6 +6,7 @@ package learn
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,26 +21,32 @@ import (
 type cliAgent struct {
 	name, model string
 	host        func(agent.Call) (agent.Command, error) // on this machine, the prompt on standard input; nil where it has no program
-	reader      func(agent.Call) agent.Reader           // of what it prints there; nil where all of it is its answer
+	reader      func(agent.Call) agent.Reader           // of what it prints there
 }
 
 // offered are abl's own, the default first.
 func offered() []cliAgent {
 	return []cliAgent{
-		{name: "claude", model: "sonnet", host: installed("claude", "-p", "--model", "", "--dangerously-skip-permissions")},
-		{name: "codex", model: "gpt-5.2", host: installed("codex", "exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "--model", "", "-")},
-		{name: "copilot", model: "claude-sonnet-4", host: installed("copilot", "--allow-all-tools", "--allow-all-paths", "--model", "")},
-		{name: "gemini", model: "gemini-2.5-pro", host: installed("gemini", "--approval-mode", "yolo", "-m", "")},
+		{"claude", "sonnet", installed("claude", "-p", "--model", "", "--dangerously-skip-permissions", "--output-format", "stream-json", "--verbose"), agent.Claude{}.NewReader},
+		{"codex", "gpt-5.2", installed("codex", "exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", "--model", "", "-"), agent.Codex{}.NewReader},
+		{"copilot", "claude-sonnet-4", installed("copilot", "--allow-all-tools", "--allow-all-paths", "--model", "", "--no-color", "--output-format", "json", "--usage-output-file", usageFile), agent.Copilot{}.NewReader},
+		{"gemini", "gemini-2.5-pro", installed("gemini", "--approval-mode", "yolo", "-m", "", "-o", "stream-json"), agent.Gemini{}.NewReader},
 		{name: agent.ScriptedName, model: agent.ScriptedName},
 	}
 }
 
-// installed starts a CLI as it is installed on this machine. The empty word stands
-// for the model.
+// usageFile is where a CLI leaves what it used that does not print it.
+const usageFile = "usage.json"
+
+// installed starts a CLI as it is installed on this machine, and asks it for records
+// that can be read. The empty word stands for the model, usageFile for its path.
 func installed(argv ...string) func(agent.Call) (agent.Command, error) {
 	return func(c agent.Call) (agent.Command, error) {
 		argv := slices.Clone(argv)
 		argv[slices.Index(argv, "")] = c.Model
+		if i := slices.Index(argv, usageFile); i >= 0 {
+			argv[i] = filepath.Join(filepath.Dir(c.Prompt), usageFile)
+		}
 		return agent.Command{Argv: argv}, nil
 	}
 }

@@ -11,14 +11,10 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
-	"abl/cmd/internal/money"
 	"abl/images"
-	"abl/internal/config"
 	"abl/internal/owner"
 	"abl/orchestrator/event"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
@@ -27,15 +23,13 @@ import (
 
 // bench is where agents and programs of one project run in containers.
 type bench struct {
+	*purse
 	in       *cli.Input
 	here     string // the directory that solutions is in
 	root     string // that the settings' paths start from
 	rel      string // the project, from there
-	conf     *config.Loaded
 	secret   func(name string) string
-	project  project.Project
 	id       string
-	session  int
 	uid, gid int
 	engine   *docker.Engine
 	info     sandbox.Info
@@ -46,31 +40,21 @@ type bench struct {
 	holder   string
 	agent    agent.Agent
 	way      way
-	book     money.Book
-	warner   money.Warner
 	say      func(string)
 }
 
 // setUp makes the bench for a session. What it has made so far is taken down
 // when it fails.
 func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) {
-	b = &bench{in: w.in, root: w.root, conf: w.conf, secret: w.secret, id: s.ID, session: s.Session, say: w.tell.Note}
-	b.project = project.New(w.home.Root, "code", ".abl/none")
-	b.here, b.root = w.here, w.root
+	b = &bench{in: w.in, root: w.root, here: w.here, secret: w.secret, id: s.ID, say: w.tell.Note}
+	if b.purse, err = openPurse(w, s); err != nil {
+		return nil, err
+	}
 	if b.rel, err = filepath.Rel(w.here, w.home.Root); err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	b.uid, b.gid, _ = owner.RoleID(w.home.Root, os.Geteuid())
-	b.warner.Tell = b.say
 	if b.agent, err = w.agents().Find(s.Agent); err != nil {
-		return nil, err
-	}
-	list, err := money.Prices(w.root, w.conf)
-	if err != nil {
-		return nil, err
-	}
-	b.book = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: w.in.Outlet.Redact, Tell: b.say}
-	if err := b.book.Ready(); err != nil {
 		return nil, err
 	}
 	if b.engine, b.info, err = ground.Connect(ctx); err != nil {

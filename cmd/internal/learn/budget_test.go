@@ -32,7 +32,7 @@ func spentBench(t *testing.T, budget config.Budget, rows ...ledger.Row) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{conf: conf, session: 1, project: project.New(root, "code", ".abl/none"), agent: agent.Gemini{}}
+	b := &bench{purse: &purse{conf: conf, session: 1, project: project.New(root, "code", ".abl/none")}, agent: agent.Gemini{}}
 	b.book = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
 	b.warner.Tell = func(string) {}
 	if err := errors.Join(os.MkdirAll(filepath.Dir(b.project.Ledger()), 0o755), b.book.Append(rows)); err != nil {

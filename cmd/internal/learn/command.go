@@ -37,7 +37,7 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl\nabl learn eval tasks.yaml --agent gemini",
 		Flags:    flags(),
 		Run:      run,
-		Subs:     []cli.Command{evalCommand(), debugCommand()},
+		Subs:     []cli.Command{evalCommand(), debugCommand(), cleanCommand()},
 	}
 }
 

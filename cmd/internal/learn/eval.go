@@ -160,7 +160,7 @@ func (e *evaluation) find(dir string) error {
 			fmt.Fprintf(h, "%q\n", text)
 		}
 	}
-	e.folder = filepath.Join(".eval", hex.EncodeToString(h.Sum(nil))[:12])
+	e.folder = filepath.Join(learner.TrialFolder, hex.EncodeToString(h.Sum(nil))[:12])
 	return nil
 }
 

@@ -84,7 +84,7 @@ func TestSessionOnTheHost(t *testing.T) {
 		"************************************************************\nLEARNING CYCLE 1/2 [Agent: claude | Model: sonnet]\n************************************************************\nUsing agent: claude | model: sonnet\n",
 		"LEARNING CYCLE 2/2", "It ended with exit code 0", "SECURITY: key in source", "DESIGN: nothing was said of it", "dropped   Task completed successfully (generic)",
 		"code, from cycle 2", "- Use a pool", "- No tests")
-	if got := strings.Count(p.read("log"), "claude -p --model sonnet --dangerously-skip-permissions\n"); got != 10 {
+	if got := strings.Count(p.read("log"), "claude -p --model sonnet --dangerously-skip-permissions --output-format stream-json --verbose\n"); got != 10 {
 		t.Errorf("the CLI was called %d times: %s", got, p.read("log"))
 	}
 	const at = "solutions/tell-the-time/"
@@ -98,6 +98,39 @@ func TestSessionOnTheHost(t *testing.T) {
 		t.Errorf("processes are still noted: %v, %v", entries, err)
 	}
 	wants(t, "the ledger", p.read(at+".abl/logs/tokens.csv"), ",1,1,generate,sonnet,", ",none,s1-c2-improve.1,claude,")
+}
+
+// records is a CLI that answers by claude's own records: what it used is in the
+// ledger, priced, and held against the budget of the next call.
+const records = `#!/bin/sh
+case "$(cat)" in
+*"You review a program"*) said='SECURITY: OK' ;;
+*) echo 'echo hello' > run.sh; said=made ;;
+esac
+echo '{"type":"system","subtype":"init","session_id":"s"}'
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"'"$said"'"}]}}'
+echo '{"type":"result","subtype":"success","result":"x","session_id":"s","modelUsage":{"claude-sonnet-4-5":{"inputTokens":1000,"outputTokens":0,"cacheReadInputTokens":0,"cacheCreationInputTokens":0}}}'
+`
+
+func TestUsageOnTheHost(t *testing.T) {
+	p := newPerson(t)
+	if err := os.WriteFile("claude", []byte(records), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", p.dir+":"+os.Getenv("PATH"))
+	code, _, voice := p.call("", "tell the time", "--runtime", "host", "-c", "1", "--budget-tokens", "1500")
+	wants(t, "the end", voice, "the budget is reached: 2000 of 1500 tokens of the phase are used; what was done is kept", "hint: raise budget.phase.tokens in .abl/config.yaml and run the same command again, or go on with the same command and --budget-tokens +1500")
+	if code != 6 {
+		t.Errorf("exit %d", code)
+	}
+	const at = "solutions/tell-the-time/"
+	wants(t, "the ledger", p.read(at+".abl/logs/tokens.csv"), ",1,1,generate,claude-sonnet-4-5,1000,0,", ",0.003,cli,", "s1-c1-review.1,claude,")
+	if got := p.read(at + "cycle-1/review.txt"); got != "SECURITY: OK" {
+		t.Errorf("review.txt holds %q", got)
+	}
+	if code, out, voice := p.call("", "tell the time", "--runtime", "host", "-c", "1", "--budget-tokens", "9000"); code != 0 || !strings.Contains(out, "Going on where an earlier run stopped: cycle 1, learnings") {
+		t.Errorf("exit %d: %s%s", code, out, voice)
+	}
 }
 
 func TestJSON(t *testing.T) {

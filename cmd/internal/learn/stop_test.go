@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -18,6 +19,7 @@ func TestStopScript(t *testing.T) {
 	t.Chdir(t.TempDir())
 	start := func() *exec.Cmd {
 		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as whatever is noted
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +27,7 @@ func TestStopScript(t *testing.T) {
 		return cmd
 	}
 	ours, stranger := start(), start()
-	if _, err := remember("solutions/.run", "", ours.Process.Pid); err != nil {
+	if _, err := (notes{"solutions/.run", "solutions/x"}).add("", ours.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{fmt.Sprint(stranger.Process.Pid): "1\n", "1": "2\n", "no-number": "3\n", "4194999": "5\n"} {

@@ -70,8 +70,8 @@ func (w *work) secret(name string) string {
 	return os.Getenv(name)
 }
 
-// runs is the folder that names the processes that are running.
-func (w *work) runs() string { return filepath.Join(w.here, learner.Folder, ".run") }
+// notes name the processes that run for the project.
+func (w *work) notes() notes { return notesOf(w.here, w.home) }
 
 var modelWord = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
 
@@ -96,7 +96,7 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 // playable says what is missing for an agent, before anything is made.
 func (w *work) playable(o options) error {
 	if o.runtime == onHost {
-		return newHost(w, o.agent).check()
+		return onPath(o.agent)
 	}
 	a, err := w.agents().Find(o.agent.name)
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 		return s, settle(err)
 	}
 	defer func() { err = errors.Join(err, free()) }()
-	forget, err := remember(w.runs(), "learner-", os.Getpid())
+	forget, err := w.notes().add("learner-", os.Getpid())
 	if err != nil {
 		return s, settle(err)
 	}
@@ -147,7 +147,10 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 		Home: w.home, Tell: w.tell, Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64, Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: fate.Sleep,
 	}
 	if o.runtime == onHost {
-		h := newHost(w, o.agent)
+		h, err := openHost(w, s, o.agent)
+		if err != nil {
+			return s, err
+		}
 		x.Agent, x.Program = h, h
 		return x.Play(ctx, s)
 	}

@@ -1,0 +1,113 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/ground"
+	"abl/internal/atomicfile"
+	"abl/internal/filelock"
+	"abl/internal/owner"
+	"abl/orchestrator/learner"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/roles"
+)
+
+func cleanCommand() cli.Command {
+	return cli.Command{
+		Name: "clean", Group: cli.Upkeep, Usage: "remove what sessions left running, here and on the engine",
+		Long: `Ends agents that a killed run left on this machine, and removes containers,
+volumes and networks that carry the label of a project in solutions/. A project
+at which a run is at work is left as it is. What was made and learned is never
+touched.`,
+		Run: runClean,
+	}
+}
+
+func runClean(ctx context.Context, in *cli.Input) error {
+	here, err := project.Real(".")
+	if err != nil {
+		return fmt.Errorf("cannot work here: %w", err)
+	}
+	eng, _, err := ground.Connect(ctx)
+	if err != nil { // processes are here
+		_, perr := Clean(ctx, in, here, nil)
+		return settle(ground.OnEngine(errors.Join(perr, err)))
+	}
+	defer eng.Close()
+	removed, err := Clean(ctx, in, here, eng)
+	if err == nil && removed == 0 {
+		fmt.Fprintln(in.Stdout, "nothing was left")
+	}
+	return settle(ground.OnEngine(err))
+}
+
+// Sweeper removes what carries labels.
+type Sweeper interface {
+	Sweep(ctx context.Context, labels map[string]string, spare func(sandbox.Status) bool) (removed []string, err error)
+}
+
+// Clean removes what the projects in the solutions of a directory left, and says
+// what and how much. eng is nil where there is none to ask.
+func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (removed int, err error) {
+	homes, err := learner.Projects(filepath.Join(here, learner.Folder))
+	if err != nil {
+		return 0, fmt.Errorf("cannot look for projects: %w", err)
+	}
+	var all []error
+	for _, h := range homes {
+		n, err := cleanOne(ctx, in, here, h, eng)
+		if removed += n; err != nil {
+			all = append(all, fmt.Errorf("%s: %w", h.Rel(h.Root), err))
+		}
+	}
+	return removed, errors.Join(all...)
+}
+
+func cleanOne(ctx context.Context, in *cli.Input, here string, h learner.Home, eng Sweeper) (removed int, err error) {
+	free, err := filelock.Lock(filepath.Join(h.Private(), "lock"))
+	if errors.Is(err, filelock.ErrHeld) {
+		in.Say("%s is left as it is: a run is at work there", h.Rel(h.Root))
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	s, err := learner.Load(h)
+	if err != nil {
+		return 0, err
+	}
+	ended, err := notesOf(here, h).endOrphans()
+	for _, pid := range ended {
+		fmt.Fprintln(in.Stdout, "ended process", pid)
+	}
+	if removed = len(ended); err != nil || eng == nil {
+		return removed, err
+	}
+	if err := abandon(h, s); err != nil {
+		return removed, err
+	}
+	names, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
+	for _, name := range names {
+		fmt.Fprintln(in.Stdout, "removed", name)
+	}
+	rel, rerr := filepath.Rel(here, h.Root)
+	return removed + len(names), errors.Join(err, rerr, atomicfile.SweepTemps(h.Private()), atomicfile.SweepTemps(h.Root), owner.HandOver(here, rel))
+}
+
+// abandon notes of the call that a session rests in that it is about to be ended on
+// request: the next run begins it anew.
+func abandon(h learner.Home, s learner.State) error {
+	rec := roles.Record{Dir: project.New(h.Root, "code", ".abl/none").Call(s.Key())}
+	_, ended, err := rec.Outcome()
+	_, begun, ierr := rec.Intent()
+	if err := errors.Join(err, ierr); err != nil || ended || !begun {
+		return err
+	}
+	return rec.Stop(roles.Interrupted)
+}
