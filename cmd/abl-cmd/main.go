@@ -15,6 +15,7 @@ import (
 	"abl/cmd/abl-cmd/internal/commands"
 	"abl/cmd/abl-cmd/internal/guard"
 	"abl/cmd/abl-cmd/internal/runner"
+	"abl/internal/proc"
 	"abl/orchestrator/dirs"
 )
 
@@ -48,6 +49,7 @@ func run(s started) int {
 		if err := guard.Install(); err != nil {
 			return refuse(s.as, err)
 		}
+		proc.HoldThreads()
 	}
 	switch s.as {
 	case dirs.HelperCmd: // it passes signals on itself
