@@ -20,12 +20,19 @@ type Plant struct {
 	testing.TB
 	Dir    string
 	Engine *sandboxtest.Engine
+	Worked func(sandbox.Box) // what happens once a role, or a replay, has done its work; nil for nothing
 }
 
 // NewPlant makes the project. Its engine plays Plant.Play in every box.
 func NewPlant(t testing.TB) *Plant {
 	t.Helper()
-	p := &Plant{TB: t, Dir: t.TempDir(), Engine: &sandboxtest.Engine{}}
+	return NewPlantIn(t, t.TempDir())
+}
+
+// NewPlantIn makes it in this directory.
+func NewPlantIn(t testing.TB, dir string) *Plant {
+	t.Helper()
+	p := &Plant{TB: t, Dir: dir, Engine: &sandboxtest.Engine{}}
 	p.Engine.Scripts = map[string]sandboxtest.Script{"": p.Play}
 	for _, name := range []string{"src", ".abl/tests", ".abl/logs/calls", ".abl/specs"} {
 		if err := os.MkdirAll(filepath.Join(p.Dir, name), 0o755); err != nil {
@@ -44,7 +51,11 @@ func NewPlant(t testing.TB) *Plant {
 
 // Play is what runs in a box, by its kind.
 func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
-	switch kind := b.Labels[sandbox.LabelKind]; {
+	kind := b.Labels[sandbox.LabelKind]
+	if p.Worked != nil && (kind == "role" || kind == "replay") {
+		defer p.Worked(b)
+	}
+	switch {
 	case kind == "role" && b.Labels[sandbox.LabelRole] == "builder":
 		return p.Builds(b)
 	case kind == "role":
