@@ -8,7 +8,9 @@ import (
 	"abl/internal/safefile"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
+	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
+	"abl/roles/agent"
 )
 
 // close makes the outcome durable, then removes the box.
@@ -29,13 +31,29 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	failpoint.Here("call.outcome")
 	r.emit(j, event.Event{Kind: event.CallEnd, Class: string(o.Class), Text: o.Reason, Evidence: o.Evidence.String(), Until: o.Evidence.Back, MS: o.Duration, Exit: &o.Exit})
 	for _, u := range o.Usage {
-		r.emit(j, event.Event{Kind: event.Usage, Model: u.Model, Tokens: u.Total})
+		r.emit(j, event.Event{Kind: event.Usage, Model: u.Model, Tokens: u.Total, CostUSD: r.cost(u)})
 	}
 	if err := r.Engine.Remove(tidy, r.name(j)); err != nil {
 		return fmt.Errorf("cannot remove the %s's container: %w", j.Role.Name, err)
 	}
 	failpoint.Here("call.removed")
 	return nil
+}
+
+// cost is what a usage cost as far as anybody knows, "" when there is nothing to pay.
+func (r *Runner) cost(u agent.Usage) string {
+	if u.Cost != nil {
+		return u.Cost.String()
+	}
+	if r.Price != nil && !u.Part {
+		if usd, known := r.Price(u); known {
+			return usd.String()
+		}
+	}
+	if !u.Part && u.Total != nil && *u.Total == 0 {
+		return ""
+	}
+	return ledger.Unknown
 }
 
 // maxReports bounds how many entries of a report directory are looked at.

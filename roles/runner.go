@@ -14,6 +14,7 @@ import (
 	"abl/internal/outlet"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
+	"abl/orchestrator/prices"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
@@ -50,6 +51,7 @@ type Runner struct {
 	Timeout time.Duration                    // wall clock of one call
 	Idle    time.Duration                    // how long a call may do nothing, 0 for ever
 	Grow    Growth
+	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
 	Out     event.Sink
 	Outlet  *outlet.Outlet // keeps secrets out of what is kept of a call
 }

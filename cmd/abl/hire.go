@@ -42,7 +42,7 @@ func (st *stage) hire(ctx context.Context) error {
 	st.runner = &roles.Runner{
 		Engine: st.engine, Project: st.project, ID: st.file.Project, UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Person: st.person(),
 		Box: st.limits(), Output: int64(st.conf.Limits.Output), Timeout: time.Duration(st.conf.Loop.CallTimeout), Out: st.out, Outlet: st.in.Outlet,
-		Net: *st.net, Reach: st.site.Reach, Idle: time.Duration(st.conf.Loop.IdleTimeout), Grow: st.growth(),
+		Net: *st.net, Reach: st.site.Reach, Idle: time.Duration(st.conf.Loop.IdleTimeout), Grow: st.growth(), Price: st.price,
 	}
 	st.app = st.newApp()
 	return nil

@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"abl/cmd/internal/money"
+	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
+	"abl/orchestrator/prices"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -19,6 +22,18 @@ func (s *session) pricing() (pricelist.List, error) {
 		s.list = &list
 	}
 	return list, err
+}
+
+// price is what a usage costs that an agent counted itself, which knows no prices.
+func (s *session) price(u agent.Usage) (prices.USD, bool) {
+	list, err := s.pricing()
+	if err != nil {
+		return 0, false
+	}
+	return money.CostOf(list, ledger.Row{
+		Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI,
+		Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total,
+	})
 }
 
 // checkPriced wants, under a cap in dollars, a price for every model that a gateway

@@ -45,7 +45,8 @@ type Event struct {
 	Hash      string    `json:"commit,omitempty"`
 	Subject   string    `json:"subject,omitempty"`
 	Text      string    `json:"text,omitempty"`
-	Tokens    *int64    `json:"tokens,omitempty"` // total of one usage row; absent when unknown
+	Tokens    *int64    `json:"tokens,omitempty"`   // total of one usage row; absent when unknown
+	CostUSD   string    `json:"cost_usd,omitempty"` // of that row, as in the ledger: dollars, or unknown
 	MS        int64     `json:"ms,omitempty"`
 	Exit      *int      `json:"exit,omitempty"`
 	Weak      bool      `json:"weak_network,omitempty"` // the engine's networks are not proven, and the person allowed that

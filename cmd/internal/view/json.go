@@ -2,7 +2,9 @@ package view
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"syscall"
 
 	"abl/orchestrator/event"
 )
@@ -12,16 +14,29 @@ import (
 type jsonLines struct {
 	out  io.Writer
 	gone bool // the reader left
+	torn bool // the last line is there in part
 }
 
 func (j *jsonLines) show(e event.Event) {
 	if j.gone || e.Kind == stopping {
 		return
 	}
-	if line, err := json.Marshal(e); err == nil {
-		_, err = j.out.Write(append(line, '\n'))
-		j.gone = err != nil
+	line, err := json.Marshal(e)
+	if err != nil {
+		return
 	}
+	line = append(line, '\n')
+	if j.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := j.out.Write(line)
+	j.torn = err != nil && (j.torn || n > 0)
+	j.gone = err != nil && !full(err)
+}
+
+// full is whether there may be room again later on.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite)
 }
 
 func (*jsonLines) tick()  {}

@@ -112,7 +112,7 @@ func long(s *story, elapsed time.Duration) string {
 	}
 	parts = append(parts, clock(elapsed))
 	if s.counted() {
-		parts = append(parts, used(s)+" tokens")
+		parts = append(parts, joined(used(s)+" tokens", cost(s)))
 	}
 	return strings.Join(parts, "  ")
 }

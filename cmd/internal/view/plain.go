@@ -34,7 +34,7 @@ func (p *plainLines) show(e event.Event) {
 	}
 	if !p.gone {
 		_, err := io.WriteString(p.out, line(words(e, &p.story), p.story.elapsed(e.Time), noPaint)+"\n")
-		p.gone = err != nil
+		p.gone = err != nil && !full(err)
 	}
 }
 

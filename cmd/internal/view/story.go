@@ -5,6 +5,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/orchestrator/event"
+	"abl/orchestrator/prices"
 )
 
 // story is what the events so far come to.
@@ -17,6 +18,9 @@ type story struct {
 	doing     string // its last action, in the agent's words; else the last fact
 	tokens    int64
 	unknown   bool // some usage is not known
+	usd       prices.USD
+	priced    bool // some usage has a price
+	unpriced  bool // some has none that is known
 	refused   bool // nothing was begun: there is an error and no story
 }
 
@@ -48,7 +52,21 @@ func (s *story) take(e event.Event) {
 		} else {
 			s.tokens += *e.Tokens
 		}
+		s.pay(e.CostUSD)
 	}
+}
+
+// pay enters what a usage cost.
+func (s *story) pay(cost string) {
+	if cost == "" {
+		return
+	}
+	usd, err := prices.Parse(cost)
+	if err != nil {
+		s.unpriced = true
+		return
+	}
+	s.usd, s.priced = s.usd.Plus(usd), true
 }
 
 // counted says that there is something to say about tokens: they are known at

@@ -103,7 +103,7 @@ func (v *View) Close() {
 
 // clean makes the words of an event safe for any reader and puts each on one line.
 func clean(e event.Event, o *outlet.Outlet) event.Event {
-	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence} {
+	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD} {
 		*s = o.Line(*s)
 	}
 	if e.Time.IsZero() {

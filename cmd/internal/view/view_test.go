@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/outlet"
@@ -198,5 +199,64 @@ func TestRefusalIsToldOnce(t *testing.T) {
 	v.Close()
 	if !strings.Contains(voice.String(), "cannot find the key") {
 		t.Errorf("the end of a run is not shown: %q", voice.String())
+	}
+}
+
+// capped is a file on a disk with room for so many bytes.
+type capped struct {
+	strings.Builder
+	room int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	n := min(len(p), c.room)
+	c.room -= n
+	c.Builder.Write(p[:n])
+	if n < len(p) {
+		return n, &os.PathError{Op: "write", Path: "log", Err: syscall.ENOSPC}
+	}
+	return n, nil
+}
+
+// A log on a disk that is full lacks what did not fit, and no more.
+func TestFullDiskTakesLaterEvents(t *testing.T) {
+	for name, of := range map[string]func(io.Writer) painter{
+		"json":  func(w io.Writer) painter { return &jsonLines{out: w} },
+		"plain": func(w io.Writer) painter { return &plainLines{out: w} },
+	} {
+		log := &capped{room: 1000}
+		p := of(log)
+		say := func(text string) { p.show(event.Event{Kind: event.Note, Time: time.Unix(1, 0), Text: text}) }
+		say("before")
+		log.room = 9
+		say("torn")
+		say("lost")
+		log.room = 1000
+		say("after")
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if last := lines[len(lines)-1]; !strings.Contains(last, "after") || name == "json" && !json.Valid([]byte(last)) {
+			t.Errorf("%s: the log is %q", name, log.String())
+		}
+	}
+}
+
+// What a run costs stands beside its tokens, and what nobody knows is said.
+func TestCostInWords(t *testing.T) {
+	n := int64(1000)
+	var s story
+	for _, step := range []struct{ cost, line, sum string }{
+		{"", "1,000 tokens (m)", ""},
+		{"0.0182", "1,000 tokens (m), 0.018 USD", "0.018 USD"},
+		{"1.5", "1,000 tokens (m), 1.50 USD", "1.52 USD"},
+		{"unknown", "1,000 tokens (m), cost unknown", "at least 1.52 USD"},
+	} {
+		e := event.Event{Kind: event.Usage, Time: time.Unix(1, 0), Model: "m", Tokens: &n, CostUSD: step.cost}
+		s.take(e)
+		if got := words(e, &s).text; got != step.line || cost(&s) != step.sum {
+			t.Errorf("%s: %q, in all %q", step.cost, got, cost(&s))
+		}
+	}
+	if got := status(&s, time.Minute, 200); !strings.Contains(got, "4,000 tokens, at least 1.52 USD") {
+		t.Errorf("the status is %q", got)
 	}
 }

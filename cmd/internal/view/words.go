@@ -111,7 +111,9 @@ func tokenWords(e event.Event) string {
 	if e.Model != "" {
 		text += " (" + e.Model + ")"
 	}
-	return text
+	var one story
+	one.pay(e.CostUSD)
+	return joined(text, cost(&one))
 }
 
 func appWords(f fact, e event.Event) fact {
@@ -140,7 +142,7 @@ func outcomeWords(f fact, e event.Event, s *story) fact {
 	}
 	more := []string{clock(s.elapsed(e.Time))}
 	if s.counted() {
-		more = append(more, used(s)+" tokens")
+		more = append(more, joined(used(s)+" tokens", cost(s)))
 	}
 	if e.Exit != nil && *e.Exit != exit.Passed {
 		more = append(more, fmt.Sprintf("exit code %d", *e.Exit))
@@ -179,6 +181,19 @@ func used(s *story) string {
 		return "at least " + thousands(s.tokens)
 	}
 	return thousands(s.tokens)
+}
+
+// cost is what the tokens cost, "" when there was nothing to pay.
+func cost(s *story) string {
+	switch {
+	case s.priced && s.unpriced:
+		return "at least " + s.usd.Short() + " USD"
+	case s.priced:
+		return s.usd.Short() + " USD"
+	case s.unpriced:
+		return "cost unknown"
+	}
+	return ""
 }
 
 // told puts what was said behind what it is about.
