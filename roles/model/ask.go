@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"abl/internal/redact"
 )
 
 // Kind says whose trouble it is that there is no answer.
@@ -108,7 +110,7 @@ func (c *Client) try(ctx context.Context, prompt, once string) (Answer, error) {
 // judge says what a status means.
 func (c *Client) judge(t *tape) error {
 	e := &Error{Kind: Rejected, Status: t.status, Body: t.body}
-	said := complaint(t.body)
+	said := complaint(t.body, c.c.Key)
 	switch {
 	case t.status == http.StatusUnauthorized, t.status == http.StatusForbidden, strings.Contains(string(t.body), "API_KEY_INVALID"):
 		e.Kind = Login
@@ -123,8 +125,9 @@ func (c *Client) judge(t *tape) error {
 	return e
 }
 
-// complaint is the message of an error's body.
-func complaint(body []byte) string {
+// complaint is the message of an error's body. The key is taken out of it before its
+// end is cut off, which might leave a part of one that nobody knows again.
+func complaint(body []byte, key string) string {
 	var doc struct {
 		Error struct{ Message string }
 	}
@@ -132,8 +135,9 @@ func complaint(body []byte) string {
 		return ""
 	}
 	const most = 400
-	text := strings.Join(strings.Fields(doc.Error.Message), " ")
-	return text[:min(len(text), most)]
+	r, _ := redact.New(key)
+	text := r.String(strings.Join(strings.Fields(doc.Error.Message), " "))
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // retryAfter is how long a provider asks to wait; negative when it does not say.

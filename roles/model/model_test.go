@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"abl/roles/model"
 
@@ -308,5 +309,16 @@ func TestCatalog(t *testing.T) {
 	}
 	if a, err := later.Ask(t.Context(), "x"); err != nil || a.Text != "hello" || !strings.Contains((*requests)[0], `"model":"gpt-6"`) {
 		t.Errorf("%+v, %v, %q", a, err, *requests)
+	}
+}
+
+// What a provider complains of is cut off somewhere, but not within the key.
+func TestComplaintWithTheKey(t *testing.T) {
+	for before := 375; before < 405; before += 5 {
+		url, _ := server(t, exchange{400, nil, `{"error":{"message":"` + strings.Repeat("é", before/2) + key + `"}}`})
+		_, _, _, err := ask(t, model.GPT, url, 0)
+		if err == nil || strings.Contains(err.Error(), key[:4]) || !utf8.ValidString(err.Error()) {
+			t.Errorf("%d: %v", before, err)
+		}
 	}
 }

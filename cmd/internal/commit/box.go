@@ -75,7 +75,9 @@ func (b *box) Build(ctx context.Context) (built codecommit.Built, err error) {
 	key := "build-" + strconv.Itoa(b.n)
 	out, voice := &build.Capped{To: b.stream}, &build.Capped{To: b.stream}
 	began := time.Now()
-	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.limit, Stdout: out, Stderr: voice})
+	cleanOut, cleanVoice := b.cleaning(out), b.cleaning(voice)
+	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.limit, Stdout: cleanOut, Stderr: cleanVoice})
+	err = errors.Join(err, cleanOut.Close(), cleanVoice.Close())
 	built = codecommit.Built{Code: end.Exit, Signal: end.Signal, Stdout: out.String(), Stderr: voice.String(), Took: time.Since(began), Notes: end.Notes}
 	papers, perr := b.papers(key)
 	built.Papers = papers

@@ -72,6 +72,7 @@ func (s *session) cleaner() func(string) string {
 		}
 	}
 	known, _ := redact.New(append(secrets, s.key)...)
+	s.known = known
 	if s.key == "" || len(s.key) >= redact.Shortest {
 		return known.String
 	}

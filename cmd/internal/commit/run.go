@@ -196,9 +196,12 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run, limit time.Dur
 	}
 	s.say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
 	stream := s.in.Outlet.Writer(s.in.Bare.Stderr, "build | ")
-	r.Builder = shown{build.Host{Root: s.root, Stream: stream, Limit: limit}, stream}
+	r.Builder = shown{build.Host{Root: s.root, Stream: stream, Limit: limit, Clean: s.cleaning}, stream}
 	return func() { stream.Close() }, nil
 }
+
+// cleaning takes the secrets out of what passes, in whatever pieces it comes.
+func (s *session) cleaning(w io.Writer) io.WriteCloser { return s.known.Writer(w) }
 
 // shown ends the last line of a build's output before somebody else speaks.
 type shown struct {

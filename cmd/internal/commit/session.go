@@ -33,6 +33,7 @@ type session struct {
 	logs    string            // as the person gave it
 	env     map[string]string // of .env
 	key     string            // of the provider, once it was found
+	known   *redact.Redactor  // of all secrets, once the key was found
 	began   time.Time
 	warned  []string // of .env
 	speak   sync.Mutex

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"abl/internal/redact"
 	"abl/orchestrator/codecommit/build"
 )
 
@@ -136,5 +139,26 @@ func gone(t *testing.T, root string) {
 			t.Fatal("it still runs")
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// A secret that stands where the output is cut, or comes in two pieces with the
+// other output between them, is taken out as any other is.
+func TestNoPartOfASecretIsKept(t *testing.T) {
+	const secret = "key-of-the-test-1234567890-ZZ"
+	r, _ := redact.New(secret)
+	clean := func(w io.Writer) io.WriteCloser { return r.Writer(w) }
+	for before := build.Half - len(secret); before <= build.Half; before += 7 {
+		root := script(t, 0o755, fmt.Sprintf("%shead -c %d /dev/zero | tr '\\0' x; printf %%s %s; head -c 500000 /dev/zero | tr '\\0' x; printf %%s %s; head -c %d /dev/zero | tr '\\0' y", bang, before, secret, secret, before))
+		b, err := build.Host{Root: root, Clean: clean}.Build(t.Context())
+		if err != nil || strings.Contains(b.Stdout, secret[:5]) || strings.Contains(b.Stdout, "67890") {
+			t.Errorf("after %d bytes: %v, a part of the secret is left", before, err)
+		}
+	}
+	var stream bytes.Buffer
+	root := script(t, 0o755, bang+"printf %s "+secret[:12]+"; sleep 0.05; echo between >&2; sleep 0.05; echo "+secret[12:]+"\n")
+	b, err := build.Host{Root: root, Clean: clean, Stream: &stream}.Build(t.Context())
+	if err != nil || b.Stdout != "[secret …ZZ]\n" || strings.Contains(stream.String(), secret[:8]) || strings.Contains(stream.String(), "67890") {
+		t.Errorf("%v, kept %q, shown %q", err, b.Stdout, stream.String())
 	}
 }

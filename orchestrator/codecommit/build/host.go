@@ -36,6 +36,9 @@ type Host struct {
 	Stream io.Writer     // shows the output as it comes; may be nil
 	Limit  time.Duration // 0 is none
 	Grace  time.Duration // for a build that is stopped to end by itself; 0 is five seconds
+	// Clean takes secrets out of an output before a part of it is left out, which
+	// might begin within one; nil takes none out.
+	Clean func(io.Writer) io.WriteCloser
 }
 
 // Build runs it once.
@@ -76,7 +79,8 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b codecommi
 	cmd.Dir = h.Root
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	pipes := &pipes{}
-	cmd.Stdout, cmd.Stderr, err = pipes.open(out, voice)
+	cleanOut, cleanVoice := h.clean(out), h.clean(voice)
+	cmd.Stdout, cmd.Stderr, err = pipes.open(cleanOut, cleanVoice)
 	if err != nil {
 		return b, err
 	}
@@ -92,6 +96,8 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b codecommi
 		proc.Kill(cmd.Process.Pid) // a server that it left behind, say
 	}
 	pipes.drain()
+	cleanOut.Close() // what it held back goes to memory, and cannot fail
+	cleanVoice.Close()
 	b.Stdout, b.Stderr = out.String(), voice.String()
 	if cmd.ProcessState != nil {
 		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -103,3 +109,15 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b codecommi
 	}
 	return b, err
 }
+
+func (h Host) clean(w io.Writer) io.WriteCloser {
+	if h.Clean == nil {
+		return asItIs{w}
+	}
+	return h.Clean(w)
+}
+
+// asItIs is a writer that holds nothing back.
+type asItIs struct{ io.Writer }
+
+func (asItIs) Close() error { return nil }
