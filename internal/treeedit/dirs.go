@@ -43,7 +43,7 @@ func (d dirs) get(dir string) (*os.File, error) {
 	fd, err := unix.Openat(int(above.Fd()), path.Base(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
-		return nil, fmt.Errorf("%q on the way is no directory", dir)
+		return nil, fmt.Errorf("%w: %q on the way is no directory", ErrInTheWay, dir)
 	case err != nil:
 		return nil, err
 	}

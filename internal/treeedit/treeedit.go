@@ -18,6 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrInTheWay means that the tree is not, or no longer, as the edits need it: what
+// stands at a path, or on the way to it, is something else.
+var ErrInTheWay = errors.New("somebody else has changed it meanwhile")
+
 // Edit is one file's new content, or its removal.
 type Edit struct {
 	Path    string // below the directory, clean, with slashes
@@ -161,7 +165,7 @@ func (t *tree) keep(i int, e Edit, p *plan, planned map[string]bool, st *unix.St
 		*st, s.Was, err = t.keepOld(i, dir, base)
 	}
 	if err == nil && e.Delete && !s.Was {
-		err = errors.New("there is no such file to delete")
+		err = fmt.Errorf("%w: there is no such file to delete", ErrInTheWay)
 	}
 	return s, err
 }
@@ -195,7 +199,7 @@ func (t *tree) keepOld(i int, dir, base string) (st unix.Stat_t, was bool, err e
 	case err != nil:
 		return st, false, err
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return st, false, errors.New("it is not a regular file")
+		return st, false, fmt.Errorf("%w: it is not a regular file", ErrInTheWay)
 	}
 	if err := unix.Linkat(int(at.Fd()), base, int(t.at.Fd()), oldName(i), 0); err == nil {
 		return st, true, nil

@@ -113,8 +113,8 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 			was := look(t, root)
-			if err := treeedit.Apply(root, stage, append(edits(), c.edit)); err == nil {
-				t.Error("no error")
+			if err := treeedit.Apply(root, stage, append(edits(), c.edit)); !errors.Is(err, treeedit.ErrInTheWay) {
+				t.Errorf("error %v", err)
 			}
 			if got := look(t, root); got != was {
 				t.Errorf("got\n%swant\n%s", got, was)

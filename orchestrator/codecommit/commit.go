@@ -9,6 +9,7 @@ import (
 	"abl/internal/atomicfile"
 	"abl/internal/treeedit"
 	"abl/orchestrator/codecommit/fence"
+	"abl/orchestrator/codecommit/guard"
 	"abl/roles/model"
 )
 
@@ -79,10 +80,15 @@ func (r *Run) understand(a model.Answer) (round Round, wrong, err error) {
 	} else {
 		edits, wrong = fence.Parse(a.Text)
 	}
-	if wrong == nil {
-		round.Edits, wrong = r.Guard.Check(edits)
+	if wrong != nil {
+		return round, wrong, nil
 	}
-	return round, wrong, nil
+	round.Edits, err = r.Guard.Check(edits)
+	var refused *guard.Refused
+	if errors.As(err, &refused) {
+		return round, err, nil
+	}
+	return round, nil, err
 }
 
 // pass gives a model's words to the person, and keeps them.

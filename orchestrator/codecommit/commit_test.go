@@ -373,3 +373,19 @@ func TestReport(t *testing.T) {
 	golden(t, "report.json", l.file("agent-config/consistency-report.json"))
 	golden(t, "consistency-query.txt", l.logs()["query.txt"])
 }
+
+// blind is a guard that cannot look at the tree.
+type blind struct{}
+
+func (blind) Check([]fence.Edit) ([]fence.Edit, error) { return nil, os.ErrPermission }
+
+// What keeps the guard from looking is no mistake of the model's: it is not asked
+// to mend it.
+func TestBlindGuard(t *testing.T) {
+	l := newLab(t, codecommit.V2, nil)
+	l.run.Guard = blind{}
+	l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n")}
+	if res, err := l.run.Commit(t.Context()); !errors.Is(err, os.ErrPermission) || res.Outcome != codecommit.Failed || len(l.asked) != 1 || l.file("a") != "hi\n" {
+		t.Errorf("%+v, %v, asked %d times", res, err, len(l.asked))
+	}
+}

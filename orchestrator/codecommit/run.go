@@ -17,7 +17,8 @@ type Model interface {
 	Ask(ctx context.Context, prompt string) (model.Answer, error)
 }
 
-// Guard says which edits are allowed.
+// Guard says which edits are allowed. A *guard.Refused is the model's mistake, any
+// other error is not.
 type Guard interface {
 	Check(edits []fence.Edit) ([]fence.Edit, error)
 }

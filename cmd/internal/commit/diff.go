@@ -39,11 +39,15 @@ func (s *session) plan(edits []fence.Edit) {
 			fmt.Fprintln(s.in.Bare.Stdout, text)
 		}
 	}
+	s.say("this would be done to " + counted(len(edits), "file", "files") + "; nothing was changed")
 }
 
 func split(text string) []string {
 	if text == "" {
 		return nil
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += " (without a line end)"
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }

@@ -9,7 +9,12 @@ import (
 )
 
 func TestUnified(t *testing.T) {
-	lines := func(s string) []string { return split(strings.ReplaceAll(s, " ", "\n")) }
+	lines := func(s string) []string {
+		if s != "" {
+			s += " "
+		}
+		return split(strings.ReplaceAll(s, " ", "\n"))
+	}
 	for _, c := range []struct{ a, b, want string }{
 		{"", "", ""},
 		{"a b", "a b", ""},
@@ -22,6 +27,13 @@ func TestUnified(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%q to %q (-want +got)\n%s", c.a, c.b, diff)
 		}
+	}
+}
+
+// A line end that is new is a change that can be seen.
+func TestLineEndAtTheEnd(t *testing.T) {
+	if got := strings.Join(unified(split("a\nb"), split("a\nb\n")), "|"); got != "@@ -1,2 +1,2 @@| a|-b (without a line end)|+b" {
+		t.Error(got)
 	}
 }
 

@@ -10,8 +10,11 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/internal/safefile"
 	"abl/orchestrator/codecommit"
+	"abl/orchestrator/codecommit/build"
+	"abl/orchestrator/codecommit/guard"
 	"abl/prompts"
 	"abl/roles/model"
 )
@@ -21,8 +24,8 @@ func initCommand(self string) cli.Command {
 		Name: "init", Usage: "make the files that a run reads",
 		Long: `Makes agent-config/ with a query to fill in and a text about the project's
 structure, a build.sh that fails until you say how to build, and lines in
-.gitignore that keep agent-config and logs out of the repository. What is there
-already stays as it is.`,
+.gitignore that keep agent-config, logs and .env out of the repository. What is
+there already stays as it is.`,
 		Codes: Codes(),
 		Flags: []cli.Flag{{Name: "json", Usage: "print one JSON document (docs/json.md)"}},
 		Run:   opened(self, initialise),
@@ -40,13 +43,29 @@ exit 1
 	firstQuery = "Describe here, in your own words, the change that you want.\n"
 )
 
+// untouched says which of init's files a person still has to write, "" for none: a
+// run with them would cost money and come to nothing.
+func (s *session) untouched(query string, dry bool) error {
+	if strings.TrimSpace(query) == "" {
+		return exit.With(exit.Usage, fmt.Errorf("%s is empty", s.profile.Query), "write into it what you want changed")
+	}
+	if query == firstQuery {
+		return exit.With(exit.Usage, fmt.Errorf("%s is as init wrote it", s.profile.Query), "write into it what you want changed")
+	}
+	data, err := safefile.Read(s.root, build.Script, int64(len(firstBuild)))
+	if err == nil && string(data) == firstBuild && !dry {
+		return exit.With(exit.Usage, errors.New("build.sh is as init wrote it, so no build can pass"), "write into it how this project is built and tested")
+	}
+	return nil
+}
+
 // made is a step of init.
 type made struct {
 	Do   string `json:"do"` // write, add or keep
 	Path string `json:"path"`
 }
 
-func initialise(_ context.Context, s *session) error {
+func initialise(ctx context.Context, s *session) error {
 	in := s.in
 	if err := os.MkdirAll(filepath.Join(s.root, codecommit.ConfigDir), 0o755); err != nil {
 		return err
@@ -66,7 +85,7 @@ func initialise(_ context.Context, s *session) error {
 		}
 		steps = append(steps, made{do, f.name})
 	}
-	do, err := s.ignore()
+	do, err := s.ignore(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +114,7 @@ func (s *session) writeNew(name, text string, perm os.FileMode) (do string, err 
 }
 
 // ignore adds to .gitignore what has to stay out of the repository.
-func (s *session) ignore() (do string, err error) {
+func (s *session) ignore(ctx context.Context) (do string, err error) {
 	const most = 1 << 20
 	data, err := safefile.Read(s.root, ".gitignore", most)
 	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
@@ -105,8 +124,15 @@ func (s *session) ignore() (do string, err error) {
 	if codecommit.CheckIgnored(s.root) != nil {
 		add = append(add, "/agent-config")
 	}
-	if !strings.Contains("\n"+string(data), "\n/logs") && !strings.Contains("\n"+string(data), "\nlogs") {
+	g, err := guard.New(ctx, s.root, "")
+	if err != nil {
+		return "", err
+	}
+	if !g.Ignored("logs", true) {
 		add = append(add, "/logs")
+	}
+	if !g.Ignored(".env", false) {
+		add = append(add, ".env")
 	}
 	if len(add) == 0 {
 		return "keep", nil

@@ -52,8 +52,11 @@ func (s *session) reportQuery() (string, error) {
 	const most = 8 << 20
 	for _, name := range []string{codecommit.ConfigDir + "/consistency-query.txt", s.profile.Query} {
 		data, err := safefile.Read(s.root, name, most)
+		if query := safefile.Text(data); err == nil && query != firstQuery {
+			return query, nil
+		}
 		if err == nil {
-			return safefile.Text(data), nil
+			continue // nobody has written into it yet
 		}
 		if !errors.Is(err, safefile.ErrAbsent) {
 			return "", exit.With(exit.Usage, err, "")

@@ -12,6 +12,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/child"
+	"abl/internal/treeedit"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
 	"abl/orchestrator/codecommit/fence"
@@ -57,6 +58,9 @@ func (s *session) commit(ctx context.Context) (err error) {
 	}
 	if r.Inputs, err = s.profile.ReadInputs(s.root, list); err != nil {
 		return s.input(err)
+	}
+	if err := s.untouched(r.Inputs.Query, r.DryRun); err != nil {
+		return err
 	}
 	if err := s.prepare(r); err != nil {
 		return err
@@ -139,9 +143,12 @@ func (s *session) input(err error) error {
 	if !errors.As(err, &missing) {
 		return exit.With(exit.Usage, err, "")
 	}
-	do := "write what you want into it; " + s.self + " init makes the files"
+	roll, do := s.self+" --rollup", "write what you want into it; "+s.self+" init makes the files"
+	if s.profile.Name == codecommit.V1 {
+		roll, do = s.self+" --protocol v1 --rollup", "write into it what is to be said to the model"
+	}
 	if missing.Path == s.profile.Codebase {
-		do = "make it with " + s.self + " --rollup, or with a script of your own"
+		do = "make it with " + roll + ", or with a script of your own"
 	}
 	return exit.With(exit.Usage, err, do)
 }
@@ -229,7 +236,7 @@ func (s *session) finish(res codecommit.Result, err error) error {
 	kept := "all that was asked, answered and built is in " + res.Logs
 	switch res.Outcome {
 	case codecommit.Red:
-		return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls(len(res.Attempts)), res.Why), Safe: kept, Do: "git diff shows the code as the last answer left it; git restore . takes it back"}
+		return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls(len(res.Attempts)), res.Why), Safe: kept, Do: "git status and git diff show the code as the last answer left it"}
 	case codecommit.Unusable:
 		return &exit.Error{Code: exit.Unverified, What: "the last answer could not be used: " + res.Why, Safe: kept}
 	}
@@ -250,20 +257,23 @@ func (s *session) tell(res codecommit.Result) {
 	}
 }
 
-func calls(n int) string {
+func calls(n int) string { return counted(n, "call", "calls") }
+
+func counted(n int, one, many string) string {
 	if n == 1 {
-		return "1 call"
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d calls", n)
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // trouble gives an error its exit code.
 func trouble(err error, res codecommit.Result) error {
 	kept := "what was asked and answered is in " + res.Logs
 	var wrong *model.Error
+	var known *exit.Error
 	switch {
 	case errors.As(err, &wrong) && wrong.Kind == model.Away:
-		return &exit.Error{Code: exit.Away, What: fmt.Sprintf("%v (after %d tries)", wrong, wrong.Tries), Safe: kept, Do: "try again later", Err: err}
+		return &exit.Error{Code: exit.Away, What: fmt.Sprintf("%v (after %s)", wrong, counted(wrong.Tries, "try", "tries")), Safe: kept, Do: "try again later", Err: err}
 	case errors.As(err, &wrong) && wrong.Kind == model.Login:
 		return &exit.Error{Code: exit.Agent, What: wrong.Error(), Safe: kept, Do: "check the key", Err: err}
 	case errors.As(err, &wrong):
@@ -272,6 +282,10 @@ func trouble(err error, res codecommit.Result) error {
 		return &exit.Error{Code: exit.Agent, What: err.Error(), Safe: kept, Do: "word the query differently, or ask another model (--model)", Err: err}
 	case errors.Is(err, codecommit.ErrEnvironment):
 		return &exit.Error{Code: exit.Environment, What: err.Error(), Safe: kept, Err: err}
+	case errors.Is(err, treeedit.ErrInTheWay):
+		return &exit.Error{Code: exit.Person, What: err.Error(), Safe: "no file was changed; " + kept, Do: "look at git status, then run the same command again", Err: err}
+	case errors.As(err, &known) && known.Safe == "":
+		return &exit.Error{Code: known.Code, What: known.What, Safe: kept, Do: known.Do, Err: err}
 	}
 	return err
 }

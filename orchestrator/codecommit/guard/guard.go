@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"abl/internal/safefile"
 	"abl/orchestrator/codecommit/fence"
@@ -132,6 +133,8 @@ func (g *Guard) onDisk(name string, remove bool) (string, error) {
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return gone(remove), nil
+		case errors.Is(err, syscall.ENAMETOOLONG):
+			return tooLong, nil
 		case err != nil:
 			return "", err
 		case info.Mode()&os.ModeSymlink != 0:
@@ -144,6 +147,8 @@ func (g *Guard) onDisk(name string, remove bool) (string, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return gone(remove), nil
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return tooLong, nil
 	case err != nil:
 		return "", err
 	case info.Mode()&os.ModeSymlink != 0:

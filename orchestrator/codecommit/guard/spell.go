@@ -13,6 +13,8 @@ const (
 	longestPath = 4000
 )
 
+const tooLong = "it is longer than any path"
+
 // lookalikes are characters that some system or reader takes for a dot or a
 // slash.
 const lookalikes = "\u2024\u2025\u2026\ufe52\uff0e\uff61" + "\u2044\u2215\u29f8\uff0f" + "\u29f5\ufe68\uff3c"
@@ -26,7 +28,7 @@ func spell(path string) (clean, rule string) {
 	case path == "" || path == ".":
 		return "", "it names no file"
 	case len(path) > longestPath:
-		return "", "it is longer than any path"
+		return "", tooLong
 	case !utf8.ValidString(path):
 		return "", "it is not valid UTF-8"
 	case path[0] == '/':
