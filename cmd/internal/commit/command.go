@@ -67,7 +67,7 @@ func Codes() []exit.Entry {
 		{Code: exit.Agent, Meaning: "the provider refused: the key, the request, or by holding the answer back"},
 		{Code: exit.Environment, Meaning: "the environment failed: disk, engine, or a tool that the container lacks"},
 		{Code: exit.Boundary, Meaning: "the engine cannot keep a build in a container apart"},
-		{Code: exit.Person, Meaning: "a person must decide: the tree has changes (--require-clean)"},
+		{Code: exit.Person, Meaning: "a person must decide: the tree has changes (--require-clean), or changed meanwhile"},
 		{Code: exit.Busy, Meaning: "another code-commit works on this project"},
 		{Code: exit.Away, Meaning: "the provider is away or limits the rate; try again later"},
 		{Code: exit.HUP, Meaning: "hung up"},

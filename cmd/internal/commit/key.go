@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,9 @@ import (
 // environment ends the name of a key's origin that is the person's, not the project's.
 const environment = " of the environment"
 
+// dotEnv ends the name of one that is the project's.
+const dotEnv = " in .env"
+
 // findKey looks for the provider's key: in its file, then in the environment,
 // then in .env. It says where it found one, since a person may have several.
 func (s *session) findKey(name, provider string) (key, from string, err error) {
@@ -36,7 +40,7 @@ func (s *session) findKey(name, provider string) (key, from string, err error) {
 	case os.Getenv(variable) != "":
 		key, from = os.Getenv(variable), variable+environment
 	default:
-		key, from = s.env[variable], variable+" in .env"
+		key, from = s.env[variable], variable+dotEnv
 	}
 	key = strings.TrimSpace(strings.TrimPrefix(key, "\ufeff"))
 	switch {
@@ -107,7 +111,7 @@ func (s *session) model() (name, provider string, err error) {
 }
 
 // client asks the model that the person chose.
-func (s *session) client(sent func([]byte) error) (*model.Client, error) {
+func (s *session) client(ctx context.Context, sent func([]byte) error) (*model.Client, error) {
 	name, provider, err := s.model()
 	if err != nil {
 		return nil, err
@@ -117,6 +121,11 @@ func (s *session) client(sent func([]byte) error) (*model.Client, error) {
 		return nil, err
 	}
 	s.say(fmt.Sprintf("%s, with the key of %s", name, from))
+	if strings.HasSuffix(from, dotEnv) {
+		if err := s.warnKeys(ctx, ".env"); err != nil {
+			return nil, err
+		}
+	}
 	retries, err := s.in.Int("retries")
 	if err != nil {
 		return nil, err

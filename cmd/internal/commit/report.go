@@ -67,7 +67,7 @@ func (s *session) reportQuery() (string, error) {
 
 func (s *session) report(ctx context.Context, query, code, path string, book *ledger.Ledger) error {
 	r := &codecommit.Run{Root: s.root, Profile: s.profile, Book: book, Price: price, Show: s.show(), Inputs: codecommit.Inputs{Query: query, Codebase: code}}
-	if err := s.prepare(r); err != nil {
+	if err := s.prepare(ctx, r); err != nil {
 		return err
 	}
 	if err := s.openLogs(r, "-consistency-report"); err != nil {

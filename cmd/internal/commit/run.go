@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +64,7 @@ func (s *session) commit(ctx context.Context) (err error) {
 	if err := s.untouched(r.Inputs.Query, r.DryRun); err != nil {
 		return err
 	}
-	if err := s.prepare(r); err != nil {
+	if err := s.prepare(ctx, r); err != nil {
 		return err
 	}
 	if !r.DryRun {
@@ -98,7 +100,7 @@ func (s *session) bounds() (repairs int, limit time.Duration, err error) {
 // safe refuses a project whose keys are on their way into the repository.
 func (s *session) safe(ctx context.Context) error {
 	if !s.profile.Ignored {
-		return s.warnKeys(ctx)
+		return s.warnKeys(ctx, slices.Sorted(maps.Values(s.profile.Keys))...)
 	}
 	err := codecommit.CheckIgnored(s.root)
 	var wrong *codecommit.Unignored
@@ -108,14 +110,13 @@ func (s *session) safe(ctx context.Context) error {
 	return err
 }
 
-// warnKeys warns of a key that git does not leave out, where the protocol asks
-// for no more than that.
-func (s *session) warnKeys(ctx context.Context) error {
+// warnKeys warns of files with a key that git does not leave out.
+func (s *session) warnKeys(ctx context.Context, files ...string) error {
 	g, err := guard.New(ctx, s.root, "")
 	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
-	for _, file := range s.profile.Keys {
+	for _, file := range files {
 		if exists(filepath.Join(s.root, file)) && !g.Ignored(file, false) {
 			s.in.Warn(file + " is not ignored by git: add it to .gitignore before it is committed")
 		}
@@ -154,8 +155,8 @@ func (s *session) input(err error) error {
 }
 
 // prepare puts the model in place, and what takes its key out of everything.
-func (s *session) prepare(r *codecommit.Run) error {
-	c, err := s.client(r.Sending)
+func (s *session) prepare(ctx context.Context, r *codecommit.Run) error {
+	c, err := s.client(ctx, r.Sending)
 	if err != nil {
 		return err
 	}
