@@ -130,7 +130,10 @@ func CheckFlags() []cli.Flag {
 	var some []cli.Flag
 	for _, f := range flags() {
 		switch f.Name {
-		case "model", "timeout", "retries", "json":
+		case "model":
+			f.Open, f.Usage = false, "who is asked" // an abl project lists no others
+			some = append(some, f)
+		case "timeout", "retries", "json":
 			some = append(some, f)
 		}
 	}

@@ -5,21 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
-	"abl/internal/child"
-	"abl/internal/treeedit"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
 	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/codecommit/guard"
-	"abl/roles/model"
 )
 
 // duration is a flag's value as a time.
@@ -97,63 +89,6 @@ func (s *session) bounds() (repairs int, limit time.Duration, err error) {
 	return repairs, limit, err
 }
 
-// safe refuses a project whose keys are on their way into the repository.
-func (s *session) safe(ctx context.Context) error {
-	if !s.profile.Ignored {
-		return s.warnKeys(ctx, slices.Sorted(maps.Values(s.profile.Keys))...)
-	}
-	err := codecommit.CheckIgnored(s.root)
-	var wrong *codecommit.Unignored
-	if errors.As(err, &wrong) {
-		return exit.With(exit.Usage, err, "add a line /agent-config to the end of .gitignore; "+s.self+" init does")
-	}
-	return err
-}
-
-// warnKeys warns of files with a key that git does not leave out.
-func (s *session) warnKeys(ctx context.Context, files ...string) error {
-	g, err := guard.New(ctx, s.root, "")
-	if err != nil {
-		return exit.With(exit.Usage, err, "")
-	}
-	for _, file := range files {
-		if exists(filepath.Join(s.root, file)) && !g.Ignored(file, false) {
-			s.in.Warn(file + " is not ignored by git: add it to .gitignore before it is committed")
-		}
-	}
-	return nil
-}
-
-// clean refuses a tree with changes of the person's own.
-func (s *session) clean(ctx context.Context) error {
-	cmd := child.Command(ctx, "git", "-C", s.root, "status", "--porcelain", "--", ".")
-	out, err := cmd.CombinedOutput()
-	switch {
-	case err != nil:
-		return exit.With(exit.Environment, fmt.Errorf("cannot ask git for its status: %w: %s", err, strings.TrimSpace(string(out))), "")
-	case len(out) > 0:
-		n := strings.Count(string(out), "\n")
-		return exit.With(exit.Person, fmt.Errorf("git status shows %d changes, and --require-clean was given", n), "commit or stash them first")
-	}
-	return nil
-}
-
-// input says what to do about a file that is missing.
-func (s *session) input(err error) error {
-	var missing *codecommit.Missing
-	if !errors.As(err, &missing) {
-		return exit.With(exit.Usage, err, "")
-	}
-	roll, do := s.self+" --rollup", "write what you want into it; "+s.self+" init makes the files"
-	if s.profile.Name == codecommit.V1 {
-		roll, do = s.self+" --protocol v1 --rollup", "write into it what is to be said to the model"
-	}
-	if missing.Path == s.profile.Codebase {
-		do = "make it with " + roll + ", or with a script of your own"
-	}
-	return exit.With(exit.Usage, err, do)
-}
-
 // prepare puts the model in place, and what takes its key out of everything.
 func (s *session) prepare(ctx context.Context, r *codecommit.Run) error {
 	c, err := s.client(ctx, r.Sending)
@@ -220,73 +155,4 @@ type shown struct {
 func (b shown) Build(ctx context.Context) (codecommit.Built, error) {
 	built, err := b.Builder.Build(ctx)
 	return built, errors.Join(err, b.stream.Close())
-}
-
-// finish says what a run came to.
-func (s *session) finish(res codecommit.Result, err error) error {
-	if s.in.Bool("json") {
-		if problem := s.in.JSON(res); problem != nil {
-			return problem
-		}
-	} else if err == nil {
-		s.tell(res)
-	}
-	if err != nil {
-		return trouble(err, res)
-	}
-	kept := "all that was asked, answered and built is in " + res.Logs
-	switch res.Outcome {
-	case codecommit.Red:
-		return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls(len(res.Attempts)), res.Why), Safe: kept, Do: "git status and git diff show the code as the last answer left it"}
-	case codecommit.Unusable:
-		return &exit.Error{Code: exit.Unverified, What: "the last answer could not be used: " + res.Why, Safe: kept}
-	}
-	return nil
-}
-
-// tell is the result for people.
-func (s *session) tell(res codecommit.Result) {
-	if res.Outcome == codecommit.Passed {
-		fmt.Fprintf(s.in.Stdout, "the build passes after %s\n", calls(len(res.Attempts)))
-	}
-	for _, f := range res.Files {
-		what := "changed"
-		if f.Deleted {
-			what = "deleted"
-		}
-		fmt.Fprintf(s.in.Stdout, "%s %s\n", what, f.Path)
-	}
-}
-
-func calls(n int) string { return counted(n, "call", "calls") }
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// trouble gives an error its exit code.
-func trouble(err error, res codecommit.Result) error {
-	kept := "what was asked and answered is in " + res.Logs
-	var wrong *model.Error
-	var known *exit.Error
-	switch {
-	case errors.As(err, &wrong) && wrong.Kind == model.Away:
-		return &exit.Error{Code: exit.Away, What: fmt.Sprintf("%v (after %s)", wrong, counted(wrong.Tries, "try", "tries")), Safe: kept, Do: "try again later", Err: err}
-	case errors.As(err, &wrong) && wrong.Kind == model.Login:
-		return &exit.Error{Code: exit.Agent, What: wrong.Error(), Safe: kept, Do: "check the key", Err: err}
-	case errors.As(err, &wrong):
-		return &exit.Error{Code: exit.Agent, What: wrong.Error(), Safe: kept, Err: err}
-	case errors.Is(err, codecommit.ErrBlocked):
-		return &exit.Error{Code: exit.Agent, What: err.Error(), Safe: kept, Do: "word the query differently, or ask another model (--model)", Err: err}
-	case errors.Is(err, codecommit.ErrEnvironment):
-		return &exit.Error{Code: exit.Environment, What: err.Error(), Safe: kept, Err: err}
-	case errors.Is(err, treeedit.ErrInTheWay):
-		return &exit.Error{Code: exit.Person, What: err.Error(), Safe: "no file was changed; " + kept, Do: "look at git status, then run the same command again", Err: err}
-	case errors.As(err, &known) && known.Safe == "":
-		return &exit.Error{Code: known.Code, What: known.What, Safe: kept, Do: known.Do, Err: err}
-	}
-	return err
 }
