@@ -329,6 +329,7 @@ func TestCheckIgnored(t *testing.T) {
 		"/agent-config\n": "", "x\n/agent-config/\r\n": "", "agent-config": "", "agent-config/ \n": "", "!agent-config\n/agent-config\n": "", "/agent-config\n!*.go\n!/src\n": "",
 		"": "no line /agent-config", "#/agent-config\n": "no line", "agent-config2\n": "no line", "/agent-config/*\n": "no line",
 		"/agent-config\n!/agent-config\n": "line 2", "agent-config\n!agent-config/\n": "line 2", "/agent-config\n!agent-config/query.txt\n": "line 2", "/agent-config\n!agent*\n": "line 2", "/agent-config\n!*\n": "line 2", "!*\n": "line 1",
+		"/agent-config\n!?gent-config\n": "line 2", "/agent-config\n![a]gent-config/\n": "line 2", "/agent-config\n!**/agent-config\n": "line 2", "/agent-config\n!agent-?\n": "",
 	} {
 		root := t.TempDir()
 		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(text), 0o644); err != nil {

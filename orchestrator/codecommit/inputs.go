@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/safefile"
+	"abl/orchestrator/workspace/ignore"
 	"abl/prompts"
 )
 
@@ -88,6 +89,9 @@ func CheckIgnored(root string) error {
 func mayInclude(pattern string) bool {
 	first := strings.TrimLeft(pattern, "/")
 	first, _, _ = strings.Cut(first, "/")
+	if ignore.Exclude([]byte(pattern)).Ignored(ConfigDir, true) {
+		return true
+	}
 	return first == ConfigDir || strings.HasPrefix(ConfigDir, strings.TrimRight(first, "*")) && strings.HasSuffix(first, "*")
 }
 
