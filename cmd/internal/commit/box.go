@@ -23,8 +23,9 @@ import (
 	"abl/roles"
 )
 
-// dockerfile is a project's own image for its builds, on top of abl's.
-const dockerfile = codecommit.ConfigDir + "/build.Dockerfile"
+// dockerfile is a project's own image for its builds, on top of abl's. All of its
+// folder goes to the engine, so it has one of its own, without keys.
+const dockerfile = codecommit.ConfigDir + "/build/Dockerfile"
 
 // box runs build.sh in a container that sees a copy of the project, no key, no
 // log and no repository, and reaches the hosts of network.allow or nothing.

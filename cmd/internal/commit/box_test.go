@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
 	"abl/cmd/internal/exit"
 	"abl/images"
 	"abl/internal/strictyaml"
+	"abl/orchestrator/codecommit"
 	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
@@ -36,5 +41,22 @@ func TestSettle(t *testing.T) {
 	}
 	if settle(nil) != nil {
 		t.Error("nothing became an error")
+	}
+}
+
+// The folder of the Dockerfile is sent to the engine whole: nothing that is secret,
+// or changes from run to run, lies in it.
+func TestFolderOfTheDockerfile(t *testing.T) {
+	for _, name := range []string{codecommit.V1, codecommit.V2} {
+		p, err := codecommit.ProfileOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := slices.AppendSeq([]string{p.Query, p.Codebase, p.Stage, p.Yard, reportFile}, maps.Values(p.Keys))
+		for _, file := range files {
+			if strings.HasPrefix(file, path.Dir(dockerfile)+"/") {
+				t.Errorf("%s lies beside %s", file, dockerfile)
+			}
+		}
 	}
 }
