@@ -131,6 +131,15 @@ func TestOrphanIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var pid int
+	t.Cleanup(func() { // whatever this test comes to, its agent would go on for ever
+		_ = cmd.Process.Kill()
+		if data, err := os.ReadFile(filepath.Join(p.dir, "log.hung")); err == nil {
+			_, _ = fmt.Sscan(string(data), &pid)
+		}
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.Contains(string(stat), p.dir) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 	for end := time.Now().Add(2 * time.Minute); pid == 0; time.Sleep(5 * time.Millisecond) {
 		if data, err := os.ReadFile("log.hung"); err == nil {
 			fmt.Sscan(string(data), &pid)
