@@ -1,6 +1,7 @@
 package images
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestHashCoversEveryInput(t *testing.T) {
 
 func TestRecipesOfEveryArchitecture(t *testing.T) {
 	refs := map[string]bool{}
-	for _, arch := range []string{"amd64", "arm64"} {
+	for arch, npm := range map[string]string{"amd64": "x64", "arm64": "arm64"} {
 		for _, agent := range Agents() {
 			c, err := standing(seen{arch: arch}, agent)
 			if err != nil {
@@ -56,6 +57,9 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 			refs[top.ref] = true
 			for _, r := range c[1:] {
 				checkEmbedded(t, r)
+				if pack := r.args["AGENT_PACKAGE"]; pack != "" && (!strings.Contains(pack, Version(agent)) || strings.Contains(pack, "-linux-") && !strings.Contains(pack, "-linux-"+npm) || strings.Contains(pack, "{")) {
+					t.Errorf("%s on %s is made of %s", agent, arch, pack)
+				}
 			}
 		}
 	}
@@ -67,6 +71,9 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 	}
 }
 
+// oneMachine is what ties a build context to one architecture.
+var oneMachine = regexp.MustCompile(`\b(amd64|x86_64|x64|arm64|aarch64)\b`)
+
 // checkEmbedded wants a context whose Dockerfile extends its parent and names
 // no host: names come from the tools' own defaults.
 func checkEmbedded(t *testing.T, r recipe) {
@@ -74,6 +81,9 @@ func checkEmbedded(t *testing.T, r recipe) {
 	for _, f := range r.files {
 		if strings.Contains(string(f.data), "://") {
 			t.Errorf("%s: %s names a host", r.name, f.name)
+		}
+		if word := oneMachine.FindString(string(f.data)); word != "" {
+			t.Errorf("%s: %s is for %s alone", r.name, f.name, word)
 		}
 		if f.name != dockerfileName {
 			continue
