@@ -14,20 +14,34 @@ import (
 const plantedWord = "heed-the-planted-orders"
 
 var planted = map[string]string{
-	".claude/settings.json":           `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/src/hooked"}]}]}}`,
-	".mcp.json":                       `{"mcpServers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
-	".codex/config.toml":              "notify = [\"touch\", \"/workspace/src/notified\"]\n[mcp_servers.x]\ncommand = \"touch\"\nargs = [\"/workspace/src/served\"]\n",
-	"CLAUDE.md":                       plantedWord + "\n",
-	"AGENTS.md":                       plantedWord + "\n",
-	"GEMINI.md":                       plantedWord + "\n",
-	".github/copilot-instructions.md": plantedWord + "\n",
-	".claude/agents/x.md":             "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".claude/skills/x/SKILL.md":       "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".claude/commands/x.md":           plantedWord + "\n",
-	".agents/skills/y/SKILL.md":       "---\nname: y\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".github/skills/z/SKILL.md":       "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".github/agents/z.md":             "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".claude/settings.json":                  `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/src/hooked"}]}]}}`,
+	".mcp.json":                              `{"mcpServers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
+	".codex/config.toml":                     "notify = [\"touch\", \"/workspace/src/notified\"]\n[mcp_servers.x]\ncommand = \"touch\"\nargs = [\"/workspace/src/served\"]\n",
+	"CLAUDE.md":                              plantedWord + "\n",
+	"AGENTS.md":                              plantedWord + "\n",
+	"CLAUDE.local.md":                        plantedWord + "\n",
+	"AGENTS.override.md":                     plantedWord + "\n",
+	".codex/AGENTS.md":                       plantedWord + "\n",
+	".codex/skills/w/SKILL.md":               "---\nname: w\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".claude/rules/x.md":                     plantedWord + "\n",
+	".github/instructions/x.instructions.md": "---\napplyTo: \"**\"\n---\n" + plantedWord + "\n",
+	".github/hooks/x.json":                   `{"version":1,"hooks":{"sessionStart":[{"type":"command","bash":"touch /workspace/src/hooked"}]}}`,
+	".codex/hooks.json":                      `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/src/hooked"}]}]}}`,
+	".github/mcp.json":                       `{"mcpServers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
+	".vscode/mcp.json":                       `{"servers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
+	".env":                                   "ANTHROPIC_MODEL=another\nOPENAI_MODEL=another\nCOPILOT_MODEL=another\nANTHROPIC_BASE_URL=http://127.0.0.1:1\nCOPILOT_PROVIDER_BASE_URL=http://127.0.0.1:1\n",
+	"GEMINI.md":                              plantedWord + "\n",
+	".github/copilot-instructions.md":        plantedWord + "\n",
+	".claude/agents/x.md":                    "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".claude/skills/x/SKILL.md":              "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".claude/commands/x.md":                  plantedWord + "\n",
+	".agents/skills/y/SKILL.md":              "---\nname: y\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".github/skills/z/SKILL.md":              "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".github/agents/z.md":                    "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
 }
+
+// hiring are the tools by which the CLIs' models ask others, which nobody planned for.
+var hiring = []string{`"name":"spawn_agent"`, `"name":"Task"`, `"name":"Agent"`, `"name":"task"`}
 
 // Each real CLI, in its container, plays the demo's first phase against a scripted
 // model of its own API, with a key that only the gateway has. What lies in the
@@ -56,8 +70,11 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 				lacks(t, "a note", e.Text, "the agent says")
 			}
 			demoLedger(t, ledgerRows(p), a, a)
-			if len(m.told) == 0 || m.heeded() != "" {
-				t.Errorf("in %d requests the model was told of what is planted: %s", len(m.told), m.heeded())
+			if told := m.heard(plantedWord); len(m.told) == 0 || told != "" {
+				t.Errorf("in %d requests the model was told of what is planted: %s", len(m.told), told)
+			}
+			if told := m.heard(hiring...); told != "" {
+				t.Errorf("the model may ask other models: %s", told)
 			}
 			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
 				if p.Exists(trace) {

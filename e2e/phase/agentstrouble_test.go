@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,5 +48,39 @@ func TestAgentsMeetTrouble(t *testing.T) {
 					time.Duration(ends[0].MS)*time.Millisecond, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), r.Stderr)
 			})
 		}
+	}
+}
+
+// Each real CLI is stopped in the middle of its work, and the next run makes the
+// call anew. What it had used until then is in the ledger, whatever the CLI says
+// as it dies.
+func TestAgentsAreStopped(t *testing.T) {
+	for _, a := range rarePrograms() {
+		t.Run(a.name, func(t *testing.T) {
+			a.needed(t)
+			b, v := builds(run("touch at; until [ -e go ]; do sleep 0.05; done"), write("server.mjs", server)), verifies()
+			n := int64(1000)
+			used := []scenario.Usage{{Model: a.model, Input: &n, Candidates: &n, Total: &n}}
+			b.Usage, v.Usage = used, used
+			p := newProject(t, nodeApp, b, v)
+			a.serve(t, p, ".abl/scenario.yaml", nil)
+			r := watch(p, func(e event.Event, abl *os.Process) {
+				if e.Kind == event.Action && strings.Contains(e.Text, "touch at") {
+					_ = abl.Signal(os.Interrupt)
+				}
+			}, "phase", "1", "--agent", a.name)
+			ends := of(events(t, r), event.CallEnd)
+			if r.Code != 130 || len(ends) != 1 || ends[0].Class != "interrupted" {
+				t.Fatalf("exit %d, the calls ended as %+v: %s", r.Code, ends, r.Stderr)
+			}
+			noLeftovers(p)
+			p.Write("src/go", "")
+			p.Must(0, "phase", "1", "--agent", a.name)
+			rows := ledgerRows(p)
+			if len(rows) != 3 || rows[0]["outcome"] != "interrupted" || rows[0]["source"] != "gateway" || rows[0]["total"] == "" || rows[0]["total"] == "0" {
+				t.Errorf("ledger %v", rows)
+			}
+			noLeftovers(p)
+		})
 	}
 }

@@ -35,7 +35,7 @@ type program struct {
 var programs = map[string]program{
 	"gemini":  {"gemini", "gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "X-Goog-Api-Key", false},
 	"claude":  {"claude", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "X-Api-Key", true},
-	"codex":   {"codex", "gpt-5.1-codex", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", false},
+	"codex":   {"codex", "gpt-6.1-sol", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", false},
 	"copilot": {"copilot", "gpt-5.1", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1", "Authorization", false},
 }
 
@@ -129,7 +129,7 @@ func (m *askedModel) note(body []byte) {
 	if !bytes.Contains(body, []byte("iteration 2 attempt")) {
 		return
 	}
-	for _, shown := range []string{"tool_result", "function_call_output", `"role":"tool"`} {
+	for _, shown := range []string{`"type":"tool_result"`, `"type":"function_call_output"`, `"type":"custom_tool_call_output"`, `"role":"tool"`} {
 		if bytes.Contains(body, []byte(shown)) {
 			return
 		}
@@ -139,14 +139,16 @@ func (m *askedModel) note(body []byte) {
 	m.told = append(m.told, body)
 }
 
-// heeded is what stands around the planted word where a model was told of it, ""
-// where none was.
-func (m *askedModel) heeded() string {
+// heard is what stands around the first of these words that a model was told, ""
+// where it was told none.
+func (m *askedModel) heard(words ...string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, body := range m.told {
-		if at := bytes.Index(body, []byte(plantedWord)); at >= 0 {
-			return string(body[max(0, at-300):min(len(body), at+100)])
+		for _, w := range words {
+			if at := bytes.Index(body, []byte(w)); at >= 0 {
+				return string(body[max(0, at-300):min(len(body), at+100)])
+			}
 		}
 	}
 	return ""

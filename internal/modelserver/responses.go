@@ -2,6 +2,7 @@ package modelserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -15,12 +16,34 @@ type responses struct {
 		Type    string          `json:"type"`
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
+		Tools   []struct {
+			Tools declared `json:"tools"` // of a namespace
+		} `json:"tools"`
 	} `json:"input"`
 }
 
 func (r *responses) asked() (string, bool) { return r.Model, r.Stream }
-func (r *responses) calls() bool           { return r.Tools.have("exec_command") }
+func (r *responses) calls() bool           { return r.Tools.have(plainTool) || r.coded() }
 func (r *responses) tools() Tools          { return Tools{"run_shell_command": true} }
+
+// The client's shell: a function, or with later models one that JavaScript calls,
+// which is the argument of another tool.
+const (
+	plainTool = "exec_command"
+	codeTool  = "exec"
+)
+
+// coded is whether the client takes JavaScript that calls its functions.
+func (r *responses) coded() bool {
+	for _, one := range r.Input {
+		for _, space := range one.Tools {
+			if space.Tools.have(codeTool) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func (r *responses) words() string {
 	var b strings.Builder
@@ -41,6 +64,19 @@ func (r *responses) done() (n int) {
 	return n
 }
 
+// call has the client run a command.
+func (r *responses) call(a said) map[string]any {
+	args, _ := json.Marshal(map[string]any{"cmd": a.command, "yield_time_ms": patience})
+	call := map[string]any{"id": "fc_" + a.id, "call_id": "call_" + a.id, "status": "completed"}
+	if r.coded() {
+		call["type"], call["name"], call["namespace"] = "custom_tool_call", codeTool, "functions"
+		call["input"] = fmt.Sprintf("const ran = await tools.%s(%s);\ntext(ran.output);\n", plainTool, args)
+		return call
+	}
+	call["type"], call["name"], call["arguments"] = "function_call", plainTool, string(args)
+	return call
+}
+
 // patience is how long the client shall wait for a command, in milliseconds.
 const patience = 30_000
 
@@ -51,8 +87,7 @@ func (r *responses) say(w http.ResponseWriter, a said) {
 			"content": []any{map[string]any{"type": "output_text", "text": a.text, "annotations": []any{}}}})
 	}
 	if a.command != "" {
-		args, _ := json.Marshal(map[string]any{"cmd": a.command, "yield_time_ms": patience})
-		items = append(items, map[string]any{"type": "function_call", "id": "fc_" + a.id, "call_id": "call_" + a.id, "name": "exec_command", "arguments": string(args), "status": "completed"})
+		items = append(items, r.call(a))
 	}
 	answer := func(status string, output any) map[string]any {
 		return map[string]any{"id": "resp_" + a.id, "object": "response", "created_at": 0, "model": a.model, "status": status, "output": output}

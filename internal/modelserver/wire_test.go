@@ -47,3 +47,22 @@ func TestOtherAPIs(t *testing.T) {
 		}
 	}
 }
+
+// A client whose models write JavaScript gets the command as such, and its result
+// counts like another.
+func TestResponsesInCode(t *testing.T) {
+	source := func(string, Tools) (Script, error) {
+		return Script{Name: "builder", Turns: []Turn{{Name: "run_shell_command", Args: map[string]any{"command": "ls"}}}, Final: "Done.", End: Stop}, nil
+	}
+	const tools = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}`
+	for input, want := range map[string]string{
+		tools: `"input":"const ran = await tools.exec_command({\"cmd\":\"ls\"`,
+		tools + `,{"type":"custom_tool_call_output","output":"x"}`: `"text":"Done."`,
+	} {
+		body := `{"model":"m","stream":true,"input":[` + input + `,{"role":"user","content":[{"text":"the mark"}]}]}`
+		data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/v1/responses", body).Body)
+		if err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%v: no %s in %s", err, want, data)
+		}
+	}
+}

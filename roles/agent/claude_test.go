@@ -31,6 +31,8 @@ func TestClaudeSamples(t *testing.T) {
 		{"fail-reset", 1, `finished=false requests=-1 "claude stopped: API Error: Connection dropped (ECONNRESET). Check the gateway set in ANTHROPIC_BASE_URL, then try again"`, Network},
 		{"fail-sigint-during-tool", 0, `finished=false requests=-1 "claude stopped: error_during_execution: [ede_diagnostic] result_type=user last_content_type=n/a stop_reason=tool_use" | claude-sonnet-4-5 in=1103 out=10 cached=100 thoughts=0 tool=- total=1113`, ""},
 		{"fail-truncated", 0, `finished=true requests=-1 | claude-sonnet-4-5 in=46326 out=117 cached=4200 thoughts=0 tool=- total=46443`, ""},
+		{"", 124, `finished=false requests=-1 "claude ended without a result record, with exit code 124"`, ""}, // a silent server, ended from outside
+		{"", 143, `finished=false requests=-1 "claude ended without a result record, with exit code 143"`, ""}, // SIGTERM
 		{"ok-json", 0, `finished=true requests=-1 | claude-sonnet-4-5 in=6618 out=60 cached=600 thoughts=0 tool=- total=6678`, ""},
 		{"ok-streamjson", 0, `finished=true requests=-1 | claude-sonnet-4-5 in=6618 out=60 cached=600 thoughts=0 tool=- total=6678`, ""},
 	})

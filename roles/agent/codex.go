@@ -15,8 +15,9 @@ func (Codex) Name() string { return "codex" }
 // Image is the image that carries the CLI.
 func (Codex) Image() string { return "codex" }
 
-// DefaultModel is named on every command line.
-func (Codex) DefaultModel() string { return "gpt-5.1-codex" }
+// DefaultModel is one of those that this version of the CLI has instructions and
+// tools for; one that it does not know it gives those of another.
+func (Codex) DefaultModel() string { return "gpt-6.1-sol" }
 
 // Provider is OpenAI's Responses API.
 func (Codex) Provider() Provider {
@@ -28,8 +29,7 @@ func (Codex) Provider() Provider {
 const codexStart = `exec codex exec "$@" -c "model_providers.abl.base_url=\"$OPENAI_BASE_URL/v1\"" -`
 
 // Command is the headless command line. A provider of its own keeps the CLI
-// from a WebSocket and from a login; plugins and apps look for hosts that the
-// box does not have, and wait for them; the text files of a workspace are no
+// from a WebSocket and from a login; the text files of a workspace are no
 // instructions, and its configuration is not trusted.
 func (a Codex) Command(c Call) (Command, error) {
 	model, err := model(a, c)
@@ -40,7 +40,9 @@ func (a Codex) Command(c Call) (Command, error) {
 		"sh", "-c", codexStart, "codex",
 		"--json", "--skip-git-repo-check", "--ephemeral", "--ignore-user-config", "--ignore-rules",
 		"--dangerously-bypass-approvals-and-sandbox", "-m", model,
-		"--disable", "plugins", "--disable", "apps", "--disable", "remote_plugin", "--disable", "multi_agent", "--disable", "hooks",
+	}
+	for _, feature := range codexFeatures {
+		argv = append(argv, "--disable", feature)
 	}
 	for _, setting := range codexSettings {
 		argv = append(argv, "-c", setting)
@@ -48,7 +50,14 @@ func (a Codex) Command(c Call) (Command, error) {
 	return Command{Argv: argv, Stdin: opening(c, ""), Env: map[string]string{"HOME": dirs.Home, "NO_COLOR": "1"}}, nil
 }
 
-// codexSettings are values of TOML.
+// codexFeatures are switched off. The plugins and apps look for hosts that the box
+// does not have; unbounded retries wait for a connection without an end.
+var codexFeatures = []string{
+	"plugins", "apps", "remote_plugin", "hooks", "multi_agent", "goals", "sleep_tool", "unbounded_connection_retries",
+}
+
+// codexSettings are values of TOML. agents are others that the model may hire, as
+// later models do unless they are told otherwise here.
 var codexSettings = []string{
 	`model_provider="abl"`,
 	`model_providers.abl.name="abl"`,
@@ -59,6 +68,7 @@ var codexSettings = []string{
 	`analytics.enabled=false`,
 	`check_for_update_on_startup=false`,
 	`project_doc_max_bytes=0`,
+	`agents.enabled=false`,
 	`skills.include_instructions=false`,
 	`web_search="disabled"`,
 	`history.persistence="none"`,

@@ -90,8 +90,8 @@ func (r *codexReader) item(started bool, raw json.RawMessage) string {
 
 // codexCommand is a command without the shell that the CLI puts around it.
 func codexCommand(command string) string {
-	rest, ok := strings.CutPrefix(command, "/bin/bash -lc ")
-	if !ok {
+	shell, rest, ok := strings.Cut(command, " -lc ")
+	if !ok || !strings.HasPrefix(shell, "/") || strings.ContainsAny(shell, " \t\n") {
 		return command
 	}
 	if plain, err := strconv.Unquote(rest); err == nil {

@@ -75,6 +75,8 @@ func TestCodexCommandShown(t *testing.T) {
 		`/bin/bash -lc "echo \"a\""`: `echo "a"`,
 		`/bin/bash -lc 'cat x'`:      `cat x`,
 		`/bin/bash -lc ls`:           `ls`,
+		`/usr/bin/bash -lc "ls -a"`:  `ls -a`,
+		`bash a -lc b`:               `bash a -lc b`,
 		`zsh -c ls`:                  `zsh -c ls`,
 	} {
 		if got := codexCommand(given); got != want {

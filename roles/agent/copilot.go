@@ -37,7 +37,7 @@ exit $code`
 
 // Command is the headless command line. None of a workspace's instructions are
 // loaded, nor the hooks and servers of a folder that nobody trusted; without the
-// two tools the model is not told of its skills and agents either.
+// tools that are left out the model is not told of its skills and agents either.
 func (a Copilot) Command(c Call) (Command, error) {
 	model, err := model(a, c)
 	if err != nil {
@@ -47,8 +47,9 @@ func (a Copilot) Command(c Call) (Command, error) {
 		"sh", "-c", copilotStart, "copilot",
 		"--allow-all-tools", "--allow-all-paths", "--no-ask-user", "--no-custom-instructions",
 		"--disable-builtin-mcps",
-		"--excluded-tools", "skill", "task", "--no-color", "--output-format", "json",
+		"--no-color", "--output-format", "json", "--excluded-tools",
 	}
+	argv = append(argv, copilotExcluded...)
 	env := map[string]string{
 		"HOME": dirs.Home, "NO_COLOR": "1",
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
@@ -56,6 +57,10 @@ func (a Copilot) Command(c Call) (Command, error) {
 	}
 	return Command{Argv: argv, Stdin: opening(c, ""), Env: env}, nil
 }
+
+// copilotExcluded are tools that tell of skills, hire other agents, or look into
+// what has nothing to do with the task.
+var copilotExcluded = []string{"skill", "task", "read_agent", "list_agents", "write_agent", "session_store_sql", "fetch_copilot_cli_documentation"}
 
 // NewReader reads the CLI's JSON lines, and the line of tokens behind them.
 func (Copilot) NewReader(Call) Reader { return &copilotReader{} }

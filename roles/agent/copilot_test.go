@@ -9,6 +9,7 @@ import (
 
 func TestCopilotSamples(t *testing.T) {
 	trySamples(t, "copilot", []sampled{
+		{"", 1, `finished=false requests=0 "copilot ended without a result record, with exit code 1"`, ""}, // nobody logged in, and no key
 		{"fail-e400", 1, `finished=false requests=0 "copilot stopped: 400 stub says 400"`, ""},
 		{"fail-e401", 1, `finished=false requests=0 "copilot stopped: Authentication failed with provider at http://127.0.0.1:9100/s/e401:pf-e401/v1 (HTTP 401). Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN"`, Login},
 		{"fail-e403", 1, `finished=false requests=0 "copilot stopped: Authentication failed with provider at http://127.0.0.1:9100/s/e403:pf-e403/v1 (HTTP 403). Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN"`, Login},
