@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/ledger"
+)
+
+// ledgerRows are about what ten years of a busy project come to.
+const ledgerRows = 1_000_000
+
+// BenchmarkCostsOfAMillion runs abl costs on a ledger of a million rows, and says how
+// long it takes, how much memory it needs, and how much more that is than for a
+// thousand rows.
+func BenchmarkCostsOfAMillion(b *testing.B) {
+	bin := peak(b)
+	few, many := ledgerOf(b, 1000), ledgerOf(b, ledgerRows)
+	var least, most, took float64
+	for b.Loop() {
+		least = max(least, megabytes(b, bin, few.Cmd("costs", "--json")))
+		begun := time.Now()
+		most = max(most, megabytes(b, bin, many.Cmd("costs", "--json")))
+		took += time.Since(begun).Seconds()
+	}
+	b.ReportMetric(took/float64(b.N), "s/costs")
+	b.ReportMetric(most, "MB-peak")
+	b.ReportMetric(most-least, "MB-more")
+}
+
+// ledgerOf is a project with a ledger of so many rows, of many phases and models.
+func ledgerOf(b *testing.B, rows int) *lab.Project {
+	b.Helper()
+	p := &lab.Project{TB: b, Dir: b.TempDir()}
+	p.Must(0, "init")
+	path := filepath.Join(p.Dir, ".abl/logs/tokens.csv")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, ledger.Header)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range rows {
+		phase, step := 1+i/10_000, 1+i/2_000%5
+		role := []string{"builder", "verifier"}[i%2]
+		fmt.Fprintf(w, "%s,%d,%d,%s,model-%d,1000,200,100,1200,session-%d,,,0.0123,gateway,p%d-%s-%d.%d,gemini,60000,done\n",
+			ledger.Stamp(begin.Add(time.Duration(i)*time.Minute)), phase, step, role, i%7, i, phase, role, step, i)
+	}
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,78 @@
+package crash
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/play"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+)
+
+// hand is a person's git in the source.
+func hand(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", filepath.Join(dir, "src"), "-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("git %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// A person switches to another branch in the middle of a phase, while a call runs or
+// between two iterations: that is noticed before anything is committed there, nothing
+// of either is lost, and the phase goes on once they are back.
+func TestBranchSwitched(t *testing.T) {
+	for name, away := range map[string][]string{
+		"a new one":                     {"checkout", "-q", "-b", "mine"},
+		"one with a history of its own": {"checkout", "-q", "--orphan", "mine"},
+		"no branch at all":              {"checkout", "-q", "--detach"},
+	} {
+		for when, call := range map[string]string{"while a call runs": "p1-build-2.1", "between two iterations": ""} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				p := play.NewPlant(t)
+				home, switched := "", false
+				leave := func() {
+					if !switched {
+						switched, home = true, hand(t, p.Dir, "symbolic-ref", "--short", "HEAD")
+						hand(t, p.Dir, away...)
+					}
+				}
+				p.Worked = func(b sandbox.Box) {
+					if call != "" && b.Labels[sandbox.LabelCall] == call {
+						leave()
+					}
+				}
+				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: event.Func(func(e event.Event) {
+					if call == "" && e.Kind == event.Verdict {
+						leave()
+					}
+				})}
+				_, err := phase.Play(t.Context())
+				if !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "switch") {
+					t.Fatalf("it ended with %v", err)
+				}
+				if got := hand(t, p.Dir, "log", "--all", "--format=%s"); got != "phase1/build/step-1" {
+					t.Errorf("meanwhile there are the commits\n%s", got)
+				}
+				hand(t, p.Dir, "checkout", "-q", home)
+				if hand(t, p.Dir, "branch", "--list", "mine") != "" {
+					hand(t, p.Dir, "branch", "-D", "mine") // no role can have made it, so it is asked about until it is gone
+				}
+				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
+					t.Fatalf("once they are back: %s, %v", r.Status, err)
+				}
+				if got := hand(t, p.Dir, "log", "--reverse", "--format=%s", home); got != "phase1/build/step-1\nphase1/build/step-2" {
+					t.Errorf("commits\n%s", got)
+				}
+			})
+		}
+	}
+}
