@@ -8,6 +8,7 @@ import (
 	"abl/orchestrator/prices"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
+	"abl/roles"
 )
 
 // amount is a number of tokens and what they cost.
@@ -99,6 +100,7 @@ type forecast struct {
 	Iteration int    `json:"iteration"` // of the round
 	Of        int    `json:"of"`
 	Spent     amount `json:"spent"`
+	InCall    amount `json:"in_call"` // of it, what the call that is on has used
 	Each      amount `json:"an_iteration"`
 	From      int    `json:"from"` // how many iterations that is the mean of
 	Own       bool   `json:"own"`  // they are this phase's, else those of all phases
@@ -118,6 +120,8 @@ func (s *session) forecast(f *state.File, by map[ledger.By][]ledger.Group) *fore
 	}
 	most := max(s.conf.Loop.MaxVerifierIterations, at)
 	c := forecast{Phase: n, Iteration: at, Of: most, Spent: amountOf(group(by[ledger.ByPhase], fmt.Sprint(n))), Own: true}
+	c.InCall = s.inCall(p)
+	c.Spent = c.Spent.plus(c.InCall)
 	current := fmt.Sprintf("%d/%d", n, step)
 	if c.Each, c.From = mean(by[ledger.ByIter], fmt.Sprintf("%d/", n), current); c.From == 0 {
 		c.Own = false
@@ -126,11 +130,28 @@ func (s *session) forecast(f *state.File, by map[ledger.By][]ledger.Group) *fore
 	if c.From == 0 {
 		return nil
 	}
-	begun := amountOf(group(by[ledger.ByIter], current))
+	begun := amountOf(group(by[ledger.ByIter], current)).plus(c.InCall)
 	rest := amount{max(c.Each.Tokens-begun.Tokens, 0), max(c.Each.USD-begun.USD, 0), c.Each.AtLeast}
 	c.Passes = c.Spent.plus(rest)
 	c.All = c.Passes.plus(c.Each.times(most - at))
 	return &c
+}
+
+// inCall is what the call that is on has used by its gateway's count, estimates for
+// what is under way left out. The ledger has it once the call has ended.
+func (s *session) inCall(p *state.Phase) amount {
+	if p.Call == "" {
+		return amount{}
+	}
+	used, runs := roles.Record{Dir: s.project.Call(p.Call)}.Spent()
+	if !runs {
+		return amount{}
+	}
+	a := amount{Tokens: used.Tokens, AtLeast: used.USD == nil}
+	if used.USD != nil {
+		a.USD = *used.USD
+	}
+	return a
 }
 
 // underWay is the phase that has begun and does not rest.
@@ -167,7 +188,11 @@ func (c forecast) text() string {
 	if !c.Own {
 		from = fmt.Sprintf("the mean of %d of other phases", c.From)
 	}
-	text := fmt.Sprintf("phase %d is in iteration %d of %d: %s so far; about %s", c.Phase, c.Iteration, c.Of, c.Spent.text(), c.Passes.text())
+	so := "so far"
+	if c.InCall.Tokens > 0 || c.InCall.USD > 0 {
+		so += fmt.Sprintf(", %s of it in the call that is on", c.InCall.text())
+	}
+	text := fmt.Sprintf("phase %d is in iteration %d of %d: %s %s; about %s", c.Phase, c.Iteration, c.Of, c.Spent.text(), so, c.Passes.text())
 	if c.Iteration < c.Of {
 		text += fmt.Sprintf(" if it passes now, %s if all %d are needed", c.All.text(), c.Of)
 	} else {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,9 @@ import (
 	"abl/internal/config"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/prices"
+	"abl/orchestrator/project"
 	"abl/orchestrator/state"
+	"abl/roles"
 )
 
 // spends is a row of so many cents in a step of a phase.
@@ -51,6 +54,45 @@ func TestForecast(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", name, got, c.want)
 		}
+	}
+}
+
+// The call that is on counts by what its gateway has counted so far, until it has
+// ended and is in the ledger.
+func TestForecastHasTheCallThatIsOn(t *testing.T) {
+	s := &session{conf: &config.Loaded{Config: config.Default()}, project: project.New(t.TempDir(), "src", "tests")}
+	rec := roles.Record{Dir: s.project.Call("p1-build-2.1")}
+	if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	totals := ledger.NewTotals(ledger.Ways()...)
+	totals.Add(spends("1", "1", 100))
+	f := &state.File{Phases: map[string]*state.Phase{"1": {Status: state.Building, Iteration: 2, Step: 2, Call: "p1-build-2.1"}}}
+	says := func() string {
+		return s.forecast(f, map[ledger.By][]ledger.Group{ledger.ByPhase: totals.Groups(ledger.ByPhase), ledger.ByIter: totals.Groups(ledger.ByIter)}).text()
+	}
+	const before = "phase 1 is in iteration 2 of 5: 1.00 USD so far; about 2.00 USD if"
+	if got := says(); !strings.HasPrefix(got, before) {
+		t.Error(got)
+	}
+	usd := prices.Dollars(0.4)
+	if err := rec.NoteSpent(roles.Charged{Tokens: 40, USD: &usd}); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(); !strings.HasPrefix(got, "phase 1 is in iteration 2 of 5: 1.40 USD so far, 0.40 USD of it in the call that is on; about 2.00 USD if") {
+		t.Error(got)
+	}
+	if err := rec.NoteSpent(roles.Charged{Tokens: 40}); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(); !strings.Contains(got, "at least 40 tokens of it in the call that is on; about at least 2.00 USD if") {
+		t.Error(got)
+	}
+	if err := rec.SaveOutcome(roles.Outcome{Key: "p1-build-2.1"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(); !strings.HasPrefix(got, before) {
+		t.Error(got)
 	}
 }
 

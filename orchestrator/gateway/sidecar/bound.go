@@ -31,9 +31,9 @@ func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
 	return s.Engine.Feed(ctx, s.Name, append(order, '\n'))
 }
 
-// Watch tells what the gateway says of its budgets while it runs, each time all of
-// it, until ctx ends. What cannot be read now is read at the end.
-func (s Sidecar) Watch(ctx context.Context, tell func(...string)) {
+// Watch shows what the gateway's log holds while it runs, each time all of it, until
+// ctx ends. What cannot be read now is read at the end.
+func (s Sidecar) Watch(ctx context.Context, look func([]gateway.Entry)) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -43,7 +43,7 @@ func (s Sidecar) Watch(ctx context.Context, tell func(...string)) {
 		case <-tick.C:
 		}
 		if entries, err := s.log(ctx); err == nil {
-			tell(Nearly(entries)...)
+			look(entries)
 		}
 	}
 }
