@@ -82,6 +82,7 @@ type account struct {
 	By          map[ledger.By][]ledger.Group `json:"by"`
 	Prices      priceDate                    `json:"prices"`
 	Contract    *perContract                 `json:"contract,omitempty"`
+	InCall      *amount                      `json:"in_call,omitempty"`
 	Forecast    *forecast                    `json:"forecast,omitempty"`
 	Differences *differences                 `json:"differences,omitempty"`
 
@@ -120,6 +121,9 @@ func (s *session) account() (*account, error) {
 		s.in.Warn(err)
 	} else {
 		a.Contract, a.Forecast = s.perContract(f, a.By[ledger.ByPhase]), s.forecast(f, a.By)
+		if _, p := underWay(f); p != nil {
+			a.InCall = s.inCall(p)
+		}
 	}
 	a.Differences, err = s.differences()
 	return a, err
@@ -135,6 +139,9 @@ func (a *account) remarks(in *cli.Input) {
 	fmt.Fprintf(w, "list prices of %s, %d days old\n", a.Prices.Date, a.Prices.Days)
 	if a.Contract != nil {
 		fmt.Fprintln(w, a.Contract.text())
+	}
+	if a.InCall != nil && a.Forecast == nil {
+		fmt.Fprintf(w, "the call that is on has used %s so far, which is in no sum\n", a.InCall.text())
 	}
 	if a.Forecast != nil {
 		fmt.Fprintln(w, a.Forecast.text())

@@ -83,7 +83,14 @@ func group(groups []ledger.Group, key string) ledger.Sum {
 }
 
 func (c perContract) text() string {
-	return fmt.Sprintf("a passed contract cost %s (%d contracts of %s)", c.Each.text(), c.Contracts, phasesText(c.Phases))
+	return fmt.Sprintf("a passed contract cost %s (%s of %s)", c.Each.text(), contracts(c.Contracts), phasesText(c.Phases))
+}
+
+func contracts(n int) string {
+	if n == 1 {
+		return "1 contract"
+	}
+	return fmt.Sprintf("%d contracts", n)
 }
 
 func phasesText(all []int) string {
@@ -100,7 +107,7 @@ type forecast struct {
 	Iteration int    `json:"iteration"` // of the round
 	Of        int    `json:"of"`
 	Spent     amount `json:"spent"`
-	InCall    amount `json:"in_call"` // of it, what the call that is on has used
+	InCall    amount `json:"in_call"` // of it, what the call that is on has used and the ledger has not
 	Each      amount `json:"an_iteration"`
 	From      int    `json:"from"` // how many iterations that is the mean of
 	Own       bool   `json:"own"`  // they are this phase's, else those of all phases
@@ -120,7 +127,9 @@ func (s *session) forecast(f *state.File, by map[ledger.By][]ledger.Group) *fore
 	}
 	most := max(s.conf.Loop.MaxVerifierIterations, at)
 	c := forecast{Phase: n, Iteration: at, Of: most, Spent: amountOf(group(by[ledger.ByPhase], fmt.Sprint(n))), Own: true}
-	c.InCall = s.inCall(p)
+	if used := s.inCall(p); used != nil {
+		c.InCall = *used
+	}
 	c.Spent = c.Spent.plus(c.InCall)
 	current := fmt.Sprintf("%d/%d", n, step)
 	if c.Each, c.From = mean(by[ledger.ByIter], fmt.Sprintf("%d/", n), current); c.From == 0 {
@@ -138,16 +147,17 @@ func (s *session) forecast(f *state.File, by map[ledger.By][]ledger.Group) *fore
 }
 
 // inCall is what the call that is on has used by its gateway's count, estimates for
-// what is under way left out. The ledger has it once the call has ended.
-func (s *session) inCall(p *state.Phase) amount {
+// what is under way left out; nil where there is none, or nothing used. The ledger has it
+// once the call has ended.
+func (s *session) inCall(p *state.Phase) *amount {
 	if p.Call == "" {
-		return amount{}
+		return nil
 	}
 	used, runs := roles.Record{Dir: s.project.Call(p.Call)}.Spent()
-	if !runs {
-		return amount{}
+	if !runs || used.Tokens == 0 && (used.USD == nil || *used.USD == 0) {
+		return nil
 	}
-	a := amount{Tokens: used.Tokens, AtLeast: used.USD == nil}
+	a := &amount{Tokens: used.Tokens, AtLeast: used.USD == nil}
 	if used.USD != nil {
 		a.USD = *used.USD
 	}
