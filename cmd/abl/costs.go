@@ -52,8 +52,9 @@ func runCosts(_ context.Context, in *cli.Input) error {
 		return in.JSON(a)
 	}
 	if a.All.Rows == 0 {
-		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
-		return err
+		fmt.Fprintln(in.Stdout, "no call has been counted yet")
+		a.sayInCall(in)
+		return nil
 	}
 	by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
 	if in.Set("by") {
@@ -129,6 +130,13 @@ func (s *session) account() (*account, error) {
 	return a, err
 }
 
+// sayInCall says what the call that is on has used, unless the forecast does.
+func (a *account) sayInCall(in *cli.Input) {
+	if a.InCall != nil && a.Forecast == nil {
+		fmt.Fprintf(in.Stdout, "the call that is on has used %s so far, which is in no sum\n", a.InCall.text())
+	}
+}
+
 // remarks are the sentences below the tables.
 func (a *account) remarks(in *cli.Input) {
 	w, line := in.Stdout, in.Outlet.Line
@@ -140,9 +148,7 @@ func (a *account) remarks(in *cli.Input) {
 	if a.Contract != nil {
 		fmt.Fprintln(w, a.Contract.text())
 	}
-	if a.InCall != nil && a.Forecast == nil {
-		fmt.Fprintf(w, "the call that is on has used %s so far, which is in no sum\n", a.InCall.text())
-	}
+	a.sayInCall(in)
 	if a.Forecast != nil {
 		fmt.Fprintln(w, a.Forecast.text())
 	}

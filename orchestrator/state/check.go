@@ -41,15 +41,23 @@ func checkPhase(p *Phase) error {
 	if !slices.Contains(Statuses(), p.Status) {
 		return fmt.Errorf("status %q is unknown", p.Status)
 	}
-	for _, count := range []struct {
+	type count struct {
 		name  string
-		value int
-	}{
-		{"round", p.Round}, {"iteration", p.Iteration}, {"step", p.Step},
-		{"attempt", p.Attempt}, {"tries", p.Tries}, {"spec_size", p.SpecSize},
-	} {
-		if count.value < 0 {
-			return fmt.Errorf("%s is negative", count.name)
+		value int64
+	}
+	counts := []count{
+		{"round", int64(p.Round)}, {"iteration", int64(p.Iteration)}, {"step", int64(p.Step)},
+		{"attempt", int64(p.Attempt)}, {"tries", int64(p.Tries)}, {"spec_size", int64(p.SpecSize)},
+	}
+	if o := p.Outage; o != nil {
+		counts = append(counts, count{"outage.tries", int64(o.Tries)}, count{"outage.used_ms", o.UsedMS}, count{"outage.wait_ms", o.WaitMS})
+	}
+	for role, n := range p.Fallback {
+		counts = append(counts, count{"fallback." + role, int64(n)})
+	}
+	for _, c := range counts {
+		if c.value < 0 {
+			return fmt.Errorf("%s is negative", c.name)
 		}
 	}
 	return nil
