@@ -50,6 +50,7 @@ type climate struct {
 
 func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
 	c := &climate{Plant: play.NewPlant(t), api: api, asks: 1, clock: time.Now(), places: map[string]string{}, stops: map[string]func(){}}
+	c.Easy = true
 	c.vars = agent.Provider{API: api.name, KeyVar: api.keyVar, BaseVar: api.baseVar}
 	c.setup.Providers = []gateway.Provider{{Name: api.name, Upstream: upstream, Key: providersKey}}
 	c.Engine.Scripts = map[string]sandboxtest.Script{"gateway": c.gateway, "": c.play}

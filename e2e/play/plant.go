@@ -20,6 +20,7 @@ type Plant struct {
 	testing.TB
 	Dir    string
 	Engine *sandboxtest.Engine
+	Easy   bool              // it passes at once
 	Worked func(sandbox.Box) // what happens once a role, or a replay, has done its work; nil for nothing
 }
 
@@ -108,7 +109,7 @@ func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
 	Add(b, dirs.Src+"/log.txt", fmt.Sprintf("builder %d\n", n))
-	Add(b, dirs.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1])
+	Add(b, dirs.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1 && !p.Easy])
 	Add(b, fmt.Sprintf("%s/builder_reports/phase1_v%d_done.md", dirs.Src, n), "done\n")
 	time.Sleep(moment)
 	return sandbox.Exit{}
@@ -120,6 +121,8 @@ func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
 	Add(b, dirs.Tests+"/log.txt", fmt.Sprintf("verifier %d\n", n))
 	if n == 1 {
 		Add(b, dirs.Tests+"/run.sh", "tests\n")
+	}
+	if n == 1 && !p.Easy {
 		Add(b, dirs.Tests+"/failed_specs.md", "SPEC: read word.txt → right\nINPUT: word.txt\nOBSERVED: wrong\n")
 	}
 	Add(b, fmt.Sprintf("%s/verifier_reports/phase1_v%d_done.md", dirs.Tests, n), "done\n")
@@ -130,7 +133,7 @@ func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
 // replays prints what the tests would: ok against the app, once it is right.
 func (p *Plant) replays(b sandbox.Box) sandbox.Exit {
 	verdict := "not ok 1 - P1.C1\n  ---\n  input: word.txt\n  observed: wrong\n  ...\n"
-	if b.Labels[sandbox.LabelRole] == "app" && strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.") {
+	if b.Labels[sandbox.LabelRole] == "app" && (p.Easy || strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.")) {
 		verdict = "ok 1 - P1.C1\n"
 	}
 	Add(b, dirs.Out, "1..1\n"+verdict)
