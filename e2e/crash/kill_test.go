@@ -72,7 +72,7 @@ func elsewhere(name string) bool {
 
 // never says of a place that no phase comes by unless it is stopped or has to wait.
 func never(name string) bool {
-	return slices.ContainsFunc([]string{"call.stopping", "outage.", "learn.", "treeedit."}, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.ContainsFunc([]string{"call.stopping", "outage.", "learn.", "treeedit.", "build."}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // Killed at moments that nobody chose.
