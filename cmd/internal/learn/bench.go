@@ -40,13 +40,13 @@ type bench struct {
 	holder   string
 	agent    agent.Agent
 	way      way
-	say      func(string)
+	tell     *teller
 }
 
 // setUp makes the bench for a session. What it has made so far is taken down
 // when it fails.
 func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) {
-	b = &bench{in: w.in, root: w.root, here: w.here, secret: w.secret, id: s.ID, say: w.tell.Note}
+	b = &bench{in: w.in, root: w.root, here: w.here, secret: w.secret, id: s.ID, tell: w.tell}
 	if b.purse, err = openPurse(w, s); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) 
 	if b.engine, b.info, err = ground.Connect(ctx); err != nil {
 		return nil, err
 	}
-	ground.BePatient(ctx, b.engine, time.Duration(b.conf.Loop.OutageBudget), b.say)
+	ground.BePatient(ctx, b.engine, time.Duration(b.conf.Loop.OutageBudget), b.tell.Note)
 	for _, do := range []func(context.Context) error{b.clean, b.prove, b.images, b.open} {
 		if err = do(ctx); err == nil {
 			err = ctx.Err()
@@ -99,13 +99,13 @@ func (b *bench) clean(ctx context.Context) error {
 
 func (b *bench) prove(ctx context.Context) (err error) {
 	if b.net, err = ground.Networks(ctx, b.in, b.engine, b.info, b.conf.Network.Pool); err == nil && b.net.Weak != "" {
-		b.say("weak network, as --" + ground.WeakFlag + " allows: " + b.net.Weak)
+		b.tell.Note("weak network, as --" + ground.WeakFlag + " allows: " + b.net.Weak)
 	}
 	return err
 }
 
 func (b *bench) images(ctx context.Context) (err error) {
-	m := ground.Maker(b.engine, b.say, b.in)
+	m := ground.Maker(b.engine, b.tell.progress, b.in)
 	m.CACert = cmp.Or(m.CACert, ground.Path(b.root, b.conf.Network.CACert))
 	if b.holder, err = m.Holder(ctx); err != nil {
 		return err
@@ -158,11 +158,11 @@ func (b *bench) actions() event.Sink {
 	return event.Func(func(e event.Event) {
 		switch e.Kind {
 		case event.Action:
-			b.say("> " + e.Text)
+			b.tell.action("> " + e.Text)
 		case event.Note:
-			b.say(e.Text)
+			b.tell.Note(e.Text)
 		case event.CallResume:
-			b.say("the call was still running and goes on")
+			b.tell.Note("the call was still running and goes on")
 		}
 	})
 }

@@ -127,7 +127,7 @@ func (b *bench) run(ctx context.Context, p project.Project, dir string, job role
 	o, err := r.Run(ctx, job)
 	found, rerr := owner.Return(dir, lease)
 	for _, what := range found {
-		b.say(filepath.Base(dir) + ": " + what)
+		b.tell.Note(filepath.Base(dir) + ": " + what)
 	}
 	if err == nil {
 		err = rerr

@@ -188,7 +188,7 @@ func (e *evaluation) try(ctx context.Context, i, n int, with bool) (t trial.Trie
 	}
 	if s.Step != learner.Done {
 		e.w.in.Say("trial %d of %q %s the learned files", n, task.Task, side)
-		e.w.home, e.w.tell = h, &teller{e.w.in.Stderr, e.w.in}
+		e.w.home, e.w.tell = h, besides(e.w.in)
 		if s, err = e.w.play(ctx, s, e.o); err != nil {
 			return t, err
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"abl/cmd/internal/cli"
+	"abl/internal/outlet"
 )
 
 // stub is a coding CLI that answers by what it is asked.
@@ -330,5 +331,18 @@ func TestWholeModel(t *testing.T) {
 		if got := wholeModel(c[0], c[1]); got != c[2] {
 			t.Errorf("%v: %q", c, got)
 		}
+	}
+}
+
+// Where progress cannot stand in one line, the first of each thing is told.
+func TestProgressThroughAPipe(t *testing.T) {
+	var out bytes.Buffer
+	tell := &teller{out: &out, in: &cli.Input{Outlet: outlet.New(nil)}}
+	for _, text := range []string{"tools: step 1/3 FROM x", "tools: step 2/3 RUN \x1b[2J", "gemini: step 1/2 FROM tools", "gemini: step 2/2 RUN npm"} {
+		tell.progress(text)
+	}
+	tell.action("> shell ls")
+	if got := out.String(); got != "  tools: step 1/3 FROM x\n  gemini: step 1/2 FROM tools\n  > shell ls\n" {
+		t.Errorf("%q", got)
 	}
 }

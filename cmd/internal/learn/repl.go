@@ -214,7 +214,7 @@ func (r *repl) prompts(string) error {
 		r.say("%v", err)
 		return nil
 	}
-	fmt.Fprintf(r.w.tell.out, "%s\n", strings.TrimRight(b.Render(), "\n"))
+	r.w.tell.print("%s\n", strings.TrimRight(b.Render(), "\n"))
 	return nil
 }
 

@@ -3,10 +3,12 @@ package learn
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/view"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/learner/review"
 )
@@ -14,26 +16,62 @@ import (
 // teller tells a person how a session goes: on standard output, or beside it
 // where that is a program's.
 type teller struct {
-	out io.Writer
-	in  *cli.Input
+	out  io.Writer
+	in   *cli.Input
+	now  *view.OneLine // what goes on, nil where that cannot be shown
+	last string        // what was told of it where it cannot
 }
 
 func newTeller(in *cli.Input) *teller {
 	if in.Bool("json") {
-		return &teller{in.Stderr, in}
+		return besides(in)
 	}
-	return &teller{in.Stdout, in}
+	return &teller{out: in.Stdout, in: in, now: view.NewOneLine(in.Bare.Stdout, os.Getenv)}
+}
+
+// besides tells on standard error.
+func besides(in *cli.Input) *teller {
+	return &teller{out: in.Stderr, in: in, now: view.NewOneLine(in.Bare.Stderr, os.Getenv)}
+}
+
+// print shows lines that are safe to look at.
+func (t *teller) print(format string, args ...any) {
+	t.now.Around(func() { fmt.Fprintf(t.out, format, args...) })
+}
+
+// progress shows what goes on: at a terminal each text in the place of the one
+// before. Elsewhere only the first of those about the same thing, which stands
+// before the colon, is told.
+func (t *teller) progress(text string) {
+	text = t.in.Outlet.Line(text)
+	if t.now != nil {
+		t.now.Show("  " + text)
+		return
+	}
+	if about, _, _ := strings.Cut(text, ":"); about != t.last {
+		t.last = about
+		t.print("  %s\n", text)
+	}
+}
+
+// action shows what an agent does: at a terminal as progress, elsewhere line by line.
+func (t *teller) action(text string) {
+	if t.now != nil {
+		t.progress(text)
+		return
+	}
+	t.Note(text)
 }
 
 const width = 60
 
 func (t *teller) line(format string, args ...any) {
-	fmt.Fprintln(t.out, t.in.Outlet.Line(fmt.Sprintf(format, args...)))
+	t.print("%s\n", t.in.Outlet.Line(fmt.Sprintf(format, args...)))
 }
 
 // row is a line of a report, its columns as they are.
 func (t *teller) row(name, format string, args ...any) {
-	fmt.Fprintf(t.out, "  %-9s %s\n", name, t.in.Outlet.Line(fmt.Sprintf(format, args...)))
+	t.print("  %-9s %s\n", name, t.in.Outlet.Line(fmt.Sprintf(format, args...)))
 }
 
 // banner opens a session.
@@ -55,7 +93,7 @@ func (t *teller) banner(h learner.Home, s learner.State, resumed bool) {
 // Cycle implements learner.Teller.
 func (t *teller) Cycle(s learner.State) {
 	bar, c := strings.Repeat("*", width), s.Last()
-	fmt.Fprintln(t.out)
+	t.print("\n")
 	t.line("%s", bar)
 	t.line("LEARNING CYCLE %d/%d [Agent: %s | Model: %s]", s.Cycle, s.Cycles, c.Agent, c.Model)
 	t.line("%s", bar)
@@ -81,7 +119,7 @@ func (t *teller) Wait(until time.Time, why string) {
 }
 
 // Note implements learner.Teller.
-func (t *teller) Note(text string) { fmt.Fprintf(t.out, "  %s\n", t.in.Outlet.Line(text)) }
+func (t *teller) Note(text string) { t.print("  %s\n", t.in.Outlet.Line(text)) }
 
 // Answered implements learner.Teller.
 func (t *teller) Answered(_ learner.State, reason string) {
@@ -92,7 +130,7 @@ func (t *teller) Answered(_ learner.State, reason string) {
 
 // Report implements learner.Teller.
 func (t *teller) Report(c learner.Cycle) {
-	fmt.Fprintln(t.out)
+	t.print("\n")
 	t.line("Cycle %d report", c.Number)
 	switch {
 	case c.OK:
@@ -138,7 +176,7 @@ func (t *teller) lessons(name string, items []string, added int, file string) {
 // summary closes a session with all that is known by now.
 func (t *teller) summary(h learner.Home, s learner.State) {
 	bar := strings.Repeat("=", width)
-	fmt.Fprintln(t.out)
+	t.print("\n")
 	t.line("%s", bar)
 	t.line("Session summary: %s", s.Task)
 	good := 0

@@ -54,7 +54,7 @@ func (b *bench) open(ctx context.Context) (err error) {
 			return err
 		}
 		for _, note := range egress.Notes {
-			b.say(note)
+			b.tell.Note(note)
 		}
 		b.way.hosts, b.way.files = egress.Hosts, files
 	}
