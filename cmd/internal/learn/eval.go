@@ -216,8 +216,7 @@ func (e *evaluation) show(r evalReport) error {
 	out, percent := e.w.in.Stdout, func(i trial.Interval) string {
 		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*i.Value, 100*i.Low, 100*i.High)
 	}
-	plural := map[bool]string{true: "task", false: "tasks"}[len(e.tasks) == 1]
-	fmt.Fprintf(out, "%d %s, %d trials of each on each side, at most %d attempts; %s (%s)\n\n", len(e.tasks), plural, e.repeat, r.Attempts, r.Agent, r.Model)
+	fmt.Fprintf(out, "%s, %s of each on each side, at most %s; %s (%s)\n\n", plural(len(e.tasks), "task"), plural(e.repeat, "trial"), plural(r.Attempts, "attempt"), r.Agent, r.Model)
 	const columns = "%-10s  %-22s  %-22s  %s\n"
 	var b strings.Builder
 	fmt.Fprintf(&b, columns, "", "without learned files", "with learned files", "difference")
@@ -232,6 +231,13 @@ func (e *evaluation) show(r evalReport) error {
 	}[r.Verdict])
 	_, err := fmt.Fprint(out, b.String())
 	return err
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func known(form string, v *float64) string {

@@ -184,7 +184,7 @@ func TestReplThroughAPipe(t *testing.T) {
 	wants(t, "what is told", out,
 		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet\nAgent: gemini, model: gemini-2.5-pro\nModel: flash (of gemini)\nthere is no :mode; did you mean :model?\nthere is no :agents; did you mean :agent?\n"+
 			"\"11\" is no number of cycles: 1 to 10\nCycles: 1\n:quit takes nothing, but got \"now\"\n",
-		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "memory    1 in solutions/tell-the-time/memory.txt", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi")
+		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "memory    1 in solutions/tell-the-time/memory.txt", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        mistakes to avoid in it\n")
 	if strings.Contains(out, "never") {
 		t.Error("it went on after :q")
 	}

@@ -3,7 +3,6 @@ package learn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -60,6 +59,9 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 	for {
 		line, err := in.next(ctx)
 		if errors.Is(err, io.EOF) {
+			if r.person {
+				w.tell.print("\n") // what comes next does not stand behind the prompt
+			}
 			break
 		}
 		if err != nil {
@@ -139,7 +141,7 @@ func (r *repl) task(ctx context.Context, task string) error {
 
 func (r *repl) help(string) error {
 	for _, c := range colons() {
-		r.say("%s", strings.TrimRight(fmt.Sprintf("%-9s %-4s %-7s %s", c.name, c.short, c.args, c.usage), " "))
+		r.w.tell.print("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage) // columns, which say would close up
 	}
 	r.say("Anything else is a task. Tab completes.")
 	return nil

@@ -167,7 +167,7 @@ func (t *teller) lessons(name string, items []string, added int, file string) {
 		t.row(name, "nothing")
 		return
 	}
-	t.row(name, "%d, of which %d are new in %s", len(items), added, file)
+	t.row(name, "%d, new in %s: %d", len(items), file, added)
 	for _, item := range items {
 		t.row("", "- %s", item)
 	}
