@@ -58,16 +58,18 @@ func copyTree(from, to string) (left []string, err error) {
 	}
 	defer dst.Close()
 	err = fs.WalkDir(src.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == "." {
+		if name == "." {
 			return err
 		}
 		why := ""
 		switch {
+		case err != nil: // a folder; it is there already, and stays empty
+			why, err = unread(err), nil
 		case slices.Contains(notes(), name):
 		case strings.EqualFold(path.Base(name), ".git"):
 			why = "git would run what its settings say"
 		default:
-			why, err = copyOne(src, dst, name, d)
+			why, err = copyOne(src, dst, name)
 			if err == nil && why == "" {
 				return nil
 			}
@@ -87,11 +89,15 @@ func copyTree(from, to string) (left []string, err error) {
 	return left, err
 }
 
-// copyOne copies one entry, or says why not.
-func copyOne(src, dst *os.Root, name string, d fs.DirEntry) (why string, err error) {
+// unread is why something is left out that cannot be read: an agent may make what
+// its owner may not look at, and names that are no text.
+func unread(err error) string { return "it cannot be read: " + err.Error() }
+
+// copyOne copies one entry, or says why not. What cannot be written is an error.
+func copyOne(src, dst *os.Root, name string) (why string, err error) {
 	fi, err := src.Lstat(name)
 	if err != nil {
-		return "", err
+		return unread(err), nil
 	}
 	switch mode := fi.Mode(); {
 	case mode.IsDir():
@@ -99,7 +105,7 @@ func copyOne(src, dst *os.Root, name string, d fs.DirEntry) (why string, err err
 	case mode&fs.ModeSymlink != 0:
 		target, err := src.Readlink(name)
 		if err != nil {
-			return "", err
+			return unread(err), nil
 		}
 		if path.IsAbs(target) || !inside(path.Join(path.Dir(name), target)) {
 			return "a link that leads outside", nil
@@ -110,7 +116,7 @@ func copyOne(src, dst *os.Root, name string, d fs.DirEntry) (why string, err err
 	}
 	in, err := src.Open(name)
 	if err != nil {
-		return "", err
+		return unread(err), nil
 	}
 	defer in.Close()
 	out, err := dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|fi.Mode()&0o111)

@@ -165,6 +165,9 @@ func (h Home) text(name string, most int64) (string, error) {
 
 // Known reads what the prompt of a cycle is made of.
 func (h Home) known() (k known, err error) {
+	if _, err := h.begin(); err != nil { // a person may have taken a file away meanwhile
+		return k, err
+	}
 	book, err := h.text(PromptsFile, promptbook.MaxFile*2)
 	if err != nil {
 		return k, err

@@ -206,6 +206,28 @@ func TestKeepTwice(t *testing.T) {
 	}
 }
 
+// What a person takes away while a session goes on is made anew, and no end of it.
+func TestFilesTakenAway(t *testing.T) {
+	w, h := newWorld(t)
+	w.say = func(a Ask) Answer {
+		if a.Key == "s1-c1-review.1" {
+			for _, name := range []string{MemoryFile, MistakesFile, PromptsFile} {
+				if err := os.Remove(h.path(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return scripted(a)
+	}
+	s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || read(t, h, MistakesFile) != "- No test\n" {
+		t.Errorf("%s, %v", s.Step, err)
+	}
+}
+
 func TestFailedCycle(t *testing.T) {
 	w, h := newWorld(t)
 	w.write = map[string]string{"main.py": "x"}
@@ -314,6 +336,7 @@ func TestHostileCycle(t *testing.T) {
 			for _, err := range []error{
 				os.Remove(filepath.Join(a.Dir, "output.txt")), os.Symlink(outside, filepath.Join(a.Dir, "output.txt")), os.MkdirAll(filepath.Join(a.Dir, "prompt.txt", "x"), 0o755),
 				os.Symlink("/etc/passwd", filepath.Join(a.Dir, "lib", "abs")), os.Symlink("../../../..", filepath.Join(a.Dir, "lib", "up")), os.Symlink("deep/a.txt", filepath.Join(a.Dir, "lib", "in")),
+				os.MkdirAll(filepath.Join(a.Dir, "lib", "no \xff text", "below"), 0o755), os.WriteFile(filepath.Join(a.Dir, "a \xff file"), []byte("x"), 0o644),
 				os.Chmod(a.Dir, 0o555),
 			} {
 				if err != nil {
@@ -333,8 +356,11 @@ func TestHostileCycle(t *testing.T) {
 	if data, _ := os.ReadFile(outside); string(data) != "mine" {
 		t.Error("a link was followed")
 	}
-	if got := tree(t, h.Code()); got != "lib/deep/a.txt lib/in run.sh" {
-		t.Errorf("code/ holds %s", got)
+	if got := tree(t, h.Code()); got != "a \xff file lib/deep/a.txt lib/in run.sh" {
+		t.Errorf("code/ holds %q", got)
+	}
+	if told := strings.Join(w.told, "\n"); !strings.Contains(told, `"lib/no \xff text": it cannot be read`) {
+		t.Errorf("told\n%s", told)
 	}
 	if read(t, h, "cycle-1/output.txt") != "Made." || !strings.Contains(read(t, h, "cycle-1/prompt.txt"), "a task") {
 		t.Error("the notes are not what they should be")
@@ -342,7 +368,7 @@ func TestHostileCycle(t *testing.T) {
 }
 
 func TestLoadRefusesDamage(t *testing.T) {
-	for _, text := range []string{"{", `{"version":99,"id":"x"}`, `{"version":1,"id":"x","session":1,"step":"sleep","cycle":1,"cycles":1,"log":[{}]}`, `{"version":1,"id":"x","session":1,"step":"run","cycle":2,"cycles":1,"log":[]}`, `{}`} {
+	for _, text := range []string{"{", `{"version":99,"id":"learn-aaaaaaaaaa"}`, `{"version":1,"id":"learn-a/../b"}`, `{"version":1,"id":"x","session":1,"step":"sleep","cycle":1,"cycles":1,"log":[{}]}`, `{"version":1,"id":"x","session":1,"step":"run","cycle":2,"cycles":1,"log":[]}`, `{}`} {
 		h := Home{Root: filepath.Join(t.TempDir(), "solutions", "p")}
 		if err := errors.Join(os.MkdirAll(h.Private(), 0o755), os.WriteFile(h.state(), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -165,13 +166,16 @@ func Load(h Home) (State, error) {
 	return s, s.check(h)
 }
 
+// idForm is that of an ID: it is part of names and labels on the engine.
+var idForm = regexp.MustCompile(`^learn-[a-z0-9]{10}$`)
+
 // check refuses a state that no step leads out of.
 func (s State) check(h Home) error {
 	known := false
 	for _, step := range []Step{Generate, Run, Review, Learnings, Mistakes, Improve, Weigh, Keep, Finish, Done} {
 		known = known || s.Step == step
 	}
-	if s.Session > 0 && (!known || s.Cycle < 1 || s.Cycle > MaxCycles || s.Cycles > MaxCycles || len(s.Log) != s.Cycle) || s.ID == "" {
+	if s.Session > 0 && (!known || s.Cycle < 1 || s.Cycle > MaxCycles || s.Cycles > MaxCycles || len(s.Log) != s.Cycle) || !idForm.MatchString(s.ID) {
 		return fmt.Errorf("cannot use %s: it is damaged; move it away to begin anew with what was learned", h.Rel(h.state()))
 	}
 	return nil

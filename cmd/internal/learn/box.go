@@ -121,8 +121,11 @@ func (b *bench) run(ctx context.Context, p project.Project, dir string, job role
 	}
 	r := &roles.Runner{
 		Engine: b.engine, Project: p, ID: b.id, UID: b.uid, GID: b.gid, Root: os.Geteuid() == 0, Person: [2]int{lease.OwnerUID, lease.OwnerGID},
-		Box: ground.Limits(b.conf.Config), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit, Idle: time.Duration(b.conf.Loop.IdleTimeout),
+		Box: ground.Limits(b.conf.Config), Net: b.net, Reach: func(string) sandbox.Reach { return b.site.Reach(place) }, Output: output, Timeout: limit,
 		Grow: b.growth(p, job), Out: b.actions(), Outlet: b.in.Outlet,
+	}
+	if job.Limit == 0 { // a program may be silent as long as it likes
+		r.Idle = time.Duration(b.conf.Loop.IdleTimeout)
 	}
 	o, err := r.Run(ctx, job)
 	found, rerr := owner.Return(dir, lease)

@@ -31,7 +31,7 @@ func openLines(w *work) *lines {
 	tty, ok := w.in.Stdin.(*os.File)
 	out, shown := w.in.Bare.Stdout.(*os.File)
 	if !ok || !shown || !term.IsTerminal(int(tty.Fd())) || !term.IsTerminal(int(out.Fd())) {
-		return &lines{pipe: bufio.NewReader(w.in.Stdin)}
+		return &lines{pipe: bufio.NewReaderSize(w.in.Stdin, maxTyped)}
 	}
 	l := &lines{tty: tty}
 	l.edit = term.NewTerminal(struct {
@@ -57,14 +57,7 @@ func (l *lines) next(ctx context.Context) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if l.pipe != nil {
-		line, err := l.pipe.ReadString('\n')
-		if errors.Is(err, io.EOF) && line != "" {
-			err = nil
-		}
-		if len(line) > maxTyped {
-			return "", cli.Usagef("a task has at most %d bytes", maxTyped)
-		}
-		return line, err
+		return unlessOver(ctx, l.piped)
 	}
 	was, err := term.MakeRaw(int(l.tty.Fd()))
 	if err != nil {
@@ -74,11 +67,45 @@ func (l *lines) next(ctx context.Context) (string, error) {
 	if w, h, err := term.GetSize(int(l.tty.Fd())); err == nil && w > 0 && h > 0 { // a terminal without a size has some
 		_ = l.edit.SetSize(w, h) // a wrong size is no reason to stop
 	}
-	line, err := l.edit.ReadLine()
-	if errors.Is(err, term.ErrPasteIndicator) {
+	return unlessOver(ctx, func() (string, error) {
+		line, err := l.edit.ReadLine()
+		if errors.Is(err, term.ErrPasteIndicator) {
+			err = nil
+		}
+		return line, err
+	})
+}
+
+// piped is a line that comes through a pipe.
+func (l *lines) piped() (string, error) {
+	line, err := l.pipe.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return "", cli.Usagef("a task has at most %d bytes", maxTyped)
+	case errors.Is(err, io.EOF) && len(line) > 0:
 		err = nil
 	}
-	return line, err
+	return string(line), err
+}
+
+// unlessOver waits for a line no longer than ctx lasts: a signal does not wait for
+// what a person may never type. Who reads then is left behind, and the process ends.
+func unlessOver(ctx context.Context, read func() (string, error)) (string, error) {
+	type typed struct {
+		line string
+		err  error
+	}
+	got := make(chan typed, 1)
+	go func() {
+		line, err := read()
+		got <- typed{line, err}
+	}()
+	select {
+	case t := <-got:
+		return t.line, t.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 // completeLine completes a command, or the agent after :agent, at Tab.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"abl/internal/atomicfile"
+	"abl/internal/owner"
 	"abl/internal/proc"
 	"abl/internal/safefile"
 	"abl/orchestrator/learner"
@@ -20,33 +21,38 @@ import (
 // first line is when that was started, so that no later process of the number is
 // taken for it, its second line whose it is.
 type notes struct {
-	dir  string
-	what string // the project, from the directory that solutions is in
+	here string // the directory that solutions is in
+	what string // the project, from there
 }
+
+// runFolder holds them, in solutions.
+const runFolder = ".run"
+
+func (n notes) dir() string { return filepath.Join(n.here, learner.Folder, runFolder) }
 
 func notesOf(here string, h learner.Home) notes {
 	rel, err := filepath.Rel(here, h.Root)
 	if err != nil {
 		rel = h.Root
 	}
-	return notes{filepath.Join(here, learner.Folder, ".run"), rel}
+	return notes{here, rel}
 }
 
 // add notes a process; kind goes before its number.
 func (n notes) add(kind string, pid int) (forget func(), err error) {
-	path := filepath.Join(n.dir, kind+fmt.Sprint(pid))
+	path := filepath.Join(n.dir(), kind+fmt.Sprint(pid))
 	begun := begunAt(pid)
 	if begun == "" {
 		return func() {}, nil // it ended, or this is no Linux
 	}
-	err = errors.Join(os.MkdirAll(n.dir, 0o755), atomicfile.Write(path, []byte(begun+"\n"+n.what+"\n"), 0o644))
+	err = errors.Join(owner.MkdirAll(n.here, filepath.Join(learner.Folder, runFolder)), atomicfile.Write(path, []byte(begun+"\n"+n.what+"\n"), 0o644))
 	return func() { os.Remove(path) }, err
 }
 
 // endOrphans ends what a run of the project that was killed left running: two
 // agents must not write in one folder. The project's lock is held.
 func (n notes) endOrphans() (ended []int, err error) {
-	entries, err := safefile.List(filepath.Dir(n.dir), filepath.Base(n.dir), maxNotes)
+	entries, err := safefile.List(n.here, filepath.Join(learner.Folder, runFolder), maxNotes)
 	if errors.Is(err, safefile.ErrAbsent) {
 		return nil, nil
 	}
@@ -57,7 +63,7 @@ func (n notes) endOrphans() (ended []int, err error) {
 			continue
 		}
 		const most = 4 << 10
-		data, err := safefile.Read(n.dir, name, most)
+		data, err := safefile.Read(n.dir(), name, most)
 		begun, whose, _ := strings.Cut(strings.TrimSuffix(string(data), "\n"), "\n")
 		if err != nil || whose != n.what {
 			continue
@@ -66,7 +72,7 @@ func (n notes) endOrphans() (ended []int, err error) {
 			proc.Kill(pid)
 			ended = append(ended, pid)
 		}
-		if err := os.Remove(filepath.Join(n.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(n.dir(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return ended, err
 		}
 	}

@@ -19,8 +19,10 @@ import (
 // it does there is gone with its container.
 type program struct{}
 
-// copyAndRun is what its container runs. The copy counts towards the time.
-const copyAndRun = `mkdir /tmp/program && cp -a . /tmp/program/ && cd /tmp/program && exec bash run.sh`
+// copyAndRun is what its container runs. The copy counts towards the time, but a
+// folder that is still being copied at its end is no server.
+const copyAndRun = `mkdir /tmp/program && timeout 8 cp -a . /tmp/program/ || { echo "the folder cannot be copied within 8 seconds into 1 GiB" >&2; exit 125; }
+cd /tmp/program && exec bash run.sh`
 
 func (program) Name() string         { return "program" }
 func (program) Image() string        { return "tools" }

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -185,5 +187,38 @@ func TestInterruptAtATerminal(t *testing.T) {
 	}
 	if entries, err := os.ReadDir("solutions/.run"); err != nil || len(entries) != 0 {
 		t.Errorf("processes are still noted: %v, %v", entries, err)
+	}
+}
+
+// A signal at the prompt waits for nobody to type.
+func TestTermAtThePrompt(t *testing.T) {
+	newPerson(t)
+	cmd := exec.Command(os.Args[0], "--repl", "--runtime", "host")
+	cmd.Env = append(os.Environ(), "LEARN_TEST_PLAY=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	if _, err := io.WriteString(in, ":agent\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "Agent: claude, model: sonnet\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exit.TERM {
+		t.Errorf("exit %d", code)
 	}
 }

@@ -27,7 +27,7 @@ func TestStopScript(t *testing.T) {
 		return cmd
 	}
 	ours, stranger := start(), start()
-	if _, err := (notes{"solutions/.run", "solutions/x"}).add("", ours.Process.Pid); err != nil {
+	if _, err := (notes{".", "solutions/x"}).add("", ours.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{fmt.Sprint(stranger.Process.Pid): "1\n", "1": "2\n", "no-number": "3\n", "4194999": "5\n"} {

@@ -115,7 +115,7 @@ func (t *teller) Step(s learner.State, _ bool) {
 
 // Wait implements learner.Teller.
 func (t *teller) Wait(until time.Time, why string) {
-	t.Note(fmt.Sprintf("waits until %s: %s", until.Local().Format(time.TimeOnly), why))
+	t.Note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
 }
 
 // Note implements learner.Teller.

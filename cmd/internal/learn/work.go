@@ -152,7 +152,8 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 			return s, err
 		}
 		x.Agent, x.Program = h, h
-		return x.Play(ctx, s)
+		s, err := x.Play(ctx, s)
+		return s, errors.Join(err, owner.HandOver(w.here, h.notes.what))
 	}
 	b, err := setUp(ctx, w, s)
 	if err != nil {
