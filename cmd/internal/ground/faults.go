@@ -57,7 +57,7 @@ func Hint(err error) string {
 	case errors.As(err, &away) && away.Person:
 		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
 	case errors.Is(err, fate.ErrAway):
-		return "what was done is kept and committed; run the same command then: it goes on from there"
+		return "what was done is kept; run the same command then: it goes on from there"
 	case errors.Is(err, fate.ErrLogin):
 		return "put a valid key into .env (the environment is asked after it), then run the same command again"
 	case errors.Is(err, fate.ErrBudget):
