@@ -31,6 +31,7 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 	}
 	if resumed = s.Unfinished(task); resumed {
 		s.Agent, s.Model, s.Cycles = agent, model, max(cycles, s.Cycle)
+		s.at().Agent, s.at().Model = agent, model
 		return s, true, s.Save(h)
 	}
 	if err := h.putAway(s.Session); err != nil {

@@ -187,6 +187,33 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Who goes on with another agent is asked with that one's model, from the call on at
+// which the session was stopped.
+func TestResumeWithAnotherAgent(t *testing.T) {
+	w, h := newWorld(t)
+	s, _, err := Open(h, "a task", "claude", "sonnet", 1, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.say = func(Ask) Answer { cancel(); return Answer{Class: roles.Interrupted} }
+	if _, err := w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if s, _, err = Open(h, "a task", "gemini", "flash", 1, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	w.say = func(a Ask) Answer {
+		if a.Agent != "gemini" || a.Model != "flash" {
+			t.Errorf("%s is asked of %s (%s)", a.Key, a.Agent, a.Model)
+		}
+		return scripted(a)
+	}
+	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Last().Agent != "gemini" {
+		t.Errorf("%+v, %v", s.Last(), err)
+	}
+}
+
 // Killed between what Keep writes and the state, it writes nothing twice.
 func TestKeepTwice(t *testing.T) {
 	_, h := newWorld(t)

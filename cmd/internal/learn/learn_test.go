@@ -119,7 +119,8 @@ func TestUsageOnTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", p.dir+":"+os.Getenv("PATH"))
-	code, _, voice := p.call("", "tell the time", "--runtime", "host", "-c", "1", "--budget-tokens", "1500")
+	code, told, voice := p.call("", "tell the time", "--runtime", "host", "-c", "1", "--budget-tokens", "1500")
+	wants(t, "the last word", told, "the budget of this phase is used up: 2000 of 1500 tokens")
 	wants(t, "the end", voice, "the budget is reached: 2000 of 1500 tokens of the phase are used; what was done is kept", "hint: raise budget.phase.tokens in .abl/config.yaml and run the same command again, or go on with the same command and --budget-tokens +1500")
 	if code != 6 {
 		t.Errorf("exit %d", code)

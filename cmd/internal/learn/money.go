@@ -50,3 +50,15 @@ func (p *purse) left(key string) (gateway.Budget, error) {
 	caps, err := p.caps(key)
 	return money.Left(p.conf.Limits.Requests, caps), err
 }
+
+// tellSpent says at the end which caps are nearly spent, or are passed and by how
+// much: the last request may go beyond one.
+func (p *purse) tellSpent() {
+	caps, err := p.caps("")
+	if err != nil {
+		return // the run has said so, or the next one will
+	}
+	for _, c := range caps {
+		p.warner.Warn(c.Nearly()...)
+	}
+}

@@ -102,8 +102,22 @@ func (w *work) playable(o options) error {
 	if err != nil {
 		return err
 	}
-	if vars, served := agent.ProviderOf(a); served && w.secret(vars.KeyVar) == "" {
+	vars, served := agent.ProviderOf(a)
+	switch {
+	case !served:
+		return nil
+	case w.secret(vars.KeyVar) == "":
 		return noKey(vars.KeyVar)
+	case !w.conf.NeedsPrices():
+		return nil
+	}
+	list, err := money.Prices(w.root, w.conf)
+	if err != nil {
+		return err
+	}
+	model := wholeModel(a.Name(), o.model)
+	if len(money.Of(list, []string{model})) == 0 {
+		return money.Unpriced("the model "+model+" has no price", model)
 	}
 	return nil
 }
@@ -153,6 +167,7 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 		}
 		x.Agent, x.Program = h, h
 		s, err := x.Play(ctx, s)
+		h.tellSpent()
 		return s, errors.Join(err, owner.HandOver(w.here, h.notes.what))
 	}
 	b, err := setUp(ctx, w, s)
@@ -161,6 +176,7 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 	}
 	x.Agent, x.Program, x.Hosts = b, b, b.way.hosts
 	s, err = x.Play(ctx, s)
+	b.tellSpent()
 	if cerr := b.close(ctx, err); cerr != nil {
 		w.in.Warn(cerr)
 	}
