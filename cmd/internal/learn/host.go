@@ -176,14 +176,39 @@ func (h *host) run(ctx context.Context, cmd *exec.Cmd, work, rec, stdin string, 
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = work, in, out, errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
+	open, err := gated(cmd)
+	if err != nil {
 		return e, "", err
 	}
 	forget, err := h.notes.add("", cmd.Process.Pid)
 	defer forget()
+	open()
 	e, ports = h.watch(ctx, cmd, []*os.File{out, errs}, limit)
 	e.SpentMS = time.Since(begun).Milliseconds()
 	return e, ports, errors.Join(err, h.w.in.Outlet.Keep(out.Name()), h.w.in.Outlet.Keep(errs.Name()))
+}
+
+// gate holds a program back until somebody writes to descriptor 3, and lets it end
+// where nobody is left to.
+const gate = `read -r go <&3 || exit 125; exec 3<&-; exec "$@"`
+
+// gated starts a process that does nothing before open: it is noted by then, so that
+// whoever kills abl leaves none of which nobody knows.
+func gated(cmd *exec.Cmd) (open func(), err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	cmd.Args = append([]string{"sh", "-c", gate, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, cmd.ExtraFiles = "/bin/sh", []*os.File{r}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return func() {
+		_, _ = w.WriteString("\n") // a process that ended by itself needs none
+		w.Close()
+	}, nil
 }
 
 // watch waits for the end, or brings it about.

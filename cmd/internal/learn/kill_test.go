@@ -120,7 +120,7 @@ func TestKilledAnywhere(t *testing.T) {
 // An agent that a killed run left is ended before another one writes in its folder.
 func TestOrphanIsEnded(t *testing.T) {
 	p := newPerson(t)
-	agent := "#!/bin/sh\ncat >/dev/null\n[ -e \"$LOG.hung\" ] || { echo $$ > \"$LOG.new\"; mv \"$LOG.new\" \"$LOG.hung\"; while :; do sleep 0.01; echo x >> late; done; }\necho 'echo hello' > run.sh\n"
+	agent := "#!/bin/sh\n[ -e ../../.run/$$ ] || : > \"$LOG.unnoted\"\ncat >/dev/null\n[ -e \"$LOG.hung\" ] || { echo $$ > \"$LOG.new\"; mv \"$LOG.new\" \"$LOG.hung\"; while :; do sleep 0.01; echo x >> late; done; }\necho 'echo hello' > run.sh\n"
 	if err := os.WriteFile("claude", []byte(agent), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +147,10 @@ func TestOrphanIsEnded(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the agent was never started")
 		}
+	}
+	t.Cleanup(func() { _ = syscall.Kill(-pid, syscall.SIGKILL) }) // whatever comes of the test
+	if _, err := os.Stat("log.unnoted"); err == nil {
+		t.Error("the agent ran before it was noted")
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
