@@ -24,6 +24,7 @@ import (
 
 	"abl/e2e/lab"
 	"abl/orchestrator/event"
+	"abl/roles"
 	"abl/roles/scenario"
 )
 
@@ -230,6 +231,11 @@ func (s *scene) play(code int, args ...string) lab.Result {
 	r := s.abl(append([]string{"phase", "1", "--json"}, args...)...)
 	if r.Code != code {
 		s.Errorf("abl ended with %d, want %d: %s%s", r.Code, code, r.Stderr, lastLines(r.Stdout, 12))
+	}
+	for _, e := range of(events(s, r), event.CallEnd) {
+		if e.Class != string(roles.Done) { // shown when the test fails
+			s.Logf("call %s ended as %s: %s", e.Call, e.Class, e.Evidence)
+		}
 	}
 	s.oracle(r)
 	return r
