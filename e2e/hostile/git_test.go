@@ -224,12 +224,6 @@ mkdir -p many && cd many && seq 1 8000 | xargs touch && held made`, after: func(
 		}},
 		{id: "C18-deep", by: "both", what: "many folders within one another", script: `
 mkdir -p $(printf 'd/%.0s' $(seq 200)) && touch $(printf 'd/%.0s' $(seq 200))f && held made`, after: isCommitted("d")},
-		{id: "C18-deeper", by: "both", what: "deeper than any path can name", script: `
-python3 -c "import os
-os.mkdir('deeper'); os.chdir('deeper')
-for i in range(2500): os.mkdir('x'); os.chdir('x')" && held made`, after: func(t *testing.T, s *scene, r lab.Result) {
-			wants(t, "the note", r.Stdout, "it lies deeper than")
-		}},
 		{id: "C18-times", by: "both", what: "times that do not fit", script: `
 echo x > old && touch -d '1901-01-01' old; echo x > new && touch -d '2200-01-01' new; echo x > zero-time && touch -d @0 zero-time; held made`, after: isCommitted("old", "new", "zero-time")},
 		{id: "C18-sparse", by: "both", what: "a name with content that ends elsewhere", script: `

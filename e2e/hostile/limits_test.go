@@ -72,6 +72,7 @@ func endings() []ending {
 		{"G09", "the same on the error channel, without a line", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stderr; sleep 100"), "", 0, "flood", "limits.output"},
 		{"G09-stdout", "a line of a gigabyte in its own output", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stdout; sleep 100"), "", 0, "flood", "limits.output"},
 		{"G10-oom", "memory that is never given back", do("i=0; while :; do i=$((i + 1)); dd if=/dev/zero of=/tmp/x$i bs=1M count=400 2>/dev/null; done"), "", 0, "oom", "limits.memory"},
+		{"C18-deeper", "folders deeper than any path can name", do("python3 -c \"import os\nfor i in range(2500): os.mkdir('x'); os.chdir('x')\"; sleep 100"), "", 0, "disk", "nested deeper than 256"},
 		{"G13-parent", "the agent killed by its own child", do("kill -9 $PPID"), "", 0, "crashed", "signal"},
 		{"G13", "everything in the container ended", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
 		{"G13-term", "everything asked to end", do("kill -TERM -1; sleep 5"), "", 0, "failed", "143"},
