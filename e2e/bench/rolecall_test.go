@@ -53,6 +53,7 @@ type rig struct {
 	image   string
 	book    *ledger.Ledger
 	calls   int
+	unswept bool // what a call left is not looked at
 }
 
 const uid = 10001
@@ -138,10 +139,11 @@ func (r *rig) call(b *testing.B) {
 	}
 	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})
 	r.must(err)
-	_, err = r.repo.Snapshot(ctx, workspace.Message{
-		Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(),
-		Keep: roles.Record{Dir: r.project.Call(key)}.KeepFound,
-	})
+	m := workspace.Message{Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()}
+	if !r.unswept {
+		m.Keep = roles.Record{Dir: r.project.Call(key)}.KeepFound
+	}
+	_, err = r.repo.Snapshot(ctx, m)
 	r.must(err)
 	r.must(state.Save(r.project.State(), r.file))
 }
