@@ -18,11 +18,13 @@ type tariff struct {
 	known bool
 }
 
-func estimate(body int, free bool, t tariff) amount {
+// estimate is what a request of so many bytes is thought to cost, of whose answer
+// so many tokens went by.
+func estimate(body int, passed int64, free bool, t tariff) amount {
 	if free {
 		return amount{}
 	}
-	input, output := int64(body)/bytesPerToken, int64(answerTokens)
+	input, output := int64(body)/bytesPerToken, max(passed, answerTokens)
 	guess := amount{tokens: input + output}
 	if t.known {
 		guess.usd, _ = t.OfRequest(prices.Tokens{Input: &input, Output: &output})

@@ -86,7 +86,7 @@ func (x *exchange) read() ([]byte, error) {
 func (x *exchange) spend(body []byte) {
 	free := x.verdict.Route.Free
 	t := x.tariff()
-	guess := estimate(len(body), free, t)
+	guess := estimate(len(body), 0, free, t)
 	if why := x.call.budget.admit(guess); why != "" {
 		x.line.Req.Over = true
 		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
@@ -141,13 +141,17 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 		x.fail(http.StatusBadGateway, x.line.Reason)
 		return amount{}
 	}
-	usage := x.relay(ctx, end, answer)
+	m := x.relay(ctx, end, answer)
+	usage := m.Usage()
 	x.line.Usage = &usage
 	if x.line.Req.Part = (x.line.Req.Cut || x.line.Req.Broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
 		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
 	}
 	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
 		return amount{} // providers take nothing for an error
+	}
+	if usage.Candidates == nil && usage.Total == nil { // nobody gets a long answer for the price of a short one by leaving before its end
+		guess = estimate(len(body), m.Passed(), x.verdict.Route.Free, t)
 	}
 	return charge(usage, x.line.Req.Part, guess, t)
 }

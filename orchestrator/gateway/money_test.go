@@ -132,8 +132,8 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 
 func TestCharges(t *testing.T) {
 	known, unknown := tariff{tenDollars(), true}, tariff{}
-	guess := estimate(4000, false, known)
-	if guess != (amount{2000, *usd("0.02")}) || estimate(4000, true, known) != (amount{}) || estimate(4000, false, unknown) != (amount{tokens: 2000}) {
+	guess := estimate(4000, 0, false, known)
+	if guess != (amount{2000, *usd("0.02")}) || estimate(4000, 0, true, known) != (amount{}) || estimate(4000, 0, false, unknown) != (amount{tokens: 2000}) {
 		t.Errorf("estimates %+v", guess)
 	}
 	for name, c := range map[string]struct {
@@ -161,5 +161,33 @@ func TestCharges(t *testing.T) {
 		if got := charge(c.use, c.part, guess, c.by); got != c.want || cost != c.cost {
 			t.Errorf("%s: %+v, %s, want %+v, %s", name, got, cost, c.want, c.cost)
 		}
+	}
+}
+
+// Whoever leaves before an answer tells its usage, or does not ask for it, pays for
+// what went by.
+func TestNoLongAnswerForThePriceOfAShortOne(t *testing.T) {
+	const events = 5000
+	word := func(text string) string { return "data: " + text + "\n\n" }
+	for name, c := range map[string]struct{ path, first, event string }{
+		"left before Anthropic told": {"/anthropic/v1/messages", word(`{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}`),
+			"event: content_block_delta\n" + word(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some more words"}}`)},
+		"never asked OpenAI": {"/openai-chat/v1/chat/completions", "", word(`{"choices":[{"index":0,"delta":{"content":"word"}}]}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, c.first+strings.Repeat(c.event, events))
+				flush(w)
+				if c.first != "" {
+					panic(http.ErrAbortHandler)
+				}
+			})
+			r := start(t, setup(u.URL))
+			r.post(c.path, `{"model":"m1"}`)
+			if e := r.next(Requested); e.Req.Charged < events || e.Req.Charged > 10*events || e.Cost != nil {
+				t.Errorf("charged %d tokens for some %d: %s", e.Req.Charged, events, encode(t, e))
+			}
+		})
 	}
 }

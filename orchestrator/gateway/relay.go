@@ -20,8 +20,8 @@ const pieceSize = 16 << 10
 // pieces are the buffers for passing answers on.
 var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
 
-// relay passes an answer on, each piece at once, and returns the usage it tells.
-func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) meter.Usage {
+// relay passes an answer on, each piece at once, and returns what read its usage.
+func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
 	key := x.verdict.Provider.Key
 	inward(x.w.Header(), answer.Header, key)
 	failed := answer.StatusCode >= http.StatusBadRequest
@@ -52,7 +52,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	if err != nil {
 		x.cut(ctx, control, err)
 	}
-	return m.Usage()
+	return m
 }
 
 // cut ends the connection in the middle of an answer, so that the client sees that

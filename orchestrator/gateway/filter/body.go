@@ -18,7 +18,7 @@ func (v *Verdict) Body(body []byte) {
 		v.refuse(http.StatusForbidden, "the body holds the provider's key")
 		return
 	}
-	members, err := members(body, "model", "tools", "mcp_servers")
+	members, err := members(body, "model", "tools", "mcp_servers", "web_search_options", "background")
 	if err != nil {
 		v.refuse(http.StatusBadRequest, err.Error())
 		return
@@ -30,11 +30,16 @@ func (v *Verdict) Body(body []byte) {
 		}
 		v.Model = clip(model)
 	}
+	if b := string(members["background"]); b != "" && b != "false" && b != "null" {
+		v.refuse(http.StatusForbidden, "an answer that the provider gives in the background tells nobody here what it costs")
+	}
 	if v.Refused() || p.ServerTools {
 		return
 	}
 	if tool := serverTool(p.API, members["tools"]); tool != "" {
 		v.refuse(http.StatusForbidden, fmt.Sprintf("%q is a tool that the provider runs itself, beyond the boundary of this call", clip(tool)))
+	} else if search := string(members["web_search_options"]); search != "" && search != "null" {
+		v.refuse(http.StatusForbidden, "a search of the web by the provider is beyond the boundary of this call")
 	} else if servers := string(members["mcp_servers"]); servers != "" && servers != "[]" && servers != "null" {
 		v.refuse(http.StatusForbidden, "MCP servers that the provider calls are beyond the boundary of this call")
 	}

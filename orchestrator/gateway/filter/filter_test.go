@@ -231,6 +231,10 @@ func TestBody(t *testing.T) {
 		{meter.Responses, `{"model":"m1","tools":[{"type":"function"},{"type":"custom"}],"mcp_servers":[]}`, ok},
 		{meter.Responses, `{"model":"m1","tools":[{"type":"Web_Search_preview"}]}`, fmt.Sprintf(theirs, "Web_Search_preview")},
 		{meter.Responses, `{"model":"m1","tools":[{"type":"mcp","server_url":"x"}]}`, fmt.Sprintf(theirs, "mcp")},
+		{meter.Responses, `{"model":"m1","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}`, fmt.Sprintf(theirs, "shell")},
+		{meter.Responses, `{"model":"m1","tools":[{"type":"local_shell"}],"background":false}`, ok},
+		{meter.Responses, `{"model":"m1","background":true}`, "403 an answer that the provider gives in the background tells nobody here what it costs"},
+		{meter.Chat, `{"model":"m1","web_search_options":{}}`, "403 a search of the web by the provider is beyond the boundary of this call"},
 		{meter.Responses, `{"model":"m1","tools":[1]}`, fmt.Sprintf(theirs, "a tool of another form")},
 		{meter.Responses, `{"model":"m1","tools":null}`, ok},
 	}

@@ -20,8 +20,9 @@ var ownGemini = []string{"functionDeclarations", "function_declarations"}
 var ownAnthropic = []string{"custom", "bash_", "text_editor_", "memory_", "computer_"}
 
 // theirsOpenAI begin the types of the tools that OpenAI runs. The others are many
-// and grow, so here the list is of what is refused.
-var theirsOpenAI = []string{"web_search", "file_search", "code_interpreter", "mcp", "image_generation"}
+// and grow, so here the list is of what is refused. The shell runs in a container of
+// theirs; the one that their client runs is called local_shell.
+var theirsOpenAI = []string{"web_search", "file_search", "code_interpreter", "mcp", "image_generation", "shell"}
 
 // serverTool names the first tool in a request's list that its provider would
 // run, "" when there is none. A list that cannot be read is refused as such.

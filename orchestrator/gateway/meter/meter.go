@@ -26,6 +26,8 @@ type Meter struct {
 	found [fields]count
 	last  [fields]count // of the last record that was whole
 	open  bool          // a record that will replace it is not yet whole
+
+	passed passing
 }
 
 // count is a number that may not have been told.
@@ -45,6 +47,7 @@ func New(api API) *Meter {
 
 // Write takes the next piece; it never fails.
 func (m *Meter) Write(p []byte) (int, error) {
+	m.passed.note(p)
 	if m.feed == nil {
 		m.detect(p)
 	}
