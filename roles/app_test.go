@@ -81,6 +81,31 @@ func TestAppUp(t *testing.T) {
 	}
 }
 
+// A service's image knows no deadline. It ends with its holder, which is made anew
+// with the app and has the app's.
+func TestServiceHasTheAppsDeadline(t *testing.T) {
+	s := newStage(t, web, `{"event":"ready"}`)
+	s.app.Life = time.Hour
+	var until []string
+	for _, key := range []string{"k", "l"} {
+		must(t, os.MkdirAll(s.runner.Project.Call(key), 0o755))
+		_, err := s.app.Up(t.Context(), key)
+		must(t, err)
+		box, _ := s.engine.Box("abl-id-svc-db")
+		holder, _ := s.engine.Box("abl-id-holder-svc-db")
+		app, _ := s.engine.Box(s.app.box())
+		end := app.Labels[sandbox.LabelDeadline]
+		if !box.Below || box.Reach.Join != holder.Name || holder.Labels[sandbox.LabelDeadline] != end || holder.Argv[2] != end {
+			t.Errorf("the app ends at %s; service %+v below %+v", end, box, holder)
+		}
+		until = append(until, end)
+		s.app.Life += time.Hour
+	}
+	if until[0] == until[1] {
+		t.Errorf("the second app ends with the first: %v", until)
+	}
+}
+
 // An app that is started anew for a call keeps its word, for the call's
 // Verifier may run; another call's app has another one.
 func TestAppToken(t *testing.T) {

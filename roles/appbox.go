@@ -14,17 +14,18 @@ import (
 )
 
 // services starts the further containers, fresh. Each has a holder, for what an
-// app can make a database do shall have no more reach than the app.
+// app can make a database do shall have no more reach than the app. A foreign image
+// knows no deadline: its programs live below the holder's and end with it.
 func (a *App) services(ctx context.Context, key string, deadline int64) error {
 	for _, s := range a.Services {
 		name, place := BoxName(a.ID, "svc-"+s.Name), placeService+s.Name
-		holder, err := a.Site.Holder(ctx, place)
+		holder, err := a.Site.HolderUntil(ctx, place, deadline)
 		if err != nil {
 			return fmt.Errorf("service %q: %w", s.Name, err)
 		}
 		box := sandbox.Box{
 			Name: name, Image: s.Image, Env: s.Env, Loose: true, Limits: a.Box, Labels: a.labels(key, "service", deadline),
-			Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(place).Endpoints},
+			Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(place).Endpoints}, Below: true,
 		}
 		if err := made(ctx, a.Engine, box); err != nil {
 			return fmt.Errorf("service %q: %w", s.Name, err)

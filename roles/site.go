@@ -109,15 +109,28 @@ func (s *Site) Holder(ctx context.Context, place string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	// Seen through, lest the engine makes a box that no sweep has seen.
-	labels := s.labels("holder", place)
-	if err := s.make(context.WithoutCancel(ctx), place, name, labels); err != nil {
-		return "", fmt.Errorf("cannot make the %s's network: %w", place, err)
-	}
-	return name, nil
+	return name, s.make(ctx, place, name, s.labels("holder", place))
 }
 
+// HolderUntil makes the holder of a place anew, with an end of its own: what runs
+// under it ends then, too.
+func (s *Site) HolderUntil(ctx context.Context, place string, deadline int64) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name, labels := BoxName(s.ID, "holder-"+place), s.labels("holder", place)
+	labels[sandbox.LabelDeadline] = strconv.FormatInt(deadline, 10)
+	return name, s.make(ctx, place, name, labels)
+}
+
+// make sees it through, lest the engine makes a box that no sweep has seen.
 func (s *Site) make(ctx context.Context, place, name string, labels map[string]string) error {
+	if err := s.makeBox(context.WithoutCancel(ctx), place, name, labels); err != nil {
+		return fmt.Errorf("cannot make the %s's network: %w", place, err)
+	}
+	return nil
+}
+
+func (s *Site) makeBox(ctx context.Context, place, name string, labels map[string]string) error {
 	reach := s.Reach(place)
 	for _, ep := range reach.Endpoints {
 		n := sandbox.Network{Name: ep.Network, Pool: s.Pool, Apart: s.Net.Apart, Labels: s.labels("network", place)}

@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"abl/cmd/abl-cmd/internal/holder"
@@ -81,6 +83,7 @@ func hold(ctx context.Context, s started) int {
 	if err := seal(become); err != nil {
 		return refuse(dirs.HelperHolder, err)
 	}
+	signal.Ignore(syscall.SIGCHLD) // of a service below this process, whose orphans nobody else waits for
 	ctx, cancel := until(ctx, deadline)
 	defer cancel()
 	if err := holder.Serve(ctx, listen, func(addr string) { fmt.Printf("listening on %s\nready\n", addr) }); err != nil {

@@ -246,6 +246,21 @@ func TestLooseBox(t *testing.T) {
 	}
 }
 
+// A foreign image knows no deadline. What it starts ends with its holder, which has one.
+func TestLooseBoxEndsWithItsHolder(t *testing.T) {
+	l := newLab(t)
+	holder, box := l.box("holder", "block"), l.box("a", "block")
+	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: l.network("n", false)}}
+	box.User, box.Loose, box.Below, box.Reach.Join = "", true, true, holder.Name
+	for _, b := range []sandbox.Box{holder, box} {
+		l.start(b)
+	}
+	l.must(l.Kill(t.Context(), holder.Name))
+	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 137 {
+		t.Errorf("it ends with %+v, %v", exit, err)
+	}
+}
+
 // TestBenchmarkOfRealBoxes looks at boxes as the engine really made them, by the checks
 // that the CIS benchmark for Docker has for running containers.
 func TestBenchmarkOfRealBoxes(t *testing.T) {

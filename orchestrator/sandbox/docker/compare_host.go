@@ -17,9 +17,12 @@ const none = "none"
 // privileges checks what keeps the program from becoming more than it is.
 func privileges(box sandbox.Box, f found) sandbox.Proof {
 	h, add := f.box.HostConfig, none
-	init := "true"
+	init, pid := "true", "own"
 	if box.Loose {
 		add = "CHOWN DAC_OVERRIDE FOWNER SETGID SETUID"
+	}
+	if box.Below {
+		pid = box.Reach.Join
 	}
 	if box.Seals {
 		add, init = "NET_ADMIN SETGID SETUID", "false"
@@ -30,7 +33,7 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 		sandbox.Same("security options", "no-new-privileges", securityOptions(f.box)),
 		sandbox.Same("hidden system paths", hidden, hiddenPaths(h)),
 		sandbox.Same("root file system", writable(box.Loose), writable(!h.ReadonlyRootfs)),
-		sandbox.Same("namespaces", "ipc private, pid own, uts own, user the engine's, cgroup private", namespaces(h)),
+		sandbox.Same("namespaces", "ipc private, pid "+pid+", uts own, user the engine's, cgroup private", namespaces(h, f.holder)),
 		sandbox.Same("further groups", none, list(h.GroupAdd)),
 		sandbox.Same("devices", none, devices(h)),
 		sandbox.Same("control group", none, list([]string{h.CgroupParent, string(h.Cgroup)})),
@@ -92,10 +95,16 @@ func writable(yes bool) string {
 	return "read-only"
 }
 
-func namespaces(h *container.HostConfig) string {
+// namespaces names a holder below which a box is by its name, where the engine may
+// keep its id.
+func namespaces(h *container.HostConfig, holder *container.InspectResponse) string {
 	own := func(mode string) string { return first(mode, "own") }
+	pid := string(h.PidMode)
+	if of := h.PidMode.Container(); holder != nil && of != "" && (of == holder.ID || "/"+of == holder.Name) {
+		pid = strings.TrimPrefix(holder.Name, "/")
+	}
 	return fmt.Sprintf("ipc %s, pid %s, uts %s, user %s, cgroup %s", h.IpcMode,
-		own(string(h.PidMode)), own(string(h.UTSMode)), first(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
+		own(pid), own(string(h.UTSMode)), first(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
 }
 
 func devices(h *container.HostConfig) string {

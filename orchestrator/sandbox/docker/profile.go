@@ -29,7 +29,7 @@ func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.Ho
 	host.Resources = resources(box.Limits, info)
 	host.Mounts = mounts(box.Mounts)
 	host.Tmpfs = tmpfs(box)
-	reach(&host, box.Reach)
+	reach(&host, box)
 	config := config(box)
 	if box.Reach.Join == "" {
 		config.Hostname = hostname // a joined box has its holder's, and may not ask for one
@@ -110,10 +110,14 @@ func nanoCPUs(want float64, have int) int64 {
 
 // reach sets where a box can connect to. A shared namespace brings its DNS and
 // settings along, and the engine refuses to have them set again.
-func reach(h *container.HostConfig, r sandbox.Reach) {
+func reach(h *container.HostConfig, box sandbox.Box) {
+	r := box.Reach
 	switch {
 	case r.Join != "":
 		h.NetworkMode = container.NetworkMode("container:" + r.Join)
+		if box.Below {
+			h.PidMode = container.PidMode(h.NetworkMode)
+		}
 		return
 	case len(r.Endpoints) == 0:
 		h.NetworkMode = network.NetworkNone

@@ -41,7 +41,7 @@ func samples() map[string]sandbox.Box {
 	}
 	own.Reach.Endpoints = []sandbox.Endpoint{{Network: "n1", Aliases: []string{"app"}}, {Network: "n2"}}
 	egress.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "out"}}, Resolve: true}
-	loose.Loose, loose.User, loose.Argv, loose.Reach.Join = true, "", []string{"-c", "x"}, "holder"
+	loose.Loose, loose.User, loose.Argv, loose.Reach.Join, loose.Below = true, "", []string{"-c", "x"}, "holder", true
 	seals.Seals, seals.Reach = true, sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n1"}}}
 	shell.Term, shell.Reach.Join = true, "holder"
 	return map[string]sandbox.Box{"joined": joined, "own": own, "egress": egress, "none": none, "loose": loose, "shell": shell, "seals": seals}

@@ -317,6 +317,11 @@ func TestCompareLoose(t *testing.T) {
 	if err := compare(box, f).Err(); err != nil {
 		t.Error(err)
 	}
+	alone := box
+	alone.Below = false
+	if compare(alone, f).Err() == nil {
+		t.Error("another box's processes pass for its own")
+	}
 	volume.Name, volume.Destination = "named", "/data"
 	f.box.Mounts = []container.MountPoint{volume}
 	if compare(box, f).Err() == nil {
