@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -41,6 +44,55 @@ func TestLimitsEndACall(t *testing.T) {
 			}
 			noLeftovers(p)
 		})
+	}
+}
+
+// Room that a file without a name takes is in no folder, and no bound of a call's
+// own sees it: what has to stay free on the disk ends the call.
+func TestReserveEndsACall(t *testing.T) {
+	const fills = "exec 3>x; rm x; head -c 100m /dev/zero >&3; sleep 60"
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), run(fills)), verifies())
+	smallDisk(t, filepath.Join(p.Dir, "src"))
+	r := p.Must(5, "phase", "1", "--json")
+	ends := of(events(t, r), event.CallEnd)
+	if len(ends) != 2 {
+		t.Fatalf("%d calls ended:\n%s", len(ends), r.Stdout)
+	}
+	for _, e := range ends {
+		if e.Class != "disk" || !strings.Contains(e.Text, "have to stay free") {
+			t.Errorf("%s: %s", e.Class, e.Text)
+		}
+	}
+	noLeftovers(p)
+}
+
+// smallDisk puts a disk of 64 MiB at dir. One in memory would not do: a workspace
+// that is none of the machine's disks is a boundary that does not stand.
+func smallDisk(t *testing.T, dir string) {
+	t.Helper()
+	image := filepath.Join(t.TempDir(), "disk")
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(image, nil, 0o600)
+	}
+	if err == nil {
+		err = os.Truncate(image, 64<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop,nosuid,nodev", image, dir}} {
+		if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("no small disk can be had here: %v: %s", err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Remove(filepath.Join(dir, "lost+found")); err != nil {
+		t.Error(err)
 	}
 }
 
