@@ -10,6 +10,9 @@ import (
 	"abl/orchestrator/gateway/api"
 )
 
+// usualTiers are the ways of being served that cost what a model's price list says, or less.
+var usualTiers = []string{"null", `"auto"`, `"default"`, `"standard"`, `"standard_only"`, `"flex"`}
+
 // Body decides on the body of a request that has passed so far, and fills in
 // the model where the body names it.
 func (v *Verdict) Body(body []byte) {
@@ -18,7 +21,7 @@ func (v *Verdict) Body(body []byte) {
 		v.refuse(http.StatusForbidden, "the body holds the provider's key")
 		return
 	}
-	members, err := members(body, "model", "tools", "mcp_servers", "web_search_options", "background")
+	members, err := members(body, "model", "tools", "mcp_servers", "web_search_options", "background", "service_tier", "speed")
 	if err != nil {
 		v.refuse(http.StatusBadRequest, err.Error())
 		return
@@ -32,6 +35,11 @@ func (v *Verdict) Body(body []byte) {
 	}
 	if b := string(members["background"]); b != "" && b != "false" && b != "null" {
 		v.refuse(http.StatusForbidden, "an answer that the provider gives in the background tells nobody here what it costs")
+	}
+	for _, name := range []string{"service_tier", "speed"} {
+		if tier := string(members[name]); tier != "" && !slices.Contains(usualTiers, tier) {
+			v.refuse(http.StatusForbidden, fmt.Sprintf("the %s %s may cost more than what the budget counts", name, clip(tier)))
+		}
 	}
 	if v.Refused() || p.ServerTools {
 		return
