@@ -41,14 +41,14 @@ func TestWeathered(t *testing.T) {
 		{"the budget ends it", 10 * time.Second, 1, []end{
 			{roles.Limited, 0, false, "waits 2s, 3s used, model 0"},
 			{roles.Limited, 0, false, "waits 4s, 8s used, model 0"},
-			{roles.Limited, 0, false, "the provider is away: why; 9s of waiting are over (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
+			{roles.Limited, 0, false, "the provider is away: why; another wait of 8s does not fit, after 9s (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
 		}},
 		{"a time beyond the budget ends it at once", time.Hour, 1, []end{
-			{roles.Quota, 20 * time.Hour, false, "the provider is away: why; 1s of waiting are over (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
+			{roles.Quota, 20 * time.Hour, false, "the provider is away: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
 		}},
-		{"no budget", 0, 1, []end{{roles.Away, 0, false, "the provider is away: why; 1s of waiting are over; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"no budget", 0, 1, []end{{roles.Away, 0, false, "the provider is away: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"nobody pays", time.Hour, 1, []end{{roles.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"}}},
-		{"the engine", 0, 1, []end{{roles.EngineGone, 0, false, "engine not reachable: why; 1s of waiting are over; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"the engine", 0, 1, []end{{roles.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"a chain is gone through before anybody waits, and begun anew", time.Hour, 3, []end{
 			{roles.Quota, 0, false, "waits 0s, 1s used, model 1"},
 			{roles.Away, 0, false, "waits 0s, 2s used, model 2"},

@@ -70,7 +70,7 @@ func TestAbsent(t *testing.T) {
 func TestWaitSaysWhatBoundsIt(t *testing.T) {
 	w := Weather{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
 	_, err := Wait(&state.Outage{UsedMS: 90_000}, End{Class: roles.Away, Why: "503"}, w)
-	if want := "the provider is away: 503; 1m30s of waiting are over (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
+	if want := "the provider is away: 503; another wait of 2s does not fit, after 1m30s (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_, err = Wait(&state.Outage{UsedMS: 90_000}, End{Class: roles.Quota, Why: "pay", Paid: true}, w)

@@ -39,6 +39,7 @@ type Absent struct {
 	Class  roles.Class
 	Why    string
 	Waited time.Duration // in this outage, the calls that failed included
+	Next   time.Duration // the wait that there was no more room for
 	Bound  string        // what ended the waiting, "" when there was none to end
 	Person bool          // no waiting helps: somebody has to pay, or to change something
 	Back   time.Time     // when it makes sense to come back; zero when nobody knows
@@ -49,11 +50,12 @@ func (a Absent) Error() string {
 		return "the provider wants somebody to pay, or to change something in its account: " + a.Why
 	}
 	text := fmt.Sprintf("%v: %s", a.Unwrap(), a.Why)
-	if a.Waited >= time.Second {
-		text += fmt.Sprintf("; %s of waiting are over", a.Waited.Round(time.Second))
-		if a.Bound != "" {
-			text += " (" + a.Bound + ")"
+	if a.Bound != "" {
+		text += fmt.Sprintf("; another wait of %s does not fit", a.Next.Round(time.Second))
+		if a.Waited >= time.Second {
+			text += fmt.Sprintf(", after %s", a.Waited.Round(time.Second))
 		}
+		text += " (" + a.Bound + ")"
 	}
 	if !a.Back.IsZero() {
 		text += "; come back after " + a.Back.UTC().Format("2006-01-02 15:04:05") + " UTC"
@@ -83,7 +85,7 @@ func Wait(was *state.Outage, end End, w Weather) (*state.Outage, error) {
 	case end.Paid:
 		return nil, Absent{Class: end.Class, Why: end.Why, Person: true}
 	case used+wait > w.Budget:
-		return nil, Absent{Class: end.Class, Why: end.Why, Waited: used, Bound: w.bound(), Back: w.Now.Add(wait)}
+		return nil, Absent{Class: end.Class, Why: end.Why, Waited: used, Next: wait, Bound: w.bound(), Back: w.Now.Add(wait)}
 	}
 	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
 	o.UsedMS += o.WaitMS
