@@ -81,6 +81,7 @@ func TestProvidersWeather(t *testing.T) {
 		{modelserver.Half, "", "away", 0, "has no end", true},
 		{modelserver.Garbled, "", "away", 0, "no answer of a model", true},
 		{modelserver.Silence, ", idle_timeout: 3s", "away", 0, "did not answer its last request (stopped as idle)", false},
+		{modelserver.Slow, ", idle_timeout: 3s", "away", 0, "did not answer its last request", true},
 		{modelserver.Daily, "", "quota", 75, "come back after", true},
 		{"429 90000", "", "rate", 75, "come back after", true},
 		{modelserver.Broke, "", "quota", 75, "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid", false},

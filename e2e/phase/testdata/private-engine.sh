@@ -1,10 +1,12 @@
 #!/bin/bash
-# An engine of its own, in network and mount namespaces of its own, is stopped in the
-# middle of a call by signal $2 and started again. Run below unshare -n -m.
-#   private-engine.sh FOLDER SIGNAL ABL
+# An engine of its own, in network and mount namespaces of its own, has trouble in the
+# middle of a call: signal $2 stops it, and it is started again; or, for "images",
+# somebody removes all its images, and loads them again once abl has ended.
+# Run below unshare -n -m.
+#   private-engine.sh FOLDER TROUBLE ABL
 # FOLDER has images.tar, and a project in p whose Builder makes src/at and waits for src/go.
 set -u
-dir=$1 signal=$2 abl=$3
+dir=$1 trouble=$2 abl=$3
 ip link set lo up
 mount -t tmpfs none /run
 start() {
@@ -24,11 +26,21 @@ cd "$dir/p" || exit 97
 "$abl" phase 1 --json &
 run=$!
 until [ -e src/at ] || ! kill -0 $run 2>/dev/null; do sleep 0.1; done
-kill "-$signal" $engine
-wait $engine
-touch src/go
-sleep 2
-start
+if [ "$trouble" = images ]; then
+	docker images -q | xargs docker rmi -f >/dev/null
+	touch src/go
+	wait $run
+	[ $? = 7 ] || { echo "abl without its images ended with another code than 7" >&2; exit 95; }
+	docker load -q <"$dir/images.tar" >/dev/null || exit 94
+	"$abl" phase 1 --json &
+	run=$!
+else
+	kill "-$trouble" $engine
+	wait $engine
+	touch src/go
+	sleep 2
+	start
+fi
 wait $run
 code=$?
 left=$(docker ps -aq; docker network ls -q --filter label=abl.project; docker volume ls -q)
