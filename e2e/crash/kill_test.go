@@ -37,7 +37,7 @@ func TestKilledAtPlaces(t *testing.T) {
 	}
 	if os.Getenv("ABL_SOAK") == "" {
 		dice(t).Shuffle(len(others), func(i, k int) { others[i], others[k] = others[k], others[i] })
-		others = others[:min(6, len(others))]
+		others = others[:min(4, len(others))]
 	}
 	for _, points := range slices.Concat(always, others) {
 		t.Run(points, func(t *testing.T) {
@@ -78,7 +78,7 @@ func never(name string) bool {
 // Killed at moments that nobody chose.
 func TestKilledAtRandomMoments(t *testing.T) {
 	want, _ := wanted(t)
-	moments, times := dice(t), 8
+	moments, times := dice(t), 6
 	if os.Getenv("ABL_SOAK") != "" {
 		times = 300
 	}
