@@ -59,7 +59,7 @@ func (s *session) set(ctx context.Context, n int, f *state.File, specs spec.Set,
 	st := &stage{session: s, phase: n, file: f, specs: specs, out: out, keys: keys}
 	st.warner.Tell = st.note
 	st.uid, st.gid, st.lend = owner.RoleID(s.project.Root, os.Geteuid())
-	for _, make := range []func(context.Context) error{st.reach, st.images, st.sees, st.sweep, st.workspaces, st.hire} {
+	for _, make := range []func(context.Context) error{st.reach, st.images, st.known, st.sees, st.sweep, st.workspaces, st.hire} {
 		err := make(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -89,6 +89,15 @@ func (st *stage) reach(ctx context.Context) (err error) {
 	}
 	failpoint.Here("stage.reached")
 	return err
+}
+
+// known keeps the project's id before anything stands under it on the engine: what
+// a kill leaves there is looked for under the id in state.json.
+func (st *stage) known(context.Context) error {
+	if kept, err := state.Load(st.project.State()); err == nil && kept.Project == st.file.Project {
+		return nil
+	}
+	return st.save()
 }
 
 // sees makes sure that the engine sees the project's files.

@@ -50,6 +50,18 @@ func TestKilledAtPlaces(t *testing.T) {
 	}
 }
 
+// Killed before its first call, abl leaves the id under which the next one looks for
+// what is left on the engine.
+func TestKilledBeforeTheFirstCall(t *testing.T) {
+	t.Parallel()
+	wantEngine(t)
+	s := newScene(t, nil)
+	s.die("stage.swept=kill")
+	if !s.Exists(".abl/state.json") {
+		t.Error("there is no state.json")
+	}
+}
+
 // dice fall as ABL_TEST_SEED says, anew each time where it says nothing.
 func dice(t *testing.T) *rand.Rand {
 	t.Helper()
