@@ -9,7 +9,6 @@ import (
 	"abl/orchestrator/audit"
 	"abl/orchestrator/evidence"
 	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
 	"abl/roles"
 )
 
@@ -76,13 +75,7 @@ func orEmpty[T any](all []T) []T {
 func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 	r := audit.Record{
 		Decided: f.Held.Decided, Verdict: string(f.Verdict), Evidence: f.Held.Evidence, ByReplay: f.ByReplay,
-		Missing: f.Missing, Notes: f.Notes, Specs: f.Held.Specs, Contracts: []audit.Contract{},
-	}
-	for _, e := range f.Entries {
-		if e.Contract == "" {
-			e.Contract = clauseOf(f.Held.Clauses, e)
-		}
-		r.Entries = append(r.Entries, e)
+		Missing: f.Missing, Notes: f.Notes, Entries: f.Entries, Specs: f.Held.Specs, Contracts: []audit.Contract{},
 	}
 	for _, c := range earlier.Contracts {
 		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: found(c)})
@@ -92,16 +85,6 @@ func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 	}
 	r.Strength = strengthOf(f)
 	return r
-}
-
-// clauseOf is the contract that an entry of abl's own repeats, "" for none.
-func clauseOf(clauses []audit.Clause, e verdict.Entry) string {
-	for _, c := range clauses {
-		if verdict.Sanitize(verdict.Entry{Spec: c.Says}).Spec == e.Spec {
-			return c.ID
-		}
-	}
-	return ""
 }
 
 // contractOfRecord puts together what is known of one contract. A fail is one,

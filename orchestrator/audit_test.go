@@ -36,7 +36,6 @@ func standings(kinds ...evidence.Kind) *evidence.Finding {
 // showed is unknown.
 func TestRecordOf(t *testing.T) {
 	second := []verdict.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500", Contract: "P1.C2"}}
-	unnamed := []verdict.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500"}}
 	for _, c := range []struct {
 		name    string
 		finding Finding
@@ -52,7 +51,7 @@ func TestRecordOf(t *testing.T) {
 		{"refuted and not reproduced", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.NotReproduced)}, nil, "unknown, fail by verifier (GET /2: 500)"},
 		{"refuted without a replay", Finding{Verdict: Fail, Entries: second}, nil, "unknown, fail by verifier (GET /2: 500)"},
 		{"flaky", Finding{Verdict: Fail, ByReplay: true, Entries: second, Evidence: standings(evidence.Verified, evidence.Flaky)}, nil, "pass by replay, fail by replay (in: out)"},
-		{"a regression, in the contract's own words", Finding{Verdict: Fail, ByReplay: true, Entries: unnamed}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
+		{"a regression", Finding{Verdict: Fail, ByReplay: true, Entries: second}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
 		{"it held before, and does not now", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, standings(evidence.Verified, evidence.Verified), "unknown, fail by replay (in: out)"},
 		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []verdict.Entry{appContract}}, nil, "unknown, unknown"},
 	} {

@@ -81,26 +81,30 @@ func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
 	broken := strings.Replace(server, "'ok'", "'no'", 1)
 	two := "#!/bin/sh\necho 1..2\n" + strings.Replace(strings.Replace(honest, "#!/bin/sh\necho 1..1\n", "", 1), "$ABL_APP_URL/", "$ABL_APP_URL/", 1) +
 		strings.NewReplacer("#!/bin/sh\necho 1..1\n", "", "1 - P1.C1", "2 - P2.C1", "ok ]", "ok ]").Replace(honest)
-	first, second := builds(write("server.mjs", broken)), builds(write("server.mjs", server))
-	first.Phase, first.Iteration, second.Phase, second.Iteration = 2, 1, 2, 2
+	breaks := builds(write("server.mjs", broken))
+	breaks.Phase = 2
 	verify2 := verifies(write("run.sh", two, "0755"))
 	verify2.Phase = 2
-	build1, verify1 := builds(write("server.mjs", server)), verifies(write(h[0], h[1], h[2]))
-	build1.Phase, verify1.Phase = 1, 1
-	p := newProject(t, evidence, build1, verify1, first, second, verify2)
+	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write(h[0], h[1], h[2])))
 	p.Write(".abl/specs/phase2.md", strings.NewReplacer("Phase 1", "Phase 2", "GET / →", "GET /again →").Replace(oneSpec))
 	p.Must(0, "phase", "1")
-	r := p.Must(0, "phase", "2", "--json")
-	all := events(t, r)
-	if got := verdicts(all); got != "fail pass" {
-		t.Errorf("verdicts %q", got)
+	script(p, breaks)
+	whole := p.Read(".abl/config.yaml")
+	p.Write(".abl/config.yaml", strings.Replace(whole, "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
+	r := p.Must(3, "phase", "2", "--json")
+	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-1.1/finding.json"), `"contract": "P1.C1"`)
+	wants(t, "the advice", notesOf(t, r.Stdout), "P1.C1 GET / → 200 with the text ok", "phase1.md:10): it held when phase 1 passed")
+	lacks(t, "the advice", notesOf(t, r.Stdout), "no contract says")
+	lacks(t, "abl report 2", p.Must(0, "report", "2").Stdout, "what fails besides")
+	if got := verdicts(events(t, r)) + ", " + called(events(t, r)); got != "fail, p2-build-1.1" {
+		t.Errorf("it came to %s", got)
 	}
-	var called []string
-	for _, e := range of(all, event.CallStart) {
-		called = append(called, e.Call)
-	}
-	if got := strings.Join(called, " "); got != "p2-build-1.1 p2-build-2.1 p2-verify-2.1" {
-		t.Errorf("calls %s", got)
+
+	p.Write(".abl/config.yaml", whole)
+	script(p, builds(write("server.mjs", server)), verify2)
+	all := events(t, p.Must(0, "phase", "2", "--again", "--json"))
+	if got := verdicts(all) + ", " + called(all); got != "pass, p2-build-2.1 p2-verify-2.1" {
+		t.Errorf("it came to %s", got)
 	}
 	wants(t, "the second Builder's prompt", p.Read(".abl/logs/calls/p2-build-2.1/in/prompt.md"), "SPEC: GET / → 200 with the text ok", "INPUT: GET /", "OBSERVED: another text")
 	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1", "phase2/verify/step-2")

@@ -145,6 +145,15 @@ func verdicts(all []event.Event) string {
 	return strings.Join(words, " ")
 }
 
+// called are the calls of a run, in order.
+func called(all []event.Event) string {
+	var keys []string
+	for _, e := range of(all, event.CallStart) {
+		keys = append(keys, e.Call)
+	}
+	return strings.Join(keys, " ")
+}
+
 // said is what the agent printed in a call, in its own records.
 func said(p *lab.Project, key string) string {
 	p.Helper()

@@ -157,7 +157,7 @@ func (f Finding) Entries() (all []verdict.Entry) {
 		if input == "" {
 			input = "the saved test of this contract, which says no more about its input"
 		}
-		all = append(all, verdict.Sanitize(verdict.Entry{Spec: st.says, Input: input, Observed: st.Observed}))
+		all = append(all, verdict.Sanitize(verdict.Entry{Spec: st.says, Input: input, Observed: st.Observed, Contract: st.Contract}))
 	}
 	return all
 }
