@@ -28,13 +28,9 @@ func (m *Maker) build(ctx context.Context, r recipe, extra map[string]string) er
 	if args["ABL_BUILD"] != "" {
 		defer m.sweep(ctx, id)
 	}
-	network := ""
-	if proxyIsLocal(m.env) {
-		// A proxy on this machine's loopback is not there from the engine's bridge.
-		network = "host"
-	}
+	network := m.networkOf(r)
 	failed := m.attempt(ctx, r, files, network, args)
-	if failed != nil && failed.lookup() && network == "" && ctx.Err() == nil {
+	if failed != nil && failed.lookup() && network == "" && r.name != projectImage && ctx.Err() == nil {
 		m.say("%s: the engine's own network finds no names; trying with the host's", r.name)
 		failed = m.attempt(ctx, r, files, "host", args)
 	}
@@ -45,6 +41,22 @@ func (m *Maker) build(ctx context.Context, r recipe, extra map[string]string) er
 		return failed
 	}
 	return nil
+}
+
+// networkOf is what the steps of a build reach. A Dockerfile of somebody else's gets
+// this machine's own network by the person's setting alone: what it prints may be
+// anybody's words.
+func (m *Maker) networkOf(r recipe) string {
+	switch {
+	case !r.network:
+		return "none"
+	case r.name == projectImage && m.Host:
+		return "host"
+	case r.name != projectImage && proxyIsLocal(m.env):
+		// A proxy on this machine's loopback is not there from the engine's bridge.
+		return "host"
+	}
+	return ""
 }
 
 // prepare completes a recipe's context and arguments with what is no part of its hash.

@@ -34,6 +34,9 @@ const (
 // agent, for tests and for the app.
 const Tools = "tools"
 
+// projectImage is made by a project's own Dockerfile.
+const projectImage = "project"
+
 // The images that stand on nothing.
 const (
 	holderImage  = "holder"
@@ -73,6 +76,7 @@ type Maker struct {
 	Helper  string              // abl's static helper; "" finds it by ABL_HELPER or beside the running program
 	Sidecar string              // abl's gateway; "" finds it by ABL_GATEWAY or beside the running program
 	CACert  string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
+	Host    bool                // a project's own Dockerfile is built on this machine's network (network.builds)
 	Offline bool                // make nothing that needs a network
 	TempDir string              // where a base is unpacked; "" is the system's large temporary folder
 }

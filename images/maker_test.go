@@ -178,7 +178,39 @@ func TestHostNetworkWhenTheBridgeFindsNoNames(t *testing.T) {
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(e.networks, ","); got != ",host,,host,,host" {
+	if got := strings.Join(e.networks, ","); got != ",host,,host,none" {
 		t.Errorf("networks %q", got)
+	}
+}
+
+// A project's Dockerfile prints what it likes: only the person's setting gives it this
+// machine's network.
+func TestNoWordsGiveAProjectTheHostsNetwork(t *testing.T) {
+	for _, proxy := range []string{"", "http://127.0.0.1:3128"} {
+		e := newFake()
+		m := testMaker(t, e)
+		m.Env = environ("HTTPS_PROXY", proxy)
+		own := filepath.Join(t.TempDir(), "Dockerfile")
+		write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nONBUILD RUN false\n")
+		if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
+			t.Fatal(err)
+		}
+		e.fail = func(string, string) []string { return []string{"EAI_AGAIN Temporary failure resolving 'mirror'"} }
+		for host, want := range map[bool]string{false: "", true: "host"} {
+			e.networks, m.Host = nil, host
+			if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil || strings.Join(e.networks, ",") != want {
+				t.Errorf("proxy %q, the person allows it %v: networks %q, %v", proxy, host, e.networks, err)
+			}
+		}
+		e.fail = func(ref, _ string) []string {
+			if strings.HasPrefix(ref, "abl/run-") {
+				return []string{"EAI_AGAIN"}
+			}
+			return nil
+		}
+		e.networks = nil
+		if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil || e.networks[len(e.networks)-1] != "none" {
+			t.Errorf("what stands on a project's image is built on %q, %v", e.networks, err)
+		}
 	}
 }

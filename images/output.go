@@ -93,7 +93,7 @@ func (e *BuildError) Hint() string {
 	case e.says("no space left on device"):
 		return "the engine's disk is full: `docker system df` shows what takes it"
 	case e.lookup():
-		return "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`"
+		return "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func projectRecipe(path, parent string) (recipe, error) {
 		return recipe{}, fmt.Errorf("%w: cannot read the folder %q: %w", ErrDockerfile, filepath.Dir(path), err)
 	}
 	files = append(files, bytesEntry(dockerfileName, 0o644, []byte(text)))
-	return recipe{name: "project", parent: parent, network: true, files: files}, nil
+	return recipe{name: projectImage, parent: parent, network: true, files: files}, nil
 }
 
 func readDockerfile(path string) (string, error) {
@@ -48,24 +48,9 @@ func readDockerfile(path string) (string, error) {
 // what is neither file, folder nor link is left out, and so are Dockerfiles:
 // the Builder's would otherwise be rebuilt when the Verifier's changes.
 func folder(root string) ([]entry, error) {
-	skip, err := readIgnore(filepath.Join(root, ".dockerignore"))
-	if err != nil {
-		return nil, err
-	}
 	var files []entry
 	var total int64
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == root {
-			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
-		if skip.ignores(name) || isDockerfile(name) {
-			return nil
-		}
+	err := walk(root, func(path, name string, d fs.DirEntry) error {
 		e, ok, err := found(path, name, d)
 		if err != nil || !ok {
 			return err
@@ -77,6 +62,29 @@ func folder(root string) ([]entry, error) {
 		return nil
 	})
 	return files, err
+}
+
+// walk visits what stands in a folder but for what .dockerignore and isDockerfile
+// leave out. It follows no link.
+func walk(root string, visit func(path, name string, d fs.DirEntry) error) error {
+	skip, err := readIgnore(filepath.Join(root, ".dockerignore"))
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if skip.ignores(name) || isDockerfile(name) {
+			return nil
+		}
+		return visit(path, name, d)
+	})
 }
 
 func isDockerfile(name string) bool {

@@ -172,7 +172,7 @@ func height(ref string) int {
 		return 4 // what a build left behind, known by id alone
 	case strings.HasPrefix(name, runPrefix):
 		return 3
-	case name == "project":
+	case name == projectImage:
 		return 2
 	case name == "base":
 		return -1

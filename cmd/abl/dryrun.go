@@ -51,8 +51,10 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkCaps(); err != nil {
-		return err
+	for _, check := range []func() error{s.checkCaps, s.checkImages} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	p := a.Open
 	if p.Status == state.Ready {

@@ -8,6 +8,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
 	"abl/images"
+	"abl/internal/config"
 	"abl/roles"
 	"abl/roles/agent"
 
@@ -48,6 +49,10 @@ func (s *session) checkProject(ctx context.Context) []finding {
 	if err := s.checkCaps(); err != nil {
 		all = append(all, finding{What: "budget", Text: err.Error(), Hint: hint(err)})
 	}
+	if err := s.checkImages(); err != nil {
+		all = append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
+	}
+	all = append(all, s.builds())
 	specs := s.specs()
 	if stops := specs.Check(max(1, len(specs.Numbers()))); len(stops) > 0 {
 		all = append(all, finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint})
@@ -58,6 +63,15 @@ func (s *session) checkProject(ctx context.Context) []finding {
 		all = append(all, s.checkPlayer(role))
 	}
 	return append(all, checkDisk(s.project.Root), s.checkIgnored(ctx))
+}
+
+// builds names the network that a Dockerfile of the project's is built on.
+func (s *session) builds() finding {
+	text := "a Dockerfile of the project's is built on the engine's network (network.builds: engine)"
+	if s.conf.Network.Builds == config.BuildsHost {
+		text = "a Dockerfile of the project's is built on this machine's own network, with all that listens there in reach (network.builds: host)"
+	}
+	return finding{What: "builds", OK: true, Text: text}
 }
 
 func (s *session) checkPlayer(role roles.Role) finding {

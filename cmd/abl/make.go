@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,10 +24,9 @@ type made struct {
 
 // images makes sure that every image the phase needs is on the engine.
 func (st *stage) images(ctx context.Context) error {
-	m := ground.Maker(st.engine, func(line string) {
+	m := ground.MakerFor(st.engine, func(line string) {
 		st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: line})
-	}, st.in)
-	m.CACert = cmp.Or(m.CACert, st.path(st.conf.Network.CACert))
+	}, st.in, st.project.Root, st.conf.Network)
 	if err := st.ensureImages(ctx, m); err != nil {
 		return err
 	}
@@ -116,6 +114,17 @@ func (s *session) needsGateway() bool {
 
 // path is a setting's path in the project; "" and what is absolute stay.
 func (s *session) path(rel string) string { return ground.Path(s.project.Root, rel) }
+
+// checkImages looks whether the project's Dockerfiles may be built at all.
+func (s *session) checkImages() error {
+	own := s.conf.Images
+	for _, rel := range []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile} {
+		if _, err := s.dockerfile(rel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (s *session) dockerfile(rel string) (string, error) {
 	return ground.Dockerfile(s.project.Root, rel, s.project.Src, s.project.Tests)

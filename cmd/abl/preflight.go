@@ -19,7 +19,7 @@ func (s *session) preflight(ctx context.Context, specs spec.Set, n int, again bo
 	if err != nil || !a.Go {
 		return err
 	}
-	for _, check := range []func() error{s.checkCaps, s.checkPlayers, s.checkLedger} {
+	for _, check := range []func() error{s.checkCaps, s.checkPlayers, s.checkLedger, s.checkImages} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -68,18 +68,18 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &session{project: project.New(top, "src", ".abl/tests")}
-	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile"} {
+	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile", "other/Dockerfile"} {
 		path := filepath.Join(top, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("FROM x\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Symlink("src", filepath.Join(top, "link")), os.Symlink("../.abl/tests/Dockerfile", filepath.Join(top, "box/Linked"))); err != nil {
+	if err := errors.Join(os.Symlink("src", filepath.Join(top, "link")), os.Symlink("../.abl/tests/Dockerfile", filepath.Join(top, "other/Linked"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, ok := range map[string]bool{
 		"": true, "box/Dockerfile": true, "srcs/Dockerfile": true, "none/Dockerfile": true,
-		"src/Dockerfile": false, "link/Dockerfile": false, "box/Linked": false, ".abl/tests/Dockerfile": false,
+		"src/Dockerfile": false, "link/Dockerfile": false, "other/Linked": false, ".abl/tests/Dockerfile": false,
 	} {
 		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != s.path(name) {
 			t.Errorf("%q: %q, %v", name, file, err)

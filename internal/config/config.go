@@ -106,6 +106,7 @@ type Network struct {
 	Allow  []string `yaml:"allow"`   // npm, pypi, go, host or host:port: what the Builder's tools reach through the gateway
 	CACert string   `yaml:"ca_cert"` // PEM file of authorities trusted beside the system's; in the project, or absolute
 	Pool   string   `yaml:"pool"`    // CIDR out of which abl takes /28 networks
+	Builds string   `yaml:"builds"`  // engine or host: whose network an image of the project's is built on
 	Egress string   `yaml:"egress"`  // an existing engine network to use as the way out, instead of one of abl's own
 }
 

@@ -15,7 +15,7 @@ func Default() Config {
 			OutageBudget:          Duration(4 * time.Hour),
 		},
 		Verify:  Verify{Evidence: "required", Challenge: []string{"away", "null-app"}},
-		Network: Network{Pool: "10.231.0.0/16"},
+		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},
 		Limits: Limits{
 			Memory:   4 << 30,
 			CPUs:     2,

@@ -33,6 +33,10 @@ func (l *Loaded) checkAllow() error {
 	return nil
 }
 
+// BuildsHost is the word of network.builds with which a Dockerfile of the project's is
+// built on this machine's own network.
+const BuildsHost = "host"
+
 // Allowable says whether network.allow may list a host.
 func Allowable(entry string) bool { return notAllowable(entry) == "" }
 

@@ -168,6 +168,9 @@ func (l *Loaded) checkNetwork() error {
 	if pool.Bits() > smallest {
 		return l.mistake("network.pool", "", "%s is too small; want a /%d or larger", pool, smallest)
 	}
+	if b := l.Network.Builds; b != "engine" && b != BuildsHost {
+		return l.mistake("network.builds", "", "want engine or host, got %q", b)
+	}
 	if err := l.checkAllow(); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/internal/config"
@@ -76,11 +76,12 @@ func (y *yard) close(ctx context.Context) error {
 }
 
 func (y *yard) images(ctx context.Context) (err error) {
-	y.maker = ground.Maker(y.engine, y.say, y.in)
-	y.maker.CACert = cmp.Or(y.maker.CACert, y.path(y.conf.Network.CACert))
+	y.maker = ground.MakerFor(y.engine, y.say, y.in, y.root, y.conf.Network)
 	want := images.Want{Agent: images.Tools}
 	if own := filepath.Join(y.root, dockerfile); y.profile.Name == codecommit.V2 && exists(own) {
-		want.Dockerfile = own
+		if want.Dockerfile, err = ownDockerfile(y.root); err != nil {
+			return err
+		}
 	}
 	y.builds = &roles.Builds{
 		Engine: y.engine, Project: y.handed(), ID: engineID(y.root), Root: os.Geteuid() == 0, Outlet: y.in.Outlet, Tree: y.copy,
@@ -95,6 +96,16 @@ func (y *yard) images(ctx context.Context) (err error) {
 	}
 	y.holder, err = y.maker.Holder(ctx)
 	return err
+}
+
+// ownDockerfile is the project's, which no link may lead to: all but agent-config is
+// the model's to write.
+func ownDockerfile(root string) (string, error) {
+	real, err := filepath.EvalSymlinks(filepath.Join(root, dockerfile))
+	if at, rerr := filepath.EvalSymlinks(root); err == nil && rerr == nil && real != filepath.Join(at, dockerfile) {
+		return "", exit.With(exit.Usage, fmt.Errorf("cannot build an image from %q: a link leads there", dockerfile), "put the real folder there")
+	}
+	return ground.Dockerfile(root, dockerfile)
 }
 
 // sees makes sure that an engine that may have other files sees the project's.

@@ -3,11 +3,11 @@
 package ground
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
@@ -46,6 +46,13 @@ func Maker(eng *docker.Engine, say func(string), in *cli.Input) *images.Maker {
 	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
 }
 
+// MakerFor is Maker with a project's settings.
+func MakerFor(eng *docker.Engine, say func(string), in *cli.Input, root string, conf config.Network) *images.Maker {
+	m := Maker(eng, say, in)
+	m.CACert, m.Host = cmp.Or(m.CACert, Path(root, conf.CACert)), conf.Builds == config.BuildsHost
+	return m
+}
+
 // Path is a setting's path in the project at root; "" and what is absolute stay.
 func Path(root, rel string) string {
 	if rel == "" || filepath.IsAbs(rel) {
@@ -54,21 +61,15 @@ func Path(root, rel string) string {
 	return filepath.Join(root, rel)
 }
 
-// Dockerfile is a setting's path to a Dockerfile, which must not lead into a
-// directory that agents write, by no link either.
+// Dockerfile is a setting's path to a Dockerfile whose folder may go to the engine:
+// written are the directories that agents write.
 func Dockerfile(root, rel string, written ...string) (string, error) {
 	file := Path(root, rel)
 	if file == "" {
 		return "", nil
 	}
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return file, nil // who reads it says what is wrong
-	}
-	for _, dir := range written {
-		if into, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(real, into+string(filepath.Separator)) {
-			return "", exit.With(exit.Usage, fmt.Errorf("cannot build an image from %q: it is %q, where an agent writes", rel, real), "keep the Dockerfile elsewhere in the project")
-		}
+	if err := images.CheckContext(root, file, written...); err != nil {
+		return "", exit.With(exit.Usage, err, "give the Dockerfile, and the few files that it copies, a folder in .abl/images/: toolchains belong into the image, what the project itself needs is installed by a declared command (builder_commands)")
 	}
 	return file, nil
 }

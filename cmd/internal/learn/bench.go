@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,8 +104,7 @@ func (b *bench) prove(ctx context.Context) (err error) {
 }
 
 func (b *bench) images(ctx context.Context) (err error) {
-	m := ground.Maker(b.engine, b.tell.progress, b.in)
-	m.CACert = cmp.Or(m.CACert, ground.Path(b.root, b.conf.Network.CACert))
+	m := ground.MakerFor(b.engine, b.tell.progress, b.in, b.root, b.conf.Network)
 	if b.holder, err = m.Holder(ctx); err != nil {
 		return err
 	}
