@@ -3,62 +3,51 @@ package verdict
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// span is a code block at the top of a file: the lines of its fences.
-type span struct{ first, last int }
+// example is how text announces entries that nobody observed.
+var example = regexp.MustCompile(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
 
-var example = regexp.MustCompile(`(?i)\b(?:format|example|template)\b`)
-
-// unwrap takes away the fences of code blocks that stand around entries, as chat
-// models like to write them: one around the whole file, or one around each entry
-// with nothing but titles between. Beside any other text, or under a title that
-// calls it an example, a code block is a quotation and stays one.
-func unwrap(lines []string) {
-	const layers = 3
-	for range layers {
-		blocks, ok := wrappings(lines)
-		if !ok {
-			return
-		}
-		for _, b := range blocks {
-			if holdsSpec(lines[b.first+1 : b.last]) {
-				lines[b.first], lines[b.last] = "", ""
-			}
-		}
-	}
-}
-
-// wrappings finds the code blocks of a file that has no other text. Fences nest
-// here: a model that wraps its answer does not care for those inside.
-func wrappings(lines []string) (blocks []span, ok bool) {
-	var open []fence
+// nesting finds the fences that stand around entries: chat models wrap an answer
+// as a whole, or each entry, and do not care for the fences inside.
+func nesting(lines []string) (closes map[int]int, specs []int) {
+	closes = map[int]int{}
+	var open []int
 	for i, line := range lines {
-		f, isFence := fenceOf(line)
-		switch depth := len(open); {
-		case isFence && depth > 0 && open[depth-1].closedBy(line):
-			if open = open[:depth-1]; depth == 1 {
-				blocks[len(blocks)-1].last = i
+		if _, is := fenceOf(line); !is {
+			if l, ok := labelOf(line); ok && l.field == specField {
+				specs = append(specs, i)
 			}
-		case isFence:
-			if open = append(open, f); depth == 0 {
-				blocks = append(blocks, span{first: i})
-			}
-		case depth == 0 && strings.TrimSpace(line) != "" && (!decoration(line) || example.MatchString(line)):
-			return nil, false
+			continue
 		}
+		if depth := len(open); depth > 0 && fenceAt(lines, open[depth-1]).closedBy(line) {
+			closes[open[depth-1]] = i
+			open = open[:depth-1]
+			continue
+		}
+		open = append(open, i)
 	}
-	return blocks, len(open) == 0 && len(blocks) > 0
+	return closes, specs
 }
 
-func holdsSpec(lines []string) bool {
-	for _, line := range lines {
-		if l, ok := labelOf(line); ok && l.field == specField {
-			return true
-		}
+func fenceAt(lines []string, i int) fence {
+	f, _ := fenceOf(lines[i])
+	return f
+}
+
+// unwrap takes away the fences of a code block around entries. Below words that
+// call it an example a code block is a quotation and stays one.
+func (p *parser) unwrap(i int) bool {
+	end, closed := p.closes[i]
+	next, _ := slices.BinarySearch(p.specs, i)
+	if p.open != nil || !closed || p.example || next == len(p.specs) || p.specs[next] > end {
+		return false
 	}
-	return false
+	p.lines[i], p.lines[end] = "", ""
+	p.ends[end] = true
+	return true
 }
 
 // block takes a code block: the lines of one inside an entry belong to the
@@ -85,7 +74,7 @@ func (p *parser) block(i int, f fence) int {
 // they are left out, and an entry among them is named.
 func (p *parser) take(from, to int, where string) {
 	for j := from; j < to; j++ {
-		line, _ := p.view(j)
+		line := p.lines[j]
 		if p.open != nil {
 			p.open.add(line)
 		} else if l, ok := labelOf(line); ok && !l.bare {
@@ -101,7 +90,7 @@ func (p *parser) end(i int, f fence) int {
 		return -1
 	}
 	for j := i + 1; j < len(p.lines); j++ {
-		if line, _ := p.view(j); f.closedBy(line) {
+		if f.closedBy(p.lines[j]) {
 			return j
 		}
 	}
@@ -109,9 +98,8 @@ func (p *parser) end(i int, f fence) int {
 	return -1
 }
 
-// comment takes a comment, <!-- … -->, that begins with line i: right after a
-// line of a value it belongs to that value, elsewhere it is left out. It returns
-// the last line taken.
+// comment takes a comment, <!-- … -->, that begins with line i: in a value it
+// belongs to that value, elsewhere it is left out. It returns the last line taken.
 func (p *parser) comment(i int, line string) (last int, ok bool) {
 	if !strings.HasPrefix(strings.TrimSpace(line), "<!--") || p.endless {
 		return i, false
@@ -141,6 +129,6 @@ func (p *parser) commentEnd(i int, line string) (last int, after string) {
 			p.endless = true
 			return -1, ""
 		}
-		line, _ = p.view(j)
+		line = p.lines[j]
 	}
 }

@@ -39,6 +39,14 @@ func void(s string) bool {
 	}) == ""
 }
 
+// filler is what people write where they have nothing to write.
+var filler = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
+
+// hollow reports an entry of nothing but fillers.
+func (e Entry) hollow() bool {
+	return filler.MatchString(e.Spec) && filler.MatchString(e.Input) && filler.MatchString(e.Observed)
+}
+
 // clean makes text safe to show: line ends become \n, leading tabs spaces, and
 // whatever steers a terminal or hides text becomes U+FFFD.
 func clean(s string) string {

@@ -5,10 +5,9 @@ import "strings"
 // draft is an entry in the making.
 type draft struct {
 	line   int
-	lead   int // of its SPEC
-	quoted bool
-	row    bool // it began in a row of a table
-	bare   bool // its SPEC stood alone as a title
+	lead   int    // of its SPEC
+	bare   bool   // its SPEC stood alone as a title
+	before *draft // the observation of the same contract that it follows
 	fields [3]*value
 	last   field // takes the lines that follow
 	blanks int   // blank lines seen since its last line
@@ -30,11 +29,23 @@ func (d *draft) start(l label) {
 	d.last, d.blanks = l.field, 0
 }
 
+// resume goes on with a field whose label stands there once more.
+func (d *draft) resume(l label) { d.last, d.blanks = l.field, 0 }
+
 // takes decides whether a line without a label goes on with the value before
-// it: after a blank line only when it is indented, or when nothing came yet.
+// it. A raw answer has blank lines; the words of a contract have none.
 func (d *draft) takes(line string) bool {
 	v := d.fields[d.last]
-	return d.blanks == 0 || indent(line) > v.lead || len(v.lines) == 0
+	return d.last != specField || d.blanks == 0 || indent(line) > v.lead || len(v.lines) == 0
+}
+
+// merge gives a draft the values of one that was begun after it.
+func (d *draft) merge(later *draft) {
+	for _, f := range []field{inputField, observedField} {
+		if v := later.fields[f]; v != nil {
+			d.fields[f].lines = append(d.fields[f].lines, v.lines...)
+		}
+	}
 }
 
 func (d *draft) add(line string) {
@@ -66,6 +77,9 @@ func (d *draft) missing() []string {
 		if v == nil || void(normal(v.lines)) {
 			names = append(names, field(f).String())
 		}
+	}
+	if len(names) == 0 && d.entry().hollow() {
+		return fieldNames[:]
 	}
 	return names
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // field is one of the three parts of an entry.
@@ -36,17 +37,20 @@ type label struct {
 	col   int    // column of its first letter or emphasis, after bullets and heading marks
 	rest  string // what follows on the line
 	bare  bool   // it stands alone, as a heading or in bold, without a colon
-	row   bool   // it is a row of a table: | SPEC | … |
 }
+
+// emoji are pictures in a row, a number in a key among them. What joined them
+// has become U+FFFD.
+const emoji = `(?:(?:[\x{2300}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}]|\d\x{FE0F}?\x{20E3})[\x{FE0F}\x{FFFD}]* ?)+`
 
 var (
 	// labelDress is what may stand before a name: white space, bullets, numbers,
-	// check boxes, heading marks.
-	labelDress = regexp.MustCompile(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? ) *(?:\[[ xX]\] +)?)*)`)
+	// check boxes, heading marks, emoji.
+	labelDress = regexp.MustCompile(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji + `) *(?:\[[ xX]\] +)?)*)`)
 
 	// labelName is the name with its emphasis, its number or the contract's id,
 	// and the mark that ends it.
-	labelName = regexp.MustCompile("^([*_`]{0,3})(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
+	labelName = regexp.MustCompile("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
 		"([*_`]{0,3}) *(?:([:：﹕])|([-–—=]) )?(.*)$")
 )
 
@@ -54,16 +58,13 @@ var (
 // models give them.
 func labelOf(line string) (label, bool) {
 	line = plainHead(line)
-	if l, ok := rowLabel(line); ok {
-		return l, true
-	}
 	dress := labelDress.FindStringSubmatch(line)
 	m := labelName.FindStringSubmatch(line[len(dress[0]):])
 	if m == nil {
 		return label{}, false
 	}
 	open, name, tag, shut, colon, dash, rest := m[1], m[2], m[3], m[4], m[5], m[6], strings.TrimSpace(m[7])
-	l := label{lead: len(dress[1]), col: len(dress[0])}
+	l := label{lead: len(dress[1]), col: utf8.RuneCountInString(dress[0])}
 	l.field, _ = fieldOf(name)
 	switch {
 	case colon != "":
@@ -99,20 +100,4 @@ func plainHead(line string) string {
 		}
 		return r
 	}, line[:end]) + line[end:]
-}
-
-// rowLabel recognises a row of a table with two columns: the name, the value.
-func rowLabel(line string) (label, bool) {
-	if !strings.HasPrefix(strings.TrimSpace(line), "|") {
-		return label{}, false
-	}
-	c := cells(line)
-	if len(c) != 2 {
-		return label{}, false
-	}
-	f, ok := columnOf(c[0])
-	if _, header := columnOf(c[1]); !ok || header {
-		return label{}, false
-	}
-	return label{field: f, lead: indent(line), col: indent(line), rest: c[1], row: true}, true
 }

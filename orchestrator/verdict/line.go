@@ -32,28 +32,22 @@ func (f fence) closedBy(line string) bool {
 	return ok && end.mark == f.mark && end.size >= f.size && end.info == ""
 }
 
-var quoteMark = regexp.MustCompile(`^(?: {0,3}> ?)+`)
-
-// unquote takes the marks of a block quote off a line.
-func unquote(line string) (string, bool) {
-	n := len(quoteMark.FindString(line))
-	return line[n:], n > 0
-}
+// structured is the beginning of an entry in a table or in a block quote.
+var structured = regexp.MustCompile("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
 
 var (
 	ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_])$`)
 	boldLine = regexp.MustCompile(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):?$`)
-	gridLine = regexp.MustCompile(`^ *\|[-:| ]*$`)
 )
 
 // decoration reports lines that carry no statement: headings, titles in bold,
-// rules, rules of tables.
+// rules.
 func decoration(line string) bool {
 	line = strings.TrimRight(line, " ")
-	return ruleLine.MatchString(line) || boldLine.MatchString(line) || gridLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+	return ruleLine.MatchString(line) || boldLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
-var anyLabel = regexp.MustCompile("^[ >*_#`•–—\\-\\d.)]*([A-Za-z]{4,12})[*_`]* *[:：]")
+var anyLabel = regexp.MustCompile("^[ >*_#`•–—\\-\\d.)\\p{So}\\x{FE0F}]*([A-Za-z]{4,12})[*_`]* *[:：]")
 
 // nearMiss names the label that a line probably wanted to begin with, "" for none.
 func nearMiss(line string) (word, meant string) {

@@ -18,29 +18,39 @@ type parser struct {
 	unclosed   map[byte]int // by fence mark: a fence of this size has no end
 	endless    bool         // no comment ends any more
 	ahead      lookahead
+
+	closes  map[int]int  // by the line of a fence: that of the one that closes it
+	specs   []int        // the lines with a SPEC
+	ends    map[int]bool // the lines with which a block around entries ended
+	example bool         // the text before calls what follows an example
 }
 
 // lookahead is what was found ahead of the lines before line at: the next one
-// that is not empty and no decoration begins an entry, or there is none.
+// that is not empty and no decoration begins an entry or a field, or there is none.
 type lookahead struct {
-	at          int
-	entry, last bool
+	at                 int
+	entry, field, last bool
 }
 
 func newParser(lines []string) *parser {
-	unwrap(lines)
-	return &parser{lines: lines, unclosed: map[byte]int{}}
+	closes, specs := nesting(lines)
+	return &parser{lines: lines, unclosed: map[byte]int{}, closes: closes, specs: specs, ends: map[int]bool{}}
 }
 
 func (p *parser) run() {
 	for i := 0; i < len(p.lines); i++ {
-		line, quoted := p.view(i)
+		if p.ends[i] {
+			p.finish()
+		}
+		line := p.lines[i]
 		if strings.TrimSpace(line) == "" {
 			p.blank()
 			continue
 		}
 		if f, ok := fenceOf(line); ok {
-			i = p.block(i, f)
+			if !p.unwrap(i) {
+				i = p.block(i, f)
+			}
 			continue
 		}
 		if last, ok := p.comment(i, line); ok {
@@ -48,21 +58,12 @@ func (p *parser) run() {
 			continue
 		}
 		if l, ok := labelOf(line); ok && p.accepts(l) {
-			i = p.label(i, l, quoted)
+			i = p.label(i, l)
 			continue
 		}
-		i = p.text(i, line)
+		p.text(i, line)
 	}
 	p.finish()
-}
-
-// view is a line without the marks of a block quote, as long as no entry is in
-// the making that was not quoted itself: there ">" belongs to the text.
-func (p *parser) view(i int) (string, bool) {
-	if p.open == nil || p.open.quoted {
-		return unquote(p.lines[i])
-	}
-	return p.lines[i], false
 }
 
 func (p *parser) blank() {
@@ -73,42 +74,42 @@ func (p *parser) blank() {
 
 // accepts decides whether a label opens a field or is part of a value: what
 // stands deeper than the label before it is a value. Two columns would still be
-// sloppy bullets, so the fields right after SPEC may stand three deeper. Rows of
-// a table go with rows.
+// sloppy bullets, so the fields right after SPEC may stand three deeper.
 func (p *parser) accepts(l label) bool {
 	d := p.open
 	switch {
 	case d == nil:
 		return true
-	case l.row && !d.row && (l.field != specField || d.blanks == 0):
-		return false
 	case l.field == specField:
 		return l.lead <= d.lead+1
 	case d.fields[l.field] != nil:
-		return d.complete() && l.lead <= d.fields[l.field].lead+1
+		return l.lead <= d.fields[l.field].lead+1
 	case d.last == specField:
 		return l.lead <= d.fields[specField].col+3
 	}
 	return l.lead <= d.fields[d.last].lead+1
 }
 
-// label opens a field, and with SPEC an entry. A second INPUT or OBSERVED after
-// a complete entry is a further observation of the same contract.
-func (p *parser) label(i int, l label, quoted bool) int {
-	switch {
+// label opens a field, and with SPEC an entry. A second INPUT or OBSERVED goes on
+// with the first; after a complete entry, where another field came last, it is a
+// further observation of the same contract.
+func (p *parser) label(i int, l label) int {
+	switch d := p.open; {
 	case l.field == specField:
 		p.finish()
-		p.open = &draft{line: i + 1, lead: l.lead, quoted: quoted, row: l.row, bare: l.bare}
-	case p.open == nil:
+		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare}
+		p.open.start(l)
+	case d == nil:
 		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
 		return i
-	case p.open.fields[l.field] != nil:
-		before := *p.open
-		p.finish()
-		p.open = &draft{line: before.line, lead: before.lead, quoted: before.quoted, row: before.row}
-		p.open.fields[specField] = before.fields[specField]
+	case d.fields[l.field] == nil:
+		d.start(l)
+	case d.complete() && d.last != l.field:
+		p.further()
+		p.open.start(l)
+	default:
+		d.resume(l)
 	}
-	p.open.start(l)
 	if f, ok := fenceOf(l.rest); ok {
 		return p.block(i, f)
 	}
@@ -116,31 +117,41 @@ func (p *parser) label(i int, l label, quoted bool) int {
 	return i
 }
 
-// text takes a line that is none of the above, or a table that begins with it,
-// and returns the last line taken.
-func (p *parser) text(i int, line string) int {
+// further begins another observation of the contract.
+func (p *parser) further() {
+	d := p.open
+	if d.before != nil {
+		p.keep(d.before)
+		d.before = nil
+	}
+	p.open = &draft{line: d.line, lead: d.lead, before: d}
+	p.open.fields[specField] = d.fields[specField]
+}
+
+// text takes a line that is none of the above.
+func (p *parser) text(i int, line string) {
 	d := p.open
 	switch {
 	case d != nil && p.separator(i, line):
-		return i
+		return
 	case d != nil && d.takes(line):
 		if !d.complete() && d.near == "" {
 			d.nearLine = i + 1
 			d.near, d.meant = nearMiss(line)
 		}
 		d.add(line)
-		return i
+		return
+	case structured.MatchString(line):
+		p.problem(i+1, "an entry in a table or a block quote is not read: write SPEC: at the beginning of a line")
 	}
-	if last, ok := p.table(i, line); ok {
-		return last
-	}
+	heading := strings.HasPrefix(strings.TrimSpace(line), "#")
+	p.example = example.MatchString(line) || p.example && !heading
 	if word, meant := nearMiss(line); meant != "" && (d == nil || !d.complete()) {
 		p.problem(i+1, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", word, meant))
 	}
 	if p.stray == 0 && !decoration(line) {
 		p.stray = i + 1
 	}
-	return i
 }
 
 // separator recognises a rule or a title between two entries; elsewhere "---"
@@ -150,7 +161,7 @@ func (p *parser) separator(i int, line string) bool {
 		return false
 	}
 	a := p.look(i + 1)
-	return a.entry || a.last && ruleLine.MatchString(line)
+	return a.entry || a.field && p.open.complete() || a.last && ruleLine.MatchString(line)
 }
 
 // look looks for the next statement from line i on.
@@ -159,12 +170,12 @@ func (p *parser) look(i int) lookahead {
 		return p.ahead
 	}
 	for ; i < len(p.lines); i++ {
-		next, _ := p.view(i)
-		if strings.TrimSpace(next) == "" || decoration(next) {
+		next := p.lines[i]
+		l, ok := labelOf(next)
+		if !ok && (strings.TrimSpace(next) == "" || decoration(next)) {
 			continue
 		}
-		l, ok := labelOf(next)
-		p.ahead = lookahead{at: i, entry: ok && l.field == specField}
+		p.ahead = lookahead{at: i, entry: ok && l.field == specField, field: ok}
 		return p.ahead
 	}
 	p.ahead = lookahead{at: i, last: true}

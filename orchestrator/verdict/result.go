@@ -23,6 +23,17 @@ func (p *parser) finish() {
 	if d == nil {
 		return
 	}
+	if d.before != nil && len(d.missing()) > 0 {
+		d.before.merge(d)
+		d = d.before
+	} else if d.before != nil {
+		p.keep(d.before)
+	}
+	p.keep(d)
+}
+
+// keep makes an entry of a draft.
+func (p *parser) keep(d *draft) {
 	missing := d.missing()
 	switch {
 	case len(missing) == len(fieldNames) && d.bare:

@@ -65,7 +65,8 @@ func TestParse(t *testing.T) {
 		{"unbalanced emphasis", "**SPEC*: a\nINPUT**: b\n`OBSERVED: c", one},
 		{"bold value stays", "SPEC: a\nINPUT: **b**\nOBSERVED: c", "fail\n1: \"a\" \"**b**\" \"c\"\n"},
 		{"heading marks", "## SPEC: a\n### INPUT: b\n### OBSERVED: c", one},
-		{"quoted", "> SPEC: a\n> INPUT: b\n> OBSERVED: c\n> more", "fail\n1: \"a\" \"b\" \"c\\nmore\"\n"},
+		{"quoted", "> SPEC: a\n> INPUT: b\n> OBSERVED: c", "malformed\n1! an entry in a table or a block quote is not read: write SPEC: at the beginning of a line\n1! text outside the entries is not read\n"},
+		{"emoji", "❌ SPEC: a\n⚠️ **INPUT**: b\n- **1️⃣ OBSERVED:** c", one},
 		{"wide colon", "SPEC： a\nINPUT： b\nOBSERVED： c", one},
 		{"space before the colon", "SPEC : a\nINPUT : b\nOBSERVED : c", one},
 		{"values on the next line", "SPEC:\na\nINPUT:\n\nb\nOBSERVED:\nc", one},
@@ -95,7 +96,10 @@ func TestParse(t *testing.T) {
 			"fail\n1: \"a\" \"SPEC: x\\nINPUT: y\\nOBSERVED: z\" \"c\"\n"},
 		{"SPEC: in a code block elsewhere", "Format:\n\n```\nSPEC: x\nINPUT: y\nOBSERVED: z\n```\nnone failed\n",
 			"malformed\n1! text outside the entries is not read\n4! an entry inside a code block is not read\n"},
-		{"prose after an entry", "SPEC: a\nINPUT: b\nOBSERVED: c\n\nSummary: 1 failed.\n", one + "5! text outside the entries is not read\n"},
+		{"prose after an entry", "SPEC: a\nINPUT: b\nOBSERVED: c\n\nSummary: 1 failed.\n", "fail\n1: \"a\" \"b\" \"c\\n\\nSummary: 1 failed.\"\n"},
+		{"prose after a SPEC", "SPEC: a\n\nAbout it.\n\nINPUT: b\nOBSERVED: c\n", one + "3! text outside the entries is not read\n"},
+		{"a code block after an example and a heading", "Format: SPEC\n# Failed\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```", "fail\n4: \"a\" \"b\" \"c\"\n1! text outside the entries is not read\n"},
+		{"a label twice", "SPEC: a\nINPUT: b\nINPUT: b\nOBSERVED: c\nOBSERVED: c\nINPUT: b", "fail\n1: \"a\" \"b\\nb\\nb\" \"c\\nc\"\n"},
 
 		{"no INPUT", "SPEC: a\nOBSERVED: c", "malformed\n1! the entry has no INPUT\n"},
 		{"empty INPUT", "SPEC: a\nINPUT:\nOBSERVED: c", "malformed\n1! the entry has no INPUT\n"},
@@ -148,7 +152,9 @@ func roundTrip(t *testing.T, entries []Entry) {
 	for _, e := range entries {
 		e = Sanitize(e)
 		e.Line, e.Contract, e.Note = 0, "", "" // not in the file
-		want = append(want, e)
+		if !e.hollow() {
+			want = append(want, e)
+		}
 	}
 	again := Parse(data)
 	for i := range again.Entries {
@@ -157,7 +163,7 @@ func roundTrip(t *testing.T, entries []Entry) {
 	if diff := cmp.Diff(want, again.Entries); diff != "" {
 		t.Errorf("rendered as\n%s(-want +got)\n%s", data, diff)
 	}
-	if len(entries) > 0 && len(again.Problems) > 0 {
+	if len(want) == len(entries) && len(again.Problems) > 0 {
 		t.Errorf("rendered as\n%s%v", data, again.Problems)
 	}
 }
@@ -180,7 +186,7 @@ func TestCaps(t *testing.T) {
 	roundTrip(t, []Entry{{Spec: "a", Input: deep, Observed: "b\n```" + strings.Repeat("c", MaxField) + "`"}})
 
 	r = Parse([]byte(entry + strings.Repeat("x", MaxBytes)))
-	if r.Kind != Fail || len(r.Problems) != 2 || !strings.Contains(r.Problems[0].Text, "longer than 262144 bytes") {
+	if r.Kind != Fail || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Text, "longer than 262144 bytes") {
 		t.Errorf("got %s", show(r))
 	}
 	if r = Parse([]byte(strings.Repeat("\n", MaxBytes+1))); r.Kind != Malformed {
