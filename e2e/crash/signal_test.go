@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"abl/e2e/lab"
 	"abl/orchestrator/event"
@@ -83,14 +84,24 @@ func (s *scene) passed() {
 	}
 }
 
-// The second SIGINT does not wait for anything; the next run cleans up.
+// A later SIGINT does not wait for anything; the next run cleans up.
 func TestSecondInterrupt(t *testing.T) {
 	wantEngine(t)
 	t.Parallel()
 	s, r := held(t, "builder", "call.ended=pause")
 	r.signal(syscall.SIGINT)
 	s.atPause("call.ended")
-	r.signal(syscall.SIGINT)
+	ended := make(chan struct{})
+	go func() { r.Wait(); close(ended) }()
+	s.until("the end", func() bool {
+		_ = r.Process.Signal(syscall.SIGINT) // those that come with the first are the same wish
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
 	r.end(130)
 	if s.Left() == "" {
 		t.Error("it stayed to clean up")
@@ -98,6 +109,47 @@ func TestSecondInterrupt(t *testing.T) {
 	s.open("builder")
 	s.finish()
 	s.passed()
+}
+
+// SIGINTs that come together, as from GNU timeout, are one wish: abl ends what runs
+// and takes everything down.
+func TestInterruptsAtOnce(t *testing.T) {
+	wantEngine(t)
+	t.Parallel()
+	s, r := held(t, "builder", "")
+	for begun := time.Now(); time.Since(begun) < 300*time.Millisecond; time.Sleep(20 * time.Millisecond) {
+		_ = r.Process.Signal(syscall.SIGINT) // it may have ended by then
+	}
+	s.stopped(r, syscall.SIGINT)
+	s.open("builder")
+	s.finish()
+	s.passed()
+}
+
+// SIGINT while the engine is away ends abl by the signal all the same. What it could
+// not stop goes on, and the next run with it.
+func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
+	wantEngine(t)
+	for _, point := range []string{"call.created", "call.started"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			px := lab.NewProxy(t) // before the project, which is cleaned up through it
+			s := newScene(t, nil)
+			s.Env = append(s.Env, "DOCKER_HOST="+px.Host)
+			r := s.start(point + "=1*pause")
+			s.atPause(point)
+			px.Away()
+			r.signal(syscall.SIGINT)
+			s.release(point)
+			events := r.end(130)
+			if last := events[len(events)-1]; last.Kind != event.Outcome || *last.Exit != 130 {
+				t.Errorf("the last event is %+v", last)
+			}
+			px.Back()
+			s.finish()
+			s.passed()
+		})
+	}
 }
 
 // Killed after it has noted why it stops a call and before it does, abl leaves

@@ -103,10 +103,11 @@ func shared() Rules {
 }
 
 // Because puts the signal that ended ctx in the place of an err that only says
-// that ctx ended; any other err is returned as it is.
+// that ctx ended, or that the engine could not be told so; any other err is
+// returned as it is.
 func Because(ctx context.Context, err error) error {
 	var s Signal
-	if errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &s) {
+	if (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrUnreachable)) && errors.As(context.Cause(ctx), &s) {
 		return s
 	}
 	return err

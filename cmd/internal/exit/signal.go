@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Signal is the cause of a context that a signal has ended. To errors.Is it
@@ -39,9 +40,10 @@ func (s Signal) Code() int { return 128 + int(s.Number) }
 func (s Signal) Is(target error) bool { return target == context.Canceled }
 
 // Signals returns a context that the first SIGHUP, SIGINT or SIGTERM ends, with
-// a Signal as its cause. A second SIGINT leaves the process at once, with a
-// word on voice; whatever it leaves behind, the next run cleans up. From here
-// on a reader that goes away ends no process: writing to it fails instead.
+// a Signal as its cause. A second SIGINT, unless it comes with the first, leaves
+// the process at once, with a word on voice; whatever it leaves behind, the next
+// run cleans up. From here on a reader that goes away ends no process: writing to
+// it fails instead.
 func Signals(ctx context.Context, voice io.Writer) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	// Not signal.Ignore: what is ignored stays so in child processes.
@@ -91,12 +93,17 @@ type aim struct {
 	over  bool                    // the whole was ended, and is tidying up
 	part  context.CancelCauseFunc // what a SIGINT ends instead, nil for nothing
 	ended bool                    // likewise the part
+	since time.Time               // the last SIGINT that ended something
 }
+
+// sameWish is how long a further SIGINT means what the first did: GNU timeout
+// sends one to the process and one to its group, and a held key sends many.
+const sameWish = time.Second
 
 func (a *aim) take(part context.CancelCauseFunc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.part, a.ended = part, false
+	a.part, a.ended, a.since = part, false, time.Time{} // the first wish is fulfilled
 }
 
 // watch cancels on the first signal and leaves on a SIGINT after it.
@@ -120,6 +127,12 @@ func (a *aim) watch(got <-chan os.Signal, done <-chan struct{}) {
 func (a *aim) hit(s syscall.Signal) (leave bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if s == syscall.SIGINT {
+		if !a.since.IsZero() && time.Since(a.since) < sameWish {
+			return false
+		}
+		a.since = time.Now()
+	}
 	switch {
 	case s == syscall.SIGINT && (a.over || a.ended):
 		return true
