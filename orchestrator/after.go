@@ -162,6 +162,7 @@ func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
 	switch {
 	case h.Verdict == Pass:
 		p.Status, p.Why, p.Failed = state.Passed, nil, nil
+		p.PassedSHA, p.PassedSize = p.SpecSHA, p.SpecSize
 		return p, nil
 	case h.Verdict == Fail:
 		p.Status, p.Why, p.Failed = state.Refuted, nil, h.Entries

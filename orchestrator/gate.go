@@ -2,6 +2,8 @@ package orchestrator
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
@@ -35,16 +37,46 @@ func (e Frozen) Error() string {
 	return fmt.Sprintf("cannot go on: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", e.Phase, how)
 }
 
+// Hint says what the person can do.
+func (e Frozen) Hint() string {
+	return fmt.Sprintf("put the earlier text back and add what is new at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", e.Phase)
+}
+
+// Drifted means that the spec of a phase is not the one that it passed with.
+type Drifted struct {
+	Phase   int
+	Running int // the later phase that was to run, 0 for none
+}
+
+func (e Drifted) Error() string {
+	text := fmt.Sprintf("the spec of phase %d is not the one it passed with", e.Phase)
+	if e.Running > 0 {
+		text = fmt.Sprintf("cannot run phase %d: ", e.Running) + text
+	}
+	return text
+}
+
+// Hint says what the person can do.
+func (e Drifted) Hint() string {
+	return fmt.Sprintf("run abl phase %d, which begins a round on the new text, or put the earlier text back", e.Phase)
+}
+
 // Admit decides what running phase n means now. A passed phase with an
 // unchanged spec has nothing to do; a changed spec, or again, opens a new round
 // of a phase that is passed, stuck or unverified.
 func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
-	if err := frozen(f, specs); err != nil {
-		return Admission{}, err
+	drift := Drift(f, specs)
+	for _, k := range slices.Sorted(maps.Keys(drift)) {
+		if frozen, ok := drift[k].(Frozen); ok {
+			return Admission{}, frozen
+		}
 	}
 	for k := 1; k < n; k++ {
 		if before := at(f, k); before.Status != state.Passed {
 			return Admission{}, NotYet{n, k}
+		}
+		if drift[k] != nil {
+			return Admission{}, Drifted{Phase: k, Running: n}
 		}
 	}
 	p, this := at(f, n), mustPhase(specs, n)
@@ -84,18 +116,25 @@ func mustPhase(specs spec.Set, n int) spec.Spec {
 	return s
 }
 
-// frozen finds a spec that was changed although it may only grow.
-func frozen(f *state.File, specs spec.Set) error {
+// Drift is, by phase, how its spec differs from the one that it passed with: a
+// Frozen where it may only grow, else a Drifted.
+func Drift(f *state.File, specs spec.Set) map[int]error {
+	all := map[int]error{}
 	for _, n := range specs.Numbers() {
 		p, s := at(f, n), mustPhase(specs, n)
+		sha, size := p.PassedSHA, p.PassedSize
+		if sha == "" { // it never passed, or before this was noted
+			sha, size = p.SpecSHA, p.SpecSize
+		}
 		next := at(f, n+1)
 		later := next.Status != state.Ready || next.Round > 0 // a round that is about to reopen is ready, too
-		if p.SpecSHA == "" || !p.Approved && !later || p.SpecSHA == s.SHA256 {
-			continue
-		}
-		if !s.Extends(p.SpecSHA, p.SpecSize) {
-			return Frozen{n, s.Begins(p.SpecSHA, p.SpecSize)}
+		switch {
+		case sha == "" || sha == s.SHA256:
+		case (p.Approved || later) && !s.Extends(sha, size):
+			all[n] = Frozen{n, s.Begins(sha, size)}
+		case p.Status == state.Passed:
+			all[n] = Drifted{Phase: n}
 		}
 	}
-	return nil
+	return all
 }

@@ -83,9 +83,27 @@ func TestAdmitInOrder(t *testing.T) {
 	if _, err := Admit(f, set, 2, true); err != nil {
 		t.Errorf("phase 2: %v", err)
 	}
+	var drifted Drifted
+	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, true); !errors.As(err, &drifted) || drifted.Phase != 1 {
+		t.Errorf("phase 2 on another text of phase 1: %v", err)
+	}
 	var not NotYet
 	if _, err := Admit(f, set, 3, false); !errors.As(err, &not) || not.First != 2 {
 		t.Errorf("phase 3: %v", err)
+	}
+}
+
+// What was added to a spec after its phase passed may change until it passes too.
+func TestAddedTextIsFree(t *testing.T) {
+	old, grown, other := specs(t, "", ""), specs(t, "- more → done\n", ""), specs(t, "- something else → done\n", "")
+	f := state.New(t.TempDir())
+	f.Phases["1"], f.Phases["2"] = phase(grown, 1, state.Stuck), phase(old, 2, state.Passed)
+	was := phase(old, 1, state.Passed)
+	f.Phases["1"].PassedSHA, f.Phases["1"].PassedSize = was.SpecSHA, was.SpecSize
+	for name, now := range map[string]spec.Set{"edited": other, "put back": old} {
+		if a, err := Admit(f, now, 1, false); err != nil || a.Open.Status != state.Ready {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
 	}
 }
 

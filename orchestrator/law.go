@@ -56,7 +56,7 @@ func (e Edited) Error() string {
 // Hint says what the person can do.
 func (e Edited) Hint() string {
 	if e.Phase != e.Running {
-		return fmt.Sprintf("run abl phase %d again: what was added at the end counts from then on; the rest of it is frozen, so put it back", e.Running)
+		return fmt.Sprintf("put the earlier text back and run abl phase %d again; what was added at its end needs abl phase %d first, and the rest of it is frozen", e.Running, e.Phase)
 	}
 	return fmt.Sprintf("run abl phase %d again, and a new round begins on the new text; to go on with this round put the earlier text back first", e.Running)
 }

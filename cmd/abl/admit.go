@@ -26,6 +26,12 @@ func phaseNumber(arg string) (int, error) {
 	return n, nil
 }
 
+// drift is an orchestrator.Frozen or Drifted.
+type drift interface {
+	error
+	Hint() string
+}
+
 // admit says whether phase n may run, before anything is started.
 func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admission, error) {
 	if stops := specs.Check(n); len(stops) > 0 {
@@ -34,12 +40,12 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admis
 	}
 	a, err := orchestrator.Admit(f, specs, n, again)
 	var notYet orchestrator.NotYet
-	var frozen orchestrator.Frozen
+	var drift drift
 	switch {
 	case errors.As(err, &notYet):
 		return a, fault(exit.Usage, err, fmt.Sprintf("run abl phase %d first", notYet.First))
-	case errors.As(err, &frozen):
-		return a, fault(exit.Usage, err, fmt.Sprintf("put the earlier text back and add what is new at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", frozen.Phase))
+	case errors.As(err, &drift):
+		return a, fault(exit.Usage, err, drift.Hint())
 	}
 	if err == nil && a.Go {
 		err = sound(specs, n)

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/orchestrator"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/spec/lint"
 )
@@ -79,7 +83,32 @@ func (s *session) lint(set spec.Set, only int) (lintReport, error) {
 			all.add(s.problem(p))
 		}
 	}
+	f, err := s.state()
+	if err != nil {
+		return all, err
+	}
+	for n, how := range orchestrator.Drift(f, set) {
+		if this, _ := set.Phase(n); only == 0 || n <= only { // what keeps an earlier phase from standing keeps this one from running
+			all.add(s.drifted(this, how))
+		}
+	}
+	slices.SortStableFunc(all.Problems, func(a, b lintProblem) int { return cmp.Compare(a.Phase, b.Phase) })
 	return all, nil
+}
+
+// drifted is that a spec is not the one that its phase passed with: an error
+// where it stops its phase and those after it.
+func (s *session) drifted(this spec.Spec, how error) lintProblem {
+	f := s.problem(spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error()})
+	var frozen orchestrator.Frozen
+	if errors.As(how, &frozen) {
+		f.Level = "error"
+	}
+	var d drift
+	if errors.As(how, &d) {
+		f.Suggestion = d.Hint()
+	}
+	return f
 }
 
 func (s *session) problem(p spec.Problem) lintProblem {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/orchestrator"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 )
@@ -65,8 +67,14 @@ func runStatus(_ context.Context, in *cli.Input) error {
 func standingsOf(f *state.File, root, dir string) standings {
 	specs, problems := spec.LoadDir(dir)
 	all := standings{Project: root, Phases: []standing{}}
+	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
-		all.Phases = append(all.Phases, stand(f.Phases[fmt.Sprint(n)], specs, n, problems))
+		st := stand(f.Phases[fmt.Sprint(n)], specs, n, problems)
+		var d drift
+		if errors.As(apart[n], &d) {
+			st.Notes = append(st.Notes, d.Error()+": "+d.Hint())
+		}
+		all.Phases = append(all.Phases, st)
 	}
 	for _, p := range problems {
 		if p.Fatal && len(all.Phases) > 0 && !slices.Contains(specs.Numbers(), p.Phase) {
@@ -85,7 +93,7 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 		for _, e := range p.Failed {
 			st.Failed = append(st.Failed, e.Spec)
 		}
-		if sound && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
+		if sound && p.Status != state.Passed && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
 			st.Notes = append(st.Notes, "its spec changed since")
 		}
 		if p.ReportMissing {

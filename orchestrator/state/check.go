@@ -47,7 +47,7 @@ func checkPhase(p *Phase) error {
 	}
 	counts := []count{
 		{"round", int64(p.Round)}, {"iteration", int64(p.Iteration)}, {"step", int64(p.Step)},
-		{"attempt", int64(p.Attempt)}, {"tries", int64(p.Tries)}, {"spec_size", int64(p.SpecSize)},
+		{"attempt", int64(p.Attempt)}, {"tries", int64(p.Tries)}, {"spec_size", int64(p.SpecSize)}, {"passed_size", int64(p.PassedSize)},
 	}
 	if o := p.Outage; o != nil {
 		counts = append(counts, count{"outage.tries", int64(o.Tries)}, count{"outage.used_ms", o.UsedMS}, count{"outage.wait_ms", o.WaitMS})

@@ -74,6 +74,8 @@ type Phase struct {
 	VerifierOnly  bool              `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
 	SpecSHA       string            `json:"spec_sha,omitempty"`      // hash of the spec that the round works on
 	SpecSize      int               `json:"spec_size,omitempty"`     // bytes under that hash, to tell an append from an edit
+	PassedSHA     string            `json:"passed_sha,omitempty"`    // hash of the spec that it passed with last
+	PassedSize    int               `json:"passed_size,omitempty"`   // bytes under that hash
 	Started       time.Time         `json:"started,omitzero"`
 	Ended         time.Time         `json:"ended,omitzero"`
 	SrcCommit     string            `json:"src_commit,omitempty"`
