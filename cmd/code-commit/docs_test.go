@@ -40,7 +40,7 @@ func TestJSONDocs(t *testing.T) {
 	for head, v := range map[string]any{
 		"abl code-commit --json": codecommit.Result{
 			Protocol: "v2", Why: "x", Report: "x", Missing: []string{"x"}, Files: files,
-			Attempts: []*codecommit.Attempt{{Why: "x", Model: "m", Finish: "whole", BuildMS: 1, Exit: &code, Input: &n, Output: &n, Total: &n, Files: files, Notes: []string{"x"}}},
+			Attempts: []*codecommit.Attempt{{Why: "x", Says: "x", Model: "m", Finish: "whole", BuildMS: 1, Exit: &code, Input: &n, Output: &n, Total: &n, Files: files, Notes: []string{"x"}}},
 		},
 		"code-commit --rollup --json": codecommit.Rollup{Files: []codecommit.Rolled{{}}, Skipped: []codecommit.LeftOut{{}}},
 	} {

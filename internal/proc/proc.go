@@ -5,11 +5,14 @@ package proc
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ExitCode is how a shell would report the end of a process: its exit code, or
@@ -64,9 +67,33 @@ func KillDescendants(pid int) {
 	killAll(pid, func(process) bool { return false })
 }
 
+// Adopt makes orphans among the descendants of this process its children, so that
+// EndOrphans finds them in whatever group or session they are.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot become subreaper: %w", err)
+	}
+	return nil
+}
+
+// EndOrphans kills everything below this process and waits for its end. No child
+// that somebody else waits for may run.
+func EndOrphans() {
+	killed := killAll(os.Getpid(), func(process) bool { return false })
+	for reaped := true; reaped; { // the end of one makes orphans of its children
+		reaped = false
+		for pid := range killed {
+			if got, _ := unix.Wait4(pid, nil, 0, nil); got == pid {
+				delete(killed, pid)
+				reaped = true
+			}
+		}
+	}
+}
+
 // killAll kills what is below root, root itself when belongs says so, and what
-// belongs says of processes elsewhere.
-func killAll(root int, belongs func(process) bool) {
+// belongs says of processes elsewhere. It returns what it has killed.
+func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
 	const rounds = 100 // a fork bomb is the pid limit's and the engine's business
 	stopped := map[int]bool{}
 	for range rounds {
@@ -84,6 +111,7 @@ func killAll(root int, belongs func(process) bool) {
 	for p := range stopped {
 		syscall.Kill(p, syscall.SIGKILL)
 	}
+	return stopped
 }
 
 // below returns the pids of those of all that descend from root or belong.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"abl/internal/atomicfile"
 	"abl/internal/treeedit"
@@ -45,6 +46,9 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) (done bool, err
 		return false, err
 	}
 	at.Files = changes(round.Edits)
+	if at.Says = brief(r.Clean(round.says)); at.Says != "" {
+		r.Show.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
+	}
 	if wrong != nil {
 		at.Outcome, at.Why = Unusable, wrong.Error()
 		round.Edits, at.Files = nil, nil
@@ -69,6 +73,9 @@ func (r *Run) understand(a model.Answer) (round Round, wrong, err error) {
 		}
 		return round, fmt.Errorf("the answer was cut off (%s), so the rest of it is unknown: answer more briefly, with fewer or smaller files", why), nil
 	}
+	if r.Holds != nil && r.Holds(a.Text) {
+		return round, errors.New("it holds the key of a provider, so nothing of it was taken"), nil
+	}
 	var edits []fence.Edit
 	if r.Profile.Name == V1 {
 		var v1 fence.Answer
@@ -76,19 +83,28 @@ func (r *Run) understand(a model.Answer) (round Round, wrong, err error) {
 		if err := r.pass(v1.Said); err != nil {
 			return round, nil, err
 		}
-		round.Thoughts, edits = v1.Thoughts, v1.Edits
-	} else {
-		edits, wrong = fence.Parse(a.Text)
+		round.Thoughts, round.says, edits = v1.Thoughts, strings.Join(v1.Calm, "\n"), v1.Edits
+	} else if edits, wrong = fence.Parse(a.Text); fence.Is(wrong, fence.NoOperations) {
+		round.says = a.Text
 	}
 	if wrong != nil {
 		return round, wrong, nil
 	}
 	round.Edits, err = r.Guard.Check(edits)
-	var refused *guard.Refused
+	var refused guard.Refused
 	if errors.As(err, &refused) {
 		return round, err, nil
 	}
 	return round, nil, err
+}
+
+// brief is the beginning of a model's words.
+func brief(text string) string {
+	const most = 2000
+	if text = strings.TrimSpace(text); len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + " …"
+	}
+	return text
 }
 
 // pass gives a model's words to the person, and keeps them.

@@ -72,6 +72,7 @@ type Round struct {
 	Thoughts []string
 	Edits    []fence.Edit
 	Output   string
+	says     string // why the model changes nothing
 }
 
 // latest are the last edits of each file, by path.

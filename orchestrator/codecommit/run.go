@@ -17,7 +17,7 @@ type Model interface {
 	Ask(ctx context.Context, prompt string) (model.Answer, error)
 }
 
-// Guard says which edits are allowed. A *guard.Refused is the model's mistake, any
+// Guard says which edits are allowed. A guard.Refused is the model's mistake, any
 // other error is not.
 type Guard interface {
 	Check(edits []fence.Edit) ([]fence.Edit, error)
@@ -43,6 +43,7 @@ type Run struct {
 	Abort   bool                    // on an answer that cannot be used, rather than ask again
 	DryRun  bool                    // look at the first answer, and change nothing
 	Clean   func(string) string
+	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
 	Show    Show
 	Now     func() time.Time
 
@@ -90,6 +91,7 @@ type Attempt struct {
 	Name    string   `json:"name"`
 	Outcome string   `json:"outcome"`
 	Why     string   `json:"why,omitempty"`
+	Says    string   `json:"says,omitempty"` // why it changes nothing, in the model's words
 	Model   string   `json:"model,omitempty"`
 	Finish  string   `json:"finish,omitempty"`
 	Tries   int      `json:"tries"`

@@ -229,7 +229,7 @@ func TestEndlessResponse(t *testing.T) {
 	_, pauses, _, err := ask(t, model.GPT, flood.URL, 3)
 	flood.Close()
 	var e *model.Error
-	if !errors.As(err, &e) || e.Kind != model.Rejected || len(pauses) > 0 || !strings.Contains(err.Error(), "larger than 128 MiB") || written > 200<<20 {
+	if !errors.As(err, &e) || e.Kind != model.Rejected || len(pauses) > 0 || !strings.Contains(err.Error(), "larger than 64 MiB") || written > 200<<20 {
 		t.Errorf("%v after %d bytes", err, written)
 	}
 }

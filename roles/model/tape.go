@@ -9,7 +9,7 @@ import (
 )
 
 // maxBody is the largest response that is taken.
-const maxBody = 128 << 20
+const maxBody = 64 << 20
 
 // tape hands requests on and keeps what went over the wire in one try.
 type tape struct {

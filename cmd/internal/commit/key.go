@@ -66,16 +66,19 @@ func orFile(file string) string {
 // cleaner takes the key, other keys and what .env keeps secret out of all that is
 // logged or asked. Of each only the last two characters stay.
 func (s *session) cleaner() func(string) string {
-	secrets, _ := redact.Secrets(s.env, true)
+	var keys []string
 	for _, provider := range model.Providers() {
-		secrets = append(secrets, os.Getenv(model.KeyVar(provider)))
+		keys = append(keys, os.Getenv(model.KeyVar(provider)), s.env[model.KeyVar(provider)])
 		if file := s.profile.Keys[provider]; file == "" {
 			continue
 		} else if data, err := safefile.Read(s.root, file, 64<<10); err == nil {
-			secrets = append(secrets, strings.TrimSpace(string(data)))
+			keys = append(keys, strings.TrimSpace(string(data)))
 		}
 	}
-	known, _ := redact.New(append(secrets, s.key)...)
+	keys = append(keys, s.key)
+	s.keys, _ = redact.New(keys...)
+	secrets, _ := redact.Secrets(s.env, true)
+	known, _ := redact.New(append(secrets, keys...)...)
 	s.known = known
 	if s.key == "" || len(s.key) >= redact.Shortest {
 		return known.String
@@ -83,6 +86,9 @@ func (s *session) cleaner() func(string) string {
 	short := strings.NewReplacer(s.key, "[secret]") // too short to be sure of, but the person's key
 	return func(text string) string { return short.Replace(known.String(text)) }
 }
+
+// holdsKey says whether a text holds a provider's key, in whatever spelling.
+func (s *session) holdsKey(text string) bool { return s.keys.String(text) != text }
 
 // model is the one that the person chose, and its provider.
 func (s *session) model() (name, provider string, err error) {

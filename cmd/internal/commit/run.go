@@ -95,7 +95,7 @@ func (s *session) prepare(ctx context.Context, r *codecommit.Run) error {
 	if err != nil {
 		return err
 	}
-	r.Model, r.Clean = c, s.cleaner()
+	r.Model, r.Clean, r.Holds = c, s.cleaner(), s.holdsKey
 	if r.Clean(r.Inputs.Query) != r.Inputs.Query {
 		s.in.Warn("the query holds a secret; the model is shown no more than its last two characters")
 	}

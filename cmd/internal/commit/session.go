@@ -30,6 +30,7 @@ type session struct {
 	env     map[string]string // of .env
 	key     string            // of the provider, once it was found
 	known   *redact.Redactor  // of all secrets, once the key was found
+	keys    *redact.Redactor  // of the providers' keys among them
 	began   time.Time
 	warned  []string // of .env
 	speak   sync.Mutex

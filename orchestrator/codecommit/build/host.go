@@ -84,6 +84,9 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b codecommi
 	if err != nil {
 		return b, err
 	}
+	if err := proc.Adopt(); err != nil {
+		return b, err
+	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if h.Limit > 0 {
 		limited, cancel = context.WithTimeout(ctx, h.Limit)
@@ -92,9 +95,7 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b codecommi
 	began := time.Now()
 	b.Code, err = proc.Run(limited, cmd, cmp.Or(h.Grace, usualGrace))
 	b.Took = time.Since(began)
-	if cmd.Process != nil {
-		proc.Kill(cmd.Process.Pid) // a server that it left behind, say
-	}
+	proc.EndOrphans() // a server that it left behind, say
 	pipes.drain()
 	cleanOut.Close() // what it held back goes to memory, and cannot fail
 	cleanVoice.Close()

@@ -5,6 +5,7 @@
 package fence
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -18,8 +19,12 @@ type Edit struct {
 	Line    int // of the opening fence, from 1
 }
 
-// MaxAnswer is the largest answer that is looked at, in bytes.
-const MaxAnswer = 64 << 20
+// MaxAnswer is the largest answer that is looked at, in bytes, and MaxFiles how
+// many files one may give.
+const (
+	MaxAnswer = 8 << 20
+	MaxFiles  = 2000
+)
 
 // Kind says what is wrong with an answer.
 type Kind string
@@ -51,6 +56,12 @@ func (e *Error) Error() string {
 		return e.What
 	}
 	return fmt.Sprintf("line %d: %s", e.Line, e.What)
+}
+
+// Is says whether an error is of that kind.
+func Is(err error, kind Kind) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == kind
 }
 
 func wrong(kind Kind, line int, format string, args ...any) *Error {
@@ -102,8 +113,12 @@ func tooLarge(text string) error {
 	return wrong(TooLarge, 0, "the answer has %d bytes, and more than %d are not looked at: change fewer files at once", len(text), MaxAnswer)
 }
 
-// twice finds a path that two edits name.
-func twice(edits []Edit) error {
+// together is about the edits of an answer together: how many they are, and that
+// no two name one path.
+func together(edits []Edit) error {
+	if len(edits) > MaxFiles {
+		return wrong(TooLarge, 0, "the answer gives %d files, and more than %d are not taken: change fewer files at once", len(edits), MaxFiles)
+	}
 	first := map[string]int{}
 	for _, e := range edits {
 		if at, ok := first[e.Path]; ok {

@@ -62,7 +62,7 @@ func (a *Answer) check(all []block) error {
 	if err := apart(all); err != nil {
 		return err
 	}
-	if err := twice(a.Edits); err != nil {
+	if err := together(a.Edits); err != nil {
 		return err
 	}
 	switch {

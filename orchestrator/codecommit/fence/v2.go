@@ -28,7 +28,7 @@ func Parse(text string) ([]Edit, error) {
 	if len(p.edits) == 0 {
 		return nil, wrong(NoOperations, 0, "the answer changes no file: give at least one as ^^^path, its whole content, ^^^end")
 	}
-	if err := twice(p.edits); err != nil {
+	if err := together(p.edits); err != nil {
 		return nil, err
 	}
 	return p.edits, nil

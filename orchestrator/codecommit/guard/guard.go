@@ -33,16 +33,23 @@ type Guard struct {
 	git    *ignored      // nil where ignored files are free
 }
 
-// Refused says that an edit is not allowed, and by which rule.
-type Refused struct {
+// Refused says which edits are not allowed, and by which rules.
+type Refused []Refusal
+
+// Refusal is one edit that is not allowed.
+type Refusal struct {
 	Path string
 	Line int
 	Rule string
 }
 
-// Error names the path and the rule.
-func (r *Refused) Error() string {
-	return fmt.Sprintf("line %d: %q may not be changed: %s", r.Line, r.Path, r.Rule)
+// Error names the paths and the rules.
+func (r Refused) Error() string {
+	all := make([]string, 0, len(r))
+	for _, one := range r {
+		all = append(all, fmt.Sprintf("line %d: %q may not be changed: %s", one.Line, one.Path, one.Rule))
+	}
+	return strings.Join(all, "; ")
 }
 
 // New is the guard of the protocol v2. logs is where the run writes its logs,
@@ -68,8 +75,9 @@ func New(ctx context.Context, root, logs string) (*Guard, error) {
 func NewV1(root, logs string) *Guard { return &Guard{root: root, fixed: alwaysV1(logs)} }
 
 // Check judges all edits before any of them is made, and returns them with
-// their paths in one spelling. It refuses with the first rule that is broken.
+// their paths in one spelling. It refuses with every rule that is broken.
 func (g *Guard) Check(edits []fence.Edit) ([]fence.Edit, error) {
+	var refused Refused
 	all := make([]fence.Edit, 0, len(edits))
 	lines := map[string]int{}
 	for _, e := range edits {
@@ -87,7 +95,8 @@ func (g *Guard) Check(edits []fence.Edit) ([]fence.Edit, error) {
 			}
 		}
 		if rule != "" {
-			return nil, &Refused{Path: e.Path, Line: e.Line, Rule: rule}
+			refused = append(refused, Refusal{Path: e.Path, Line: e.Line, Rule: rule})
+			continue
 		}
 		e.Path, lines[clean] = clean, e.Line
 		all = append(all, e)
@@ -95,9 +104,12 @@ func (g *Guard) Check(edits []fence.Edit) ([]fence.Edit, error) {
 	for _, e := range all {
 		for dir := path.Dir(e.Path); dir != "."; dir = path.Dir(dir) {
 			if at, ok := lines[dir]; ok {
-				return nil, &Refused{Path: e.Path, Line: e.Line, Rule: fmt.Sprintf("line %d makes a file of the folder %q", at, dir)}
+				refused = append(refused, Refusal{Path: e.Path, Line: e.Line, Rule: fmt.Sprintf("line %d makes a file of the folder %q", at, dir)})
 			}
 		}
+	}
+	if len(refused) > 0 {
+		return nil, refused
 	}
 	return all, nil
 }

@@ -42,13 +42,13 @@ func project(t testing.TB, files map[string]string) string {
 func judge(t testing.TB, g *guard.Guard, path string, remove bool) string {
 	t.Helper()
 	edits, err := g.Check([]fence.Edit{{Path: path, Line: 1, Delete: remove}})
-	var refused *guard.Refused
+	var refused guard.Refused
 	switch {
 	case errors.As(err, &refused):
-		if refused.Path != path || !strings.Contains(err.Error(), fmt.Sprintf("%q", path)) {
-			t.Errorf("%q: the error is about %q: %v", path, refused.Path, err)
+		if refused[0].Path != path || !strings.Contains(err.Error(), fmt.Sprintf("%q", path)) {
+			t.Errorf("%q: the error is about %q: %v", path, refused[0].Path, err)
 		}
-		return refused.Rule
+		return refused[0].Rule
 	case err != nil:
 		t.Fatal(err)
 	case len(edits) != 1:
