@@ -72,11 +72,11 @@ func launch(t *testing.T, upstream string) *started {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := json.Marshal(gateway.Setup{
-		Listen:    "127.0.0.1:0",
-		Call:      gateway.Call{ID: "c1", Token: token, Deadline: time.Now().Add(time.Hour).Unix()},
-		Providers: []gateway.Provider{{Name: "gemini", Upstream: upstream, Key: canary, Models: []string{"m"}}},
-	})
+	setup := gateway.Setup{Listen: "127.0.0.1:0", Call: gateway.Call{ID: "c1", Token: token, Deadline: time.Now().Add(time.Hour).Unix()}}
+	for api := range paths {
+		setup.Providers = append(setup.Providers, gateway.Provider{Name: api, Upstream: upstream, Key: canary, Models: []string{"m"}})
+	}
+	line, err := json.Marshal(setup)
 	if err != nil {
 		t.Fatal(err)
 	}

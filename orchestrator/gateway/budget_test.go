@@ -53,7 +53,7 @@ func TestBudgetEndsTheCall(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	got := r.post("/anthropic/v1/messages", someBody)
+	got := r.post("/anthropic/v1/messages", modelled)
 	if got.status != http.StatusForbidden || !strings.Contains(got.body, `"type":"permission_error"`) || !strings.Contains(got.body, "budget") {
 		t.Errorf("%+v", got)
 	}

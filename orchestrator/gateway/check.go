@@ -92,7 +92,7 @@ func (p Provider) compile() (*filter.Provider, error) {
 	}
 	f := &filter.Provider{
 		Name: p.Name, API: kind, Upstream: upstream, Key: string(p.Key), Auth: either(p.Auth, a.Auth), Models: p.Models,
-		Routes: routes, Lists: a.Lists, Queries: append(p.Queries, a.Queries...), ServerTools: p.ServerTools,
+		Routes: routes, Lists: a.Lists, Queries: append(p.Queries, a.Queries...),
 	}
 	for _, h := range append(p.Headers, a.Headers...) {
 		f.Headers = append(f.Headers, http.CanonicalHeaderKey(h))

@@ -56,7 +56,9 @@ func (x *exchange) forward() {
 		x.refuse(http.StatusBadRequest, "the body did not arrive whole")
 		return
 	}
+	x.look.Lock()
 	x.verdict.Body(body)
+	x.look.Unlock()
 	x.line.Req.Model = x.verdict.Model
 	if v := x.verdict; v.Refused() {
 		x.refuse(v.Status, v.Reason)

@@ -43,7 +43,11 @@ func TestProviders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			u := serve(t, say(http.StatusOK, "text/event-stream", tt.answer))
 			r := start(t, setup(u.URL+"/up/"))
-			q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+tt.path, strings.NewReader(someBody))
+			body := modelled
+			if strings.HasPrefix(tt.path, "/gemini") {
+				body = someBody
+			}
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+tt.path, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,11 +62,11 @@ func TestProviders(t *testing.T) {
 				t.Fatalf("got %+v", got)
 			}
 			e := r.next(Requested)
-			if numbers(e) != tt.usage || e.Req.Class != tt.class || e.Req.Model != "m1" || e.Call != callID || e.Req.Out != int64(len(tt.answer)) || e.Req.In != int64(len(someBody)) {
+			if numbers(e) != tt.usage || e.Req.Class != tt.class || e.Req.Model != "m1" || e.Call != callID || e.Req.Out != int64(len(tt.answer)) || e.Req.In != int64(len(body)) {
 				t.Errorf("line %+v %+v %s", e, e.Req, numbers(e))
 			}
 			name, value, _ := strings.Cut(tt.key, ": ")
-			want := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"cli/1"}, "Content-Length": {fmt.Sprint(len(someBody))}, name: {value}}
+			want := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"cli/1"}, "Content-Length": {fmt.Sprint(len(body))}, name: {value}}
 			saw := u.requests()[0]
 			if diff := cmp.Diff(want, saw.Header); diff != "" || saw.URL.Path != tt.upstream || saw.URL.RawQuery != tt.query || saw.Host != strings.TrimPrefix(u.URL, "http://") {
 				t.Errorf("the provider saw %s?%s at %s: %s", saw.URL.Path, saw.URL.RawQuery, saw.Host, diff)
@@ -98,14 +102,14 @@ func TestModelsAreListedHere(t *testing.T) {
 func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
 	r := start(t, setup("http://127.0.0.1:1"))
 	for path, want := range map[string]string{
-		"/gemini/v1beta/x": `{"error":{"code":404,"message":"abl's gateway refuses this request: no agent needs this path","status":"NOT_FOUND"}}`,
-		"/anthropic/v1/x":  `{"error":{"message":"abl's gateway refuses this request: no agent needs this path","type":"not_found_error"},"type":"error"}`,
-		"/openai-chat/x":   `{"error":{"code":null,"message":"abl's gateway refuses this request: no agent needs this path","param":null,"type":"invalid_request_error"}}`,
+		"/gemini/v1beta/x":  `{"error":{"code":404,"message":"abl's gateway refuses this request: the path \"/v1beta/x\" is none that passes (docs/gateway.md)","status":"NOT_FOUND"}}`,
+		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes (docs/gateway.md)","type":"not_found_error"},"type":"error"}`,
+		"/openai-chat/v1/x": `{"error":{"code":null,"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes (docs/gateway.md)","param":null,"type":"invalid_request_error"}}`,
 	} {
 		if got := r.post(path, "{}"); got.status != http.StatusNotFound || got.body != want {
 			t.Errorf("%s: %+v", path, got)
 		}
-		if e := r.next(Requested); !e.Req.Refused || e.Reason != "no agent needs this path" || e.Usage != nil {
+		if e := r.next(Requested); !e.Req.Refused || !strings.HasSuffix(e.Reason, "/x\" is none that passes (docs/gateway.md)") || e.Usage != nil {
 			t.Errorf("%s: %+v", path, e)
 		}
 	}

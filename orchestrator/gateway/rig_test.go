@@ -20,7 +20,8 @@ const (
 	callID   = "p1-build-1.1"
 	callTok  = "token-0123456789abcdef"
 	realKey  = "sk-REAL-canary-9f8e7d6c5b4a"
-	someBody = `{"model":"m1","contents":[],"max_tokens":5}`
+	someBody = `{"contents":[],"generationConfig":{      }}`
+	modelled = `{"model":"m1","metadata":{               }}` // for the APIs that name it in the body
 )
 
 // rig is a gateway in this process with everything that it is connected to.

@@ -36,6 +36,7 @@ type server struct {
 	tunnels chan struct{}
 	held    atomic.Int64 // bytes of bodies
 	busy    sync.WaitGroup
+	look    sync.Mutex // at one body after the other: each look takes some of its size once more
 }
 
 // exchange is one request on its way through.

@@ -66,16 +66,15 @@ func (b Budget) inMoney() bool {
 // Provider is one upstream and what may be asked of it. What is empty is as the
 // API has it.
 type Provider struct {
-	Name        string      `json:"name"`                   // the second part of every path
-	API         string      `json:"api,omitempty"`          // gemini, anthropic, openai-responses or openai-chat; "" is the name
-	Upstream    string      `json:"upstream,omitempty"`     // base address, with the version for OpenAI's
-	Key         Secret      `json:"key,omitempty"`          // "" where the upstream needs none
-	Auth        string      `json:"auth,omitempty"`         // "bearer" or the header that holds the key
-	Models      []string    `json:"models"`                 // exact names
-	Routes      []api.Route `json:"routes,omitempty"`       // instead of the API's
-	Queries     []string    `json:"queries,omitempty"`      // names passed on besides the API's
-	Headers     []string    `json:"headers,omitempty"`      // names passed on besides the API's
-	ServerTools bool        `json:"server_tools,omitempty"` // tools that the provider runs itself may be used
+	Name     string      `json:"name"`               // the second part of every path
+	API      string      `json:"api,omitempty"`      // gemini, anthropic, openai-responses or openai-chat; "" is the name
+	Upstream string      `json:"upstream,omitempty"` // base address, with the version for OpenAI's
+	Key      Secret      `json:"key,omitempty"`      // "" where the upstream needs none
+	Auth     string      `json:"auth,omitempty"`     // "bearer" or the header that holds the key
+	Models   []string    `json:"models"`             // exact names
+	Routes   []api.Route `json:"routes,omitempty"`   // instead of the API's
+	Queries  []string    `json:"queries,omitempty"`  // names passed on besides the API's
+	Headers  []string    `json:"headers,omitempty"`  // names passed on besides the API's
 
 	// Prices of models; one without is metered, and holds no budget in money.
 	Prices map[string]prices.Price `json:"prices,omitempty"`

@@ -3,15 +3,16 @@ package filter
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"abl/orchestrator/gateway/api"
+	"abl/orchestrator/gateway/meter"
 )
-
-// usualTiers are the ways of being served that cost what a model's price list says, or less.
-var usualTiers = []string{"null", `"auto"`, `"default"`, `"standard"`, `"standard_only"`, `"flex"`}
 
 // Body decides on the body of a request that has passed so far, and fills in
 // the model where the body names it.
@@ -21,34 +22,43 @@ func (v *Verdict) Body(body []byte) {
 		v.refuse(http.StatusForbidden, "the body holds the provider's key")
 		return
 	}
-	members, err := members(body, "model", "tools", "mcp_servers", "web_search_options", "background", "service_tier", "speed")
+	members, err := members(body)
+	if errors.Is(err, errForm) {
+		err = errors.New("the body is not a JSON object")
+	}
 	if err != nil {
 		v.refuse(http.StatusBadRequest, err.Error())
 		return
 	}
 	if v.Route.Model == api.InBody {
 		var model string
-		if json.Unmarshal(members["model"], &model) != nil || !slices.Contains(p.Models, model) {
-			v.refuse(http.StatusForbidden, fmt.Sprintf("the model %q is not one of this call's", clip(model)))
-		}
-		v.Model = clip(model)
-	}
-	if b := string(members["background"]); b != "" && b != "false" && b != "null" {
-		v.refuse(http.StatusForbidden, "an answer that the provider gives in the background tells nobody here what it costs")
-	}
-	for _, name := range []string{"service_tier", "speed"} {
-		if tier := string(members[name]); tier != "" && !slices.Contains(usualTiers, tier) {
-			v.refuse(http.StatusForbidden, fmt.Sprintf("the %s %s may cost more than what the budget counts", name, clip(tier)))
+		known := json.Unmarshal(members["model"], &model) == nil && slices.Contains(p.Models, model)
+		if v.Model = clip(model); !known {
+			v.refuse(http.StatusForbidden, p.otherModel(model))
+			return
 		}
 	}
-	if v.Refused() || p.ServerTools {
-		return
+	if why := oddField(p.API, members); why != "" {
+		v.refuse(http.StatusForbidden, why)
+	} else if tool := providersTool(p.API, members); tool != "" {
+		v.refuse(http.StatusForbidden, fmt.Sprintf("the tool %q is none that the agent runs itself; the agent has to do without it", clip(tool)))
 	}
-	if tool := serverTool(p.API, members["tools"]); tool != "" {
-		v.refuse(http.StatusForbidden, fmt.Sprintf("%q is a tool that the provider runs itself, beyond the boundary of this call", clip(tool)))
-	} else if search := string(members["web_search_options"]); search != "" && search != "null" {
-		v.refuse(http.StatusForbidden, "a search of the web by the provider is beyond the boundary of this call")
-	} else if servers := string(members["mcp_servers"]); servers != "" && servers != "[]" && servers != "null" {
-		v.refuse(http.StatusForbidden, "MCP servers that the provider calls are beyond the boundary of this call")
+}
+
+// oddField says why a field may not pass, "" when all may.
+func oddField(kind meter.API, members map[string]json.RawMessage) string {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		switch value := members[name]; {
+		case !slices.Contains(fields[kind], name):
+			return fmt.Sprintf("the field %q is none that passes (docs/gateway.md); the agent has to leave it out", clip(name))
+		case oddValue(name, value):
+			return fmt.Sprintf("the field %q may not be %s, only %s", name, clip(string(value)), strings.Join(usual[name], ", "))
+		}
 	}
+	return ""
+}
+
+// otherModel says that a request asks for another model than the call's.
+func (p *Provider) otherModel(model string) string {
+	return fmt.Sprintf("the model %q is not this call's, which is %q; models in .abl/config.yaml names it in full", clip(model), strings.Join(p.Models, ", "))
 }

@@ -68,9 +68,10 @@ func TestDecide(t *testing.T) {
 	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+token)) + "\r\n"
 	const (
 		noToken  = "401 the token is not this call's"
-		noPath   = "404 no agent needs this path"
+		noPath   = "404 the path "
 		noCall   = "404 the path is not below this call and a provider of it"
 		noMethod = "405 the path has no such method"
+		noModel  = "403 the model"
 		odd      = "400 the path has a character that no path here has"
 	)
 	tests := []struct{ line, headers, want string }{
@@ -108,12 +109,12 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/gemini/v1beta/models/:generateContent", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/models/a/m1:generateContent", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/models/m1:x:generateContent", goog, noPath},
-		{"POST /p1.1/gemini/v1beta/models/m3:generateContent", goog, `403 the model "m3" is not one of this call's`},
-		{"POST /p1.1/gemini/v1beta/models/M1:generateContent", goog, `403 the model "M1" is not one of this call's`},
+		{"POST /p1.1/gemini/v1beta/models/m3:generateContent", goog, noModel + " "},
+		{"POST /p1.1/gemini/v1beta/models/M1:generateContent", goog, noModel + " "},
 		{"POST /p1.1/anthropic/v1/messages/", xapi, noPath},
 		{"POST /p1.1/anthropic/v1/messages/batches", xapi, noPath},
-		{"POST " + stream + "?alt=sse&fields=x", goog, `400 no agent needs the parameter "fields"`},
-		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", bearer, `400 no agent needs the parameter "alt"`},
+		{"POST " + stream + "?alt=sse&fields=x", goog, `400 the parameter "fields" is none that passes (docs/gateway.md)`},
+		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", bearer, `400 the parameter "alt" is none that passes (docs/gateway.md)`},
 
 		{"POST /p1.1/gemini/v1beta/models/%6d1:generateContent", goog, "400 the path is percent-encoded"},
 		{"POST /p1.1/anthropic/v1/%2e%2e/v1/messages", xapi, "400 the path is percent-encoded"},
@@ -158,7 +159,7 @@ func TestDecide(t *testing.T) {
 			headers += "Host: gateway\r\n"
 		}
 		got := show(rules(t).Decide(parse(t, tt.line+" HTTP/1.1\r\n"+headers+"\r\n")))
-		if got != tt.want {
+		if got != tt.want && !(strings.HasSuffix(tt.want, " ") && strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%s [%q]:\n got %s\nwant %s", tt.line, tt.headers, got, tt.want)
 		}
 	}
@@ -191,10 +192,11 @@ func TestDecideOldHTTP(t *testing.T) {
 func TestBody(t *testing.T) {
 	const (
 		ok      = "passes with model m1"
-		noModel = `403 the model %q is not one of this call's`
+		noModel = "403 the model "
 		noJSON  = "400 the body is not a JSON object"
-		twice   = `400 the body has "model" twice or in another spelling`
-		theirs  = `403 %q is a tool that the provider runs itself, beyond the boundary of this call`
+		twice   = `400 the body has the field "model" twice`
+		field   = "403 the field "
+		tool    = "403 the tool "
 	)
 	tests := []struct {
 		api  meter.API
@@ -202,62 +204,75 @@ func TestBody(t *testing.T) {
 		want string
 	}{
 		{meter.Anthropic, `{"model":"m1","max_tokens":1}`, ok},
-		{meter.Anthropic, " {\"x\" : [1, {\"model\":\"m9\"}, \"}\\\"\" ] , \"model\"\t:\"m1\"\n} ", ok},
+		{meter.Anthropic, " {\"system\" : [1, {\"model\":\"m9\"}, \"}\\\"\" ] , \"model\"\t:\"m1\"\n} ", ok},
 		{meter.Anthropic, `{"m\u006fdel":"m1"}`, ok},
-		{meter.Anthropic, `{"model":"m9"}`, fmt.Sprintf(noModel, "m9")},
-		{meter.Anthropic, `{"model":["m1"]}`, fmt.Sprintf(noModel, "")},
-		{meter.Anthropic, `{"x":{"model":"m1"}}`, fmt.Sprintf(noModel, "")},
-		{meter.Anthropic, `{}`, fmt.Sprintf(noModel, "")},
-		{meter.Chat, `{"model":"m9","model":"m1"}`, twice},
+		{meter.Anthropic, `{"model":["m1"]}`, noModel + `""`},
+		{meter.Anthropic, `{"system":{"model":"m1"}}`, noModel + `""`},
+		{meter.Anthropic, `{}`, noModel + `""`},
 		{meter.Chat, `{"model":"m1","mod\u0065l":"m9"}`, twice},
-		{meter.Chat, `{"model":"m1","MODEL":"m9"}`, twice},
-		{meter.Chat, `{"Model":"m1"}`, twice},
+		{meter.Chat, `{"Model":"m1"}`, noModel + `""`},
 		{meter.Chat, `{"model":"m1"}{"model":"m9"}`, noJSON},
 		{meter.Chat, `{"model":"m1",}`, noJSON},
+		{meter.Chat, `{"model":"m1"`, noJSON},
+		{meter.Chat, `{"model":}`, noJSON},
+		{meter.Chat, `{"model" "m1"}`, noJSON},
+		{meter.Chat, `{1:"m1"}`, noJSON},
 		{meter.Chat, `[{"model":"m1"}]`, noJSON},
 		{meter.Chat, `"model"`, noJSON},
 		{meter.Chat, ``, noJSON},
 		{meter.Chat, "{\"model\":\"m1\"}\x00", noJSON},
-		{meter.Chat, `{"model":"m1","x":"the-real-key"}`, "403 the body holds the provider's key"},
+		{meter.Chat, `{"model":"m1","user":"the-real-key"}`, "403 the body holds the provider's key"},
+		{meter.Chat, `{"model":"m1","metadata":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, noJSON},
 
 		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, "passes with model "},
-		{meter.Gemini, `{"tools":[{"functionDeclarations":[],"urlContext":{}}]}`, fmt.Sprintf(theirs, "urlContext")},
-		{meter.Gemini, `{"tools":[{"google_search":{}}]}`, fmt.Sprintf(theirs, "google_search")},
-		{meter.Gemini, `{"tools":{"google_search":{}}}`, fmt.Sprintf(theirs, "a list of tools of another form")},
+		{meter.Gemini, `{"tools":{"google_search":{}}}`, tool + `"of another form"`},
 		{meter.Anthropic, `{"model":"m1","tools":[{"name":"Bash"},{"type":"custom"},{"type":"bash_20250124"}]}`, ok},
-		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_fetch_20250910"}]}`, fmt.Sprintf(theirs, "web_fetch_20250910")},
-		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, fmt.Sprintf(theirs, "a tool of another form")},
-		{meter.Anthropic, `{"model":"m1","mcp_servers":[{"url":"https://evil.example"}]}`, "403 MCP servers that the provider calls are beyond the boundary of this call"},
-		{meter.Responses, `{"model":"m1","tools":[{"type":"function"},{"type":"custom"}],"mcp_servers":[]}`, ok},
-		{meter.Responses, `{"model":"m1","tools":[{"type":"Web_Search_preview"}]}`, fmt.Sprintf(theirs, "Web_Search_preview")},
-		{meter.Responses, `{"model":"m1","tools":[{"type":"mcp","server_url":"x"}]}`, fmt.Sprintf(theirs, "mcp")},
-		{meter.Responses, `{"model":"m1","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}`, fmt.Sprintf(theirs, "shell")},
-		{meter.Responses, `{"model":"m1","tools":[{"type":"local_shell"}],"background":false}`, ok},
-		{meter.Responses, `{"model":"m1","background":true}`, "403 an answer that the provider gives in the background tells nobody here what it costs"},
-		{meter.Responses, `{"model":"m1","service_tier":"priority"}`, `403 the service_tier "priority" may cost more than what the budget counts`},
-		{meter.Responses, `{"model":"m1","service_tier":"auto"}`, ok},
-		{meter.Anthropic, `{"model":"m1","speed":"fast"}`, `403 the speed "fast" may cost more than what the budget counts`},
-		{meter.Chat, `{"model":"m1","web_search_options":{}}`, "403 a search of the web by the provider is beyond the boundary of this call"},
-		{meter.Responses, `{"model":"m1","tools":[1]}`, fmt.Sprintf(theirs, "a tool of another form")},
-		{meter.Responses, `{"model":"m1","tools":null}`, ok},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":null}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"Custom"}]}`, tool + `"Custom"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":"x"},{"content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"x"}},{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"x"}}}]}]}`, ok},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":{"type":"web_search_1"}}]}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[],"content":[{"tool":{}}]}]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","input":"words","tools":[{"type":"function"},{"type":"custom"},{"type":"local_shell"}],"background":false,"store":false}`, ok},
+		{meter.Responses, `{"model":"m1","tools":[{"name":"of no type"}]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","tools":[1]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","tools":null,"service_tier":"auto"}`, ok},
+		{meter.Responses, `{"model":"m1","tools":[` + strings.Repeat(`{"type":"namespace","tools":[`, 9) + strings.Repeat(`]}`, 9) + `]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","input":[{"tools":[],"tools":[{"type":"mcp"}]}]}`, tool + `"of another form"`},
+		{"unheard-of", `{"model":"m1","messages":[]}`, field + `"messages"`},
 	}
 	for _, tt := range tests {
-		p := rules(t).Providers[string(tt.api)]
-		v := Verdict{Provider: p, Route: &p.Routes[0]}
+		p := *rules(t).Providers[string(meter.Chat)]
+		if known := rules(t).Providers[string(tt.api)]; known != nil {
+			p = *known
+		}
+		p.API = tt.api
+		v := Verdict{Provider: &p, Route: &p.Routes[0]}
+		if tt.api == "unheard-of" {
+			v.Route = &api.Route{Model: api.Nowhere}
+		}
 		v.Body([]byte(tt.body))
 		got := "passes with model " + v.Model
 		if v.Refused() {
 			got = show(v)
 		}
-		if got != tt.want {
-			t.Errorf("%s %s:\n got %s\nwant %s", tt.api, tt.body, got, tt.want)
+		if !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s %.200s:\n got %s\nwant %s", tt.api, tt.body, got, tt.want)
 		}
 	}
-	p := rules(t).Providers[string(meter.Gemini)]
-	p.ServerTools = true
-	v := Verdict{Provider: p, Route: &p.Routes[0]}
-	if v.Body([]byte(`{"tools":[{"google_search":{}}]}`)); v.Refused() {
-		t.Error("a provider's own tools are refused although they are allowed")
+}
+
+func BenchmarkBody(b *testing.B) {
+	turn := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("word ", 800) + `"}]},`
+	body := []byte(`{"model":"m1","messages":[` + strings.Repeat(turn, 50) + `{"role":"user","content":"x"}]}`)
+	p := rules(b).Providers[string(meter.Anthropic)]
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		v := Verdict{Provider: p, Route: &p.Routes[0]}
+		if v.Body(body); v.Refused() {
+			b.Fatal(v.Reason)
+		}
 	}
 }
 

@@ -1,47 +1,65 @@
 package filter
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
 )
 
-var errNoObject = errors.New("the body is not a JSON object")
+var errForm = errors.New("it is of another form")
 
-// members returns the named members of a JSON object. A name that is there twice,
-// or in another case, is refused: programs differ in which one they take.
-func members(body []byte, names ...string) (map[string]json.RawMessage, error) {
+// members returns the members of a JSON object, as they stand in text. A name that is
+// there twice is refused: programs differ in which one they take.
+func members(text []byte) (map[string]json.RawMessage, error) {
 	found := map[string]json.RawMessage{}
-	var odd error
-	s := scan{text: body, member: func(key, value []byte) {
-		if err := note(found, names, key, value); odd == nil {
-			odd = err
+	err := values(text, '{', func(name string, value []byte) error {
+		if found[name] != nil {
+			return fmt.Errorf("the body has the field %q twice", clip(name))
 		}
-	}}
-	if !s.document() {
-		return nil, errNoObject
-	}
-	if odd != nil {
-		return nil, odd
-	}
-	return found, nil
+		found[name] = value
+		return nil
+	})
+	return found, err
 }
 
-// note keeps a member that is asked for.
-func note(found map[string]json.RawMessage, names []string, key, value []byte) error {
-	var name string
-	if err := json.Unmarshal(key, &name); err != nil {
-		return errNoObject
+// values shows the values of an object or a list, of which the first character is
+// begin, each with its name, if it has one.
+func values(text []byte, begin json.Delim, show func(name string, value []byte) error) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if first, err := d.Token(); err != nil || first != begin {
+		return errForm
 	}
-	for _, want := range names {
-		if !strings.EqualFold(name, want) {
-			continue
+	for d.More() {
+		name := ""
+		if begin == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return errForm
+			}
+			name = key.(string)
 		}
-		if found[want] != nil || name != want {
-			return fmt.Errorf("the body has %q twice or in another spelling", want)
+		from := d.InputOffset()
+		if d.Decode(&passedOver{}) != nil {
+			return errForm
 		}
-		found[want] = value
+		if err := show(name, bytes.TrimLeft(text[from:d.InputOffset()], ":, \t\r\n")); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return errForm
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errForm
 	}
 	return nil
 }
+
+// passedOver is a value of which only the place is wanted: a body is a whole
+// conversation, and copies of it would fill the gateway's memory.
+type passedOver struct{}
+
+// UnmarshalJSON takes any value.
+func (*passedOver) UnmarshalJSON([]byte) error { return nil }

@@ -67,7 +67,7 @@ func (p *Provider) route(method, path string, query []parameter, v *Verdict) {
 	case found || slices.Contains(p.Lists, path):
 		v.refuse(http.StatusMethodNotAllowed, "the path has no such method")
 	default:
-		v.refuse(http.StatusNotFound, "no agent needs this path")
+		v.refuse(http.StatusNotFound, fmt.Sprintf("the path %q is none that passes (docs/gateway.md)", clip(path)))
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *Provider) route(method, path string, query []parameter, v *Verdict) {
 func (p *Provider) take(route *api.Route, model string, query []parameter, v *Verdict) {
 	v.Class, v.Model = route.Class, model
 	if route.Model == api.InPath && !slices.Contains(p.Models, model) {
-		v.refuse(http.StatusForbidden, fmt.Sprintf("the model %q is not one of this call's", clip(model)))
+		v.refuse(http.StatusForbidden, p.otherModel(model))
 		return
 	}
 	var pass []string
@@ -85,7 +85,7 @@ func (p *Provider) take(route *api.Route, model string, query []parameter, v *Ve
 		case slices.Contains(p.Queries, q.name):
 			pass = append(pass, q.name+"="+q.value)
 		default:
-			v.refuse(http.StatusBadRequest, fmt.Sprintf("no agent needs the parameter %q", clip(q.name)))
+			v.refuse(http.StatusBadRequest, fmt.Sprintf("the parameter %q is none that passes (docs/gateway.md)", clip(q.name)))
 			return
 		}
 	}

@@ -24,17 +24,16 @@ type Rules struct {
 
 // Provider is one upstream with what may be asked of it.
 type Provider struct {
-	Name        string
-	API         meter.API // how it words errors and tells usage
-	Upstream    *url.URL
-	Key         string
-	Auth        string // header for the key, or api.Bearer
-	Models      []string
-	Routes      []api.Route
-	Lists       []string
-	Queries     []string
-	Headers     []string
-	ServerTools bool // tools that the provider itself runs, the web among them, may be asked for
+	Name     string
+	API      meter.API // how it words errors and tells usage
+	Upstream *url.URL
+	Key      string
+	Auth     string // header for the key, or api.Bearer
+	Models   []string
+	Routes   []api.Route
+	Lists    []string
+	Queries  []string
+	Headers  []string
 }
 
 // Refusal is why a request does not pass.

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,72 +11,136 @@ import (
 )
 
 // Tools that a provider runs itself reach the web from its side, so that "reaches
-// only the model" would mean nothing while a request may ask for them.
+// only the model" would mean nothing while a request may ask for them. So a tool
+// passes only if its type is one of those that the client runs.
 
-// ownGemini are the tools that Gemini's client runs.
-var ownGemini = []string{"functionDeclarations", "function_declarations"}
+// ownTools are those types; one that ends in "_" begins a type with a date. Anthropic's
+// client runs a tool without a type, too.
+var ownTools = map[meter.API][]string{
+	meter.Anthropic: {"", "custom", "bash_", "text_editor_", "memory_", "computer_"},
+	meter.Responses: {"function", "custom", "local_shell", "namespace"},
+	meter.Chat:      {"function", "custom"},
+}
 
-// ownAnthropic begin the types of the tools that Anthropic's client runs; a tool
-// without a type is one, too.
-var ownAnthropic = []string{"custom", "bash_", "text_editor_", "memory_", "computer_"}
+// oddForm stands for a tool that cannot be read.
+const oddForm = "of another form"
 
-// theirsOpenAI begin the types of the tools that OpenAI runs. The others are many
-// and grow, so here the list is of what is refused. The shell runs in a container of
-// theirs; the one that their client runs is called local_shell.
-var theirsOpenAI = []string{"web_search", "file_search", "code_interpreter", "mcp", "image_generation", "shell"}
+// deepest is how far tools may lie in one another.
+const deepest = 3
 
-// serverTool names the first tool in a request's list that its provider would
-// run, "" when there is none. A list that cannot be read is refused as such.
-func serverTool(kind meter.API, raw json.RawMessage) string {
-	if len(raw) == 0 || string(raw) == "null" {
+// providersTool names the first tool of a request that its client would not run, ""
+// when there is none. Later models of Anthropic and OpenAI are told of tools amid the
+// conversation, too.
+func providersTool(kind meter.API, members map[string]json.RawMessage) string {
+	if kind == meter.Gemini {
+		return each(members["tools"], geminiTool)
+	}
+	tool := func(raw json.RawMessage) string { return oneTool(kind, raw, deepest) }
+	if odd := each(members["tools"], tool); odd != "" || kind == meter.Chat {
+		return odd
+	}
+	if kind == meter.Anthropic {
+		return each(members["messages"], func(turn json.RawMessage) string { return addedTool(turn, tool) })
+	}
+	if len(members["input"]) > 0 && members["input"][0] == '"' {
 		return ""
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return "a list of tools of another form"
-	}
-	for _, tool := range list {
-		if name := serverRun(kind, tool); name != "" {
-			return name
+	return each(members["input"], func(item json.RawMessage) string {
+		parts, err := membersOf(item)
+		if err != "" {
+			return err
 		}
-	}
-	return ""
+		if kind := text(parts["type"]); kind == "item_reference" { // to what the provider has stored
+			return kind
+		}
+		return each(parts["tools"], tool)
+	})
 }
 
-func serverRun(kind meter.API, tool json.RawMessage) string {
-	if kind == meter.Gemini {
-		return serverRunGemini(tool)
+// addedTool is one that a turn of a conversation with Anthropic's API adds.
+func addedTool(turn json.RawMessage, tool func(json.RawMessage) string) string {
+	parts, err := membersOf(turn)
+	if err != "" {
+		return err
 	}
-	const form = "a tool of another form"
-	parts, err := members(tool, "type")
-	if err != nil {
-		return form
+	if len(parts["content"]) == 0 || parts["content"][0] != '[' {
+		return ""
 	}
-	var name string
-	if raw := parts["type"]; raw != nil && json.Unmarshal(raw, &name) != nil {
-		return form
-	}
-	begins := func(prefix string) bool { return strings.HasPrefix(strings.ToLower(name), prefix) }
-	theirs := slices.ContainsFunc(theirsOpenAI, begins)
-	if kind == meter.Anthropic {
-		theirs = name != "" && !slices.ContainsFunc(ownAnthropic, begins)
-	}
-	if theirs {
-		return name
-	}
-	return ""
+	return each(parts["content"], func(block json.RawMessage) string {
+		parts, err := membersOf(block)
+		if err != "" || none(parts["tool"]) {
+			return err
+		}
+		if parts, err = membersOf(parts["tool"]); err != "" {
+			return err
+		}
+		if text(parts["type"]) == "tool_reference" {
+			return ""
+		}
+		return tool(parts["definition"])
+	})
 }
 
-// serverRunGemini goes by the names of the members: each is a kind of tool.
-func serverRunGemini(tool json.RawMessage) string {
-	var parts map[string]json.RawMessage
-	if json.Unmarshal(tool, &parts) != nil {
-		return "a tool of another form"
+// oneTool names a tool that the client does not run.
+func oneTool(kind meter.API, raw json.RawMessage, depth int) string {
+	parts, err := membersOf(raw)
+	name := text(parts["type"])
+	if err != "" || depth == 0 || name == "" && parts["type"] != nil {
+		return oddForm
+	}
+	own := slices.ContainsFunc(ownTools[kind], func(t string) bool {
+		return t == name || strings.HasSuffix(t, "_") && strings.HasPrefix(name, t)
+	})
+	if !own {
+		return cmp.Or(name, oddForm)
+	}
+	return each(parts["tools"], func(inner json.RawMessage) string { return oneTool(kind, inner, depth-1) })
+}
+
+// geminiTool goes by the names of the members: each is a kind of tool.
+func geminiTool(raw json.RawMessage) string {
+	parts, err := membersOf(raw)
+	if err != "" {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		if !slices.Contains(ownGemini, name) {
+		if name != "functionDeclarations" && name != "function_declarations" {
 			return name
 		}
 	}
 	return ""
+}
+
+// each looks at the entries of a list until one is odd.
+func each(raw json.RawMessage, odd func(json.RawMessage) string) string {
+	if none(raw) {
+		return ""
+	}
+	name := ""
+	if err := values(raw, '[', func(_ string, one []byte) error {
+		if name == "" {
+			name = odd(one)
+		}
+		return nil
+	}); err != nil {
+		return oddForm
+	}
+	return name
+}
+
+// membersOf are those of a part of the body; odd says that they cannot be read.
+func membersOf(raw json.RawMessage) (parts map[string]json.RawMessage, odd string) {
+	parts, err := members(raw)
+	if err != nil {
+		return nil, oddForm
+	}
+	return parts, ""
+}
+
+// text is a value when it is one, else "".
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// paths are where each API is asked for an answer, below the call's own.
+var paths = map[string]string{
+	"gemini": "/v1beta/models/m:streamGenerateContent", "anthropic": "/v1/messages",
+	"openai-responses": "/v1/responses", "openai-chat": "/v1/chat/completions",
+}
+
+// gatewayBefore is a gateway of all four APIs, and how often their provider was asked.
+func gatewayBefore(t *testing.T) (*started, *int) {
+	t.Helper()
+	asked := 0
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++ }))
+	t.Cleanup(provider.Close)
+	return launch(t, provider.URL), &asked
+}
+
+// What the real CLIs send passes. Their requests are kept with the texts left out.
+func TestRequestsOfTheCLIsPass(t *testing.T) {
+	s, asked := gatewayBefore(t)
+	all, err := filepath.Glob("testdata/requests/*.json")
+	if err != nil || len(all) < 10 {
+		t.Fatal(all, err)
+	}
+	for _, file := range all {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		api, _, _ := strings.Cut(filepath.Base(file), ".")
+		if status, words := s.ask(t, "/c1/"+api+paths[api], string(body)); status != http.StatusOK {
+			t.Errorf("%s: %d %s", file, status, words)
+		}
+		s.line(t)
+	}
+	if *asked != len(all) {
+		t.Errorf("the provider was asked %d times", *asked)
+	}
+}
+
+// What reaches beyond the one model passes in no API: other models, what the provider
+// runs or has stored, and what costs more than the budget counts. The refusal names it.
+func TestRequestsBeyondTheModelAreRefused(t *testing.T) {
+	const field, tool = "the field ", "the tool "
+	s, asked := gatewayBefore(t)
+	for _, c := range []struct{ api, body, says string }{
+		{"gemini", `{"cachedContent":"cachedContents/x"}`, field + `"cachedContent"`},
+		{"gemini", `{"model":"models/m9","contents":[]}`, field + `"model"`},
+		{"gemini", `{"serviceTier":"priority"}`, field + `"serviceTier"`},
+		{"gemini", `{"contents":[],"Tools":[{"google_search":{}}]}`, field + `"Tools"`},
+		{"gemini", `{"tools":[{"functionDeclarations":[],"urlContext":{}}]}`, tool + `"urlContext"`},
+		{"gemini", `{"tools":[{"computerUse":{}}]}`, tool + `"computerUse"`},
+		{"anthropic", `{"model":"m9"}`, `the model "m9"`},
+		{"anthropic", `{"model":"m","container":{"skills":[{"type":"anthropic","skill_id":"xlsx"}]}}`, field + `"container"`},
+		{"anthropic", `{"model":"m","mcp_servers":[{"url":"https://evil.example"}]}`, field + `"mcp_servers"`},
+		{"anthropic", `{"model":"m","fallbacks":[{"model":"m9"}]}`, field + `"fallbacks"`},
+		{"anthropic", `{"model":"m","inference_geo":"us"}`, field + `"inference_geo"`},
+		{"anthropic", `{"model":"m","speed":"fast"}`, field + `"speed"`},
+		{"anthropic", `{"model":"m","tools":[{"type":"web_fetch_20250910"}]}`, tool + `"web_fetch_20250910"`},
+		{"anthropic", `{"model":"m","tools":[{"type":"code_execution_20250825"}]}`, tool + `"code_execution_20250825"`},
+		{"anthropic", `{"model":"m","messages":[{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"web_search_20250305"}}}]}]}`, tool + `"web_search_20250305"`},
+		{"openai-responses", `{"model":"m","previous_response_id":"resp_1"}`, field + `"previous_response_id"`},
+		{"openai-responses", `{"model":"m","prompt":{"id":"pmpt_1"}}`, field + `"prompt"`},
+		{"openai-responses", `{"model":"m","conversation":"conv_1"}`, field + `"conversation"`},
+		{"openai-responses", `{"model":"m","background":true}`, field + `"background"`},
+		{"openai-responses", `{"model":"m","store":true}`, field + `"store"`},
+		{"openai-responses", `{"model":"m","service_tier":"priority"}`, field + `"service_tier"`},
+		{"openai-responses", `{"model":"m","input":[{"type":"item_reference","id":"rs_1"}]}`, tool + `"item_reference"`},
+		{"openai-responses", `{"model":"m","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}`, tool + `"shell"`},
+		{"openai-responses", `{"model":"m","tools":[{"type":"mcp","server_url":"x"}]}`, tool + `"mcp"`},
+		{"openai-responses", `{"model":"m","tools":[{"type":"a_tool_of_tomorrow"}]}`, tool + `"a_tool_of_tomorrow"`},
+		{"openai-responses", `{"model":"m","input":[{"type":"additional_tools","tools":[{"type":"namespace","tools":[{"type":"web_search"}]}]}]}`, tool + `"web_search"`},
+		{"openai-chat", `{"model":"m","models":["m9"]}`, field + `"models"`},
+		{"openai-chat", `{"model":"m","route":"fallback"}`, field + `"route"`},
+		{"openai-chat", `{"model":"m","plugins":[{"id":"web"}]}`, field + `"plugins"`},
+		{"openai-chat", `{"model":"m","web_search_options":{}}`, field + `"web_search_options"`},
+		{"openai-chat", `{"model":"m","modalities":["audio"]}`, field + `"modalities"`},
+		{"openai-chat", `{"model":"m","tools":[{"type":"web_search"}]}`, tool + `"web_search"`},
+		{"openai-chat", `{"model":"m","model":"m9"}`, field + `"model" twice`},
+		{"openai-chat", `{"model":"m","MODEL":"m9"}`, field + `"MODEL"`},
+	} {
+		status, words := s.ask(t, "/c1/"+c.api+paths[c.api], c.body)
+		says := strings.ReplaceAll(c.says, `"`, `\"`)
+		if status != http.StatusForbidden && status != http.StatusBadRequest || !strings.Contains(words, "abl's gateway refuses") || !strings.Contains(words, says) {
+			t.Errorf("%s %s: %d %s", c.api, c.body, status, words)
+		}
+		if e := s.line(t); !e.Req.Refused || !strings.Contains(e.Reason, c.says) {
+			t.Errorf("%s %s: the log says %q", c.api, c.body, e.Reason)
+		}
+	}
+	if *asked != 0 {
+		t.Errorf("%d of them reached the provider", *asked)
+	}
+}
