@@ -60,7 +60,7 @@ func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
 func begin(p state.Phase, h Happened) state.Phase {
 	p.Round++
 	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
-	p.Iteration, p.Stalled = 0, ""
+	p.Iteration, p.Stalled, p.Repeated = 0, "", 0
 	p.Step = max(p.Step, h.Floor)
 	p.Outage, p.Fallback = nil, nil
 	return iterate(p, state.Building)
@@ -173,6 +173,9 @@ func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
 	case p.Class != string(roles.Done):
 		p.Why = h.Missing
 		return failed(p, state.Verifying, h.Weather)
+	case h.Idle:
+		p.Status, p.Why = state.Unverified, h.Missing
+		return p, nil
 	case !p.Asked:
 		p = again(p, state.Verifying)
 		p.Asked, p.Why = true, h.Missing

@@ -37,6 +37,9 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: note})
 	}
 	l.emit(p, event.Event{Kind: event.Verdict, Role: roles.Verifier.Name, Verdict: string(f.Verdict), Text: summary(f)})
+	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
+		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: "and " + lack})
+	}
 	crossing, err := l.crossing(ctx)
 	if err != nil {
 		return Happened{}, err
@@ -51,7 +54,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	}
 	h := Happened{
 		Commit: c.Hash, Verdict: f.Verdict, Entries: entries, Missing: f.Missing,
-		Tree: tree, Stalled: still.ForBuilder(), Idle: still.Ends(l.NoProgress),
+		Tree: tree, Stalled: still.ForBuilder(), Idle: still.Ends(l.NoProgress) || l.sameAnswer(p, f),
 	}
 	if f.Verdict == Pass {
 		err = l.tag(ctx, p, c.Hash)

@@ -74,15 +74,18 @@ type Loop struct {
 	// NoProgress is after how many iterations in a row that move nothing the phase
 	// ends as stuck, 0 for never.
 	NoProgress int
-	Spec       spec.Spec
-	Law        Law // the specs of phases 1 to Number, Spec among them
-	Project    project.Project
-	File       *state.File
-	Save       func() error
-	Calls      Caller
-	App        App
-	Jobs       Jobs
-	Replay     Replays // nil: the person switched evidence off
+	// NoVerdict is after how many answers in a row that leave the same without a
+	// verdict the round ends, 0 for never.
+	NoVerdict int
+	Spec      spec.Spec
+	Law       Law // the specs of phases 1 to Number, Spec among them
+	Project   project.Project
+	File      *state.File
+	Save      func() error
+	Calls     Caller
+	App       App
+	Jobs      Jobs
+	Replay    Replays // nil: the person switched evidence off
 	Challenge
 	TestNames func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
 	Src       Repo

@@ -77,6 +77,8 @@ func happens(t *testing.T, word string) Happened {
 		return Happened{Verdict: Fail, Entries: []verdict.Entry{{Spec: "GET / → 200"}}}
 	case "unknown":
 		return Happened{Verdict: Unknown, Missing: []string{"no report"}}
+	case "same":
+		return Happened{Verdict: Unknown, Missing: []string{"no report"}, Idle: true}
 	}
 	t.Fatalf("no such word: %q", word)
 	return Happened{}
@@ -115,6 +117,15 @@ verifying: run the verifier done → verified i1 step-1.2 (no report)
 verified: judge unknown → verifying i2 step-2.1 (no report)
 verifying: run the verifier done → verified i2 step-2.1 (no report)
 verified: judge pass → passed i2 step-2.1
+`},
+		{"no verdict again, for the same reason as often as is allowed", "done done unknown done same", `
+ready: begin a round  → building i1 step-1.1
+building: run the builder done → built i1 step-1.1
+built: commit the source  → verifying i1 step-1.1
+verifying: run the verifier done → verified i1 step-1.1
+verified: judge unknown → verifying i1 step-1.2 (no report)
+verifying: run the verifier done → verified i1 step-1.2 (no report)
+verified: judge same → unverified i1 step-1.2 (no report)
 `},
 		{"crashes consume no iteration and stop the run", "crash done crash unknown crash unknown", `
 ready: begin a round  → building i1 step-1.1

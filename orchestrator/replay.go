@@ -8,6 +8,7 @@ import (
 	"abl/internal/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/evidence"
+	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 	"abl/orchestrator/tap"
 	"abl/roles"
@@ -40,11 +41,20 @@ func (l *Loop) contracts(from, to int) (all []evidence.Contract) {
 	return all
 }
 
+// known are the ids of all contracts, those of later phases too.
+func (l *Loop) known() []string {
+	ids := []string{}
+	for _, c := range l.contracts(1, spec.MaxPhase) {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
 // weigh replays what the Verifier saved, against the app and against what stands
 // in for it, and says what that proves. The tests that let nothing be proven need
 // no tries against nothing.
 func (l *Loop) weigh(ctx context.Context, p *state.Phase, claims evidence.Claims) (evidence.Finding, error) {
-	suite := evidence.Suite{Contracts: l.contracts(1, l.Number), Waived: evidence.Waived{Away: !l.Challenge.Away, Null: !l.Challenge.Null}}
+	suite := evidence.Suite{Contracts: l.contracts(1, l.Number), Known: l.known(), Waived: evidence.Waived{Away: !l.Challenge.Away, Null: !l.Challenge.Null}}
 	begun := time.Now()
 	tries := l.tryNothing(ctx, p, claims)
 	defer tries.giveUp()

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
@@ -54,4 +55,34 @@ func (l *Loop) still(p *state.Phase, f Finding) (s Standstill, tree string, err 
 		l.emit(p, event.Event{Kind: event.Note, Text: text})
 	}
 	return s, tree, nil
+}
+
+// sameAnswer says whether the Verifier has left the same without a verdict for as
+// often as the person allows, and notes in p how often that was.
+func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
+	was := p.Repeated
+	p.Repeated = 0
+	if f.Verdict != Unknown || p.Class != string(roles.Done) {
+		return false
+	}
+	if p.Repeated = 1; sameReasons(p.Why, f.Missing) {
+		p.Repeated = was + 1
+	}
+	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {
+		return false
+	}
+	l.emit(p, event.Event{Kind: event.Note, Text: fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict)})
+	return true
+}
+
+// sameReasons compares what two answers lack, apart from what differs by chance.
+func sameReasons(a, b []string) bool {
+	plain := func(reasons []string) []string {
+		all := make([]string, len(reasons))
+		for i, r := range reasons {
+			all[i] = observation(r)
+		}
+		return all
+	}
+	return slices.Equal(plain(a), plain(b))
 }

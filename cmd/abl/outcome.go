@@ -56,12 +56,12 @@ func (s *session) verdictError(n int, r orchestrator.Result) error {
 	case state.Stuck:
 		return s.stuckError(n, p)
 	}
-	return &exit.Error{Code: exit.Unverified, What: fmt.Sprintf("phase %d is unverified: no believable verdict after %d iterations", n, p.Iteration),
+	return &exit.Error{Code: exit.Unverified, What: fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, iterations(p.Iteration)),
 		Safe: "everything is committed", Do: fmt.Sprintf("abl report %d shows what is missing; then abl phase %d --again", n, n)}
 }
 
 func (s *session) stuckError(n int, p state.Phase) error {
-	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %s after %d iterations", n, stillFail(len(p.Failed)), p.Iteration),
+	return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("phase %d is stuck: %s after %s", n, stillFail(len(p.Failed)), iterations(p.Iteration)),
 		Safe: "everything is committed", Do: fmt.Sprintf("read %s, refine .abl/specs/phase%d.md, run abl phase %d again", s.project.Rel(filepath.Join(s.project.Tests, orchestrator.FailedSpecs)), n, n)}
 }
 
@@ -70,4 +70,11 @@ func stillFail(n int) string {
 		return "1 contract still fails"
 	}
 	return fmt.Sprintf("%d contracts still fail", n)
+}
+
+func iterations(n int) string {
+	if n == 1 {
+		return "1 iteration"
+	}
+	return fmt.Sprintf("%d iterations", n)
 }

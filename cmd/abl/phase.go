@@ -154,7 +154,7 @@ func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs sp
 func (st *stage) loop() *orchestrator.Loop {
 	this, _ := st.specs.Phase(st.phase)
 	return &orchestrator.Loop{
-		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, NoProgress: st.conf.Loop.NoProgress, Spec: this, Law: orchestrator.Law{Specs: st.specs, Now: st.session.specs}, Project: st.project, File: st.file, Save: st.save,
+		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, NoProgress: st.conf.Loop.NoProgress.Failed, NoVerdict: st.conf.Loop.NoProgress.Unverified, Spec: this, Law: orchestrator.Law{Specs: st.specs, Now: st.session.specs}, Project: st.project, File: st.file, Save: st.save,
 		Calls: st.runner, App: st.app, Jobs: st.cast, Src: repo{st.src}, Tests: repo{st.tests},
 		Ledger: st.book, Before: st.budget, Replay: st.replays(), Challenge: st.challenge(), TestNames: st.testNames, Out: st.out, Outlet: st.in.Outlet,
 		Outages: st.outages(), TakeMine: st.in.Bool("take-mine"),

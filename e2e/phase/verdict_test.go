@@ -18,30 +18,33 @@ func rounds(n string) string {
 // else may be in that file's place is e2e/hostile's (TestRulings).
 func TestNoVerdict(t *testing.T) {
 	half := write("failed_specs.md", "SPEC: GET / → 200\n")
+	// There is nothing to mend, so the next iteration is a Verifier alone.
+	const all = "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 p1-verify-2.2 "
 	for _, c := range []struct {
 		name  string
 		calls []scenario.Call
 		why   string
+		limit string
+		want  string // calls
 	}{
-		{"no report", []scenario.Call{call("verifier", 0, write("run.sh", suite, "0755"))}, "the run report of this call is missing"},
-		{"an earlier report", []scenario.Call{call("verifier", 0, run("mkdir -p verifier_reports; test -e verifier_reports/phase1_v2_x.md || echo x > verifier_reports/phase1_v2_x.md"))}, "the run report of this call is missing"},
-		{"malformed", []scenario.Call{call("verifier", 0, half, report())}, "holds no complete entry"},
+		{"no report", []scenario.Call{call("verifier", 0, write("run.sh", suite, "0755"))}, "the run report of this call is missing", "{unverified: 0}", all},
+		{"an earlier report", []scenario.Call{call("verifier", 0, run("mkdir -p verifier_reports; test -e verifier_reports/phase1_v2_x.md || echo x > verifier_reports/phase1_v2_x.md"))}, "the run report of this call is missing", "{failed: 1, unverified: 3}", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 "},
+		{"malformed", []scenario.Call{call("verifier", 0, half, report())}, "holds no complete entry", "0", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 "},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			p := newProject(t, "", append(c.calls, builds(write("server.mjs", server)))...)
-			p.Write(".abl/config.yaml", rounds("2"))
+			p.Write(".abl/config.yaml", strings.Replace(rounds("2"), "loop: {", "loop: {no_progress: "+c.limit+", ", 1))
 			r := p.Must(4, "phase", "1", "--json")
 			all := events(t, r)
-			if got := verdicts(all); got != "unverified unverified unverified unverified" {
-				t.Errorf("verdicts %q", got)
-			}
 			starts := ""
 			for _, e := range of(all, event.CallStart) {
 				starts += e.Call + " "
 			}
-			// There is nothing to mend, so the next iteration is a Verifier alone.
-			if starts != "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 p1-verify-2.2 " {
+			if starts != c.want {
 				t.Errorf("calls %s", starts)
+			}
+			if got := verdicts(all); got != strings.TrimSpace(strings.Repeat("unverified ", strings.Count(c.want, "verify"))) {
+				t.Errorf("verdicts %q", got)
 			}
 			wants(t, "the reason", of(all, event.Verdict)[0].Text, c.why)
 			wants(t, "what the Verifier is told", p.Read(".abl/logs/calls/p1-verify-1.2/in/prompt.md"), c.why)
@@ -49,6 +52,28 @@ func TestNoVerdict(t *testing.T) {
 			noLeftovers(p)
 		})
 	}
+}
+
+// All that keeps a verdict from being believed is told at once, contracts with
+// their words. The same answer given again is the last one that is paid.
+func TestAllThatIsMissingIsToldAtOnce(t *testing.T) {
+	lines := strings.Replace(honest, "echo 1..1", "echo 1..2; echo 'ok 2 - P1.C9 something else'", 1)
+	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write("run.sh", lines, "0755")))
+	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "the text ok\n", "the text ok\nGET /two → 200 with the text two\nGET /three → 404\n", 1))
+	r := p.Must(4, "phase", "1", "--json")
+	if got := verdicts(events(t, r)); got != "unverified unverified" {
+		t.Errorf("verdicts %q", got)
+	}
+	want := []string{
+		"P1.C2 is missing: no test line names it (the contract: GET /two → 200 with the text two)",
+		"P1.C3 is missing: no test line names it (the contract: GET /three → 404)",
+		"line 2 of its output names P1.C9, which no spec has",
+	}
+	wants(t, "what the Verifier is told", p.Read(".abl/logs/calls/p1-verify-1.2/in/prompt.md"), want...)
+	wants(t, "what the person is told", r.Stdout, append(want, "loop.no_progress.unverified is 2")...)
+	wants(t, "the end", r.Stderr, "after 1 iteration;")
+	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, want...)
+	noLeftovers(p)
 }
 
 // A Verifier that does it right when it is asked again has given its verdict.

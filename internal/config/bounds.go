@@ -9,8 +9,10 @@ func (l *Loaded) checkLoop() error {
 	if n := l.Loop.MaxVerifierIterations; n < 1 || n > maxIterations {
 		return l.mistake("loop.max_verifier_iterations", "", "want 1 to %d, got %d", maxIterations, n)
 	}
-	if l.Loop.NoProgress < 0 {
-		return l.mistake("loop.no_progress", "", "want 0 (off) or more, got %d", l.Loop.NoProgress)
+	for key, n := range byKey(map[string]int{"loop.no_progress.failed": l.Loop.NoProgress.Failed, "loop.no_progress.unverified": l.Loop.NoProgress.Unverified}) {
+		if n < 0 {
+			return l.mistake(key, "", "want 0 (off) or more, got %d", n)
+		}
 	}
 	for key, d := range byKey(map[string]Duration{
 		"loop.call_timeout": l.Loop.CallTimeout, "loop.idle_timeout": l.Loop.IdleTimeout,

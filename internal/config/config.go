@@ -74,12 +74,18 @@ type Service struct {
 
 // Loop bounds a phase.
 type Loop struct {
-	MaxVerifierIterations int      `yaml:"max_verifier_iterations"`
-	CallTimeout           Duration `yaml:"call_timeout"`
-	IdleTimeout           Duration `yaml:"idle_timeout"`
-	OutageBudget          Duration `yaml:"outage_budget"`
-	NoProgress            int      `yaml:"no_progress"`
-	RequireApproval       bool     `yaml:"require_approval"`
+	MaxVerifierIterations int        `yaml:"max_verifier_iterations"`
+	CallTimeout           Duration   `yaml:"call_timeout"`
+	IdleTimeout           Duration   `yaml:"idle_timeout"`
+	OutageBudget          Duration   `yaml:"outage_budget"`
+	NoProgress            NoProgress `yaml:"no_progress"`
+	RequireApproval       bool       `yaml:"require_approval"`
+}
+
+// NoProgress is what ends a round before its last iteration, 0 for nothing.
+type NoProgress struct {
+	Failed     int `yaml:"failed"`     // iterations in a row that failed and moved nothing; a number alone means this
+	Unverified int `yaml:"unverified"` // times in a row that the Verifier leaves the same without a verdict
 }
 
 // Verify says what a pass needs.

@@ -13,6 +13,7 @@ func Default() Config {
 			CallTimeout:           Duration(30 * time.Minute),
 			IdleTimeout:           Duration(10 * time.Minute),
 			OutageBudget:          Duration(4 * time.Hour),
+			NoProgress:            NoProgress{Unverified: 2},
 		},
 		Verify:  Verify{Evidence: "required", Challenge: []string{"away", "null-app"}},
 		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},

@@ -44,6 +44,11 @@ func (l *Loaded) source(key string) Source {
 	if src, ok := l.Sources[whole]; ok && (whole == "agent" || whole == "models") && !l.hasParts(whole) {
 		return src
 	}
+	const number = "loop.no_progress" // a number alone is about failures
+	src, given := l.Sources[number]
+	if _, parts := l.Sources[number+".unverified"]; given && !parts && key == number+".failed" {
+		return src
+	}
 	return Source{Name: "default"}
 }
 

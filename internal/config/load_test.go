@@ -129,7 +129,7 @@ func TestLoadPrecedenceAndSources(t *testing.T) {
 		"agent.builder": "scripted|.abl/config.yaml:1", "agent.verifier": "gemini|ABL_AGENT_VERIFIER",
 		"models.builder": "a, b|ABL_MODELS", "models.verifier": "flagged|flag models.verifier",
 		"loop.call_timeout": "1m|.abl/config.yaml:5", "loop.idle_timeout": "2m|ABL_LOOP_IDLE_TIMEOUT in .env",
-		"loop.no_progress": "3|ABL_LOOP_NO_PROGRESS", "directories.src": "earlier|SRC_DIR in .env",
+		"loop.no_progress.failed": "3|ABL_LOOP_NO_PROGRESS", "loop.no_progress.unverified": "2|default", "directories.src": "earlier|SRC_DIR in .env",
 		"directories.tests": "t2|ABL_DIRECTORIES_TESTS in .env", "version": "1|default", "limits.cpus": "2|default",
 		"app.port": "80|ABL_APP_PORT", "app.command": "run|flag app.command", "app.copy": "auto|default",
 		"builder_commands.lint.command": "make lint|.abl/config.yaml:11", "builder_commands.lint.timeout": "10m|default",

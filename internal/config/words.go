@@ -86,6 +86,18 @@ func (p *PerRole) FromYAML(n strictyaml.Node) error {
 	return n.Decode((*parts)(p))
 }
 
+// FromYAML reads the number for failures, or {failed: …, unverified: …}.
+func (p *NoProgress) FromYAML(n strictyaml.Node) error {
+	if _, one := n.Scalar(); one {
+		return n.Decode(&p.Failed)
+	}
+	if !n.IsMap() {
+		return n.Errorf("want a number, or {failed: …, unverified: …}")
+	}
+	type parts NoProgress
+	return n.Decode((*parts)(p))
+}
+
 // FromYAML reads one model, a list of them, or either for each role.
 func (m *Models) FromYAML(n strictyaml.Node) error {
 	if !n.IsMap() {

@@ -43,7 +43,7 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			case st.Is == Failed || st.Is == Flaky || st.Is == NotReproduced:
 				fails = append(fails, reason)
 			case !st.Is.Proven():
-				opens = append(opens, reason)
+				opens = append(opens, reason+" (the contract: "+c.Says+")")
 			case st.Is == Weak:
 				f.Notes = append(f.Notes, reason)
 			}
@@ -107,7 +107,11 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 		all = append(all, where+": "+at(p))
 	}
 	for _, p := range r.TAP.Strange(s.asks) {
-		if !p.OK && len(p.IDs) > 0 {
+		switch {
+		case len(p.IDs) == 0:
+		case i == 0 && s.Known != nil && !slices.Contains(s.Known, p.IDs[0]):
+			all = append(all, fmt.Sprintf("%s: line %d of its output names %s, which no spec has", where, p.Line, p.IDs[0]))
+		case !p.OK:
 			all = append(all, fmt.Sprintf("%s: line %d of its output is not ok and names %s, which these tests are not asked for", where, p.Line, p.IDs[0]))
 		}
 	}

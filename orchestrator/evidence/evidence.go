@@ -39,6 +39,7 @@ type Suite struct {
 	Name      string     // of the tree when it is not today's: "phase1/passed"
 	Contracts []Contract // that it has to prove; others that it tests count for nothing
 	Alone     bool       // no Verifier was asked yet: what the replay says, goes
+	Known     []string   // ids of all contracts that a spec has; nil: nobody looked
 	Real      []Run      // against the app, each freshly started from the same commit
 
 	// Against no app, one that answers everything with an empty 200, and one

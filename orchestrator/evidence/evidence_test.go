@@ -106,12 +106,12 @@ func TestDecide(t *testing.T) {
 		{"nothing at all", nil, nil, "unverified\n! there is no contract to prove\n"},
 		{"no contracts", nil, []Suite{{Real: runs("o")}}, "unverified\n! there is no contract to prove\n"},
 		{"lazy: no run.sh", nil, []Suite{suite("o").with(func(s *Suite) { s.Real = []Run{{Gone: "run.sh is missing"}} })},
-			"unverified\n  P1.C1 missing\n! P1.C1 is missing: run.sh is missing\n! run.sh: run.sh is missing\n"},
+			"unverified\n  P1.C1 missing\n! P1.C1 is missing: run.sh is missing (the contract: GET /P1.C1 → 200)\n! run.sh: run.sh is missing\n"},
 		{"not replayed", nil, []Suite{suite("o").with(func(s *Suite) { s.Real = nil })},
-			"unverified\n  P1.C1 missing\n! P1.C1 is missing: its tests were not replayed\n"},
+			"unverified\n  P1.C1 missing\n! P1.C1 is missing: its tests were not replayed (the contract: GET /P1.C1 → 200)\n"},
 		{"a contract without a test", nil, []Suite{suite("o-s")},
 			"unverified\n  P1.C1 verified\n  P1.C2 missing\n  P1.C3 missing\n" +
-				"! P1.C2 is missing: no test line names it\n! P1.C3 is missing: line 4 is marked SKIP\n"},
+				"! P1.C2 is missing: no test line names it (the contract: GET /P1.C2 → 200)\n! P1.C3 is missing: line 4 is marked SKIP (the contract: GET /P1.C3 → 200)\n"},
 
 		{"a failure that replays", Claims{"P1.C2", "P1.C2"}, []Suite{suite("ox")},
 			"fail\n  P1.C1 verified\n  P1.C2 failed\n! P1.C2 is failed: 1 of 1 replays say not ok: 500\n"},
@@ -125,7 +125,7 @@ func TestDecide(t *testing.T) {
 			"fail\n  P1.C1 verified\n! failed_specs.md has 2 entries whose contract was not replayed\n"},
 		{"a failure that nobody reports", nil, []Suite{suite("ox", "ox", "ox", "ox")},
 			"unverified\n  P1.C1 verified\n  P1.C2 disputed\n" +
-				"! P1.C2 is disputed: the Verifier reports no failure, and 4 of 4 replays say not ok: 500\n"},
+				"! P1.C2 is disputed: the Verifier reports no failure, and 4 of 4 replays say not ok: 500 (the contract: GET /P1.C2 → 200)\n"},
 		{"flaky", nil, []Suite{suite("ox", "oo", "ox")},
 			"fail\n  P1.C1 verified\n  P1.C2 flaky\n! P1.C2 is flaky: 2 of 3 runs gave: 500; 1 of 3 gave what the contract says\n" +
 				"> GET /P1.C2 → 200 | GET /P1.C2 | 2 of 3 runs gave: 500; 1 of 3 gave what the contract says\n"},
@@ -133,19 +133,19 @@ func TestDecide(t *testing.T) {
 			"fail\n  P1.C1 flaky\n! P1.C1 is flaky: 1 of 3 runs gave: 500; 1 of 3 gave what the contract says; 1 of 3 gave nothing\n" +
 				"> GET /P1.C1 → 200 | GET /P1.C1 | 1 of 3 runs gave: 500; 1 of 3 gave what the contract says; 1 of 3 gave nothing\n"},
 		{"ok, or nothing", nil, []Suite{suite("oo", "o-")},
-			"unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: in replay 2 of 2 no test line names it\n"},
+			"unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: in replay 2 of 2 no test line names it (the contract: GET /P1.C2 → 200)\n"},
 
 		{"vacuous with the app away", nil, []Suite{suite("oo").with(func(s *Suite) { s.Away = one("xo") })},
-			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?)\n"},
+			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?) (the contract: GET /P1.C2 → 200)\n"},
 		{"a doubtful ok with the app away is one", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("t") })},
-			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?)\n"},
+			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?) (the contract: GET /P1.C1 → 200)\n"},
 		{"a skip with the app away is none", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("s") })}, "pass\n  P1.C1 verified\n"},
 		{"no answer is not ok", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Empty, s.Broken = one("-"), &Run{Late: true}, one("-") })}, "pass\n  P1.C1 verified\n"},
 		{"an absence with the app away", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Contracts[0].Absence = one("o"), true })},
 			"pass\n  P1.C1 verified, ok under away\n"},
 		{"an absence under all three", nil, []Suite{suite("o").with(func(s *Suite) {
 			s.Away, s.Empty, s.Broken, s.Contracts[0].Absence = one("o"), one("o"), one("o"), true
-		})}, "unverified\n  P1.C1 vacuous, ok under away, empty 200, 500\n! P1.C1 is vacuous: its test is ok with the app away and under both null apps: it cannot fail\n"},
+		})}, "unverified\n  P1.C1 vacuous, ok under away, empty 200, 500\n! P1.C1 is vacuous: its test is ok with the app away and under both null apps: it cannot fail (the contract: GET /P1.C1 → 200)\n"},
 		{"weak", nil, []Suite{suite("oo").with(func(s *Suite) { s.Empty, s.Broken = one("ox"), one("xo") })},
 			"pass\n  P1.C1 weak, ok under empty 200\n  P1.C2 weak, ok under 500\n" +
 				"~ P1.C1 is weak: its test is ok under an app that answers everything with an empty 200\n" +
@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 		{"weak under both", nil, []Suite{suite("o").with(func(s *Suite) { s.Empty, s.Broken = one("o"), one("o") })},
 			"pass\n  P1.C1 weak, ok under empty 200, 500\n~ P1.C1 is weak: its test is ok under both null apps: it asks for no more than any answer\n"},
 		{"untried", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Broken = nil, nil })},
-			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not tried with the app away and under an app that answers everything with 500\n"},
+			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not tried with the app away and under an app that answers everything with 500 (the contract: GET /P1.C1 → 200)\n"},
 		{"waived", nil, []Suite{suite("o").with(func(s *Suite) {
 			s.Away, s.Empty, s.Broken, s.Waived = nil, nil, nil, Waived{Away: true, Null: true}
 		})}, "pass\n  P1.C1 verified\n"},
@@ -162,7 +162,7 @@ func TestDecide(t *testing.T) {
 			"unverified\n  P1.C1 verified\n! run.sh: the plan says 2, there are 1 test lines\n"},
 		{"stopped at its limit", nil, []Suite{suite("oo").with(func(s *Suite) {
 			s.Real[0] = Run{Late: true, TAP: tap.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
-		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before it came to this contract\n" +
+		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before it came to this contract (the contract: GET /P1.C2 → 200)\n" +
 			"! run.sh: it was stopped at its time limit\n! run.sh: the plan says 2, there are 1 test lines\n! run.sh: line 2 of its output: the output was cut here, or its program stopped\n"},
 		{"an exit code without a reason", nil, []Suite{suite("o", "o").with(func(s *Suite) { s.Real[1].Exit = 7 })},
 			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, and no line says not ok\n"},
@@ -177,13 +177,13 @@ func TestDecide(t *testing.T) {
 			s.Alone, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
 		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays say not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which says no more about its input | 404,\nnot 200\n"},
 		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
-			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},
+			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},
 
 		{"mutants", nil, []Suite{suite("ooo").with(func(s *Suite) {
 			s.Away, s.Control = one("xxo"), one("oxo")
 			s.Mutants = []Mutant{{"a", 1, run("xxx")}, {"b", 2, run("oxx")}, {"c", 0, run("xxx")}, {"d", 1, run("-oo")}}
 		})}, "unverified\n  P1.C1 verified, notices a, d\n  P1.C2 verified\n  P1.C3 vacuous, ok under away\n" +
-			"! P1.C3 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?)\n{Noticed:2 Applied:3 Idle:[c] Missed:[b]}\n"},
+			"! P1.C3 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?) (the contract: GET /P1.C3 → 200)\n{Noticed:2 Applied:3 Idle:[c] Missed:[b]}\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, show(Decide(c.claims, c.suites...))); diff != "" {

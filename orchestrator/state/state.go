@@ -82,6 +82,7 @@ type Phase struct {
 	TestsCommit   string            `json:"tests_commit,omitempty"`
 	LastVerdict   string            `json:"last_verdict,omitempty"`   // pass, fail or unverified
 	Why           []string          `json:"why,omitempty"`            // what a believable verdict lacked; told to the Verifier when it is asked again
+	Repeated      int               `json:"repeated,omitempty"`       // answers of the Verifier in a row that lacked the same, the last one included
 	Failed        []verdict.Entry   `json:"failed,omitempty"`         // of the last refutation
 	Stalled       string            `json:"stalled,omitempty"`        // what the next Builder is told when the last iterations moved nothing
 	Approved      bool              `json:"approved,omitempty"`       // by a person
