@@ -74,7 +74,7 @@ for i in range(40): os.mkdir('deep' * 50); os.chdir('deep' * 50)" && cd .. && ch
 }
 
 func TestRulings(t *testing.T) {
-	s := newScene(t, "limits: {memory: 512m}\nloop: {call_timeout: 120s, max_verifier_iterations: 60}\n")
+	s := newScene(t, "limits: {memory: 512m}\nloop: {call_timeout: 120s, max_verifier_iterations: 60, no_progress: {unverified: 0}}\n")
 	all := rulings()
 	calls, keys := schedule(all)
 	s.script(append(calls, builds(), verifies())...)
