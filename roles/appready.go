@@ -105,7 +105,7 @@ func decided(events []dirs.Event, idle bool) (dirs.Event, bool) {
 }
 
 func readEvents(path string) ([]dirs.Event, error) {
-	f, err := openOutput(path)
+	f, err := OpenOutput(path)
 	if err != nil {
 		return nil, err
 	}

@@ -38,11 +38,11 @@ func (b *Builds) layOut(rec Record, deadline time.Time) error {
 
 // copyOutput passes on what a build prints while it does; stop passes on the rest.
 func copyOutput(rec Record, stdout, stderr io.Writer) (stop func() error, err error) {
-	out, err := openOutput(rec.Stdout())
+	out, err := OpenOutput(rec.Stdout())
 	if err != nil {
 		return nil, err
 	}
-	voice, err := openOutput(rec.Stderr())
+	voice, err := OpenOutput(rec.Stderr())
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"abl/internal/failpoint"
+	"abl/internal/owner"
 	"abl/internal/safefile"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -17,6 +18,9 @@ import (
 func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
 	defer cancel()
+	if err := owner.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
+		return err
+	}
 	o.Report = dirs.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
 	failpoint.Here("call.report")
 	if err := r.keep(j, rec); err != nil {

@@ -21,12 +21,12 @@ const late = 30 * time.Second
 // follow reads the call's output until its box ends, or ends the box when the
 // person or a limit says so, and fills in how it ended.
 func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	out, err := openOutput(rec.Stdout())
+	out, err := OpenOutput(rec.Stdout())
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	errs, err := openOutput(rec.Stderr())
+	errs, err := OpenOutput(rec.Stderr())
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func TestOpenOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, ok := range map[string]bool{"file": true, "link": false, "fifo": false, ".": false, "none": false} {
-		f, err := openOutput(path(name))
+		f, err := OpenOutput(path(name))
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", name, err)
 		}

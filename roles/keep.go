@@ -19,6 +19,9 @@ func (r Record) Keep(o *outlet.Outlet) error {
 // keepAll passes by what is not there.
 func keepAll(o *outlet.Outlet, dir string, names ...string) error {
 	for _, name := range names {
+		if err := ownMode(filepath.Join(dir, name)); err != nil {
+			return err
+		}
 		if err := o.Keep(filepath.Join(dir, name)); err != nil && !errors.Is(err, safefile.ErrAbsent) {
 			return err
 		}
@@ -61,7 +64,7 @@ func (r *Runner) trim(rec Record) error {
 		if err != nil || !fi.Mode().IsRegular() || !r.flooded(fi.Size()) {
 			continue // what is not there is told of by others
 		}
-		if err := os.Truncate(path, r.Output); err != nil {
+		if err := errors.Join(ownMode(path), os.Truncate(path, r.Output)); err != nil {
 			return fmt.Errorf("cannot shorten the output of a call: %w", err)
 		}
 	}

@@ -52,7 +52,7 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 // outputs makes the files for the agent's output.
 func (r *Runner) outputs(j Job, rec Record) error {
 	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
+		if err := os.WriteFile(path, nil, outputMode); err != nil {
 			return err
 		}
 		if r.Root {

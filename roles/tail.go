@@ -1,8 +1,10 @@
 package roles
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -10,14 +12,36 @@ import (
 	"abl/roles/agent"
 )
 
-// openOutput opens a file that a role writes, or has written.
-func openOutput(path string) (*os.File, error) {
-	f, err := safefile.Open(filepath.Dir(path), filepath.Base(path))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the output of a call: %w", err)
+// OpenOutput opens a file that a role writes, or has written, whatever mode the role
+// has given it meanwhile.
+func OpenOutput(path string) (f *os.File, err error) {
+	const tries = 100 // a role may take the rights away again and again
+	for range tries {
+		if err = ownMode(path); err != nil {
+			break
+		}
+		if f, err = safefile.Open(filepath.Dir(path), filepath.Base(path)); err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrPermission) {
+			break
+		}
 	}
-	return f, nil
+	return nil, fmt.Errorf("cannot read the output of a call: %w", err)
 }
+
+// ownMode gives a file for output the mode back with which abl made it: a role may
+// have taken every right away, or let others run it as its owner. Its folder is
+// abl's, so no role can exchange it.
+func ownMode(path string) error {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.Mode() == outputMode {
+		return nil // what is not there, or no file, is told of by others
+	}
+	return os.Chmod(path, outputMode)
+}
+
+const outputMode fs.FileMode = 0o644
 
 func size(f *os.File) int64 {
 	fi, err := f.Stat()

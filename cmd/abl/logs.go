@@ -132,7 +132,7 @@ func show(ctx context.Context, in *cli.Input, want choice, c callLog) error {
 // copyFrom prints a file from an offset on and returns where it ended. There
 // may be no file yet.
 func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64, error) {
-	f, err := safefile.Open(filepath.Dir(path), filepath.Base(path))
+	f, err := roles.OpenOutput(path)
 	if errors.Is(err, safefile.ErrAbsent) {
 		return from, nil
 	}

@@ -194,3 +194,40 @@ func TestKilledAndCleaned(t *testing.T) {
 		t.Errorf("files belong to %s, want %s", owners(t, p.Dir), want)
 	}
 }
+
+// A role may take every right from the files that it shares with abl: abl, which is
+// no root here, reads them all the same, and so does the person afterwards.
+func TestRolesShutTheirFiles(t *testing.T) {
+	const shut = "chmod 000 /abl/out/*"
+	const app = "import fs from 'node:fs';\nfor (const f of fs.readdirSync('/abl/out')) fs.chmodSync('/abl/out/' + f, 0);\n" + server
+	const tests = "#!/bin/sh\n" + shut + "\necho 1..1\necho 'not ok 1 - P1.C1'\n"
+	p := newProject(t, nodeApp+"verify: {evidence: required}\n",
+		call("builder", 0, write("server.mjs", app), write("deep/er/file", "x"), report(), run("chmod 4777 /abl/out/stderr; chmod 000 /abl/out/stdout"), run("chmod 000 server.mjs deep/er deep builder_reports; chmod 000 .")),
+		call("verifier", 0, write("run.sh", tests, "0755"), refute("seen 500"), report(), run(shut), run("chmod 111 run.sh; chmod 000 failed_specs.md verifier_reports .")))
+	p.Env = append(p.Env, "ABL_LOOP_MAX_VERIFIER_ITERATIONS=1")
+	abl := func(code int, args ...string) string {
+		cmd := p.Cmd(args...)
+		if asRoot() {
+			publicBin(t, cmd, p)
+			as(t, cmd, guest)
+		}
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != code {
+			t.Errorf("abl %s as a person: exit %d, want %d: %s", args, cmd.ProcessState.ExitCode(), code, out)
+		}
+		return string(out)
+	}
+	if asRoot() {
+		giveTo(p, guest, guest)
+	}
+	wants(t, "the run", abl(3, "phase", "1"), "replay: 0 of 1 tests", "seen 500", `"server.mjs" (shut to its owner, opened)`)
+	for _, who := range []string{"builder", "verifier", "app"} {
+		abl(0, "logs", who)
+	}
+	for _, name := range []string{"p1-build-1.1/stdout", "p1-build-1.1/stderr", "p1-verify-1.1/stdout", "p1-verify-1.1/app/app.log", "p1-verify-1.1/app/events"} {
+		if info, err := os.Stat(filepath.Join(p.Dir, ".abl/logs/calls", name)); err != nil || info.Mode() != 0o644 {
+			t.Errorf("%s is left as %v, %v", name, info, err)
+		}
+	}
+	noLeftovers(p)
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/owner"
 	"abl/orchestrator/workspace/gitdir"
 )
 
@@ -26,6 +27,9 @@ func Open(dir string, o Options) (*Repo, error) {
 	}
 	if !top.IsDir() {
 		return nil, fmt.Errorf("cannot open workspace %q: it is not a directory", dir)
+	}
+	if err := owner.Reopen(dir); err != nil {
+		return nil, fmt.Errorf("cannot open workspace: %w", err)
 	}
 	id, err := gitFolder(dir, top)
 	if err != nil {

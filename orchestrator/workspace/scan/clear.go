@@ -20,8 +20,17 @@ const capability = "security.capability"
 // clear takes away what no role needs, and says whether the name has gone with
 // it. A folder keeps its setgid bit: it hands the group on, and no right.
 func (w *walker) clear(fd int, path string, e *name) (gone bool) {
-	switch {
+	switch rights := e.rights(); {
 	case !w.Sweep:
+	case rights != 0:
+		// Below a folder that nobody else can write there is nothing to be exchanged.
+		if err := unix.Fchmodat(fd, e.plain(), uint32(e.stat.Mode)&0o7777|rights, 0); err != nil {
+			w.found(path, fmt.Sprintf("shut to its owner, and cannot be opened: %v", err))
+			return false
+		}
+		w.found(path, "shut to its owner, opened")
+		e.stat.Mode |= rights
+		return w.clear(fd, path, e)
 	case e.special():
 		if err := unix.Unlinkat(fd, e.key, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 			w.found(path, fmt.Sprintf("%s, which cannot be removed: %v", e.kind(), err))
@@ -59,6 +68,17 @@ func (w *walker) deep(ctx context.Context, fd int, e *name, path string) error {
 		}
 		return nil
 	})
+}
+
+// rights are those that its owner is given back who cannot even read it, 0 for none.
+func (e *name) rights() uint32 {
+	switch mode := uint32(e.stat.Mode); {
+	case e.dir() && mode&0o500 != 0o500:
+		return 0o700
+	case e.regular() && mode&0o400 == 0:
+		return 0o600
+	}
+	return 0
 }
 
 func (w *walker) found(path, what string) {
