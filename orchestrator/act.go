@@ -20,7 +20,11 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 	case Begin:
 		p.Started, p.Ended = time.Now().UTC(), time.Time{}
 		floor, err := roles.LastStep(l.Project, l.Number)
-		return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Floor: floor}, err
+		if err != nil {
+			return Happened{}, err
+		}
+		recheck, err := l.recheckable(p)
+		return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Floor: floor, Recheck: recheck}, err
 	case Build:
 		return l.build(ctx, p)
 	case CommitSrc:
@@ -67,6 +71,11 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 		if err != nil {
 			return Happened{}, err
 		}
+		if p.Recheck {
+			if p.SrcCommit, err = l.Src.Tip(); err != nil {
+				return Happened{}, err
+			}
+		}
 		if !begun {
 			if err := l.settled(ctx, roles.Verifier, p); err != nil {
 				return Happened{}, err
@@ -77,7 +86,7 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 		}
 		if !begun {
 			p.Regressed, p.AppFailed, err = l.regress(ctx, p)
-			if err != nil || len(p.Regressed) > 0 || p.AppFailed != "" {
+			if err != nil || len(p.Regressed) > 0 || p.AppFailed != "" || p.Recheck {
 				return Happened{Class: roles.Done}, err
 			}
 		}
@@ -157,7 +166,7 @@ func (l *Loop) admit(role roles.Role, p *state.Phase) (begun bool, err error) {
 	if err != nil || begun {
 		return begun, err
 	}
-	if err := l.lawful(); err != nil {
+	if err := l.lawful(); err != nil || p.Recheck { // what calls nobody costs nothing
 		return false, err
 	}
 	return false, l.Before(p)

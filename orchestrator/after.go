@@ -15,6 +15,7 @@ type Happened struct {
 	SpecSHA string          // Begin
 	SpecLen int             // Begin: bytes under that hash
 	Floor   int             // Begin: the highest step on record, whose names are taken
+	Recheck bool            // Begin of a stale phase: what it passed with can be replayed
 	Class   roles.Class     // Build, Verify: how the call ended
 	Reason  string          // Build, Verify: why it is not done
 	Back    time.Time       // Build, Verify: when the provider wants to be asked again
@@ -56,21 +57,30 @@ func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
 	return p, fmt.Errorf("internal error: nothing comes after %q", did)
 }
 
-// begin opens a round of iterations.
+// begin opens a round of iterations. That of a stale phase begins with a look at
+// whether it still holds: by replay, before the first iteration, else by a Verifier.
 func begin(p state.Phase, h Happened) state.Phase {
+	stale := p.Status == state.Stale
 	p.Round++
 	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
 	p.Iteration, p.Stalled, p.Repeated = 0, "", 0
 	p.Step = max(p.Step, h.Floor)
 	p.Outage, p.Fallback = nil, nil
-	return iterate(p, state.Building)
+	if !stale {
+		return iterate(p, state.Building)
+	}
+	p = iterate(p, state.Verifying)
+	if p.Recheck = h.Recheck; p.Recheck {
+		p.Iteration = 0
+	}
+	return p
 }
 
 // iterate opens an iteration, which begins at the given status.
 func iterate(p state.Phase, at state.Status) state.Phase {
 	p.Iteration++
 	p.Step++
-	p.VerifierOnly = at == state.Verifying
+	p.VerifierOnly, p.Recheck = at == state.Verifying, false
 	p.Why = nil
 	p.LastVerdict, p.AppFailed, p.Regressed = "", "", nil
 	p.ReportMissing = false
@@ -169,6 +179,10 @@ func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
 		if p.Iteration >= max || h.Idle {
 			p.Status = state.Stuck
 		}
+		return p, nil
+	case p.Recheck:
+		p = iterate(p, state.Verifying)
+		p.Why = h.Missing
 		return p, nil
 	case p.Class != string(roles.Done):
 		p.Why = h.Missing

@@ -17,9 +17,15 @@ type Admission struct {
 }
 
 // NotYet means that the phases before this one have not passed.
-type NotYet struct{ Phase, First int }
+type NotYet struct {
+	Phase, First int
+	Stale        bool // the first of them did, on another source than an earlier one did since
+}
 
 func (e NotYet) Error() string {
+	if e.Stale {
+		return fmt.Sprintf("cannot run phase %d: phase %d is stale", e.Phase, e.First)
+	}
 	return fmt.Sprintf("cannot run phase %d: phase %d has not passed", e.Phase, e.First)
 }
 
@@ -63,7 +69,8 @@ func (e Drifted) Hint() string {
 
 // Admit decides what running phase n means now. A passed phase with an
 // unchanged spec has nothing to do; a changed spec, or again, opens a new round
-// of a phase that is passed, stuck or unverified.
+// of a phase that is passed, stuck or unverified. That of a stale phase, or of a
+// passed one again, begins with a replay of what it passed with.
 func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
 	drift := Drift(f, specs)
 	for _, k := range slices.Sorted(maps.Keys(drift)) {
@@ -73,7 +80,7 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 	}
 	for k := 1; k < n; k++ {
 		if before := at(f, k); before.Status != state.Passed {
-			return Admission{}, NotYet{n, k}
+			return Admission{}, NotYet{n, k, before.Status == state.Stale}
 		}
 		if drift[k] != nil {
 			return Admission{}, Drifted{Phase: k, Running: n}
@@ -84,9 +91,13 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 	reopened := p
 	reopened.Status, reopened.Approved = state.Ready, false
 	switch p.Status {
-	case state.Passed:
+	case state.Passed, state.Stale:
 		if changed {
 			return Admission{true, reopened, "its spec changed since it passed: a new round begins"}, nil
+		}
+		if again || p.Status == state.Stale {
+			p.Status = state.Stale
+			return Admission{true, p, "what it passed with is replayed on the source as it is now"}, nil
 		}
 		return Admission{false, p, "its spec is unchanged, nothing to do"}, nil
 	case state.Stuck, state.Unverified:
@@ -132,7 +143,7 @@ func Drift(f *state.File, specs spec.Set) map[int]error {
 		case sha == "" || sha == s.SHA256:
 		case (p.Approved || later) && !s.Extends(sha, size):
 			all[n] = Frozen{n, s.Begins(sha, size)}
-		case p.Status == state.Passed:
+		case p.Status == state.Passed || p.Status == state.Stale:
 			all[n] = Drifted{Phase: n}
 		}
 	}

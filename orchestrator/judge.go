@@ -29,9 +29,11 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	failpoint.Here("judge.settled")
-	c, err := l.commit(ctx, l.Tests, roles.Verifier, p)
-	if err != nil {
-		return Happened{}, err
+	c := Commit{Hash: p.TestsCommit}
+	if !p.Recheck || f.Verdict == Fail {
+		if c, err = l.commit(ctx, l.Tests, roles.Verifier, p); err != nil {
+			return Happened{}, err
+		}
 	}
 	for _, note := range f.Notes {
 		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: note})
@@ -84,6 +86,11 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 		}
 		f = confront(f, found)
 	}
+	if p.Recheck {
+		if f, err = l.rechecked(p, f); err != nil {
+			return f, err
+		}
+	}
 	f.Held = l.held(p)
 	if err := l.Outlet.Clean(&f); err != nil {
 		return f, err
@@ -95,7 +102,7 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 // the app did not start, away on a pass.
 func (l *Loop) settle(p *state.Phase, f Finding) error {
 	switch {
-	case f.ByReplay:
+	case f.ByReplay && f.Verdict == Fail:
 		return roles.WriteTests(l.Project, FailedSpecs, verdict.Render(f.Entries))
 	case f.Verdict == Pass:
 		return roles.RemoveTests(l.Project, FailedSpecs)

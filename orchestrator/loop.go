@@ -142,6 +142,9 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 				return Result{was.Status, was}, err
 			}
 		}
+		if p.Status == state.Passed {
+			l.outdate(&p, h.Tree)
+		}
 		if err := l.save(p); err != nil {
 			return Result{p.Status, p}, err
 		}

@@ -26,7 +26,7 @@ const (
 // Next says what a phase does next, from nothing but where it rests.
 func Next(p state.Phase) (Step, error) {
 	switch p.Status {
-	case state.Ready:
+	case state.Ready, state.Stale:
 		return Begin, nil
 	case state.Building:
 		return Build, nil

@@ -17,7 +17,12 @@ import (
 // judgement. It prints where the phase rests after every step.
 func walk(t *testing.T, max int, words string) string {
 	t.Helper()
-	p := state.Phase{Status: state.Ready}
+	return walkFrom(t, state.Phase{Status: state.Ready}, max, words)
+}
+
+// walkFrom is walk for a phase that rests elsewhere.
+func walkFrom(t *testing.T, p state.Phase, max int, words string) string {
+	t.Helper()
 	var out strings.Builder
 	script := strings.Fields(words)
 	for range 100 {
@@ -30,7 +35,7 @@ func walk(t *testing.T, max int, words string) string {
 		}
 		var h Happened
 		word := ""
-		if step == Build || step == Judge || step == Verify {
+		if step == Build || step == Judge || step == Verify || p.Status == state.Stale {
 			if len(script) == 0 {
 				break
 			}
@@ -71,6 +76,10 @@ func happens(t *testing.T, word string) Happened {
 		return Happened{Class: roles.Refused, Reason: "HTTP status 401"}
 	case "stop":
 		return Happened{Class: roles.Interrupted}
+	case "tagged":
+		return Happened{Recheck: true}
+	case "untagged":
+		return Happened{}
 	case "pass":
 		return Happened{Verdict: Pass}
 	case "fail":
@@ -176,6 +185,44 @@ verified: judge pass → passed i2 step-2.1
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// A stale phase is looked at before it is built again, and that look is no iteration.
+func TestWalkOfAStalePhase(t *testing.T) {
+	stale := state.Phase{Status: state.Stale, Round: 1, Iteration: 2, Step: 2, Attempt: 1}
+	for _, c := range []struct{ name, words, want string }{
+		{"it holds", "tagged done pass", `
+stale: begin a round tagged → verifying i0 step-3.1
+verifying: run the verifier done → verified i0 step-3.1
+verified: judge pass → passed i0 step-3.1
+`},
+		{"it is broken", "tagged done fail done done pass", `
+stale: begin a round tagged → verifying i0 step-3.1
+verifying: run the verifier done → verified i0 step-3.1
+verified: judge fail → refuted i0 step-3.1
+refuted: begin the next iteration  → building i1 step-4.1
+building: run the builder done → built i1 step-4.1
+built: commit the source  → verifying i1 step-4.1
+verifying: run the verifier done → verified i1 step-4.1
+verified: judge pass → passed i1 step-4.1
+`},
+		{"the replay shows nothing", "tagged done unknown done pass", `
+stale: begin a round tagged → verifying i0 step-3.1
+verifying: run the verifier done → verified i0 step-3.1
+verified: judge unknown → verifying i1 step-4.1 (no report)
+verifying: run the verifier done → verified i1 step-4.1 (no report)
+verified: judge pass → passed i1 step-4.1
+`},
+		{"nothing can be replayed", "untagged done pass", `
+stale: begin a round untagged → verifying i1 step-3.1
+verifying: run the verifier done → verified i1 step-3.1
+verified: judge pass → passed i1 step-3.1
+`},
+	} {
+		if got, want := walkFrom(t, stale, 1, c.words), strings.TrimPrefix(c.want, "\n"); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, want)
+		}
 	}
 }
 

@@ -55,6 +55,9 @@ func (l *Loop) known() []string {
 // no tries against nothing.
 func (l *Loop) weigh(ctx context.Context, p *state.Phase, claims evidence.Claims) (evidence.Finding, error) {
 	suite := evidence.Suite{Contracts: l.contracts(1, l.Number), Known: l.known(), Waived: evidence.Waived{Away: !l.Challenge.Away, Null: !l.Challenge.Null}}
+	if p.Recheck { // earlier phases are held to by tests of their own
+		suite.Contracts, suite.Alone = l.contracts(l.Number, l.Number), true
+	}
 	begun := time.Now()
 	tries := l.tryNothing(ctx, p, claims)
 	defer tries.giveUp()
@@ -128,6 +131,9 @@ func phaseOf(s *evidence.Suite) (n int) {
 // replay makes one replay. text says how it came out, in one line.
 func (l *Loop) replay(ctx context.Context, p *state.Phase, r roles.Replay) (run roles.Replayed, text string, err error) {
 	r.Cmds = l.Jobs.Commands(roles.Verifier, *p, roles.Up{})
+	if p.Recheck && r.Commit == "" {
+		r.Commit = p.TestsCommit
+	}
 	failpoint.Here("replay.before")
 	if run, err = l.Replay.Run(ctx, r); err != nil {
 		return run, "", fmt.Errorf("cannot replay the tests: %w", err)

@@ -40,7 +40,7 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	if r.Mutate != "" {
 		what = r.Mutate
 	}
-	if r.Commit != "" {
+	if r.Commit != "" && r.Against == roles.TheApp && r.Mutate == "" {
 		what = strings.TrimPrefix(r.Commit, "tests of ")
 	}
 	if s.runs == nil {

@@ -62,7 +62,7 @@ func (l *Loop) still(p *state.Phase, f Finding) (s Standstill, tree string, err 
 func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	was := p.Repeated
 	p.Repeated = 0
-	if f.Verdict != Unknown || p.Class != string(roles.Done) {
+	if f.Verdict != Unknown || p.Recheck || p.Class != string(roles.Done) {
 		return false
 	}
 	if p.Repeated = 1; sameReasons(p.Why, f.Missing) {

@@ -57,7 +57,7 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 		}
 	}
 	p := a.Open
-	if p.Status == state.Ready {
+	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
 	out := plan{Phase: n, Why: a.Why, Budget: s.capText(), Roles: []rolePlan{}}

@@ -29,7 +29,7 @@ the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.
 		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml",
 		Flags: append(runFlags(),
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
-			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase"},
+			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; replay what a passed one passed with on the source as it is now"},
 			cli.Flag{Name: "junit", Value: "FILE", Usage: "write the contracts and their evidence there as JUnit XML"}),
 		Run: func(ctx context.Context, in *cli.Input) error {
 			n, err := phaseNumber(in.Args[0])

@@ -93,7 +93,7 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 		for _, e := range p.Failed {
 			st.Failed = append(st.Failed, e.Spec)
 		}
-		if sound && p.Status != state.Passed && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
+		if sound && p.Status != state.Passed && p.Status != state.Stale && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
 			st.Notes = append(st.Notes, "its spec changed since")
 		}
 		if p.ReportMissing {

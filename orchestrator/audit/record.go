@@ -27,7 +27,7 @@ type Record struct {
 	Verdict   string          `json:"verdict"`             // pass, fail or unverified
 	Status    string          `json:"status"`              // where the phase came to rest with it
 	Evidence  string          `json:"evidence"`            // verify.evidence: required or off
-	ByReplay  bool            `json:"by_replay,omitempty"` // the entries are abl's own
+	ByReplay  bool            `json:"by_replay,omitempty"` // the entries are abl's own; a pass has come of replays alone
 	Missing   []string        `json:"missing,omitempty"`   // what a believable verdict lacks
 	Notes     []string        `json:"notes,omitempty"`     // what a person should know besides
 	Entries   []verdict.Entry `json:"entries,omitempty"`   // what failed, in the spec's language

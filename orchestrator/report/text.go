@@ -75,6 +75,9 @@ func evidenceOf(r audit.Record) string {
 	if others := tried(r); len(others) > 0 {
 		text += ", tried against " + strings.Join(others, ", ") + " too"
 	}
+	if len(r.Calls) == 0 {
+		text += "; no agent was called"
+	}
 	return text
 }
 

@@ -44,6 +44,7 @@ const (
 	Verifying  Status = "verifying"
 	Verified   Status = "verified"
 	Passed     Status = "passed"
+	Stale      Status = "stale" // it passed, and an earlier phase has passed on another source since
 	Refuted    Status = "refuted"
 	Stuck      Status = "stuck"
 	Unverified Status = "unverified"
@@ -51,7 +52,7 @@ const (
 
 // Statuses are all of them, in the order in which a phase can meet them.
 func Statuses() []Status {
-	return []Status{Ready, Building, Built, Verifying, Verified, Passed, Refuted, Stuck, Unverified}
+	return []Status{Ready, Building, Built, Verifying, Verified, Passed, Stale, Refuted, Stuck, Unverified}
 }
 
 // Phase is where one phase stands.
@@ -72,6 +73,7 @@ type Phase struct {
 	Regressed     []verdict.Entry   `json:"regressed,omitempty"`     // contracts of earlier phases that a replay has seen broken
 	Call          string            `json:"call,omitempty"`          // id of the call in flight, else of the last one
 	VerifierOnly  bool              `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
+	Recheck       bool              `json:"recheck,omitempty"`       // what it passed with is replayed, and no agent is called
 	SpecSHA       string            `json:"spec_sha,omitempty"`      // hash of the spec that the round works on
 	SpecSize      int               `json:"spec_size,omitempty"`     // bytes under that hash, to tell an append from an edit
 	PassedSHA     string            `json:"passed_sha,omitempty"`    // hash of the spec that it passed with last

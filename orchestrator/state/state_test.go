@@ -29,7 +29,7 @@ func full() *File {
 			"2": {
 				Status: Refuted, Round: 2, Iteration: 3, Step: 8, Attempt: 1, Tries: 1, Asked: true, Class: "done",
 				Back: when, NeedsPerson: true, Outage: &Outage{Class: "away", Since: when, Tries: 2, UsedMS: 3000, WaitMS: 2000, Until: when}, Fallback: map[string]int{"builder": 1},
-				AppFailed: "exit code 1", Regressed: []verdict.Entry{{Spec: "a → b", Input: "a", Observed: "c"}}, Call: "p2-s8-verifier", VerifierOnly: true, SpecSHA: "ab", SpecSize: 12, PassedSHA: "aa", PassedSize: 10,
+				AppFailed: "exit code 1", Regressed: []verdict.Entry{{Spec: "a → b", Input: "a", Observed: "c"}}, Call: "p2-s8-verifier", VerifierOnly: true, Recheck: true, SpecSHA: "ab", SpecSize: 12, PassedSHA: "aa", PassedSize: 10,
 				Started: when, Ended: when, SrcCommit: "c0", TestsCommit: "c1", LastVerdict: "fail",
 				Why: []string{"no report"}, Repeated: 2, Failed: []verdict.Entry{{Spec: "a → <b>", Input: "c", Observed: "d\n\"e\"", Line: 4}},
 				Approved: false, ReportMissing: true, Note: "a note", Stalled: "nothing moved",

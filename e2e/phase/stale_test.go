@@ -1,0 +1,107 @@
+package phase
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"abl/e2e/lab"
+	"abl/roles/scenario"
+)
+
+// route is a request that a project's service answers, and the contract that says so.
+type route struct{ id, path, text string }
+
+// serves is a service with these routes.
+func serves(routes ...route) scenario.Step {
+	answers := ""
+	for _, r := range routes {
+		answers += fmt.Sprintf("%q: %q,", r.path, r.text)
+	}
+	return write("server.mjs", "import http from 'node:http';\nconst answers = {"+answers+"};\n"+
+		"http.createServer((req, res) => res.end(answers[req.url] ?? 'nothing')).listen(3000, '0.0.0.0');\n")
+}
+
+// checks is a suite that tries each route.
+func checks(routes ...route) scenario.Step {
+	suite := fmt.Sprintf("#!/bin/sh\necho 1..%d\n", len(routes))
+	for i, r := range routes {
+		suite += fmt.Sprintf("got=$(curl -s --max-time 5 \"$ABL_APP_URL%s\")\nif [ \"$got\" = %s ]; then echo 'ok %d - %s'; else echo 'not ok %d - %s'; printf '  ---\\n  input: GET %s\\n  observed: %%s\\n  ...\\n' \"$got\"; fi\n",
+			r.path, r.text, i+1, r.id, i+1, r.id, r.path)
+	}
+	return write("run.sh", suite, "0755")
+}
+
+func (r route) contract() string { return fmt.Sprintf("\n- GET %s → 200 with the text %s\n", r.path, r.text) }
+
+// An earlier phase that passes on a new source makes the later ones stale: what
+// they passed with is replayed there, free of charge while it holds, and opens
+// the phase again with what was observed where it does not.
+func TestLaterPassIsStale(t *testing.T) {
+	root, two := route{"P1.C1", "/", "ok"}, route{"P2.C1", "/two", "second"}
+	more, last := route{"P1.C2", "/more", "further"}, route{"P1.C3", "/last", "final"}
+	p := newProject(t, evidence, builds(serves(root)), verifies(checks(root)))
+	p.Must(0, "phase", "1")
+	p.Write(".abl/specs/phase2.md", "# Phase 2: Second\n\n## Context\n\nThe same service.\n\n## Contracts\n"+two.contract())
+	script(p, builds(serves(root, two)), verifies(checks(root, two)))
+	p.Must(0, "phase", "2")
+
+	p.Write(".abl/specs/phase1.md", oneSpec+more.contract())
+	wants(t, "phase 2 on a text that nobody verified", p.Must(2, "phase", "2").Stderr, "phase 1 is not the one it passed with")
+	script(p, builds(serves(root, two, more)), verifies(checks(root, more)))
+	wants(t, "the pass of phase 1", notesOf(t, p.Must(0, "phase", "1", "--json").Stdout), "phase 2 is stale since phase 1 passed on another source")
+	wants(t, "abl status", p.Must(0, "status").Stdout, "2      stale ", "abl phase 2 replays its tests")
+	holdsStill(p)
+
+	p.Write(".abl/specs/phase1.md", p.Read(".abl/specs/phase1.md")+last.contract())
+	script(p, builds(serves(root, more, last)), verifies(checks(root, more, last)))
+	p.Must(0, "phase", "1")
+	script(p, builds(serves(root, two, more, last)), verifies(checks(root, two, more, last)))
+	all := events(t, p.Must(0, "phase", "2", "--json"))
+	if got := verdicts(all) + ", " + called(all); got != "fail pass, p2-build-4.1 p2-verify-4.1" {
+		t.Errorf("the broken phase came to %s", got)
+	}
+	wants(t, "the Builder's prompt", p.Read(".abl/logs/calls/p2-build-4.1/in/prompt.md"), "SPEC: GET /two → 200 with the text second", "INPUT: GET /two", "OBSERVED: nothing")
+	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-3.1/finding.json"), `"contract": "P2.C1"`, `"by_replay": true`)
+	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-3")
+
+	all = events(t, p.Must(0, "phase", "1", "--again", "--json"))
+	if got := verdicts(all) + ", " + called(all); got != "pass, " {
+		t.Errorf("again came to %s", got)
+	}
+	if p.Git("src", "rev-parse", "phase1/passed") != p.Git("src", "rev-parse", "HEAD") {
+		t.Error("the tag of phase 1 is not at the source that was replayed")
+	}
+	lacks(t, "abl status", p.Must(0, "status").Stdout, "stale")
+	noLeftovers(p)
+}
+
+// holdsStill wants the second phase to pass again on the source as it is, without a call.
+func holdsStill(p *lab.Project) {
+	p.Helper()
+	spent, tests := p.Read(".abl/logs/tokens.csv"), p.Git(".abl/tests", "rev-parse", "phase2/passed")
+	all := events(p, p.Must(0, "run", "--json"))
+	if got := verdicts(all) + ", " + called(all); got != "pass, " {
+		p.Errorf("the stale phase came to %s", got)
+	}
+	if p.Read(".abl/logs/tokens.csv") != spent {
+		p.Error("the replay cost something")
+	}
+	if p.Git("src", "rev-parse", "phase2/passed") != p.Git("src", "rev-parse", "HEAD") || p.Git(".abl/tests", "rev-parse", "phase2/passed") != tests {
+		p.Error("the tag is not at the source that was replayed, or no longer at the tests that were")
+	}
+	r := audited(p, 2, 2)
+	if r.Verdict != "pass" || !r.ByReplay || r.Iteration != 0 || len(r.Calls) != 0 || r.Commits.Tests != tests || r.Commits.Source != p.Git("src", "rev-parse", "HEAD") {
+		p.Errorf("the record: %+v", r)
+	}
+	var shown []string
+	for _, c := range r.Contracts {
+		shown = append(shown, c.ID+" "+c.Result+" "+c.By)
+	}
+	if got := strings.Join(shown, ", "); got != "P1.C1 pass replay, P1.C2 pass replay, P2.C1 pass replay" {
+		p.Errorf("the contracts: %s", got)
+	}
+	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-2: PASS", "replays by abl itself, tried against away, empty 200, 500 too; no agent was called")
+	lacks(p, "abl status", p.Must(0, "status").Stdout, "stale")
+	wants(p, "a passed phase", p.Must(0, "phase", "2").Stderr, "nothing to do")
+}
