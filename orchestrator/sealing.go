@@ -74,7 +74,7 @@ func (l *Loop) showSteering(role roles.Role, p *state.Phase, now map[string]stri
 	changed := state.Changed(seen, now)
 	if known && len(changed) > 0 {
 		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: fmt.Sprintf(
-			"in the .git of %s this was changed %s: %s", l.Project.Rel(role.Workspace(l.Project)), when, strings.Join(changed[:min(len(changed), 10)], ", "))})
+			"in the .git of %s this was changed %s: %s", l.Project.Rel(role.Workspace(l.Project)), when, strings.Join(changed, ", "))})
 	}
 	if l.File.Git == nil {
 		l.File.Git = map[string]map[string]string{}

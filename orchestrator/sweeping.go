@@ -40,7 +40,7 @@ func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) erro
 	}
 }
 
-// maxShown is how many things a note names; the record has the rest.
+// maxShown is how many things a note names that do not run; the record has the rest.
 const maxShown = 10
 
 // inSentences says for a person what a sweep found. The paths are an agent's.
@@ -57,7 +57,11 @@ func inSentences(f sweep.Found) (all []string) {
 // named lists things for a person.
 func named(all []sweep.Thing) string {
 	var words []string
-	for _, t := range all[:min(len(all), maxShown)] {
+	shown := maxShown
+	for shown < len(all) && all[shown].Runs {
+		shown++
+	}
+	for _, t := range all[:min(len(all), shown)] {
 		words = append(words, fmt.Sprintf("%.200q (%s)", t.Path, t.What))
 	}
 	if more := len(all) - len(words); more > 0 {

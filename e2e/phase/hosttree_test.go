@@ -24,6 +24,7 @@ func plants() []scenario.Step {
 		run("mknod dev c 1 3; setcap cap_net_raw+ep suid; true"),
 		must(0, "mkdir -p nested && cd nested && git init -q && git config core.fsmonitor 'touch pwned'"),
 		must(0, "mkdir -p .gemini .claude .vscode && echo '{}' > .gemini/settings.json && echo '{}' > .claude/settings.json && echo '{}' > .vscode/tasks.json && echo x > GEMINI.md"),
+		must(0, "for i in $(seq 40); do mkdir a$i && echo x > a$i/CLAUDE.md; done; mkdir -p zz/.husky zz/.claude && echo x > zz/.husky/pre-commit && echo x > zz/.claude/run && chmod 755 zz/.claude/run"),
 	}
 }
 
@@ -64,7 +65,7 @@ func TestHostileTreesAreSwept(t *testing.T) {
 			}
 		}
 		cleared := paths(found.Cleared)
-		if cleared != "out/deep/suid out/pipe pipe sock suid" {
+		if cleared != "out/deep/suid suid out/pipe pipe sock" {
 			t.Errorf("%s: cleared %s", key, cleared)
 		}
 		wants(t, "control files of "+key, paths(found.Control), ".claude/settings.json", ".gemini/settings.json", ".vscode/tasks.json", "GEMINI.md", "nested/.git")
@@ -82,7 +83,10 @@ func TestHostileTreesAreSwept(t *testing.T) {
 				said += e.Text + "\n"
 			}
 		}
-		wants(t, "what is said of "+key, said, "taken away", `"suid" (a setuid or setgid bit, cleared)`, `".gemini/settings.json" (steers an agent's CLI)`)
+		if got := paths(found.Control[:3]); got != "nested/.git zz/.claude/run zz/.husky/pre-commit" {
+			t.Errorf("%s names first: %s", key, got)
+		}
+		wants(t, "what is said of "+key, said, "taken away", `"nested/.git" (a nested repository), "zz/.claude/run" (steers an agent's CLI), "zz/.husky/pre-commit" (steers git)`, " more in swept.json", `"suid" (a setuid or setgid bit, cleared)`, `".gemini/settings.json" (steers an agent's CLI)`)
 	}
 	noLeftovers(p)
 }

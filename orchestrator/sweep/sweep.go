@@ -3,6 +3,11 @@
 // and what git ignores.
 package sweep
 
+import (
+	"slices"
+	"strings"
+)
+
 // Found is what one sweep came to.
 type Found struct {
 	Cleared []Thing `json:"cleared"` // taken away: setuid bits, file capabilities, devices, sockets, FIFOs
@@ -14,10 +19,28 @@ type Found struct {
 type Thing struct {
 	Path string `json:"path"`
 	What string `json:"what"`
+	// Runs says that git or a shell runs it, or does what it says: a repository, a
+	// hook, an executable file, a bit that gives rights.
+	Runs bool `json:"runs,omitempty"`
 }
 
 // MaxThings is how many of a kind are named.
 const MaxThings = 1000
+
+// InOrder sorts things by path, those that run before all others, and names no more
+// than MaxThings of them.
+func InOrder(all []Thing) []Thing {
+	slices.SortFunc(all, func(a, b Thing) int {
+		if a.Runs != b.Runs {
+			return map[bool]int{true: -1, false: 1}[a.Runs]
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	if len(all) > MaxThings {
+		all = append(all[:MaxThings], Thing{Path: "…", What: "more than can be named", Runs: all[MaxThings].Runs})
+	}
+	return all
+}
 
 // Ignored is what stands in a workspace and is in no commit: ignored files, and
 // the insides of nested repositories. Below MaxListed files it names them one by

@@ -48,15 +48,14 @@ func (r *Repo) keep(ctx context.Context, base []gitindex.Entry, w *scan.Result, 
 	found := func(path, what string) {
 		mu.Lock()
 		defer mu.Unlock()
-		f.Cleared = append(f.Cleared, sweep.Thing{Path: path, What: what})
+		f.Cleared = append(f.Cleared, sweep.Thing{Path: path, What: what, Runs: true})
 	}
 	var err error
 	if f.Ignored, err = digest.Take(ctx, r.dir, w.Ignored, cache, found); err != nil {
 		return err
 	}
 	for _, list := range []*[]sweep.Thing{&f.Cleared, &f.Control} {
-		slices.SortFunc(*list, func(a, b sweep.Thing) int { return strings.Compare(a.Path, b.Path) })
-		*list = (*list)[:min(len(*list), sweep.MaxThings)]
+		*list = sweep.InOrder(*list)
 	}
 	if err := keep(f); err != nil {
 		return err
@@ -72,18 +71,19 @@ func (r *Repo) keep(ctx context.Context, base []gitindex.Entry, w *scan.Result, 
 func (r *Repo) control(base []gitindex.Entry, w *scan.Result, cache *digest.Cache) []sweep.Thing {
 	var all []sweep.Thing
 	differing(base, w.Entries, func(path string) {
-		_, there := slices.BinarySearchFunc(w.Entries, path, func(e gitindex.Entry, path string) int { return strings.Compare(e.Path, path) })
+		i, there := slices.BinarySearchFunc(w.Entries, path, func(e gitindex.Entry, path string) int { return strings.Compare(e.Path, path) })
 		what := scan.SteersPath(path)
 		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
-			what = "is a hook of git's"
+			what = scan.Hook
 		}
 		if there && what != "" {
-			all = append(all, sweep.Thing{Path: path, What: what})
+			runs := scan.Runs(what) || w.Entries[i].Mode == gitindex.ModeExec
+			all = append(all, sweep.Thing{Path: path, What: what, Runs: runs})
 		}
 	})
 	for _, m := range w.Marks {
 		if !cache.Marked(m.Path, m.Key) {
-			all = append(all, sweep.Thing{Path: m.Path, What: m.What})
+			all = append(all, m.Thing)
 		}
 	}
 	return all

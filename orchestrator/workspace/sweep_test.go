@@ -345,10 +345,11 @@ func TestControlFiles(t *testing.T) {
 	})
 	f := swept(t, r, "1")
 	want := strings.Join([]string{
+		".envrc: steers a shell or a package manager", ".gitmodules: steers git", "bare/: a bare repository", "deep/er/.husky/pre-commit: steers git",
+		"hooks.d/pre-commit: is a hook of git's", "nested/.git: a nested repository",
 		".claude/settings.json: steers an agent's CLI", ".codex/config.toml: steers an agent's CLI", ".cursor/rules/a.mdc: steers an agent's CLI",
-		".envrc: steers a shell or a package manager", ".gemini/settings.json: steers an agent's CLI", ".github/workflows/ci.yml: steers CI",
-		".gitmodules: steers git", ".mcp.json: steers an agent's CLI", ".vscode/tasks.json: steers an editor", "Agents.MD: steers an agent's CLI",
-		"bare/: a bare repository", "deep/er/.husky/pre-commit: steers git", "hooks.d/pre-commit: is a hook of git's", "nested/.git: a nested repository",
+		".gemini/settings.json: steers an agent's CLI", ".github/workflows/ci.yml: steers CI",
+		".mcp.json: steers an agent's CLI", ".vscode/tasks.json: steers an editor", "Agents.MD: steers an agent's CLI",
 		"node_modules/p/.vscode/settings.json: steers an editor", "sub/GEMINI.md: steers an agent's CLI", "x.code-workspace: steers an editor",
 	}, "\n")
 	if got := things(f.Control); got != want {
@@ -359,8 +360,20 @@ func TestControlFiles(t *testing.T) {
 	}
 	write(t, dir, map[string]string{".codex/config.toml": "y", "CLAUDE.md": "an agent's", "nested/.git/config": "other"})
 	must(t, os.RemoveAll(filepath.Join(dir, ".mcp.json")))
-	if got, want := things(swept(t, r, "3").Control), ".codex/config.toml: steers an agent's CLI\nCLAUDE.md: steers an agent's CLI\nnested/.git: a nested repository"; got != want {
+	if got, want := things(swept(t, r, "3").Control), "nested/.git: a nested repository\n.codex/config.toml: steers an agent's CLI\nCLAUDE.md: steers an agent's CLI"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	crowd := map[string]string{"node_modules/zz/.git/HEAD": "x", "zz/.envrc": "x"}
+	for i := range sweep.MaxThings + 10 {
+		crowd[fmt.Sprintf("node_modules/%04d/CLAUDE.md", i)] = "x"
+	}
+	write(t, dir, crowd)
+	all := swept(t, r, "4").Control
+	if got, want := things(all[:2]), "node_modules/zz/.git: a nested repository\nzz/.envrc: steers a shell or a package manager"; got != want {
+		t.Errorf("beside a crowd got\n%s\nwant\n%s", got, want)
+	}
+	if got := all[len(all)-1]; len(all) != sweep.MaxThings+1 || got.Path != "…" || got.Runs {
+		t.Errorf("%d things, the last is %v", len(all), got)
 	}
 }
 

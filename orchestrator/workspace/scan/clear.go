@@ -25,24 +25,24 @@ func (w *walker) clear(fd int, path string, e *name) (gone bool) {
 	case rights != 0:
 		// Below a folder that nobody else can write there is nothing to be exchanged.
 		if err := unix.Fchmodat(fd, e.plain(), uint32(e.stat.Mode)&0o7777|rights, 0); err != nil {
-			w.found(path, fmt.Sprintf("shut to its owner, and cannot be opened: %v", err))
+			w.found(path, fmt.Sprintf("shut to its owner, and cannot be opened: %v", err), false)
 			return false
 		}
-		w.found(path, "shut to its owner, opened")
+		w.found(path, "shut to its owner, opened", false)
 		e.stat.Mode |= rights
 		return w.clear(fd, path, e)
 	case e.special():
 		if err := unix.Unlinkat(fd, e.key, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-			w.found(path, fmt.Sprintf("%s, which cannot be removed: %v", e.kind(), err))
+			w.found(path, fmt.Sprintf("%s, which cannot be removed: %v", e.kind(), err), true)
 			return false
 		}
-		w.found(path, e.kind()+", removed")
+		w.found(path, e.kind()+", removed", false)
 		return true
 	case e.regular() && e.stat.Mode&special != 0:
 		if err := dropBits(fd, e); err != nil {
-			w.found(path, fmt.Sprintf("a setuid or setgid bit, which cannot be cleared: %v", err))
+			w.found(path, fmt.Sprintf("a setuid or setgid bit, which cannot be cleared: %v", err), true)
 		} else {
-			w.found(path, "a setuid or setgid bit, cleared")
+			w.found(path, "a setuid or setgid bit, cleared", true)
 		}
 	}
 	return false
@@ -62,7 +62,7 @@ func (w *walker) deep(ctx context.Context, fd int, e *name, path string) error {
 		}
 		if f, err := openRegular(in.Dir, &n); err == nil { // else nobody can run it either
 			if what := Disarm(int(f)); what != "" {
-				w.found(below, what)
+				w.found(below, what, true)
 			}
 			return f.Close()
 		}
@@ -81,11 +81,11 @@ func (e *name) rights() uint32 {
 	return 0
 }
 
-func (w *walker) found(path, what string) {
+func (w *walker) found(path, what string, runs bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.cleared) < sweep.MaxThings {
-		w.cleared = append(w.cleared, sweep.Thing{Path: path, What: what})
+	if w.clears.room(runs) {
+		w.cleared = append(w.cleared, sweep.Thing{Path: path, What: what, Runs: runs})
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *content) disarm(f regular) {
 	if what == "" {
 		return
 	}
-	c.w.found(c.entry.Path, what)
+	c.w.found(c.entry.Path, what, true)
 	if unix.Fstat(int(f), &c.e.stat) == nil {
 		c.entry.Stat = statOf(&c.e.stat)
 	}

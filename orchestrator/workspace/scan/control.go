@@ -11,6 +11,12 @@ const (
 	forShell  = "steers a shell or a package manager"
 )
 
+// Hook is what a file in the folder of git's hooks is.
+const Hook = "is a hook of git's"
+
+// Runs says whether git or a shell runs what steers so, or does what it says.
+func Runs(what string) bool { return what == forGit || what == forShell || what == Hook }
+
 // controlFolders steer by all that stands in them.
 var controlFolders = map[string]string{
 	".gemini": forAgents, ".claude": forAgents, ".codex": forAgents, ".agents": forAgents, ".cursor": forAgents, ".windsurf": forAgents,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/orchestrator/sweep"
 	"abl/orchestrator/workspace/gitindex"
 
 	"golang.org/x/sys/unix"
@@ -31,12 +32,9 @@ type IgnoredFile struct {
 // Mark is something that steers a person's tools and is in no tree: an ignored
 // control file, or a repository within the workspace.
 type Mark struct {
-	Path, What string
-	Key        string // changes when the thing does
+	sweep.Thing
+	Key string // changes when the thing does
 }
-
-// maxMarks bounds how many are named.
-const maxMarks = 1000
 
 // leaveOut notes a name that is in no tree, and goes on into a folder.
 func (w *walker) leaveOut(ctx context.Context, fd int, f *folder, e *name, path string, n *node, subs map[int]*pending) error {
@@ -50,9 +48,9 @@ func (w *walker) leaveOut(ctx context.Context, fd int, f *folder, e *name, path 
 	switch {
 	case strings.EqualFold(e.plain(), ".git"):
 		control = ""
-		w.mark(Mark{path, "a nested repository", key(fd, e.plain(), e.plain()+"/config", e.plain()+"/hooks")})
+		w.mark(Mark{sweep.Thing{Path: path, What: "a nested repository", Runs: true}, key(fd, e.plain(), e.plain()+"/config", e.plain()+"/hooks")})
 	case control != "" && !e.dir():
-		w.mark(Mark{path, control, key(fd, e.plain())})
+		w.mark(Mark{sweep.Thing{Path: path, What: control, Runs: Runs(control) || e.exec()}, key(fd, e.plain())})
 	}
 	if e.dir() && f.depth >= w.MaxDepth {
 		return w.deep(ctx, fd, e, path)
@@ -81,10 +79,23 @@ func (w *walker) keepIgnored(n *node) {
 	n.left = Ignored{}
 }
 
+// tally counts things found, so that many that do not run hide none that does.
+type tally struct{ runs, other int }
+
+// room says whether one more is kept: one beyond what can be named tells of the rest.
+func (t *tally) room(runs bool) bool {
+	n := &t.other
+	if runs {
+		n = &t.runs
+	}
+	*n++
+	return *n <= sweep.MaxThings+1
+}
+
 func (w *walker) mark(m Mark) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.marks) < maxMarks {
+	if w.marked.room(m.Runs) {
 		w.marks = append(w.marks, m)
 	}
 }
@@ -102,7 +113,7 @@ func (w *walker) markBare(f *folder, names []name) {
 		}
 	}
 	if base := strings.TrimSuffix(f.path, "/"); !strings.EqualFold(base[strings.LastIndexByte(base, '/')+1:], ".git") {
-		w.mark(Mark{Path: f.path, What: "a bare repository"})
+		w.mark(Mark{Thing: sweep.Thing{Path: f.path, What: "a bare repository", Runs: true}})
 	}
 }
 

@@ -102,7 +102,9 @@ type walker struct {
 	mu      sync.Mutex
 	skipped []Skipped
 	cleared []sweep.Thing
+	clears  tally
 	marks   []Mark
+	marked  tally
 	ignored []Ignored
 }
 
