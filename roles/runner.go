@@ -157,10 +157,19 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	}
 	failpoint.Here("call.starting")
 	if err := r.Engine.Start(ctx, r.name(j)); err != nil {
-		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), rec.unmark())
+		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), r.unstarted(ctx, j, rec))
 	}
 	failpoint.Here("call.started")
 	return intent, r.proven(ctx, j, rec, proof.after(ctx, true))
+}
+
+// unstarted forgets a start that failed, when the engine says that the box never ran.
+// Where it cannot be asked the mark stays: the next run finds out.
+func (r *Runner) unstarted(ctx context.Context, j Job, rec Record) error {
+	if st, err := r.Engine.Status(ctx, r.name(j)); err != nil || st.State != sandbox.Created {
+		return nil
+	}
+	return rec.unmark()
 }
 
 // proving is the proof of a call's box.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,10 +24,12 @@ type Proxy struct {
 	listen net.Listener
 	over   bool // the test is
 	conns  map[net.Conn]bool
-	at     string // the next request with this in its first line meets the fault
+	meets  func(line, kind string) bool // the next such request meets the fault; nil for none
 	fault  Fault
 	drops  int // how often that came to pass
 	delay  time.Duration
+	named  map[string]string // what a container or network was called, by its id
+	kinds  []string          // of all requests so far, each once
 }
 
 // Fault is what befalls one request.
@@ -39,6 +40,8 @@ const (
 	Lost    Fault = iota // the engine does it, and the answer is lost
 	Severed              // the connection is cut before the engine hears of it
 	Refused              // the same, and for a while nobody listens
+	Halved               // the engine does it, and half of the answer arrives
+	Late                 // nobody answers until the client gives up; then the engine does it
 )
 
 // absence is how long nobody listens: more than one attempt of abl's to connect.
@@ -63,7 +66,7 @@ func NewProxyTo(t testing.TB, engine string) *Proxy {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
-	p := &Proxy{Host: "unix://" + path, t: t, path: path, engine: engine, conns: map[net.Conn]bool{}}
+	p := &Proxy{Host: "unix://" + path, t: t, path: path, engine: engine, conns: map[net.Conn]bool{}, named: map[string]string{}}
 	p.Back()
 	t.Cleanup(func() {
 		p.Away()
@@ -129,9 +132,18 @@ func (p *Proxy) Drop(words string) { p.Fail(words, Lost) }
 
 // Fail lets a fault befall the next request whose first line has this in it.
 func (p *Proxy) Fail(words string, f Fault) {
+	p.befall(func(line, _ string) bool { return strings.Contains(line, words) }, f)
+}
+
+// FailKind lets a fault befall the next request of a kind; see Kinds.
+func (p *Proxy) FailKind(kind string, f Fault) {
+	p.befall(func(_, k string) bool { return k == kind }, f)
+}
+
+func (p *Proxy) befall(meets func(line, kind string) bool, f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at, p.fault = words, f
+	p.meets, p.fault = meets, f
 }
 
 // Drops is how many requests met their fault.
@@ -155,9 +167,9 @@ func (p *Proxy) serve(l net.Listener) {
 		p.mu.Lock()
 		p.conns[from], p.conns[to] = true, true
 		p.mu.Unlock()
-		lost := make(chan struct{}, 1)
-		go p.pass(to, from, func(piece []byte) bool { return p.asked(piece, from, lost) })
-		go p.pass(from, to, func([]byte) bool { return p.answers(from, lost) })
+		c := &exchange{p: p, client: from, engine: to, answered: make(chan struct{})}
+		go p.pass(to, from, c.asked)
+		go p.pass(from, to, c.answers)
 	}
 }
 
@@ -185,51 +197,4 @@ func (p *Proxy) pass(to, from net.Conn, see func([]byte) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, from)
-}
-
-// asked looks at a request, and whether it goes on to the engine.
-func (p *Proxy) asked(piece []byte, client net.Conn, lost chan<- struct{}) bool {
-	p.mu.Lock()
-	line, _, _ := bytes.Cut(piece, []byte("\r\n"))
-	if p.at == "" || !bytes.Contains(line, []byte(p.at)) {
-		p.mu.Unlock()
-		return true
-	}
-	p.at = ""
-	f := p.fault
-	if f != Lost {
-		p.drops++
-	}
-	p.mu.Unlock()
-	switch f {
-	case Lost:
-		select {
-		case lost <- struct{}{}:
-		default:
-		}
-		return true
-	case Refused:
-		p.Away()
-		time.AfterFunc(absence, p.Back)
-	}
-	client.Close()
-	return false
-}
-
-// answers loses an answer, or holds it up.
-func (p *Proxy) answers(client net.Conn, lost <-chan struct{}) bool {
-	select {
-	case <-lost:
-		p.mu.Lock()
-		p.drops++
-		p.mu.Unlock()
-		client.Close()
-		return false
-	default:
-	}
-	p.mu.Lock()
-	d := p.delay
-	p.mu.Unlock()
-	time.Sleep(d)
-	return true
 }

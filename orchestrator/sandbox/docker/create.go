@@ -90,13 +90,20 @@ func (e *Engine) inspectVolumes(ctx context.Context, box sandbox.Box) error {
 
 func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (id string, err error) {
 	config, host, net := profile(box, info)
-	err = e.do(ctx, long, func(ctx context.Context) error {
+	err = e.change(ctx, long, func(ctx context.Context) error {
 		made, err := e.api.ContainerCreate(ctx, &config, &host, &net, nil, box.Name)
 		if errdefs.IsConflict(err) {
-			made.ID, err = e.recognise(ctx, box, err)
+			return e.taken(ctx, box, err)
 		}
 		id = made.ID
 		return err
+	}, func(ctx context.Context) (bool, error) {
+		there, err := e.inspectBox(ctx, box.Name)
+		if errors.Is(err, sandbox.ErrNotFound) {
+			return false, nil
+		}
+		id = there.ID
+		return err == nil && there.Config.Labels[labelMade] == box.Labels[labelMade], err
 	})
 	if errdefs.IsNotFound(err) && strings.Contains(strings.ToLower(err.Error()), "no such image") {
 		return "", fmt.Errorf("%w: %q", sandbox.ErrNoImage, box.Image)
@@ -104,19 +111,16 @@ func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (
 	return id, err
 }
 
-// recognise looks at the box that has the name already.
-func (e *Engine) recognise(ctx context.Context, box sandbox.Box, conflict error) (string, error) {
+// taken says whose the name of a box is.
+func (e *Engine) taken(ctx context.Context, box sandbox.Box, conflict error) error {
 	there, err := e.api.ContainerInspect(ctx, box.Name)
 	if errdefs.IsNotFound(err) {
-		return "", conflict
+		return conflict
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	if there.Config.Labels[labelMade] == box.Labels[labelMade] {
-		return there.ID, nil
-	}
-	return "", fmt.Errorf("%w: id %s", sandbox.ErrExists, there.ID)
+	return fmt.Errorf("%w: id %s", sandbox.ErrExists, there.ID)
 }
 
 func (e *Engine) connectRest(ctx context.Context, id string, all []sandbox.Endpoint) error {
@@ -124,8 +128,15 @@ func (e *Engine) connectRest(ctx context.Context, id string, all []sandbox.Endpo
 		return nil
 	}
 	for _, end := range all[1:] {
-		err := e.do(ctx, short, func(ctx context.Context) error {
+		err := e.change(ctx, short, func(ctx context.Context) error {
 			return e.api.NetworkConnect(ctx, end.Network, id, &network.EndpointSettings{Aliases: end.Aliases})
+		}, func(ctx context.Context) (bool, error) {
+			box, err := e.inspectBox(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			_, on := box.NetworkSettings.Networks[end.Network]
+			return on, nil
 		})
 		if err != nil {
 			return fmt.Errorf("cannot connect it to network %q: %w", end.Network, err)

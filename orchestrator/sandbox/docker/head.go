@@ -26,7 +26,7 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 			return nil, err
 		}
 		// The stream ended, as it may before the last words of a box, or broke.
-		_, over, err := e.ended(ctx, name)
+		_, over, err := e.end(ctx, name)
 		if err != nil {
 			return nil, err
 		}

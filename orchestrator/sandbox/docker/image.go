@@ -119,9 +119,12 @@ func byReference(found []image.Summary) map[string]map[string]string {
 // RemoveImage removes an image and the unnamed ones below it that nothing else
 // needs. One that is not there is no error.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
-	err := e.do(ctx, long, func(ctx context.Context) error {
+	err := e.change(ctx, long, func(ctx context.Context) error {
 		_, err := e.api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
 		return err
+	}, func(ctx context.Context) (bool, error) {
+		_, there, err := e.ImageID(ctx, ref)
+		return err == nil && !there, err
 	})
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("cannot remove image %q: %w", ref, err)

@@ -19,5 +19,4 @@ type imageAPI interface {
 	ImagePull(ctx context.Context, ref string, o image.PullOptions) (io.ReadCloser, error)
 	ImageRemove(ctx context.Context, ref string, o image.RemoveOptions) ([]image.DeleteResponse, error)
 	ImageSave(ctx context.Context, refs []string, o ...client.ImageSaveOption) (io.ReadCloser, error)
-	ImageTag(ctx context.Context, from, to string) error
 }

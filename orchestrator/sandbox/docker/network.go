@@ -107,9 +107,18 @@ func (e *Engine) makeNetwork(ctx context.Context, n sandbox.Network) error {
 
 // tryNetwork makes the network; when another was quicker, theirs has to fit.
 func (e *Engine) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
-	err := e.do(ctx, short, func(ctx context.Context) error {
+	err := e.change(ctx, short, func(ctx context.Context) error {
 		_, err := e.api.NetworkCreate(ctx, n.Name, o)
 		return err
+	}, func(ctx context.Context) (bool, error) {
+		there, err := e.inspectNetwork(ctx, n.Name)
+		if errdefs.IsNotFound(err) {
+			return false, nil
+		}
+		if err == nil {
+			err = fits(there, n)
+		}
+		return err == nil, err
 	})
 	if !errdefs.IsConflict(err) {
 		return err

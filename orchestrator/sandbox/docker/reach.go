@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -27,7 +28,7 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// do makes a call that may be made twice: under a deadline of its own, and
+// do makes a call that only asks: under a deadline of its own, and
 // again while only the transport fails.
 func (e *Engine) do(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
 	pause := e.pause
@@ -45,6 +46,26 @@ func (e *Engine) do(ctx context.Context, limit time.Duration, call func(context.
 			return err
 		}
 		pause = min(2*pause, longestPause)
+	}
+}
+
+// change makes a call that changes something. Where its answer is lost, done asks
+// the engine what came of it before the call is made again: it may have been
+// carried out, and some do more the second time.
+func (e *Engine) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
+	pause := e.pause
+	for left := tries - 1; ; left-- {
+		err := e.once(ctx, limit, call)
+		if !errors.Is(err, sandbox.ErrUnreachable) || ctx.Err() != nil || left <= 0 {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, longestPause)
+		if over, err := done(ctx); over || err != nil {
+			return err
+		}
 	}
 }
 
@@ -79,7 +100,8 @@ func (a answer) Unwrap() error { return a.error }
 // transient tells trouble on the way to the engine from an answer of it.
 func transient(err error) bool {
 	var timeout net.Error
-	return client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
+	var exchange *url.Error // what broke is the exchange, before there was an answer
+	return errors.As(err, &exchange) || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) ||
 		(errors.As(err, &timeout) && timeout.Timeout())

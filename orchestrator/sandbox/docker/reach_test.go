@@ -185,7 +185,10 @@ func TestDoTellsWhoGaveUp(t *testing.T) {
 
 // "No such network" at a start is not an unknown box, though both are "not found".
 func TestStartOfABoxWithoutItsNetwork(t *testing.T) {
-	e := overBadLine(&cutAPI{start: func() error { return errdefs.ErrNotFound.WithMessage("network x not found") }})
+	e := overBadLine(&cutAPI{
+		start:   func() error { return errdefs.ErrNotFound.WithMessage("network x not found") },
+		inspect: func() (container.InspectResponse, error) { return inState(container.State{}, nil), nil },
+	})
 	if err := e.Start(t.Context(), "a"); err == nil || errors.Is(err, sandbox.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}

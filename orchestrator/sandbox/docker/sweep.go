@@ -81,6 +81,9 @@ func (e *Engine) sweepVolumes(ctx context.Context, labels map[string]string, use
 	}
 	return e.removeEach(ctx, "volume", all, used, func(ctx context.Context, name string) error {
 		return e.api.VolumeRemove(ctx, name, false)
+	}, func(ctx context.Context, name string) error {
+		_, err := e.inspectVolume(ctx, name)
+		return err
 	})
 }
 
@@ -97,21 +100,32 @@ func (e *Engine) sweepNetworks(ctx context.Context, labels map[string]string, us
 	for _, n := range list {
 		all = append(all, storage{n.Name, n.ID})
 	}
-	return e.removeEach(ctx, "network", all, used, e.api.NetworkRemove)
+	return e.removeEach(ctx, "network", all, used, e.api.NetworkRemove, func(ctx context.Context, id string) error {
+		return e.do(ctx, short, func(ctx context.Context) error {
+			_, err := e.api.NetworkInspect(ctx, id, network.InspectOptions{})
+			return err
+		})
+	})
 }
 
 // storage is a volume or a network. Engines before 25 let two networks have one
 // name, which then fits neither, so removal goes by id.
 type storage struct{ name, id string }
 
-func (e *Engine) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove func(context.Context, string) error) (removed []string, err error) {
+func (e *Engine) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove, look func(context.Context, string) error) (removed []string, err error) {
 	var errs []error
 	slices.SortFunc(all, func(a, b storage) int { return strings.Compare(a.name, b.name) })
 	for _, s := range all {
 		if used[kind+" "+s.name] {
 			continue
 		}
-		err := e.do(ctx, long, func(ctx context.Context) error { return remove(ctx, s.id) })
+		err := e.change(ctx, long, func(ctx context.Context) error { return remove(ctx, s.id) }, func(ctx context.Context) (bool, error) {
+			err := look(ctx, s.id)
+			if errdefs.IsNotFound(err) {
+				return true, nil
+			}
+			return false, err
+		})
 		switch {
 		case err == nil:
 			removed = append(removed, s.name)

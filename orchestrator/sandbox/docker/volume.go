@@ -55,9 +55,15 @@ func (e *Engine) inspectVolume(ctx context.Context, name string) (v volume.Volum
 // name that another made meanwhile.
 func (e *Engine) makeVolume(ctx context.Context, v sandbox.Volume, o volume.CreateOptions) error {
 	var made volume.Volume
-	err := e.do(ctx, short, func(ctx context.Context) (err error) {
+	err := e.change(ctx, short, func(ctx context.Context) (err error) {
 		made, err = e.api.VolumeCreate(ctx, o)
 		return err
+	}, func(ctx context.Context) (_ bool, err error) {
+		made, err = e.inspectVolume(ctx, v.Name)
+		if errdefs.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
 	})
 	if err != nil {
 		return err
