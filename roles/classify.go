@@ -37,6 +37,8 @@ type ending struct {
 	passed  Traffic // through its gate
 	fallen  fallen
 	keyVar  string // of the agent's provider, "" for none
+	role    string
+	model   string
 	idle    time.Duration
 	timeout time.Duration
 	output  int64
@@ -164,6 +166,9 @@ func (e ending) byExit() (Class, Evidence) {
 func (e ending) reason(c Class, ev Evidence) string {
 	if c == Refused && e.keyVar != "" {
 		return e.keyVar + " is refused: " + ev.What
+	}
+	if c == NoModel {
+		return fmt.Sprintf("models.%s names %q: %s", e.role, e.model, ev.What)
 	}
 	if stop := e.stopped.Class; stop != "" && stop != c && c.Weather() {
 		return fmt.Sprintf("%s (stopped as %s)", ev.What, stop)

@@ -69,7 +69,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err != nil {
 		return err
 	}
-	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, idle: r.Idle, timeout: r.Timeout, output: r.Output}
+	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, role: j.Role.Name, model: j.Call.Model, idle: r.Idle, timeout: r.Timeout, output: r.Output}
 	if provider, served := agent.ProviderOf(j.Agent); served {
 		ending.keyVar = provider.KeyVar
 	}

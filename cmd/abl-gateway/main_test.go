@@ -99,7 +99,13 @@ func (s *started) line(t *testing.T) (e gateway.Entry) {
 	return e
 }
 
-func (s *started) ask(t *testing.T, path, body string) (int, string) {
+func (s *started) ask(t *testing.T, path, body string) (status int, words string) {
+	t.Helper()
+	status, _, words = s.asks(t, path, body)
+	return status, words
+}
+
+func (s *started) asks(t *testing.T, path, body string) (int, http.Header, string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.listen+path, strings.NewReader(body))
 	if err != nil {
@@ -115,7 +121,7 @@ func (s *started) ask(t *testing.T, path, body string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, resp.Header, string(text)
 }
 
 // TestKeyIsNowhere looks for the key in everything that others can see of the

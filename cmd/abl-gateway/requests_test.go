@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -99,5 +101,57 @@ func TestRequestsBeyondTheModelAreRefused(t *testing.T) {
 	}
 	if *asked != 0 {
 		t.Errorf("%d of them reached the provider", *asked)
+	}
+}
+
+// A provider that says that nothing more comes for hours is asked once: every CLI ends
+// at once on the answer that the gateway gives instead, then and to whatever it asks
+// further. A wait that an agent may sit out is passed on as it came.
+func TestNoUseInAskingAgain(t *testing.T) {
+	for _, c := range []struct {
+		name, after, body string
+		status            int
+		trouble           string
+		asked             int
+	}{
+		{"three hours", "10800", `{"error":{"message":"come back later"}}`, 429, "quota", 1},
+		{"three hours of too much load", "10800", `{"error":{"message":"overloaded"}}`, 503, "away", 1},
+		{"no such model", "", `{"error":{"message":"no model m"}}`, 404, "model", 1},
+		{"the key", "", `{"error":{"message":"no such key: ` + canary + `"}}`, 401, "login", 1},
+		{"half a minute", "30", `{"error":{"message":"slow down"}}`, 429, "rate", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := 0
+			provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				w.Header().Set("Retry-After", c.after)
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			defer provider.Close()
+			s := launch(t, provider.URL)
+			for n := range 3 {
+				status, header, words := s.asks(t, "/c1/openai-responses/v1/responses", `{"model":"m"}`)
+				e := s.line(t)
+				if strings.Contains(words, canary) {
+					t.Errorf("the key is shown: %s", words)
+				}
+				if c.asked > 1 {
+					if status != c.status || header.Get("Retry-After") != c.after || words != c.body {
+						t.Errorf("%d %v %s", status, header, words)
+					}
+					continue
+				}
+				if status != http.StatusForbidden || header.Get("Retry-After") != "" || !strings.Contains(words, fmt.Sprintf("the provider answers %d: ", c.status)) {
+					t.Errorf("request %d: %d %v %s", n+1, status, header, words)
+				}
+				if e.Req.Held != (n > 0) || n == 0 && (e.Req.Status != c.status || e.Req.Trouble != c.trouble || e.Req.RetryMS > 0 != (c.after != "")) {
+					t.Errorf("line %d: %+v", n+1, e.Req)
+				}
+			}
+			if asked != c.asked {
+				t.Errorf("the provider was asked %d times, want %d", asked, c.asked)
+			}
+		})
 	}
 }

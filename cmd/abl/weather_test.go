@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +100,15 @@ func nobody(t *testing.T, c *climate, well string) {
 	instead("http://"+l.Addr().String())(t, c, well)
 }
 
+// asks lets the agent ask for what does not pass, until the next call.
+func asks(path, body string) func(*testing.T, *climate, string) {
+	return func(_ *testing.T, c *climate, _ string) {
+		was := c.api
+		c.api.path, c.api.body = cmp.Or(path, was.path), cmp.Or(body, was.body)
+		c.between = func() { c.api = was }
+	}
+}
+
 func weathers() []weather {
 	in2h := func(w http.ResponseWriter, r *http.Request) {
 		answers(429, "", "Retry-After", time.Now().Add(2*time.Hour).UTC().Format(http.TimeFormat))(w, r)
@@ -115,19 +125,20 @@ func weathers() []weather {
 	}
 	return []weather{
 		{name: "429", does: answers(429, ""), class: roles.Limited, says: "answers 429", waits: short},
-		{name: "429 and when", does: plays("429 3600"), class: roles.Limited, says: "answers 429", waits: about(time.Hour)},
-		{name: "429 and a date", does: in2h, class: roles.Limited, says: "answers 429", waits: about(2 * time.Hour)},
-		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), class: roles.Limited, says: "answers 429", waits: about(time.Hour)},
-		{name: "429 in Google's words", does: answers(429, minute), class: roles.Limited, says: "slow down", waits: about(50 * time.Minute)},
-		{name: "429 for longer than the budget", does: plays("429 90000"), class: roles.Limited, says: "come back after 20", exit: 75},
+		{name: "429 and soon", does: plays("429 200"), class: roles.Limited, says: "answers 429", waits: [2]time.Duration{time.Second, 4 * time.Minute}},
+		{name: "429 and when", does: plays("429 3600"), asks: 3, class: roles.Quota, says: "answers 429", waits: about(time.Hour)},
+		{name: "429 and a date", does: in2h, asks: 3, class: roles.Quota, says: "answers 429", waits: about(2 * time.Hour)},
+		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), asks: 3, class: roles.Quota, says: "answers 429", waits: about(time.Hour)},
+		{name: "429 in Google's words", does: answers(429, minute), asks: 3, class: roles.Quota, says: "slow down", waits: about(50 * time.Minute)},
+		{name: "429 for longer than the budget", does: plays("429 90000"), asks: 3, class: roles.Quota, says: "come back after 20", exit: 75},
 		{name: "a storm of 429", does: answers(429, ""), times: 5, asks: 5, class: roles.Limited, says: "5 requests in a row", waits: short},
-		{name: "a day's quota", does: plays(modelserver.Daily), class: roles.Quota, says: "the day's quota is used up", waits: long},
+		{name: "a day's quota", does: plays(modelserver.Daily), asks: 3, class: roles.Quota, says: "the day's quota is used up", waits: long},
 		{name: "a day's quota until tomorrow", does: answers(429, nightly), class: roles.Quota, says: "come back after 20", exit: 75},
-		{name: "nobody has paid", does: plays(modelserver.Broke), class: roles.Quota, says: "nobody has paid", exit: 75},
+		{name: "nobody has paid", does: plays(modelserver.Broke), asks: 3, class: roles.Quota, says: "nobody has paid", exit: 75},
 		{name: "no money is left", api: responsesAPI, does: answers(429, `{"error":{"code":"insufficient_quota","message":"check your plan"}}`, "Retry-After", "1"), class: roles.Quota, says: "check your plan", exit: 75},
 		{name: "500, again and again", does: plays("500"), times: 4, asks: 4, class: roles.Away, says: "4 requests in a row", waits: short},
 		{name: "502 with a page", does: answers(502, "<html>Bad Gateway</html>"), class: roles.Away, says: "answers 502", waits: short},
-		{name: "503 and when", does: plays("503 3600"), class: roles.Away, says: "answers 503", waits: about(time.Hour)},
+		{name: "503 and when", does: plays("503 3600"), asks: 3, class: roles.Away, says: "answers 503", waits: about(time.Hour)},
 		{name: "529", api: anthropicAPI, does: answers(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: roles.Away, says: "Overloaded", waits: short},
 		{name: "half an answer", does: plays(modelserver.Half), class: roles.Away, says: "has no end", waits: short},
 		{name: "silence", does: plays(modelserver.Silence), limits: quickly, class: roles.Away, says: "silent", waits: short},
@@ -144,12 +155,18 @@ func weathers() []weather {
 		{name: "nobody listens", place: nobody, class: roles.Network, says: "connection refused", waits: short},
 		{name: "a name that nobody knows", place: instead("http://provider..example"), class: roles.Network, says: "gave no answer", waits: short},
 		{name: "a certificate that nobody knows", place: stranger, class: roles.Network, says: "certificate", waits: short},
-		{name: "401", does: plays("401"), class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
+		{name: "401", does: plays("401"), asks: 3, class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: roles.Refused, says: "ANTHROPIC_API_KEY is refused: the provider answers 403: not this model", exit: 5},
 		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: roles.TooLarge, says: "longer than the model takes", exit: 5},
 		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: roles.TooLarge, says: "too large", exit: 5},
-		{name: "a model that is not there", does: answers(404, gone), times: 2, class: roles.Failed, says: "answers 404: models/m is not found", exit: 5},
+		{name: "a model that is not there", does: answers(404, gone), asks: 3, class: roles.NoModel, says: `models.builder names "m": the provider answers 404: models/m is not found`, exit: 5},
+		{name: "a model that OpenAI does not have", api: chatAPI, does: answers(404, `{"error":{"code":"model_not_found","message":"no access"}}`), asks: 3, class: roles.NoModel, says: "answers 404: no access", exit: 5},
+		{name: "an alias, for which the agent asks another model", api: anthropicAPI, place: asks("", `{"model":"claude-sonnet-5-5"}`), class: roles.Denied, says: `abl's gateway refuses the agent's request: the model "claude-sonnet-5-5" is not this call's`, exit: 5},
+		{name: "a model in the path that is not the call's", place: asks("/v1beta/models/other:generateContent", ""), class: roles.Denied, says: `the model "other"`, exit: 5},
+		{name: "a field that does not pass", api: responsesAPI, place: asks("", `{"model":"m","previous_response_id":"r"}`), class: roles.Denied, says: `the field "previous_response_id"`, exit: 5},
+		{name: "a tool that the provider runs", api: anthropicAPI, place: asks("", `{"model":"m","tools":[{"type":"web_search_20250305"}]}`), class: roles.Denied, says: `the tool "web_search_20250305"`, exit: 5},
+		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: roles.Denied, says: `the path "/v1/responses"`, exit: 5},
 		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: roles.Failed, says: "answers 400: bad schema", exit: 5},
 	}
 }

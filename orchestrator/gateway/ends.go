@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -22,11 +23,23 @@ type Trouble struct {
 
 // LastTrouble looks at a call's requests from the last one back to the last that
 // was answered well. Trouble that the call got over tells nothing about its end. A
-// last request that was itself at fault is Odd, which is no trouble of the provider's.
+// last request that was itself at fault is Odd, which is no trouble of the provider's;
+// one that this gateway refused is Denied.
 func LastTrouble(log []Entry, call string) (t Trouble) {
-	first := true
+	denied, first := "", true
+	defer func() {
+		if t.Kind == "" && !t.Waiting && denied != "" {
+			t.Kind, t.Words = trouble.Denied, denied
+		}
+	}()
 	for _, e := range slices.Backward(log) {
-		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Free || e.Req.Refused {
+		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Free {
+			continue
+		}
+		if e.Req.Refused {
+			if isDenied(e.Req) {
+				denied = cmp.Or(denied, e.Reason)
+			}
 			continue
 		}
 		kind, left := troubleOf(e)
@@ -53,6 +66,11 @@ func LastTrouble(log []Entry, call string) (t Trouble) {
 		}
 	}
 	return t
+}
+
+// isDenied says that a request was refused for what it is, whenever it is made.
+func isDenied(r *Request) bool {
+	return r.Provider != "" && !r.Over && !r.Held && !r.Aborted && r.Status < http.StatusInternalServerError
 }
 
 // troubleOf is what was wrong with one request. left says that nobody knows, for

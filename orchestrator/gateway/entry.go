@@ -43,6 +43,7 @@ type Request struct {
 	Status    int    `json:"status"`          // 0: nobody was there any more to be answered
 	Refused   bool   `json:"refused,omitempty"`
 	Over      bool   `json:"over,omitempty"`     // refused since the call's budget is reached
+	Held      bool   `json:"held,omitempty"`     // refused since the provider has said that asking again is of no use
 	Aborted   bool   `json:"aborted,omitempty"`  // the client did not wait for the end
 	Cut       bool   `json:"cut,omitempty"`      // the answer has no end
 	Broken    bool   `json:"broken,omitempty"`   // the answer began well and ends in an error

@@ -64,6 +64,11 @@ func (x *exchange) forward() {
 		x.refuse(v.Status, v.Reason)
 		return
 	}
+	if why := x.call.useless(x.holder()); why != "" {
+		x.line.Req.Held = true
+		x.refuse(http.StatusForbidden, why)
+		return
+	}
 	x.spend(body)
 }
 
@@ -141,6 +146,9 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
 		x.troubled(trouble.Garbled) // whoever stands in the provider's place: a portal, a wrong address
 		x.fail(http.StatusBadGateway, x.line.Reason)
+		return amount{}
+	}
+	if answer.StatusCode >= http.StatusBadRequest && x.hold(end, answer) {
 		return amount{}
 	}
 	m := x.relay(ctx, end, answer)

@@ -21,6 +21,7 @@ type call struct {
 	budget *budget
 	ctx    context.Context
 	end    context.CancelFunc
+	held   sync.Map // provider and model → held: what it is of no use to ask
 }
 
 // server answers the role.

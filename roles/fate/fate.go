@@ -22,6 +22,12 @@ var ErrBudget = errors.New("the budget is reached")
 // ErrLogin means that the provider refuses the key.
 var ErrLogin = errors.New("the provider refused the login")
 
+// ErrModel means that the provider does not have the model.
+var ErrModel = errors.New("there is no such model")
+
+// ErrDenied means that the agent asks for what abl's own gateway lets nobody ask for.
+var ErrDenied = errors.New("the agent asks for what it may not have")
+
 // Stops is the error of an end that neither waiting nor repeating can mend, nil
 // for any other.
 func Stops(c roles.Class, why string) error {
@@ -30,6 +36,10 @@ func Stops(c roles.Class, why string) error {
 		return fmt.Errorf("%w: %s", ErrBudget, why)
 	case roles.Refused:
 		return fmt.Errorf("%w: %s", ErrLogin, why)
+	case roles.NoModel:
+		return fmt.Errorf("%w: %s", ErrModel, why)
+	case roles.Denied:
+		return fmt.Errorf("%w: %s", ErrDenied, why)
 	case roles.TooLarge:
 		return fmt.Errorf("%w: the prompt is longer than the model takes: %s", ErrAgent, why)
 	}

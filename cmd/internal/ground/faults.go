@@ -24,6 +24,8 @@ func Rules() exit.Rules {
 	return exit.Rules{
 		exit.Is(fate.ErrAgent, exit.Agent),
 		exit.Is(fate.ErrLogin, exit.Agent),
+		exit.Is(fate.ErrModel, exit.Agent),
+		exit.Is(fate.ErrDenied, exit.Agent),
 		exit.Is(agent.ErrNoCall, exit.Agent),
 		exit.Is(fate.ErrAway, exit.Away),
 		exit.Is(fate.ErrBudget, exit.Budget),
@@ -60,6 +62,10 @@ func Hint(err error) string {
 		return "what was done is kept; run the same command then: it goes on from there"
 	case errors.Is(err, fate.ErrLogin):
 		return "put a valid key into .env (the environment is asked after it), then run the same command again"
+	case errors.Is(err, fate.ErrModel):
+		return "name a model that the provider has, in full, in .abl/config.yaml (models.builder, models.verifier), then run the same command again"
+	case errors.Is(err, fate.ErrDenied):
+		return "no key is at fault: the gateway lets through one model, by its full name, and what docs/gateway.md lists; change models or the agent in .abl/config.yaml, then run the same command again"
 	case errors.Is(err, fate.ErrBudget):
 		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
 	case errors.Is(err, filelock.ErrHeld):

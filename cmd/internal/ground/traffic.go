@@ -57,7 +57,7 @@ func Traffic(log sidecar.Log, call string) roles.Traffic {
 var classes = map[trouble.Kind]roles.Class{
 	trouble.Login: roles.Refused, trouble.Rate: roles.Limited, trouble.Quota: roles.Quota, trouble.Credit: roles.Quota,
 	trouble.Away: roles.Away, trouble.Silent: roles.Away, trouble.Cut: roles.Away, trouble.Garbled: roles.Away,
-	trouble.Network: roles.Network, trouble.Large: roles.TooLarge,
+	trouble.Network: roles.Network, trouble.Large: roles.TooLarge, trouble.NoModel: roles.NoModel, trouble.Denied: roles.Denied,
 }
 
 // faultOf words what was wrong with the provider at a call's end.
@@ -67,6 +67,8 @@ func faultOf(t gateway.Trouble) roles.Fault {
 		return f
 	}
 	switch {
+	case t.Kind == trouble.Denied:
+		f.What = "abl's gateway refuses the agent's request: " + t.Words
 	case t.Broken:
 		f.What = "the provider ends its answer with an error: " + strings.TrimSuffix(t.Words, ".")
 	case t.Kind == trouble.Garbled && t.Words != "":

@@ -23,7 +23,8 @@ func InStream(tail []byte, h http.Header, now time.Time) (Told, bool) {
 	if !a.failed {
 		return Told{}, false
 	}
-	t := Told{Kind: kind(a.status(), a), Retry: retry(h, a, now), Words: a.Message}
+	t := Told{Retry: retry(h, a, now), Words: a.Message}
+	t.Kind = kind(a.status(), a, t.Retry)
 	if t.Words == "" {
 		t.Words = "an error without a word"
 	}

@@ -24,7 +24,9 @@ const (
 	Cut     Kind = "cut"     // the answer has no end
 	Garbled Kind = "garbled" // the answer is none of a model's
 	Large   Kind = "large"   // the prompt is longer than the model takes
+	NoModel Kind = "model"   // there is no such model, or not for this key
 	Odd     Kind = "odd"     // another error: the request itself is refused
+	Denied  Kind = "denied"  // this gateway refused the request, and the provider was not asked
 )
 
 // Told is what an error answer tells.
@@ -34,20 +36,34 @@ type Told struct {
 	Words string        // the provider's own sentence, as it came
 }
 
+// patience is how long a wait may be that is left to an agent: a longer one ends its
+// call, which is made again when it makes sense.
+const patience = 5 * time.Minute
+
+// Lasting says that no request of the same call will be answered otherwise.
+func (t Told) Lasting() bool {
+	switch t.Kind {
+	case Login, Quota, Credit, NoModel:
+		return true
+	}
+	return t.Retry > patience
+}
+
 // overloaded is Anthropic's status for too much load.
 const overloaded = 529
 
 // Of reads an error answer. now is when it came, for a Retry-After with a date.
 func Of(status int, h http.Header, body []byte, now time.Time) Told {
 	a := read(body)
-	t := Told{Kind: kind(status, a), Retry: retry(h, a, now), Words: a.Message}
+	t := Told{Retry: retry(h, a, now), Words: a.Message}
+	t.Kind = kind(status, a, t.Retry)
 	if t.Words == "" {
 		t.Words = http.StatusText(status)
 	}
 	return t
 }
 
-func kind(status int, a answer) Kind {
+func kind(status int, a answer, wait time.Duration) Kind {
 	text := strings.ToLower(a.Message)
 	says := func(any ...string) bool {
 		for _, part := range any {
@@ -68,12 +84,14 @@ func kind(status int, a answer) Kind {
 		status == http.StatusBadRequest && says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count"):
 		return Large
 	case status == http.StatusTooManyRequests || a.has("rate_limit_error", "rate_limit_exceeded"):
-		if a.daily {
+		if a.daily || wait > patience {
 			return Quota
 		}
 		return Rate
 	case status >= http.StatusInternalServerError || status == overloaded || status == http.StatusRequestTimeout || a.has("overloaded_error"):
 		return Away
+	case a.has("model_not_found") || status == http.StatusNotFound && says("model") || status == http.StatusBadRequest && says("not a valid model", "unknown model", "model not found"):
+		return NoModel
 	case status >= http.StatusBadRequest:
 		return Odd
 	}
