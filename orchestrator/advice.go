@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/orchestrator/evidence"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/verdict"
 )
@@ -49,6 +50,9 @@ func (x explainer) advise(e verdict.Entry) Advice {
 	case e.Spec == appContract.Spec:
 		a.Contract, a.File = "", ".abl/config.yaml"
 		a.Text = "the system does not start: look at command, port and ready in the app section, and at abl logs app; a spec cannot mend it unless it says how the system is started"
+	case e.Spec == evidence.Runs:
+		a.Contract, a.File = "", ".abl/config.yaml"
+		a.Text = "the system ends by itself while it is tested: see abl logs app; where a contract wants it to end, declare a command that starts it and another that looks at its end"
 	case file == "":
 		a.Contract = ""
 		a.Text = fmt.Sprintf("no contract says %q: add it as one if you want it, or say in the Context that you do not", contractOf(e))

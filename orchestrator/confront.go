@@ -19,6 +19,11 @@ func confront(f Finding, found evidence.Finding) Finding {
 	switch {
 	case f.Verdict == Fail:
 		f.Entries = doubted(f.Entries, found)
+		if len(found.Ended) > 0 {
+			f.Entries = append(f.Entries, evidence.Ended("the requests of the saved tests", found.Ended))
+		}
+	case len(found.Ended) > 0:
+		f.Verdict, f.Missing, f.Entries, f.ByReplay = Fail, nil, found.Entries(), true
 	case f.Verdict == Unknown:
 		f.Missing = append(f.Missing, found.Reasons...)
 	case found.Verdict == evidence.Unverified:

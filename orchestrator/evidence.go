@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"abl/internal/safefile"
 	"abl/orchestrator/audit"
@@ -21,9 +22,10 @@ type Evidence struct {
 	FileError string          // it is there and could not be read as a plain file
 	Class     roles.Class     // how the Verifier's call ended
 	Reason    string
-	Report    string   // this call's run report, "" when there is none
-	Changed   []string // source paths that changed while the Verifier tested
-	Spec      int      // the phase whose spec changed meanwhile, 0 for none
+	Report    string        // this call's run report, "" when there is none
+	Changed   []string      // source paths that changed while the Verifier tested
+	Spec      int           // the phase whose spec changed meanwhile, 0 for none
+	Ends      roles.AppEnds // of the app, in the Verifier's session
 }
 
 // Finding is the verdict over one iteration, with its grounds.
@@ -52,9 +54,16 @@ func Decide(e Evidence) Finding {
 	if len(e.Regressed) > 0 {
 		return Finding{Verdict: Fail, Entries: e.Regressed, ByReplay: true}
 	}
-	notes := notes(e)
+	notes := append(notes(e), e.Ends.Other...)
+	var entries []verdict.Entry
 	if e.File.Kind == verdict.Fail {
-		return Finding{Verdict: Fail, Entries: e.File.Entries, Notes: notes}
+		entries = slices.Clone(e.File.Entries)
+	}
+	if len(e.Ends.Broke) > 0 {
+		entries = append(entries, evidence.Ended("the requests of the Verifier, up to then", e.Ends.Broke))
+	}
+	if len(entries) > 0 {
+		return Finding{Verdict: Fail, Entries: entries, Notes: notes, ByReplay: e.File.Kind != verdict.Fail}
 	}
 	missing := missing(e)
 	if len(missing) > 0 {
@@ -107,6 +116,11 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
 	}
 	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)}
+	if o.Class != roles.AppGone && o.Class != roles.EngineGone { // then somebody else may have ended it
+		if ev.Ends, err = roles.EndsOf(l.Project, key); err != nil {
+			return ev, err
+		}
+	}
 	data, err := safefile.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
 	switch {
 	case err == nil:

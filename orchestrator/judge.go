@@ -3,9 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"abl/internal/failpoint"
 	"abl/orchestrator/event"
+	"abl/orchestrator/evidence"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
 	"abl/roles"
@@ -99,10 +101,11 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 }
 
 // settle leaves failed_specs.md as the verdict wants it: written by abl when
-// the app did not start, away on a pass.
+// the app did not start or ended by itself, away on a pass.
 func (l *Loop) settle(p *state.Phase, f Finding) error {
+	ended := func(e verdict.Entry) bool { return e.Spec == evidence.Runs }
 	switch {
-	case f.ByReplay && f.Verdict == Fail:
+	case f.Verdict == Fail && (f.ByReplay || slices.ContainsFunc(f.Entries, ended)):
 		return roles.WriteTests(l.Project, FailedSpecs, verdict.Render(f.Entries))
 	case f.Verdict == Pass:
 		return roles.RemoveTests(l.Project, FailedSpecs)

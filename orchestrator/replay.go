@@ -159,5 +159,5 @@ func (l *Loop) replayKey(p *state.Phase, name string) string {
 }
 
 func weighed(r roles.Replayed) evidence.Run {
-	return evidence.Run{TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone}
+	return evidence.Run{TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
 }

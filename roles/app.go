@@ -158,7 +158,7 @@ func (a *App) start(ctx context.Context, key string) (Up, error) {
 // Down removes the app that was up for a call, with its services and volumes,
 // and makes safe what is kept of it.
 func (a *App) Down(ctx context.Context, key string) error {
-	if err := a.remove(ctx); err != nil {
+	if err := errors.Join(a.noteEnd(ctx, key), a.remove(ctx)); err != nil {
 		return err
 	}
 	return a.keep(key)

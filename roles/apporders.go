@@ -4,7 +4,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -46,6 +48,9 @@ func (a *App) layOut(key string) (dirs.BrokerSpec, error) {
 		return spec, err
 	}
 	if err := os.MkdirAll(a.Project.Empty(), 0o755); err != nil {
+		return spec, err
+	}
+	if err := os.Remove(filepath.Join(a.dir(key), endFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return spec, err
 	}
 	for _, name := range []string{"events", "app.log"} {

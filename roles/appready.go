@@ -104,13 +104,16 @@ func decided(events []dirs.Event, idle bool) (dirs.Event, bool) {
 	return dirs.Event{}, false
 }
 
+// maxEvents is more than a broker writes, in bytes.
+const maxEvents = 1 << 20
+
 func readEvents(path string) ([]dirs.Event, error) {
 	f, err := OpenOutput(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	data, err := io.ReadAll(io.LimitReader(f, maxEvents))
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ type Replayed struct {
 	Gone      string        `json:"gone,omitempty"`       // why nothing could be run
 	AppFailed string        `json:"app_failed,omitempty"` // the app did not start: nothing was run
 	Mutated   dirs.Mutated  `json:"mutated,omitzero"`     // what became of the app's answers, where Mutate asks for it
+	Ends      AppEnds       `json:"-"`                    // of the app that was to go on; its record keeps them
 	Took      time.Duration `json:"took_ns"`
 }
 
@@ -84,8 +85,22 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		if out, err = r.play(ctx, p, up.URL); err != nil {
 			return out, err
 		}
+		if out.Ends, err = r.ends(ctx, p); err != nil {
+			return out, err
+		}
 	}
 	return out, r.keep(p, at, out)
+}
+
+// ends is how the app under test ended, if it did.
+func (r *Replayer) ends(ctx context.Context, p Replay) (AppEnds, error) {
+	if p.Against != TheApp || p.Mutate != "" {
+		return AppEnds{}, nil
+	}
+	if err := r.App.noteEnd(ctx, p.Key); err != nil {
+		return AppEnds{}, err
+	}
+	return EndsOf(r.App.Project, p.Key)
 }
 
 // stand puts up what the tests are run against.

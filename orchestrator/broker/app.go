@@ -31,18 +31,18 @@ func (s *appState) set(word string) { s.mu.Lock(); s.word = word; s.mu.Unlock() 
 
 func (s *appState) get() string { s.mu.Lock(); defer s.mu.Unlock(); return s.word }
 
-func newApplication(spec dirs.BrokerSpec, host string, ev *events, log *appLog) *application {
+func newApplication(s *server, host string) *application {
+	spec := s.spec
 	a := &application{
 		prober: prober{app: *spec.App, host: host},
-		events: ev,
+		events: s.events,
 		limit:  duration(spec.App.TimeoutMS, defaultReady),
 	}
 	a.state.set("starting")
-	a.unit = &unit{name: "app", command: spec.App.Command, dir: spec.Dir, output: log.pipe}
+	a.unit = &unit{name: "app", command: spec.App.Command, dir: spec.Dir, output: s.log.pipe}
 	a.unit.exited = func(code int, ran time.Duration) {
 		a.state.set("exited")
-		log.note("the app ended with exit code %d", code)
-		ev.add(dirs.Event{Event: EventExited, Name: "app", Exit: &code, MS: ran.Milliseconds()})
+		s.ended("app", code, ran)
 	}
 	return a
 }

@@ -46,10 +46,7 @@ func (s *server) backgroundUnit(c *declared) *unit {
 	defer c.mu.Unlock()
 	if c.unit == nil {
 		c.unit = &unit{name: c.Name, command: c.Command.Command, dir: s.spec.Dir, output: s.log.pipe}
-		c.unit.exited = func(code int, ran time.Duration) {
-			s.log.note("%s ended with exit code %d", c.Name, code)
-			s.events.add(dirs.Event{Event: EventExited, Name: c.Name, Exit: &code, MS: ran.Milliseconds()})
-		}
+		c.unit.exited = func(code int, ran time.Duration) { s.ended(c.Name, code, ran) }
 	}
 	return c.unit
 }

@@ -51,7 +51,7 @@ func Serve(ctx context.Context, spec dirs.BrokerSpec) error {
 		if err != nil {
 			return err
 		}
-		s.app = newApplication(spec, host, ev, log)
+		s.app = newApplication(s, host)
 	}
 	return s.serve(ctx)
 }

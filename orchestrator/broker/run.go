@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +49,7 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, fmt.Sprintf("%s did not get its turn within %v", name, limit))
 		return
 	}
-	defer func() { <-s.running; <-c.turn }()
+	defer func() { s.ran.Store(time.Now().UnixNano()); <-s.running; <-c.turn }()
 
 	start := time.Now()
 	s.log.note("%s starts", name)
@@ -61,6 +62,16 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	s.log.note("%s ended with exit code %d", name, reply.Exit)
 	s.events.add(dirs.Event{Event: EventCommand, Name: name, Exit: &reply.Exit, MS: since(start), Detail: reply.Error})
 	write(w, http.StatusOK, reply)
+}
+
+// ended reports the end of a program that was meant to stay. A signal that comes
+// with a declared command, such as one that kills the app, is the command's.
+func (s *server) ended(name string, code int, ran time.Duration) {
+	const hangup, interrupt, kill, terminate = 129, 130, 137, 143
+	signalled := slices.Contains([]int{hangup, interrupt, kill, terminate}, code)
+	asked := signalled && (len(s.running) > 0 || time.Since(time.Unix(0, s.ran.Load())) < stopGrace)
+	s.log.note("%s ended with exit code %d", name, code)
+	s.events.add(dirs.Event{Event: EventExited, Name: name, Exit: &code, MS: ran.Milliseconds(), Asked: asked})
 }
 
 // take takes one of a channel's places; they are given back by receiving.

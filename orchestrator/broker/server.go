@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"abl/orchestrator/dirs"
 )
@@ -28,6 +29,7 @@ type server struct {
 
 	requests chan struct{}
 	running  chan struct{}
+	ran      atomic.Int64 // when a declared command ended last, in Unix nanoseconds
 	commands map[string]*declared
 }
 

@@ -83,6 +83,7 @@ type Event struct {
 	Exit   *int   `json:"exit,omitempty"`
 	MS     int64  `json:"ms"`
 	Detail string `json:"detail,omitempty"` // what the readiness probe saw; never source
+	Asked  bool   `json:"asked,omitempty"`  // exited: by a signal, and a declared command ran then or shortly before
 }
 
 // CommandReply is the broker's answer to POST /run/NAME and /restart.

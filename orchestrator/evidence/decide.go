@@ -23,6 +23,7 @@ type Finding struct {
 	Verdict   Verdict    `json:"verdict"`
 	Contracts []Standing `json:"contracts"`
 	Reasons   []string   `json:"reasons,omitempty"`  // why it is no pass, the deciding ones first
+	Ended     []string   `json:"ended,omitempty"`    // how the app ended by itself, with a code other than 0: a fail
 	Notes     []string   `json:"notes,omitempty"`    // what a person should know besides
 	Strength  *Strength  `json:"strength,omitempty"` // nil: no mutant was tried
 }
@@ -52,13 +53,14 @@ func Decide(claims Claims, suites ...Suite) Finding {
 		}
 		for i, r := range s.Real {
 			opens = append(opens, s.doubts(i, r)...)
+			f.Ended, f.Notes = append(f.Ended, r.Broke...), append(f.Notes, r.Other...)
 		}
 		if why := s.repeats(); why != "" {
 			opens = append(opens, why)
 		}
 		f.Notes = append(f.Notes, s.notes()...)
 	}
-	fails = append(fails, unnamed(claims, named)...)
+	fails = append(append(fails, f.Ended...), unnamed(claims, named)...)
 	if len(f.Contracts) == 0 {
 		opens = append(opens, "there is no contract to prove")
 	}
@@ -162,6 +164,9 @@ func (f Finding) Entries() (all []verdict.Entry) {
 			input = "the saved test of this contract, which says no more about its input"
 		}
 		all = append(all, verdict.Sanitize(verdict.Entry{Spec: st.says, Input: input, Observed: st.Observed, Contract: st.Contract}))
+	}
+	if len(f.Ended) > 0 {
+		all = append(all, Ended("the requests of the saved tests", f.Ended))
 	}
 	return all
 }

@@ -6,9 +6,13 @@
 package evidence
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"abl/orchestrator/tap"
+	"abl/orchestrator/verdict"
 )
 
 // MaxRuns is how often one suite is replayed against the real app at most: once,
@@ -32,6 +36,21 @@ type Run struct {
 	Exit int
 	Late bool   // it was stopped at its time limit
 	Gone string // why nothing could be run, as "run.sh is missing"; "" when it was
+
+	Broke []string // how the app ended by itself under the tests, with a code other than 0
+	Other []string // what else a person should know of the app's end
+}
+
+// Runs is the contract of an app that ends by itself while it is tested.
+const Runs = "run the app → it goes on until it is stopped"
+
+// Ended is the entry of an app that did.
+func Ended(under string, seen []string) verdict.Entry {
+	const most = 5
+	if more := len(seen) - most; more > 0 {
+		seen = append(slices.Clone(seen[:most]), fmt.Sprintf("and %d more ends", more))
+	}
+	return verdict.Sanitize(verdict.Entry{Spec: Runs, Input: under, Observed: strings.Join(seen, "; ")})
 }
 
 // Suite is a tree of tests with all its replays.
@@ -91,7 +110,7 @@ func Again(claims Claims, s Suite) bool {
 	if s.Alone {
 		most = 2
 	}
-	if len(s.Real) == 0 || len(s.Real) >= most {
+	if len(s.Real) == 0 || len(s.Real) >= most || len(s.Real[len(s.Real)-1].Broke) > 0 {
 		return len(s.Real) == 0
 	}
 	for _, c := range s.Contracts {

@@ -11,16 +11,25 @@ const maxDiffers = 100
 
 // Differs lists paths, at most 100, whose content no longer equals the tree of
 // HEAD: changed, deleted, and new unless ignored. It writes nothing.
-func (r *Repo) Differs(ctx context.Context) ([]string, error) {
+func (r *Repo) Differs(ctx context.Context) ([]string, error) { return r.DiffersFrom(ctx, "") }
+
+// DiffersFrom is Differs against the tree of a commit, "" for HEAD.
+func (r *Repo) DiffersFrom(ctx context.Context, commit string) ([]string, error) {
 	head, _, err := r.Head()
 	if err != nil {
 		return nil, err
+	}
+	then := head
+	if commit != "" {
+		if then, err = r.commit(r.store(), commit); err != nil {
+			return nil, err
+		}
 	}
 	ix, written, err := r.index(head)
 	if err != nil {
 		return nil, err
 	}
-	base, err := r.base(head, ix)
+	base, err := r.base(then, ix)
 	if err != nil {
 		return nil, err
 	}

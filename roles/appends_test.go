@@ -1,0 +1,42 @@
+package roles
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/project"
+)
+
+// What the app's container noted of its ends is read as it stands; where nothing
+// stands any more, or too much, that is an end too.
+func TestEndsOf(t *testing.T) {
+	const up = `{"event":"listening"}` + "\n" + `{"event":"ready","name":"app"}` + "\n"
+	for _, c := range []struct{ name, events, broke, other string }{
+		{"none", up + `{"event":"command","name":"seed","exit":7}`, "", ""},
+		{"a crash", up + `{"event":"exited","name":"app","exit":139,"ms":1500}`, "the app ended by itself with exit code 139, 1.5s after its start", ""},
+		{"a good end", up + `{"event":"exited","name":"app","exit":0}`, "", "the app ended by itself with exit code 0, 0.0s after its start"},
+		{"a background command", up + `{"event":"exited","name":"serve","exit":2}`, "what abl-cmd serve started ended by itself with exit code 2, 0.0s after its start", ""},
+		{"a name that is none", up + `{"event":"exited","name":"const key = 1","exit":2}`, "the app ended by itself with exit code 2, 0.0s after its start", ""},
+		{"a restart that fails", up + `{"event":"failed","name":"app","exit":3,"detail":"x"}`, "the app was started once more and ended by itself with exit code 3", ""},
+		{"a declared command's", up + `{"event":"exited","name":"app","exit":137,"asked":true}`, "", "a declared command ended the app with exit code 137"},
+		{"wiped out", "", "what abl had noted of it was wiped out or flooded from inside its container", ""},
+		{"flooded", up + strings.Repeat("x", maxEvents), "what abl had noted of it was wiped out or flooded from inside its container", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := project.New(t.TempDir(), "src", "tests")
+			if ends, err := EndsOf(p, "k"); err != nil || len(ends.Broke)+len(ends.Other) > 0 {
+				t.Errorf("of a call without an app: %v, %v", ends, err)
+			}
+			dir := filepath.Join(p.Call("k"), "app")
+			must(t, os.MkdirAll(dir, 0o755))
+			must(t, os.WriteFile(filepath.Join(dir, "events"), []byte(c.events), 0o644))
+			ends, err := EndsOf(p, "k")
+			must(t, err)
+			if broke, other := strings.Join(ends.Broke, "; "), strings.Join(ends.Other, "; "); broke != c.broke || other != c.other {
+				t.Errorf("broke %q, other %q", broke, other)
+			}
+		})
+	}
+}
