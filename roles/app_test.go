@@ -40,7 +40,7 @@ func newStage(t *testing.T, app *dirs.App, says string) *stage {
 	}}
 	return &stage{r, &App{
 		Engine: r.engine, Site: &Site{Engine: r.engine, ID: "id", Image: "holder"}, Project: r.runner.Project, ID: "id", Image: "i",
-		UID: 1000, GID: 1000, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: event.Func(r.take),
+		UID: 1000, GID: 1000, Box: someLimits, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: event.Func(r.take),
 		Services: []ServiceBox{{Name: "db", Image: "db"}},
 	}}
 }

@@ -75,8 +75,7 @@ func (a *App) boxFor(key, holder string, deadline int64) sandbox.Box {
 // proving is the proof of the app's box: it sees neither specs nor tests.
 func (a *App) proving(key string, box sandbox.Box) proving {
 	return proving{
-		engine: a.Engine, box: box, dir: a.dir(key), net: a.Site.Net,
-		absent: append(unseen(Builder, a.Project), dirs.Specs, a.Project.Specs()),
+		engine: a.Engine, box: box, dir: a.dir(key), net: a.Site.Net, rule: ofApp(a.Project, a.ID, a.dir(key)),
 	}
 }
 

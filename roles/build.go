@@ -76,7 +76,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if err != nil {
 		return end, err
 	}
-	proof := proving{engine: b.Engine, box: box, dir: rec.Dir, absent: b.Absent, net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet}
+	proof := proving{engine: b.Engine, box: box, dir: rec.Dir, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet}
 	done, err := proof.before(whole)
 	defer done()
 	if err == nil {

@@ -37,7 +37,7 @@ func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine
 	t.Helper()
 	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{"build": script}}
 	b := &Builds{
-		Engine: e, ID: "id", Image: "i", UID: 1000, GID: 1000, Argv: []string{"build"},
+		Engine: e, ID: "id", Image: "i", UID: 1000, GID: 1000, Box: someLimits, Argv: []string{"build"},
 		Tree: func(w io.Writer, as string) error {
 			out := tar.NewWriter(w)
 			err := out.WriteHeader(&tar.Header{Name: as + "/a", Mode: 0o644, Size: 1})

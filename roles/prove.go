@@ -24,8 +24,8 @@ import (
 type proving struct {
 	engine Engine
 	box    sandbox.Box
-	dir    string   // takes the proof; the folder in below it is what the box sees at dirs.In
-	absent []string // paths that the box must not see
+	dir    string // takes the proof; the folder in below it is what the box sees at dirs.In
+	rule   rule
 	net    Net
 	cutOff bool           // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
 	secret *outlet.Outlet // knows what the box must not hold; nil for a box of the person's own settings
@@ -52,6 +52,7 @@ func (p proving) before(ctx context.Context) (done func(), err error) {
 	if err := errors.Join(err, eerr); err != nil {
 		return done, err
 	}
+	b.Made = append(b.Made, p.rule.check(p.box)...)
 	if p.secret != nil {
 		b.Made = append(b.Made, p.secrets(env))
 	}
@@ -128,12 +129,13 @@ func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 			files = append(files, e.Name)
 		}
 	}
-	spec := boundary.Inside(p.box, env, files, p.absent)
+	ruled := p.rule.inside(p.box)
+	spec := boundary.Inside(ruled, env, files, p.rule.absent)
 	if !p.cutOff {
 		spec.Net = boundary.Net(beacon, p.net.Weak != "")
 	}
 	if !p.net.Away {
-		if err := boundary.Identify(&spec, p.box.Mounts); err != nil {
+		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {
 			return err
 		}
 	}

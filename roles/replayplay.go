@@ -31,7 +31,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	if err := r.make(context.WithoutCancel(ctx), p, box); err != nil {
 		return out, fmt.Errorf("cannot make the container of a replay: %w", err)
 	}
-	proof := proving{engine: r.App.Engine, box: box, dir: rec.Dir, absent: unseen(Verifier, r.App.Project), net: r.App.Site.Net, secret: r.App.Outlet}
+	proof := proving{engine: r.App.Engine, box: box, dir: rec.Dir, rule: ofReplay(r.App.Project, r.App.ID, rec.Dir), net: r.App.Site.Net, secret: r.App.Outlet}
 	done, err := proof.before(ctx)
 	defer done()
 	if err != nil {

@@ -61,6 +61,9 @@ func (r *plainReader) Result(exit int) agent.Result {
 	return res
 }
 
+// someLimits are all set, as a box's have to be.
+var someLimits = sandbox.Limits{Memory: 1, CPUs: 1, Pids: 1, FileSize: 1, OpenFile: 1}
+
 // rig is a Runner on an engine in memory.
 type rig struct {
 	*testing.T
@@ -86,7 +89,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 			t.Fatal(err)
 		}
 	}
-	r.runner = &Runner{Engine: r.engine, Project: p, ID: "id", UID: 1000, GID: 1000, Timeout: time.Hour, Out: event.Func(r.take)}
+	r.runner = &Runner{Engine: r.engine, Project: p, ID: "id", UID: 1000, GID: 1000, Timeout: time.Hour, Out: event.Func(r.take), Box: someLimits}
 	r.job = Job{
 		Role: Builder, Agent: plain{}, Image: "i", Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
 		Prompt: func() (string, error) { r.prompts++; return "do it", nil },

@@ -174,7 +174,7 @@ func (r *Runner) unstarted(ctx context.Context, j Job, rec Record) error {
 
 // proving is the proof of a call's box.
 func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
-	return proving{engine: r.Engine, box: box, dir: rec.Dir, absent: unseen(j.Role, r.Project), net: r.Net, secret: r.Outlet}
+	return proving{engine: r.Engine, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), net: r.Net, secret: r.Outlet}
 }
 
 // proven takes the box away when err says that its boundary is not proven. No

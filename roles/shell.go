@@ -28,6 +28,9 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := checkSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
+	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir).check(box).Err(); err != nil {
+		return "", fmt.Errorf("box %q: %w", box.Name, err)
+	}
 	if err := made(ctx, r.Engine, box); err != nil {
 		return "", fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
 	}

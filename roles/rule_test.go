@@ -1,0 +1,201 @@
+package roles
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/images"
+	"abl/internal/outlet"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/sandbox/docker"
+	"abl/roles/agent"
+)
+
+// wrongs are intents that no Verifier may be made by. Those with an inside are found
+// by the probe in the box as well, without a look at any intent.
+var wrongs = map[string]struct {
+	bend   func(*wrong, *sandbox.Box)
+	inside string // the check that finds it there
+}{
+	"src at its own path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/workspace/src") }, "what must be absent"},
+	"src at another path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/opt") }, "further mounts"},
+	"src in place of tests": {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/tests", w.Src, false) }, "identity of /workspace/tests"},
+	"the whole project":     {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Root, "/opt") }, "further mounts"},
+	"specs to be written":   {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/specs", w.Specs(), false) }, "writing in /workspace/specs"},
+	".git to be written":    {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/tests/.git", w.Tests+"/.git", false) }, "writing in /workspace/tests/.git"},
+	".git not covered":      {func(w *wrong, b *sandbox.Box) { w.drop(b, "/workspace/tests/.git") }, "writing in /workspace/tests/.git"},
+	".env":                  {func(w *wrong, b *sandbox.Box) { w.file(b, w.Env(), "/abl/out/more") }, "further mounts"},
+	"the engine's socket":   {func(w *wrong, b *sandbox.Box) { w.file(b, "/var/run/docker.sock", "/run/docker.sock") }, "sockets of engines"},
+	"the other role's network": {func(w *wrong, b *sandbox.Box) {
+		b.Reach.Join, b.Reach.Through = w.join, w.Reach(PlaceBuilder).Endpoints
+	}, ""},
+	"a second network": {func(w *wrong, b *sandbox.Box) {
+		b.Reach.Through = append(b.Reach.Through, w.Reach(PlaceBuilder).Endpoints...)
+	}, ""},
+	"the host's network": {func(_ *wrong, b *sandbox.Box) {
+		b.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "host", Foreign: true}}}
+	}, ""},
+	"uid 0":                    {func(_ *wrong, b *sandbox.Box) { b.User = "0:4711" }, ""},
+	"gid 0":                    {func(_ *wrong, b *sandbox.Box) { b.User = "4711:0" }, ""},
+	"no limit on memory":       {func(_ *wrong, b *sandbox.Box) { b.Limits.Memory = 0 }, ""},
+	"no limit on processes":    {func(_ *wrong, b *sandbox.Box) { b.Limits.Pids = 0 }, ""},
+	"a service's capabilities": {func(_ *wrong, b *sandbox.Box) { b.Loose = true }, ""},
+	"a holder's capabilities":  {func(_ *wrong, b *sandbox.Box) { b.Seals = true }, ""},
+	"a key in its environment": {func(_ *wrong, b *sandbox.Box) { b.Env = append(b.Env, "K=swordfish-swordfish") }, ""},
+	"memory without a bound":   {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
+}
+
+// wrong is a project on a real engine, and the Verifier's box there.
+type wrong struct {
+	project.Project
+	*Site
+	engine *docker.Engine
+	runner *Runner
+	job    Job
+	join   string // the Builder's holder
+}
+
+func (w *wrong) mount(b *sandbox.Box, source, target string) {
+	b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: source, Target: target})
+}
+
+func (w *wrong) file(b *sandbox.Box, source, target string) {
+	b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.CallOut, Source: source, Target: target})
+}
+
+func (w *wrong) drop(b *sandbox.Box, target string) {
+	for i, m := range b.Mounts {
+		if m.Target == target {
+			b.Mounts = append(b.Mounts[:i:i], b.Mounts[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *wrong) replace(b *sandbox.Box, target, source string, readOnly bool) {
+	for i, m := range b.Mounts {
+		if m.Target == target {
+			b.Mounts[i] = sandbox.Mount{What: sandbox.Workspace, Source: source, Target: target, ReadOnly: readOnly}
+		}
+	}
+}
+
+func newWrong(t *testing.T) *wrong {
+	t.Helper()
+	lab.Engine(t)
+	eng, err := docker.Connect(t.Context(), docker.Options{})
+	must(t, err)
+	m := &images.Maker{Engine: eng, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd")}
+	holder, err := m.Holder(t.Context())
+	must(t, err)
+	image, err := m.Ensure(t.Context(), images.Want{Agent: images.Tools})
+	must(t, err)
+	root, err := project.Real(t.TempDir())
+	must(t, err)
+	must(t, os.Chmod(root, 0o755))
+	p := project.New(root, "src", ".abl/tests")
+	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Specs(), p.Calls()} {
+		must(t, os.MkdirAll(dir, 0o755))
+		must(t, os.Chmod(dir, 0o777)) // the mount alone keeps a role out
+	}
+	write(t, p.Env(), "KEY=swordfish-swordfish\n")
+	write(t, filepath.Join(p.Specs(), "phase1.md"), "x")
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid == 0 {
+		uid, gid = 4711, 4711
+	}
+	id := "wrong-" + strings.ToLower(rand.Text()[:10])
+	site := &Site{Engine: eng, ID: id, Image: holder, Pool: "10.231.0.0/16"}
+	t.Cleanup(func() {
+		_, err := eng.Sweep(context.WithoutCancel(t.Context()), map[string]string{sandbox.LabelProject: id}, nil)
+		must(t, errors.Join(err, eng.Close()))
+	})
+	w := &wrong{Project: p, Site: site, engine: eng}
+	join, err := site.Holder(t.Context(), PlaceVerifier)
+	must(t, err)
+	w.join, err = site.Holder(t.Context(), PlaceBuilder)
+	must(t, err)
+	w.runner = &Runner{
+		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: event.Discard, Outlet: &outlet.Outlet{},
+		Box: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256}, Reach: site.Reach,
+	}
+	w.runner.Outlet.Hide("swordfish-swordfish")
+	w.job = Job{
+		Role: Verifier, Agent: plain{}, Image: image, Join: join, Call: agent.Call{ID: "c", Role: "verifier"},
+		Prompt: func() (string, error) { return "", nil },
+	}
+	return w
+}
+
+// made lays out a call, bends its intent and makes the box by it. An engine's adapter
+// may refuse what is bent; then there is no box.
+func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (proving, bool) {
+	t.Helper()
+	rec := Record{w.Call(w.job.Call.ID)}
+	cmd, err := w.job.Agent.Command(w.job.Call)
+	must(t, err)
+	deadline := time.Now().Add(time.Minute)
+	must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), w.runner.layOut(w.job, rec, cmd, deadline), w.engine.Remove(t.Context(), w.runner.name(w.job))))
+	box := w.runner.box(w.job, rec, cmd, deadline)
+	bend(w, &box)
+	_, err = w.engine.Create(t.Context(), box)
+	return w.runner.proving(w.job, rec, box), err == nil
+}
+
+// Each wrong intent, by which a real engine makes the box, is refused by the proof
+// before the start; and what can be seen from inside is found there alone.
+func TestWrongIntentsAreRefused(t *testing.T) {
+	w := newWrong(t)
+	right, ok := w.made(t, func(*wrong, *sandbox.Box) {})
+	done, err := right.before(t.Context())
+	if err != nil || !ok {
+		t.Fatalf("the right intent is refused: %v", err)
+	}
+	must(t, w.engine.Start(t.Context(), right.box.Name))
+	if err := right.after(t.Context(), true); err != nil {
+		t.Fatalf("the right box is refused from inside: %v", err)
+	}
+	done()
+	for name, c := range wrongs {
+		p, made := w.made(t, c.bend)
+		if made {
+			done, err := p.before(t.Context())
+			done()
+			if !errors.Is(err, sandbox.ErrUnproven) {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if p.rule.check(p.box).Err() == nil {
+			t.Errorf("%s: only the adapter refuses it", name)
+		}
+		if c.inside != "" {
+			w.seen(t, name, c.inside, p)
+		}
+	}
+}
+
+// seen starts a box that the proof refuses, and looks what is found from inside.
+func (w *wrong) seen(t *testing.T, name, check string, p proving) {
+	t.Helper()
+	proof, err := w.engine.Prove(t.Context(), p.box)
+	if err = errors.Join(err, proof.Err()); err != nil {
+		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
+	}
+	env, err := w.engine.Env(t.Context(), p.box.Name)
+	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.layOut(env, nil), w.engine.Start(t.Context(), p.box.Name)))
+	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
+		t.Errorf("%s: nothing is found from inside: %v", name, err)
+	}
+	b, _, err := readBoundary(p.dir)
+	if c, ok := b.Inside.Get(check); err != nil || !ok || c.OK {
+		t.Errorf("%s: %q holds inside: %+v, %v; found is %+v", name, check, c, err, b.Inside.Failed())
+	}
+}
