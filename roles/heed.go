@@ -65,6 +65,14 @@ func (p proving) judge(b *Boundary, line []byte) error {
 	if err := found.Proof.Err(); err != nil {
 		return err
 	}
+	if p.beacon != nil { // what was refused inside must not have arrived here
+		here := p.beacon.Arrived()
+		here.Weak = p.net.Weak != "" && !here.OK
+		b.Inside = append(b.Inside, here)
+		if err := b.Inside.Err(); err != nil {
+			return err
+		}
+	}
 	spec, err := p.asked()
 	if err != nil {
 		return err

@@ -27,8 +27,9 @@ type proving struct {
 	dir    string // takes the proof; the folder in below it is what the box sees at dirs.In
 	rule   rule
 	net    Net
-	cutOff bool           // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
-	secret *outlet.Outlet // knows what the box must not hold; nil for a box of the person's own settings
+	beacon *boundary.Beacon // what listens on this machine, from before to after; nil where nobody does
+	cutOff bool             // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
+	secret *outlet.Outlet   // knows what the box must not hold; nil for a box of the person's own settings
 }
 
 // probeTime is how long a box may take until its first program has looked around.
@@ -40,7 +41,7 @@ const maxProof = 256 << 10
 // before compares the box, which was made and not started, with its intent, and
 // lays out what its first program has to look for. It listens on this machine
 // until done is called, which may be at any time.
-func (p proving) before(ctx context.Context) (done func(), err error) {
+func (p *proving) before(ctx context.Context) (done func(), err error) {
 	done = func() {}
 	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.net.Weak}
 	var env map[string]string
@@ -64,6 +65,7 @@ func (p proving) before(ctx context.Context) (done func(), err error) {
 	if err != nil {
 		return done, err
 	}
+	p.beacon = beacon
 	if beacon != nil {
 		done = sync.OnceFunc(beacon.Close)
 	}

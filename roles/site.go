@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -155,7 +156,19 @@ func (s *Site) makeBox(ctx context.Context, place, name string, labels map[strin
 		return err
 	}
 	failpoint.Here("holder.started")
-	return nil
+	return s.closed(ctx, name)
+}
+
+// closed waits until the holder has closed its network: before that nothing may
+// run in it.
+func (s *Site) closed(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	line, err := s.Engine.Head(ctx, name, maxProof)
+	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
+		err = fmt.Errorf("its holder ended before it was ready: %q", line)
+	}
+	return err
 }
 
 func (s *Site) labels(kind, place string) map[string]string {

@@ -79,8 +79,8 @@ func TestHolder(t *testing.T) {
 	// A second abl takes up the one that runs; one that does not is made anew.
 	for _, c := range []struct{ before, want string }{
 		{"runs", "Status"},
-		{"ended", "Status EnsureNetwork Remove Create Prove Start"},
-		{"never started", "Status EnsureNetwork Remove Create Prove Start"},
+		{"ended", "Status EnsureNetwork Remove Create Prove Start Head"},
+		{"never started", "Status EnsureNetwork Remove Create Prove Start Head"},
 	} {
 		switch c.before {
 		case "ended":

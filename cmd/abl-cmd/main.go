@@ -13,10 +13,11 @@ import (
 	"syscall"
 
 	"abl/cmd/abl-cmd/internal/commands"
-	"abl/cmd/abl-cmd/internal/guard"
 	"abl/cmd/abl-cmd/internal/runner"
 	"abl/internal/proc"
 	"abl/orchestrator/dirs"
+
+	"golang.org/x/sys/unix"
 )
 
 // exitUsage is what every program here ends with when it is started wrongly.
@@ -45,11 +46,15 @@ func parse(argv []string) started {
 }
 
 func run(s started) int {
+	// Programs of the same user beside this one must not read or write its memory.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return refuse(s.as, fmt.Errorf("cannot keep others out of this process: %w", err))
+	}
 	if s.as == dirs.HelperRun || s.as == dirs.HelperBroker { // what they start is not to be trusted
-		if err := guard.Install(); err != nil {
-			return refuse(s.as, err)
-		}
 		proc.HoldThreads()
+		if os.Getpid() == 1 {
+			return runner.First(os.Args)
+		}
 	}
 	switch s.as {
 	case dirs.HelperCmd: // it passes signals on itself

@@ -62,7 +62,13 @@ esac; done`},
 		calls("B18-module", "another kernel, or modules of this one", "kexec_load,init_module,finit_module,delete_module"),
 		calls("B18-host", "the host's name, clock, swap, log and power", "sethostname,clock_settime,swapon,acct,syslog,quotactl,reboot"),
 		calls("B18-handle", "the host's root by a guessed handle", "open_by_handle"),
-		calls("B18-vm", "the memory of process 1", "process_vm_readv"),
+		calls("B18-vm", "other processes by the kernel's calls", "process_vm_readv,process_vm_writev,process_madvise,ptrace,kcmp,pidfd_getfd"),
+		calls("B18-clone", "a process with namespaces of its own", "clone_newuser"),
+		{id: "B18-mem", by: "both", what: "the memory of what watches", script: `
+for p in 1 $(grep -lE '^/abl/bin/abl-(run|broker)' /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3); do
+  sh -c "exec 3<>/proc/$p/mem" 2>/dev/null && hole "process $p can be written: $(tr '\0' ' ' </proc/$p/cmdline)" || held "process $p"
+  empty cat /proc/$p/environ
+done`},
 		calls("B18-id", "another user", "setuid,setgid,setgroups,chown,setxattr,immutable,nice"),
 		calls("E06", "raw sockets, false ARP, tunnels", "raw_icmp,raw_tcp,packet,packet_arp,tun"),
 		calls("E07", "another route or address", "route,address"),

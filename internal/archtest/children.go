@@ -15,6 +15,7 @@ var parents = map[string]string{
 	"cmd/internal/learn/host.go": "the person's own agent, which needs its key: with --runtime host, after a warning",
 
 	"cmd/abl-cmd/internal/commands/run.go":  "inside a role's or the app's container, which has no secret of abl's",
+	"cmd/abl-cmd/internal/runner/first.go":  "inside a container",
 	"cmd/abl-cmd/internal/runner/runner.go": "inside a container",
 	"orchestrator/broker/unit.go":           "inside the app's container",
 	"roles/scenario/player/steps.go":        "inside the role's container",

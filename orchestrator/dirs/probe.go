@@ -74,7 +74,7 @@ func Digest(value string) string {
 func (s ProbeSpec) Checks() []string {
 	names := []string{
 		"open files", "user inside", "group inside", "further groups inside", "capabilities inside", "no new privileges",
-		"system calls filtered", "further mounts", "environment inside", "what must be absent", "sockets of engines",
+		"system calls filtered", "system calls refused", "memory of process 1", "further mounts", "environment inside", "what must be absent", "sockets of engines",
 		"further devices", "processes of others",
 	}
 	for _, m := range s.Mounts {
@@ -108,7 +108,7 @@ func (n ProbeNet) checks() []string {
 		names = append(names, "resolver inside")
 	}
 	if n.Shout != "" {
-		names = append(names, "datagrams to everybody")
+		names = append(names, "datagrams beyond its networks")
 	}
 	return names
 }

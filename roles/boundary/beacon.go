@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"abl/orchestrator/sandbox"
 )
 
 // Beacon is a server on all addresses of this machine that says a random word to
@@ -29,7 +31,9 @@ type Beacon struct {
 
 	tcp   net.Listener
 	udp   net.PacketConn
+	mark  string
 	asked atomic.Int64
+	heard chan bool // the mark
 	done  sync.WaitGroup
 }
 
@@ -41,7 +45,7 @@ func Light(ctx context.Context) (b *Beacon, err error) {
 			err = fmt.Errorf("cannot listen for what must not arrive: %w", err)
 		}
 	}()
-	b = &Beacon{Word: rand.Text()}
+	b = &Beacon{Word: rand.Text(), mark: rand.Text(), heard: make(chan bool, 1)}
 	if b.Hosts, err = hosts(); err != nil {
 		return nil, err
 	}
@@ -70,8 +74,38 @@ func (b *Beacon) Close() {
 	b.done.Wait()
 }
 
-// Asked is how many datagrams with the word arrived.
-func (b *Beacon) Asked() int64 { return b.asked.Load() }
+// Asked is how many datagrams with the word arrived until now. They are read in the
+// order in which they came, so one of this machine's own is waited for.
+func (b *Beacon) Asked() (int64, error) {
+	conn, err := net.Dial("udp", net.JoinHostPort("127.0.0.1", b.Asks))
+	if err == nil {
+		defer conn.Close()
+		_, err = io.WriteString(conn, b.mark)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot listen for datagrams: %w", err)
+	}
+	patience := time.NewTimer(talk)
+	defer patience.Stop()
+	select {
+	case <-b.heard:
+		return b.asked.Load(), nil
+	case <-patience.C:
+		return 0, errors.New("cannot listen for datagrams: this machine does not hear its own")
+	}
+}
+
+// Arrived checks that no datagram with the word did. A box may be told that it may
+// not send, and what it sent arrives all the same.
+func (b *Beacon) Arrived() sandbox.Check {
+	n, err := b.Asked()
+	if err != nil {
+		return sandbox.Check{Name: arrived, Want: "0", Got: err.Error()}
+	}
+	return sandbox.Same(arrived, "0", strconv.FormatInt(n, 10))
+}
+
+const arrived = "datagrams that arrived"
 
 // At are the addresses of a port of this machine.
 func (b *Beacon) At(port string) (all []string) {
@@ -108,6 +142,12 @@ func (b *Beacon) answer() {
 		n, from, err := b.udp.ReadFrom(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err == nil && string(buf[:n]) == b.mark {
+			select {
+			case b.heard <- true:
+			default: // nobody waits any more
+			}
 		}
 		if err != nil || string(buf[:n]) != b.Word {
 			continue

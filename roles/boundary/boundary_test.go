@@ -162,8 +162,8 @@ func TestBeacon(t *testing.T) {
 			t.Errorf("it answers %q, %v", buf[:n], err)
 		}
 	}
-	if b.Asked() != 1 {
-		t.Errorf("%d datagrams counted", b.Asked())
+	if n, err := b.Asked(); n != 1 || err != nil || b.Arrived().OK {
+		t.Errorf("%d datagrams counted, %v", n, err)
 	}
 	b.Close()
 	if _, err := net.Dial("tcp", "127.0.0.1:"+b.Port); err == nil {

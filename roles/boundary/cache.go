@@ -21,7 +21,7 @@ import (
 
 // method names how abl makes and probes networks; a change of it makes what was
 // proven before worth nothing.
-const method = "2"
+const method = "3"
 
 // age is how long a proof is taken for true.
 const age = 24 * time.Hour

@@ -62,7 +62,7 @@ func TestEngineKeepsNetworksApart(t *testing.T) {
 	if err := proof.Err(); err != nil {
 		t.Error(err)
 	}
-	for _, name := range []string{"peer peer:9000", "peer 127.0.0.1:53", "resolver inside", "name example.com", "the host by tcp", "the host by udp", "IPv6 addresses", "datagrams to everybody", "next hops that answer", "datagrams that arrived", "control"} {
+	for _, name := range []string{"peer peer:9000", "peer 127.0.0.1:53", "resolver inside", "name example.com", "the host by tcp", "the host by udp", "IPv6 addresses", "datagrams beyond its networks", "next hops that answer", "datagrams that arrived", "control"} {
 		c, ok := proof.Get(name)
 		if !ok {
 			t.Errorf("%q was not looked at", name)

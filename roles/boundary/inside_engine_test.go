@@ -110,6 +110,7 @@ func (l *look) layOut() {
 	}
 	l.flags = []string{
 		"--network=container:abl-" + l.ID + "-holder", "--user=" + guest, "--cap-drop=ALL", "--security-opt=no-new-privileges:true",
+		"--security-opt=seccomp=../../orchestrator/sandbox/docker/seccomp.json",
 		"--read-only", "--env=KEY=token", "--tmpfs=/tmp:rw,nosuid,nodev,noexec", l.bind("src", dirs.Src, false), l.bind("src/.git", dirs.Src+"/.git", true),
 		l.bind("specs", dirs.Specs, true), l.bind("in", dirs.In, true), l.bind("stdout", dirs.Out, false), l.bind("stderr", dirs.Err, false),
 	}
@@ -133,7 +134,7 @@ func (l *look) run(name, from string, to ...string) sandbox.Proof {
 	if from != "" {
 		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, from) })
 	}
-	args := append([]string{"run", "--rm", "--init", "--label=abl.project=" + l.ID, "--workdir=" + dirs.Src}, append(flags, to...)...)
+	args := append([]string{"run", "--rm", "--label=abl.project=" + l.ID, "--workdir=" + dirs.Src}, append(flags, to...)...)
 	out, err := exec.Command("docker", append(args, l.image, dirs.Bin+"/"+dirs.HelperRun, dirs.Run)...).Output()
 	line, _, _ := strings.Cut(string(out), "\n")
 	var found dirs.Probed
@@ -155,10 +156,10 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {
 		t.Fatalf("as meant: %v, the agent said %q", p.Err(), l.agent)
 	}
-	if n := l.beacon.Asked(); n != 0 {
-		t.Errorf("as meant: %d datagrams came to this machine", n)
+	if c := l.beacon.Arrived(); !c.OK {
+		t.Errorf("as meant: %s datagrams came to this machine", c.Got)
 	}
-	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.beacon.Asked() == 0 {
+	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.beacon.Arrived().OK {
 		t.Errorf("a network that is not closed lets no datagram out, so that it is closed shows nothing: %v", p.Failed())
 	}
 	wide := "abl-" + l.ID + "-wide"
@@ -183,18 +184,20 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 		"root":                       {"--user", []string{"--user=0:0"}, []string{"user inside", "group inside"}},
 		"another group":              {"", []string{"--group-add=0"}, []string{"further groups inside"}},
 		"capabilities":               {"--cap-drop", nil, []string{"capabilities inside"}},
-		// No new privileges, and every system call: the guard that runs first sets both by
-		// itself, so that the engine's record alone tells (docker.TestProve).
-		"processes of the host":  {"", []string{"--pid=host"}, []string{"processes of others"}},
-		"a device":               {"", []string{"--device=/dev/null:/dev/more"}, []string{"further devices"}},
-		"another variable":       {"", []string{"--env=GEMINI_API_KEY=x"}, []string{"environment inside"}},
-		"another token":          {"--env", []string{"--env=KEY=x"}, []string{"environment inside"}},
-		"a root to write in":     {"--read-only", nil, []string{"/ inside"}},
-		"an ordinary network":    {"--network", []string{"--network=bridge"}, []string{"the host by tcp", "the host by udp", "datagrams to everybody", "next hops that answer", "resolver inside", "peer 127.0.0.1:53"}},
-		"a network that is open": {"--network", []string{"--network=container:abl-" + l.ID + "-open"}, []string{"datagrams to everybody"}},
-		"an internal network":    {"--network", []string{"--network=" + wide}, []string{"the host by tcp", "datagrams to everybody", "next hops that answer", "resolver inside"}},
-		"the host's network":     {"--network", []string{"--network=host"}, []string{"the host by tcp", "next hops that answer"}},
-		"a name of the host":     {"--network", []string{"--network=" + wide, "--add-host=host.docker.internal:192.0.2.1"}, []string{"name host.docker.internal"}},
+		"new privileges":             {"--security-opt=no-new", nil, []string{"no new privileges"}},
+		"every system call":          {"--security-opt=seccomp", []string{"--security-opt=seccomp=unconfined"}, []string{"system calls filtered", "system calls refused"}},
+		"the engine's own filter":    {"--security-opt=seccomp", nil, []string{"system calls refused"}},
+		"the engine's init":          {"", []string{"--init"}, []string{"memory of process 1"}},
+		"processes of the host":      {"", []string{"--pid=host"}, []string{"processes of others"}},
+		"a device":                   {"", []string{"--device=/dev/null:/dev/more"}, []string{"further devices"}},
+		"another variable":           {"", []string{"--env=GEMINI_API_KEY=x"}, []string{"environment inside"}},
+		"another token":              {"--env", []string{"--env=KEY=x"}, []string{"environment inside"}},
+		"a root to write in":         {"--read-only", nil, []string{"/ inside"}},
+		"an ordinary network":        {"--network", []string{"--network=bridge"}, []string{"the host by tcp", "the host by udp", "datagrams beyond its networks", "next hops that answer", "resolver inside", "peer 127.0.0.1:53"}},
+		"a network that is open":     {"--network", []string{"--network=container:abl-" + l.ID + "-open"}, []string{"datagrams beyond its networks"}},
+		"an internal network":        {"--network", []string{"--network=" + wide}, []string{"the host by tcp", "datagrams beyond its networks", "resolver inside"}},
+		"the host's network":         {"--network", []string{"--network=host"}, []string{"the host by tcp"}},
+		"a name of the host":         {"--network", []string{"--network=" + wide, "--add-host=host.docker.internal:192.0.2.1"}, []string{"name host.docker.internal"}},
 	} {
 		p := l.run(name, c.from, c.to...)
 		for _, check := range c.want {

@@ -300,7 +300,7 @@ func cis(c container.InspectResponse) map[string]bool {
 		tmpfsHold = tmpfsHold && strings.Contains(o, "nosuid,nodev,noexec")
 	}
 	return map[string]bool{
-		"5.2 no-new-privileges and a seccomp profile": strings.Join(h.SecurityOpt, " ") == "no-new-privileges:true",
+		"5.2 no-new-privileges and a seccomp profile": strings.Join(h.SecurityOpt, " ") == "no-new-privileges:true seccomp="+filter(),
 		"5.3 capabilities are dropped":                strings.Join(h.CapDrop, " ") == "ALL" && len(h.CapAdd) == 0,
 		"5.4 it is not privileged":                    !h.Privileged,
 		"5.5 no sensitive directory is mounted":       mountsHold,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 )
 
@@ -17,8 +18,9 @@ const none = "none"
 // privileges checks what keeps the program from becoming more than it is.
 func privileges(box sandbox.Box, f found) sandbox.Proof {
 	h, add := f.box.HostConfig, none
-	init, pid := "true", "own"
+	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(box.Argv, " "), dirs.Bin+"/")), "own"
 	if box.Loose {
+		init = "true"
 		add = "CHOWN DAC_OVERRIDE FOWNER SETGID SETUID"
 	}
 	if box.Below {
@@ -30,7 +32,7 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 	return sandbox.Proof{
 		sandbox.Same("privileged", "false", fmt.Sprint(h.Privileged)),
 		sandbox.Same("capabilities", "without ALL, with "+add, "without "+caps(h.CapDrop)+", with "+caps(h.CapAdd)),
-		sandbox.Same("security options", "no-new-privileges", securityOptions(f.box)),
+		sandbox.Same("security options", "no-new-privileges seccomp=abl's", securityOptions(f.box)),
 		sandbox.Same("hidden system paths", hidden, hiddenPaths(h)),
 		sandbox.Same("root file system", writable(box.Loose), writable(!h.ReadonlyRootfs)),
 		sandbox.Same("namespaces", "ipc private, pid "+pid+", uts own, user the engine's, cgroup private", namespaces(h, f.holder)),
@@ -67,6 +69,9 @@ func securityOptions(box container.InspectResponse) string {
 		name, value, _ := strings.Cut(strings.Replace(o, "=", ":", 1), ":")
 		if name == "no-new-privileges" && (value == "" || value == "true") {
 			o = name
+		}
+		if name == "seccomp" && value == filter() {
+			o = "seccomp=abl's"
 		}
 		all = append(all, o)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,7 +44,7 @@ func samples() map[string]sandbox.Box {
 	egress.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "out"}}, Resolve: true}
 	loose.Loose, loose.User, loose.Argv, loose.Reach.Join, loose.Below = true, "", []string{"-c", "x"}, "holder", true
 	seals.Seals, seals.Reach = true, sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n1"}}}
-	shell.Term, shell.Reach.Join = true, "holder"
+	shell.Term, shell.Reach.Join, shell.Argv = true, "holder", []string{"/bin/bash"}
 	return map[string]sandbox.Box{"joined": joined, "own": own, "egress": egress, "none": none, "loose": loose, "shell": shell, "seals": seals}
 }
 
@@ -51,6 +52,9 @@ func TestProfileGolden(t *testing.T) {
 	for name, box := range samples() {
 		t.Run(name, func(t *testing.T) {
 			config, host, net := profile(box, sandbox.Info{CPUs: 8})
+			for i, o := range host.SecurityOpt {
+				host.SecurityOpt[i] = strings.Replace(o, filter(), "seccomp.json", 1)
+			}
 			got, err := json.MarshalIndent(map[string]any{"config": config, "host": host, "net": net}, "", "  ")
 			if err != nil {
 				t.Fatal(err)
@@ -81,23 +85,24 @@ func TestProfileLaws(t *testing.T) {
 	for name, box := range samples() {
 		c, h, n := profile(box, sandbox.Info{CPUs: 1})
 		laws := map[string]bool{
-			"drops every capability":        slices.Equal(h.CapDrop, []string{"ALL"}),
-			"adds none unless loose":        len(h.CapAdd) == 0 || box.Loose || box.Seals,
-			"is root to close its network":  (c.User == "0:0") == box.Seals,
-			"leaves no init with rights":    *h.Init != box.Seals,
-			"takes no new privileges":       slices.Contains(h.SecurityOpt, "no-new-privileges:true"),
-			"is not privileged":             !h.Privileged && len(h.Devices) == 0 && len(h.DeviceRequests) == 0,
-			"cannot write its root":         h.ReadonlyRootfs || box.Loose,
-			"uses mounts, never binds":      len(h.Binds) == 0 && len(h.VolumesFrom) == 0 && len(h.Mounts) == len(box.Mounts),
-			"publishes nothing":             len(h.PortBindings) == 0 && !h.PublishAllPorts && len(c.ExposedPorts) == 0,
-			"has no swap":                   h.MemorySwap == h.Memory,
-			"asks for the CPUs there are":   h.NanoCPUs == 1e9,
-			"is never restarted or removed": h.RestartPolicy.Name == "no" && !h.AutoRemove,
-			"says its log driver":           h.LogConfig.Type == "json-file" && h.LogConfig.Config["max-size"] == "10m",
-			"takes one network at create":   len(n.EndpointsConfig) <= 1,
-			"asks a holder for nothing":     box.Reach.Join == "" || h.DNS == nil && h.Sysctls == nil && c.Hostname == "" && h.ExtraHosts == nil,
-			"has IPv6 off of its own":       box.Reach.Join != "" || h.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1",
-			"asks no resolver of the host":  len(box.Reach.Endpoints) == 0 || box.Reach.Resolve || slices.Equal(h.DNS, []string{"127.0.0.1"}),
+			"drops every capability":         slices.Equal(h.CapDrop, []string{"ALL"}),
+			"adds none unless loose":         len(h.CapAdd) == 0 || box.Loose || box.Seals,
+			"is root to close its network":   (c.User == "0:0") == box.Seals,
+			"is process 1 where it is abl's": *h.Init != (box.Seals || !box.Loose && strings.HasPrefix(box.Argv[0], "/abl/bin/")),
+			"filters system calls by abl's":  slices.Contains(h.SecurityOpt, "seccomp="+filter()),
+			"takes no new privileges":        slices.Contains(h.SecurityOpt, "no-new-privileges:true"),
+			"is not privileged":              !h.Privileged && len(h.Devices) == 0 && len(h.DeviceRequests) == 0,
+			"cannot write its root":          h.ReadonlyRootfs || box.Loose,
+			"uses mounts, never binds":       len(h.Binds) == 0 && len(h.VolumesFrom) == 0 && len(h.Mounts) == len(box.Mounts),
+			"publishes nothing":              len(h.PortBindings) == 0 && !h.PublishAllPorts && len(c.ExposedPorts) == 0,
+			"has no swap":                    h.MemorySwap == h.Memory,
+			"asks for the CPUs there are":    h.NanoCPUs == 1e9,
+			"is never restarted or removed":  h.RestartPolicy.Name == "no" && !h.AutoRemove,
+			"says its log driver":            h.LogConfig.Type == "json-file" && h.LogConfig.Config["max-size"] == "10m",
+			"takes one network at create":    len(n.EndpointsConfig) <= 1,
+			"asks a holder for nothing":      box.Reach.Join == "" || h.DNS == nil && h.Sysctls == nil && c.Hostname == "" && h.ExtraHosts == nil,
+			"has IPv6 off of its own":        box.Reach.Join != "" || h.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1",
+			"asks no resolver of the host":   len(box.Reach.Endpoints) == 0 || box.Reach.Resolve || slices.Equal(h.DNS, []string{"127.0.0.1"}),
 		}
 		for law, holds := range laws {
 			if !holds {
@@ -117,5 +122,44 @@ func TestTmpfsOptions(t *testing.T) {
 		if got := tmpfsOptions(in, "5:6"); got != want {
 			t.Errorf("%+v gives %q, want %q", in, got, want)
 		}
+	}
+}
+
+// What the filter allows is a list of names, from which the dangerous ones and
+// those of a single capability are missing.
+func TestFilterAllowsNothingDangerous(t *testing.T) {
+	var f struct {
+		DefaultAction string
+		ArchMap       []struct{ SubArchitectures []string }
+		Syscalls      []struct {
+			Action   string
+			Names    []string
+			Args     []any
+			Includes map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(filter()), &f); err != nil || f.DefaultAction != "SCMP_ACT_ERRNO" || len(f.ArchMap) != 2 {
+		t.Fatalf("%v, %+v", err, f)
+	}
+	all := map[string]bool{}
+	for _, rule := range f.Syscalls {
+		for _, name := range rule.Names {
+			all[name] = all[name] || rule.Action == "SCMP_ACT_ALLOW" && len(rule.Args) == 0
+		}
+		if len(rule.Includes) > 0 {
+			t.Errorf("a rule for some boxes only: %+v", rule)
+		}
+	}
+	for _, name := range strings.Fields(`ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd io_uring_setup io_uring_enter
+		io_uring_register userfaultfd bpf perf_event_open keyctl add_key request_key mount umount2 mount_setattr move_mount open_tree fsopen fsmount
+		pivot_root chroot unshare setns clone clone3 open_by_handle_at name_to_handle_at fanotify_init kexec_load init_module finit_module
+		delete_module reboot swapon acct syslog sethostname settimeofday clock_settime iopl ioperm modify_ldt lookup_dcookie quotactl socket
+		personality`) {
+		if all[name] {
+			t.Errorf("%s is allowed", name)
+		}
+	}
+	if len(all) < 250 || !all["execve"] || !all["openat"] {
+		t.Errorf("%d calls are named", len(all))
 	}
 }

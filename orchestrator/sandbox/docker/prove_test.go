@@ -207,7 +207,13 @@ func TestCompare(t *testing.T) {
 		{"capabilities", host(func(h *container.HostConfig) { h.CapAdd = []string{"CAP_NET_RAW"} })},
 		{"capabilities", host(func(h *container.HostConfig) { h.CapDrop = nil })},
 		{"security options", host(func(h *container.HostConfig) { h.SecurityOpt = append(h.SecurityOpt, "seccomp=unconfined") })},
-		{"security options", host(func(h *container.HostConfig) { h.SecurityOpt = []string{"no-new-privileges:false"} })},
+		{"security options", host(func(h *container.HostConfig) {
+			h.SecurityOpt = []string{"no-new-privileges:false", "seccomp=" + filter()}
+		})},
+		{"security options", host(func(h *container.HostConfig) { h.SecurityOpt = h.SecurityOpt[:1] })},
+		{"security options", host(func(h *container.HostConfig) {
+			h.SecurityOpt = []string{"no-new-privileges:true", "seccomp=" + strings.Replace(filter(), `"pwrite64"`, `"ptrace"`, 1)}
+		})},
 		{"security options", func(f *found) { f.box.AppArmorProfile = "unconfined" }},
 		{"hidden system paths", host(func(h *container.HostConfig) { h.MaskedPaths = nil })},
 		{"hidden system paths", host(func(h *container.HostConfig) { h.ReadonlyPaths = []string{"/proc/sys"} })},
@@ -222,7 +228,7 @@ func TestCompare(t *testing.T) {
 		{"devices", host(func(h *container.HostConfig) { h.DeviceCgroupRules = []string{"a *:* rwm"} })},
 		{"devices", host(func(h *container.HostConfig) { h.DeviceRequests = []container.DeviceRequest{{Driver: "gpu"}} })},
 		{"control group", host(func(h *container.HostConfig) { h.CgroupParent = "/" })},
-		{"init", host(func(h *container.HostConfig) { h.Init = nil })},
+		{"init", host(func(h *container.HostConfig) { h.Init = &yes })},
 		{"memory", host(func(h *container.HostConfig) { h.MemorySwap = swap })},
 		{"memory", host(func(h *container.HostConfig) { h.MemorySwap = -1 })},
 		{"memory kill", host(func(h *container.HostConfig) { h.OomKillDisable = &yes })},

@@ -3,6 +3,8 @@ package holder
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -12,13 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Seal keeps every program of this network namespace from datagrams to more than
-// one: those to a group, to everybody and to numbers that belong to nobody, all
-// of which begin at 224.0.0.0. An engine's host that has no address on a bridge
-// takes them all the same. A route could not hold them: a socket that names its
-// interface passes routes by. It needs the right to administer the namespace,
-// and whoever lacks it cannot undo it.
+// Seal keeps every program of this network namespace to the machines of its own
+// networks. An engine's host that has no address on a bridge takes datagrams from
+// there all the same: those to everybody, and those to any other address of its own,
+// for it answers who has that. A route could not hold them: a socket that names its
+// interface passes routes by. It needs the right to administer the namespace, and
+// whoever lacks it cannot undo it.
 func Seal() error {
+	loop, networks, err := interfaces()
+	if err != nil {
+		return fmt.Errorf("cannot close the network: %w", err)
+	}
+	return keepTo(loop, networks)
+}
+
+// keepTo lets nothing leave but on the interface loop and to machines of the networks.
+func keepTo(loop int, networks []netip.Prefix) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err != nil {
 		return fmt.Errorf("cannot close the network: %w", err)
@@ -28,7 +39,7 @@ func Seal() error {
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: patience}); err != nil {
 		return fmt.Errorf("cannot close the network: %w", err)
 	}
-	batch, last := ruleset()
+	batch, last := ruleset(loop, networks)
 	if err := unix.Sendto(fd, batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return fmt.Errorf("cannot close the network: %w", err)
 	}
@@ -36,6 +47,30 @@ func Seal() error {
 		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
 	}
 	return nil
+}
+
+// interfaces are the number of the loopback's and the networks of the others.
+func interfaces() (loop int, networks []netip.Prefix, err error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagLoopback != 0 {
+			loop = i.Index
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
+				networks = append(networks, p)
+			}
+		}
+	}
+	return loop, networks, nil
 }
 
 // acknowledged reads the kernel's answers up to the one to the last message.

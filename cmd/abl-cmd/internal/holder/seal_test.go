@@ -3,6 +3,7 @@ package holder
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -12,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In a network namespace of its own a sealed program can talk to one machine and
-// not to many, whatever its socket says about interfaces.
+// In a network namespace of its own a sealed program can talk to its own networks and
+// to nobody else, whatever its socket says about interfaces. The namespace has one
+// interface, which plays the one to other machines.
 func TestSeal(t *testing.T) {
 	runtime.LockOSThread() // and never back: the thread ends with this test
 	if err := unix.Unshare(unix.CLONE_NEWNET); errors.Is(err, unix.EPERM) {
@@ -27,23 +29,23 @@ func TestSeal(t *testing.T) {
 			t.Errorf("before: %v: %v", to, err)
 		}
 	}
-	if err := Seal(); err != nil {
+	if err := keepTo(4711, []netip.Prefix{netip.MustParsePrefix("127.0.0.17/28")}); err != nil {
 		t.Fatal(err)
 	}
-	for _, to := range shouts {
+	for _, to := range append(shouts, [4]byte{127, 0, 0, 1}, [4]byte{127, 0, 0, 32}) {
 		for _, bound := range []bool{false, true} {
 			if err := shout(to, bound); !errors.Is(err, unix.EPERM) {
 				t.Errorf("to %v, at an interface %v: %v", to, bound, err)
 			}
 		}
 	}
-	if err := shout([4]byte{127, 0, 0, 1}, false); err != nil {
-		t.Errorf("to one: %v", err)
-	}
-	if err := Seal(); err == nil {
-		if err := shout(shouts[0], true); !errors.Is(err, unix.EPERM) {
-			t.Errorf("sealed twice: %v", err)
+	for _, to := range [][4]byte{{127, 0, 0, 16}, {127, 0, 0, 18}, {127, 0, 0, 31}} {
+		if err := shout(to, false); err != nil {
+			t.Errorf("to %v, of its own network: %v", to, err)
 		}
+	}
+	if err := Seal(); err != nil {
+		t.Errorf("by what interfaces there are: %v", err)
 	}
 }
 

@@ -64,6 +64,7 @@ func Look(ctx context.Context, spec dirs.ProbeSpec) sandbox.Proof {
 	rest.Go(func() { net = Network(ctx, spec.Net) }) // it takes longest, for silence takes time
 	proof := sandbox.Proof{open}
 	proof = append(proof, read("/proc/self/status", func(text string) sandbox.Proof { return status(text, spec.User) })...)
+	proof = append(proof, calls(), firstMemory())
 	proof = append(proof, read("/proc/self/mountinfo", func(text string) sandbox.Proof { return mounts(text, spec.Mounts) })...)
 	proof = append(proof, same(spec.Mounts)...)
 	proof = append(proof, environment(os.Environ(), spec.Env))

@@ -15,18 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shouts sends datagrams to all on the network at once: a host without an
-// address there takes those too, and nothing comes back by which one could tell.
-// So not silence counts but that the kernel refuses to send, by whatever way a
-// socket asks.
+// shouts sends datagrams to all on the network at once, and to each address that the
+// host has anywhere: a host without an address there takes those too, and nothing
+// comes back by which one could tell. So not silence counts but that the kernel
+// refuses to send, by whatever way a socket asks.
 func shouts(spec *dirs.ProbeNet) sandbox.Proof {
 	port, err := strconv.Atoi(spec.Shout)
 	if err != nil {
 		return nil
 	}
 	var sent []string
-	for _, to := range []netip.Addr{netip.AddrFrom4([4]byte{255, 255, 255, 255}), netip.AddrFrom4([4]byte{224, 0, 0, 1})} {
-		for _, way := range ways() {
+	all := []netip.Addr{netip.AddrFrom4([4]byte{255, 255, 255, 255}), netip.AddrFrom4([4]byte{224, 0, 0, 1})}
+	for _, at := range spec.UDP {
+		if host, err := netip.ParseAddrPort(at); err == nil && host.Addr().Is4() {
+			all = append(all, host.Addr())
+		}
+	}
+	by := ways()
+	for _, to := range all {
+		for _, way := range by {
 			if err := shout(to, port, spec.Word, way); !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH) {
 				sent = append(sent, fmt.Sprintf("%s%s: %s", to, way.name, outcome(err)))
 			}
@@ -37,7 +44,7 @@ func shouts(spec *dirs.ProbeNet) sandbox.Proof {
 		slices.Sort(sent)
 		got = strings.Join(slices.Compact(sent), ", ")
 	}
-	return sandbox.Proof{sandbox.Same("datagrams to everybody", refused, got)}
+	return sandbox.Proof{sandbox.Same("datagrams beyond its networks", refused, got)}
 }
 
 func outcome(err error) string {
@@ -53,7 +60,7 @@ type way struct {
 	choose func(fd int) error
 }
 
-// ways are by the routes, and for each interface by its name, as the sender of
+// ways are by the routes, and for each interface by its name with and without a gateway, as the sender of
 // what is for a group, and by an address of it.
 func ways() []way {
 	all := []way{{"", func(int) error { return nil }}}
@@ -67,6 +74,9 @@ func ways() []way {
 		}
 		all = append(all,
 			way{" at " + link.Name, func(fd int) error { return unix.BindToDevice(fd, link.Name) }},
+			way{" on the wire of " + link.Name, func(fd int) error { // past every gateway
+				return errors.Join(unix.BindToDevice(fd, link.Name), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DONTROUTE, 1))
+			}},
 			way{" in the group of " + link.Name, func(fd int) error {
 				return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(link.Index)})
 			}})

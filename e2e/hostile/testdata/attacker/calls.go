@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -56,13 +57,19 @@ var calls = map[string]func() error{
 	"finit_module": func() error {
 		return openAnd("/proc/self/exe", func(fd int) error { return unix.FinitModule(fd, "", 0) })
 	},
-	"delete_module":    func() error { return unix.DeleteModule("x", 0) },
-	"userfaultfd":      func() error { return number(unix.SYS_USERFAULTFD, 0) },
-	"io_uring_setup":   func() error { var p [120]byte; return number(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p))) },
-	"fanotify_init":    func() error { return number(unix.SYS_FANOTIFY_INIT, 0, 0) },
-	"lookup_dcookie":   func() error { return number(unix.SYS_LOOKUP_DCOOKIE, 0, 0, 0) },
-	"open_by_handle":   shocker,
-	"process_vm_readv": func() error { return number(unix.SYS_PROCESS_VM_READV, 1, 0, 0, 0, 0, 0) },
+	"delete_module":     func() error { return unix.DeleteModule("x", 0) },
+	"userfaultfd":       func() error { return number(unix.SYS_USERFAULTFD, 0) },
+	"io_uring_setup":    func() error { var p [120]byte; return number(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p))) },
+	"fanotify_init":     func() error { return number(unix.SYS_FANOTIFY_INIT, 0, 0) },
+	"lookup_dcookie":    func() error { return number(unix.SYS_LOOKUP_DCOOKIE, 0, 0, 0) },
+	"open_by_handle":    shocker,
+	"process_vm_readv":  func() error { return number(unix.SYS_PROCESS_VM_READV, 1, 0, 0, 0, 0, 0) },
+	"process_vm_writev": func() error { return number(unix.SYS_PROCESS_VM_WRITEV, 1, 0, 0, 0, 0, 0) },
+	"process_madvise":   func() error { return number(unix.SYS_PROCESS_MADVISE, at(-1), 0, 0, 0, 0) },
+	"ptrace":            func() error { return number(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid()), 0, 0) },
+	"kcmp":              func() error { return number(unix.SYS_KCMP, uintptr(os.Getppid()), uintptr(os.Getpid()), 0, 0, 0) },
+	"pidfd_getfd":       func() error { return number(unix.SYS_PIDFD_GETFD, at(-1), 0, 0) },
+	"clone_newuser":     func() error { return number(unix.SYS_CLONE, unix.CLONE_NEWUSER|unix.CLONE_FS, 0, 0, 0, 0) }, // invalid where it is let in
 
 	"sethostname":   func() error { return unix.Sethostname([]byte("evil")) },
 	"clock_settime": func() error { return unix.ClockSettime(unix.CLOCK_REALTIME, &unix.Timespec{Sec: 1}) },

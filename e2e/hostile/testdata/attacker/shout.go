@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -33,7 +34,7 @@ func shouts(at []string) {
 	fmt.Println("held:", len(at), "addresses shouted at,", sent, "datagrams taken by the kernel")
 }
 
-// exits are the ways: by the routes, at a device, as a group's sender, from an
+// exits are the ways: by the routes, at a device, with and without its gateway, as a group's sender, from an
 // own address, from one that is not its own, and with routes of the sender's in
 // the datagram.
 func exits() []func(fd int) error {
@@ -42,6 +43,9 @@ func exits() []func(fd int) error {
 	for _, link := range links {
 		all = append(all,
 			func(fd int) error { return unix.BindToDevice(fd, link.Name) },
+			func(fd int) error { // past every gateway: whoever has the address on this wire
+				return errors.Join(unix.BindToDevice(fd, link.Name), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DONTROUTE, 1))
+			},
 			func(fd int) error {
 				return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(link.Index)})
 			},

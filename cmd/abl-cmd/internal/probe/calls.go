@@ -1,0 +1,83 @@
+package probe
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"abl/orchestrator/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is a system call that no box may make, with arguments by which it would do
+// nothing and say something other than a refusal.
+type call struct {
+	name string
+	trap uintptr
+	args [5]uintptr
+}
+
+const (
+	nobody = 1<<31 - 1   // as a process: there is none of this number
+	closed = ^uintptr(0) // as a descriptor: none
+)
+
+// forbidden reach into other processes, or into parts of the kernel by which
+// programs have got out of containers.
+var forbidden = []call{
+	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, [5]uintptr{nobody}},
+	{"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, [5]uintptr{nobody}},
+	{"ptrace", unix.SYS_PTRACE, [5]uintptr{unix.PTRACE_CONT, nobody}},
+	{"kcmp", unix.SYS_KCMP, [5]uintptr{nobody, nobody}},
+	{"pidfd_getfd", unix.SYS_PIDFD_GETFD, [5]uintptr{closed}},
+	{"process_madvise", unix.SYS_PROCESS_MADVISE, [5]uintptr{closed}},
+	{"io_uring_setup", unix.SYS_IO_URING_SETUP, [5]uintptr{1}},
+	{"io_uring_enter", unix.SYS_IO_URING_ENTER, [5]uintptr{closed}},
+	{"userfaultfd", unix.SYS_USERFAULTFD, [5]uintptr{closed}},
+	{"bpf", unix.SYS_BPF, [5]uintptr{closed}},
+	{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, [5]uintptr{}},
+	{"keyctl", unix.SYS_KEYCTL, [5]uintptr{closed}},
+	{"add_key", unix.SYS_ADD_KEY, [5]uintptr{}},
+	{"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, [5]uintptr{closed}},
+	{"unshare", unix.SYS_UNSHARE, [5]uintptr{unix.CLONE_NEWUSER | unix.CLONE_THREAD}},
+	{"clone", unix.SYS_CLONE, [5]uintptr{unix.CLONE_NEWUSER | unix.CLONE_FS}}, // which the kernel takes for a mistake
+	{"clone3", unix.SYS_CLONE3, [5]uintptr{}},
+	{"setns", unix.SYS_SETNS, [5]uintptr{closed}},
+	{"mount_setattr", unix.SYS_MOUNT_SETATTR, [5]uintptr{closed}},
+	{"socket to the machine below", unix.SYS_SOCKET, [5]uintptr{unix.AF_VSOCK, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}},
+}
+
+// calls tries each of them: the filter is the same on every engine, and what an
+// engine's own would refuse is not relied upon.
+func calls() sandbox.Check {
+	var made []string
+	for _, c := range forbidden {
+		fd, _, err := unix.Syscall6(c.trap, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], 0)
+		if err == 0 && c.trap == unix.SYS_SOCKET {
+			unix.Close(int(fd))
+		}
+		if err != unix.EPERM && err != unix.ENOSYS && err != unix.EAFNOSUPPORT {
+			made = append(made, c.name)
+		}
+	}
+	return sandbox.Same("system calls refused", "", strings.Join(made, " "))
+}
+
+// firstMemory tries to open the memory of the container's first process, which
+// has the user of every other one and must be shut to them all the same.
+func firstMemory() sandbox.Check {
+	const name = "memory of process 1"
+	if os.Getpid() == 1 {
+		return sandbox.Check{Name: name, Want: refused, Got: "this is process 1: nobody stands above the program that it starts"}
+	}
+	f, err := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
+	if err == nil {
+		f.Close()
+		return sandbox.Same(name, refused, "open to reading and writing")
+	}
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		return sandbox.Same(name, refused, refused)
+	}
+	return sandbox.Same(name, refused, err.Error())
+}
