@@ -16,6 +16,7 @@ export ABL_BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 FUZZTIME    ?= 2s
+ENGINE_SUITES := go test -count=1 -timeout 30m ./orchestrator/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
 
 .DEFAULT_GOAL := help
 
@@ -66,6 +67,13 @@ test-fast: build check
 .PHONY: test-agents
 test-agents: images
 	@ABL_TEST_AGENTS=1 go test -count=1 -timeout 40m -v -run '^TestAgents|^TestGeminiPlaysTheDemo$$|^TestGeminiLearns$$' ./e2e/phase
+
+## test-engines: what meets an engine, on the usual one and on Docker 28 with either image store (root; docs/engines.md)
+.PHONY: test-engines
+test-engines: images
+	@$(ENGINE_SUITES)
+	@scripts/engines.sh run classic $(ENGINE_SUITES)
+	@scripts/engines.sh run containerd $(ENGINE_SUITES)
 
 ## check: formatting and go vet
 .PHONY: check
