@@ -148,6 +148,7 @@ type Exit struct {
 type Info struct {
 	Version, API, OS, Arch, ID string
 	Rootless, UserNS           bool
+	Podman                     bool // it speaks the engine's API and is another one
 	Local                      bool // the engine's host is this machine: its paths are ours
 	Host                       string
 	DataDir                    string // where the engine keeps what containers write, on its host

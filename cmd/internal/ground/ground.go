@@ -28,6 +28,9 @@ func Connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
 	if err != nil {
 		return nil, info, err
 	}
+	if info.Podman {
+		return nil, info, fmt.Errorf("%w: this is Podman %s, which is not supported: by its Docker socket no container can be given abl's list of system calls; use Docker's own engine", sandbox.ErrWeak, info.Version)
+	}
 	if info.Rootless || info.UserNS {
 		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so files that a role writes would not be yours", sandbox.ErrWeak)
 	}

@@ -62,7 +62,8 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 	return sandbox.Info{
 		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
-		Local: isLocal(raw, host, here), Host: host, DataDir: raw.DockerRootDir,
+		Podman: slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
+		Local:  isLocal(raw, host, here), Host: host, DataDir: raw.DockerRootDir,
 		MemoryBytes: raw.MemTotal, CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit,
 	}
 }

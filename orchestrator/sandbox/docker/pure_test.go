@@ -104,12 +104,13 @@ func TestDescribe(t *testing.T) {
 		"nothing known":     {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "", "" }), host: socket, here: machine{os: "linux"}},
 		"rootless": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless", "name=cgroupns") }),
 			host: socket, here: here, local: true, remark: "rootless"},
+		"Podman": {raw: raw(func(i *system.Info) { i.Plugins.Log = []string{"k8s-file", "journald"} }), host: socket, here: here, local: true, remark: "podman"},
 		"remapped": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=userns") }),
 			host: socket, here: here, local: true, remark: "userns"},
 	}
 	for name, c := range cases {
 		got := describe(c.raw, "1.41", c.host, c.here)
-		if got.Local != c.local || got.Rootless != (c.remark == "rootless") || got.UserNS != (c.remark == "userns") {
+		if got.Local != c.local || got.Rootless != (c.remark == "rootless") || got.UserNS != (c.remark == "userns") || got.Podman != (c.remark == "podman") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
