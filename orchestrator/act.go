@@ -191,6 +191,9 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 	if err != nil {
 		return o, err
 	}
+	if err := l.Alone(); err != nil {
+		return o, err
+	}
 	failpoint.Here("ledger.before")
 	if err := l.Ledger.Append(rows(l.Number, p.Step, o)); err != nil {
 		return o, fmt.Errorf("cannot enter call %s in the ledger (its outcome is kept): %w", o.Key, err)
@@ -205,6 +208,9 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 // commit takes a snapshot of a workspace under the call's key.
 func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.Phase) (Commit, error) {
 	failpoint.Here("commit.before")
+	if err := l.Alone(); err != nil {
+		return Commit{}, err
+	}
 	subject := roles.Subject(l.Number, role, p.Step)
 	c, err := repo.Snapshot(ctx, subject, l.key(role, p), l.keepFound(role, p))
 	if err != nil {

@@ -27,6 +27,9 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	failpoint.Here("judge.decided")
+	if err := l.Alone(); err != nil {
+		return Happened{}, err
+	}
 	if err := l.settle(p, f); err != nil {
 		return Happened{}, err
 	}
@@ -127,6 +130,9 @@ func (l *Loop) crossing(ctx context.Context) (*verdict.Crossing, error) {
 
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
 	name := passedTag(l.Number)
+	if err := l.Alone(); err != nil {
+		return err
+	}
 	if err := l.Src.Tag(ctx, name, p.SrcCommit); err != nil {
 		return fmt.Errorf("cannot tag the source: %w", err)
 	}

@@ -91,6 +91,7 @@ type Loop struct {
 	Src       Repo
 	Tests     Repo
 	Ledger    Ledger
+	Alone     func() error             // asked before every effect: whether this abl still holds the project
 	Before    func(*state.Phase) error // asked before every call that has not begun: budgets
 	Outages   Outages
 	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
@@ -127,6 +128,9 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 			step = Begin
 		}
 		if err := l.waitOut(ctx, step, &p); err != nil {
+			return Result{p.Status, p}, err
+		}
+		if err := l.Alone(); err != nil {
 			return Result{p.Status, p}, err
 		}
 		h, err := l.act(ctx, step, &p)

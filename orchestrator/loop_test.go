@@ -115,6 +115,7 @@ func (w *world) loop() *Loop {
 		Number: 1, Max: 5, Spec: spec.Spec{SHA256: "sha", Text: "text"}, Project: w.project, File: &f,
 		Save:  func() error { return w.effect(func() { w.save(&f) }) },
 		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
+		Alone:   func() error { return nil },
 		Before:  func(*state.Phase) error { w.asked++; return w.before },
 		Out:     event.Func(func(e event.Event) { w.events = append(w.events, e) }),
 		Outages: w.outages,

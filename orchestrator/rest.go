@@ -50,6 +50,9 @@ func (l *Loop) save(p state.Phase) error {
 	l.File.Phases[fmt.Sprint(l.Number)] = &p
 	l.File.Updated = time.Now().UTC()
 	failpoint.Here("state.before")
+	if err := l.Alone(); err != nil {
+		return err
+	}
 	if err := l.Save(); err != nil {
 		return fmt.Errorf("cannot save the state: %w", err)
 	}

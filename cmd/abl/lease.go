@@ -25,11 +25,12 @@ func (st *stage) workspaces(ctx context.Context) (err error) {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
-	o := workspace.Options{MaxFile: int64(st.conf.Limits.File), Cache: st.project.Ignored(roles.Builder.Name)}
+	src, tests := st.file.Commits()
+	o := workspace.Options{MaxFile: int64(st.conf.Limits.File), Cache: st.project.Ignored(roles.Builder.Name), Begun: st.file.Begun(), Commit: src}
 	if st.src, err = workspace.Open(st.project.Src, o); err != nil {
 		return err
 	}
-	o.Cache = st.project.Ignored(roles.Verifier.Name)
+	o.Cache, o.Commit = st.project.Ignored(roles.Verifier.Name), tests
 	if st.tests, err = workspace.Open(st.project.Tests, o); err != nil {
 		return err
 	}

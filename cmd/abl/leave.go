@@ -99,7 +99,11 @@ func (st *stage) retreat(ctx context.Context, stopping bool) error {
 	if st.engine == nil {
 		return nil
 	}
-	defer st.forwards.Close() //nolint:errcheck // nothing is asked of it any more
+	defer st.forwards.Close()   //nolint:errcheck // nothing is asked of it any more
+	if st.held.Still() != nil { // all of it may be another abl's by now
+		st.engine.Close()
+		return nil
+	}
 	live, err := st.live(ctx)
 	switch {
 	case err != nil:

@@ -156,7 +156,7 @@ func (st *stage) loop() *orchestrator.Loop {
 	return &orchestrator.Loop{
 		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, NoProgress: st.conf.Loop.NoProgress.Failed, NoVerdict: st.conf.Loop.NoProgress.Unverified, Spec: this, Law: orchestrator.Law{Specs: st.specs, Now: st.session.specs}, Project: st.project, File: st.file, Save: st.save,
 		Calls: st.runner, App: st.app, Jobs: st.cast, Src: repo{st.src}, Tests: repo{st.tests},
-		Ledger: st.book, Before: st.budget, Replay: st.replays(), Challenge: st.challenge(), TestNames: st.testNames, Out: st.out, Outlet: st.in.Outlet,
+		Ledger: st.book, Alone: st.held.Still, Before: st.budget, Replay: st.replays(), Challenge: st.challenge(), TestNames: st.testNames, Out: st.out, Outlet: st.in.Outlet,
 		Outages: st.outages(), TakeMine: st.in.Bool("take-mine"),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -70,6 +71,16 @@ func judged(ts *testscript.TestScript, neg bool, args []string) {
 		r.Entries = []verdict.Entry{{Spec: besides}}
 	}
 	ts.Check(audit.Save(p, r))
+}
+
+// number FIELD VALUE puts a number into phase 1 of whole.json, as state.json.
+func number(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: number FIELD VALUE")
+	}
+	field := regexp.MustCompile(`"` + args[0] + `": \d+`)
+	text := field.ReplaceAllString(ts.ReadFile("whole.json"), `"`+args[0]+`": `+args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(".abl/state.json"), []byte(text), 0o644))
 }
 
 // torn FILE cuts off the last line's end, as a crash in the middle of a write does.

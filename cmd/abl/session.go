@@ -27,6 +27,7 @@ type session struct {
 	project project.Project
 	conf    *config.Loaded
 	list    *pricelist.List // what models cost, once somebody asked
+	held    *filelock.Held  // the project's lock, once it is taken
 	net     *roles.Net      // what is known of the engine's networks; nil before anybody asked
 }
 
@@ -85,7 +86,7 @@ func orHere(dir string) string { return cmp.Or(dir, ".") }
 // lock takes the project for this process. Giving it back also leaves what abl
 // made the person's, whoever abl ran as.
 func (s *session) lock() (unlock func(), err error) {
-	free, err := filelock.Lock(s.project.Lock())
+	s.held, err = filelock.Hold(s.project.Lock())
 	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fault(exit.Busy, err, "wait for it, or stop it; the lock is freed when it ends")
 	}
@@ -93,7 +94,7 @@ func (s *session) lock() (unlock func(), err error) {
 		return nil, err
 	}
 	return func() {
-		if err := errors.Join(s.handOver(), free()); err != nil {
+		if err := errors.Join(s.handOver(), s.held.Unlock()); err != nil {
 			s.in.Warn(err)
 		}
 	}, nil

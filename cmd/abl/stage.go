@@ -81,6 +81,7 @@ func late(ctx context.Context) (context.Context, context.CancelFunc) {
 func (st *stage) reach(ctx context.Context) (err error) {
 	defer func() {
 		if err == nil {
+			st.engine.Guard(st.held.Still)
 			ground.BePatient(ctx, st.engine, time.Duration(st.conf.Loop.OutageBudget), st.note)
 		}
 	}()
@@ -110,4 +111,10 @@ func (st *stage) note(text string) {
 	st.out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: st.phase, Text: text})
 }
 
-func (st *stage) save() error { return state.Save(st.project.State(), st.file) }
+// save writes state.json, unless it may be another abl's by now.
+func (st *stage) save() error {
+	if err := st.held.Still(); err != nil {
+		return err
+	}
+	return state.Save(st.project.State(), st.file)
+}

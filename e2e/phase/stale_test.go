@@ -32,7 +32,9 @@ func checks(routes ...route) scenario.Step {
 	return write("run.sh", suite, "0755")
 }
 
-func (r route) contract() string { return fmt.Sprintf("\n- GET %s → 200 with the text %s\n", r.path, r.text) }
+func (r route) contract() string {
+	return fmt.Sprintf("\n- GET %s → 200 with the text %s\n", r.path, r.text)
+}
 
 // An earlier phase that passes on a new source makes the later ones stale: what
 // they passed with is replayed there, free of charge while it holds, and opens

@@ -61,8 +61,8 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}
 	specs, _ := spec.LoadDir(p.Specs())
 	this, ok := specs.Phase(1)
-	src, err1 := workspace.Open(p.Src, workspace.Options{})
-	tests, err2 := workspace.Open(p.Tests, workspace.Options{})
+	src, err1 := workspace.Open(p.Src, workspace.Options{Begun: f.Begun()})
+	tests, err2 := workspace.Open(p.Tests, workspace.Options{Begun: f.Begun()})
 	book, err3 := openBook(p.Ledger())
 	if err := errors.Join(err1, err2, err3); err != nil || !ok {
 		return nil, fmt.Errorf("cannot begin: %w, a spec: %t", err, ok)
@@ -80,7 +80,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Number: 1, Max: 5, Spec: this, Law: orchestrator.Law{Specs: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
 		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Output: 1 << 20, Timeout: time.Minute, Grow: x.Grow, Out: x.Out, Outlet: out},
 		App:   app, Jobs: x.cast(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
-		Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
+		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return tartree.Write(w, as, p.Tests, ".git")
 		}},

@@ -28,19 +28,53 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
-// Lock takes the lock whose file is at path, and makes the file where there is
+// ErrLost means that the file of a lock was taken away or replaced under its
+// holder, so that another process may hold the lock as well.
+var ErrLost = errors.New("was taken away or replaced while it was held, so another may be at work here")
+
+// Held is a lock that this process has taken.
+type Held struct {
+	file *flock.Flock
+	path string
+}
+
+// Lock takes the lock whose file is at path for whoever needs no look at it later.
+func Lock(path string) (unlock func() error, err error) {
+	h, err := Hold(path)
+	if err != nil {
+		return nil, err
+	}
+	return h.Unlock, nil
+}
+
+// Hold takes the lock whose file is at path, and makes the file where there is
 // none. It never waits: the error is an ErrHeld where another has it. The file
 // is never deleted, since whoever opened it before would go on to hold the lock
 // of a file that nobody else finds.
-func Lock(path string) (unlock func() error, err error) {
-	unlock, err = lock(path)
+func Hold(path string) (*Held, error) {
+	l, err := lock(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
 	}
-	return unlock, nil
+	return &Held{l, path}, nil
 }
 
-func lock(path string) (func() error, error) {
+// Unlock gives the lock back.
+func (h *Held) Unlock() error { return h.file.Unlock() }
+
+// Still is an ErrLost when the path no longer leads to the file that is locked.
+func (h *Held) Still() error {
+	locked, err := h.file.Stat()
+	if err != nil {
+		return fmt.Errorf("cannot look at the lock %q: %w", h.path, err)
+	}
+	if now, err := os.Lstat(h.path); err != nil || !os.SameFile(locked, now) {
+		return fmt.Errorf("the lock %q %w", h.path, ErrLost)
+	}
+	return nil
+}
+
+func lock(path string) (*flock.Flock, error) {
 	if err := isPlain(path); err != nil {
 		return nil, err
 	}
@@ -56,7 +90,7 @@ func lock(path string) (func() error, error) {
 	if err := claim(l, path); err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
-	return l.Unlock, nil
+	return l, nil
 }
 
 // isPlain refuses a lock file that is a link or no file. A missing one is fine.

@@ -60,6 +60,31 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// Whoever holds a lock whose file went away holds nothing that others respect.
+func TestStill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	h, err := Hold(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Still(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Still(); !errors.Is(err, ErrLost) {
+		t.Errorf("gone: %v", err)
+	}
+	other := mustLock(t, path)
+	if err := h.Still(); !errors.Is(err, ErrLost) {
+		t.Errorf("another's: %v", err)
+	}
+	if err := errors.Join(other(), h.Unlock()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

@@ -41,24 +41,46 @@ func checkPhase(p *Phase) error {
 	if !slices.Contains(Statuses(), p.Status) {
 		return fmt.Errorf("status %q is unknown", p.Status)
 	}
-	type count struct {
-		name  string
-		value int64
-	}
-	counts := []count{
-		{"round", int64(p.Round)}, {"iteration", int64(p.Iteration)}, {"step", int64(p.Step)},
-		{"attempt", int64(p.Attempt)}, {"tries", int64(p.Tries)}, {"spec_size", int64(p.SpecSize)}, {"passed_size", int64(p.PassedSize)},
-	}
-	if o := p.Outage; o != nil {
-		counts = append(counts, count{"outage.tries", int64(o.Tries)}, count{"outage.used_ms", o.UsedMS}, count{"outage.wait_ms", o.WaitMS})
-	}
-	for role, n := range p.Fallback {
-		counts = append(counts, count{"fallback." + role, int64(n)})
-	}
-	for _, c := range counts {
-		if c.value < 0 {
+	for _, c := range counts(p) {
+		switch {
+		case c.value < 0:
 			return fmt.Errorf("%s is negative", c.name)
+		case c.value > c.most:
+			return fmt.Errorf("%s is %d, and abl never counts beyond %d", c.name, c.value, c.most)
 		}
 	}
+	if p.Iteration > p.Step {
+		return fmt.Errorf("iteration %d is beyond step %d, which counts them over all rounds", p.Iteration, p.Step)
+	}
 	return nil
+}
+
+// Beyond these a number is none that abl has come to.
+const (
+	maxCount = 100_000                        // calls, or rounds of them
+	maxMS    = 10 * 365 * 24 * 60 * 60 * 1000 // ten years
+)
+
+type count struct {
+	name        string
+	value, most int64
+}
+
+func counts(p *Phase) []count {
+	few := func(name string, n int) count { return count{name, int64(n), maxCount} }
+	all := []count{
+		few("round", p.Round), few("iteration", p.Iteration), few("step", p.Step), few("attempt", p.Attempt), few("tries", p.Tries), few("repeated", p.Repeated),
+		{"spec_size", int64(p.SpecSize), MaxBytes}, {"passed_size", int64(p.PassedSize), MaxBytes},
+	}
+	if o := p.Outage; o != nil {
+		all = append(all, few("outage.tries", o.Tries), count{"outage.used_ms", o.UsedMS, maxMS}, count{"outage.wait_ms", o.WaitMS, maxMS})
+	}
+	for role, n := range p.Fallback {
+		all = append(all, few("fallback."+role, n))
+	}
+	for i, r := range p.History {
+		at := fmt.Sprintf("history[%d].", i)
+		all = append(all, few(at+"round", r.Round), few(at+"iteration", r.Iteration), few(at+"step", r.Step), few(at+"entries", r.Entries))
+	}
+	return all
 }

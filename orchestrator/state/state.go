@@ -5,6 +5,7 @@
 package state
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -118,6 +119,25 @@ type IterationRecord struct {
 	Tree        string    `json:"tree,omitempty"` // stands for the source that was tested, the Builder's reports left out
 
 	VerifierOnly bool `json:"verifier_only,omitempty"` // it had no Builder
+}
+
+// Begun says whether a phase has begun, and with it both histories.
+func (f *File) Begun() bool {
+	for _, p := range f.Phases {
+		if p.Round > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Commits are one of the source and one of the tests that the phases stand on, ""
+// where there is none yet.
+func (f *File) Commits() (src, tests string) {
+	for _, p := range f.Phases {
+		src, tests = cmp.Or(src, p.SrcCommit), cmp.Or(tests, p.TestsCommit)
+	}
+	return src, tests
 }
 
 // New is the state of a project without any phase begun. root is the project's

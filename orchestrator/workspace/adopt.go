@@ -146,12 +146,23 @@ var unfinished = map[string]string{
 	"commondir":                    "it is one of several work trees of another repository: choose another directory",
 }
 
+// there refuses a repository that is no longer the one that was opened.
+func (r *Repo) there() error {
+	now, err := os.Lstat(r.git.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return away(r.git.Path)
+	case err != nil || !os.SameFile(now, r.id):
+		return gitdir.Foreign("%q is no longer the folder that was opened: see who replaced it", r.git.Path)
+	}
+	return nil
+}
+
 // settled refuses a repository in which something waits for a person, or that
 // is no longer the one that was opened.
 func (r *Repo) settled() error {
-	now, err := os.Lstat(r.git.Path)
-	if err != nil || !os.SameFile(now, r.id) {
-		return gitdir.Foreign("%q is no longer the folder that was opened: see who replaced it", r.git.Path)
+	if err := r.there(); err != nil {
+		return err
 	}
 	for name, what := range unfinished {
 		if _, err := os.Lstat(r.git.Join(name)); !errors.Is(err, fs.ErrNotExist) {

@@ -25,6 +25,9 @@ func (r *Repo) store() *filesystem.Storage {
 // tip is the commit that the branch names, "" when it has none. A branch
 // without a commit in a repository that has or had others is not a beginning.
 func (r *Repo) tip() (string, error) {
+	if err := r.there(); err != nil {
+		return "", err
+	}
 	hash, err := r.git.Ref(r.ref())
 	if err != nil || hash != "" {
 		return hash, err
@@ -52,6 +55,9 @@ func (r *Repo) Head() (Commit, bool, error) {
 func (r *Repo) commit(s storer.EncodedObjectStorer, hash string) (Commit, error) {
 	c, err := object.GetCommit(s, plumbing.NewHash(hash))
 	if err != nil {
+		if gone := r.there(); gone != nil {
+			return Commit{}, gone
+		}
 		return Commit{}, fmt.Errorf("cannot read commit %s of %q: %w", hash, r.dir, err)
 	}
 	return readCommit(c), nil

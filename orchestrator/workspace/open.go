@@ -31,6 +31,11 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err := owner.Reopen(dir); err != nil {
 		return nil, fmt.Errorf("cannot open workspace: %w", err)
 	}
+	if path := filepath.Join(dir, ".git"); o.Begun {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, away(path)
+		}
+	}
 	id, err := gitFolder(dir, top)
 	if err != nil {
 		return nil, err
@@ -39,8 +44,18 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err := r.adopt(); err != nil {
 		return nil, err
 	}
+	if tip, err := r.tip(); err != nil {
+		return nil, err
+	} else if tip == "" && o.Commit != "" {
+		return nil, gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
+	}
 	r.git.Sweep(time.Now())
 	return r, nil
+}
+
+// away is that the history of a workspace is no longer there.
+func away(path string) error {
+	return gitdir.Foreign("%q was moved away: put it back; to begin anew without it, move .abl/state.json away as well", path)
 }
 
 // gitFolder finds the .git folder, or makes it.

@@ -17,6 +17,8 @@ type Options struct {
 	MaxDepth   int           // folders within folders; what lies deeper is left out, 0 is 256
 	Cache      string        // file that remembers what ignored files held, "" for none
 	LockWait   time.Duration // how long to wait for a lock that another git holds, 0 is 5 s
+	Begun      bool          // the workspace had a repository before: none is made in its place
+	Commit     string        // one that it held, "" for none: it has a history
 }
 
 func (o Options) filled() Options {

@@ -56,6 +56,9 @@ func (r *Repo) TagCommit(name string) (string, bool, error) {
 	if !gitdir.ValidRef(name) {
 		return "", false, fmt.Errorf("cannot look up tag %q: git allows no such name", name)
 	}
+	if err := r.there(); err != nil {
+		return "", false, err
+	}
 	value, err := r.git.Ref("refs/tags/" + name)
 	if err != nil || value == "" {
 		return "", false, err

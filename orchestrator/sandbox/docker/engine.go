@@ -27,6 +27,7 @@ type Engine struct {
 	pause time.Duration // before the first repetition of a call; doubles
 
 	patience patience
+	guard    func() error // asked before every request, nil for nobody
 
 	making sync.Mutex // engines check a network's name and make it in two steps
 

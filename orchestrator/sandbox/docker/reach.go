@@ -69,9 +69,18 @@ func (e *Engine) change(ctx context.Context, limit time.Duration, call func(cont
 	}
 }
 
+// Guard has every request refused while check refuses: what is on the engine may
+// be another's by then.
+func (e *Engine) Guard(check func() error) { e.guard = check }
+
 // once makes a call under a deadline of its own. A lost engine is told apart
 // by sandbox.ErrUnreachable; a caller that gave up gets its own error.
 func (e *Engine) once(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+	if e.guard != nil {
+		if err := e.guard(); err != nil {
+			return err
+		}
+	}
 	bound, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := call(bound)

@@ -1,0 +1,98 @@
+package crash
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/e2e/play"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+
+	"errors"
+)
+
+// The lock's file is deleted under its holder, which lets a second abl in: the
+// first does nothing more, and the second comes to the right end, with each call
+// paid once and nothing of its taken down.
+func TestLockTakenAway(t *testing.T) {
+	wantEngine(t)
+	s, first := held(t, "builder", "")
+	if err := os.Remove(filepath.Join(s.Dir, ".abl/lock")); err != nil {
+		t.Fatal(err)
+	}
+	second := s.start("call.ended=pause")
+	s.until("the second abl", func() bool { return strings.Contains(s.Read(".abl/lock"), pid(second)) })
+	s.open("builder")
+	s.atPause("call.ended")
+	all := first.end(9)
+	if !strings.Contains(first.err.String(), `.abl/lock" was taken away or replaced while it was held`) {
+		t.Errorf("it says %q", first.err.String())
+	}
+	if ended := calls(all, event.CallEnd) + calls(all, event.Commit); ended != "" {
+		t.Errorf("the first went on to %s", ended)
+	}
+	s.release("call.ended")
+	if got := calls(second.end(0), event.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
+		t.Errorf("the second saw the end of %s", got)
+	}
+	s.settled()
+	s.passed()
+}
+
+// The history is moved away in the middle of a phase: that is said, by the run that
+// works on it and by the next, and no other history begins in its place.
+func TestHistoryMovedAway(t *testing.T) {
+	for name, when := range map[string]func(p *play.Plant, leave func()) event.Sink{
+		"while a call runs": func(p *play.Plant, leave func()) event.Sink {
+			p.Worked = func(b sandbox.Box) {
+				if b.Labels[sandbox.LabelCall] == "p1-build-2.1" {
+					leave()
+				}
+			}
+			return event.Discard
+		},
+		"between two iterations": func(_ *play.Plant, leave func()) event.Sink {
+			return event.Func(func(e event.Event) {
+				if e.Kind == event.Verdict {
+					leave()
+				}
+			})
+		},
+	} {
+		for _, dir := range []string{"src", ".abl/tests"} {
+			t.Run(name+" from "+dir, func(t *testing.T) {
+				t.Parallel()
+				p := play.NewPlant(t)
+				git, away := filepath.Join(p.Dir, dir, ".git"), filepath.Join(t.TempDir(), "git")
+				moved := false
+				sink := when(p, func() {
+					if !moved {
+						moved = true
+						if err := os.Rename(git, away); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: sink}
+				for range 2 {
+					if _, err := phase.Play(t.Context()); !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "was moved away") {
+						t.Errorf("it ended with %v", err)
+					}
+				}
+				if _, err := os.Lstat(git); err == nil {
+					t.Error("there is another history in its place")
+				}
+				if err := os.Rename(away, git); err != nil {
+					t.Fatal(err)
+				}
+				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
+					t.Fatalf("once it is back: %s, %v", r.Status, err)
+				}
+			})
+		}
+	}
+}
