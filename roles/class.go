@@ -23,6 +23,8 @@ const (
 	Network     Class = "network"     // there is no connection with the provider
 	TooLarge    Class = "large"       // the prompt is longer than the model takes
 	Refused     Class = "refused"     // the provider refuses the key
+	Cut         Class = "cut"         // its last answer was cut at a limit of tokens
+	Filtered    Class = "filtered"    // a filter, or the model itself, declined to answer
 	NoModel     Class = "model"       // the provider does not have the model
 	Denied      Class = "denied"      // abl's own gateway refuses what the agent asks for
 	AppGone     Class = "app"         // the app's container ended under the Verifier

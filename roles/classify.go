@@ -55,12 +55,14 @@ type fallen struct {
 const killedCode = 137
 
 // classify decides how a call ended, and by whose word. An agent's own proper end
-// counts unless its output was cut or nobody knows its exit code. Otherwise what
+// counts unless its output was cut, nobody knows its exit code, or its last answer was
+// cut or declined, of which two CLIs know nothing. Otherwise what
 // abl did and what passed the gate are facts, the agent's own record is its word,
 // and the exit code is what remains.
 func (e ending) classify() (Class, string, Evidence) {
 	killed := e.stopped.Class
-	if e.said.Finished && killed != Flood && killed != Disk && killed != Lost {
+	unfit := e.passed.Fault.Class == Cut || e.passed.Fault.Class == Filtered
+	if e.said.Finished && !unfit && killed != Flood && killed != Disk && killed != Lost {
 		return Done, "", Evidence{}
 	}
 	for _, look := range []func() (Class, Evidence){e.byAbl, e.byGateway, e.byAgent, e.byEngine} {
@@ -167,7 +169,12 @@ func (e ending) reason(c Class, ev Evidence) string {
 	if c == Refused && e.keyVar != "" {
 		return e.keyVar + " is refused: " + ev.What
 	}
-	if c == NoModel {
+	switch c {
+	case Cut:
+		return fmt.Sprintf("%s; models.%s may name a model that answers at greater length, or the phase may ask for less at once", ev.What, e.role)
+	case Filtered:
+		return fmt.Sprintf("%s; models.%s may name another model, or the spec may say what the phase is for", ev.What, e.role)
+	case NoModel:
 		return fmt.Sprintf("models.%s names %q: %s", e.role, e.model, ev.What)
 	}
 	if stop := e.stopped.Class; stop != "" && stop != c && c.Weather() {

@@ -35,6 +35,9 @@ func TestClassify(t *testing.T) {
 		{"proper end with a child out of memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}}, Done, ""},
 		{"proper end over the budget", ending{said: done, passed: Traffic{Over: "reached"}}, Done, ""},
 
+		{"proper end whose last answer was cut", ending{said: done, passed: passed(Cut)}, Cut, ByGateway},
+		{"proper end whose last answer was declined", ending{said: done, passed: passed(Filtered)}, Filtered, ByGateway},
+
 		{"idle", ending{exit: code(143), stopped: stopped{Class: Idle}}, Idle, ByAbl},
 		{"late", ending{exit: code(143), stopped: stopped{Class: Timeout}}, Timeout, ByAbl},
 		{"ended by its own deadline", ending{exit: code(124), last: dirs.RunEnd{Deadline: true, Signal: "SIGTERM"}}, Timeout, ByAbl},
@@ -88,7 +91,7 @@ func TestWeather(t *testing.T) {
 			t.Errorf("%s is no weather", c)
 		}
 	}
-	for _, c := range []Class{"", Done, Failed, Nothing, Crashed, OutOfMemory, Timeout, Flood, Disk, Idle, Interrupted, TooLarge, Refused, AppGone, Lost, OverBudget} {
+	for _, c := range []Class{"", Done, Failed, Nothing, Crashed, OutOfMemory, Timeout, Flood, Disk, Idle, Interrupted, TooLarge, Refused, Cut, Filtered, NoModel, Denied, AppGone, Lost, OverBudget} {
 		if c.Weather() {
 			t.Errorf("%s is weather", c)
 		}

@@ -34,6 +34,7 @@ type Traffic struct {
 	Requests int64    // that the provider answered
 	Over     string   // the budget's words when it ended the call, "" otherwise
 	Notes    []string // for the person
+	Finish   string   // how the last whole answer ended, in the provider's word
 	Fault    Fault
 }
 
@@ -78,7 +79,7 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 		return Traffic{}, nil // only registries are behind the gate
 	}
 	o.Source, o.Claimed = CountedByGate, o.Usage
-	o.Usage, o.Requests, o.Over, o.Charged = traffic.Usage, traffic.Requests, traffic.Over, traffic.Charged
+	o.Usage, o.Requests, o.Over, o.Charged, o.Finish = traffic.Usage, traffic.Requests, traffic.Over, traffic.Charged, traffic.Finish
 	if text := differ(o.Usage, o.Claimed); text != "" {
 		r.emit(j, event.Event{Kind: event.Note, Text: text})
 	}

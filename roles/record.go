@@ -47,6 +47,7 @@ type Outcome struct {
 	Over     string        `json:"over,omitempty"`    // the budget's words when it ended the call
 	Charged  *Charged      `json:"charged,omitempty"` // what the budgets counted
 	Requests int64         `json:"requests"`          // -1 unknown
+	Finish   string        `json:"finish,omitempty"`  // how the last whole answer ended, in the provider's word
 	Report   string        `json:"report,omitempty"`
 	Output   int64         `json:"output_bytes"`
 	Ports    string        `json:"ports,omitempty"` // on which it listened in the end, when it was only watched for a while

@@ -134,7 +134,7 @@ func tellCall(p project.Project, key string, role Role, attempt int) (c audit.Ca
 	}
 	c = audit.Call{
 		Key: key, Role: role.Name, Attempt: attempt, Agent: intent.Agent, Model: cmp.Or(out.Model, intent.Model),
-		Session: cmp.Or(out.Session, intent.Session), Image: intent.Image, Class: string(out.Class), Reason: out.Reason,
+		Session: cmp.Or(out.Session, intent.Session), Image: intent.Image, Class: string(out.Class), Finish: out.Finish, Reason: out.Reason,
 		Exit: out.Exit, Started: out.Started, Ended: out.Ended, Report: out.Report, Verdict: found.Verdict,
 	}
 	c.Boundary, c.App, err = proofs(p, rec.Dir)

@@ -35,10 +35,11 @@ type weather struct {
 	limits func(*climate)
 	place  func(t *testing.T, c *climate, well string) // where the provider is instead, until the first wait
 
-	class roles.Class
-	says  string
-	exit  int
-	waits [2]time.Duration // between which the first wait is; none where the run ends
+	class  roles.Class
+	finish string // of the last answer, where it is of matter
+	says   string
+	exit   int
+	waits  [2]time.Duration // between which the first wait is; none where the run ends
 }
 
 // The bounds of waits that nobody named, with all that chance may add.
@@ -106,6 +107,32 @@ func asks(path, body string) func(*testing.T, *climate, string) {
 		was := c.api
 		c.api.path, c.api.body = cmp.Or(path, was.path), cmp.Or(body, was.body)
 		c.between = func() { c.api = was }
+	}
+}
+
+// cut are answers that end before they are finished, of which an agent may think that
+// all is well.
+func cut() []weather {
+	const much = "models.builder may name a model that answers at greater length"
+	whole := func(api wireAPI, before, after string) http.HandlerFunc {
+		if !strings.Contains(api.well, before) {
+			panic(before)
+		}
+		return answers(200, strings.Replace(api.well, before, after, 1), "Content-Type", "application/json")
+	}
+	longer := anthropicAPI
+	longer.body = `{"model":"m","max_tokens":32000,"messages":[]}`
+	return []weather{
+		{name: "cut, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"MAX_TOKENS","content":`), class: roles.Cut, finish: "MAX_TOKENS", says: "the last answer of m was cut at the model's own limit of tokens"},
+		{name: "cut in a stream, Gemini", does: streams(`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}]}`, `{"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"totalTokenCount":7}}`), class: roles.Cut, finish: "MAX_TOKENS", says: much},
+		{name: "cut, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"max_tokens"`), class: roles.Cut, finish: "max_tokens", says: "was cut at 32000 tokens, which is what the agent allows for one (max_tokens)"},
+		{name: "a full context, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"model_context_window_exceeded"`), class: roles.Cut, finish: "model_context_window_exceeded", says: "fills the model's context"},
+		{name: "cut again, Responses", api: responsesAPI, times: 2, does: streams(`{"type":"response.output_text.delta","delta":"WELL"}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`), class: roles.Cut, finish: "max_output_tokens", says: much, exit: 5},
+		{name: "cut, Chat", api: chatAPI, does: whole(chatAPI, `{"message":`, `{"finish_reason":"length","message":`), class: roles.Cut, finish: "length", says: much},
+		{name: "a filter, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"SAFETY","content":`), class: roles.Filtered, finish: "SAFETY", says: "m or its provider's filter declined to answer (SAFETY)"},
+		{name: "a model that declines, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"refusal"`), class: roles.Filtered, finish: "refusal", says: "may name another model"},
+		{name: "a filter again, Chat", api: chatAPI, times: 2, does: whole(chatAPI, `{"message":`, `{"finish_reason":"content_filter","message":`), class: roles.Filtered, finish: "content_filter", says: "declined to answer", exit: 5},
+		{name: "no end that says so", times: 2, does: answers(200, `{"candidates":[{"content":{}}],"usageMetadata":{"totalTokenCount":7}}`), class: roles.Failed, says: "the last answer of m does not say that it is finished", exit: 5},
 	}
 }
 
@@ -178,7 +205,7 @@ func weathers() []weather {
 // an engine in memory; TestProvidersWeather has some of it with all the rest.
 func TestHostileUpstream(t *testing.T) {
 	t.Parallel()
-	for _, w := range weathers() {
+	for _, w := range append(weathers(), cut()...) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			if w.api.name == "" {
@@ -224,7 +251,7 @@ func (c *climate) told(w weather, r orchestrator.Result, err error) {
 		c.Errorf("the call ended as %s by %q: %s", end.Class, end.Evidence, end.Text)
 	}
 	var outcome roles.Outcome
-	if text, rerr := os.ReadFile(c.kept("p1-build-1.1", "outcome.json")); rerr != nil || json.Unmarshal(text, &outcome) != nil || outcome.Class != w.class || outcome.Evidence.From != roles.ByGateway {
+	if text, rerr := os.ReadFile(c.kept("p1-build-1.1", "outcome.json")); rerr != nil || json.Unmarshal(text, &outcome) != nil || outcome.Class != w.class || outcome.Finish != w.finish || outcome.Evidence.From != roles.ByGateway {
 		c.Errorf("its record: %v: %s", rerr, text)
 	}
 	if w.exit == 0 {
@@ -233,6 +260,9 @@ func (c *climate) told(w weather, r orchestrator.Result, err error) {
 		}
 		if !strings.Contains(end.Text, w.says) {
 			c.Errorf("the end says %q, want %q", end.Text, w.says)
+		}
+		if w.waits == ([2]time.Duration{}) && len(c.waits) == 0 {
+			return // it is made again at once
 		}
 		if len(c.waits) == 0 || c.waits[0] < w.waits[0] || c.waits[0] > w.waits[1] {
 			c.Errorf("waits %v, want the first between %v", c.waits, w.waits)

@@ -36,7 +36,7 @@ func full() Record {
 		Strength:  &Strength{Noticed: 1, Tried: 3, Contracts: map[string]int{"P1.C1": 1}, Missed: []string{"m"}, Idle: []string{"i"}},
 		Replays: []Replay{{Name: "app-1", Call: "p1-verify-3.1", Against: "app", Mutation: "m", Changed: 1, Commit: "c", Exit: 1, Late: true, Gone: "g", Failed: "f", MS: 12, Tests: 2, OK: 1,
 			Output: &file, Boundary: proof, App: proof, Doubts: []string{"d"}}},
-		Calls: []Call{{Key: "p1-verify-3.1", Role: "verifier", Attempt: 1, Agent: "a", Model: "m", Session: "s", Image: "i", Class: "done", Reason: "r", Exit: 1,
+		Calls: []Call{{Key: "p1-verify-3.1", Role: "verifier", Attempt: 1, Agent: "a", Model: "m", Session: "s", Image: "i", Class: "done", Finish: "STOP", Reason: "r", Exit: 1,
 			Started: at, Ended: at, Report: "r", Verdict: "fail", Boundary: proof, App: proof}},
 	}
 }

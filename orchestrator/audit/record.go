@@ -155,7 +155,8 @@ type Call struct {
 	Model    string    `json:"model"`
 	Session  string    `json:"session,omitempty"`
 	Image    string    `json:"image"`
-	Class    string    `json:"class"` // how it ended (docs/architecture.md)
+	Class    string    `json:"class"`            // how it ended (docs/architecture.md)
+	Finish   string    `json:"finish,omitempty"` // how its last answer ended, in the provider's word
 	Reason   string    `json:"reason,omitempty"`
 	Exit     int       `json:"exit"`
 	Started  time.Time `json:"started,omitzero"`

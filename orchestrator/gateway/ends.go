@@ -19,6 +19,10 @@ type Trouble struct {
 	Last    time.Time
 	Back    time.Time // until when the provider asks to wait; zero when it does not say
 	Waiting bool      // the very last request was not answered when the client went away
+
+	Model  string // that gave the last whole answer
+	Finish string // how that answer ended, in the provider's word
+	Most   int64  // tokens that it might have, 0 where its request did not say
 }
 
 // LastTrouble looks at a call's requests from the last one back to the last that
@@ -26,9 +30,9 @@ type Trouble struct {
 // last request that was itself at fault is Odd, which is no trouble of the provider's;
 // one that this gateway refused is Denied.
 func LastTrouble(log []Entry, call string) (t Trouble) {
-	denied, first := "", true
+	denied, first, well := "", true, false
 	defer func() {
-		if t.Kind == "" && !t.Waiting && denied != "" {
+		if t.Times == 0 && !t.Waiting && denied != "" {
 			t.Kind, t.Words = trouble.Denied, denied
 		}
 	}()
@@ -49,10 +53,11 @@ func LastTrouble(log []Entry, call string) (t Trouble) {
 			continue
 		}
 		first = false
-		if kind == "" {
-			if t.Times == 0 && e.Req.Trouble == string(trouble.Odd) {
-				t.Kind, t.Status, t.Broken, t.Words = trouble.Odd, e.Req.Status, e.Req.Broken, e.Reason
+		if well = well || kind == ""; well {
+			if kind == "" && isAside(e.Req) {
+				continue
 			}
+			t.ended(e)
 			return t
 		}
 		t.Times++
@@ -66,6 +71,28 @@ func LastTrouble(log []Entry, call string) (t Trouble) {
 		}
 	}
 	return t
+}
+
+// isAside says that an answer had to be so short by its request's own wish that it is
+// no work.
+func isAside(r *Request) bool {
+	const short = 256
+	return r.MaxTokens > 0 && r.MaxTokens < short && r.Trouble == ""
+}
+
+// ended takes up how the last whole answer ended, which counts where no trouble
+// followed it.
+func (t *Trouble) ended(e Entry) {
+	r := e.Req
+	switch {
+	case r.Trouble == string(trouble.Odd) && t.Times == 0:
+		t.Kind, t.Status, t.Broken, t.Words = trouble.Odd, r.Status, r.Broken, e.Reason
+	case r.Trouble == "" && r.Status < http.StatusBadRequest:
+		t.Model, t.Finish, t.Most = r.Model, r.Finish, r.MaxTokens
+		if t.Times == 0 && !t.Waiting {
+			t.Kind = trouble.OfFinish(r.Finish)
+		}
+	}
 }
 
 // isDenied says that a request was refused for what it is, whenever it is made.

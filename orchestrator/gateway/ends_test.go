@@ -19,7 +19,7 @@ func TestLastTrouble(t *testing.T) {
 		at++
 		return Entry{Kind: Requested, Call: "c", At: fmt.Sprintf("2026-03-01T12:00:%02d.000Z", at), Reason: r.Trouble + "!", Req: &r, Usage: u}
 	}
-	good := line(Request{Status: 200}, &meter.Usage{Total: &n})
+	good := line(Request{Status: 200, Finish: "STOP"}, &meter.Usage{Total: &n})
 	rate := line(Request{Status: 429, Trouble: "rate", RetryMS: 30_000}, &meter.Usage{})
 	load := line(Request{Status: 503, Trouble: "away"}, &meter.Usage{})
 	odd := line(Request{Status: 400, Trouble: "odd"}, &meter.Usage{})

@@ -42,18 +42,20 @@ type Request struct {
 	Host      string `json:"host,omitempty"`  // of a tunnel
 	Status    int    `json:"status"`          // 0: nobody was there any more to be answered
 	Refused   bool   `json:"refused,omitempty"`
-	Over      bool   `json:"over,omitempty"`     // refused since the call's budget is reached
-	Held      bool   `json:"held,omitempty"`     // refused since the provider has said that asking again is of no use
-	Aborted   bool   `json:"aborted,omitempty"`  // the client did not wait for the end
-	Cut       bool   `json:"cut,omitempty"`      // the answer has no end
-	Broken    bool   `json:"broken,omitempty"`   // the answer began well and ends in an error
-	Part      bool   `json:"part,omitempty"`     // its usage is that of a part of it
-	Free      bool   `json:"free,omitempty"`     // of a kind that uses no tokens
-	In        int64  `json:"in"`                 // bytes of the body, or up a tunnel
-	Out       int64  `json:"out"`                // bytes of the answer, or down a tunnel
-	Trouble   string `json:"trouble,omitempty"`  // what is wrong with the provider, a trouble.Kind; Reason has its words
-	RetryMS   int64  `json:"retry_ms,omitempty"` // how long the provider asks to wait
-	HeadersMS int64  `json:"headers_ms"`         // until the upstream answered
+	Over      bool   `json:"over,omitempty"`       // refused since the call's budget is reached
+	Held      bool   `json:"held,omitempty"`       // refused since the provider has said that asking again is of no use
+	Aborted   bool   `json:"aborted,omitempty"`    // the client did not wait for the end
+	Cut       bool   `json:"cut,omitempty"`        // the answer has no end
+	Broken    bool   `json:"broken,omitempty"`     // the answer began well and ends in an error
+	Part      bool   `json:"part,omitempty"`       // its usage is that of a part of it
+	Free      bool   `json:"free,omitempty"`       // of a kind that uses no tokens
+	In        int64  `json:"in"`                   // bytes of the body, or up a tunnel
+	Out       int64  `json:"out"`                  // bytes of the answer, or down a tunnel
+	Finish    string `json:"finish,omitempty"`     // how the answer ended, in the provider's word
+	MaxTokens int64  `json:"max_tokens,omitempty"` // that the request allows for its answer
+	Trouble   string `json:"trouble,omitempty"`    // what is wrong with the provider, a trouble.Kind; Reason has its words
+	RetryMS   int64  `json:"retry_ms,omitempty"`   // how long the provider asks to wait
+	HeadersMS int64  `json:"headers_ms"`           // until the upstream answered
 	TotalMS   int64  `json:"total_ms"`
 	Charged   int64  `json:"charged"` // tokens that the budget counts: an estimate where the provider did not tell
 	Spent     int64  `json:"spent"`   // tokens charged to the call by then

@@ -154,6 +154,7 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	m := x.relay(ctx, end, answer)
 	usage := m.Usage()
 	x.line.Usage = &usage
+	x.line.Req.Finish, x.line.Req.MaxTokens = m.Finish(), x.verdict.MaxTokens
 	if x.line.Req.Part = (x.line.Req.Cut || x.line.Req.Broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
 		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
 	}

@@ -91,7 +91,7 @@ func facts(b *strings.Builder, r audit.Record) {
 		}
 	}
 	for _, c := range r.Calls {
-		row("call", c.Key+", "+who(c)+", "+c.Class+", "+held(c.Boundary))
+		row("call", c.Key+", "+who(c)+", "+classOf(c)+", "+held(c.Boundary))
 	}
 	for _, note := range news(r) {
 		if b.Len() < 2*maxMarkdown-64<<10 {

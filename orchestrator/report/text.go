@@ -167,9 +167,17 @@ func calls(b *strings.Builder, r audit.Record) {
 	b.WriteString("\ncalls\n")
 	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
 	for _, c := range r.Calls {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", line(c.Key), line(c.Role), line(who(c)), line(c.Class), held(c.Boundary))
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", line(c.Key), line(c.Role), line(who(c)), line(classOf(c)), held(c.Boundary))
 	}
 	t.Flush()
+}
+
+// classOf is a call's class; where it is not done, with how its last answer ended.
+func classOf(c audit.Call) string {
+	if c.Finish == "" || c.Class == "done" {
+		return c.Class
+	}
+	return c.Class + " (" + c.Finish + ")"
 }
 
 func who(c audit.Call) string {

@@ -49,7 +49,8 @@ func Traffic(log sidecar.Log, call string) roles.Traffic {
 			t.Over = e.Reason
 		}
 	}
-	t.Fault = faultOf(gateway.LastTrouble(log.Entries, call))
+	last := gateway.LastTrouble(log.Entries, call)
+	t.Fault, t.Finish = faultOf(last), last.Finish
 	return t
 }
 
@@ -58,6 +59,7 @@ var classes = map[trouble.Kind]roles.Class{
 	trouble.Login: roles.Refused, trouble.Rate: roles.Limited, trouble.Quota: roles.Quota, trouble.Credit: roles.Quota,
 	trouble.Away: roles.Away, trouble.Silent: roles.Away, trouble.Cut: roles.Away, trouble.Garbled: roles.Away,
 	trouble.Network: roles.Network, trouble.Large: roles.TooLarge, trouble.NoModel: roles.NoModel, trouble.Denied: roles.Denied,
+	trouble.Length: roles.Cut, trouble.Window: roles.Cut, trouble.Filter: roles.Filtered,
 }
 
 // faultOf words what was wrong with the provider at a call's end.
@@ -67,6 +69,16 @@ func faultOf(t gateway.Trouble) roles.Fault {
 		return f
 	}
 	switch {
+	case t.Kind == trouble.Length && t.Most > 0:
+		f.What = fmt.Sprintf("the last answer of %s was cut at %d tokens, which is what the agent allows for one (%s)", t.Model, t.Most, t.Finish)
+	case t.Kind == trouble.Length:
+		f.What = fmt.Sprintf("the last answer of %s was cut at the model's own limit of tokens for one (%s)", t.Model, t.Finish)
+	case t.Kind == trouble.Window:
+		f.What = fmt.Sprintf("the last answer of %s was cut since the conversation fills the model's context (%s)", t.Model, t.Finish)
+	case t.Kind == trouble.Filter:
+		f.What = fmt.Sprintf("%s or its provider's filter declined to answer (%s)", t.Model, t.Finish)
+	case t.Kind == trouble.Unended:
+		f.What = fmt.Sprintf("the last answer of %s does not say that it is finished", t.Model)
 	case t.Kind == trouble.Denied:
 		f.What = "abl's gateway refuses the agent's request: " + t.Words
 	case t.Broken:

@@ -38,11 +38,25 @@ func (v *Verdict) Body(body []byte) {
 			return
 		}
 	}
+	v.MaxTokens = maxTokens(members)
 	if why := oddField(p.API, members); why != "" {
 		v.refuse(http.StatusForbidden, why)
 	} else if tool := providersTool(p.API, members); tool != "" {
 		v.refuse(http.StatusForbidden, fmt.Sprintf("the tool %q is none that the agent runs itself; the agent has to do without it", clip(tool)))
 	}
+}
+
+// maxTokens is how many an answer may have, as far as its request says.
+func maxTokens(members map[string]json.RawMessage) (n int64) {
+	if inner, odd := membersOf(members["generationConfig"]); odd == "" {
+		members = inner
+	}
+	for _, name := range []string{"max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens"} {
+		if json.Unmarshal(members[name], &n) == nil {
+			return n
+		}
+	}
+	return 0
 }
 
 // oddField says why a field may not pass, "" when all may.

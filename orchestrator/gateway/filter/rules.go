@@ -45,14 +45,15 @@ type Refusal struct {
 // Verdict is what becomes of a request. The zero Refusal means that it passes.
 type Verdict struct {
 	Refusal
-	Provider *Provider // nil as long as none is told
-	Class    string    // for the log
-	Model    string
-	Route    *api.Route // set: to be forwarded
-	Path     string     // below the upstream's base
-	Query    string
-	Local    bool   // the list of models, answered here
-	Connect  string // host:port to be connected with
+	Provider  *Provider // nil as long as none is told
+	Class     string    // for the log
+	Model     string
+	Route     *api.Route // set: to be forwarded
+	Path      string     // below the upstream's base
+	Query     string
+	Local     bool   // the list of models, answered here
+	MaxTokens int64  // that the request allows for its answer; 0 where it does not say
+	Connect   string // host:port to be connected with
 }
 
 // Refused says whether the request does not pass.

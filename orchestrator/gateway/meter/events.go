@@ -4,9 +4,10 @@ import "bytes"
 
 // events finds the data of server-sent events and hands it on.
 type events struct {
-	walk *walker
-	at   place
-	seen int // bytes of the line so far, while that matters
+	walk    *walker
+	telling []string // see telling
+	at      place
+	seen    int // bytes of the line so far, while that matters
 }
 
 // place is where in a line the next byte is.
@@ -25,7 +26,7 @@ func (e *events) write(p []byte) {
 		switch e.at {
 		case begin:
 			if e.seen == 0 && e.walk.idle() {
-				if p = afterEvents(p); len(p) == 0 {
+				if p = afterEvents(p, e.telling); len(p) == 0 {
 					return
 				}
 			}
@@ -38,11 +39,13 @@ func (e *events) write(p []byte) {
 }
 
 // afterEvents passes over the whole events with which p begins that say nothing of
-// usage, which is most of them. The others have to be walked.
-func afterEvents(p []byte) []byte {
+// usage or of the end, which is most of them. The others have to be walked.
+func afterEvents(p []byte, telling []string) []byte {
 	quiet := p
-	if at := bytes.Index(p, []byte("usage")); at >= 0 {
-		quiet = p[:at]
+	for _, word := range telling {
+		if at := bytes.Index(quiet, []byte(word)); at >= 0 {
+			quiet = quiet[:at]
+		}
 	}
 	for end := len(quiet); ; {
 		end = bytes.LastIndexByte(quiet[:end], '\n')

@@ -27,6 +27,9 @@ type Meter struct {
 	last  [fields]count // of the last record that was whole
 	open  bool          // a record that will replace it is not yet whole
 
+	finish string // how the answer ended
+	firm   bool   // and nothing says otherwise any more
+
 	passed passing
 }
 
@@ -41,7 +44,8 @@ func New(api API) *Meter {
 	m := &Meter{api: api}
 	m.walk.number = m.take
 	m.walk.object = m.record
-	m.lines.walk = &m.walk
+	m.walk.wanted, m.walk.words = m.wanted, m.tell
+	m.lines.walk, m.lines.telling = &m.walk, telling[api]
 	return m
 }
 

@@ -20,13 +20,16 @@ const unlike = "\x00"
 type walker struct {
 	number func(path []byte, n int64)
 	object func(path []byte, open bool) // one begins or ends
+	wanted func(path []byte) bool       // the text there is to be told
+	words  func(path, text []byte)      // of such a text, or its beginning
 
 	stack []level
 	over  int    // levels open beyond maxDepth
 	path  []byte // "/usage/total_tokens"
 	state state
 	key   bool   // the next string in this object is a key
-	text  []byte // of the key or number being read
+	value bool   // what is read as a key is a text that is wanted
+	text  []byte // of the key, number or text being read
 	long  bool   // it is longer than what is looked for
 }
 
@@ -128,7 +131,7 @@ func (w *walker) token(b byte) {
 	switch b {
 	case '"':
 		w.state = inString
-		if w.key && w.over == 0 {
+		if w.value = !w.key && w.over == 0 && w.wanted(w.path); w.over == 0 && (w.key || w.value) {
 			w.state, w.text, w.long = inKey, w.text[:0], false
 		}
 	case '{', '[':
@@ -181,13 +184,16 @@ func (w *walker) close() {
 // add keeps a part of a key or number.
 func (w *walker) add(p []byte) {
 	if len(w.text)+len(p) > maxKey {
-		w.long = true
-		return
+		w.long, p = true, p[:maxKey-len(w.text)]
 	}
 	w.text = append(w.text, p...)
 }
 
 func (w *walker) endKey() {
+	if w.value {
+		w.words(w.path, w.text)
+		return
+	}
 	w.path = append(w.path[:w.stack[len(w.stack)-1].path], '/')
 	if w.long || bytes.ContainsAny(w.text, "/*") { // which stand for something else in a path
 		w.path = append(w.path, unlike...)

@@ -26,6 +26,10 @@ const (
 	Large   Kind = "large"   // the prompt is longer than the model takes
 	NoModel Kind = "model"   // there is no such model, or not for this key
 	Odd     Kind = "odd"     // another error: the request itself is refused
+	Length  Kind = "length"  // the answer was cut at a limit of tokens
+	Window  Kind = "window"  // the answer was cut since the conversation fills the model's context
+	Filter  Kind = "filter"  // a filter, or the model itself, declined to answer
+	Unended Kind = "unended" // the answer came whole and does not say that it is finished
 	Denied  Kind = "denied"  // this gateway refused the request, and the provider was not asked
 )
 

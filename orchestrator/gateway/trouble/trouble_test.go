@@ -44,7 +44,7 @@ func TestOf(t *testing.T) {
 		{"openai, key", 401, nil, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`, Told{Login, 0, "Incorrect API key"}},
 		{"a text for an error", 500, nil, `{"error":"boom"}`, Told{Away, 0, "boom"}},
 		{"half a body", 500, nil, `{"error":{"mess`, Told{Away, 0, "Internal Server Error"}},
-		{"openai, no such model", 404, nil, `{"error":{"message":"The model `+"`m`"+` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}`, Told{NoModel, 0, "The model `m` does not exist or you do not have access to it."}},
+		{"openai, no such model", 404, nil, `{"error":{"message":"The model ` + "`m`" + ` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}`, Told{NoModel, 0, "The model `m` does not exist or you do not have access to it."}},
 		{"anthropic, no such model", 404, nil, `{"type":"error","error":{"type":"not_found_error","message":"model: m"}}`, Told{NoModel, 0, "model: m"}},
 		{"a router, no such model", 400, nil, `{"error":{"message":"m is not a valid model ID","code":400}}`, Told{NoModel, 0, "m is not a valid model ID"}},
 		{"a page that is not there", 404, nil, "404 page not found", Told{Odd, 0, "Not Found"}},
