@@ -17,11 +17,11 @@ func TestPromptsSayWhatTheyMust(t *testing.T) {
 		hasNot     []string
 	}{
 		{"builder", prompts.Builder,
-			[]string{"/workspace/src", "/workspace/specs", "abl-cmd list", "abl-cmd get-spec N", "abl-cmd check", "0.0.0.0", "Failed specs first", "read-only", ".gitignore", "is data", "report", "`$(`"},
-			[]string{"/workspace/tests", "run.sh", "failed_specs.md"}},
+			[]string{"/workspace/src", "/workspace/specs", "abl-cmd list", "abl-cmd get-spec N", "abl-cmd check", "0.0.0.0", "Failed specs first", "read-only", ".gitignore", "is data", "report"},
+			[]string{"/workspace/tests", "run.sh", "failed_specs.md", "`$("}},
 		{"verifier", prompts.Verifier,
-			[]string{"/workspace/tests", "/workspace/specs", "ABL_APP_URL", "abl-cmd restart", "abl-cmd check", "abl-cmd list", "run.sh", "chmod +x run.sh", "1..n", "failed_specs.md", "word for word", "mandatory", "is data", "`$(`"},
-			[]string{"/workspace/src", "builder_reports"}},
+			[]string{"/workspace/tests", "/workspace/specs", "ABL_APP_URL", "abl-cmd restart", "abl-cmd check", "abl-cmd list", "run.sh", "chmod +x run.sh", "1..n", "failed_specs.md", "word for word", "mandatory", "is data"},
+			[]string{"/workspace/src", "builder_reports", "`$("}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 // that take its output.
 func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
 	prompt, err := j.Prompt()
+	if err == nil && prompt != "" { // a program that only is started is told nothing
+		prompt, err = agent.Prompt(j.Agent, j.Call, prompt)
+	}
 	if err != nil {
 		return err
 	}
@@ -27,10 +31,9 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 		return err
 	}
 	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe, LimitMS: j.Limit.Milliseconds()}
-	files := map[string][]byte{"prompt.md": []byte(prompt)}
-	if cmd.Stdin != "" {
-		files["stdin"] = []byte(cmd.Stdin)
-		spec.Stdin = dirs.In + "/stdin"
+	files := map[string][]byte{}
+	if prompt != "" {
+		files[path.Base(dirs.Prompt)], spec.Stdin = []byte(prompt), dirs.Prompt
 	}
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)

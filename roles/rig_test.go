@@ -29,7 +29,7 @@ func (plain) Version() string      { return "" }
 func (plain) DefaultModel() string { return "m" }
 
 func (plain) Command(c agent.Call) (agent.Command, error) {
-	return agent.Command{Argv: []string{"plain"}, Stdin: "in", Env: map[string]string{"A": "1"}, Files: map[string][]byte{"more": []byte("x")}}, nil
+	return agent.Command{Argv: []string{"plain"}, Env: map[string]string{"A": "1"}, Files: map[string][]byte{"more": []byte("x")}}, nil
 }
 
 func (plain) NewReader(agent.Call) agent.Reader { return &plainReader{} }

@@ -17,7 +17,7 @@ import (
 
 func TestRun(t *testing.T) {
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
-		if prompt, err := os.ReadFile(sandboxtest.Host(b, dirs.Prompt)); err != nil || string(prompt) != "do it" {
+		if prompt, err := os.ReadFile(sandboxtest.Host(b, dirs.Prompt)); err != nil || !strings.Contains(string(prompt), "\n\ndo it\n[abl call ") {
 			return sandbox.Exit{Code: 9}
 		}
 		prints(b, "do a\nused 7\nend")
@@ -288,8 +288,8 @@ func TestBoxIsAsPromised(t *testing.T) {
 	if b.User != "1000:1000" || b.Reach.Join != "holder" || b.Limits.Pids != 2 || b.Labels[sandbox.LabelCall] != "p1-build-1.1" || b.Labels[sandbox.LabelKind] != "role" {
 		t.Errorf("box %+v", b)
 	}
-	for name, want := range map[string]string{"prompt.md": "do it", "stdin": "in", "more": "x"} {
-		if got, err := os.ReadFile(filepath.Join(r.rec().In(), name)); err != nil || string(got) != want {
+	for name, want := range map[string]string{"prompt.md": "\ndo it\n", "run.json": `"stdin":"/abl/in/prompt.md"`, "more": "x"} {
+		if got, err := os.ReadFile(filepath.Join(r.rec().In(), name)); err != nil || !strings.Contains(string(got), want) {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}

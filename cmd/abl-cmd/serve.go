@@ -107,12 +107,11 @@ func seal(become string) error {
 
 // serveModel is the scripted Gemini API: abl-model [flags] SCENARIO.
 func serveModel(ctx context.Context, s started) int {
-	var listen, src, tests, prompt, appURL string
+	var listen, src, tests, appURL string
 	rest, deadline, err := flags(dirs.HelperModel, s.args, func(f *flag.FlagSet) {
 		f.StringVar(&listen, "listen", fmt.Sprintf(":%d", dirs.ModelPort), "where to serve")
 		f.StringVar(&src, "src", dirs.Src, "the Builder's workspace as the Builder sees it")
 		f.StringVar(&tests, "tests", dirs.Tests, "the Verifier's workspace as the Verifier sees it")
-		f.StringVar(&prompt, "prompt", dirs.Prompt, "the prompt's path as the roles see it")
 		f.StringVar(&appURL, "app-url", "http://app:3000", "what {{app_url}} stands for")
 	})
 	if err != nil {
@@ -127,7 +126,7 @@ func serveModel(ctx context.Context, s started) int {
 	if err != nil {
 		return refuse(dirs.HelperModel, err)
 	}
-	places := player.Places{Prompt: prompt, Workspaces: map[string]string{"builder": src, "verifier": tests}, AppURL: appURL}
+	places := player.Places{Workspaces: map[string]string{"builder": src, "verifier": tests}, AppURL: appURL}
 	handler := &modelserver.Server{Source: player.Source(script, places, time.Now), Log: os.Stdout}
 	if err := serveHTTP(ctx, listen, handler, os.Stdout); err != nil {
 		return refuse(dirs.HelperModel, err)

@@ -102,7 +102,10 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if a := s.appSpec(); a != nil {
 		url = fmt.Sprintf("http://%s:%d", dirs.AppAlias, a.Port)
 	}
-	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err != nil {
+	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
+		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
+	}
+	if err != nil {
 		return r, err
 	}
 	for _, m := range roles.Mounts(role, s.project, roles.Record{Dir: s.project.Call(roles.Key(n, role, p.Step, p.Attempt))}) {

@@ -40,7 +40,7 @@ func (s *scene) provide(t *testing.T) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := player.Places{Prompt: dirs.Prompt, Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
 	p := &provider{t: t, key: s.canaries.Key, paths: map[string]int{}, model: &modelserver.Server{Source: player.Source(script, places, time.Now), Log: io.Discard}}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)

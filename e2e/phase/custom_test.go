@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// An agent of the person's own plays the Builder: a shell command, the tokens of
-// its usage line in the ledger.
+// An agent of the person's own plays the Builder: a shell command, its task on
+// standard input, the tokens of its usage line in the ledger.
 func TestAgentOfOnesOwn(t *testing.T) {
 	p := newProject(t, nodeApp, verifies())
-	command := `grep -q 'GET / → 200' "$ABL_PROMPT" && mkdir -p builder_reports && echo done > builder_reports/phase1_v1_mine.md && ` +
+	command := `cmp - "$ABL_PROMPT" && grep -q 'GET / → 200' "$ABL_PROMPT" && mkdir -p builder_reports && echo done > builder_reports/phase1_v1_mine.md && ` +
 		`printf '%s' "$SERVER" > server.mjs && echo "{\"result\": {\"usage\": {\"input_tokens\": 120, \"output_tokens\": 30, \"total_tokens\": 150}, \"model\": \"$ABL_MODEL\"}}"`
 	config := strings.Replace(p.Read(".abl/config.yaml"), "agent: scripted\n", "agent: {builder: mine, verifier: scripted}\n", 1)
 	config = strings.Replace(config, "agents: {scripted: {scenario: .abl/scenario.yaml}}\n",

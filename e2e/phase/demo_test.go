@@ -8,6 +8,12 @@ import (
 	"abl/e2e/lab"
 )
 
+// promptOf is what an agent was told by standard input.
+func promptOf(p *lab.Project, call string) string {
+	p.Helper()
+	return p.Read(".abl/logs/calls/" + call + "/in/prompt.md")
+}
+
 func TestDemo(t *testing.T) {
 	lab.Engine(t)
 	p := lab.Demo(t)
@@ -34,6 +40,16 @@ func TestDemo(t *testing.T) {
 	}
 	if got := p.Git(".abl/tests", "show", "phase1/passed~1:failed_specs.md"); !strings.Contains(got, "SPEC: GET /links/C after a restart") {
 		t.Errorf("failed_specs.md of the first iteration: %s", got)
+	}
+	for _, role := range []string{"build", "verify"} {
+		first, second := promptOf(p, "p1-"+role+"-1.1"), promptOf(p, "p1-"+role+"-2.1")
+		same := 0
+		for same < min(len(first), len(second)) && first[same] == second[same] {
+			same++
+		}
+		if same*10 < len(second)*9 {
+			t.Errorf("%s: of %d bytes only the first %d are those of the call before, which a provider's cache can serve", role, len(second), same)
+		}
 	}
 	if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "\n"); n != 7 {
 		t.Errorf("tokens.csv has %d lines, want a header and 6 rows", n)

@@ -62,7 +62,7 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := player.Places{Prompt: dirs.Prompt, Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
 	model := &modelserver.Server{Source: player.Source(script, places, time.Now), Log: io.Discard}
 	var asked atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

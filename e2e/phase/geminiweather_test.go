@@ -69,7 +69,7 @@ func troubledModel(t *testing.T, p *lab.Project, plan func(int64, string) models
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := player.Places{Prompt: dirs.Prompt, Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
 	model := &modelserver.Troubled{Plan: plan, Then: &modelserver.Server{Source: player.Source(script, places, time.Now), Log: io.Discard}}
 	s := httptest.NewServer(model)
 	t.Cleanup(s.Close)

@@ -87,8 +87,9 @@ type askedModel struct {
 	log   bytes.Buffer
 	asked atomic.Int64
 
-	mu   sync.Mutex
-	told [][]byte // what came before the task
+	mu     sync.Mutex
+	bodies [][]byte // of all requests
+	told   [][]byte // those before any tool was used
 }
 
 // serve starts a model that plays a scenario, but for the troubles of plan, and
@@ -103,7 +104,7 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 		t.Fatal(err)
 	}
 	m := &askedModel{}
-	places := player.Places{Prompt: dirs.Prompt, Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
 	var model http.Handler = &modelserver.Server{Source: player.Source(script, places, time.Now), Log: &m.log}
 	if plan != nil {
 		model = &modelserver.Troubled{Plan: plan, Then: model}
@@ -123,9 +124,12 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 	return m
 }
 
-// note keeps what a model is told before any tool has shown it the workspace: in
-// the second iteration, when the files of the first are there.
+// note keeps what a model is told, and apart what it is told before any tool has
+// shown it the workspace: in the second iteration, when the files of the first are there.
 func (m *askedModel) note(body []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bodies = append(m.bodies, body)
 	if !bytes.Contains(body, []byte("iteration 2 attempt")) {
 		return
 	}
@@ -134,8 +138,6 @@ func (m *askedModel) note(body []byte) {
 			return
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.told = append(m.told, body)
 }
 

@@ -18,7 +18,6 @@ type conversation struct {
 }
 
 func (c *conversation) asked() (string, bool) { return c.Model, c.Stream }
-func (c *conversation) tools() Tools          { return Tools{"run_shell_command": true} }
 
 // words are the user's.
 func (c *conversation) words() string {

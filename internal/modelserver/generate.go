@@ -66,14 +66,13 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, req *request, 
 // spoken is a conversation as far as finding the answer goes.
 type spoken interface {
 	words() string
-	tools() Tools
 	done() int
 }
 
 // pick finds the script of a conversation, and which of how many answers it has
 // come to.
 func (s *Server) pick(t spoken, e *entry) (script Script, at, all int, fault *apiError) {
-	script, err := s.Source(t.words(), t.tools())
+	script, err := s.Source(t.words())
 	if err != nil {
 		return script, 0, 0, invalid("%v", err)
 	}

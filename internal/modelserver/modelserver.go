@@ -42,12 +42,9 @@ const (
 	NoAnswer End = "noanswer" // the request is held until the client gives up
 )
 
-// Tools says which functions a client has declared.
-type Tools map[string]bool
-
 // Source finds the script for a conversation by the words of its user. The
 // error is told to the client.
-type Source func(words string, tools Tools) (Script, error)
+type Source func(words string) (Script, error)
 
 // Server is the HTTP handler.
 type Server struct {

@@ -27,8 +27,8 @@ var script = Script{
 	Usage: Usage{Prompt: 100, Candidates: 10, Thoughts: 4, Cached: 50, Total: 114},
 }
 
-func source(words string, tools Tools) (Script, error) {
-	if !strings.Contains(words, "mark") || !tools["read_file"] {
+func source(words string) (Script, error) {
+	if !strings.Contains(words, "mark") {
 		return Script{}, errors.New("no mark")
 	}
 	return script, nil
@@ -208,9 +208,9 @@ func TestNoAnswer(t *testing.T) {
 	defer func() { script = old }()
 	script.End = NoAnswer
 	asked, ended := make(chan struct{}), make(chan struct{})
-	inner := &Server{Log: io.Discard, Source: func(words string, tools Tools) (Script, error) {
+	inner := &Server{Log: io.Discard, Source: func(words string) (Script, error) {
 		defer close(asked)
-		return source(words, tools)
+		return source(words)
 	}}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)

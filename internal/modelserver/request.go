@@ -53,16 +53,6 @@ func (r *request) done() int {
 	return n
 }
 
-func (r *request) tools() Tools {
-	tools := Tools{}
-	for _, t := range r.Tools {
-		for _, f := range t.FunctionDeclarations {
-			tools[f.Name] = true
-		}
-	}
-	return tools
-}
-
 // schema is the JSON schema that the answer must fit, nil for none.
 func (r *request) schema() json.RawMessage {
 	if s := r.GenerationConfig.ResponseJSONSchema; len(s) > 0 {

@@ -24,7 +24,6 @@ type responses struct {
 
 func (r *responses) asked() (string, bool) { return r.Model, r.Stream }
 func (r *responses) calls() bool           { return r.Tools.have(plainTool) || r.coded() }
-func (r *responses) tools() Tools          { return Tools{"run_shell_command": true} }
 
 // The client's shell: a function, or with later models one that JavaScript calls,
 // which is the argument of another tool.

@@ -9,7 +9,7 @@ import (
 // Each API gets the script's function as a command for its client's shell, then
 // the end with the tokens of the script.
 func TestOtherAPIs(t *testing.T) {
-	source := func(words string, _ Tools) (Script, error) {
+	source := func(words string) (Script, error) {
 		if !strings.Contains(words, "the mark") {
 			t.Errorf("the words are %q", words)
 		}
@@ -51,7 +51,7 @@ func TestOtherAPIs(t *testing.T) {
 // A client whose models write JavaScript gets the command as such, and its result
 // counts like another.
 func TestResponsesInCode(t *testing.T) {
-	source := func(string, Tools) (Script, error) {
+	source := func(string) (Script, error) {
 		return Script{Name: "builder", Turns: []Turn{{Name: "run_shell_command", Args: map[string]any{"command": "ls"}}}, Final: "Done.", End: Stop}, nil
 	}
 	const tools = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}`

@@ -19,7 +19,7 @@ type Call struct {
 	Attempt   int
 	Model     string
 	Session   string // a UUID of abl's, for agents that take one
-	Prompt    string // path of the prompt inside the box
+	Prompt    string // path of the prompt inside the box, which is standard input as well
 	Dir       string // working directory inside the box
 	Alone     bool   // there are no specs in the box
 }
@@ -27,7 +27,6 @@ type Call struct {
 // Command is how to start an agent inside its box.
 type Command struct {
 	Argv  []string
-	Stdin string            // small text for standard input
 	Env   map[string]string // without secrets
 	Files map[string][]byte // name → content, laid into the call's read-only directory (dirs.In)
 }

@@ -41,7 +41,7 @@ func (a Claude) Command(c Call) (Command, error) {
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Stdin: opening(c, ""), Env: claudeEnv(model)}, nil
+	return Command{Argv: argv, Env: claudeEnv(model)}, nil
 }
 
 // NewReader reads the CLI's stream-json.
@@ -53,6 +53,7 @@ func claudeEnv(model string) map[string]string {
 	return map[string]string{
 		"HOME": dirs.Home,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+		"CLAUDE_CODE_DISABLE_FILE_MENTIONS":        "1", // an @ in the prompt would add a file
 		"CLAUDE_CODE_MAX_RETRIES":                  "2",
 		"DISABLE_AUTOUPDATER":                      "1",
 		"ANTHROPIC_DEFAULT_HAIKU_MODEL":            model,

@@ -24,8 +24,11 @@ func (Codex) Provider() Provider {
 	return Provider{API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"}
 }
 
+// MaxPrompt is what the CLI refuses more than.
+func (Codex) MaxPrompt() (int, Unit) { return 1 << 20, Characters }
+
 // codexStart gives the CLI its provider's address, which it takes from no
-// environment, and the short text on standard input.
+// environment; "-" is the prompt on standard input.
 const codexStart = `exec codex exec "$@" -c "model_providers.abl.base_url=\"$OPENAI_BASE_URL/v1\"" -`
 
 // Command is the headless command line. A provider of its own keeps the CLI
@@ -47,7 +50,7 @@ func (a Codex) Command(c Call) (Command, error) {
 	for _, setting := range codexSettings {
 		argv = append(argv, "-c", setting)
 	}
-	return Command{Argv: argv, Stdin: opening(c, ""), Env: map[string]string{"HOME": dirs.Home, "NO_COLOR": "1"}}, nil
+	return Command{Argv: argv, Env: map[string]string{"HOME": dirs.Home, "NO_COLOR": "1"}}, nil
 }
 
 // codexFeatures are switched off. The plugins and apps look for hosts that the box

@@ -57,7 +57,7 @@ func TestCodexLines(t *testing.T) {
 	}{
 		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"item.completed","item":[]}`, used, good, "\x00\xff"}, false, "finished=true requests=-1" + row, ""},
 		{"no tool", []string{`{"type":"item.completed","item":{"type":"agent_message","text":"no"}}`, good}, false,
-			`finished=false requests=-1 "codex ended without using a tool, so it never read its task"` + row, Nothing},
+			`finished=false requests=-1 "codex ended without using a tool, so it did nothing of its task"` + row, Nothing},
 		{"no figures", []string{used, `{"type":"turn.completed"}`}, false, `finished=false requests=-1 "codex ended without a model request that counted a token"`, Nothing},
 		{"cut", []string{good}, true, `finished=false requests=-1 "codex ended without a result record that could be read: a line was too long"`, ""},
 		{"the last result counts", []string{used, good, failed("x\\u001b[2J")}, false, `finished=false requests=-1 "codex stopped: x [2J"`, ""},

@@ -55,7 +55,7 @@ func (a Copilot) Command(c Call) (Command, error) {
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
 		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_MODEL": model,
 	}
-	return Command{Argv: argv, Stdin: opening(c, ""), Env: env}, nil
+	return Command{Argv: argv, Env: env}, nil
 }
 
 // copilotExcluded are tools that tell of skills, hire other agents, or look into

@@ -108,7 +108,7 @@ func (r *copilotReader) unmoved(usage []Usage) string {
 	case r.used == nil && r.tools > 0:
 		return ""
 	case r.used == nil:
-		return "copilot ended without using a tool, so it never read its task"
+		return "copilot ended without using a tool, so it did nothing of its task"
 	}
 	return idle("copilot", usage, r.tools == 0)
 }

@@ -58,8 +58,8 @@ func TestCopilotLines(t *testing.T) {
 		is    Trouble
 	}{
 		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"tool.execution_start","data":[]}`, asked, used, end, "", told, "\x00"}, false, "finished=true requests=1" + row, ""},
-		{"no tool", []string{asked, end, told}, false, `finished=false requests=1 "copilot ended without using a tool, so it never read its task"` + row, Nothing},
-		{"no tool and no tokens", []string{asked, end}, false, `finished=false requests=1 "copilot ended without using a tool, so it never read its task"`, Nothing},
+		{"no tool", []string{asked, end, told}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"` + row, Nothing},
+		{"no tool and no tokens", []string{asked, end}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"`, Nothing},
 		{"no model", []string{used, end, told}, false, `finished=false requests=0 "copilot ended without a model request"` + row, Nothing},
 		{"its own exit code", []string{asked, used, strings.Replace(end, "0", "1", 1), told}, false, `finished=false requests=1 "copilot reports that it failed"` + row, ""},
 		{"cut", []string{end}, true, `finished=false requests=0 "copilot ended without a result record that could be read: a line was too long"`, ""},

@@ -34,8 +34,8 @@ func (a Custom) DefaultModel() string { return cmp.Or(a.Model, a.Called) }
 // Provider is the one whose gateway it is given, mostly nobody.
 func (a Custom) Provider() Provider { return a.Service }
 
-// Command runs the shell command in the role's workspace. It finds the task in
-// the file that ABL_PROMPT names, and a short text that says so on standard input.
+// Command runs the shell command in the role's workspace. It finds the task on
+// standard input, and in the file that ABL_PROMPT names.
 func (a Custom) Command(c Call) (Command, error) {
 	model, err := model(a, c)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a Custom) Command(c Call) (Command, error) {
 	env := map[string]string{"HOME": dirs.Home, "NO_COLOR": "1"}
 	maps.Copy(env, a.Env)
 	maps.Copy(env, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": model, "ABL_ROLE": c.Role})
-	return Command{Argv: []string{"sh", "-c", a.Shell}, Stdin: opening(c, ""), Env: env}, nil
+	return Command{Argv: []string{"sh", "-c", a.Shell}, Env: env}, nil
 }
 
 // NewReader reads what tokens it tells.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,8 +39,8 @@ func TestCustomCommand(t *testing.T) {
 		t.Error(diff)
 	}
 	want := map[string]string{"A": "b", "HOME": "/elsewhere", "NO_COLOR": "1", "ABL_PROMPT": "/abl/in/prompt.md", "ABL_MODEL": "m-1", "ABL_ROLE": "builder"}
-	if diff := cmp.Diff(want, cmd.Env); diff != "" || !strings.Contains(cmd.Stdin, "/abl/in/prompt.md") {
-		t.Errorf("%s, standard input %q", diff, cmd.Stdin)
+	if diff := cmp.Diff(want, cmd.Env); diff != "" {
+		t.Error(diff)
 	}
 	if a.Image() != "tools" || (Custom{Box: "claude"}).Image() != "claude" {
 		t.Error("another image")

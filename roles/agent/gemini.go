@@ -45,7 +45,7 @@ func (g Gemini) Command(c Call) (Command, error) {
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Stdin: geminiOpening(c), Env: geminiEnv()}, nil
+	return Command{Argv: argv, Env: geminiEnv()}, nil
 }
 
 // geminiFolders are those besides the workspace in which the CLI's own tools may
@@ -73,8 +73,11 @@ func geminiEnv() map[string]string {
 	}
 }
 
-// geminiOpening names two refusals that are built into the CLI and that no
-// setting lifts.
-func geminiOpening(c Call) string {
-	return opening(c, `Two things about your tools. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those with a shell command, as cat > package.json <<'EOF' and so on. The shell refuses a command with a command substitution or a process substitution in it: write such a command into a script file and run the file.`)
+// AboutTools names what the CLI's tools refuse, which is built in and which no
+// setting lifts. It looks for substitutions in the body of a heredoc too.
+func (Gemini) AboutTools() string {
+	return "Two things about your tools. run_shell_command refuses a command that has $(, <(, >( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a shell command."
 }
+
+// MaxPrompt is where the CLI cuts its standard input.
+func (Gemini) MaxPrompt() (int, Unit) { return 8 << 20, Bytes }

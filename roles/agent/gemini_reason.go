@@ -28,9 +28,9 @@ func (r *geminiReader) reason(exit int) string {
 	return unmoved(r.result.Stats.usage(), r.result.Stats.ToolCalls)
 }
 
-// unmoved says why a run that calls itself a success did nothing. The task is
-// in a file, so a run that used no tool never read it; that is also the only
-// trace of an answer that the token limit cut off at the first turn.
+// unmoved says why a run that calls itself a success did nothing. That no tool was
+// used is also the only trace of an answer that the token limit cut off at the
+// first turn.
 func unmoved(usage []Usage, tools count) string {
 	return idle("gemini", usage, tools.n != nil && *tools.n == 0)
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -54,7 +53,7 @@ func TestGeminiSamples(t *testing.T) {
 			pro + "in=3000 out=30 cached=300 thoughts=- tool=- total=3060"},
 		{"loopdetected-streamjson", 0, `finished=false requests=-1 "gemini stopped: Loop detected, stopping execution"` +
 			pro + "in=10000 out=100 cached=1000 thoughts=- tool=- total=10200"},
-		{"maxtok-streamjson", 0, `finished=false requests=-1 "gemini ended without using a tool, so it never read its task"` +
+		{"maxtok-streamjson", 0, `finished=false requests=-1 "gemini ended without using a tool, so it did nothing of its task"` +
 			pro + "in=1000 out=10 cached=100 thoughts=- tool=- total=1020"},
 		{"fail-empty", 0, `finished=false requests=4 "gemini stopped: Model stream ended without a finish reason"` +
 			pro + "in=0 out=0 cached=0 thoughts=0 tool=0 total=0"},
@@ -62,7 +61,7 @@ func TestGeminiSamples(t *testing.T) {
 			pro + "in=4000 out=40 cached=400 thoughts=28 tool=12 total=4080"},
 		{"fail-safety", 0, `finished=false requests=4 "gemini stopped: The model response was blocked due to safety settings"` +
 			pro + "in=4000 out=40 cached=400 thoughts=28 tool=12 total=4080"},
-		{"fail-maxtok", 0, `finished=false requests=1 "gemini ended without using a tool, so it never read its task"` +
+		{"fail-maxtok", 0, `finished=false requests=1 "gemini ended without using a tool, so it did nothing of its task"` +
 			pro + "in=1000 out=10 cached=100 thoughts=7 tool=3 total=1020"},
 		{"prompt-too-big-json", 0, `finished=false requests=0 "gemini ended without a model request"`},
 		{"fail-maxturns-streamjson", 53, `finished=false requests=-1 "gemini failed, exit code 53 (too many turns): Reached max session turns for this session. ` +
@@ -193,14 +192,6 @@ func TestGeminiCommand(t *testing.T) {
 	}
 	if _, ok := cmd.Env[p.KeyVar]; ok {
 		t.Error("the key is in the environment that is not secret")
-	}
-	if !unicode.IsLetter(rune(cmd.Stdin[0])) || strings.Contains(cmd.Stdin, "@") {
-		t.Errorf("the CLI would rewrite %q", cmd.Stdin)
-	}
-	for _, part := range []string{c.Prompt, "[abl call builder phase 2 iteration 3 attempt 1]"} {
-		if !strings.Contains(cmd.Stdin, part) {
-			t.Errorf("%q lacks %q", cmd.Stdin, part)
-		}
 	}
 }
 

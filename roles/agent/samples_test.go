@@ -122,14 +122,6 @@ func TestCommands(t *testing.T) {
 			if _, there := cmd.Env[p.KeyVar]; !ok || there || cmd.Env["HOME"] == "" {
 				t.Errorf("provider %+v, environment %v", p, cmd.Env)
 			}
-			if !unicode.IsLetter(rune(cmd.Stdin[0])) || strings.Contains(cmd.Stdin, "@") {
-				t.Errorf("a CLI would rewrite %q", cmd.Stdin)
-			}
-			for _, part := range []string{c.Prompt, "[abl call builder phase 2 iteration 3 attempt 1]"} {
-				if !strings.Contains(cmd.Stdin, part) {
-					t.Errorf("%q lacks %q", cmd.Stdin, part)
-				}
-			}
 			if all := strings.Join(cmd.Argv, " ") + fmt.Sprint(cmd.Env); !strings.Contains(all, a.DefaultModel()) {
 				t.Errorf("no model in %q", all)
 			}

@@ -23,13 +23,13 @@ func troubleOf(status int64) Trouble {
 }
 
 // idle says why a run of that agent that calls itself a success did nothing: no
-// model answered it, or it used no tool and so never read its task.
+// model answered it, or it used no tool and so changed nothing.
 func idle(name string, usage []Usage, toolless bool) string {
 	switch {
 	case !slices.ContainsFunc(usage, func(u Usage) bool { return u.Total != nil && *u.Total > 0 }):
 		return name + " ended without a model request that counted a token"
 	case toolless:
-		return name + " ended without using a tool, so it never read its task"
+		return name + " ended without using a tool, so it did nothing of its task"
 	}
 	return ""
 }

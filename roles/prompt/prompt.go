@@ -2,9 +2,10 @@
 //
 // What stays the same from call to call comes first, because models' prompt
 // caches pay for equal beginnings: the role's prompt up to its section about
-// this call, the project's description, the specs, the contracts. Then comes
-// what changes: the rest of the role's prompt with the phase and the iteration,
-// the state of the session, the files, the failed specs.
+// this call, the project's description, the specs, the contracts, how the system
+// is started, the commands. Then comes what changes: the files, the rest of the
+// role's prompt with the phase and the iteration, the state of the session, the
+// failed specs.
 package prompt
 
 import (
@@ -67,9 +68,8 @@ func Build(in Input) (string, error) {
 		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role, err)
 	}
 	sections := []string{
-		head, projectSection(in), specsSection(in), contractsSection(in),
-		inject(call, in.Phase, in.Iteration),
-		sessionSection(in), systemSection(in), commandsSection(in), mapSection(in), failedSection(in), missingSection(in),
+		head, projectSection(in), specsSection(in), contractsSection(in), systemSection(in), commandsSection(in), mapSection(in),
+		inject(call, in.Phase, in.Iteration), sessionSection(in), failedSection(in), missingSection(in),
 	}
 	var b strings.Builder
 	for _, s := range sections {

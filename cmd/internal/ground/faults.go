@@ -27,6 +27,7 @@ func Rules() exit.Rules {
 		exit.Is(fate.ErrModel, exit.Agent),
 		exit.Is(fate.ErrDenied, exit.Agent),
 		exit.Is(agent.ErrNoCall, exit.Agent),
+		exit.Is(agent.ErrPrompt, exit.Usage),
 		exit.Is(fate.ErrAway, exit.Away),
 		exit.Is(fate.ErrBudget, exit.Budget),
 		exit.Is(roles.ErrSource, exit.Person),
@@ -68,6 +69,8 @@ func Hint(err error) string {
 		return "no key is at fault: the gateway lets through one model, by its full name, and what docs/gateway.md lists; change models or the agent in .abl/config.yaml, then run the same command again"
 	case errors.Is(err, fate.ErrBudget):
 		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
+	case errors.Is(err, agent.ErrPrompt):
+		return "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"
 	case errors.Is(err, filelock.ErrHeld):
 		return "wait for it, or stop it; the lock is freed when it ends"
 	case errors.Is(err, sandbox.ErrUnproven):

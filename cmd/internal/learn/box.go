@@ -3,6 +3,7 @@ package learn
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,11 +72,11 @@ func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) 
 	if o.Class == roles.Timeout {
 		answer.Reason = fmt.Sprintf("it did not end within %s, retries included", learner.CallTime)
 	}
-	if err := b.book.Append(orchestrator.Rows(a.Session, a.Cycle, o)); err != nil {
-		return answer, err
-	}
 	answer.Text, err = said(rec, b.agent, job.Call)
-	return answer, err
+	if answered(o.Class == roles.Nothing, o.Exit, answer.Text) {
+		o.Class, answer.Class, answer.Reason = roles.Done, roles.Done, ""
+	}
+	return answer, errors.Join(err, b.book.Append(orchestrator.Rows(a.Session, a.Cycle, o)))
 }
 
 // said are the agent's last words, out of what is kept of its output.

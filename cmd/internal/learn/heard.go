@@ -27,9 +27,7 @@ func hear(reader agent.Reader, out []byte, end ended) heard {
 	if end.Class != roles.Done && end.Class != roles.Failed { // abl ended it
 		return h
 	}
-	// The prompt came by standard input: who uses no tool has read it all the same.
-	answered := res.Trouble == agent.Nothing && end.Exit == 0 && strings.TrimSpace(said) != ""
-	if h.end.Class, h.end.Reason = roles.Done, ""; res.Finished || answered {
+	if h.end.Class, h.end.Reason = roles.Done, ""; res.Finished || answered(res.Trouble == agent.Nothing, end.Exit, said) {
 		return h
 	}
 	h.end.Class, h.end.Reason = roles.Failed, res.Reason
@@ -37,4 +35,10 @@ func hear(reader agent.Reader, out []byte, end ended) heard {
 		h.end.Class = c
 	}
 	return h
+}
+
+// answered is whether an agent that used no tool gave an answer: it was asked by
+// standard input, and not every question needs a tool.
+func answered(toolless bool, code int, said string) bool {
+	return toolless && code == 0 && strings.TrimSpace(said) != ""
 }

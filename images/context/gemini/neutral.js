@@ -4,7 +4,9 @@
 // name programs that it starts. Settings of abl's can overrule the ones that abl
 // knows of, and cannot take the rest away. A role is told what to do by abl's
 // prompt alone, and not by what somebody left in a workspace, so both names lead
-// to a place that is not there and that nobody can make.
+// to a place that is not there and that nobody can make. And it takes an @ in the
+// prompt for the name of a file, which it adds while it writes the prompt anew: the
+// prompt stays as it is.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -14,6 +16,7 @@ const nowhere = '/abl/none';
 const changes = [
   [/DEFAULT_CONTEXT_FILENAME = "GEMINI\.md"/g, 'DEFAULT_CONTEXT_FILENAME = "' + '../'.repeat(40) + nowhere.slice(1) + '/GEMINI.md"'],
   [/\w+\.join\(this\.targetDir, GEMINI_DIR\)/g, JSON.stringify(nowhere)],
+  [/`\(\?<!\\+\)@\$\{AT_COMMAND_PATH_REGEX_SOURCE\}`/g, '`(?!)`'],
 ];
 const found = changes.map(() => 0);
 

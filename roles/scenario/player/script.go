@@ -15,7 +15,6 @@ import (
 // The functions that an agent CLI offers to a Gemini model.
 const (
 	toolShell = "run_shell_command"
-	toolRead  = "read_file"
 	toolWrite = "write_file"
 )
 
@@ -30,19 +29,19 @@ func Mark(role string, phase, iteration, attempt int) string {
 
 // Places are the paths in a role's container that a scripted model speaks of.
 type Places struct {
-	Prompt     string            // read first, as the prompt asks
 	Workspaces map[string]string // by role
 	AppURL     string
 }
 
-// Source plays a scenario as a model: the first mark in the conversation says
+// Source plays a scenario as a model: the last mark in the conversation says
 // which of its calls.
 func Source(s scenario.Scenario, places Places, now func() time.Time) modelserver.Source {
-	return func(words string, tools modelserver.Tools) (modelserver.Script, error) {
-		m := mark.FindStringSubmatch(words)
-		if m == nil {
+	return func(words string) (modelserver.Script, error) {
+		all := mark.FindAllStringSubmatch(words, -1)
+		if all == nil {
 			return modelserver.Script{}, fmt.Errorf("no \"[abl call ROLE phase N iteration N attempt N]\" stands in the conversation")
 		}
+		m := all[len(all)-1] // a prompt ends in its own
 		var n [3]int
 		for i := range n {
 			n[i], _ = strconv.Atoi(m[i+2]) // the pattern lets only digits through
@@ -57,7 +56,6 @@ func Source(s scenario.Scenario, places Places, now func() time.Time) modelserve
 			dir = places.Workspaces["builder"] // a step of learning works where the Builder does
 		}
 		t := turns{call: c, values: v, dir: dir}
-		t.prompt(places.Prompt, tools)
 		for i, step := range c.Steps {
 			t.step(i+1, step)
 		}
@@ -77,18 +75,6 @@ type turns struct {
 func (t *turns) function(name string, args map[string]any) {
 	t.list = append(t.list, modelserver.Turn{Text: t.said, Name: name, Args: args})
 	t.said = ""
-}
-
-// prompt reads the prompt. A CLI's own file functions keep to the workspace, so
-// the shell is asked where there is one.
-func (t *turns) prompt(path string, tools modelserver.Tools) {
-	switch {
-	case path == "":
-	case tools[toolShell] || !tools[toolRead]:
-		t.shell("cat "+quote(path), "Read the prompt")
-	default:
-		t.function(toolRead, map[string]any{"file_path": path})
-	}
 }
 
 func (t *turns) shell(command, why string) {

@@ -15,13 +15,11 @@ import (
 	"abl/roles/scenario"
 )
 
-var shell = modelserver.Tools{"run_shell_command": true, "read_file": true}
-
 func find(t *testing.T, c scenario.Call, dir string) modelserver.Script {
 	t.Helper()
-	places := Places{Prompt: "/abl/in/prompt.md", Workspaces: map[string]string{"builder": dir}, AppURL: "http://app:3000"}
+	places := Places{Workspaces: map[string]string{"builder": dir}, AppURL: "http://app:3000"}
 	s := scenario.Scenario{Calls: []scenario.Call{c}}
-	script, err := Source(s, places, now)("Do it. "+Mark("builder", 1, 2, 1)+" "+Mark("verifier", 9, 9, 9), shell)
+	script, err := Source(s, places, now)("Do it. " + Mark("verifier", 9, 9, 9) + " " + Mark("builder", 1, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,22 +36,8 @@ func TestSourceRefuses(t *testing.T) {
 		Mark("builder", 2, 3, 4):      "the scenario has no call for [abl call builder phase 2 iteration 3 attempt 4]",
 		"[abl call builder phase 1 ]": `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
 	} {
-		if _, err := source(words, shell); err == nil || err.Error() != want {
+		if _, err := source(words); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", words, err, want)
-		}
-	}
-}
-
-func TestSourcePromptFunction(t *testing.T) {
-	s := scenario.Scenario{Calls: []scenario.Call{{Role: "builder"}}}
-	source := Source(s, Places{Prompt: "/p"}, now)
-	for _, tt := range []struct {
-		tools modelserver.Tools
-		want  string
-	}{{shell, "run_shell_command"}, {modelserver.Tools{"read_file": true}, "read_file"}, {nil, "run_shell_command"}} {
-		script, err := source(Mark("builder", 1, 1, 1), tt.tools)
-		if err != nil || script.Turns[0].Name != tt.want {
-			t.Errorf("%v: got %+v, %v", tt.tools, script, err)
 		}
 	}
 }
@@ -143,7 +127,7 @@ func TestScriptDoesWhatPlayDoes(t *testing.T) {
 	if code, records := play(t, played, direct); code != 0 {
 		t.Fatalf("played: %d, %+v", code, records)
 	}
-	output := carryOut(t, called, find(t, call, called).Turns[1:])
+	output := carryOut(t, called, find(t, call, called).Turns)
 	if !strings.Contains(output, "exit status 3\n") || !strings.Contains(output, "exit status 4\n") {
 		t.Errorf("exit codes are lost: %.300s", output)
 	}

@@ -1,0 +1,84 @@
+package phase
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"abl/internal/modelserver"
+	"abl/orchestrator/event"
+)
+
+// oddLines are what a CLI might take for its own: commands, files to add, variables.
+const oddLines = "/clear\n!ls\n#remember\n@planted.txt and `id` $(id) ${HOME} <b>&amp;</b> user@example.com \\@x @/workspace/src/planted.txt 'quoted' \U0001f600\n"
+
+// Each CLI gives its model the whole prompt, 200 KB of it, as one text of the
+// user's and unchanged, and adds no file that the prompt names.
+func TestAgentsGetTheirPromptWhole(t *testing.T) {
+	for _, name := range []string{"gemini", "claude", "codex", "copilot"} {
+		a := programs[name]
+		t.Run(name, func(t *testing.T) {
+			a.needed(t)
+			p := newProject(t, nodeApp, builds(write("server.mjs", server)))
+			p.Write("src/planted.txt", plantedWord)
+			p.Write(".abl/project.md", oddLines+strings.Repeat("A line of the project's description, as long as others.\n", 200<<10/56)+oddLines)
+			p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")+nodeApp)
+			m := a.serve(t, p, ".abl/scenario.yaml", func(int64, string) modelserver.Trouble { return modelserver.TooLong })
+			p.Must(5, "phase", "1", "--agent", a.name)
+			told := promptOf(p, "p1-build-1.1")
+			if len(m.bodies) == 0 || len(told) < 200<<10 {
+				t.Fatalf("%d requests, a prompt of %d bytes", len(m.bodies), len(told))
+			}
+			for _, body := range m.bodies {
+				var request any
+				if err := json.Unmarshal(body, &request); err != nil {
+					t.Fatal(err)
+				}
+				if got := holders(request, "", strings.TrimSpace(told)); got != "user" {
+					t.Errorf("the prompt stands in texts of %q, want one of the user: %.2000s", got, body)
+				}
+				lacks(t, "what the model is told", string(body), plantedWord)
+			}
+			noLeftovers(p)
+		})
+	}
+}
+
+// A prompt that the agent's program would cut is refused before anything is started.
+func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
+	a := programs["gemini"]
+	p := newProject(t, nodeApp)
+	p.Write(".abl/project.md", strings.Repeat("A line of the project's description, as long as others.\n", 8<<20/56))
+	m := a.serve(t, p, ".abl/scenario.yaml", nil)
+	for _, how := range []string{"--dry-run", "--json"} {
+		r := p.Must(2, "phase", "1", "--agent", a.name, how)
+		wants(t, how, r.Stderr, "the prompt is longer than the agent's program takes", "gemini takes 8388608")
+		if starts := of(events(t, r), event.CallStart); len(starts) > 0 || m.asked.Load() > 0 {
+			t.Errorf("%s: %d requests, calls %+v", how, m.asked.Load(), starts)
+		}
+	}
+	noLeftovers(p)
+}
+
+// holders are whose texts hold a text whole, anywhere in a request.
+func holders(v any, role, text string) string {
+	var all []string
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			all = append(all, holders(one, role, text))
+		}
+	case map[string]any:
+		if r, ok := v["role"].(string); ok {
+			role = r
+		}
+		for _, one := range v {
+			all = append(all, holders(one, role, text))
+		}
+	case string:
+		if strings.Contains(v, text) {
+			return role
+		}
+	}
+	return strings.TrimSpace(strings.Join(all, " "))
+}
