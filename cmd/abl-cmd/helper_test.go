@@ -222,8 +222,7 @@ func TestModelServesAScenario(t *testing.T) {
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &ready) != nil {
 		t.Fatalf("got %q", lines.Text())
 	}
-	body := `{"contents":[{"role":"user","parts":[{"text":"[abl call builder phase 1 iteration 1 attempt 1]"}]},
-		{"role":"user","parts":[{"functionResponse":{"name":"run_shell_command"}}]}]}`
+	body := `{"contents":[{"role":"user","parts":[{"text":"[abl call builder phase 1 iteration 1 attempt 1]"}]}]}`
 	resp, err := http.Post("http://"+ready.Ready+"/v1beta/models/m:generateContent?key=k", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

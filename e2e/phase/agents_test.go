@@ -7,6 +7,7 @@ import (
 
 	"abl/e2e/lab"
 	"abl/orchestrator/event"
+	"abl/roles/scenario"
 )
 
 // planted steer the CLIs where they are heeded: each would leave a file behind,
@@ -114,6 +115,33 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	verifier.hidden(t, p, r)
 	noLeftovers(p)
 	t.Logf("phase 1 by %s and %s took %v", builder.name, verifier.name, r.Took)
+}
+
+// Copilot comes to OpenAI's newer models by the Responses API, since they refuse
+// the max_tokens that it says by Chat; a server that has Chat alone is told of.
+func TestAgentsCopilotByChat(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		exit  int
+	}{{"local", 0}, {"gpt-5.1", 5}} {
+		t.Run(c.model, func(t *testing.T) {
+			a := programs["copilot"]
+			a.needed(t)
+			n := int64(100)
+			b, v := builds(write("server.mjs", server)), verifies()
+			b.Usage = []scenario.Usage{{Model: c.model, Input: &n, Candidates: &n, Total: &n}}
+			v.Usage = b.Usage
+			p := newProject(t, "", b, v)
+			p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n"), "agents: {copilot: {api: openai-chat}}\n")+nodeApp+
+				"models: {builder: "+c.model+", verifier: "+c.model+"}\n")
+			m := a.serve(t, p, ".abl/scenario.yaml", nil)
+			r := p.Must(c.exit, "phase", "1", "--agent", a.name)
+			if m.asked.Load() == 0 || c.exit != 0 && !strings.Contains(r.Stderr, "'max_tokens' is not supported with this model") {
+				t.Errorf("%d requests: %s", m.asked.Load(), r.Stderr)
+			}
+			noLeftovers(p)
+		})
+	}
 }
 
 // plant lets the Builder write what steers CLIs, before all else that it does.

@@ -2,6 +2,7 @@ package phase
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -12,8 +13,13 @@ import (
 // oddLines are what a CLI might take for its own: commands, files to add, variables.
 const oddLines = "/clear\n!ls\n#remember\n@planted.txt and `id` $(id) ${HOME} <b>&amp;</b> user@example.com \\@x @/workspace/src/planted.txt 'quoted' \U0001f600\n"
 
+// heredoc is what Gemini's shell takes for a substitution, as its prompt says, and
+// nobody else's.
+const heredoc = "cat > quoted.txt <<'EOF'\n$(id) `id`\nEOF"
+
 // Each CLI gives its model the whole prompt, 200 KB of it, as one text of the
-// user's and unchanged, and adds no file that the prompt names.
+// user's and unchanged, and adds no file that the prompt names. Its shell refuses
+// what the prompt says, and nothing else.
 func TestAgentsGetTheirPromptWhole(t *testing.T) {
 	for _, name := range []string{"gemini", "claude", "codex", "copilot"} {
 		a := programs[name]
@@ -23,10 +29,23 @@ func TestAgentsGetTheirPromptWhole(t *testing.T) {
 			p.Write("src/planted.txt", plantedWord)
 			p.Write(".abl/project.md", oddLines+strings.Repeat("A line of the project's description, as long as others.\n", 200<<10/56)+oddLines)
 			p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")+nodeApp)
-			m := a.serve(t, p, ".abl/scenario.yaml", func(int64, string) modelserver.Trouble { return modelserver.TooLong })
+			script := modelserver.Script{Turns: []modelserver.Turn{{Name: "run_shell_command", Args: map[string]any{"command": heredoc, "description": "quote"}}}}
+			m := a.answers(t, p, &modelserver.Troubled{
+				Plan: func(n int64, _ string) modelserver.Trouble {
+					if n == 1 {
+						return ""
+					}
+					return "401" // which ends every program soon
+				},
+				Then: &modelserver.Server{Source: func(string) (modelserver.Script, error) { return script, nil }, Log: io.Discard},
+			})
 			p.Must(5, "phase", "1", "--agent", a.name)
 			told := promptOf(p, "p1-build-1.1")
-			if len(m.bodies) == 0 || len(told) < 200<<10 {
+			refuses := strings.Contains(told, "in the body of a heredoc too")
+			if refuses != (name == "gemini") || refuses == p.Exists("src/quoted.txt") {
+				t.Errorf("its shell refuses a heredoc: the prompt says %t, and it wrote the file: %t", refuses, p.Exists("src/quoted.txt"))
+			}
+			if len(m.bodies) < 2 || len(told) < 200<<10 {
 				t.Fatalf("%d requests, a prompt of %d bytes", len(m.bodies), len(told))
 			}
 			for _, body := range m.bodies {
@@ -47,7 +66,7 @@ func TestAgentsGetTheirPromptWhole(t *testing.T) {
 // A prompt that the agent's program would cut is refused before anything is started.
 func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 	a := programs["gemini"]
-	p := newProject(t, nodeApp)
+	p := newProject(t, nodeApp, builds(), verifies())
 	p.Write(".abl/project.md", strings.Repeat("A line of the project's description, as long as others.\n", 8<<20/56))
 	m := a.serve(t, p, ".abl/scenario.yaml", nil)
 	for _, how := range []string{"--dry-run", "--json"} {

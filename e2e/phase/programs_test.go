@@ -84,7 +84,7 @@ func (a program) hidden(t *testing.T, p *lab.Project, r lab.Result) {
 
 // askedModel is a scripted model on this machine's loopback.
 type askedModel struct {
-	log   bytes.Buffer
+	log   *bytes.Buffer
 	asked atomic.Int64
 
 	mu     sync.Mutex
@@ -103,12 +103,21 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &askedModel{}
+	log := &bytes.Buffer{}
 	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
-	var model http.Handler = &modelserver.Server{Source: player.Source(script, places, time.Now), Log: &m.log}
+	var model http.Handler = &modelserver.Server{Source: player.Source(script, places, time.Now), Log: log}
 	if plan != nil {
 		model = &modelserver.Troubled{Plan: plan, Then: model}
 	}
+	m := a.answers(t, p, model)
+	m.log = log
+	return m
+}
+
+// answers lets a model on this machine's loopback answer the program.
+func (a program) answers(t *testing.T, p *lab.Project, model http.Handler) *askedModel {
+	t.Helper()
+	m := &askedModel{log: &bytes.Buffer{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.TrimPrefix(r.Header.Get(a.header), "Bearer ") != a.key() {
 			t.Errorf("%s came with %s %q", r.URL.Path, a.header, r.Header.Get(a.header))

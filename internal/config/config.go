@@ -145,6 +145,7 @@ type Image struct {
 type Agent struct {
 	Scenario string            `yaml:"scenario"` // scripted: the scenario file, relative to the project
 	Provider string            `yaml:"provider"` // scripted and own ones: their commands get a gateway to this agent's provider
+	API      string            `yaml:"api"`      // copilot: openai-chat for a server without OpenAI's Responses API
 	Command  string            `yaml:"command"`  // own: a shell command in the role's workspace, the task on standard input
 	Env      map[string]string `yaml:"env"`      // own: its environment, without secrets
 	Usage    string            `yaml:"usage"`    // own: where a JSON line of its output tells tokens, as result.usage

@@ -16,6 +16,9 @@ const version = 1
 // agents are the agents that a configuration may name.
 var agents = []string{"gemini", "claude", "codex", "copilot", scripted}
 
+// apis are those between which an agent can be given a choice, its default first.
+var apis = []string{"openai-responses", "openai-chat"}
+
 // scripted is the one that needs no provider.
 const scripted = "scripted"
 
@@ -83,6 +86,9 @@ func (l *Loaded) checkAgents() error {
 		}
 		if path := agent.Scenario; path != "" && !inside(path) {
 			return l.mistake("agents."+name+".scenario", "", "want a path inside the project, got %q", path)
+		}
+		if api := agent.API; api != "" && (name != "copilot" || !slices.Contains(apis, api)) {
+			return l.mistake("agents."+name+".api", "", "want %s, for copilot alone, got %q", strings.Join(apis, " or "), api)
 		}
 		if of := agent.Provider; of != "" && (slices.Contains(agents, name) && name != scripted || of == scripted || !slices.Contains(agents, of)) {
 			return l.mistake("agents."+name+".provider", "", "want, for scripted or an agent of your own, one of abl's agents that has a provider, got %q", of)

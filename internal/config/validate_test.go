@@ -23,6 +23,8 @@ func TestValidate(t *testing.T) {
 		{"agents:\n  mine: {}\n", f + `2: agents.mine: there is no agent "mine"; there are gemini, claude, codex, copilot, scripted`},
 		{"agents:\n  scripted:\n    provider: scripted\n", f + `3: agents.scripted.provider: want, for scripted or an agent of your own, one of abl's agents that has a provider, got "scripted"`},
 		{"agents:\n  gemini:\n    provider: gemini\n", f + `3: agents.gemini.provider: want, for scripted or an agent of your own, one of abl's agents that has a provider, got "gemini"`},
+		{"agents:\n  copilot:\n    api: openai\n", f + `3: agents.copilot.api: want openai-responses or openai-chat, for copilot alone, got "openai"`},
+		{"agents:\n  codex:\n    api: openai-chat\n", f + `3: agents.codex.api: want openai-responses or openai-chat, for copilot alone, got "openai-chat"`},
 		{"agents:\n  scripted:\n    scenario: /etc/x\n", f + `3: agents.scripted.scenario: want a path inside the project, got "/etc/x"`},
 		{"agents:\n  mine: {env: {A: b}}\n", f + `2: agents.mine.command: is missing; want the shell command that does the task on standard input`},
 		{"agents:\n  claude: {command: x}\n", f + `2: agents.claude: "claude" is one of abl's agents, and its command is abl's`},

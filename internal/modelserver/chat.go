@@ -11,6 +11,8 @@ type chat struct {
 	conversation
 }
 
+func (c *chat) rules() rules { return chatRules }
+
 func (c *chat) calls() bool { return c.Tools.have("bash") }
 
 func (c *chat) done() (n int) {
@@ -25,9 +27,8 @@ func (c *chat) done() (n int) {
 func (c *chat) say(w http.ResponseWriter, a said) {
 	message, finish := map[string]any{"role": "assistant", "content": a.text}, "stop"
 	if a.command != "" {
-		args, _ := json.Marshal(map[string]any{"command": a.command, "description": "scripted", "mode": "sync", "initial_wait": patience / 1000})
 		finish = "tool_calls"
-		message["tool_calls"] = []any{map[string]any{"index": 0, "id": "call_" + a.id, "type": "function", "function": map[string]any{"name": "bash", "arguments": string(args)}}}
+		message["tool_calls"] = []any{map[string]any{"index": 0, "id": "call_" + a.id, "type": "function", "function": map[string]any{"name": "bash", "arguments": bash(a.command)}}}
 	}
 	usage := map[string]any{
 		"prompt_tokens": a.usage.input(), "prompt_tokens_details": map[string]any{"cached_tokens": a.usage.Cached},
@@ -54,4 +55,10 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 	last["usage"] = usage
 	event("", last)
 	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+// bash are the arguments of Copilot's shell.
+func bash(command string) string {
+	args, _ := json.Marshal(map[string]any{"command": command, "description": "scripted", "mode": "sync", "initial_wait": patience / 1000})
+	return string(args)
 }

@@ -10,6 +10,8 @@ type messages struct {
 	conversation
 }
 
+func (m *messages) rules() rules { return anthropicRules }
+
 func (m *messages) calls() bool { return m.Tools.have("Bash") }
 
 func (m *messages) done() (n int) {

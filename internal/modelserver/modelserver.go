@@ -2,7 +2,7 @@
 // four APIs (Gemini, Anthropic Messages, OpenAI Responses and Chat): it makes a
 // real agent CLI call the functions that the script says, and reports the tokens
 // that the script says. It keeps no state: how far a conversation has come is in
-// the conversation.
+// the conversation. What the real API refuses by its documents it refuses as well.
 package modelserver
 
 import (
@@ -130,6 +130,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry) *apiEr
 		writeJSON(w, http.StatusOK, map[string]any{"totalTokens": req.size() / 4})
 		return nil
 	case "generateContent", "streamGenerateContent":
+		if fault := geminiRules.strict(r, body); fault != nil {
+			return fault
+		}
 		return s.generate(w, r, &req, e)
 	}
 	return &apiError{http.StatusNotFound, "NOT_FOUND", "there is no method " + m[2]}

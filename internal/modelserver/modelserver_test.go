@@ -52,7 +52,9 @@ func talk(done int) string {
 func ask(t *testing.T, s *Server, path, body string) *http.Response {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
-	req.Header.Set("x-goog-api-key", "dummy")
+	for name, value := range map[string]string{"x-goog-api-key": "dummy", "Content-Type": "application/json; charset=utf-8", "anthropic-version": "2023-06-01"} {
+		req.Header.Set(name, value)
+	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, req)
 	return w.Result()
@@ -172,6 +174,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		req := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.body))
+		req.Header.Set("Content-Type", "application/json")
 		if tt.key != "" {
 			req.Header.Set("x-goog-api-key", tt.key)
 		}
@@ -223,6 +226,7 @@ func TestNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/json")
 	go func() { <-asked; leave() }()
 	if resp, err := client.Do(req); err == nil {
 		resp.Body.Close()
@@ -244,7 +248,7 @@ func TestSchema(t *testing.T) {
 		{`{}`, `{}`},
 	}
 	for _, tt := range tests {
-		body := `{"contents":[],"generationConfig":{"responseJsonSchema":` + tt.schema + `}}`
+		body := `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"responseJsonSchema":` + tt.schema + `}}`
 		resp := ask(t, &Server{Source: source, Log: io.Discard}, "/v1beta/models/m:generateContent", body)
 		var a answer
 		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {

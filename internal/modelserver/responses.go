@@ -23,13 +23,17 @@ type responses struct {
 }
 
 func (r *responses) asked() (string, bool) { return r.Model, r.Stream }
-func (r *responses) calls() bool           { return r.Tools.have(plainTool) || r.coded() }
+func (r *responses) rules() rules          { return responsesRules }
+func (r *responses) calls() bool {
+	return r.Tools.have(plainTool) || r.Tools.have(bashTool) || r.coded()
+}
 
 // The client's shell: a function, or with later models one that JavaScript calls,
 // which is the argument of another tool.
 const (
 	plainTool = "exec_command"
 	codeTool  = "exec"
+	bashTool  = "bash" // of another client
 )
 
 // coded is whether the client takes JavaScript that calls its functions.
@@ -73,6 +77,9 @@ func (r *responses) call(a said) map[string]any {
 		return call
 	}
 	call["type"], call["name"], call["arguments"] = "function_call", plainTool, string(args)
+	if r.Tools.have(bashTool) {
+		call["name"], call["arguments"] = bashTool, bash(a.command)
+	}
 	return call
 }
 

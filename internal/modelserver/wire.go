@@ -16,6 +16,7 @@ import (
 type wire interface {
 	spoken
 	asked() (model string, stream bool)
+	rules() rules
 	calls() bool // whether the client has declared its shell: a question beside the task has not
 	// say writes an answer, as events where they are asked for.
 	say(w http.ResponseWriter, a said)
@@ -51,6 +52,9 @@ func (s *Server) wire(w http.ResponseWriter, r *http.Request, e *entry, c wire) 
 	}
 	if err != nil {
 		return invalid("the request is not JSON of this API: %v", err)
+	}
+	if fault := c.rules().strict(r, body); fault != nil {
+		return fault
 	}
 	a := said{text: "Done.", id: "aside"}
 	a.model, a.stream = c.asked()

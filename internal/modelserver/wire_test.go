@@ -6,6 +6,13 @@ import (
 	"testing"
 )
 
+// A call of a tool in each API's words.
+const (
+	useTurn   = `{"role":"assistant","content":[{"type":"tool_use","id":"t1"}]}`
+	callItem  = `{"type":"function_call","call_id":"c1"}`
+	callsTurn = `{"role":"assistant","tool_calls":[{"id":"c1"}]}`
+)
+
 // Each API gets the script's function as a command for its client's shell, then
 // the end with the tokens of the script.
 func TestOtherAPIs(t *testing.T) {
@@ -17,16 +24,19 @@ func TestOtherAPIs(t *testing.T) {
 	}
 	const command = `mkdir -p '/w' \u0026\u0026 printf %s eA== | base64 -d \u003e '/w/it`
 	for _, tt := range []struct{ path, tools, first, result, end string }{
-		{"/v1/messages", `[{"name":"Bash"}]`, `{"role":"user","content":"the mark"}`, `{"role":"user","content":[{"type":"tool_result"}]}`, `"output_tokens":7`},
-		{"/v1/responses", `[{"name":"exec_command"}]`, `{"role":"user","content":[{"text":"the mark"}]}`, `{"type":"function_call_output"}`, `"reasoning_tokens":2`},
-		{"/v1/chat/completions", `[{"function":{"name":"bash"}}]`, `{"role":"user","content":"the mark"}`, `{"role":"tool","content":"ok"}`, `"completion_tokens":7`},
+		{"/v1/messages", `[{"name":"Bash"}]`, `{"role":"user","content":"the mark"}`, useTurn + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}`, `"output_tokens":7`},
+		{"/v1/responses", `[{"name":"exec_command"}]`, `{"role":"user","content":[{"text":"the mark"}]}`, callItem + `,{"type":"function_call_output","call_id":"c1"}`, `"reasoning_tokens":2`},
+		{"/v1/responses", `[{"name":"bash"}]`, `{"role":"user","content":[{"text":"the mark"}]}`, callItem + `,{"type":"function_call_output","call_id":"c1"}`, `"reasoning_tokens":2`},
+		{"/v1/chat/completions", `[{"function":{"name":"bash"}}]`, `{"role":"user","content":"the mark"}`, callsTurn + `,{"role":"tool","tool_call_id":"c1","content":"ok"}`, `"completion_tokens":7`},
 	} {
-		list := "messages"
+		list, more := "messages", ""
 		if strings.HasSuffix(tt.path, "responses") {
 			list = "input"
+		} else if strings.HasSuffix(tt.path, "/messages") {
+			more = `"max_tokens":99,`
 		}
 		say := func(stream, tools string, all ...string) string {
-			body := `{"model":"m","stream":` + stream + `,"tools":` + tools + `,"` + list + `":[` + strings.Join(all, ",") + `]}`
+			body := `{"model":"m",` + more + `"stream":` + stream + `,"tools":` + tools + `,"` + list + `":[` + strings.Join(all, ",") + `]}`
 			data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/p"+tt.path, body).Body)
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +67,7 @@ func TestResponsesInCode(t *testing.T) {
 	const tools = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}`
 	for input, want := range map[string]string{
 		tools: `"input":"const ran = await tools.exec_command({\"cmd\":\"ls\"`,
-		tools + `,{"type":"custom_tool_call_output","output":"x"}`: `"text":"Done."`,
+		tools + `,{"type":"custom_tool_call","call_id":"c1"},{"type":"custom_tool_call_output","call_id":"c1","output":"x"}`: `"text":"Done."`,
 	} {
 		body := `{"model":"m","stream":true,"input":[` + input + `,{"role":"user","content":[{"text":"the mark"}]}]}`
 		data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/v1/responses", body).Body)

@@ -7,9 +7,11 @@ import (
 )
 
 // Copilot is GitHub's Copilot CLI with a key of the person's own for a service
-// that speaks OpenAI's Chat API. It needs no login with GitHub then, and asks
-// none.
-type Copilot struct{}
+// that speaks OpenAI's Responses API, or its Chat API. It needs no login with
+// GitHub then, and asks none.
+type Copilot struct {
+	Chat bool // for a server without the Responses API; OpenAI's newer models refuse what the CLI asks by Chat
+}
 
 // Name is "copilot".
 func (Copilot) Name() string { return "copilot" }
@@ -20,9 +22,21 @@ func (Copilot) Image() string { return "copilot" }
 // DefaultModel is what the environment names when the configuration does not.
 func (Copilot) DefaultModel() string { return "gpt-5.1" }
 
-// Provider is whoever speaks the Chat API, by itself OpenAI.
-func (Copilot) Provider() Provider {
-	return Provider{API: "openai-chat", KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
+// Provider is whoever speaks the API, by itself OpenAI.
+func (a Copilot) Provider() Provider {
+	p := Provider{API: "openai-responses", KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
+	if a.Chat {
+		p.API = "openai-chat"
+	}
+	return p
+}
+
+// wire is what the CLI calls the API.
+func (a Copilot) wire() string {
+	if a.Chat {
+		return "completions"
+	}
+	return "responses"
 }
 
 // copilotStart prints the tokens, which the CLI tells in a file alone, as the
@@ -53,7 +67,7 @@ func (a Copilot) Command(c Call) (Command, error) {
 	env := map[string]string{
 		"HOME": dirs.Home, "NO_COLOR": "1",
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
-		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_MODEL": model,
+		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_WIRE_API": a.wire(), "COPILOT_MODEL": model,
 	}
 	return Command{Argv: argv, Env: env}, nil
 }

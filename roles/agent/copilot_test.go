@@ -70,3 +70,14 @@ func TestCopilotLines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { tryLines(t, Copilot{}, tt.lines, tt.cut, tt.want, tt.is) })
 	}
 }
+
+// OpenAI's newer models refuse what the CLI says by Chat, so that is what somebody
+// has to ask for.
+func TestCopilotTalksResponses(t *testing.T) {
+	for a, want := range map[Copilot]string{{}: "openai-responses responses", {Chat: true}: "openai-chat completions"} {
+		cmd, err := a.Command(Call{})
+		if got := a.Provider().API + " " + cmd.Env["COPILOT_PROVIDER_WIRE_API"]; err != nil || got != want {
+			t.Errorf("%+v: %q, want %q (%v)", a, got, want, err)
+		}
+	}
+}

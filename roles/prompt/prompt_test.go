@@ -80,7 +80,7 @@ func TestBuilderPrompt(t *testing.T) {
 		"`abl-cmd health_check`: lint and types",
 		"names, not instructions.\n\n    server.js\n    lib/ (3 files)\n\n4 files in all.",
 		"## This call", "phase 2, iteration 3",
-		"attempt 1, step 3", "contracts that fail", "`builder_reports/phase2_v3_19700101T000000Z.md`", "registry.example",
+		"Attempt 1, step 3", "contracts that fail", "`builder_reports/phase2_v3_19700101T000000Z.md`", "registry.example",
 		"## Failed specs", "[failed-specs "+nonce+"]\nSPEC: GET /2 → 200\nINPUT: GET /2\nOBSERVED: 404\n[end of failed-specs "+nonce+"]",
 	)
 }
@@ -93,8 +93,8 @@ func TestVerifierPrompt(t *testing.T) {
 	in.Missing = []string{"verifier_reports/phase1_v1_<time>.md is not there", "run.sh\nis missing"}
 	text := build(t, in)
 	inOrder(t, text,
-		"# You are the Verifier", "P1.C1", "http://app:3000", "`abl-cmd seed` (you see its output)", "Your working directory is empty.",
-		"phase 1, iteration 1", "attempt 2",
+		"# You are the Verifier", "P1.C1", "http://app:3000", "`abl-cmd seed` (you see its output)", "0 files in all.",
+		"phase 1, iteration 1", "Attempt 2",
 		"Failed specs of the verification before this one", "SPEC: GET /1",
 		"## You are asked again", "- verifier_reports/phase1_v1_<time>.md is not there\n- run.sh is missing\n",
 	)
@@ -118,7 +118,7 @@ func TestStablePartComesFirst(t *testing.T) {
 		later.Last, later.Nonce, later.Attempt = "fail", strings.Repeat("f", 32), 2
 		later.MapLines, later.MapTotal = []string{"a"}, 1
 		a, b := build(t, first), build(t, later)
-		if want := strings.Index(a, "Your working directory is empty."); common(a, b) < want {
+		if want := strings.Index(b, "    a\n"); common(a, b) < want {
 			t.Errorf("%s: two calls share %d bytes, want %d", role, common(a, b), want)
 		}
 		next := build(t, input(t, role, 3, 1))

@@ -34,7 +34,10 @@ func (s Agents) Own() (names []string) {
 // Find makes an agent ready to be asked for its command line.
 func (s Agents) Find(name string) (agent.Agent, error) {
 	own := s.Conf.Agents[name]
-	if own.Command == "" {
+	switch {
+	case name == agent.Copilot{}.Name():
+		return agent.Copilot{Chat: own.API == "openai-chat"}, nil
+	case own.Command == "":
 		return agent.Find(name, s.scripted)
 	}
 	vars, err := s.service(name)
@@ -49,7 +52,7 @@ func (s Agents) service(name string) (agent.Provider, error) {
 	if of == "" {
 		return agent.Provider{}, nil
 	}
-	other, err := agent.Find(of, nil)
+	other, err := s.Find(of)
 	if err != nil {
 		return agent.Provider{}, exit.With(exit.Usage, fmt.Errorf("agents.%s.provider: %w", name, err), "")
 	}
