@@ -26,7 +26,7 @@ func (st *stage) workspaces(ctx context.Context) (err error) {
 		}
 	}
 	src, tests := st.file.Commits()
-	o := workspace.Options{MaxFile: int64(st.conf.Limits.File), Cache: st.project.Ignored(roles.Builder.Name), Begun: st.file.Begun(), Commit: src}
+	o := workspace.Options{MaxFile: int64(st.conf.Limits.File), Cache: st.project.Ignored(roles.Builder.Name), Begun: st.file.Begun(), Commit: src, Secrets: st.neverCommitted()}
 	if st.src, err = workspace.Open(st.project.Src, o); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/child"
 	"abl/internal/redact"
+	"abl/roles/agent"
 )
 
 // checkSecrets refuses settings that would carry a secret into a container.
@@ -32,6 +33,26 @@ func (s *session) checkSecrets() error {
 		}
 	}
 	return nil
+}
+
+// neverCommitted are the keys of providers and what looks random in .env, by name, but
+// for what the person allows.
+func (s *session) neverCommitted() map[string]string {
+	secrets := map[string]string{}
+	for name, value := range s.conf.Dotenv {
+		if redact.Random(value) {
+			secrets[name] = value
+		}
+	}
+	for _, name := range agent.KeyVars() {
+		if value, _ := s.key(name); len(value) >= redact.Shortest {
+			secrets[name] = value
+		}
+	}
+	for _, name := range s.conf.Commit.AllowSecrets {
+		delete(secrets, name)
+	}
+	return secrets
 }
 
 // warnShared warns of a .env that is on its way to others.

@@ -1,9 +1,12 @@
 package phase
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"testing"
 
 	"abl/e2e/lab"
 )
@@ -64,4 +67,39 @@ func inMemory(pid, text string) bool {
 		}
 	}
 	return false
+}
+
+// A secret of .env in what would be committed, in a file or in a name, is not: the
+// call is kept, and the next run goes on when it is gone or the person allows it.
+func TestSecretIsNotCommitted(t *testing.T) {
+	const value, key = "zx81klmq9pr3vt77", "sesame-of-the-gemini"
+	hidden := base64.StdEncoding.EncodeToString([]byte("const k = '" + value + "'\n"))
+	p := newProject(t, nodeApp,
+		builds(write("server.mjs", server), write("conf/keys.txt", hidden), write("conf/more.txt", "k="+key), must(0, "yes | head -c 1500000 > conf/big.txt; echo "+value+" >> conf/big.txt; yes | head -c 1500000 >> conf/big.txt")),
+		verifies(write("case-"+value+".txt", "x")))
+	p.Write(".env", "SHOP_CODE="+value+"\nGEMINI_API_KEY="+key+"\nPLAIN=conf/keys.txt\n")
+	for range 2 {
+		r := p.Must(9, "phase", "1")
+		wants(t, "the error", r.Stderr, `"conf/keys.txt" has the value of SHOP_CODE`, `"conf/more.txt" has the value of GEMINI_API_KEY`, `"conf/big.txt" has the value of SHOP_CODE`, "allow_secrets")
+		lacks(t, "it", r.Stdout+r.Stderr, value, key)
+	}
+	if got := p.Git("src", "rev-list", "--all", "--count"); got != "0" {
+		t.Errorf("%s commits", got)
+	}
+	for _, name := range []string{"keys", "more", "big"} {
+		if err := os.Remove(filepath.Join(p.Dir, "src/conf", name+".txt")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := p.Must(9, "phase", "1")
+	wants(t, "the error", r.Stderr, "has the value of SHOP_CODE")
+	lacks(t, "it", r.Stdout+r.Stderr, value)
+	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"commit: {allow_secrets: [SHOP_CODE]}\n")
+	p.Must(0, "phase", "1")
+	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
+		t.Errorf("calls %s", got)
+	}
+	if got := p.Git("src", "log", "--all", "-p"); strings.Contains(got, "keys.txt") || !strings.Contains(got, "server.mjs") {
+		t.Errorf("committed is %s", got)
+	}
 }

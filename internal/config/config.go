@@ -13,6 +13,7 @@ type Config struct {
 	App              *App               `yaml:"app"` // nil: no app section
 	Loop             Loop               `yaml:"loop"`
 	Verify           Verify             `yaml:"verify"`
+	Commit           Commit             `yaml:"commit"`
 	Budget           Budget             `yaml:"budget"`
 	Prices           Prices             `yaml:"prices"`
 	Network          Network            `yaml:"network"`
@@ -92,6 +93,11 @@ type NoProgress struct {
 type Verify struct {
 	Evidence  string   `yaml:"evidence"`  // required or off
 	Challenge []string `yaml:"challenge"` // away, null-app, mutants
+}
+
+// Commit says what may be committed.
+type Commit struct {
+	AllowSecrets []string `yaml:"allow_secrets"` // names in .env whose values may be committed
 }
 
 // Budget caps what may be spent.

@@ -66,6 +66,30 @@ func Looks(value string) bool {
 	return len(value) >= leastMixed && small > 0 && capital > 0 && digit > 0 && value[0] != '/'
 }
 
+// Random reports whether a value that is long enough looks as if drawn by lot: like a
+// key, or letters and digits of one case that take turns.
+func Random(value string) bool {
+	if len(value) < leastMixed {
+		return false
+	}
+	turns, digits := 0, 0
+	for i, c := range []byte(value) {
+		digit := '0' <= c && c <= '9'
+		if !digit && !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
+			turns = 0
+			break // of several pieces
+		}
+		if digit {
+			digits++
+		}
+		if before := value[max(i-1, 0)]; digit != ('0' <= before && before <= '9') {
+			turns++
+		}
+	}
+	const some = 5
+	return Looks(value) || turns >= some && digits >= some
+}
+
 // Secrets are the secrets among variables: the values whose name says so, the
 // passwords in addresses and, with looks, the values that look like one.
 // weak names the variables whose secret cannot be redacted, because it may stand

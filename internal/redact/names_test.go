@@ -51,3 +51,15 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("by name alone: %q", named)
 	}
 }
+
+func TestRandom(t *testing.T) {
+	for value, want := range map[string]bool{
+		"zx81klmq9pr3vt77": true, "Zx81kLmQ9pR3vT77": true, "sk-live-12345678": true, "0123456789abcdef0123456789abcdef": true,
+		"sk-live-1234": false, "correcthorsebattery": false, "gemini-2.5-pro-preview-05-06": false, "gpt4turbopreview2024": false,
+		"http://127.0.0.1:8080/v1": false, "20261121100000123": false, "2026-11-21T10:00:00Z": false, "": false,
+	} {
+		if got := Random(value); got != want {
+			t.Errorf("%q: %t", value, got)
+		}
+	}
+}

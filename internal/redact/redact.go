@@ -124,8 +124,8 @@ func lineEnd(rest []byte) (n int, open bool) {
 	return 0, false
 }
 
-// holds reports whether there is a secret in p.
-func (r *Redactor) holds(p []byte) bool {
+// Holds reports whether there is a secret in p.
+func (r *Redactor) Holds(p []byte) bool {
 	for i := range max(len(p)-1, 0) {
 		if r.begins(p[i], p[i+1]) {
 			if n, _, _ := r.match(p[i:]); n > 0 {
@@ -138,7 +138,7 @@ func (r *Redactor) holds(p []byte) bool {
 
 // Bytes takes the secrets out of p, and returns p itself when there are none.
 func (r *Redactor) Bytes(p []byte) []byte {
-	if !r.holds(p) {
+	if !r.Holds(p) {
 		return p
 	}
 	return []byte(r.String(string(p)))

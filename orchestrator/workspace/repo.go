@@ -12,13 +12,14 @@ import (
 
 // Options change how a workspace is read. The zero value is what abl uses.
 type Options struct {
-	MaxFile    int64         // bytes; a larger file is listed and left out, 0 is 50 MiB
-	MaxEntries int           // names that a walk may meet before it gives up, 0 is two million
-	MaxDepth   int           // folders within folders; what lies deeper is left out, 0 is 256
-	Cache      string        // file that remembers what ignored files held, "" for none
-	LockWait   time.Duration // how long to wait for a lock that another git holds, 0 is 5 s
-	Begun      bool          // the workspace had a repository before: none is made in its place
-	Commit     string        // one that it held, "" for none: it has a history
+	MaxFile    int64             // bytes; a larger file is listed and left out, 0 is 50 MiB
+	MaxEntries int               // names that a walk may meet before it gives up, 0 is two million
+	MaxDepth   int               // folders within folders; what lies deeper is left out, 0 is 256
+	Cache      string            // file that remembers what ignored files held, "" for none
+	LockWait   time.Duration     // how long to wait for a lock that another git holds, 0 is 5 s
+	Begun      bool              // the workspace had a repository before: none is made in its place
+	Commit     string            // one that it held, "" for none: it has a history
+	Secrets    map[string]string // name → value: what no commit may hold
 }
 
 func (o Options) filled() Options {

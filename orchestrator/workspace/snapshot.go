@@ -75,7 +75,8 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 	sink := gitobj.NewSink(r.git)
 	defer sink.Close()
 	o := r.walk(ix, written)
-	o.Store, o.Sweep = sink, m.Keep != nil
+	search := newSearched(sink, r.opts.Secrets)
+	o.Store, o.Sweep = search, m.Keep != nil
 	found, err := scan.Walk(ctx, o)
 	if err != nil {
 		return Snap{}, err
@@ -84,6 +85,9 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 		if err := r.keep(ctx, base, found, m.Keep); err != nil {
 			return Snap{}, err
 		}
+	}
+	if err := search.judge(base, found.Entries); err != nil {
+		return Snap{}, err
 	}
 	c := commitOf(found.Tree.Hash.String(), head.Hash, m, text)
 	if err := r.write(ctx, sink, found, head.Hash, &c); err != nil {

@@ -20,6 +20,16 @@ func ProviderOf(a Agent) (p Provider, ok bool) {
 	return Provider{}, false
 }
 
+// KeyVars are the variables of every provider's key.
+func KeyVars() (all []string) {
+	for _, a := range clis() {
+		if p, served := ProviderOf(a); served {
+			all = append(all, p.KeyVar)
+		}
+	}
+	return all
+}
+
 // Provider is Google's Gemini API.
 func (Gemini) Provider() Provider {
 	return Provider{API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}
