@@ -89,7 +89,11 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 		if err != nil {
 			return f, err
 		}
-		f = confront(f, found)
+		if f = confront(f, found); f.Verdict == Pass && !p.Recheck {
+			if f, err = l.againstOlder(ctx, p, f); err != nil {
+				return f, err
+			}
+		}
 	}
 	if p.Recheck {
 		if f, err = l.rechecked(p, f); err != nil {

@@ -240,6 +240,8 @@ func (r repo) Tip() (string, error) {
 
 func (r repo) Differs(context.Context) ([]string, error) { return r.changed, nil }
 
+func (r repo) DiffersFrom(context.Context, string) ([]string, error) { return r.changed, nil }
+
 func (r repo) TreeKey(commit string, without ...string) (string, error) {
 	return "tree of " + commit, nil
 }

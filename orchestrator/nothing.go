@@ -23,9 +23,10 @@ type tries struct {
 	err  error
 }
 
-// tryNothing begins the tries that are asked for. Where the Verifier reports a
-// failure there is no pass to prove, and none is made.
-func (l *Loop) tryNothing(ctx context.Context, p *state.Phase, claims evidence.Claims) *tries {
+// tryNothing begins the tries that are asked for, of the tests of a commit, "" for
+// today's. Where the Verifier reports a failure there is no pass to prove, and none
+// is made. name begins the names of their records.
+func (l *Loop) tryNothing(ctx context.Context, p *state.Phase, claims evidence.Claims, commit, name string) *tries {
 	t := &tries{cut: make(chan struct{}), runs: map[roles.Against]evidence.Run{}}
 	ctx, t.cancel = context.WithCancel(ctx)
 	var against []roles.Against
@@ -37,7 +38,7 @@ func (l *Loop) tryNothing(ctx context.Context, p *state.Phase, claims evidence.C
 	}
 	for _, a := range against {
 		t.running.Go(func() {
-			run, _, err := l.replay(ctx, p, roles.Replay{Key: l.replayKey(p, string(a)), Against: a, Limit: maxReplayTime, Cut: t.cut})
+			run, _, err := l.replay(ctx, p, roles.Replay{Key: l.replayKey(p, name+string(a)), Commit: commit, Against: a, Limit: maxReplayTime, Cut: t.cut})
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if err != nil {

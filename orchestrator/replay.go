@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"abl/internal/failpoint"
@@ -59,7 +60,7 @@ func (l *Loop) weigh(ctx context.Context, p *state.Phase, claims evidence.Claims
 		suite.Contracts, suite.Alone = l.contracts(l.Number, l.Number), true
 	}
 	begun := time.Now()
-	tries := l.tryNothing(ctx, p, claims)
+	tries := l.tryNothing(ctx, p, claims, "", "")
 	defer tries.giveUp()
 	took, failed, err := l.rerun(ctx, p, "", claims, &suite)
 	if err != nil || failed != "" {
@@ -109,7 +110,7 @@ func (l *Loop) rerun(ctx context.Context, p *state.Phase, commit string, claims 
 	for evidence.Again(claims, *s) {
 		name := fmt.Sprintf("app-%d", len(s.Real)+1)
 		if s.Name != "" {
-			name = fmt.Sprintf("phase%d-%s", phaseOf(s), name)
+			name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
 		}
 		run, text, err := l.replay(ctx, p, roles.Replay{Key: l.replayKey(p, name), Commit: commit, Against: roles.TheApp, Limit: maxReplayTime})
 		if err != nil || run.AppFailed != "" {
@@ -120,12 +121,6 @@ func (l *Loop) rerun(ctx context.Context, p *state.Phase, commit string, claims 
 		s.Real = append(s.Real, weighed(run))
 	}
 	return took, "", nil
-}
-
-// phaseOf is the number in the name of an earlier phase's suite.
-func phaseOf(s *evidence.Suite) (n int) {
-	fmt.Sscanf(s.Name, "phase%d/", &n)
-	return n
 }
 
 // replay makes one replay. text says how it came out, in one line.

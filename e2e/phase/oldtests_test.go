@@ -1,0 +1,46 @@
+package phase
+
+import (
+	"strings"
+	"testing"
+
+	"abl/orchestrator/event"
+)
+
+// A source that was refuted does not pass as it is because its tests were changed:
+// those that refuted it are replayed too. Only a person's words can overrule them.
+func TestChangedTestPassesNoRefutedSource(t *testing.T) {
+	wrong := strings.Replace(server, "'ok'", "'no'", 1)
+	loosened := strings.Replace(honest, "= ok ]", "= no ]", 1)
+	p := newProject(t, evidence, builds(write("server.mjs", wrong)),
+		call("verifier", 1, write("run.sh", honest, "0755"), refute("no"), report()),
+		call("verifier", 0, write("run.sh", loosened, "0755"), report()))
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {no_progress: {unverified: 1}, ", 1))
+	r := p.Must(4, "phase", "1", "--json")
+	all := events(t, r)
+	if got := verdicts(all); got != "fail unverified" {
+		t.Errorf("verdicts %q", got)
+	}
+	want := []string{"P1.C1", "step-1 refuted this very source, and its test is still not ok: another text", "changed since: run.sh"}
+	wants(t, "the verdict", of(all, event.Verdict)[1].Text, want...)
+	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, append(want, "step-1-app-1")...)
+
+	p.Must(4, "phase", "1", "--again") // not the way out
+	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "A service that answers.", "A service that answers, if only with no.", 1))
+	script(p, builds(write("server.mjs", wrong)), verifies(write("run.sh", loosened, "0755")))
+	p.Must(0, "phase", "1")
+	noLeftovers(p)
+}
+
+// A test that refuted, and is ok where nothing can be, was wrong: that is said.
+func TestRefutingTestThatWasWrong(t *testing.T) {
+	upside := strings.NewReplacer("= ok ]", "!= ok ]").Replace(honest)
+	p := newProject(t, evidence, builds(write("server.mjs", server)),
+		call("verifier", 1, write("run.sh", upside, "0755"), refute("another text"), report()), verifies(write("run.sh", honest, "0755")))
+	r := p.Must(0, "phase", "1", "--json")
+	if got := verdicts(events(t, r)); got != "fail pass" {
+		t.Errorf("verdicts %q", got)
+	}
+	wants(t, "the notes", notesOf(t, r.Stdout), "the test of P1.C1 with which step-1 refuted this very source was wrong: its test is ok with the app away")
+	noLeftovers(p)
+}
