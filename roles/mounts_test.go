@@ -1,0 +1,41 @@
+package roles
+
+import (
+	"strings"
+	"testing"
+
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/prompts"
+)
+
+// What is mounted into a Verifier, and what it may write besides, its prompt says,
+// and no other place of abl's.
+func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
+	said := prompts.Verifier
+	for _, m := range Mounts(Verifier, project.New("/p", "src", ".abl/tests"), Record{Dir: "/r"}) {
+		target := m.Target
+		if rest, ok := strings.CutPrefix(target, dirs.Tests+"/"); ok {
+			target = rest
+		}
+		at := strings.Index(said, "`"+target+"`")
+		if at < 0 {
+			t.Errorf("the prompt does not say that %s is mounted", m.Target)
+			continue
+		}
+		line, _, _ := strings.Cut(said[at:], "\n")
+		if m.ReadOnly && !strings.Contains(line, "read-only") {
+			t.Errorf("the prompt does not say that %s is read-only: %s", m.Target, line)
+		}
+	}
+	for _, m := range tmpfs(Verifier) {
+		if !strings.Contains(said, "`"+m.Target+"`") {
+			t.Errorf("the prompt does not say that %s is there", m.Target)
+		}
+	}
+	for _, place := range []string{dirs.Src, ".env", ".abl/"} {
+		if strings.Contains(said, place) {
+			t.Errorf("the prompt tells of %s, which is not there", place)
+		}
+	}
+}
