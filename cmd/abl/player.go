@@ -35,8 +35,15 @@ func (s *session) player(role roles.Role) (orchestrator.Player, error) {
 		return orchestrator.Player{}, fault(exit.Usage, err, "")
 	}
 	p := orchestrator.Player{Agent: a, Model: a.DefaultModel(), Template: tmpl, Commands: commands(cmds)}
-	if len(models) > 0 {
-		p.Model, p.Chain = models[0], models
+	for _, name := range models {
+		full, err := agent.FullName(a, name)
+		if err != nil {
+			return p, fault(exit.Usage, err, "name one in full in .abl/config.yaml (models."+role.Name+")")
+		}
+		p.Chain = append(p.Chain, full)
+	}
+	if len(p.Chain) > 0 {
+		p.Model = p.Chain[0]
 	}
 	return p, nil
 }

@@ -54,23 +54,11 @@ func (s *session) checkPriced() error {
 		if _, served := agent.ProviderOf(p.Agent); !served {
 			continue
 		}
-		for _, model := range s.chain(role, p.Model) {
+		for _, model := range p.Models() {
 			if len(money.Of(list, []string{model})) == 0 {
 				return money.Unpriced(fmt.Sprintf("the %s's model %s has no price", role.Name, model), model)
 			}
 		}
 	}
 	return nil
-}
-
-// chain are all models that a role may fall back on.
-func (s *session) chain(role roles.Role, first string) []string {
-	models := s.conf.Models.Builder
-	if role.Name == roles.Verifier.Name {
-		models = s.conf.Models.Verifier
-	}
-	if len(models) == 0 {
-		models = []string{first}
-	}
-	return models
 }
