@@ -71,6 +71,10 @@ func (c *callLog) read() (err error) {
 	return err
 }
 
+// began says whether there was a call at all: a record is begun before the engine
+// is asked for anything.
+func (c callLog) began() bool { return c.ended || roles.Record{Dir: c.dir}.Started() }
+
 // parseKey reads p1-build-3.1.
 func parseKey(name string) (callLog, bool) {
 	c := callLog{key: name}

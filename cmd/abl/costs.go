@@ -41,6 +41,9 @@ func runCosts(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
+	if in.Bool("csv") && in.Bool("json") {
+		return cli.Usagef("--json and --csv are two forms: give one of them")
+	}
 	if in.Bool("csv") {
 		return s.exportCSV()
 	}
@@ -177,7 +180,7 @@ func (s *session) scanLedger(what string, each func(ledger.Row)) error {
 
 // exportCSV passes the rows on one by one, however many there are.
 func (s *session) exportCSV() error {
-	w := ledger.NewWriter(s.in.Bare.Stdout) // made safe as rows are
+	w := ledger.NewWriter(s.in.Result) // made safe as rows are
 	err := w.Header()
 	var failed error
 	scanned := s.scanLedger("is left out", func(r ledger.Row) {

@@ -50,6 +50,9 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	default:
 		all = append(all, finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
 	}
+	if err := ctx.Err(); err != nil {
+		return err // whatever failed may have failed for that
+	}
 	if in.Bool("json") {
 		if err := in.JSON(all); err != nil {
 			return err

@@ -46,7 +46,7 @@ func runLogs(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	calls = slices.DeleteFunc(calls, func(c callLog) bool { return !want.fits(c) })
+	calls = slices.DeleteFunc(calls, func(c callLog) bool { return !want.fits(c) || !c.began() })
 	if want.log == "" {
 		return listCalls(in, calls)
 	}
@@ -104,13 +104,13 @@ func (want choice) fits(c callLog) bool {
 const pollLog = 200 * time.Millisecond
 
 // show prints a call's output and, when it is followed, goes on to its end.
-func show(ctx context.Context, in *cli.Input, want choice, c callLog) error {
+func show(ctx context.Context, in *cli.Input, want choice, c callLog) (err error) {
 	prefix := want.log + " │ "
-	out := in.Outlet.Writer(in.Bare.Stdout, prefix)
+	out := in.Outlet.Writer(in.Result, prefix)
 	if columns := view.Columns(in.Bare.Stdout); columns > 2*len(prefix) {
 		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
 	}
-	defer out.Close()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	path := filepath.Join(c.dir, want.file)
 	for from := int64(0); ; {
 		// Asked before reading: what is printed until the end is then read too.

@@ -14,11 +14,10 @@ import (
 	"abl/roles/fate"
 )
 
-// tellOutcome emits how the run ended: where the phase rests, or what stopped it.
-func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, err error) {
-	code := rules().Code(err)
+// outcomeOf says how phase n ended: where it rests, or what stopped it.
+func outcomeOf(n int, r orchestrator.Result, why string, err error) event.Event {
 	p := r.Phase
-	e := event.Event{Time: time.Now().UTC(), Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict, Exit: &code}
+	e := event.Event{Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
 	e.Text = why
 	if r.Status != "" {
 		e.Text = string(r.Status)
@@ -30,7 +29,15 @@ func tellOutcome(out event.Sink, n int, r orchestrator.Result, why string, err e
 	if errors.As(err, &absent) {
 		e.Until = absent.Back
 	}
-	out.Emit(e)
+	return e
+}
+
+// tellOutcome emits how the run ended, which is its last event, and returns err.
+func (s *session) tellOutcome(out event.Sink, e event.Event, err error) error {
+	code := rules().Code(err)
+	e.Time, e.Exit = time.Now().UTC(), &code
+	marked{out, s}.Emit(e)
+	return err
 }
 
 // tellFailed shows the contracts on which a phase is stuck.

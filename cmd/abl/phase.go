@@ -58,7 +58,18 @@ func (s *session) runPhase(ctx context.Context, n int, again bool) error {
 		return err
 	}
 	defer v.Close()
-	return s.publish(ctx, n, s.playPhase(ctx, n, again, v))
+	e, err := s.playAndPublish(ctx, n, again, v)
+	return s.tellOutcome(v, e, err)
+}
+
+// playAndPublish plays phase n and tells those who asked for it how it ended.
+func (s *session) playAndPublish(ctx context.Context, n int, again bool, out event.Sink) (event.Event, error) {
+	e, err := s.playPhase(ctx, n, again, out)
+	told := s.publish(ctx, n, err)
+	if err == nil && told != nil {
+		e.Text += ": " + told.Error()
+	}
+	return e, told
 }
 
 // view opens the view of a run that the person chose.
@@ -72,9 +83,9 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 	return v, nil
 }
 
-// playPhase plays phase n to where it rests and tells the outcome, which is the
-// last event whatever happened.
-func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) error {
+// playPhase plays phase n to where it rests. What it returns is the run's last
+// event, unless another phase follows.
+func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) (event.Event, error) {
 	out = marked{out, s}
 	result, why, err := s.lockAndPlay(ctx, n, again, out)
 	if err == nil {
@@ -84,8 +95,7 @@ func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Si
 	}
 	err = exit.Because(ctx, err)
 	s.tellFailed(out, n, result)
-	tellOutcome(out, n, result, why, err)
-	return err
+	return outcomeOf(n, result, why, err), err
 }
 
 // lockAndPlay takes the lock and plays phase n. why is said beside the status.

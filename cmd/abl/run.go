@@ -10,6 +10,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
+	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 	"abl/roles/agent"
@@ -84,27 +85,35 @@ func (s *session) runPending(ctx context.Context, through bool) error {
 		return err
 	}
 	defer v.Close()
-	for {
-		specs := s.specs()
-		f, err := s.state()
-		if err != nil {
-			return err
+	e := event.Event{Kind: event.Outcome}
+	for played := false; ; played = true {
+		n, last, err := s.next()
+		switch {
+		case err != nil:
+			e.Text = err.Error()
+			return s.tellOutcome(v, e, err)
+		case n == 0 && played:
+			return s.tellOutcome(v, e, nil)
+		case n == 0: // the last one says that there is nothing to do, or what is missing
+			e, err = s.playPhase(ctx, max(1, last), false, v)
+			return s.tellOutcome(v, e, err)
+		case played:
+			v.Emit(event.Event{Kind: event.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
-		n := pending(f, specs)
-		if n == 0 {
-			last := len(specs.Numbers())
-			if last == 0 {
-				return s.playPhase(ctx, 1, false, v) // says what is missing
-			}
-			return s.playPhase(ctx, last, false, v)
-		}
-		if err := s.publish(ctx, n, s.playPhase(ctx, n, false, v)); err != nil {
-			return err
-		}
-		if !through {
-			return nil
+		if e, err = s.playAndPublish(ctx, n, false, v); err != nil || !through {
+			return s.tellOutcome(v, e, err)
 		}
 	}
+}
+
+// next is the first phase that has not passed, 0 for none, and how many there are.
+func (s *session) next() (n, all int, err error) {
+	specs := s.specs()
+	f, err := s.state()
+	if err != nil {
+		return 0, 0, err
+	}
+	return pending(f, specs), len(specs.Numbers()), nil
 }
 
 // pending is the first phase that has not passed with its spec as it is now; 0 is none.

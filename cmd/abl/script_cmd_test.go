@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
@@ -92,6 +94,43 @@ func torn(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := os.ReadFile(path)
 	ts.Check(err)
 	ts.Check(os.Truncate(path, int64(len(data)-1)))
+}
+
+// hang is an engine that takes every request and answers none.
+func hang(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: hang")
+	}
+	at := ts.MkAbs("hangs.sock")
+	l, err := net.Listen("unix", at)
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv("DOCKER_HOST", "unix://"+at)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			if n, _ := c.Read(make([]byte, 1)); n > 0 {
+				_ = os.WriteFile(at+".asked", nil, 0o600)
+			}
+		}
+	}()
+}
+
+// asked waits until the engine that hangs was asked something.
+func asked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: asked")
+	}
+	for {
+		if _, err := os.Stat(ts.MkAbs("hangs.sock.asked")); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // aPerson is somebody who is not root.

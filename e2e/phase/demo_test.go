@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"abl/e2e/lab"
+	"abl/orchestrator/event"
 )
 
 // promptOf is what an agent was told by standard input.
@@ -18,10 +19,14 @@ func TestDemo(t *testing.T) {
 	lab.Engine(t)
 	p := lab.Demo(t)
 	r := p.Must(0, "run", "--through", "--json")
-	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"event":"outcome"`} {
+	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"text":"phase 1: passed"`} {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("the events lack %s", want)
 		}
+	}
+	all := events(t, r)
+	if last := all[len(all)-1]; len(of(all, event.Outcome)) != 1 || last.Kind != event.Outcome || *last.Exit != 0 || last.Phase != 2 {
+		t.Errorf("outcomes %v, the last event is %v", of(all, event.Outcome), last)
 	}
 	for dir, want := range map[string]string{
 		"src":        "phase1/build/step-1\nphase1/build/step-2\nphase2/build/step-1",

@@ -75,7 +75,7 @@ func (o *Outlet) Bytes(p []byte) []byte { return o.redactor().Bytes(p) }
 
 // Whole is text of several lines, however long, safe to keep in a file.
 func (o *Outlet) Whole(s string) string {
-	return sanitize.Whole(strings.ReplaceAll(o.Redact(s), "\r\n", "\n"))
+	return sanitize.Whole(o.Redact(s))
 }
 
 // String is text of several lines, safe to show.

@@ -47,7 +47,7 @@ type cleaner struct {
 	prefix  string
 	log     bool // lines are kept whole, and what is JSON stays so
 	out     []byte
-	part    []byte // beginning of a character that the next chunk may complete
+	part    []byte // beginning of a character, or of a line end, that the next chunk may complete
 	line    int    // bytes shown of this line
 	marks   int    // combining marks since the last base character
 	inLine  bool   // the line has begun
@@ -68,7 +68,11 @@ func (c *cleaner) text(p []byte) {
 			c.marks, p = 0, p[n:]
 			continue
 		}
-		if !utf8.FullRune(p) {
+		if p[0] == '\r' && len(p) > 1 && p[1] == '\n' { // an agent's line end
+			p = p[1:]
+			continue
+		}
+		if !utf8.FullRune(p) || p[0] == '\r' && len(p) == 1 {
 			c.part = append([]byte(nil), p...)
 			return
 		}
@@ -91,7 +95,11 @@ func printable(p []byte) int {
 // rest ends the text: what was the beginning of a character is none.
 func (c *cleaner) rest() {
 	for _, b := range c.part {
-		c.char(utf8.RuneError, []byte{b})
+		r := utf8.RuneError
+		if b == '\r' {
+			r = '\r'
+		}
+		c.char(r, []byte{b})
 	}
 	c.part = nil
 }

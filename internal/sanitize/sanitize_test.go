@@ -19,7 +19,7 @@ func TestString(t *testing.T) {
 		{"clipboard", "\x1b]52;c;eA==\x1b\\", `\x1b]52;c;eA==\x1b\`},
 		{"colour", "\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
 		{"overwrite", "FAIL\rPASS", `FAIL\x0dPASS`},
-		{"crlf", "a\r\nb", "a\\x0d\nb"},
+		{"crlf", "a\r\nb\r\r\n\r", "a\nb\\x0d\n\\x0d"},
 		{"backspace and DEL", "a\b\x7f", `a\x08\x7f`},
 		{"NUL", "a\x00", `a\x00`},
 		{"C1", "\u009b31m\u0085", `\x9b31m\x85`},
@@ -98,7 +98,7 @@ func TestLine(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "", "plain\n": "plain\n", "no end": "no end", "a\x1b[2J\u009b\u202e\U000e0041\xff\r\nb": `a\u001b[2J\u009b\u202e\udb40\udc41\ufffd\u000d` + "\nb",
+		"": "", "plain\n": "plain\n", "no end": "no end", "a\x1b[2J\u009b\u202e\U000e0041\xff\r\nb": `a\u001b[2J\u009b\u202e\udb40\udc41\ufffd` + "\nb",
 		strings.Repeat("a", 3*maxLine): strings.Repeat("a", 3*maxLine), "a\xe2\x82": `a\ufffd\ufffd`,
 	} {
 		if got := through(t, NewLog, []byte(in), 3); got != want {

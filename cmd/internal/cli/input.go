@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -22,18 +23,36 @@ type Input struct {
 	// Bare are the outputs past the Outlet, for those who make safe what they
 	// show by themselves and steer the terminal.
 	Bare struct{ Stdout, Stderr io.Writer }
+	// Result is Bare.Stdout for a command's result: one that cannot be written fails
+	// the command.
+	Result io.Writer
 
-	app   string
-	flags *urfave.Context
+	result *result
+	app    string
+	flags  *urfave.Context
 }
 
 // input is what every command begins with. What the environment holds that is
 // secret by its name is never shown.
 func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	o := outlet.New(os.Environ())
-	in := &Input{Stdin: stdin, Stdout: o.Voice(stdout), Stderr: o.Voice(stderr), Outlet: o, app: app.Name}
+	r := &result{to: stdout}
+	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Outlet: o, Result: r, result: r, app: app.Name}
 	in.Bare.Stdout, in.Bare.Stderr = stdout, stderr
 	return in
+}
+
+// result remembers that standard output did not take something.
+type result struct {
+	to  io.Writer
+	err error
+}
+
+// Write hands the next chunk on.
+func (r *result) Write(p []byte) (int, error) {
+	n, err := r.to.Write(p)
+	r.err = cmp.Or(r.err, err)
+	return n, err
 }
 
 // close shows what was held back.
@@ -57,7 +76,7 @@ func (in *Input) Warn(what any) { in.Say("warning: %v", what) }
 func (in *Input) JSON(v any) error {
 	line, err := in.Outlet.JSON(v)
 	if err == nil {
-		_, err = in.Bare.Stdout.Write(line)
+		_, err = in.Result.Write(line)
 	}
 	return err
 }

@@ -20,9 +20,9 @@ import (
 // said on stderr, in one line and a hint.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	in := input(&app, stdin, stdout, stderr)
-	defer in.close()
 	if len(args) > 0 && args[0] == completeWord {
 		suggest(in.Stdout, complete(&app, args[1:]))
+		in.close()
 		return exit.Passed
 	}
 	l := &line{}
@@ -32,6 +32,10 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 		}
 		return act(ctx, &app, l, in)
 	})
+	in.close()
+	if err == nil {
+		err = in.result.err
+	}
 	return end(ctx, &app, l, in, err)
 }
 
@@ -100,6 +104,9 @@ func end(ctx context.Context, app *App, l *line, in *Input, err error) int {
 	if err == nil || readerGone(err) {
 		return exit.Passed
 	}
+	if p := atStdout(err); p != nil {
+		err = fmt.Errorf("cannot write to standard output: %w", p)
+	}
 	in.Say("%s", oneLine(in.Outlet.Redact(err.Error())))
 	if hint := hintFor(app, l, err); hint != "" {
 		in.Say("hint: %s", oneLine(in.Outlet.Redact(hint)))
@@ -116,6 +123,8 @@ func code(app *App, err error) int {
 		return exit.Bug
 	case errors.As(err, &usage):
 		return exit.Usage
+	case atStdout(err) != nil:
+		return exit.Environment
 	case app.Code != nil:
 		return app.Code(err)
 	}
@@ -148,8 +157,17 @@ func hintFor(app *App, l *line, err error) string {
 // readerGone says that whoever read the results stopped reading, as head does,
 // which is no failure.
 func readerGone(err error) bool {
+	p := atStdout(err)
+	return p != nil && errors.Is(p, syscall.EPIPE)
+}
+
+// atStdout is what standard output said when it did not take something.
+func atStdout(err error) *fs.PathError {
 	var p *fs.PathError
-	return errors.As(err, &p) && p.Path == os.Stdout.Name() && errors.Is(p, syscall.EPIPE)
+	if errors.As(err, &p) && p.Path == os.Stdout.Name() {
+		return p
+	}
+	return nil
 }
 
 // oneLine puts joined errors side by side.

@@ -25,7 +25,7 @@ func (s *session) plan(edits []fence.Edit) {
 		if e.Delete {
 			to = "/dev/null"
 		}
-		fmt.Fprintf(s.in.Bare.Stdout, "%s\n%s\n", colour.Quiet("--- "+s.in.Outlet.Line(from)), colour.Quiet("+++ "+s.in.Outlet.Line(to)))
+		fmt.Fprintf(s.in.Result, "%s\n%s\n", colour.Quiet("--- "+s.in.Outlet.Line(from)), colour.Quiet("+++ "+s.in.Outlet.Line(to)))
 		for _, l := range unified(split(string(old)), split(e.Content)) {
 			text := strings.ReplaceAll(s.in.Outlet.String(l), "\n", " ")
 			switch l[0] {
@@ -36,7 +36,7 @@ func (s *session) plan(edits []fence.Edit) {
 			case '@':
 				text = colour.Quiet(text)
 			}
-			fmt.Fprintln(s.in.Bare.Stdout, text)
+			fmt.Fprintln(s.in.Result, text)
 		}
 	}
 	s.say("this would be done to " + counted(len(edits), "file", "files") + "; nothing was changed")

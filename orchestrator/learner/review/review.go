@@ -56,8 +56,7 @@ const maxText = 1200
 func Parse(text string) Review {
 	said := map[Category][]string{}
 	var at Category
-	for _, raw := range answer.Lines(text) {
-		l := answer.Read(raw, func(letters string) bool { return categoryOf(letters) != "" })
+	for _, l := range withoutClosing(text) {
 		switch {
 		case l.Label != "":
 			at = categoryOf(l.Label)
@@ -74,6 +73,42 @@ func Parse(text string) Review {
 		r.Findings = append(r.Findings, judge(c, said[c]))
 	}
 	return r
+}
+
+// withoutClosing are the lines of an answer without the sentences that follow the
+// last category, where that was told on its own line. Praise goes, and what says that
+// it sums up; anything else may be a finding.
+func withoutClosing(text string) (lines []answer.Line) {
+	label, end := -1, -1
+	for i, raw := range answer.Lines(text) {
+		l := answer.Read(raw, func(letters string) bool { return categoryOf(letters) != "" })
+		switch {
+		case l.Label != "":
+			label, end = -1, -1
+			if l.Text != "" {
+				label = i
+			}
+		case l.Blank && label >= 0 && end < 0:
+			end = i
+		case l.Bullet || l.Fence || l.Indented:
+			label = -1
+		}
+		lines = append(lines, l)
+	}
+	if end < 0 || label < 0 {
+		return lines
+	}
+	var rest []string
+	for _, l := range lines[end:] {
+		rest = append(rest, answer.Words(l.Text)...)
+	}
+	if len(rest) > 1 && rest[0] == "in" {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || !slices.Contains(closing, rest[0]) && slices.ContainsFunc(rest, func(w string) bool { return slices.Contains(but, w) }) {
+		return lines
+	}
+	return lines[:end]
 }
 
 // categoryOf is the category whose letters these are, all of them: REDESIGN is
@@ -106,7 +141,9 @@ func judge(c Category, said []string) Finding {
 // Words by which a reviewer says that there is nothing to find, and those that
 // take it back.
 var (
-	good    = strings.Fields("ok okay good")
+	good    = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm")
+	before  = strings.Fields("looks look seems all is very pretty everything")
+	closing = strings.Fields("overall summary conclusion altogether")
 	nothing = strings.Fields("no none n/a nothing issue issues problem problems concern concerns vulnerability vulnerabilities finding findings were was are is found " +
 		"identified detected seen noted to report here any all at")
 	but = strings.Fields("but however except although though yet still missing lacks lacking should could consider needs need would only partly partially unless apart " +
@@ -120,7 +157,11 @@ func fine(c Category, text string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	if slices.Contains(good, words[0]) {
+	first := words
+	for len(first) > 1 && slices.Contains(before, first[0]) {
+		first = first[1:]
+	}
+	if slices.Contains(good, first[0]) {
 		return !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
 	}
 	if c == Tests && (len(words) == 1 || words[0] == "none") {
