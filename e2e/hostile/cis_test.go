@@ -113,7 +113,11 @@ func checks() []check {
 			return true
 		}, none},
 		{"5.20", "the host's name is not shared", func(s shown) bool { return s.HostConfig.UTSMode == "" }, none},
-		{"5.21", "the filter of system calls is on", func(s shown) bool { return !option(s, "seccomp=unconfined") && !option(s, "seccomp:unconfined") }, none},
+		{"5.21", "the filter of system calls is abl's own", func(s shown) bool {
+			return slices.ContainsFunc(s.HostConfig.SecurityOpt, func(o string) bool {
+				return strings.HasPrefix(o, `seccomp={"defaultAction":"SCMP_ACT_ERRNO"`) && !strings.Contains(o, `"ptrace"`)
+			})
+		}, none},
 		{"5.23", "it does not run as root", func(s shown) bool {
 			return s.Config.User != "" && !strings.HasPrefix(s.Config.User, "0") && s.Config.User != "root"
 		}, root},

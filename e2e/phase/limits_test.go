@@ -156,7 +156,7 @@ func boxed(t *testing.T, image string, orders any, program string, args ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := append([]string{"run", "-d", "--init", "--label", "abl.project=test-files", "-u", "10001:10001", "--read-only", "--tmpfs", "/tmp",
+	command := append([]string{"run", "-d", "--label", "abl.project=test-files", "-u", "10001:10001", "--read-only", "--tmpfs", "/tmp",
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--network", "none", "-v", dir + ":" + dirs.In + ":ro",
 		"--entrypoint", dirs.Bin + program, image}, args...)
 	id := docker(t, command...)
