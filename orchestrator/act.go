@@ -180,14 +180,7 @@ func (l *Loop) key(role roles.Role, p *state.Phase) string {
 // call runs one call and enters it in the ledger.
 func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (roles.Outcome, error) {
 	failpoint.Here("call.before")
-	j, err := l.Jobs.Job(ctx, role, *p, up)
-	if err != nil {
-		return roles.Outcome{}, err
-	}
-	if err := l.seal(role, p); err != nil {
-		return roles.Outcome{}, err
-	}
-	o, err := l.Calls.Run(ctx, j)
+	o, err := l.run(ctx, role, p, up)
 	if err != nil {
 		return o, err
 	}
@@ -203,6 +196,28 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 		return o, err
 	}
 	return o, l.sweepUnlessCommitted(ctx, role, p, o)
+}
+
+// mostHolders is how often a call that could not begin, since somebody ended what
+// holds its network, is begun with another.
+const mostHolders = 3
+
+// run runs one call.
+func (l *Loop) run(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (o roles.Outcome, err error) {
+	for range mostHolders {
+		var j roles.Job
+		if j, err = l.Jobs.Job(ctx, role, *p, up); err != nil {
+			return o, err
+		}
+		if err := l.seal(role, p); err != nil {
+			return o, err
+		}
+		if o, err = l.Calls.Run(ctx, j); !errors.Is(err, roles.ErrHolder) || ctx.Err() != nil {
+			return o, err
+		}
+		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: err.Error() + "; another is made"})
+	}
+	return o, err
 }
 
 // commit takes a snapshot of a workspace under the call's key.

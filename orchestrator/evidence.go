@@ -43,7 +43,8 @@ type Finding struct {
 // appContract is the contract that an app which does not start has broken.
 var appContract = verdict.Entry{Spec: "start the app → ready on its port", Input: "the command of the app section, in a fresh copy of the commit"}
 
-// Decide is the verdict. A well-formed entry is a fail, always; a pass needs
+// Decide is the verdict. A well-formed entry of a call that had its app to the end
+// is a fail, always; a pass needs
 // that nothing is missing; everything else is no verdict.
 func Decide(e Evidence) Finding {
 	if e.AppFailed != "" {
@@ -56,7 +57,7 @@ func Decide(e Evidence) Finding {
 	}
 	notes := append(notes(e), e.Ends.Other...)
 	var entries []verdict.Entry
-	if e.File.Kind == verdict.Fail {
+	if e.File.Kind == verdict.Fail && !lostItsApp(e.Class) {
 		entries = slices.Clone(e.File.Entries)
 	}
 	if len(e.Ends.Broke) > 0 {
@@ -70,6 +71,12 @@ func Decide(e Evidence) Finding {
 		return Finding{Verdict: Unknown, Missing: missing, Notes: notes}
 	}
 	return Finding{Verdict: Pass, Notes: notes}
+}
+
+// lostItsApp says that a call had no app to test, or not the one meant: its entries
+// are about nothing, and it is made again.
+func lostItsApp(c roles.Class) bool {
+	return c == roles.EngineGone || c == roles.AppGone || c == roles.Unproven
 }
 
 func notes(e Evidence) []string { return e.File.Notes(FailedSpecs) }

@@ -79,7 +79,7 @@ func (a *App) Up(ctx context.Context, key string) (Up, error) {
 		if err := a.remove(ctx); err != nil {
 			return up, err
 		}
-		if up, err = a.start(ctx, key); err != nil {
+		if up, err = a.startHeld(ctx, key); err != nil {
 			return up, fmt.Errorf("cannot start the app's container: %w", err)
 		}
 	}
@@ -115,11 +115,25 @@ func (a *App) up(spec dirs.BrokerSpec) Up {
 	return up
 }
 
-func (a *App) start(ctx context.Context, key string) (Up, error) {
+// startHeld starts the app, once more with another holder when somebody ended it.
+func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
+	up, err := a.start(ctx, key)
+	if !errors.Is(err, ErrHolder) {
+		return up, err
+	}
+	a.Out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: a.Site.Phase, Call: key, Text: err.Error() + "; another is made"})
+	if err := a.remove(context.WithoutCancel(ctx)); err != nil {
+		return up, err
+	}
+	return a.start(ctx, key)
+}
+
+func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
 	holder, err := a.Site.Holder(ctx, PlaceApp)
 	if err != nil {
 		return Up{}, err
 	}
+	defer func() { err = held(ctx, a.Engine, holder, err) }()
 	spec, err := a.layOut(key)
 	if err != nil {
 		return Up{}, err

@@ -61,7 +61,7 @@ const buildVolume = "build-volume"
 // the site, which the next one takes.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+		tidy, cancel := tidying(ctx)
 		defer cancel()
 		notes, cerr := b.clear(tidy, w)
 		if err = errors.Join(err, cerr); err == nil {

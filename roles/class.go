@@ -30,6 +30,7 @@ const (
 	AppGone     Class = "app"         // the app's container ended under the Verifier
 	EngineGone  Class = "engine"      // the engine was stopped, and the call with it
 	Lost        Class = "lost"        // the container was removed by somebody else
+	Unproven    Class = "unproven"    // its boundary was not proven, and its container ran
 	OverBudget  Class = "budget"      // the gateway admits no further request
 	Running     Class = "running"     // it was to be watched for a while, and was still running then
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"abl/orchestrator/dirs"
@@ -60,9 +61,9 @@ const killedCode = 137
 // abl did and what passed the gate are facts, the agent's own record is its word,
 // and the exit code is what remains.
 func (e ending) classify() (Class, string, Evidence) {
-	killed := e.stopped.Class
-	unfit := e.passed.Fault.Class == Cut || e.passed.Fault.Class == Filtered
-	if e.said.Finished && !unfit && killed != Flood && killed != Disk && killed != Lost {
+	unfit := e.passed.Fault.Class == Cut || e.passed.Fault.Class == Filtered || e.fallen.class != "" ||
+		slices.Contains([]Class{Flood, Disk, Lost, Unproven, EngineGone}, e.stopped.Class)
+	if e.said.Finished && !unfit {
 		return Done, "", Evidence{}
 	}
 	for _, look := range []func() (Class, Evidence){e.byAbl, e.byGateway, e.byAgent, e.byEngine} {
@@ -82,6 +83,8 @@ func (e ending) byAbl() (Class, Evidence) {
 	}
 	troubled := e.passed.Fault.Class != "" || e.passed.Fault.Waiting
 	switch killed := e.stopped.Class; {
+	case killed == Unproven, killed == EngineGone:
+		return is(killed, "%s", e.stopped.Reason)
 	case killed == Disk:
 		return is(Disk, "stopped: %s", e.stopped.Reason)
 	case killed == Flood:
@@ -183,17 +186,18 @@ func (e ending) reason(c Class, ev Evidence) string {
 	return ev.What
 }
 
-// standing looks, once a call ended badly, at what it stood on: its network's
-// holder, which ends before the phase does only with the engine, and the app.
-func (r *Runner) standing(ctx context.Context, j Job) fallen {
-	gone := func(name string) bool {
-		st, err := r.Engine.Status(ctx, name)
-		return errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running
-	}
-	if j.Join != "" && gone(j.Join) {
+// standing looks at what an ended call stood on: its network's holder and the app's,
+// which end before the phase does only with the engine or by somebody's hand, and the
+// app. A Verifier that came to a proper end without them has tested nothing.
+func (r *Runner) standing(ctx context.Context, j Job, finished bool) fallen {
+	verifies := j.Role.Name == Verifier.Name && j.Cmds.URL != ""
+	switch {
+	case finished && !verifies:
+	case j.Join != "" && gone(ctx, r.Engine, j.Join):
 		return fallen{EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}
-	}
-	if j.Env != nil && j.Role.Name == Verifier.Name && gone(BoxName(r.ID, PlaceApp)) {
+	case verifies && gone(ctx, r.Engine, BoxName(r.ID, "holder-"+PlaceApp)):
+		return fallen{EngineGone, "the container that holds the app's network ended while the app was tested: the engine was stopped, or somebody stopped it"}
+	case verifies && j.Env != nil && !finished && gone(ctx, r.Engine, BoxName(r.ID, PlaceApp)):
 		return fallen{AppGone, "the app's container ended while it was tested"}
 	}
 	return fallen{}

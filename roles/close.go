@@ -16,7 +16,7 @@ import (
 
 // close makes the outcome durable, then removes the box.
 func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+	tidy, cancel := tidying(ctx)
 	defer cancel()
 	if err := owner.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
 		return err

@@ -18,6 +18,16 @@ const poll = 100 * time.Millisecond
 // late is how long tidying up may take after the work was cancelled.
 const late = 30 * time.Second
 
+// tidying is ctx for what is seen through after it was cancelled, though not for long.
+func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
+	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		end := time.AfterFunc(late, cancel)
+		context.AfterFunc(tidy, func() { end.Stop() })
+	})
+	return tidy, func() { stop(); cancel() }
+}
+
 // follow reads the call's output until its box ends, or ends the box when the
 // person or a limit says so, and fills in how it ended.
 func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
@@ -73,8 +83,8 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if provider, served := agent.ProviderOf(j.Agent); served {
 		ending.keyVar = provider.KeyVar
 	}
-	if why.Class == "" && !res.Finished {
-		ending.fallen = r.standing(context.WithoutCancel(ctx), j)
+	if why.Class == "" {
+		ending.fallen = r.standing(context.WithoutCancel(ctx), j, res.Finished)
 	}
 	o.Ports = end.Ports
 	o.Class, o.Reason, o.Evidence = ending.classify()

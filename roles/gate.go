@@ -67,7 +67,7 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 	if j.Gate == nil {
 		return traffic, nil
 	}
-	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+	tidy, cancel := tidying(ctx)
 	defer cancel()
 	if traffic, err = j.Gate.Close(tidy, j.Call.ID); err != nil {
 		return traffic, fmt.Errorf("cannot close the way out of call %s: %w", j.Call.ID, err)

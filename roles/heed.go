@@ -30,9 +30,8 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	if err != nil { // what was noted before the start did not reach the disk
 		b = Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.net.Weak}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
-	defer cancel()
-	line, err := p.engine.Head(ctx, p.box.Name, maxProof)
+	ctx = context.WithoutCancel(ctx)
+	line, err := p.hear(ctx)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return nil
@@ -50,6 +49,23 @@ func (p proving) after(ctx context.Context, heard bool) error {
 		b.Failed = err.Error()
 	}
 	return errors.Join(err, p.save(b))
+}
+
+// hear is the first line. The time for it is the box's own: when it is over and the
+// engine was the one that did not answer, it begins anew.
+func (p proving) hear(ctx context.Context) (line []byte, err error) {
+	for range 2 {
+		bound, cancel := context.WithTimeout(ctx, probeTime)
+		line, err = p.engine.Head(bound, p.box.Name, maxProof)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return line, err
+		}
+		if _, err := p.engine.Status(ctx, p.box.Name); err != nil {
+			return nil, err
+		}
+	}
+	return nil, err
 }
 
 // judge takes a first line for a proof.

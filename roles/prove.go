@@ -94,13 +94,13 @@ func (p proving) light(ctx context.Context) (*boundary.Beacon, error) {
 // its intent.
 func made(ctx context.Context, engine Engine, box sandbox.Box) error {
 	if _, err := engine.Create(ctx, box); err != nil {
-		return err
+		return held(ctx, engine, box.Reach.Join, err)
 	}
 	proof, err := engine.Prove(ctx, box)
 	if err == nil {
 		err = proof.Err()
 	}
-	if err != nil {
+	if err = held(ctx, engine, box.Reach.Join, err); err != nil {
 		return errors.Join(fmt.Errorf("box %q: %w", box.Name, err), engine.Remove(ctx, box.Name))
 	}
 	return nil

@@ -67,7 +67,7 @@ const maxReport = 64 << 10
 // Run makes one replay. A repetition makes it anew: it costs time and no tokens.
 func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) {
 	defer func() {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), late)
+		tidy, cancel := tidying(ctx)
 		defer cancel()
 		err = errors.Join(err, r.clear(tidy, p))
 	}()

@@ -28,6 +28,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 		return out, fmt.Errorf("cannot prepare a replay: %w", err)
 	}
 	box := r.box(p, rec, holder, url, deadline)
+	defer func() { err = held(ctx, r.App.Engine, holder, err) }()
 	if err := r.make(context.WithoutCancel(ctx), p, box); err != nil {
 		return out, fmt.Errorf("cannot make the container of a replay: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"abl/internal/failpoint"
@@ -84,7 +85,7 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	}
 	intent, err := r.ensure(ctx, j, rec)
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, held(ctx, r.Engine, j.Join, err)
 	}
 	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Session: intent.Session, Started: intent.Begun, Requests: -1}
 	if err := r.follow(ctx, j, rec, intent, &o); err != nil {
@@ -177,13 +178,31 @@ func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
 	return proving{engine: r.Engine, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), net: r.Net, secret: r.Outlet}
 }
 
-// proven takes the box away when err says that its boundary is not proven. No
-// agent ran in it, so the call has not begun.
+// proven takes a call back when err says that its boundary is not proven and the
+// engine says that its box never ran. One that ran may have been paid for: it is
+// ended, and follow makes an outcome of it.
 func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error {
 	if !errors.Is(err, sandbox.ErrUnproven) {
 		return err
 	}
-	return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(context.WithoutCancel(ctx), r.name(j)), rec.unmark())
+	ctx = context.WithoutCancel(ctx)
+	st, serr := r.Engine.Status(ctx, r.name(j))
+	switch {
+	case errors.Is(serr, sandbox.ErrNotFound) && rec.started():
+		return nil
+	case serr != nil && !errors.Is(serr, sandbox.ErrNotFound):
+		return serr // the next run asks again
+	case serr != nil || st.State == sandbox.Created:
+		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.name(j)), rec.unmark())
+	}
+	why := stopped{Class: Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
+	if herr := held(ctx, r.Engine, j.Join, err); errors.Is(herr, ErrHolder) {
+		why = stopped{Class: EngineGone, Reason: herr.Error()}
+	}
+	if err := rec.stop(why); err != nil {
+		return err
+	}
+	return r.Engine.Stop(ctx, r.name(j), 0)
 }
 
 // create lays out the record and makes the box, which is not started yet.

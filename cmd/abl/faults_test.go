@@ -22,7 +22,7 @@ import (
 func classesAndCodes(t *testing.T) (all []string) {
 	for _, c := range []roles.Class{
 		roles.Failed, roles.Nothing, roles.Crashed, roles.OutOfMemory, roles.Timeout, roles.Idle, roles.Flood, roles.Disk, roles.Lost, roles.AppGone,
-		roles.TooLarge, roles.Refused, roles.Cut, roles.Filtered, roles.NoModel, roles.Denied, roles.Limited, roles.Quota, roles.Away, roles.Network, roles.EngineGone, roles.OverBudget,
+		roles.TooLarge, roles.Refused, roles.Cut, roles.Filtered, roles.NoModel, roles.Denied, roles.Limited, roles.Quota, roles.Away, roles.Network, roles.EngineGone, roles.OverBudget, roles.Unproven,
 	} {
 		p := state.Phase{Status: state.Built, Class: string(c), Tries: 1}
 		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Weather: orchestrator.Weather{Weather: fate.Weather{Now: time.Now()}}}, 5)

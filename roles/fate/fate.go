@@ -28,12 +28,17 @@ var ErrModel = errors.New("there is no such model")
 // ErrDenied means that the agent asks for what abl's own gateway lets nobody ask for.
 var ErrDenied = errors.New("the agent asks for what it may not have")
 
+// ErrUnproven means that the boundary of a call was not proven and its container ran.
+var ErrUnproven = errors.New("a call was ended, since where it ran is not proven")
+
 // Stops is the error of an end that neither waiting nor repeating can mend, nil
 // for any other.
 func Stops(c roles.Class, why string) error {
 	switch c {
 	case roles.OverBudget:
 		return fmt.Errorf("%w: %s", ErrBudget, why)
+	case roles.Unproven:
+		return fmt.Errorf("%w: %s", ErrUnproven, why)
 	case roles.Refused:
 		return fmt.Errorf("%w: %s", ErrLogin, why)
 	case roles.NoModel:

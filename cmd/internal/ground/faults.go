@@ -30,6 +30,8 @@ func Rules() exit.Rules {
 		exit.Is(agent.ErrPrompt, exit.Usage),
 		exit.Is(fate.ErrAway, exit.Away),
 		exit.Is(fate.ErrBudget, exit.Budget),
+		exit.Is(fate.ErrUnproven, exit.Boundary),
+		exit.Is(roles.ErrHolder, exit.Environment),
 		exit.Is(roles.ErrSource, exit.Person),
 		exit.Is(roles.ErrNoRoom, exit.Environment),
 		exit.Is(filelock.ErrHeld, exit.Busy),
@@ -73,6 +75,10 @@ func Hint(err error) string {
 		return "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"
 	case errors.Is(err, filelock.ErrHeld):
 		return "wait for it, or stop it; the lock is freed when it ends"
+	case errors.Is(err, fate.ErrUnproven):
+		return "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"
+	case errors.Is(err, roles.ErrHolder):
+		return "run the same command again: it makes another"
 	case errors.Is(err, sandbox.ErrUnproven):
 		return "nothing was started in there; abl doctor --boundary looks at it again"
 	case errors.Is(err, roles.ErrNoRoom), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.As(err, &torn):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
@@ -17,9 +18,9 @@ import (
 // line longer than max bytes, give what there is, without one.
 func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte, err error) {
 	defer func() { err = about(missing(err), "cannot read what box %q said first", name) }()
-	for {
-		line, err := e.headOnce(ctx, name, max, true)
-		if err == nil && (isWhole(line) || int64(len(line)) >= max) {
+	for follow := true; ; {
+		line, err := e.headOnce(ctx, name, max, follow)
+		if err == nil && (!follow || isWhole(line) || int64(len(line)) >= max) {
 			return line, nil
 		}
 		if err != nil && !errors.Is(err, sandbox.ErrUnreachable) {
@@ -30,21 +31,22 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 		if err != nil {
 			return nil, err
 		}
-		if over {
-			return e.headOnce(ctx, name, max, false)
-		}
+		follow = !over
 		if err := sleep(ctx, e.pause); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// headTime bounds one request for the first line: the next one is not late for it.
+const headTime = 5 * time.Second
+
 func isWhole(line []byte) bool { return bytes.HasSuffix(line, []byte("\n")) }
 
 // headOnce reads until the line is whole or the stream is over.
 func (e *Engine) headOnce(ctx context.Context, name string, max int64, follow bool) ([]byte, error) {
 	h := &head{max: max}
-	err := e.once(ctx, rearm, func(ctx context.Context) error {
+	err := e.once(ctx, headTime, func(ctx context.Context) error {
 		from, err := e.api.ContainerLogs(ctx, name, container.LogsOptions{ShowStdout: true, Follow: follow})
 		if err != nil {
 			return err

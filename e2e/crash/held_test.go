@@ -1,0 +1,97 @@
+package crash
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/e2e/lab"
+	"abl/orchestrator/event"
+	"abl/orchestrator/sandbox"
+	"abl/orchestrator/state"
+	"abl/roles"
+	"abl/roles/fate"
+)
+
+// Somebody ends the container that holds a network before what joins it has begun:
+// that is named, another is made, and the phase comes to the same end.
+func TestHolderKilled(t *testing.T) {
+	want, _ := wanted(t)
+	for point, holder := range map[string]string{"call.created": "holder-builder", "app.created": "holder-app"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, nil)
+			r := s.start(point + "=1*pause")
+			s.atPause(point)
+			lab.Docker(t, "kill", "abl-"+s.ID()+"-"+holder)
+			s.release(point)
+			events := r.end(0)
+			var notes []string
+			for _, e := range lab.Of(events, event.Note) {
+				notes = append(notes, e.Text)
+			}
+			lab.Wants(t, "what was said", strings.Join(notes, "\n"), roles.ErrHolder.Error()+": abl-"+s.ID()+"-"+holder)
+			s.settled()
+			same(t, want, s.print())
+		})
+	}
+}
+
+// Somebody ends the container that holds the app's network while the Verifier tests
+// it: whatever the Verifier says then, it is called again.
+func TestHolderKilledAmidTheVerifier(t *testing.T) {
+	wantEngine(t)
+	t.Parallel()
+	s, r := held(t, "verifier", "")
+	lab.Docker(t, "kill", "abl-"+s.ID()+"-holder-app")
+	s.open("verifier")
+	go func() {
+		for range 6000 {
+			if s.Exists(".abl/logs/calls/p1-verify-1.2/started") && s.Exists(".abl/tests/at") {
+				s.open("verifier")
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	ends := lab.Of(r.end(0), event.CallEnd)
+	if len(ends) != 5 || ends[1].Class != string(roles.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
+		t.Errorf("the calls ended as %+v", ends)
+	}
+	s.settled()
+	s.passed()
+}
+
+// A call whose boundary is not proven and whose container ran is ended, kept and
+// entered in the ledger, and the next run makes another.
+func TestUnprovenCallIsKept(t *testing.T) {
+	b := newBehind(t)
+	b.engine.Opening = func(box sandbox.Box) string {
+		if box.Labels[sandbox.LabelCall] == "p1-build-1.1" && box.Labels[sandbox.LabelKind] == "role" {
+			return "hello\n"
+		}
+		return b.engine.Proven(box)
+	}
+	err := b.run()
+	if !errors.Is(err, fate.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
+		t.Errorf("it ended with %v", err)
+	}
+	o, ended, err := roles.Record{Dir: b.Dir + "/.abl/logs/calls/p1-build-1.1"}.Outcome()
+	if err != nil || !ended || o.Class != roles.Unproven {
+		t.Errorf("the outcome is %+v, %v", o, err)
+	}
+	if n := strings.Count(b.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {
+		t.Errorf("the ledger has it %d times", n)
+	}
+	if err := b.run(); err != nil {
+		t.Fatalf("it does not go on: %v", err)
+	}
+	f, err := state.Load(b.Dir + "/.abl/state.json")
+	if err != nil || f.Phases["1"].Status != state.Passed || !b.Exists(".abl/logs/calls/p1-build-1.2/outcome.json") {
+		t.Errorf("it came to rest as %+v, %v", f, err)
+	}
+	if left := b.daemon.left(); len(left) > 0 {
+		t.Errorf("left on the engine: %v", left)
+	}
+}
