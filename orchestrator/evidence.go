@@ -57,14 +57,15 @@ func Decide(e Evidence) Finding {
 	}
 	notes := append(notes(e), e.Ends.Other...)
 	var entries []verdict.Entry
-	if e.File.Kind == verdict.Fail && !lostItsApp(e.Class) {
+	theirs := e.File.Kind == verdict.Fail && !lostItsApp(e.Class)
+	if theirs {
 		entries = slices.Clone(e.File.Entries)
 	}
 	if len(e.Ends.Broke) > 0 {
 		entries = append(entries, evidence.Ended("the requests of the Verifier, up to then", e.Ends.Broke))
 	}
 	if len(entries) > 0 {
-		return Finding{Verdict: Fail, Entries: entries, Notes: notes, ByReplay: e.File.Kind != verdict.Fail}
+		return Finding{Verdict: Fail, Entries: entries, Notes: notes, ByReplay: !theirs}
 	}
 	missing := missing(e)
 	if len(missing) > 0 {
