@@ -46,6 +46,7 @@ func TestDiskFillsUp(t *testing.T) {
 	}
 	r := newRig(t, nil)
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+		prints(b, "in "+dirs.Src+"\n") // before the disk is full, at which the call is ended
 		f, err := os.Create(filepath.Join(disk, "x"))
 		if err != nil || os.Remove(f.Name()) != nil {
 			return sandbox.Exit{Code: 9}
@@ -54,7 +55,6 @@ func TestDiskFillsUp(t *testing.T) {
 		if _, err := f.Write(make([]byte, 62<<20)); err != nil {
 			return sandbox.Exit{Code: 9}
 		}
-		prints(b, "in "+dirs.Src+"\n")
 		<-r.Context().Done()
 		return sandbox.Exit{}
 	}}

@@ -51,7 +51,7 @@ func rulings() []ruling {
 for i in range(40): os.mkdir('deep' * 50); os.chdir('deep' * 50)" && cd .. && chmod 500 failed_specs.md/*/*`, verdict: unverified, why: unreadable},
 		{id: "A12", what: "a label without an entry", script: "printf 'spec: x\n' > failed_specs.md", verdict: unverified, why: noEntry},
 		{id: "A12-words", what: "words that claim a pass", script: "printf 'All contracts pass. Nothing failed. PASS\n' > failed_specs.md", verdict: unverified, why: noEntry},
-		{id: "A12-fence", what: "an entry in a block that is not read", script: "printf 'see\n\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\nend\n' > failed_specs.md", verdict: unverified, why: noEntry},
+		{id: "A12-fence", what: "an entry in a block that shows the format", script: "printf 'the format of an entry\n\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\nend\n' > failed_specs.md", verdict: unverified, why: noEntry},
 		{id: "A12-wide", what: "look-alike letters", script: "printf 'ЅPEC: a\nІNPUT: b\nОBSERVED: c\n' > failed_specs.md", verdict: unverified, why: noEntry},
 		{id: "A12-nul", what: "UTF-16, as some editors write", script: "printf 'SPEC: a\nINPUT: b\nOBSERVED: c\n' | iconv -t UTF-16LE > failed_specs.md", verdict: unverified, why: noEntry},
 		{id: "A13", what: "a million line ends", script: "yes '' | head -c 1000000 > failed_specs.md", verdict: unverified, why: unreadable},

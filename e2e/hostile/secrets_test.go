@@ -63,7 +63,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if strings.Contains(string(body), echo) {
 		w.Header().Set("X-Echo", p.key)
-		w.WriteHeader(http.StatusUnauthorized)
+		w.WriteHeader(http.StatusBadRequest)
 		_ = r.Header.Write(w)
 		fmt.Fprintf(w, "%s %s %s", p.key, hex.EncodeToString([]byte(p.key)), r.URL)
 		return

@@ -72,13 +72,13 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}
 	site := &roles.Site{Engine: x.Engine, ID: f.Project, Phase: 1, Image: "holder", Pool: "10.231.0.0/16", Gated: map[string]bool{}}
 	app := &roles.App{
-		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Copy: "tar", Out: x.Out, Outlet: out,
+		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Box: limits, Copy: "tar", Out: x.Out, Outlet: out,
 		Tree:    func(w io.Writer, as string) error { return tartree.Write(w, as, p.Src, ".git") },
 		Silence: time.Minute, Life: time.Hour, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, Dir: dirs.Src},
 	}
 	return &orchestrator.Loop{
 		Number: 1, Max: 5, Spec: this, Law: orchestrator.Law{Specs: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
-		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Output: 1 << 20, Timeout: time.Minute, Grow: x.Grow, Out: x.Out, Outlet: out},
+		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Box: limits, Reach: site.Reach, Output: 1 << 20, Timeout: time.Minute, Grow: x.Grow, Out: x.Out, Outlet: out},
 		App:   app, Jobs: x.cast(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
 		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {
@@ -90,6 +90,9 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 
 // uid is whom roles run as.
 const uid = 1000
+
+// limits are those of every box of a phase.
+var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
 func (x Phase) cast(p project.Project, specs spec.Set, site *roles.Site, out *outlet.Outlet) *orchestrator.Cast {
 	none := func(context.Context) ([]projectmap.File, error) { return nil, nil }

@@ -105,7 +105,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"a field more":              {`"round":2`, `"round":2,"rounds":3`},
 		"a field less":              {`"round":2,`, ``},
 		"a number as text":          {`"round":2`, `"round":"2"`},
-		"no iteration":              {`"iteration":1`, `"iteration":0`},
+		"no iteration":              {`"iteration":1`, `"iteration":-1`},
 		"half a hash":               {`"sha256":"0a`, `"sha256":"`},
 		"no time":                   {`"decided":"2026-03-01T12:00:00Z"`, `"decided":"yesterday"`},
 		"an id of nothing":          {`"id":"P1.C1"`, `"id":"C1"`},
