@@ -147,10 +147,16 @@ func (l *Loop) settled(ctx context.Context, role roles.Role, p *state.Phase) err
 	return err
 }
 
-// takeMine commits what a person changed by hand, apart from what agents did.
+// takeMine commits what a person changed by hand, apart from what agents did. They
+// may do so again before the same call, so its key names the commit that it stands on.
 func (l *Loop) takeMine(ctx context.Context, role roles.Role, p *state.Phase) error {
-	subject := fmt.Sprintf("phase%d/person/step-%d", l.Number, p.Step)
-	c, err := l.Src.Snapshot(ctx, subject, l.key(role, p)+"-person", func(sweep.Found) error { return nil })
+	tip, err := l.Src.Tip()
+	if err != nil {
+		return err
+	}
+	on := tip[:min(len(tip), 7)]
+	subject := fmt.Sprintf("phase%d/person/step-%d on %s", l.Number, p.Step, on)
+	c, err := l.Src.Snapshot(ctx, subject, l.key(role, p)+"-person-"+on, func(sweep.Found) error { return nil })
 	if err != nil {
 		return fmt.Errorf("cannot commit your changes: %w", err)
 	}
@@ -226,7 +232,7 @@ func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.
 	if err := l.Alone(); err != nil {
 		return Commit{}, err
 	}
-	subject := roles.Subject(l.Number, role, p.Step)
+	subject := roles.Subject(l.Number, role, p.Step, p.Attempt)
 	c, err := repo.Snapshot(ctx, subject, l.key(role, p), l.keepFound(role, p))
 	if err != nil {
 		return c, fmt.Errorf("cannot commit the %s's work: %w", role.Name, err)

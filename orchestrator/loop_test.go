@@ -204,7 +204,7 @@ func (r repo) Snapshot(_ context.Context, subject, key string, keep func(sweep.F
 	if err := keep(r.finds); err != nil {
 		return Commit{}, err
 	}
-	if strings.HasSuffix(key, "-person") {
+	if strings.Contains(key, "-person-") {
 		r.changed = nil
 	}
 	return Commit{Hash: key}, r.effect(func() {
@@ -350,7 +350,7 @@ record 1.1 step 1 unverified verifying p1-build-1.1 p1-verify-1.2, p1-build-1.1 
 record 1.2 step 2 pass passed p1-build-1.1 p1-verify-2.1, p1-verify-2.1 done
 src phase1/build/step-1 p1-build-1.1
 tests phase1/verify/step-1 p1-verify-1.1
-tests phase1/verify/step-1 p1-verify-1.2
+tests phase1/verify/step-1.2 p1-verify-1.2
 tests phase1/verify/step-2 p1-verify-2.1
 calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1
 src phase1/passed p1-build-1.1
@@ -365,9 +365,9 @@ passed round 1 iteration 1 step 1 call p1-verify-1.2 verdict pass
 history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.2
 record 1.1 step 1 pass passed p1-build-1.2 p1-verify-1.2, p1-build-1.1 done, p1-build-1.2 done, p1-verify-1.1 done, p1-verify-1.2 done
 src phase1/build/step-1 p1-build-1.1
-src phase1/build/step-1 p1-build-1.2
+src phase1/build/step-1.2 p1-build-1.2
 tests phase1/verify/step-1 p1-verify-1.1
-tests phase1/verify/step-1 p1-verify-1.2
+tests phase1/verify/step-1.2 p1-verify-1.2
 calls p1-build-1.1 p1-build-1.2 p1-verify-1.1 p1-verify-1.2
 src phase1/passed p1-build-1.2
 tests phase1/passed p1-verify-1.2
@@ -380,7 +380,7 @@ p1-verify-1.2 verifier cli done 3
 passed round 1 iteration 1 step 1 call p1-verify-1.1 verdict pass
 history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.1
 record 1.1 step 1 pass passed p1-build-1.2 p1-verify-1.1, p1-build-1.1 interrupted, p1-build-1.2 done, p1-verify-1.1 done
-src phase1/build/step-1 p1-build-1.2
+src phase1/build/step-1.2 p1-build-1.2
 tests phase1/verify/step-1 p1-verify-1.1
 calls p1-build-1.1 p1-build-1.2 p1-verify-1.1
 src phase1/passed p1-build-1.2
@@ -393,7 +393,7 @@ p1-verify-1.1 verifier cli done 2
 verifying round 1 iteration 1 step 1 call p1-verify-1.3 verdict unverified
 src phase1/build/step-1 p1-build-1.1
 tests phase1/verify/step-1 p1-verify-1.1
-tests phase1/verify/step-1 p1-verify-1.2
+tests phase1/verify/step-1.2 p1-verify-1.2
 calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2
 p1-build-1.1 builder cli done 0
 p1-verify-1.1 verifier cli oom 1

@@ -118,10 +118,10 @@ func TestStormIsWaitedOut(t *testing.T) {
 history 1.1 step 1 pass 0 p1-build-1.3 p1-verify-1.2
 record 1.1 step 1 pass passed p1-build-1.3 p1-verify-1.2, p1-build-1.1 away, p1-build-1.2 rate, p1-build-1.3 done, p1-verify-1.1 away, p1-verify-1.2 done
 src phase1/build/step-1 p1-build-1.1
-src phase1/build/step-1 p1-build-1.2
-src phase1/build/step-1 p1-build-1.3
+src phase1/build/step-1.2 p1-build-1.2
+src phase1/build/step-1.3 p1-build-1.3
 tests phase1/verify/step-1 p1-verify-1.1
-tests phase1/verify/step-1 p1-verify-1.2
+tests phase1/verify/step-1.2 p1-verify-1.2
 calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
 `
 	if got := w.print(); !strings.HasPrefix(got, want) {

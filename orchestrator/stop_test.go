@@ -182,7 +182,7 @@ func TestChangedByHand(t *testing.T) {
 	if _, err := l.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(w.commits["src"], ", "); got != "phase1/build/step-1 p1-build-1.1, phase1/person/step-2 p1-build-2.1-person, phase1/build/step-2 p1-build-2.1" {
+	if got := strings.Join(w.commits["src"], ", "); got != "phase1/build/step-1 p1-build-1.1, phase1/person/step-2 on p1-buil p1-build-2.1-person-p1-buil, phase1/build/step-2 p1-build-2.1" {
 		t.Errorf("commits %s", got)
 	}
 }
@@ -226,7 +226,7 @@ func TestEvents(t *testing.T) {
 			kinds = append(kinds, string(e.Kind)+" "+e.Subject+e.Verdict)
 		}
 	}
-	if got, want := strings.Join(kinds, ", "), "commit phase1/build/step-1, commit phase1/build/step-1, commit phase1/verify/step-1, verdict pass"; got != want {
+	if got, want := strings.Join(kinds, ", "), "commit phase1/build/step-1, commit phase1/build/step-1.2, commit phase1/verify/step-1, verdict pass"; got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}
 }

@@ -48,9 +48,14 @@ func Key(phase int, r Role, step, attempt int) string {
 	return fmt.Sprintf("p%d-%s-%d.%d", phase, r.Verb, step, attempt)
 }
 
-// Subject is the commit subject of a step (seed 003).
-func Subject(phase int, r Role, step int) string {
-	return fmt.Sprintf("phase%d/%s/step-%d", phase, r.Verb, step)
+// Subject is the commit subject of a step (seed 003). A further attempt at a call is
+// told by its number, so that no two commits are called the same.
+func Subject(phase int, r Role, step, attempt int) string {
+	subject := fmt.Sprintf("phase%d/%s/step-%d", phase, r.Verb, step)
+	if attempt > 1 {
+		subject += fmt.Sprintf(".%d", attempt)
+	}
+	return subject
 }
 
 // Mounts lists all that a role sees: its own workspace with its history

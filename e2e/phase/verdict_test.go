@@ -89,7 +89,7 @@ func TestAskedAgain(t *testing.T) {
 	if got := verdicts(events(t, r)); got != "unverified fail pass" {
 		t.Errorf("verdicts %q", got)
 	}
-	if got := p.Git("src", "log", "--reverse", "--format=%s %(trailers:key=Abl-Call,valueonly)"); got != "phase1/build/step-1 p1-build-1.1\n\nphase1/build/step-1 p1-build-1.2\n\nphase1/build/step-2 p1-build-2.1" {
+	if got := p.Git("src", "log", "--reverse", "--format=%s %(trailers:key=Abl-Call,valueonly)"); got != "phase1/build/step-1 p1-build-1.1\n\nphase1/build/step-1.2 p1-build-1.2\n\nphase1/build/step-2 p1-build-2.1" {
 		t.Errorf("commits of src:\n%s", got)
 	}
 	if got := p.Git("src", "show", "--format=", "--name-only", "HEAD~2"); got != "server.mjs" {
