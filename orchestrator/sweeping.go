@@ -57,11 +57,11 @@ func inSentences(f sweep.Found) (all []string) {
 // named lists things for a person.
 func named(all []sweep.Thing) string {
 	var words []string
-	shown := maxShown
-	for shown < len(all) && all[shown].Runs {
-		shown++
+	runs := 0 // these stand first
+	for runs < len(all) && all[runs].Runs {
+		runs++
 	}
-	for _, t := range all[:min(len(all), shown)] {
+	for _, t := range all[:min(len(all), runs+maxShown)] {
 		words = append(words, fmt.Sprintf("%.200q (%s)", t.Path, t.What))
 	}
 	if more := len(all) - len(words); more > 0 {
