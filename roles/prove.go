@@ -29,6 +29,7 @@ type proving struct {
 	net    Net
 	beacon *boundary.Beacon // what listens on this machine, from before to after; nil where nobody does
 	cutOff bool             // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
+	ranges []string         // of the networks that it may be on
 	secret *outlet.Outlet   // knows what the box must not hold; nil for a box of the person's own settings
 }
 
@@ -45,12 +46,13 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	done = func() {}
 	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.net.Weak}
 	var env map[string]string
-	var eerr error
+	var eerr, rerr error
 	var asked sync.WaitGroup // side by side: the call waits for it
 	asked.Go(func() { env, eerr = p.engine.Env(ctx, p.box.Name) })
+	asked.Go(func() { p.ranges, rerr = p.engine.Ranges(ctx, p.rule.reaches()) })
 	b.Made, err = p.engine.Prove(ctx, p.box)
 	asked.Wait()
-	if err := errors.Join(err, eerr); err != nil {
+	if err := errors.Join(err, eerr, rerr); err != nil {
 		return done, err
 	}
 	b.Made = append(b.Made, p.rule.check(p.box)...)
@@ -135,6 +137,7 @@ func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
 	if !p.cutOff {
 		spec.Net = boundary.Net(beacon, p.net.Weak != "")
+		spec.Net.Own = p.ranges
 	}
 	if !p.net.Away {
 		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {

@@ -131,19 +131,23 @@ func bounded(mounts []sandbox.Tmpfs) string {
 	return strings.Join(all, " ")
 }
 
+// reaches names the networks that a box may be on, as the engine knows them.
+func (r rule) reaches() []string { return r.names("net", r.networks) }
+
+func (r rule) names(kind string, places []string) (all []string) {
+	for _, place := range places {
+		all = append(all, BoxName(r.id, kind+"-"+place))
+	}
+	return all
+}
+
 // reach checks whose network is joined, and what that is on.
 func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	check := sandbox.Check{Name: "rule of networks", Want: "none"}
 	if len(r.holders) > 0 {
 		check.Want = fmt.Sprintf("that of %s, on %s", strings.Join(r.holders, " or "), strings.Join(r.networks, ", "))
 	}
-	names := func(kind string, places []string) (all []string) {
-		for _, place := range places {
-			all = append(all, BoxName(r.id, kind+"-"+place))
-		}
-		return all
-	}
-	allowed := names("net", r.networks)
+	allowed := r.reaches()
 	var on []string
 	check.OK = len(got.Endpoints) == 0 && !got.Resolve
 	for _, end := range append(slices.Clone(got.Endpoints), got.Through...) {
@@ -152,7 +156,7 @@ func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	}
 	switch {
 	case got.Join == "" && len(on) == 0: // no network is always allowed
-	case !slices.Contains(names("holder", r.holders), got.Join) || len(got.Through) == 0:
+	case !slices.Contains(r.names("holder", r.holders), got.Join) || len(got.Through) == 0:
 		check.OK = false
 	}
 	check.Got = fmt.Sprintf("that of %q, on %s", got.Join, strings.Join(on, ", "))

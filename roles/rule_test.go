@@ -37,7 +37,7 @@ var wrongs = map[string]struct {
 	"the engine's socket":   {func(w *wrong, b *sandbox.Box) { w.file(b, "/var/run/docker.sock", "/run/docker.sock") }, "sockets of engines"},
 	"the other role's network": {func(w *wrong, b *sandbox.Box) {
 		b.Reach.Join, b.Reach.Through = w.join, w.Reach(PlaceBuilder).Endpoints
-	}, ""},
+	}, "addresses on other networks"},
 	"a second network": {func(w *wrong, b *sandbox.Box) {
 		b.Reach.Through = append(b.Reach.Through, w.Reach(PlaceBuilder).Endpoints...)
 	}, ""},

@@ -26,6 +26,7 @@ type Engine interface {
 	Create(context.Context, sandbox.Box) (string, error)
 	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
 	Env(ctx context.Context, name string) (map[string]string, error)
+	Ranges(ctx context.Context, networks []string) ([]string, error)
 	Start(ctx context.Context, name string) error
 	Status(ctx context.Context, name string) (sandbox.Status, error)
 	Wait(ctx context.Context, name string) (sandbox.Exit, error)

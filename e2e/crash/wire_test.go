@@ -21,6 +21,7 @@ type asked struct {
 	Network sandbox.Network
 	Volume  sandbox.Volume
 	Name    string
+	Names   []string
 	Dir     string
 	Labels  map[string]string
 	Grace   time.Duration
@@ -56,7 +57,11 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 			a.Proof, err = e.Prove(ctx, q.Box)
 			return
 		},
-		"Env":   func(ctx context.Context, q asked, a *answered) (err error) { a.Env, err = e.Env(ctx, q.Name); return },
+		"Env": func(ctx context.Context, q asked, a *answered) (err error) { a.Env, err = e.Env(ctx, q.Name); return },
+		"Ranges": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Texts, err = e.Ranges(ctx, q.Names)
+			return
+		},
 		"Start": func(ctx context.Context, q asked, _ *answered) error { return e.Start(ctx, q.Name) },
 		"Status": func(ctx context.Context, q asked, a *answered) (err error) {
 			a.Status, err = e.Status(ctx, q.Name)
@@ -168,6 +173,11 @@ func (e *remote) Prove(ctx context.Context, b sandbox.Box) (sandbox.Proof, error
 func (e *remote) Env(ctx context.Context, name string) (map[string]string, error) {
 	a, err := e.ask(ctx, "Env", asked{Name: name})
 	return a.Env, err
+}
+
+func (e *remote) Ranges(ctx context.Context, networks []string) ([]string, error) {
+	a, err := e.ask(ctx, "Ranges", asked{Names: networks})
+	return a.Texts, err
 }
 
 func (e *remote) Start(ctx context.Context, name string) error {

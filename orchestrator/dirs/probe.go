@@ -46,6 +46,7 @@ type ProbeNet struct {
 	Asks   string      `json:"asks,omitempty"`  // likewise, for datagrams
 	Shout  string      `json:"shout,omitempty"` // port for datagrams to everybody, which the kernel has to refuse
 	Names  []string    `json:"names,omitempty"` // that must not resolve
+	Own    []string    `json:"own,omitempty"`   // ranges of the networks that the box may be on, as CIDR; it has no address beyond them
 	Peers  []ProbePeer `json:"peers,omitempty"` // that have to answer: by them it is known how long silence must last
 	WaitMS int64       `json:"wait_ms"`         // the least time for which silence is listened to
 	Weak   bool        `json:"weak,omitempty"`  // the person allows that the host is in reach
@@ -103,6 +104,9 @@ func (n ProbeNet) checks() []string {
 	}
 	for _, name := range n.Names {
 		names = append(names, "name "+name)
+	}
+	if len(n.Own) > 0 {
+		names = append(names, "addresses on other networks")
 	}
 	if len(n.Names) > 0 {
 		names = append(names, "resolver inside")

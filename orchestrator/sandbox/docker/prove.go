@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
@@ -110,6 +111,23 @@ func (e *Engine) Addresses(ctx context.Context, name string) (all []string, err 
 		}
 	}
 	slices.Sort(all)
+	return all, nil
+}
+
+// Ranges are the address ranges of those networks that are there, as CIDR.
+func (e *Engine) Ranges(ctx context.Context, networks []string) (all []string, err error) {
+	for _, name := range networks {
+		n, err := e.inspectNetwork(ctx, name)
+		if errdefs.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range n.IPAM.Config {
+			all = append(all, r.Subnet)
+		}
+	}
 	return all, nil
 }
 

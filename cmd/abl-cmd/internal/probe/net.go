@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +47,9 @@ func Network(ctx context.Context, spec *dirs.ProbeNet) sandbox.Proof {
 	proof := append(peers, <-named...)
 	far := sandbox.Proof{ears.said("tcp"), ears.said("udp")}
 	far = append(append(far, shouted...), around()...)
+	if len(spec.Own) > 0 {
+		proof = append(proof, addresses(spec.Own))
+	}
 	for i := range far {
 		far[i].Weak = spec.Weak && !far[i].OK
 	}
@@ -125,6 +130,27 @@ func around() sandbox.Proof {
 		sandbox.Same("IPv6 addresses", "", strings.TrimSpace(string(six))),
 		sandbox.Same("next hops that answer", "", strings.Join(answering(gateways(string(routes)), string(arp)), " ")),
 	}
+}
+
+// addresses checks that the box has none but loopback's and those in its own ranges.
+func addresses(own []string) sandbox.Check {
+	const name = "addresses on other networks"
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return sandbox.Check{Name: name, Want: "readable", Got: err.Error()}
+	}
+	var others []string
+	for _, a := range all {
+		at, err := netip.ParsePrefix(a.String())
+		within := func(r string) bool {
+			p, err := netip.ParsePrefix(r)
+			return err == nil && p.Contains(at.Addr())
+		}
+		if err != nil || !at.Addr().IsLoopback() && !slices.ContainsFunc(own, within) {
+			others = append(others, a.String())
+		}
+	}
+	return sandbox.Same(name, "", strings.Join(others, " "))
 }
 
 // answering are the gateways whose hardware address the kernel has learned.
