@@ -71,7 +71,7 @@ func TestAgentsAreStopped(t *testing.T) {
 			}, "phase", "1", "--agent", a.name)
 			ends := of(events(t, r), event.CallEnd)
 			if r.Code != 130 || len(ends) != 1 || ends[0].Class != "interrupted" {
-				t.Fatalf("exit %d, the calls ended as %+v: %s", r.Code, ends, r.Stderr)
+				t.Fatalf("exit %d, the calls ended as %+v: %s\nthe CLI said: %s", r.Code, ends, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"))
 			}
 			noLeftovers(p)
 			p.Write("src/go", "")

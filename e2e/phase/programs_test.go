@@ -19,8 +19,7 @@ import (
 	"abl/roles/scenario/player"
 )
 
-// mustAgents makes the images that tests of the rarer programs need; without it
-// each test is left out whose image is not there.
+// mustAgents asks for the tests of the rarer programs, whose images are a gigabyte.
 const mustAgents = "ABL_TEST_AGENTS"
 
 // program is a coding CLI as the tests play it.
@@ -46,31 +45,13 @@ func rarePrograms() []program {
 
 func (a program) key() string { return "a-key-of-nobody-" + a.name }
 
-// needed leaves a test out where the program's image is not there and nobody
-// asked for it to be made.
+// needed leaves a test out unless somebody asked for the image that it needs.
 func (a program) needed(t *testing.T) {
 	t.Helper()
 	lab.Engine(t)
-	if os.Getenv(mustAgents) == "" && !imageThere(t, a.name) {
-		t.Skip("its image is not there; make test-agents makes it")
+	if os.Getenv(mustAgents) == "" {
+		t.Skip("make test-agents makes its image and runs it")
 	}
-}
-
-var (
-	listImages sync.Once
-	imagesHave = map[string]bool{}
-)
-
-// imageThere is whether the engine has this abl's image of an agent.
-func imageThere(t *testing.T, name string) bool {
-	listImages.Do(func() {
-		p := &lab.Project{TB: t, Dir: t.TempDir()}
-		for line := range strings.Lines(p.Must(0, "images", "list").Stdout) {
-			f := strings.Fields(line)
-			imagesHave[f[0]] = f[1] == "made"
-		}
-	})
-	return imagesHave[name]
 }
 
 // hidden wants the key of a program nowhere but in the gateway.

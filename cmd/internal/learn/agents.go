@@ -98,17 +98,5 @@ func (w *work) choose(name string) (cliAgent, error) {
 	return cliAgent{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)
 }
 
-// aliases are short names that Claude's CLI has for models. In a container it is
-// told the whole name, since the gateway lets through what was named and no other.
-var aliases = map[string]string{"sonnet": "claude-sonnet-4-5", "opus": "claude-opus-4-5", "haiku": "claude-haiku-4-5"}
-
-// wholeModel is the model as a provider knows it.
-func wholeModel(agent, model string) string {
-	if whole := aliases[model]; agent == "claude" && whole != "" {
-		return whole
-	}
-	return model
-}
-
 // errNoHost says that an agent is abl's own and has no program on this machine.
 var errNoHost = errors.New("it is abl's own, and runs in containers alone")

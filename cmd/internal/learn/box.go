@@ -32,7 +32,10 @@ const (
 // folder and nothing else, and can change it only where a program is written.
 func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
 	role := roles.Role{Name: string(a.Step), Verb: string(a.Step), Dir: dirs.Src, TmpExec: true, Alone: true, Sealed: a.Step != learner.Generate}
-	model := wholeModel(b.agent.Name(), a.Model)
+	model, err := agent.FullName(b.agent, a.Model) // the gateway lets through what was named and no other
+	if err != nil {
+		return learner.Answer{}, err
+	}
 	gate, err := b.gate(a.Step, model)
 	if err != nil {
 		return learner.Answer{}, err

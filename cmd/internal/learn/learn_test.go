@@ -327,14 +327,6 @@ func TestEvalOnTheHost(t *testing.T) {
 	}
 }
 
-func TestWholeModel(t *testing.T) {
-	for _, c := range [][3]string{{"claude", "sonnet", "claude-sonnet-4-5"}, {"claude", "claude-x", "claude-x"}, {"gemini", "sonnet", "sonnet"}, {"codex", "gpt-5.2", "gpt-5.2"}} {
-		if got := wholeModel(c[0], c[1]); got != c[2] {
-			t.Errorf("%v: %q", c, got)
-		}
-	}
-}
-
 // Where progress cannot stand in one line, the first of each thing is told.
 func TestProgressThroughAPipe(t *testing.T) {
 	var out bytes.Buffer

@@ -102,6 +102,10 @@ func (w *work) playable(o options) error {
 	if err != nil {
 		return err
 	}
+	model, err := agent.FullName(a, o.model)
+	if err != nil {
+		return exit.With(exit.Usage, err, "name one model with --model")
+	}
 	vars, served := agent.ProviderOf(a)
 	switch {
 	case !served:
@@ -115,7 +119,6 @@ func (w *work) playable(o options) error {
 	if err != nil {
 		return err
 	}
-	model := wholeModel(a.Name(), o.model)
 	if len(money.Of(list, []string{model})) == 0 {
 		return money.Unpriced("the model "+model+" has no price", model)
 	}
