@@ -158,7 +158,7 @@ func (s *scene) leavesNothing() {
 	})
 }
 
-var subject = regexp.MustCompile(`^phase1/(build|verify)/step-[0-9]+$`)
+var subject = regexp.MustCompile(`^phase1/(build|verify)/step-[0-9]+(\.[0-9]+)?$`)
 
 // keepsBooks wants a state, a ledger with a row for every call, and sound histories.
 func (s *scene) keepsBooks() {
