@@ -42,7 +42,7 @@ func spentBy(p *lab.Project) (sum float64) {
 // --budget-usd +N goes on. The model's price is the project's own.
 func TestDollarsEndACallAndMoreGoOn(t *testing.T) {
 	p := newProject(t, nodeApp+dear+"budget: {phase: {usd: 2}}\n",
-		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true")), 6), thousand(verifies(), 6))
+		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")), 6), thousand(verifies(), 6))
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5101", (*httptest.Server).Start)
 
 	r := p.Must(6, "phase", "1", "--agent", "gemini", "--json")
