@@ -64,7 +64,7 @@ console.log(k, Buffer.from(k).toString('base64'), Buffer.from(k).toString('hex')
 		verifies(must(0, attack+`; rm -rf "$k"
 printf 'SPEC: GET / %s\nINPUT: %s `+hostile+`\nOBSERVED: %s\n' "$k" "$(printf %s "$k" | base64)" "$(printf %s "$k" | jq -sRr @uri)" >failed_specs.md
 printf 'SPEC: %s `+hostile+` is no entry\n' "$k" >>failed_specs.md`)))
-	p.Write(".abl/config.yaml", rounds("1"))
+	p.Write(".abl/config.yaml", rounds("1")+"commit: {allow_secrets: [GEMINI_API_KEY]}\n") // or nothing of it would be committed
 	return p
 }
 

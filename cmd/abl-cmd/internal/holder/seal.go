@@ -25,7 +25,10 @@ func Seal() error {
 	if err != nil {
 		return fmt.Errorf("cannot close the network: %w", err)
 	}
-	return keepTo(loop, networks)
+	if err := keepTo(loop, networks); err != nil {
+		return err
+	}
+	return dropDefault()
 }
 
 // keepTo lets nothing leave but on the interface loop and to machines of the networks.
