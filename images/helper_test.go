@@ -97,7 +97,7 @@ func TestHelperLayer(t *testing.T) {
 	}
 	for _, image := range []string{ref, holder} {
 		files := e.contexts[image]
-		for _, name := range []string{"abl-run", "abl-agent", "abl-broker", "abl-holder", "abl-model"} {
+		for _, name := range []string{"abl-run", "abl-agent", "abl-broker", "abl-holder"} {
 			if files["root/abl/bin/"+name] != "-> abl-cmd" {
 				t.Errorf("%s: %s is %q", image, name, files["root/abl/bin/"+name])
 			}

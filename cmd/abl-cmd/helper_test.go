@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +38,7 @@ func withHelper(run func() int) int {
 		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
 		return 1
 	}
-	for _, name := range []string{dirs.HelperCmd, dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperModel, dirs.HelperProbe} {
+	for _, name := range []string{dirs.HelperCmd, dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperProbe} {
 		if err := os.Symlink("helper", filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -145,9 +144,6 @@ func TestUsageErrors(t *testing.T) {
 		{dirs.HelperHolder, "x", `takes no argument "x"`},
 		{dirs.HelperHolder, "--deadline soon", "invalid value"},
 		{dirs.HelperHolder, "--listen nowhere", "cannot answer DNS"},
-		{dirs.HelperModel, "", "takes one argument"},
-		{dirs.HelperModel, "/does/not/exist", "no such file"},
-		{dirs.HelperModel, "testdata/wrong.yaml", `testdata/wrong.yaml:3: calls[0]: role is "tester"`},
 		{dirs.HelperBroker, "", dirs.Broker},
 		{dirs.HelperCmd, "", dirs.Cmds},
 		{dirs.HelperProbe, "", "takes look NET or say WORD ADDRESS"},
@@ -211,32 +207,6 @@ func TestProbe(t *testing.T) {
 	}
 	peer.Process.Signal(os.Interrupt)
 	if err := peer.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
-	}
-}
-
-func TestModelServesAScenario(t *testing.T) {
-	cmd := helper(t, dirs.HelperModel, nil, "--listen", "127.0.0.1:0", "testdata/site.yaml")
-	lines := begin(t, cmd)
-	var ready struct{ Ready string }
-	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &ready) != nil {
-		t.Fatalf("got %q", lines.Text())
-	}
-	body := `{"contents":[{"role":"user","parts":[{"text":"[abl call builder phase 1 iteration 1 attempt 1]"}]}]}`
-	resp, err := http.Post("http://"+ready.Ready+"/v1beta/models/m:generateContent?key=k", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	answer, _ := io.ReadAll(resp.Body)
-	if want := `"functionCall":{"args":{"content":"\u003ch1\u003ehello\u003c/h1\u003e\n","file_path":"/workspace/src/index.html"},"name":"write_file"}`; !strings.Contains(string(answer), want) {
-		t.Errorf("got %s", answer)
-	}
-	if !lines.Scan() || !strings.Contains(lines.Text(), `"did":"write_file"`) {
-		t.Errorf("log line %q", lines.Text())
-	}
-	cmd.Process.Signal(os.Interrupt)
-	if err := cmd.Wait(); err != nil {
 		t.Errorf("ended with %v", err)
 	}
 }

@@ -71,8 +71,6 @@ func run(s started) int {
 		return serveCommands(ctx, s)
 	case dirs.HelperHolder:
 		return hold(ctx, s)
-	case dirs.HelperModel:
-		return serveModel(ctx, s)
 	case dirs.HelperProbe:
 		return look(ctx, s)
 	case dirs.HelperNull:

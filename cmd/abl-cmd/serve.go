@@ -3,26 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"abl/cmd/abl-cmd/internal/holder"
 	"abl/cmd/abl-cmd/internal/probe"
 	"abl/internal/deadman"
-	"abl/internal/modelserver"
 	"abl/orchestrator/broker"
 	"abl/orchestrator/dirs"
-	"abl/roles/scenario"
-	"abl/roles/scenario/player"
 )
 
 // brokerGrace is what a broker has to take the app down after its deadline.
@@ -103,61 +95,4 @@ func seal(become string) error {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", dirs.HelperHolder, err)
 	}
 	return holder.Become(become)
-}
-
-// serveModel is the scripted Gemini API: abl-model [flags] SCENARIO.
-func serveModel(ctx context.Context, s started) int {
-	var listen, src, tests, appURL string
-	rest, deadline, err := flags(dirs.HelperModel, s.args, func(f *flag.FlagSet) {
-		f.StringVar(&listen, "listen", fmt.Sprintf(":%d", dirs.ModelPort), "where to serve")
-		f.StringVar(&src, "src", dirs.Src, "the Builder's workspace as the Builder sees it")
-		f.StringVar(&tests, "tests", dirs.Tests, "the Verifier's workspace as the Verifier sees it")
-		f.StringVar(&appURL, "app-url", "http://app:3000", "what {{app_url}} stands for")
-	})
-	if err != nil {
-		return exitUsage
-	}
-	if len(rest) != 1 {
-		return refuse(dirs.HelperModel, errors.New("takes one argument, the scenario file"))
-	}
-	ctx, cancel := until(ctx, deadline)
-	defer cancel()
-	script, err := readScenario(rest[0])
-	if err != nil {
-		return refuse(dirs.HelperModel, err)
-	}
-	places := player.Places{Workspaces: map[string]string{"builder": src, "verifier": tests}, AppURL: appURL}
-	handler := &modelserver.Server{Source: player.Source(script, places, time.Now), Log: os.Stdout}
-	if err := serveHTTP(ctx, listen, handler, os.Stdout); err != nil {
-		return refuse(dirs.HelperModel, err)
-	}
-	return 0
-}
-
-func readScenario(path string) (scenario.Scenario, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return scenario.Scenario{}, err
-	}
-	s, err := scenario.Parse(path, data)
-	if err != nil {
-		return scenario.Scenario{}, err
-	}
-	return s.Resolve(filepath.Dir(path))
-}
-
-// serveHTTP serves until ctx ends, having printed where.
-func serveHTTP(ctx context.Context, listen string, handler http.Handler, out io.Writer) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return fmt.Errorf("cannot serve: %w", err)
-	}
-	fmt.Fprintf(out, "{\"ready\":%q}\n", l.Addr())
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() { web.Close() })
-	defer stop()
-	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("cannot go on serving: %w", err)
-	}
-	return nil
 }

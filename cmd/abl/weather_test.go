@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
-	"abl/roles/scenario/player"
 )
 
 // provider is a model service on this machine's loopback. It plays the scenario,
@@ -40,8 +39,8 @@ func (s *scene) provide(t *testing.T) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
-	p := &provider{t: t, key: s.canaries.Key, paths: map[string]int{}, model: &modelserver.Server{Source: player.Source(script, places, time.Now), Log: io.Discard}}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	p := &provider{t: t, key: s.canaries.Key, paths: map[string]int{}, model: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)
 	s.Env = append(s.Env, "GOOGLE_GEMINI_BASE_URL="+web.URL)

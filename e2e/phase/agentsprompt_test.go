@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/event"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )

@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"abl/e2e/lab"
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
-	"abl/roles/scenario/player"
 )
 
 // The model runs on this machine's loopback, where no container comes to, behind a
@@ -62,8 +61,8 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
-	model := &modelserver.Server{Source: player.Source(script, places, time.Now), Log: io.Discard}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	model := &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}
 	var asked atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Goog-Api-Key") != key {

@@ -3,6 +3,7 @@ package phase
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,8 +80,14 @@ func modelServer(t *testing.T, p *lab.Project) {
 	if err := os.Chmod(p.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin, "abl/internal/testing/modelserver/abl-model")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	id := docker(t, "run", "-d", "--label", "abl.project=test-phase", "--network", modelNet(p), "--network-alias", "model",
-		"-v", p.Dir+":/s:ro", toolsImage(p), "/abl/bin/abl-model", "/s/scenario.yaml")
+		"-v", p.Dir+":/s:ro", "-v", bin+":/m:ro", toolsImage(p), "/m/abl-model", "/s/scenario.yaml")
 	t.Cleanup(func() { docker(t, "rm", "-f", id) })
 }
 

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"abl/e2e/lab"
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
-	"abl/roles/scenario/player"
 )
 
 // The real Gemini CLI meets the six commonest troubles of its provider. Its exit
@@ -69,8 +68,8 @@ func troubledModel(t *testing.T, p *lab.Project, plan func(int64, string) models
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
-	model := &modelserver.Troubled{Plan: plan, Then: &modelserver.Server{Source: player.Source(script, places, time.Now), Log: io.Discard}}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	model := &modelserver.Troubled{Plan: plan, Then: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}}
 	s := httptest.NewServer(model)
 	t.Cleanup(s.Close)
 	p.Env = append(p.Env, "GEMINI_API_KEY="+weatherKey, "GOOGLE_GEMINI_BASE_URL="+s.URL)

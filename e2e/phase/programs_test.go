@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"abl/e2e/lab"
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/dirs"
 	"abl/roles/scenario"
-	"abl/roles/scenario/player"
 )
 
 // mustAgents asks for the tests of the rarer programs, whose images are a gigabyte.
@@ -85,8 +84,8 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 		t.Fatal(err)
 	}
 	log := &bytes.Buffer{}
-	places := player.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
-	var model http.Handler = &modelserver.Server{Source: player.Source(script, places, time.Now), Log: log}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	var model http.Handler = &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: log}
 	if plan != nil {
 		model = &modelserver.Troubled{Plan: plan, Then: model}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"abl/e2e/lab"
-	"abl/internal/modelserver"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )

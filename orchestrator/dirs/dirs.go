@@ -27,7 +27,6 @@ const (
 	HelperAgent  = "abl-agent"  // the scripted agent
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
 	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name"
-	HelperModel  = "abl-model"  // a scripted Gemini API, for tests
 )
 
 // Gateway is the name of the sidecar's program, in Bin of its own image.
@@ -37,7 +36,6 @@ const Gateway = "abl-gateway"
 const (
 	AppAlias     = "app"
 	BrokerPort   = 7070
-	ModelPort    = 9100
 	GatewayAlias = "gateway"
 	GatewayPort  = 8080
 )

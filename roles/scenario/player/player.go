@@ -1,6 +1,5 @@
-// Package player carries out a scenario's call: inside the container as the
-// scripted agent (Play), or as the function calls that make a real agent CLI do
-// it (Script).
+// Package player carries out a scenario's call inside the container, as the
+// scripted agent. What a scenario is, is package scenario's.
 package player
 
 import (

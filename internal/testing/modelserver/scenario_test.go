@@ -1,7 +1,8 @@
-package player
+package modelserver
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,15 +12,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/modelserver"
 	"abl/roles/scenario"
+	"abl/roles/scenario/player"
 )
 
-func find(t *testing.T, c scenario.Call, dir string) modelserver.Script {
+func str(s string) *string { return &s }
+
+func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func find(t *testing.T, c scenario.Call, dir string) Script {
 	t.Helper()
 	places := Places{Workspaces: map[string]string{"builder": dir}, AppURL: "http://app:3000"}
 	s := scenario.Scenario{Calls: []scenario.Call{c}}
-	script, err := Source(s, places, now)("Do it. " + Mark("verifier", 9, 9, 9) + " " + Mark("builder", 1, 2, 1))
+	script, err := Scenario(s, places, now)("Do it. " + Mark("verifier", 9, 9, 9) + " " + Mark("builder", 1, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +33,7 @@ func find(t *testing.T, c scenario.Call, dir string) modelserver.Script {
 
 func TestSourceRefuses(t *testing.T) {
 	s := scenario.Scenario{Calls: []scenario.Call{{Role: "builder", Phase: 1}}}
-	source := Source(s, Places{}, now)
+	source := Scenario(s, Places{}, now)
 	for words, want := range map[string]string{
 		"hello":                       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
 		Mark("tester", 1, 1, 1):       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
@@ -45,15 +50,15 @@ func TestSourceRefuses(t *testing.T) {
 func TestScriptEndsAndUsage(t *testing.T) {
 	n := func(i int64) *int64 { return &i }
 	usage := []scenario.Usage{{Model: "a", Input: n(5), Candidates: n(2), Total: n(9)}, {Model: "b", Input: n(1), Thoughts: n(3)}}
-	for end, want := range map[scenario.End]modelserver.End{
-		"": modelserver.Stop, scenario.EndOK: modelserver.Stop, scenario.EndSilent: modelserver.Cut,
-		scenario.EndError: modelserver.Refuse, scenario.EndHang: modelserver.NoAnswer, scenario.EndCrash: modelserver.Stop,
+	for end, want := range map[scenario.End]End{
+		"": Stop, scenario.EndOK: Stop, scenario.EndSilent: Cut,
+		scenario.EndError: Refuse, scenario.EndHang: NoAnswer, scenario.EndCrash: Stop,
 	} {
 		got := find(t, scenario.Call{Role: "builder", End: end, Usage: usage, Steps: []scenario.Step{{Say: str("bye {{phase}}")}}}, "/w")
 		if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != scenario.EndCrash && got.Final != "bye 1\n" {
 			t.Errorf("%q: got %+v", end, got)
 		}
-		if u := (modelserver.Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
+		if u := (Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
 			t.Errorf("usage: got %+v, want %+v", got.Usage, u)
 		}
 		if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == scenario.EndCrash) {
@@ -63,7 +68,7 @@ func TestScriptEndsAndUsage(t *testing.T) {
 }
 
 // carryOut does what a CLI does with the calls, as strict as it is about them.
-func carryOut(t *testing.T, dir string, turns []modelserver.Turn) (output string) {
+func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 	t.Helper()
 	for _, turn := range turns {
 		switch turn.Name {
@@ -124,8 +129,9 @@ func TestScriptDoesWhatPlayDoes(t *testing.T) {
 	played, called := t.TempDir(), t.TempDir()
 	direct := call
 	direct.Phase, direct.Iteration, direct.Attempt = 1, 2, 1
-	if code, records := play(t, played, direct); code != 0 {
-		t.Fatalf("played: %d, %+v", code, records)
+	p := player.Player{Call: direct, AppURL: "http://app:3000", Dir: played, Out: io.Discard, Now: now}
+	if code := p.Play(t.Context()); code != 0 {
+		t.Fatalf("played: %d", code)
 	}
 	output := carryOut(t, called, find(t, call, called).Turns)
 	if !strings.Contains(output, "exit status 3\n") || !strings.Contains(output, "exit status 4\n") {
@@ -148,7 +154,8 @@ func tree(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
-		files[rel] = info.Mode().String() + " " + read(t, path)
+		data, err := os.ReadFile(path)
+		files[rel] = info.Mode().String() + " " + string(data)
 		return err
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package player
+package modelserver
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/modelserver"
 	"abl/roles/scenario"
 )
 
@@ -21,7 +20,7 @@ const (
 // mark is how a prompt says which call it is for.
 var mark = regexp.MustCompile(`\[abl call (builder|verifier|generate|review|learnings|mistakes|improve) phase (\d{1,9}) iteration (\d{1,9}) attempt (\d{1,9})\]`)
 
-// Mark returns the line that the prompt of a call has to hold for Source to
+// Mark returns the line that the prompt of a call has to hold for Scenario to
 // find the call.
 func Mark(role string, phase, iteration, attempt int) string {
 	return fmt.Sprintf("[abl call %s phase %d iteration %d attempt %d]", role, phase, iteration, attempt)
@@ -33,13 +32,13 @@ type Places struct {
 	AppURL     string
 }
 
-// Source plays a scenario as a model: the last mark in the conversation says
+// Scenario plays a scenario as a model: the last mark in the conversation says
 // which of its calls.
-func Source(s scenario.Scenario, places Places, now func() time.Time) modelserver.Source {
-	return func(words string) (modelserver.Script, error) {
+func Scenario(s scenario.Scenario, places Places, now func() time.Time) Source {
+	return func(words string) (Script, error) {
 		all := mark.FindAllStringSubmatch(words, -1)
 		if all == nil {
-			return modelserver.Script{}, fmt.Errorf("no \"[abl call ROLE phase N iteration N attempt N]\" stands in the conversation")
+			return Script{}, fmt.Errorf("no \"[abl call ROLE phase N iteration N attempt N]\" stands in the conversation")
 		}
 		m := all[len(all)-1] // a prompt ends in its own
 		var n [3]int
@@ -48,7 +47,7 @@ func Source(s scenario.Scenario, places Places, now func() time.Time) modelserve
 		}
 		c, ok := s.Pick(m[1], n[0], n[1], n[2])
 		if !ok {
-			return modelserver.Script{}, fmt.Errorf("the scenario has no call for %s", m[0])
+			return Script{}, fmt.Errorf("the scenario has no call for %s", m[0])
 		}
 		v := scenario.Values{Phase: n[0], Iteration: n[1], Step: n[1], Time: now(), AppURL: places.AppURL}
 		dir, ok := places.Workspaces[c.Role]
@@ -69,11 +68,11 @@ type turns struct {
 	values scenario.Values
 	dir    string
 	said   string // goes with the next function call
-	list   []modelserver.Turn
+	list   []Turn
 }
 
 func (t *turns) function(name string, args map[string]any) {
-	t.list = append(t.list, modelserver.Turn{Text: t.said, Name: name, Args: args})
+	t.list = append(t.list, Turn{Text: t.said, Name: name, Args: args})
 	t.said = ""
 }
 
@@ -144,16 +143,16 @@ func (t *turns) run(number int, command string) {
 
 // script ends the call as it is to end. A crash is the CLI's: its shell kills
 // the process that it was started by.
-func (t *turns) script() modelserver.Script {
+func (t *turns) script() Script {
 	c := t.call
-	end := modelserver.Stop
+	end := Stop
 	switch c.End {
 	case scenario.EndError, scenario.EndAway, scenario.EndLogin:
-		end = modelserver.Refuse
+		end = Refuse
 	case scenario.EndSilent:
-		end = modelserver.Cut
+		end = Cut
 	case scenario.EndHang:
-		end = modelserver.NoAnswer
+		end = NoAnswer
 	case scenario.EndCrash:
 		t.shell("kill -9 $PPID", "Crash")
 	}
@@ -161,21 +160,21 @@ func (t *turns) script() modelserver.Script {
 	if final == "" {
 		final = "Done."
 	}
-	return modelserver.Script{
+	return Script{
 		Name:  fmt.Sprintf("%s phase %d iteration %d attempt %d", c.Role, c.Phase, c.Iteration, c.Attempt),
 		Turns: t.list, Final: final, End: end, Usage: sum(c.Usage),
 	}
 }
 
 // sum adds the usage of all models up: the CLI asks the one that it was given.
-func sum(all []scenario.Usage) modelserver.Usage {
+func sum(all []scenario.Usage) Usage {
 	told := func(n *int64) int64 {
 		if n == nil {
 			return 0
 		}
 		return *n
 	}
-	var u modelserver.Usage
+	var u Usage
 	for _, m := range all {
 		u.Prompt += told(m.Input)
 		u.Candidates += told(m.Candidates)

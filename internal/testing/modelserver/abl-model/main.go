@@ -1,0 +1,43 @@
+// Command abl-model plays a scenario as a model, for tests that need one in a
+// container: "abl-model SCENARIO" serves at :9100 until it is stopped.
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/internal/testing/modelserver"
+	"abl/orchestrator/dirs"
+	"abl/roles/scenario"
+)
+
+const listen = ":9100"
+
+func main() {
+	if err := serve(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "abl-model:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("takes one argument, the scenario file")
+	}
+	data, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	script, err := scenario.Parse(args[0], data)
+	if err == nil {
+		script, err = script.Resolve(filepath.Dir(args[0]))
+	}
+	if err != nil {
+		return err
+	}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	return http.ListenAndServe(listen, &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: os.Stdout})
+}
