@@ -89,19 +89,12 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 // differ words a difference between what passed the gate and what the agent says
 // it used, "" when there is none or nothing to compare.
 func differ(counted, claimed []agent.Usage) string {
-	a, b, both := Outcome{Source: CountedByGate, Usage: counted, Claimed: claimed}.Counts()
-	if !both || a == b {
+	a, known := total(counted)
+	b, said := total(claimed)
+	if !known || !said || a == b {
 		return ""
 	}
 	return fmt.Sprintf("the gateway counted %d tokens, the agent says %d; the gateway's figure counts", a, b)
-}
-
-// Counts are the tokens that passed the call's gate, and those that its agent says
-// it used; false unless both told all.
-func (o Outcome) Counts() (counted, claimed int64, both bool) {
-	counted, known := total(o.Usage)
-	claimed, said := total(o.Claimed)
-	return counted, claimed, o.Source == CountedByGate && known && said
 }
 
 // total adds up; known is false when there is nothing, or a part did not tell.

@@ -82,21 +82,6 @@ func (r Record) Intent() (i Intent, ok bool, err error) {
 	return i, ok, err
 }
 
-// NoteSpent notes what a call that runs has used so far, for people who look.
-func (r Record) NoteSpent(c Charged) error { return noteJSON(filepath.Join(r.Dir, spentFile), c) }
-
-// Spent is what a call that runs had used when that was noted last; false when
-// nothing was, or the call has ended and the ledger knows better.
-func (r Record) Spent() (c Charged, runs bool) {
-	if _, ended, err := r.Outcome(); ended || err != nil {
-		return c, false
-	}
-	runs, err := readJSON(filepath.Join(r.Dir, spentFile), &c)
-	return c, runs && err == nil
-}
-
-const spentFile = "spent.json"
-
 // Stop notes that abl is about to end the call's box, and why. The first reason
 // stays: an abl that is killed right afterwards must not take its own stop for
 // the agent's failure.

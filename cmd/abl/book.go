@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/money"
@@ -22,25 +25,35 @@ func (s *session) ledger(out event.Sink) (money.Book, error) {
 	return b, b.Ready()
 }
 
-// lastCost says what the phase that ran last did cost.
-func (s *session) lastCost(f *state.File, n int) string {
-	last, when := 0, time.Time{}
-	for k := range f.Phases {
-		var number int
-		if _, err := fmt.Sscan(k, &number); err == nil && number != n && f.Phases[k].Ended.After(when) {
-			last, when = number, f.Phases[k].Ended
+// lastCosts says what the phases that ran last did cost, but for phase n.
+func (s *session) lastCosts(f *state.File, n int) string {
+	const most = 3
+	var phases []int
+	for k, p := range f.Phases {
+		if number, err := strconv.Atoi(k); err == nil && number != n && !p.Ended.IsZero() {
+			phases = append(phases, number)
 		}
 	}
-	if last == 0 {
+	ended := func(n int) time.Time { return f.Phases[strconv.Itoa(n)].Ended }
+	slices.SortFunc(phases, func(a, b int) int { return ended(b).Compare(ended(a)) })
+	var texts []string
+	for _, last := range phases[:min(most, len(phases))] {
+		texts = append(texts, s.costText(last))
+	}
+	if len(texts) == 0 {
 		return "no earlier phase to compare with"
 	}
-	used, err := s.spent(last, "")
-	if err != nil || used.Phase.Tokens == 0 {
-		return fmt.Sprintf("phase %d: tokens unknown", last)
+	return strings.Join(texts, ", ")
+}
+
+// costText says what a phase did cost, as budgets count.
+func (s *session) costText(n int) string {
+	used, err := s.spent(n, "")
+	switch {
+	case err != nil || used.Phase.Tokens == 0:
+		return fmt.Sprintf("phase %d: tokens unknown", n)
+	case len(used.Phase.Unpriced) > 0:
+		return fmt.Sprintf("phase %d took %d tokens", n, used.Phase.Tokens)
 	}
-	text := fmt.Sprintf("phase %d took %d tokens", last, used.Phase.Tokens)
-	if len(used.Phase.Unpriced) == 0 {
-		text += fmt.Sprintf(", %s USD", used.Phase.USD.Short())
-	}
-	return text
+	return fmt.Sprintf("phase %d took %d tokens and %s USD", n, used.Phase.Tokens, used.Phase.USD.Short())
 }

@@ -24,6 +24,7 @@ type plan struct {
 	Phase  int        `json:"phase"`
 	Why    string     `json:"why"`
 	Budget string     `json:"budget"`
+	Last   string     `json:"last"` // what the phases before cost
 	Roles  []rolePlan `json:"roles"`
 }
 
@@ -60,7 +61,7 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: s.capText(), Roles: []rolePlan{}}
+	out := plan{Phase: n, Why: a.Why, Budget: s.capText(), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
 	for _, role := range casting(a.Go) {
 		r, err := s.planRole(ctx, role, p, f, specs, n)
 		if err != nil {
@@ -147,7 +148,7 @@ func filesAsTheyAre(dir string, o workspace.Options) orchestrator.Files {
 }
 
 func (p plan) print(w io.Writer) {
-	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\n", p.Phase, p.Why, p.Budget)
+	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, p.Why, p.Budget, p.Last)
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
 		fmt.Fprintf(w, "  networks: %s\n", strings.Join(r.Networks, ", "))

@@ -42,7 +42,7 @@ func (s *session) keyText(name string) string {
 }
 
 // announce says, before the first paid call, who plays, what it may cost and
-// what the last phase did cost.
+// what the last phases did cost.
 func (s *session) announce(n int, f *state.File, out event.Sink) error {
 	s.warnNotYet()
 	var who []string
@@ -57,6 +57,6 @@ func (s *session) announce(n int, f *state.File, out event.Sink) error {
 		}
 		who = append(who, text)
 	}
-	out.Emit(event.Event{Kind: event.PhaseStart, Phase: n, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), s.capText(), s.lastCost(f, n))})
+	out.Emit(event.Event{Kind: event.PhaseStart, Phase: n, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), s.capText(), s.lastCosts(f, n))})
 	return nil
 }

@@ -60,7 +60,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	if err := box.Open(ctx, setup); err != nil {
 		return nil, err
 	}
-	g.watch(ctx, key, box)
+	g.watch(ctx, box)
 	at := fmt.Sprintf("%s:%d", dirs.GatewayAlias, dirs.GatewayPort)
 	if g.Vars.API != "" {
 		env = append(env, g.Vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", g.Vars.BaseVar, at, key, g.Vars.API))
@@ -82,13 +82,12 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 	if err := box.Bound(ctx, budget); err != nil {
 		return fmt.Errorf("cannot tell the gateway of call %s what it may spend: %w", key, err)
 	}
-	g.watch(ctx, key, box)
+	g.watch(ctx, box)
 	return nil
 }
 
-// watch passes on what a gateway says of its budgets, and notes what the call has
-// used so far, until Close.
-func (g *Gate) watch(ctx context.Context, key string, box sidecar.Sidecar) {
+// watch passes on what a gateway says of its budgets, until Close.
+func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
 	if g.Nearly == nil || g.unwatch != nil {
 		return
 	}
@@ -96,11 +95,7 @@ func (g *Gate) watch(ctx context.Context, key string, box sidecar.Sidecar) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		box.Watch(ctx, func(log []gateway.Entry) {
-			g.Nearly(sidecar.Nearly(log)...)
-			tokens, usd := gateway.Charged(log, key)
-			_ = roles.Record{Dir: g.Project.Call(key)}.NoteSpent(roles.Charged{Tokens: tokens, USD: usd}) // for people, who can look again
-		})
+		box.Watch(ctx, func(log []gateway.Entry) { g.Nearly(sidecar.Nearly(log)...) })
 	}()
 	g.unwatch = func() { cancel(); <-done }
 }
