@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/evidence"
 	"abl/orchestrator/state"
@@ -129,11 +129,11 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 			return ev, err
 		}
 	}
-	data, err := safefile.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
+	data, err := hostfs.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
 	switch {
 	case err == nil:
 		ev.File = verdict.In(l.Law.Specs.UpTo(l.Number)).Name(verdict.Parse(l.Outlet.Bytes(data)))
-	case !errors.Is(err, safefile.ErrAbsent):
+	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}
 	return l.unmovedSource(ctx, p, ev)

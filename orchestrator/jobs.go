@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/internal/outlet"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
@@ -93,7 +93,7 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 		if err != nil {
 			return "", err
 		}
-		return text, atomicfile.Write(c.Project.Map(), []byte(shown.String()), 0o644)
+		return text, hostfs.Write(c.Project.Map(), []byte(shown.String()), 0o644)
 	}
 	return j, nil
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/tartree"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
@@ -191,7 +191,7 @@ func TestAppGetsACopy(t *testing.T) {
 	s.app.Copy = "tar"
 	s.app.Tree = func(w io.Writer, as string) error {
 		defer close(done)
-		return tartree.Write(io.MultiWriter(w, &copied), as, s.runner.Project.Src, ".git")
+		return hostfs.Tar(io.MultiWriter(w, &copied), as, s.runner.Project.Src, ".git")
 	}
 	_, err := s.app.Up(t.Context(), "k")
 	must(t, err)

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 )
 
@@ -64,7 +64,7 @@ func (a *App) layOut(key string) (dirs.BrokerSpec, error) {
 			}
 		}
 	}
-	if err := atomicfile.Write(a.orders(key), data, 0o644); err != nil {
+	if err := hostfs.Write(a.orders(key), data, 0o644); err != nil {
 		return spec, err
 	}
 	failpoint.Here("app.orders")

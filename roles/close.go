@@ -5,8 +5,7 @@ import (
 	"fmt"
 
 	"abl/internal/failpoint"
-	"abl/internal/owner"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"
@@ -18,7 +17,7 @@ import (
 func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
 	tidy, cancel := tidying(ctx)
 	defer cancel()
-	if err := owner.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
+	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
 		return err
 	}
 	o.Report = dirs.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
@@ -66,7 +65,7 @@ const maxReports = 10_000
 // reports lists a role's run reports with their modification times, in ns.
 func reports(r Role, p project.Project) map[string]int64 {
 	found := map[string]int64{}
-	entries, err := safefile.List(r.Workspace(p), r.Reports, maxReports)
+	entries, err := hostfs.List(r.Workspace(p), r.Reports, maxReports)
 	if err != nil {
 		return found // none yet, or not a directory: no report either way
 	}

@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/room"
-	"abl/internal/treesize"
+	"abl/internal/hostfs"
 )
 
 // ErrNoRoom means that a disk is too full for a call to begin.
@@ -47,7 +46,7 @@ func (g Growth) hasRoom() error {
 // system that cannot be asked is passed over: the engine's may be another's.
 func (g Growth) short() string {
 	for _, path := range g.Disks {
-		left, err := room.At(path)
+		left, err := hostfs.FreeSpace(path)
 		if err != nil {
 			continue
 		}
@@ -66,7 +65,7 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func
 	}
 	done := make(chan error, 1)
 	go func() {
-		size, err := treesize.Measure(ctx, j.Role.Workspace(r.Project), time.Time{}, func(treesize.Size) bool { return false })
+		size, err := hostfs.Measure(ctx, j.Role.Workspace(r.Project), time.Time{}, func(hostfs.Size) bool { return false })
 		if err == nil {
 			err = noteJSON(filepath.Join(rec.Dir, treeFile), base{size.Bytes, size.Names, size.Depth})
 		}
@@ -121,11 +120,11 @@ func (g Growth) every() time.Duration {
 }
 
 // look measures once, and says what is too much.
-func (g Growth) look(ctx context.Context, dir string, since time.Time, was base, known bool) (treesize.Size, string) {
+func (g Growth) look(ctx context.Context, dir string, since time.Time, was base, known bool) (hostfs.Size, string) {
 	if why := g.short(); why != "" {
-		return treesize.Size{}, why
+		return hostfs.Size{}, why
 	}
-	size, err := treesize.Measure(ctx, dir, since, func(s treesize.Size) bool { return known && g.exceeds(s, was) != "" })
+	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return known && g.exceeds(s, was) != "" })
 	if err != nil || !known {
 		return size, "" // stopped, or the folder cannot be opened, in which nothing can grow then
 	}
@@ -133,7 +132,7 @@ func (g Growth) look(ctx context.Context, dir string, since time.Time, was base,
 }
 
 // exceeds says what grew too much, and names the offender.
-func (g Growth) exceeds(s treesize.Size, was base) string {
+func (g Growth) exceeds(s hostfs.Size, was base) string {
 	switch {
 	case g.Bytes > 0 && s.Bytes-was.Bytes > g.Bytes:
 		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB, the most is in %.200q, %d MiB",
@@ -141,8 +140,8 @@ func (g Growth) exceeds(s treesize.Size, was base) string {
 	case g.Inodes > 0 && s.Names-was.Names > g.Inodes:
 		return fmt.Sprintf("its workspace grew by %d files and folders (limits.inodes is %d): the most new ones are in %.200q, %d",
 			s.Names-was.Names, g.Inodes, "./"+s.Widest.Path, s.Widest.Names)
-	case s.Depth >= treesize.MaxDepth && was.Depth < treesize.MaxDepth:
-		return fmt.Sprintf("folders in its workspace are nested deeper than %d", treesize.MaxDepth)
+	case s.Depth >= hostfs.MaxDepth && was.Depth < hostfs.MaxDepth:
+		return fmt.Sprintf("folders in its workspace are nested deeper than %d", hostfs.MaxDepth)
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/treesize"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/sandboxtest"
@@ -114,17 +114,17 @@ func TestNoRoomForACall(t *testing.T) {
 func TestExceeds(t *testing.T) {
 	g := Growth{Bytes: 10 << 20, Inodes: 100}
 	for _, c := range []struct {
-		is   treesize.Size
+		is   hostfs.Size
 		was  base
 		want string
 	}{
-		{treesize.Size{Bytes: 110 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, ""},
-		{treesize.Size{Bytes: 111 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, "grew by 11 MiB"},
-		{treesize.Size{Names: 1101}, base{Names: 1000}, "grew by 101 files"},
-		{treesize.Size{Bytes: 1 << 20}, base{Bytes: 100 << 20}, ""},
-		{treesize.Size{Depth: treesize.MaxDepth}, base{}, "nested deeper"},
-		{treesize.Size{Depth: treesize.MaxDepth}, base{Depth: treesize.MaxDepth}, ""},
-		{treesize.Size{Bytes: 11 << 20, File: treesize.Place{Path: "a\x1b[2J\"\n"}}, base{}, `"a\x1b[2J\"\n"`},
+		{hostfs.Size{Bytes: 110 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, ""},
+		{hostfs.Size{Bytes: 111 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, "grew by 11 MiB"},
+		{hostfs.Size{Names: 1101}, base{Names: 1000}, "grew by 101 files"},
+		{hostfs.Size{Bytes: 1 << 20}, base{Bytes: 100 << 20}, ""},
+		{hostfs.Size{Depth: hostfs.MaxDepth}, base{}, "nested deeper"},
+		{hostfs.Size{Depth: hostfs.MaxDepth}, base{Depth: hostfs.MaxDepth}, ""},
+		{hostfs.Size{Bytes: 11 << 20, File: hostfs.Place{Path: "a\x1b[2J\"\n"}}, base{}, `"a\x1b[2J\"\n"`},
 	} {
 		if got := g.exceeds(c.is, c.was); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.is, got, c.want)

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"abl/internal/hostfs"
 	"abl/internal/outlet"
-	"abl/internal/safefile"
 )
 
 // Keep makes safe what the box of an ended call has printed, and what its app
@@ -22,7 +22,7 @@ func keepAll(o *outlet.Outlet, dir string, names ...string) error {
 		if err := ownMode(filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		if err := o.Keep(filepath.Join(dir, name)); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		if err := o.Keep(filepath.Join(dir, name)); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 			return err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
+	"abl/internal/hostfs"
 	"abl/internal/outlet"
-	"abl/internal/safefile"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/roles/boundary"
@@ -122,7 +122,7 @@ func (p proving) secrets(env map[string]string) sandbox.Check {
 // layOut writes what has to be found inside.
 func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 	const most = 1000
-	entries, err := safefile.List(p.dir, "in", most)
+	entries, err := hostfs.List(p.dir, "in", most)
 	if err != nil {
 		return err
 	}

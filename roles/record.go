@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/internal/sanitize"
 	"abl/roles/agent"
 )
@@ -133,7 +133,7 @@ func (r Record) started() bool {
 }
 
 func (r Record) markStarted() error {
-	return atomicfile.Write(filepath.Join(r.Dir, "started"), nil, 0o644)
+	return hostfs.Write(filepath.Join(r.Dir, "started"), nil, 0o644)
 }
 
 // unmark forgets what was noted of a box that never ran.
@@ -166,7 +166,7 @@ func writeJSON(path string, v any) error {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	safe := sanitize.Whole(string(data)) // the same JSON, safe to look at
-	return atomicfile.Write(path, []byte(safe+"\n"), 0o644)
+	return hostfs.Write(path, []byte(safe+"\n"), 0o644)
 }
 
 // noteJSON is writeJSON for what nothing is decided by after a power cut: it is

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 )
@@ -111,7 +111,7 @@ func (r *Replayer) read(ctx context.Context, p Replay, rec Record, out *Replayed
 	if err := keepAll(r.App.Outlet, rec.Dir, "stdout", "stderr"); err != nil {
 		return err
 	}
-	f, err := safefile.Open(rec.Dir, "stdout")
+	f, err := hostfs.Open(rec.Dir, "stdout")
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/roles/agent"
 )
 
@@ -20,7 +20,7 @@ func OpenOutput(path string) (f *os.File, err error) {
 		if err = ownMode(path); err != nil {
 			break
 		}
-		if f, err = safefile.Open(filepath.Dir(path), filepath.Base(path)); err == nil {
+		if f, err = hostfs.Open(filepath.Dir(path), filepath.Base(path)); err == nil {
 			return f, nil
 		}
 		if !errors.Is(err, fs.ErrPermission) {

@@ -7,10 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
+	"abl/internal/hostfs"
 	"abl/internal/outlet"
-	"abl/internal/safefile"
 	"abl/orchestrator/project"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +44,7 @@ func KeptRegression(p project.Project, key string, finding any) (bool, error) {
 
 // RemoveTests removes one entry of the Verifier's workspace, whatever it has
 // become there.
-func RemoveTests(p project.Project, name string) error { return safefile.Remove(p.Tests, name) }
+func RemoveTests(p project.Project, name string) error { return hostfs.Remove(p.Tests, name) }
 
 // WriteTests puts a file of abl's own into the Verifier's workspace, in place
 // of what stood under its name. No box that could race it is running.
@@ -66,9 +65,9 @@ func WriteTests(p project.Project, name string, data []byte) error {
 // is this call's. What is not a readable plain file is removed.
 func TakeFailedSpecs(p project.Project, key, name string, max int64, o *outlet.Outlet) ([]byte, error) {
 	kept := filepath.Join(p.Call(key), "before-"+name)
-	data, err := safefile.Read(p.Tests, name, max)
+	data, err := hostfs.Read(p.Tests, name, max)
 	switch {
-	case errors.Is(err, safefile.ErrAbsent):
+	case errors.Is(err, hostfs.ErrAbsent):
 		data, err := os.ReadFile(kept) // taken by an abl that was killed right afterwards
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -78,7 +77,7 @@ func TakeFailedSpecs(p project.Project, key, name string, max int64, o *outlet.O
 		return nil, RemoveTests(p, name)
 	}
 	data = []byte(o.Whole(string(data)))
-	if err := atomicfile.Write(kept, data, 0o644); err != nil {
+	if err := hostfs.Write(kept, data, 0o644); err != nil {
 		return nil, err
 	}
 	failpoint.Here("failed_specs.kept")

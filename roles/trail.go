@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/project"
 	"abl/orchestrator/tap"
@@ -58,11 +58,11 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 func ForgetReplays(p project.Project, key string, earlier bool) error {
 	names, err := replaysOf(p, key)
 	if _, gone := os.Lstat(p.Call(key)); earlier && gone == nil {
-		err = errors.Join(err, safefile.Remove(p.Call(key), regressionFile))
+		err = errors.Join(err, hostfs.Remove(p.Call(key), regressionFile))
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, replayDir+"phase") == earlier {
-			err = errors.Join(err, safefile.Remove(filepath.Join(p.Call(key), name), replayFile))
+			err = errors.Join(err, hostfs.Remove(filepath.Join(p.Call(key), name), replayFile))
 		}
 	}
 	return err
@@ -187,8 +187,8 @@ func rank(against string) int {
 
 // tellOutput reads again what a replay printed, as it was judged.
 func tellOutput(p project.Project, dir string, r *audit.Replay) error {
-	f, err := safefile.Open(dir, "stdout")
-	if errors.Is(err, safefile.ErrAbsent) {
+	f, err := hostfs.Open(dir, "stdout")
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
 	if err != nil {
@@ -227,8 +227,8 @@ func proofs(p project.Project, dir string) (own, app *audit.Proof, err error) {
 
 func proofIn(p project.Project, dir string) (*audit.Proof, error) {
 	const most = 4 << 20
-	data, err := safefile.Read(dir, boundaryFile, most)
-	if errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(dir, boundaryFile, most)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
 	if err != nil {

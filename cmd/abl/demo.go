@@ -11,7 +11,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/examples"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 )
 
 func demoCommand() cli.Command {
@@ -79,7 +79,7 @@ func writeDemo(args []string) (dir string, err error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = errors.Join(os.CopyFS(dir, examples.Demo()), owner.HandOver(dir, "."))
+		err = errors.Join(os.CopyFS(dir, examples.Demo()), hostfs.HandOver(dir, "."))
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot write the demo: %w", err)

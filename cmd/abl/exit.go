@@ -6,7 +6,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
-	"abl/internal/filelock"
+	"abl/internal/hostfs"
 	"abl/orchestrator"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
@@ -20,7 +20,7 @@ import (
 // phases, then those of calls and of what they stand on.
 func rules() exit.Rules {
 	return append(exit.Rules{
-		exit.Is(filelock.ErrLost, exit.Person),
+		exit.Is(hostfs.ErrLost, exit.Person),
 		exit.Is(orchestrator.ErrChanged, exit.Person),
 		exit.As[orchestrator.Edited](exit.Person),
 		exit.Is(orchestrator.ErrMoved, exit.Person),
@@ -48,7 +48,7 @@ func hint(err error) string {
 		return h
 	case errors.As(err, &edited):
 		return edited.Hint()
-	case errors.Is(err, filelock.ErrLost):
+	case errors.Is(err, hostfs.ErrLost):
 		return "see who took it away and whether another abl works here; when none does, run the same command again"
 	case errors.Is(err, fate.ErrAgent):
 		return "everything is kept; see abl logs, then run the same command again"

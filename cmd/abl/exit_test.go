@@ -13,8 +13,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/images"
-	"abl/internal/atomicfile"
-	"abl/internal/filelock"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
@@ -40,7 +39,7 @@ func TestExitCodes(t *testing.T) {
 		{fate.ErrBudget, exit.Budget},
 		{noFile, exit.Environment},
 		{syscall.ENOSPC, exit.Environment},
-		{&atomicfile.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, exit.Environment},
+		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, exit.Environment},
 		{context.DeadlineExceeded, exit.Environment},
 		{images.ErrHelper, exit.Environment},
 		{sandbox.ErrUnreachable, exit.Environment},
@@ -51,7 +50,7 @@ func TestExitCodes(t *testing.T) {
 		{&state.Newer{}, exit.Person},
 		{&ledger.Foreign{}, exit.Person},
 		{workspace.ErrForeign, exit.Person},
-		{filelock.ErrHeld, exit.Busy},
+		{hostfs.ErrHeld, exit.Busy},
 		{fault(exit.Stuck, noFile, ""), exit.Stuck},
 	} {
 		err := c.err
@@ -80,7 +79,7 @@ func TestHints(t *testing.T) {
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
-		{&atomicfile.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "make room on the disk, then run the same command again"},
+		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "make room on the disk, then run the same command again"},
 	} {
 		if got := hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
 			t.Errorf("%v: hint %q, want %q", c.err, got, c.want)

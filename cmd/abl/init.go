@@ -12,7 +12,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/project"
 	"abl/orchestrator/scaffold"
 	"abl/orchestrator/workspace"
@@ -53,7 +53,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return fault(exit.Usage, err, "")
 	}
-	if err := errors.Join(scaffold.Apply(root, p.Ops), owner.HandOver(dir, tops(p.Ops)...)); err != nil {
+	if err := errors.Join(scaffold.Apply(root, p.Ops), hostfs.HandOver(dir, tops(p.Ops)...)); err != nil {
 		return err
 	}
 	return showInit(in, p)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
@@ -21,7 +21,7 @@ import (
 // root's, lends what is in them to the roles' user.
 func (st *stage) workspaces(ctx context.Context) (err error) {
 	for _, dir := range []string{st.project.Src, st.project.Tests, st.project.Calls()} {
-		if err := owner.MkdirAll(st.project.Root, st.project.Rel(dir)); err != nil {
+		if err := hostfs.MkdirAll(st.project.Root, st.project.Rel(dir)); err != nil {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
@@ -42,7 +42,7 @@ func (st *stage) workspaces(ctx context.Context) (err error) {
 
 // lendAll hands both workspaces to the roles' user; how to undo it is on disk first.
 func (st *stage) lendAll() error {
-	leases := map[string]owner.Lease{}
+	leases := map[string]hostfs.Lease{}
 	if st.file.Lease != nil {
 		if err := json.Unmarshal(*st.file.Lease, &leases); err != nil {
 			return fmt.Errorf("cannot read the lease in state.json: %w", err)
@@ -50,7 +50,7 @@ func (st *stage) lendAll() error {
 	}
 	for _, dir := range []string{st.project.Src, st.project.Tests} {
 		if _, ok := leases[st.project.Rel(dir)]; !ok {
-			lease, err := owner.Plan(dir, st.uid, st.gid)
+			lease, err := hostfs.Plan(dir, st.uid, st.gid)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func (st *stage) lendAll() error {
 	}
 	failpoint.Here("lease.saved")
 	for _, dir := range []string{st.project.Src, st.project.Tests} {
-		if err := owner.Lend(dir, leases[st.project.Rel(dir)]); err != nil {
+		if err := hostfs.Lend(dir, leases[st.project.Rel(dir)]); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (st *stage) lendAll() error {
 	return nil
 }
 
-func (st *stage) saveLease(leases map[string]owner.Lease) error {
+func (st *stage) saveLease(leases map[string]hostfs.Lease) error {
 	st.file.Lease = nil
 	if len(leases) > 0 {
 		data, err := json.Marshal(leases)
@@ -88,12 +88,12 @@ func (s *session) giveBack(f *state.File, out event.Sink) error {
 	if f.Lease == nil {
 		return nil
 	}
-	leases := map[string]owner.Lease{}
+	leases := map[string]hostfs.Lease{}
 	if err := json.Unmarshal(*f.Lease, &leases); err != nil {
 		return fmt.Errorf("cannot read the lease in state.json: %w", err)
 	}
 	for rel, lease := range leases {
-		found, err := owner.Return(filepath.Join(s.project.Root, rel), lease)
+		found, err := hostfs.Return(filepath.Join(s.project.Root, rel), lease)
 		if err != nil {
 			return err
 		}
@@ -111,13 +111,13 @@ func (s *session) giveBack(f *state.File, out event.Sink) error {
 
 // returnRecords gives the person the files that took what roles and the app
 // printed; those of a call that was killed are still the roles' user's.
-func (s *session) returnRecords(lent owner.Lease) error {
-	calls, err := owner.Plan(s.project.Calls(), lent.UID, lent.GID)
+func (s *session) returnRecords(lent hostfs.Lease) error {
+	calls, err := hostfs.Plan(s.project.Calls(), lent.UID, lent.GID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		_, err = owner.Return(s.project.Calls(), calls)
+		_, err = hostfs.Return(s.project.Calls(), calls)
 	}
 	return err
 }

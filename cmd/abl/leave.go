@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/ground"
-	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
+	"abl/internal/hostfs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
@@ -20,7 +20,7 @@ import (
 // up and what that call stands on.
 func (st *stage) sweep(ctx context.Context) error {
 	for _, dir := range []string{filepath.Dir(st.project.State()), st.project.Logs()} {
-		if err := atomicfile.SweepTemps(dir); err != nil {
+		if err := hostfs.SweepTemps(dir); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/roles"
 )
 
@@ -133,7 +133,7 @@ func show(ctx context.Context, in *cli.Input, want choice, c callLog) (err error
 // may be no file yet.
 func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64, error) {
 	f, err := roles.OpenOutput(path)
-	if errors.Is(err, safefile.ErrAbsent) {
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return from, nil
 	}
 	if err != nil {

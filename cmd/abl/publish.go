@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/project"
 	"abl/orchestrator/report"
@@ -51,7 +51,7 @@ func writeJUnit(path string, r report.Run) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, data, 0o644); err != nil {
+	if err := hostfs.Write(path, data, 0o644); err != nil {
 		return fmt.Errorf("cannot write the JUnit file: %w", err)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"abl/internal/tartree"
+	"abl/internal/hostfs"
 	"abl/orchestrator"
 	"abl/orchestrator/workspace"
 	"abl/roles"
@@ -23,7 +23,7 @@ func (st *stage) replays() orchestrator.Replays {
 // as a tar. Nobody writes there while a replay runs.
 func (st *stage) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	if commit == "" {
-		return tartree.Write(w, as, st.project.Tests, ".git")
+		return hostfs.Tar(w, as, st.project.Tests, ".git")
 	}
 	return st.tests.Export(ctx, w, commit, as, workspace.Owner{UID: st.uid, GID: st.gid})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"abl/internal/filelock"
+	"abl/internal/hostfs"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
@@ -26,7 +26,7 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hold FILE")
 	}
-	unlock, err := filelock.Lock(ts.MkAbs(args[0]))
+	unlock, err := hostfs.Lock(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(unlock()) })
 }

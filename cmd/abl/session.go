@@ -12,8 +12,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
-	"abl/internal/filelock"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/pricelist"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
@@ -27,7 +26,7 @@ type session struct {
 	project project.Project
 	conf    *config.Loaded
 	list    *pricelist.List // what models cost, once somebody asked
-	held    *filelock.Held  // the project's lock, once it is taken
+	held    *hostfs.Held    // the project's lock, once it is taken
 	net     *roles.Net      // what is known of the engine's networks; nil before anybody asked
 }
 
@@ -86,8 +85,8 @@ func orHere(dir string) string { return cmp.Or(dir, ".") }
 // lock takes the project for this process. Giving it back also leaves what abl
 // made the person's, whoever abl ran as.
 func (s *session) lock() (unlock func(), err error) {
-	s.held, err = filelock.Hold(s.project.Lock())
-	if errors.Is(err, filelock.ErrHeld) {
+	s.held, err = hostfs.Hold(s.project.Lock())
+	if errors.Is(err, hostfs.ErrHeld) {
 		return nil, fault(exit.Busy, err, "wait for it, or stop it; the lock is freed when it ends")
 	}
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *session) lock() (unlock func(), err error) {
 // user, so that they can go on without root.
 func (s *session) handOver() error {
 	p := s.project
-	return owner.HandOver(p.Root, project.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
+	return hostfs.HandOver(p.Root, project.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 
 // key is an agent's key and where it was found: .env first (seed 003), then

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/spec/lint"
@@ -38,7 +38,7 @@ the codes.`,
 func (s *session) numbered() spec.Set {
 	set, _, err := spec.Keep(s.project.Specs(), s.begun)
 	if err == nil {
-		err = owner.HandOver(s.project.Root, s.project.Rel(s.project.Specs())+"/"+spec.IDFile)
+		err = hostfs.HandOver(s.project.Root, s.project.Rel(s.project.Specs())+"/"+spec.IDFile)
 	}
 	if err != nil {
 		s.in.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))

@@ -10,7 +10,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/failpoint"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
@@ -58,7 +58,7 @@ const (
 func (s *session) set(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*stage, error) {
 	st := &stage{session: s, phase: n, file: f, specs: specs, out: out, keys: keys}
 	st.warner.Tell = st.note
-	st.uid, st.gid, st.lend = owner.RoleID(s.project.Root, os.Geteuid())
+	st.uid, st.gid, st.lend = hostfs.RoleID(s.project.Root, os.Geteuid())
 	for _, make := range []func(context.Context) error{st.reach, st.images, st.known, st.sees, st.sweep, st.workspaces, st.hire} {
 		err := make(ctx)
 		if err == nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/tartree"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/roles"
 )
@@ -34,7 +34,7 @@ func (s *session) startTime() (most time.Duration) {
 func (st *stage) newApp() *roles.App {
 	app := &roles.App{
 		Engine: st.engine, Site: st.site, Project: st.project, ID: st.file.Project, Image: st.have.app,
-		UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Box: st.limits(), Copy: st.copyMode(), Tree: func(w io.Writer, as string) error { return tartree.Write(w, as, st.project.Src, ".git") }, Out: st.out, Outlet: st.in.Outlet,
+		UID: st.uid, GID: st.gid, Root: os.Geteuid() == 0, Box: st.limits(), Copy: st.copyMode(), Tree: func(w io.Writer, as string) error { return hostfs.Tar(w, as, st.project.Src, ".git") }, Out: st.out, Outlet: st.in.Outlet,
 		Silence: 30 * time.Second,
 		Life:    time.Duration(st.conf.Loop.CallTimeout) + st.startTime() + 5*time.Minute,
 		Spec: dirs.BrokerSpec{

@@ -14,7 +14,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/internal/config"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
@@ -130,7 +130,7 @@ func newTrial() (t trial, err error) {
 		return t, err
 	}
 	t.project = project.New(root, "src", ".abl/tests")
-	t.uid, t.gid, _ = owner.RoleID(root, os.Geteuid())
+	t.uid, t.gid, _ = hostfs.RoleID(root, os.Geteuid())
 	for _, dir := range []string{t.project.Specs(), t.project.Calls(), filepath.Join(t.project.Src, ".git"), filepath.Join(t.project.Tests, ".git")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return t, err

@@ -11,7 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
@@ -115,13 +115,13 @@ func specsAbove(dir string) []spec.Spec {
 // readable size is never a pass.
 func rule(dir, name string, specs []spec.Spec) (ruling, error) {
 	result := verdict.Result{Kind: verdict.Malformed}
-	data, err := safefile.Read(dir, name, verdict.MaxBytes)
+	data, err := hostfs.Read(dir, name, verdict.MaxBytes)
 	switch {
 	case err == nil:
 		result = verdict.Parse(data)
-	case errors.Is(err, safefile.ErrAbsent):
+	case errors.Is(err, hostfs.ErrAbsent):
 		result.Kind = verdict.Pass
-	case errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrTooLarge):
+	case errors.Is(err, hostfs.ErrNotRegular), errors.Is(err, hostfs.ErrTooLarge):
 		result.Problems = []verdict.Problem{{Text: err.Error()}}
 	default:
 		return ruling{}, err

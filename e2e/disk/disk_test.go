@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
@@ -132,7 +132,7 @@ func TestSickDisks(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = w.write(dir, 2)
-				var torn *atomicfile.ShortWrite
+				var torn *hostfs.ShortWrite
 				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) || !strings.Contains(err.Error(), dir) {
 					t.Errorf("the error is %v, want %v and the place", err, a.errno)
 				}

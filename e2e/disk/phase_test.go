@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"abl/e2e/play"
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 )
@@ -38,7 +38,7 @@ func TestPhaseOnSickDisk(t *testing.T) {
 					}
 				}
 				_, err := play.Phase{Root: dir, Engine: p.Engine}.Play(t.Context())
-				var torn *atomicfile.ShortWrite
+				var torn *hostfs.ShortWrite
 				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) || !strings.Contains(err.Error(), dir) {
 					t.Errorf("it ended with %v, want %v and the place", err, a.errno)
 				}

@@ -10,8 +10,8 @@ import (
 	"io"
 	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/outlet"
-	"abl/internal/tartree"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -73,7 +73,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	site := &roles.Site{Engine: x.Engine, ID: f.Project, Phase: 1, Image: "holder", Pool: "10.231.0.0/16", Gated: map[string]bool{}}
 	app := &roles.App{
 		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Box: limits, Copy: "tar", Out: x.Out, Outlet: out,
-		Tree:    func(w io.Writer, as string) error { return tartree.Write(w, as, p.Src, ".git") },
+		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, p.Src, ".git") },
 		Silence: time.Minute, Life: time.Hour, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, Dir: dirs.Src},
 	}
 	return &orchestrator.Loop{
@@ -82,7 +82,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		App:   app, Jobs: x.cast(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
 		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {
-			return tartree.Write(w, as, p.Tests, ".git")
+			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
 		Challenge: orchestrator.Challenge{Away: true},
 	}, nil

@@ -119,7 +119,7 @@ func TestBadHabits(t *testing.T) {
 		{"cmd/abl/a_test.go", "package p\nfunc init() {}\n", "cmd/abl/a_test.go:2: init() runs before main can say no; call it"},
 		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = context.Background()\n", "roles/a.go:4: context.Background cannot be cancelled; take the caller's"},
 		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = f(context.TODO)\n", "roles/a.go:4: context.TODO cannot be cancelled; take the caller's"},
-		{"roles/a.go", "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n", "roles/a.go:4: os.ReadFile follows what an agent may have put there: use internal/safefile, or give the reason in archtest's readers"},
+		{"roles/a.go", "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n", "roles/a.go:4: os.ReadFile follows what an agent may have put there: use internal/hostfs, or give the reason in archtest's readers"},
 		{"roles/record.go", "// Package p.\npackage p\n", "roles/record.go opens nothing by itself any more: take it out of archtest's readers"},
 		{"images/a.go", "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n", "images/a.go:4: exec.Command gives abl's secrets to another program; use internal/child"},
 		{"orchestrator/broker/unit.go", "// Package p.\npackage p\n", "orchestrator/broker/unit.go starts nothing by itself any more: take it out of archtest's parents"},

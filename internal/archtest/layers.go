@@ -61,7 +61,7 @@ var homes = []struct{ module, home string }{
 	{"github.com/gocarina/gocsv", "orchestrator/ledger"},
 	{"github.com/urfave/cli/...", "cmd/internal/cli"},
 	{"github.com/joho/godotenv", "internal/dotenv"},
-	{"github.com/gofrs/flock", "internal/filelock"},
+	{"github.com/gofrs/flock", "internal/hostfs"},
 	{"go.yaml.in/yaml/...", "internal/strictyaml"},
 	{"github.com/google/go-cmp/...", "test"},
 	{"github.com/rogpeppe/go-internal/...", "test"},

@@ -3,7 +3,7 @@ package archtest
 import "go/ast"
 
 // careful are the packages that handle what agents wrote. In them a file is
-// opened through internal/safefile, which follows no link, waits for nobody and
+// opened through internal/hostfs, which follows no link, waits for nobody and
 // opens regular files alone.
 const careful = "roles/... orchestrator/... cmd/abl cmd/internal/..."
 
@@ -38,7 +38,7 @@ var readers = map[string]string{
 	"roles/scenario/player/steps.go":  "inside the role's container",
 
 	"orchestrator/codecommit/guard/excludes.go": "the person's own excludes, where their git says",
-	"orchestrator/codecommit/rollup.go":         "lists the person's project by name; files are read by safefile",
+	"orchestrator/codecommit/rollup.go":         "lists the person's project by name; files are read by hostfs",
 	"cmd/internal/commit/clean.go":              "lists the folders of the logs by name",
 	"cmd/internal/commit/init.go":               "makes files of the person's with O_EXCL, and adds lines to .gitignore",
 
@@ -64,7 +64,7 @@ var readers = map[string]string{
 	"orchestrator/workspace/gitdir/dir.go":   ".git",
 	"orchestrator/workspace/gitdir/lock.go":  ".git, without following a link",
 	"orchestrator/workspace/gitdir/ref.go":   ".git",
-	"orchestrator/workspace/scan/descend.go": "the walk itself, which safefile is too slow for: by name from an open folder, no link followed",
+	"orchestrator/workspace/scan/descend.go": "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
 	"orchestrator/workspace/scan/read.go":    "the walk itself",
 	"orchestrator/workspace/scan/regular.go": "the walk itself",
 	"orchestrator/workspace/scan/scan.go":    "the walk itself",
@@ -83,7 +83,7 @@ func (f file) judgeReads() []string {
 			return true
 		}
 		if pkg, ok := sel.X.(*ast.Ident); ok && fits(pkg.Name+"."+sel.Sel.Name, openers) {
-			wrong = append(wrong, f.at(n.Pos())+": "+pkg.Name+"."+sel.Sel.Name+" follows what an agent may have put there: use internal/safefile, or give the reason in archtest's readers")
+			wrong = append(wrong, f.at(n.Pos())+": "+pkg.Name+"."+sel.Sel.Name+" follows what an agent may have put there: use internal/hostfs, or give the reason in archtest's readers")
 		}
 		return true
 	})

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/dotenv"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 )
 
@@ -65,8 +65,8 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 
 func (l *Loaded) readFile(project string) error {
 	for _, name := range files {
-		data, err := safefile.Read(project, name, maxBytes)
-		if errors.Is(err, safefile.ErrAbsent) {
+		data, err := hostfs.Read(project, name, maxBytes)
+		if errors.Is(err, hostfs.ErrAbsent) {
 			continue
 		}
 		if err != nil {
@@ -97,7 +97,7 @@ func (l *Loaded) decode(data []byte) error {
 
 func (l *Loaded) readDotenv(project string) error {
 	vars, warnings, err := dotenv.Read(filepath.Join(project, envFile))
-	if errors.Is(err, safefile.ErrAbsent) {
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
 	l.Dotenv, l.Warnings = vars, append(l.Warnings, warnings...)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 )
 
@@ -191,7 +191,7 @@ func TestLoadRefusesLinks(t *testing.T) {
 		if err := os.Symlink(filepath.Join(dir, "real"), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(dir, lookup(nil), nil); !errors.Is(err, safefile.ErrNotRegular) {
+		if _, err := Load(dir, lookup(nil), nil); !errors.Is(err, hostfs.ErrNotRegular) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -12,17 +12,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 const maxBytes = 256 << 10
 
 // Read returns the variables of the file at path, and warnings worth showing.
 // Nothing is expanded. A link, a file of another kind or one larger than
-// 256 KiB is refused. Errors wrap safefile's kinds, and neither they nor the
+// 256 KiB is refused. Errors wrap hostfs's kinds, and neither they nor the
 // warnings hold any part of a value.
 func Read(path string) (vars map[string]string, warnings []string, err error) {
-	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), maxBytes)
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxBytes)
 	if err != nil {
 		return nil, nil, err
 	}

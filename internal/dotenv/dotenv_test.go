@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 func write(t *testing.T, content string) string {
@@ -142,10 +142,10 @@ func TestReadRefusesOtherFiles(t *testing.T) {
 		path string
 		kind error
 	}{
-		{link, safefile.ErrNotRegular},
-		{t.TempDir(), safefile.ErrNotRegular},
-		{filepath.Join(t.TempDir(), ".env"), safefile.ErrAbsent},
-		{write(t, strings.Repeat("#", maxBytes+1)), safefile.ErrTooLarge},
+		{link, hostfs.ErrNotRegular},
+		{t.TempDir(), hostfs.ErrNotRegular},
+		{filepath.Join(t.TempDir(), ".env"), hostfs.ErrAbsent},
+		{write(t, strings.Repeat("#", maxBytes+1)), hostfs.ErrTooLarge},
 	}
 	for _, tt := range tests {
 		if _, _, err := Read(tt.path); !errors.Is(err, tt.kind) {

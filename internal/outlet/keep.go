@@ -8,8 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/internal/atomicfile"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // Keep makes safe the file at path, which took the output of an agent that has
@@ -24,10 +23,10 @@ func (o *Outlet) Keep(path string) error {
 }
 
 func (o *Outlet) keep(path string) error {
-	if err := atomicfile.SweepTemps(filepath.Dir(path)); err != nil {
+	if err := hostfs.SweepTemps(filepath.Dir(path)); err != nil {
 		return err
 	}
-	f, err := safefile.Open(filepath.Dir(path), filepath.Base(path))
+	f, err := hostfs.Open(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return err
 	}
@@ -44,7 +43,7 @@ func (o *Outlet) keep(path string) error {
 	if !errors.Is(err, errDiffers) {
 		return err
 	}
-	return atomicfile.Fill(path, fi.Mode().Perm(), func(w io.Writer) error { return o.copy(w, f) })
+	return hostfs.Fill(path, fi.Mode().Perm(), func(w io.Writer) error { return o.copy(w, f) })
 }
 
 // copy passes the whole file through the outlet.

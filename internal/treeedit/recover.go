@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"abl/internal/failpoint"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,10 +22,10 @@ func recoverTree(root, stage string) ([]string, error) {
 		return nil, nil
 	}
 	const most = 1 << 30
-	data, err := safefile.Read(full, journal, most)
+	data, err := hostfs.Read(full, journal, most)
 	switch {
-	case errors.Is(err, safefile.ErrAbsent): // nothing was changed yet, or all of it
-		return nil, safefile.Remove(root, filepath.ToSlash(stage))
+	case errors.Is(err, hostfs.ErrAbsent): // nothing was changed yet, or all of it
+		return nil, hostfs.Remove(root, filepath.ToSlash(stage))
 	case err != nil:
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func recoverTree(root, stage string) ([]string, error) {
 	if err := os.Remove(filepath.Join(full, journal)); err != nil {
 		return restored, err
 	}
-	return restored, safefile.Remove(root, filepath.ToSlash(stage))
+	return restored, hostfs.Remove(root, filepath.ToSlash(stage))
 }
 
 // check refuses a journal that was not written here. One may have come with the

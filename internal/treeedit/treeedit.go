@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"abl/internal/failpoint"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -210,7 +210,7 @@ func (t *tree) keepOld(i int, dir, base string) (st unix.Stat_t, was bool, err e
 // copyOld keeps the content of a file.
 func (t *tree) copyOld(i int, name string, st unix.Stat_t) error {
 	const most = 1 << 30
-	data, err := safefile.Read(t.root, name, most)
+	data, err := hostfs.Read(t.root, name, most)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"abl/internal/atomicfile"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/project"
 )
 
@@ -41,10 +40,10 @@ func Save(p project.Project, r Record) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("cannot keep the audit record: %w", err)
 	}
-	if err := atomicfile.SweepTemps(filepath.Dir(path)); err != nil {
+	if err := hostfs.SweepTemps(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, append(data, '\n'), 0o644); err != nil {
+	if err := hostfs.Write(path, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("cannot keep the audit record: %w", err)
 	}
 	return nil
@@ -52,8 +51,8 @@ func Save(p project.Project, r Record) error {
 
 // Steps are the iterations of a phase that have a record, oldest first.
 func Steps(p project.Project, phase int) ([]int, error) {
-	entries, err := safefile.List(p.Reports(), filepath.Base(Dir(p, phase)), maxRecords)
-	if errors.Is(err, safefile.ErrAbsent) {
+	entries, err := hostfs.List(p.Reports(), filepath.Base(Dir(p, phase)), maxRecords)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
 	if err != nil {
@@ -79,7 +78,7 @@ func Load(p project.Project, phase, step int) (r Record, err error) {
 			err = fmt.Errorf("cannot read the audit record %q: %w", p.Rel(path), err)
 		}
 	}()
-	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), maxBytes)
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxBytes)
 	if err != nil {
 		return r, err
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/internal/treeedit"
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/codecommit/guard"
@@ -114,7 +114,7 @@ func (r *Run) pass(words []string) error {
 		if r.DryRun {
 			continue
 		}
-		if err := atomicfile.Append(filepath.Join(r.Root, r.Profile.UserOutput), []byte(r.Clean(w)), logPerm); err != nil {
+		if err := hostfs.Append(filepath.Join(r.Root, r.Profile.UserOutput), []byte(r.Clean(w)), logPerm); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/prompts"
 	"abl/roles/model"
 )
@@ -114,10 +114,10 @@ func (r *Run) Consistency(ctx context.Context, query, codebase, path string) (Re
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
 	if err == nil {
-		err = atomicfile.Write(path, []byte(text), logPerm)
+		err = hostfs.Write(path, []byte(text), logPerm)
 	}
 	if err == nil {
-		err = atomicfile.Write(strings.TrimSuffix(path, filepath.Ext(path))+".json", append(sidecar, '\n'), logPerm)
+		err = hostfs.Write(strings.TrimSuffix(path, filepath.Ext(path))+".json", append(sidecar, '\n'), logPerm)
 	}
 	if err != nil {
 		res, err := r.end(Failed, err)

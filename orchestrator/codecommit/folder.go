@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 )
 
 // Folder is the log folder of one run. Whatever is written there has no secret
@@ -51,7 +51,7 @@ func (f *Folder) Name() string { return filepath.Base(f.Path) }
 func (f *Folder) Put(name, second, text string) error {
 	path := filepath.Join(f.Path, name)
 	data := []byte(f.clean(text))
-	if err := atomicfile.Write(path, data, logPerm); err != nil {
+	if err := hostfs.Write(path, data, logPerm); err != nil {
 		return err
 	}
 	if second == "" {
@@ -61,7 +61,7 @@ func (f *Folder) Put(name, second, text string) error {
 	if err := os.Link(path, as); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return atomicfile.Write(as, data, logPerm) // a file system without second names
+	return hostfs.Write(as, data, logPerm) // a file system without second names
 }
 
 // Body writes a response as it was received; what is no JSON is wrapped, so that

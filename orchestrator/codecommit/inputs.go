@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/workspace/ignore"
 	"abl/prompts"
 )
@@ -25,11 +25,11 @@ func (m *Missing) Error() string { return fmt.Sprintf("cannot find %s, %s", m.Pa
 
 // need reads a file that has to be there.
 func need(root, name, what string, most int64) (string, error) {
-	data, err := safefile.Read(root, name, most)
-	if errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(root, name, most)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return "", &Missing{Path: name, For: what}
 	}
-	return safefile.Text(data), err
+	return hostfs.Text(data), err
 }
 
 // ReadInputs reads what the prompts of a run are made of.
@@ -56,8 +56,8 @@ func (p Profile) ReadInputs(root string, protected []string) (in Inputs, err err
 // CheckIgnored makes sure that git leaves out the folder that holds the keys.
 func CheckIgnored(root string) error {
 	const most = 1 << 20
-	data, err := safefile.Read(root, ".gitignore", most)
-	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(root, ".gitignore", most)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return err
 	}
 	covered, again := false, (*Unignored)(nil)

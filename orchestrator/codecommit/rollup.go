@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // Rollup is the code of a project as one text.
@@ -111,11 +111,11 @@ func (r Roller) file(name string, b *strings.Builder, out *Rollup) error {
 	var data []byte
 	if why == "" {
 		var err error
-		data, err = safefile.Read(r.Root, name, maxRolled)
+		data, err = hostfs.Read(r.Root, name, maxRolled)
 		switch {
-		case errors.Is(err, safefile.ErrTooLarge):
+		case errors.Is(err, hostfs.ErrTooLarge):
 			why = fmt.Sprintf("larger than %d KiB", maxRolled>>10)
-		case errors.Is(err, safefile.ErrAbsent), errors.Is(err, safefile.ErrChanged):
+		case errors.Is(err, hostfs.ErrAbsent), errors.Is(err, hostfs.ErrChanged):
 			why = "it changed meanwhile"
 		case err != nil:
 			return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"abl/internal/failpoint"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // publish makes code/ of a cycle: all its files and folders, without the notes.
@@ -20,7 +20,7 @@ import (
 func (h Home) publish(n int) (left []string, err error) {
 	const fresh, old = "code.new", "code.old"
 	for _, name := range []string{fresh, old} {
-		if err := safefile.Remove(h.Private(), name); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		if err := hostfs.Remove(h.Private(), name); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 			return nil, err
 		}
 	}
@@ -35,7 +35,7 @@ func (h Home) publish(n int) (left []string, err error) {
 	if err := os.Rename(h.path(".abl", fresh), h.Code()); err != nil {
 		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
 	}
-	if err := safefile.Remove(h.Private(), old); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	if err := hostfs.Remove(h.Private(), old); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return left, err
 	}
 	return left, nil

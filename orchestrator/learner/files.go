@@ -9,9 +9,8 @@ import (
 	"regexp"
 	"time"
 
-	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/learner/lesson"
 	"abl/orchestrator/learner/promptbook"
 	"abl/prompts"
@@ -62,9 +61,9 @@ func OpenTrial(h Home, learned, task, expect, agent, model string, attempts int,
 		}
 		text, err := Home{learned}.text(name, promptbook.MaxFile*2)
 		if err == nil {
-			err = atomicfile.Write(h.path(name), []byte(text), perm)
+			err = hostfs.Write(h.path(name), []byte(text), perm)
 		}
-		if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 			return s, err
 		}
 	}
@@ -88,8 +87,8 @@ func (h Home) Learned() bool {
 // prompts.md is at.
 func (h Home) begin() (book int, err error) {
 	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: promptbook.Book{Current: prompts.LearnGenerate}.Render()} {
-		if _, err := h.text(name, promptbook.MaxFile*2); errors.Is(err, safefile.ErrAbsent) {
-			err = atomicfile.Write(h.path(name), []byte(text), perm)
+		if _, err := h.text(name, promptbook.MaxFile*2); errors.Is(err, hostfs.ErrAbsent) {
+			err = hostfs.Write(h.path(name), []byte(text), perm)
 			if err != nil {
 				return 0, err
 			}
@@ -160,7 +159,7 @@ func Projects(dir string) (homes []Home, err error) {
 
 // text is a file of the project's, which no container sees.
 func (h Home) text(name string, most int64) (string, error) {
-	data, err := safefile.Read(h.Root, name, most)
+	data, err := hostfs.Read(h.Root, name, most)
 	return string(data), err
 }
 
@@ -185,7 +184,7 @@ func (h Home) known() (k known, err error) {
 // not there.
 func (h Home) Lessons(name string) ([]string, error) {
 	text, err := h.text(name, lesson.MaxFile)
-	if errors.Is(err, safefile.ErrAbsent) {
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
 	return lesson.Items(text), err
@@ -194,7 +193,7 @@ func (h Home) Lessons(name string) ([]string, error) {
 // Prompts is a project's prompts.md, an empty book when it is not there.
 func (h Home) Prompts() (promptbook.Book, error) {
 	text, err := h.text(PromptsFile, promptbook.MaxFile*2)
-	if errors.Is(err, safefile.ErrAbsent) {
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return promptbook.Book{}, nil
 	}
 	return promptbook.Parse(text), err
@@ -202,7 +201,7 @@ func (h Home) Prompts() (promptbook.Book, error) {
 
 // clear makes the folder of a cycle, empty.
 func (h Home) clear(n int) error {
-	if err := safefile.Remove(h.Root, filepath.Base(h.Cycle(n))); err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	if err := hostfs.Remove(h.Root, filepath.Base(h.Cycle(n))); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return fmt.Errorf("cannot empty %s: %w", h.Rel(h.Cycle(n)), err)
 	}
 	return os.MkdirAll(h.Cycle(n), 0o755)
@@ -215,11 +214,11 @@ func (h Home) note(n int, name, text string) error {
 		return err
 	}
 	if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
-		if err := safefile.Remove(dir, name); err != nil {
+		if err := hostfs.Remove(dir, name); err != nil {
 			return err
 		}
 	}
-	return atomicfile.Write(filepath.Join(dir, name), []byte(text), perm)
+	return hostfs.Write(filepath.Join(dir, name), []byte(text), perm)
 }
 
 // weigh counts which lessons of a cycle are new.
@@ -249,7 +248,7 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	for name, lessons := range c.lessonsOf() {
 		m, err := h.merged(name, lessons)
 		if err == nil && len(m.Added) > 0 {
-			err = atomicfile.Write(h.path(name), []byte(m.Text), perm)
+			err = hostfs.Write(h.path(name), []byte(m.Text), perm)
 		}
 		if err != nil {
 			return k, err
@@ -265,7 +264,7 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	}
 	book = book.Next(c.Improved, now)
 	k.Version = book.Number()
-	err = atomicfile.Write(h.path(PromptsFile), []byte(book.Render()), perm)
+	err = hostfs.Write(h.path(PromptsFile), []byte(book.Render()), perm)
 	failpoint.Here("learn.archived")
 	return k, err
 }
@@ -273,7 +272,7 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 // merged is a file of lessons with more of them.
 func (h Home) merged(name string, items []string) (lesson.Merged, error) {
 	text, err := h.text(name, lesson.MaxFile)
-	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return lesson.Merged{}, err
 	}
 	return lesson.Merge(text, items), nil
@@ -281,9 +280,9 @@ func (h Home) merged(name string, items []string) (lesson.Merged, error) {
 
 // hasRun says why a cycle's program cannot be started, "" when it can.
 func (h Home) hasRun(n int) string {
-	f, err := safefile.Open(h.Cycle(n), runFile)
+	f, err := hostfs.Open(h.Cycle(n), runFile)
 	switch {
-	case errors.Is(err, safefile.ErrAbsent):
+	case errors.Is(err, hostfs.ErrAbsent):
 		return "there is no " + runFile
 	case err != nil:
 		return err.Error()

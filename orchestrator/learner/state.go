@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/atomicfile"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/learner/review"
 	"abl/orchestrator/state"
 )
@@ -149,8 +148,8 @@ const stateFile = "learn.json"
 
 // Load reads a project's state; one that was never begun is Fresh.
 func Load(h Home) (State, error) {
-	data, err := safefile.Read(h.Private(), stateFile, 16<<20)
-	if errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(h.Private(), stateFile, 16<<20)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return Fresh(), nil
 	}
 	var s State
@@ -187,5 +186,5 @@ func (s State) Save(h Home) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return atomicfile.Write(h.state(), append(data, '\n'), 0o644)
+	return hostfs.Write(h.state(), append(data, '\n'), 0o644)
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -65,7 +65,7 @@ func (l *Ledger) Append(rows []Row) ([]Notice, error) {
 	if err != nil {
 		return notices, fmt.Errorf("cannot write a row of the ledger: internal error: %w", err)
 	}
-	return notices, atomicfile.Append(l.path, data, perm)
+	return notices, hostfs.Append(l.path, data, perm)
 }
 
 // Scan reads the ledger as a stream: see the function Scan. A missing file has

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 )
 
 // prepare leaves a file to whose end rows can be appended. What is wrong with the
@@ -30,7 +30,7 @@ func (l *Ledger) prepare() ([]Notice, error) {
 	case err != nil:
 		return nil, err
 	case !first.ended: // absent, empty, or its only line was cut off
-		return notices, atomicfile.Write(l.path, []byte(Header+"\n"), perm)
+		return notices, hostfs.Write(l.path, []byte(Header+"\n"), perm)
 	case form.exact:
 		return notices, nil
 	}
@@ -85,10 +85,10 @@ func (l *Ledger) cutTail() ([]Notice, error) {
 		return nil, err
 	}
 	keep := l.path + ".torn"
-	if err := atomicfile.Append(keep, append(tail, '\n'), perm); err != nil {
+	if err := hostfs.Append(keep, append(tail, '\n'), perm); err != nil {
 		return nil, fmt.Errorf("cannot keep the ledger's last line: %w", err)
 	}
-	if _, err := atomicfile.CutTornTail(l.path); err != nil {
+	if _, err := hostfs.CutTornTail(l.path); err != nil {
 		return nil, err
 	}
 	return []Notice{{Text: fmt.Sprintf("the last line was cut off and is now in %s", filepath.Base(keep))}}, nil

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 )
 
 // modernise brings a file of an older or a spreadsheet's form into ours, a copy
@@ -63,7 +63,7 @@ func (l *Ledger) rewrite(aside *os.File) error {
 		return err
 	}
 	defer in.Close()
-	return atomicfile.Fill(l.path, perm, func(w io.Writer) error {
+	return hostfs.Fill(l.path, perm, func(w io.Writer) error {
 		out := bufio.NewWriter(w)
 		to := &rewriter{rows: NewWriter(out), out: out}
 		rest := out
@@ -134,7 +134,7 @@ func (l *Ledger) keep() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = atomicfile.Fill(path, perm, func(w io.Writer) error {
+		err = hostfs.Fill(path, perm, func(w io.Writer) error {
 			_, err := io.Copy(w, in)
 			return err
 		})

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // MaxPhase is the highest number that a phase can have.
@@ -113,7 +113,7 @@ func (s *Set) misnamed(name, digits string) {
 
 func (s *Set) read(name string, n int) {
 	s.numbers = append(s.numbers, n)
-	data, err := safefile.Read(s.dir, name, MaxBytes)
+	data, err := hostfs.Read(s.dir, name, MaxBytes)
 	if err != nil {
 		s.report(name, n, "unreadable", true, err.Error(), "a spec is a regular file of at most 1 MiB")
 		return

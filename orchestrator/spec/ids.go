@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // IDFile is the file beside the specs that remembers which contract has which
@@ -131,10 +131,10 @@ func (b *book) put(phase int, entries []entry) {
 // identify gives the contracts the ids that they had. A file that cannot be read
 // stops every phase: guessed ids would lay one contract's tests to another's charge.
 func (s *Set) identify(begun Begun) {
-	data, err := safefile.Read(s.dir, IDFile, maxIDBytes)
+	data, err := hostfs.Read(s.dir, IDFile, maxIDBytes)
 	if err == nil {
 		s.book, err = parseIDs(data)
-	} else if errors.Is(err, safefile.ErrAbsent) {
+	} else if errors.Is(err, hostfs.ErrAbsent) {
 		err = nil
 	}
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 )
 
 // Keep is Load that also remembers the ids, in IDFile, so that they stay when
@@ -23,7 +23,7 @@ func Keep(dir string, begun Begun) (Set, []Problem, error) {
 	if string(data) == s.stored {
 		return s, problems, nil
 	}
-	if err := atomicfile.Write(s.path(IDFile), data, 0o644); err != nil {
+	if err := hostfs.Write(s.path(IDFile), data, 0o644); err != nil {
 		return s, problems, fmt.Errorf("cannot keep the ids of the contracts: %w", err)
 	}
 	return s, problems, nil

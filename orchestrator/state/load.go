@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // Damaged says that a state file cannot be trusted. abl never overwrites one:
@@ -53,15 +53,15 @@ func Load(path string) (*File, error) {
 }
 
 func read(path string) ([]byte, error) {
-	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), MaxBytes)
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), MaxBytes)
 	switch {
-	case errors.Is(err, safefile.ErrAbsent):
+	case errors.Is(err, hostfs.ErrAbsent):
 		return nil, fmt.Errorf("cannot find state %q: %w", path, fs.ErrNotExist)
-	case errors.Is(err, safefile.ErrNotRegular):
+	case errors.Is(err, hostfs.ErrNotRegular):
 		return nil, &Damaged{Path: path, What: "it is not a regular file, or reached over a link"}
-	case errors.Is(err, safefile.ErrTooLarge):
+	case errors.Is(err, hostfs.ErrTooLarge):
 		return nil, &Damaged{Path: path, What: fmt.Sprintf("it is larger than %d bytes", MaxBytes)}
-	case errors.Is(err, safefile.ErrChanged):
+	case errors.Is(err, hostfs.ErrChanged):
 		return nil, &Damaged{Path: path, What: "it changed while it was read"}
 	case err != nil:
 		return nil, fmt.Errorf("cannot read state %q: %w", path, err)

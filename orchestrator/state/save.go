@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/internal/sanitize"
 )
 
@@ -17,7 +17,7 @@ func Save(path string, f *File) error {
 	if err != nil {
 		return fmt.Errorf("cannot save state %q: internal error: %w", path, err)
 	}
-	if err := atomicfile.Write(path, data, 0o644); err != nil {
+	if err := hostfs.Write(path, data, 0o644); err != nil {
 		return fmt.Errorf("cannot save state: %w", err)
 	}
 	return nil

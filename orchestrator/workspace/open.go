@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/workspace/gitdir"
 )
 
@@ -28,7 +28,7 @@ func Open(dir string, o Options) (*Repo, error) {
 	if !top.IsDir() {
 		return nil, fmt.Errorf("cannot open workspace %q: it is not a directory", dir)
 	}
-	if err := owner.Reopen(dir); err != nil {
+	if err := hostfs.Reopen(dir); err != nil {
 		return nil, fmt.Errorf("cannot open workspace: %w", err)
 	}
 	if path := filepath.Join(dir, ".git"); o.Begun {

@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace/gitdir"
 )
@@ -53,8 +53,8 @@ func (r *Repo) Seal() (state.Seal, error) {
 }
 
 func (r *Repo) hash(name string, into map[string]string) error {
-	data, err := safefile.Read(r.git.Path, name, maxSteering)
-	if errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(r.git.Path, name, maxSteering)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
 	if err != nil {
@@ -83,11 +83,11 @@ func (r *Repo) history() (map[string]string, error) {
 		if strings.HasSuffix(name, ".lock") {
 			continue
 		}
-		data, err := safefile.Read(r.git.Path, name, maxSteering)
+		data, err := hostfs.Read(r.git.Path, name, maxSteering)
 		switch {
 		case err == nil:
 			refs[name] = strings.TrimSpace(string(data))
-		case !errors.Is(err, safefile.ErrAbsent): // packed just now, say
+		case !errors.Is(err, hostfs.ErrAbsent): // packed just now, say
 			return nil, gitdir.Foreign("%q: %v: put back what git makes there", r.git.Path, err)
 		}
 	}

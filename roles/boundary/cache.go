@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/atomicfile"
-	"abl/internal/filelock"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/sandbox"
 )
 
@@ -88,7 +86,7 @@ func (c Cache) get(info sandbox.Info, now time.Time) (r Result, ok bool) {
 	if c == "" {
 		return r, false
 	}
-	data, err := safefile.Read(string(c), c.name(info), maxLine)
+	data, err := hostfs.Read(string(c), c.name(info), maxLine)
 	if err != nil || json.Unmarshal(data, &r) != nil {
 		return Result{}, false
 	}
@@ -106,7 +104,7 @@ func (c Cache) put(info sandbox.Info, r Result) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return atomicfile.Write(filepath.Join(string(c), c.name(info)), append(data, '\n'), 0o600)
+	return hostfs.Write(filepath.Join(string(c), c.name(info)), append(data, '\n'), 0o600)
 }
 
 // Network returns the proof of the engine's networks: the one that is known, or
@@ -144,11 +142,11 @@ func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock f
 	host, _ := os.Hostname() // a folder may be shared between machines
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", host, path))
 	for {
-		free, err := filelock.Lock(path)
+		free, err := hostfs.Lock(path)
 		switch {
 		case err == nil:
 			return "probe-" + hex.EncodeToString(sum[:6]), func() { _ = free() }, nil // the kernel frees it in any case
-		case !errors.Is(err, filelock.ErrHeld):
+		case !errors.Is(err, hostfs.ErrHeld):
 			return alone()
 		}
 		select {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 )
 
 // MaxText is the largest file that a step can take its text from, and maxAll
@@ -26,7 +26,7 @@ func (c Call) Resolve(dir string) (Call, error) {
 		if s.From == "" {
 			continue
 		}
-		data, err := safefile.Read(dir, s.From, MaxText)
+		data, err := hostfs.Read(dir, s.From, MaxText)
 		if err != nil {
 			return Call{}, fmt.Errorf("step %d: %w", i+1, err)
 		}

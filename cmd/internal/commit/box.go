@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
@@ -113,11 +113,11 @@ func (b *box) papers(key string) (all []codecommit.Paper, err error) {
 	const most = 32 << 20
 	dir := b.builds.Project.Call(key)
 	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
-		data, err := safefile.Read(dir, name, most)
+		data, err := hostfs.Read(dir, name, most)
 		switch {
 		case err == nil:
 			all = append(all, codecommit.Paper{Name: name, Text: string(data)})
-		case !errors.Is(err, safefile.ErrAbsent):
+		case !errors.Is(err, hostfs.ErrAbsent):
 			return all, err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"abl/internal/tartree"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 )
 
@@ -14,7 +14,7 @@ import (
 // nobody's business there, and as the property of the box's user.
 func (y *yard) copy(to io.Writer, as string) error {
 	from, whole := io.Pipe()
-	go func() { whole.CloseWithError(tartree.Write(whole, as, y.root, ".git", codecommit.ConfigDir)) }()
+	go func() { whole.CloseWithError(hostfs.Tar(whole, as, y.root, ".git", codecommit.ConfigDir)) }()
 	defer from.Close()
 	in, out := tar.NewReader(from), tar.NewWriter(to)
 	for {

@@ -10,7 +10,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
@@ -92,7 +92,7 @@ func (s *session) cleanLogs() error {
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			err = errors.Join(err, atomicfile.SweepTemps(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, hostfs.SweepTemps(filepath.Join(dir, e.Name())))
 		}
 	}
 	return err

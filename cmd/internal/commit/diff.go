@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/view"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit/fence"
 )
 
@@ -17,7 +17,7 @@ func (s *session) plan(edits []fence.Edit) {
 	const most = 64 << 20
 	colour := view.ColoursFor(s.in.Bare.Stdout)
 	for _, e := range edits {
-		old, err := safefile.Read(s.root, e.Path, most)
+		old, err := hostfs.Read(s.root, e.Path, most)
 		from, to := "a/"+e.Path, "b/"+e.Path
 		if err != nil {
 			from = "/dev/null"

@@ -11,7 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
 	"abl/orchestrator/codecommit/guard"
@@ -52,7 +52,7 @@ func (s *session) untouched(query string, dry bool) error {
 	if query == firstQuery {
 		return exit.With(exit.Usage, fmt.Errorf("%s is as init wrote it", s.profile.Query), "write into it what you want changed")
 	}
-	data, err := safefile.Read(s.root, build.Script, int64(len(firstBuild)))
+	data, err := hostfs.Read(s.root, build.Script, int64(len(firstBuild)))
 	if err == nil && string(data) == firstBuild && !dry {
 		return exit.With(exit.Usage, errors.New("build.sh is as init wrote it, so no build can pass"), "write into it how this project is built and tested")
 	}
@@ -116,8 +116,8 @@ func (s *session) writeNew(name, text string, perm os.FileMode) (do string, err 
 // ignore adds to .gitignore what has to stay out of the repository.
 func (s *session) ignore(ctx context.Context) (do string, err error) {
 	const most = 1 << 20
-	data, err := safefile.Read(s.root, ".gitignore", most)
-	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(s.root, ".gitignore", most)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return "", err
 	}
 	var add []string

@@ -11,9 +11,9 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/hostfs"
 	"abl/internal/nearest"
 	"abl/internal/redact"
-	"abl/internal/safefile"
 	"abl/roles/model"
 )
 
@@ -28,14 +28,14 @@ const dotEnv = " in .env"
 func (s *session) findKey(name, provider string) (key, from string, err error) {
 	const most = 64 << 10
 	file, variable := s.profile.Keys[provider], model.KeyVar(provider)
-	data, err := []byte(nil), safefile.ErrAbsent
+	data, err := []byte(nil), hostfs.ErrAbsent
 	if file != "" {
-		data, err = safefile.Read(s.root, file, most)
+		data, err = hostfs.Read(s.root, file, most)
 	}
 	switch {
 	case err == nil:
 		key, from = string(data), file
-	case !errors.Is(err, safefile.ErrAbsent):
+	case !errors.Is(err, hostfs.ErrAbsent):
 		return "", "", exit.With(exit.Usage, err, "")
 	case os.Getenv(variable) != "":
 		key, from = os.Getenv(variable), variable+environment
@@ -71,7 +71,7 @@ func (s *session) cleaner() func(string) string {
 		keys = append(keys, os.Getenv(model.KeyVar(provider)), s.env[model.KeyVar(provider)])
 		if file := s.profile.Keys[provider]; file == "" {
 			continue
-		} else if data, err := safefile.Read(s.root, file, 64<<10); err == nil {
+		} else if data, err := hostfs.Read(s.root, file, 64<<10); err == nil {
 			keys = append(keys, strings.TrimSpace(string(data)))
 		}
 	}
@@ -95,11 +95,11 @@ func (s *session) model() (name, provider string, err error) {
 	const most = 64 << 10
 	known := model.Known()
 	if file := s.profile.Models; file != "" {
-		data, err := safefile.Read(s.root, file, most)
+		data, err := hostfs.Read(s.root, file, most)
 		if err == nil {
 			known, err = known.With(file, data)
 		}
-		if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+		if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 			return "", "", exit.With(exit.Usage, err, "")
 		}
 	}

@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/atomicfile"
-	"abl/internal/filelock"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 )
 
@@ -29,8 +28,8 @@ func (s *session) lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
-	if unlock, err = filelock.Lock(file); err != nil {
-		if errors.Is(err, filelock.ErrHeld) {
+	if unlock, err = hostfs.Lock(file); err != nil {
+		if errors.Is(err, hostfs.ErrHeld) {
 			return nil, exit.With(exit.Busy, fmt.Errorf("another code-commit works on this project: %w", err), "wait until it has ended")
 		}
 		return nil, err
@@ -42,7 +41,7 @@ func (s *session) lock() (unlock func() error, err error) {
 	if len(restored) > 0 {
 		s.in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(restored, ", "))
 	}
-	if err := errors.Join(atomicfile.SweepTemps(filepath.Dir(file)), os.RemoveAll(s.handed().Root)); err != nil {
+	if err := errors.Join(hostfs.SweepTemps(filepath.Dir(file)), os.RemoveAll(s.handed().Root)); err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	return unlock, nil

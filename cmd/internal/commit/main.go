@@ -10,7 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/images"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/sandbox"
@@ -38,8 +38,8 @@ func rules() exit.Rules {
 		exit.Is(sandbox.ErrWeak, exit.Boundary),
 		exit.Is(sandbox.ErrUnproven, exit.Boundary),
 		exit.Is(sandbox.ErrUnreachable, exit.Environment),
-		exit.Is(safefile.ErrNotRegular, exit.Usage),
-		exit.Is(safefile.ErrTooLarge, exit.Usage),
+		exit.Is(hostfs.ErrNotRegular, exit.Usage),
+		exit.Is(hostfs.ErrTooLarge, exit.Usage),
 		exit.As[syscall.Errno](exit.Environment),
 		exit.As[net.Error](exit.Environment),
 	}

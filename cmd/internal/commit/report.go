@@ -10,7 +10,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/guard"
 	"abl/orchestrator/ledger"
@@ -37,28 +37,28 @@ func (s *session) consistency(ctx context.Context) (err error) {
 		return err
 	}
 	const most = 256 << 20
-	code, err := safefile.Read(s.root, s.profile.Codebase, most)
-	if errors.Is(err, safefile.ErrAbsent) {
+	code, err := hostfs.Read(s.root, s.profile.Codebase, most)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return s.input(&codecommit.Missing{Path: s.profile.Codebase, For: "the code rollup"})
 	}
 	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
-	return s.report(ctx, query, safefile.Text(code), filepath.Join(s.root, reportFile), s.ledger())
+	return s.report(ctx, query, hostfs.Text(code), filepath.Join(s.root, reportFile), s.ledger())
 }
 
 // reportQuery is what the person asks about, if anything.
 func (s *session) reportQuery() (string, error) {
 	const most = 8 << 20
 	for _, name := range []string{codecommit.ConfigDir + "/consistency-query.txt", s.profile.Query} {
-		data, err := safefile.Read(s.root, name, most)
-		if query := safefile.Text(data); err == nil && query != firstQuery {
+		data, err := hostfs.Read(s.root, name, most)
+		if query := hostfs.Text(data); err == nil && query != firstQuery {
 			return query, nil
 		}
 		if err == nil {
 			continue // nobody has written into it yet
 		}
-		if !errors.Is(err, safefile.ErrAbsent) {
+		if !errors.Is(err, hostfs.ErrAbsent) {
 			return "", exit.With(exit.Usage, err, "")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"abl/internal/atomicfile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/guard"
 )
@@ -42,7 +42,7 @@ func (s *session) rollup(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(s.root, r.Path)), 0o755); err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(s.root, r.Path), []byte(r.Text), perm); err != nil {
+	if err := hostfs.Write(filepath.Join(s.root, r.Path), []byte(r.Text), perm); err != nil {
 		return err
 	}
 	if s.in.Bool("json") {

@@ -14,7 +14,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/internal/config"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
 	"abl/orchestrator/sandbox"
@@ -90,7 +90,7 @@ func (y *yard) images(ctx context.Context) (err error) {
 	for _, name := range []string{".git", ".env", codecommit.ConfigDir} {
 		y.builds.Absent = append(y.builds.Absent, filepath.Join(y.root, name))
 	}
-	y.builds.UID, y.builds.GID, _ = owner.RoleID(y.root, os.Geteuid())
+	y.builds.UID, y.builds.GID, _ = hostfs.RoleID(y.root, os.Geteuid())
 	if y.builds.Image, err = y.maker.Ensure(ctx, want); err != nil {
 		return fmt.Errorf("cannot make the image for the build: %w", err)
 	}

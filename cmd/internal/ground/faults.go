@@ -7,8 +7,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/images"
-	"abl/internal/atomicfile"
-	"abl/internal/filelock"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/sandbox"
@@ -34,7 +33,7 @@ func Rules() exit.Rules {
 		exit.Is(roles.ErrHolder, exit.Environment),
 		exit.Is(roles.ErrSource, exit.Person),
 		exit.Is(roles.ErrNoRoom, exit.Environment),
-		exit.Is(filelock.ErrHeld, exit.Busy),
+		exit.Is(hostfs.ErrHeld, exit.Busy),
 		exit.As[*ledger.Foreign](exit.Person),
 		exit.As[*strictyaml.Error](exit.Usage),
 		exit.Is(images.ErrDockerfile, exit.Usage),
@@ -42,7 +41,7 @@ func Rules() exit.Rules {
 		exit.Is(sandbox.ErrWeak, exit.Boundary),
 		exit.Is(sandbox.ErrUnproven, exit.Boundary),
 		exit.As[outside](exit.Environment),
-		exit.As[*atomicfile.ShortWrite](exit.Environment),
+		exit.As[*hostfs.ShortWrite](exit.Environment),
 		exit.As[syscall.Errno](exit.Environment),
 		exit.As[net.Error](exit.Environment),
 	}
@@ -55,7 +54,7 @@ func Hint(err error) string {
 	}
 	var mistake *strictyaml.Error
 	var away fate.Absent
-	var torn *atomicfile.ShortWrite // a regular file takes a part only when there is no room for the rest
+	var torn *hostfs.ShortWrite // a regular file takes a part only when there is no room for the rest
 	switch {
 	case errors.As(err, &mistake):
 		return mistake.Hint
@@ -73,7 +72,7 @@ func Hint(err error) string {
 		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
 	case errors.Is(err, agent.ErrPrompt):
 		return "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"
-	case errors.Is(err, filelock.ErrHeld):
+	case errors.Is(err, hostfs.ErrHeld):
 		return "wait for it, or stop it; the lock is freed when it ends"
 	case errors.Is(err, fate.ErrUnproven):
 		return "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"

@@ -12,8 +12,8 @@ import (
 	"os"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/atomicfile"
 	"abl/internal/cacerts"
+	"abl/internal/hostfs"
 	"abl/orchestrator/gateway/loopback"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
@@ -102,7 +102,7 @@ func (f *Forwards) forward(ctx context.Context, name string, target *url.URL) (*
 	was[target.String()] = one.State()
 	data, err := json.Marshal(was)
 	if err == nil {
-		err = atomicfile.Write(f.Note, append(data, '\n'), 0o600)
+		err = hostfs.Write(f.Note, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot note where abl listens: %w", err), one.Close())

@@ -11,7 +11,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
 	"abl/images"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/sandbox"
@@ -52,7 +52,7 @@ func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) 
 	if b.rel, err = filepath.Rel(w.here, w.home.Root); err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
-	b.uid, b.gid, _ = owner.RoleID(w.home.Root, os.Geteuid())
+	b.uid, b.gid, _ = hostfs.RoleID(w.home.Root, os.Geteuid())
 	if b.agent, err = w.agents().Find(s.Agent); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (b *bench) close(ctx context.Context, why error) error {
 	if why != nil && ctx.Err() == nil {
 		sweep = b.clean
 	}
-	err := errors.Join(sweep(tidy), b.engine.Close(), b.forwards.Close(), owner.HandOver(b.here, b.rel))
+	err := errors.Join(sweep(tidy), b.engine.Close(), b.forwards.Close(), hostfs.HandOver(b.here, b.rel))
 	if err != nil {
 		return fmt.Errorf("cannot tidy up (the next run will): %w", err)
 	}

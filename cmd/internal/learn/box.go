@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/ground"
-	"abl/internal/owner"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/learner"
@@ -84,7 +83,7 @@ func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) 
 
 // said are the agent's last words, out of what is kept of its output.
 func said(rec roles.Record, a agent.Agent, call agent.Call) (string, error) {
-	f, err := safefile.Open(rec.Dir, filepath.Base(rec.Stdout()))
+	f, err := hostfs.Open(rec.Dir, filepath.Base(rec.Stdout()))
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +131,7 @@ func (b *bench) run(ctx context.Context, p project.Project, dir string, job role
 		r.Idle = time.Duration(b.conf.Loop.IdleTimeout)
 	}
 	o, err := r.Run(ctx, job)
-	found, rerr := owner.Return(dir, lease)
+	found, rerr := hostfs.Return(dir, lease)
 	for _, what := range found {
 		b.tell.Note(filepath.Base(dir) + ": " + what)
 	}
@@ -144,8 +143,8 @@ func (b *bench) run(ctx context.Context, p project.Project, dir string, job role
 
 // lend gives the cycle's folder to the containers' user when abl is root; it is
 // the project's owner's before and afterwards.
-func (b *bench) lend(dir string) (owner.Lease, error) {
-	lease, err := owner.Plan(b.project.Root, b.uid, b.gid)
+func (b *bench) lend(dir string) (hostfs.Lease, error) {
+	lease, err := hostfs.Plan(b.project.Root, b.uid, b.gid)
 	if err != nil {
 		return lease, err
 	}
@@ -154,7 +153,7 @@ func (b *bench) lend(dir string) (owner.Lease, error) {
 	if os.Geteuid() != 0 {
 		return lease, os.Chmod(dir, mode)
 	}
-	return lease, owner.Lend(dir, lease)
+	return lease, hostfs.Lend(dir, lease)
 }
 
 func (b *bench) growth(p project.Project, job roles.Job) roles.Growth {

@@ -8,9 +8,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
-	"abl/internal/atomicfile"
-	"abl/internal/filelock"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
@@ -69,8 +67,8 @@ func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (remove
 }
 
 func cleanOne(ctx context.Context, in *cli.Input, here string, h learner.Home, eng Sweeper) (removed int, err error) {
-	free, err := filelock.Lock(filepath.Join(h.Private(), "lock"))
-	if errors.Is(err, filelock.ErrHeld) {
+	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
+	if errors.Is(err, hostfs.ErrHeld) {
 		in.Say("%s is left as it is: a run is at work there", h.Rel(h.Root))
 		return 0, nil
 	}
@@ -97,7 +95,7 @@ func cleanOne(ctx context.Context, in *cli.Input, here string, h learner.Home, e
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}
 	rel, rerr := filepath.Rel(here, h.Root)
-	return removed + len(names), errors.Join(err, rerr, atomicfile.SweepTemps(h.Private()), atomicfile.SweepTemps(h.Root), owner.HandOver(here, rel))
+	return removed + len(names), errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
 }
 
 // abandon notes of the call that a session rests in that it is about to be ended on

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/internal/filelock"
+	"abl/internal/hostfs"
 	"abl/internal/outlet"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/sandbox"
@@ -43,7 +43,7 @@ func TestClean(t *testing.T) {
 	left, s := begin("left")
 	_, trial := begin(".eval/0123456789ab/task1-with-1")
 	busy, _ := begin("busy")
-	free, err := filelock.Lock(filepath.Join(busy.Private(), "lock"))
+	free, err := hostfs.Lock(filepath.Join(busy.Private(), "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
-	"abl/internal/filelock"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/learner/trial"
 	"abl/orchestrator/ledger"
@@ -170,10 +169,10 @@ func (e *evaluation) try(ctx context.Context, i, n int, with bool) (t trial.Trie
 	t = trial.Tried{Task: task.Task, With: with, Number: n}
 	name := filepath.Join(e.folder, fmt.Sprintf("task%d-%s-%d", i+1, side, n))
 	h := learner.Home{Root: filepath.Join(e.w.here, learner.Folder, name)}
-	if err := owner.MkdirAll(e.w.here, filepath.Join(learner.Folder, name, project.Dir)); err != nil {
+	if err := hostfs.MkdirAll(e.w.here, filepath.Join(learner.Folder, name, project.Dir)); err != nil {
 		return t, err
 	}
-	free, err := filelock.Lock(filepath.Join(h.Private(), "lock"))
+	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
 	if err != nil {
 		return t, err
 	}

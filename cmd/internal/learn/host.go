@@ -14,11 +14,10 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/atomicfile"
 	"abl/internal/child"
 	"abl/internal/failpoint"
+	"abl/internal/hostfs"
 	"abl/internal/proc"
-	"abl/internal/safefile"
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
@@ -130,7 +129,7 @@ func (h *host) hear(call agent.Call, was ended) (heard, error) {
 		return heard{}, err
 	}
 	const most = 1 << 20
-	if used, err := safefile.Read(dir, usageFile, most); err == nil {
+	if used, err := hostfs.Read(dir, usageFile, most); err == nil {
 		out += "\n" + string(bytes.ReplaceAll(used, []byte("\n"), nil)) + "\n"
 	}
 	return hear(h.agent.reader(call), []byte(out), was), nil
@@ -258,8 +257,8 @@ func portsOf(pid int) string {
 const endFile = "end.json"
 
 func readEnd(dir string) (e ended, ok bool, err error) {
-	data, err := safefile.Read(dir, endFile, 1<<20)
-	if errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(dir, endFile, 1<<20)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return e, false, nil
 	}
 	if err == nil {
@@ -273,5 +272,5 @@ func writeEnd(dir string, e ended) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return atomicfile.Write(filepath.Join(dir, endFile), append(data, '\n'), 0o644)
+	return hostfs.Write(filepath.Join(dir, endFile), append(data, '\n'), 0o644)
 }

@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
-	"abl/internal/atomicfile"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/learner"
 
 	"golang.org/x/term"
@@ -160,7 +159,7 @@ const maxHistory = 500
 
 func openHistory(path string) *history {
 	h := &history{path: path}
-	if data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), maxTyped); err == nil {
+	if data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxTyped); err == nil {
 		h.lines = strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 	}
 	return h
@@ -174,7 +173,7 @@ func (h *history) Add(line string) {
 	h.lines = append(h.lines, line)
 	h.lines = h.lines[max(len(h.lines)-maxHistory, 0):]
 	if os.MkdirAll(filepath.Dir(h.path), 0o755) == nil {
-		_ = atomicfile.Write(h.path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
+		_ = hostfs.Write(h.path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
 	}
 }
 

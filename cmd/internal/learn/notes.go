@@ -9,10 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/atomicfile"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/internal/proc"
-	"abl/internal/safefile"
 	"abl/orchestrator/learner"
 )
 
@@ -45,15 +43,15 @@ func (n notes) add(kind string, pid int) (forget func(), err error) {
 	if begun == "" {
 		return func() {}, nil // it ended, or this is no Linux
 	}
-	err = errors.Join(owner.MkdirAll(n.here, filepath.Join(learner.Folder, runFolder)), atomicfile.Write(path, []byte(begun+"\n"+n.what+"\n"), 0o644))
+	err = errors.Join(hostfs.MkdirAll(n.here, filepath.Join(learner.Folder, runFolder)), hostfs.Write(path, []byte(begun+"\n"+n.what+"\n"), 0o644))
 	return func() { os.Remove(path) }, err
 }
 
 // endOrphans ends what a run of the project that was killed left running: two
 // agents must not write in one folder. The project's lock is held.
 func (n notes) endOrphans() (ended []int, err error) {
-	entries, err := safefile.List(n.here, filepath.Join(learner.Folder, runFolder), maxNotes)
-	if errors.Is(err, safefile.ErrAbsent) {
+	entries, err := hostfs.List(n.here, filepath.Join(learner.Folder, runFolder), maxNotes)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
 	for _, e := range entries {
@@ -63,7 +61,7 @@ func (n notes) endOrphans() (ended []int, err error) {
 			continue
 		}
 		const most = 4 << 10
-		data, err := safefile.Read(n.dir(), name, most)
+		data, err := hostfs.Read(n.dir(), name, most)
 		begun, whose, _ := strings.Cut(strings.TrimSuffix(string(data), "\n"), "\n")
 		if err != nil || whose != n.what {
 			continue

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/learner"
 	"abl/roles"
@@ -114,7 +114,7 @@ func printed(rec roles.Record) (string, error) {
 }
 
 func tail(dir, name string, most int64) (string, error) {
-	f, err := safefile.Open(dir, name)
+	f, err := hostfs.Open(dir, name)
 	if err != nil {
 		return "", err
 	}

@@ -16,8 +16,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
-	"abl/internal/filelock"
-	"abl/internal/owner"
+	"abl/internal/hostfs"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/project"
 	"abl/roles/agent"
@@ -127,10 +126,10 @@ func (w *work) playable(o options) error {
 
 func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o options) (s learner.State, err error) {
 	w.home = h
-	if err := owner.MkdirAll(w.here, filepath.Join(learner.Folder, filepath.Base(h.Root), project.Dir)); err != nil {
+	if err := hostfs.MkdirAll(w.here, filepath.Join(learner.Folder, filepath.Base(h.Root), project.Dir)); err != nil {
 		return s, settle(fmt.Errorf("cannot make the project: %w", err))
 	}
-	free, err := filelock.Lock(filepath.Join(h.Private(), "lock"))
+	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
 	if err != nil {
 		return s, settle(err)
 	}
@@ -171,7 +170,7 @@ func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.
 		x.Agent, x.Program = h, h
 		s, err := x.Play(ctx, s)
 		h.tellSpent()
-		return s, errors.Join(err, owner.HandOver(w.here, h.notes.what))
+		return s, errors.Join(err, hostfs.HandOver(w.here, h.notes.what))
 	}
 	b, err := setUp(ctx, w, s)
 	if err != nil {

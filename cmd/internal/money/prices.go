@@ -10,7 +10,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
@@ -39,8 +39,8 @@ func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
 
 func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.List, error) {
 	if file := conf.Prices.File; file != "" {
-		data, err := safefile.Read(root, file, maxPrices)
-		if errors.Is(err, safefile.ErrAbsent) {
+		data, err := hostfs.Read(root, file, maxPrices)
+		if errors.Is(err, hostfs.ErrAbsent) {
 			return list, conf.Wrong("prices", "make it, or take the setting away", fmt.Errorf("there is no file %q", file))
 		}
 		if err != nil {

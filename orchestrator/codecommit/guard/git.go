@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/workspace/ignore"
 )
 
@@ -47,8 +47,8 @@ func top(root string) string {
 
 // read is a file of rules. Git follows no link to one.
 func read(dir, name string) ([]byte, error) {
-	data, err := safefile.Read(dir, name, maxRules)
-	if errors.Is(err, safefile.ErrAbsent) || errors.Is(err, safefile.ErrNotRegular) {
+	data, err := hostfs.Read(dir, name, maxRules)
+	if errors.Is(err, hostfs.ErrAbsent) || errors.Is(err, hostfs.ErrNotRegular) {
 		return nil, nil
 	}
 	return data, err

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/workspace/ignore"
 )
@@ -55,8 +55,8 @@ func (r Refused) Error() string {
 // New is the guard of the protocol v2. logs is where the run writes its logs,
 // "" when that is outside of the project.
 func New(ctx context.Context, root, logs string) (*Guard, error) {
-	list, err := safefile.Read(root, ListFile, maxRules)
-	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	list, err := hostfs.Read(root, ListFile, maxRules)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, err
 	}
 	rules, err := excludes(ctx, root)

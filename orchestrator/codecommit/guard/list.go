@@ -3,7 +3,7 @@ package guard
 import (
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/workspace/ignore"
 )
 
@@ -44,7 +44,7 @@ func (g *Guard) Ignored(name string, dir bool) bool {
 // IgnoredIn is Guard.Ignored for a folder that a role has written, where the
 // person's git is asked nothing: its .gitignore files and info/exclude decide.
 func IgnoredIn(root string) (func(name string, dir bool) bool, error) {
-	data, err := safefile.Read(root, ".git/info/exclude", maxRules)
+	data, err := hostfs.Read(root, ".git/info/exclude", maxRules)
 	if err != nil {
 		data = nil // there need not be any
 	}

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 
-	"abl/internal/atomicfile"
 	"abl/internal/failpoint"
+	"abl/internal/hostfs"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/sandbox"
 )
@@ -44,7 +44,7 @@ func (s Sidecar) Close(ctx context.Context) (Log, error) {
 	}
 	// Its own lines are safe; those that a dying program adds may be anything.
 	data = []byte(s.Outlet.Whole(string(data)))
-	if err := atomicfile.Write(s.Keep, data, 0o644); err != nil {
+	if err := hostfs.Write(s.Keep, data, 0o644); err != nil {
 		return Log{}, fmt.Errorf("cannot keep the gateway's log: %w", err)
 	}
 	failpoint.Here("gateway.kept")

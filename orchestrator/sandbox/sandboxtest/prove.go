@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 )
@@ -96,7 +96,7 @@ func (e *Engine) Ranges(_ context.Context, networks []string) (all []string, err
 // Answer is what a probe in a box says when all that was asked for holds.
 func Answer(b sandbox.Box) (p sandbox.Proof) {
 	at := Host(b, dirs.Probe)
-	data, err := safefile.Read(path.Dir(at), path.Base(at), 1<<20)
+	data, err := hostfs.Read(path.Dir(at), path.Base(at), 1<<20)
 	var spec dirs.ProbeSpec
 	if err != nil || json.Unmarshal(data, &spec) != nil {
 		return sandbox.Proof{{Name: dirs.Probe, Want: "readable", Got: "not"}}

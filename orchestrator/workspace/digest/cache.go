@@ -13,8 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"abl/internal/atomicfile"
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/workspace/scan"
 )
 
@@ -48,7 +47,7 @@ func Open(path string) *Cache {
 	if path == "" {
 		return c
 	}
-	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), maxCache)
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxCache)
 	if err != nil {
 		return c
 	}
@@ -98,7 +97,7 @@ func (c *Cache) Save() error {
 	for _, name := range slices.Sorted(maps.Keys(c.is)) {
 		fmt.Fprintf(&b, "%s %s %s\n", c.is[name].key, c.is[name].sum, name)
 	}
-	return atomicfile.Write(c.path, b.Bytes(), 0o600)
+	return hostfs.Write(c.path, b.Bytes(), 0o600)
 }
 
 // folderKey changes whenever a file of the folder does; "" when one may yet

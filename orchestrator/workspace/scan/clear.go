@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"abl/internal/treewalk"
+	"abl/internal/hostfs"
 	"abl/orchestrator/sweep"
 
 	"golang.org/x/sys/unix"
@@ -51,7 +51,7 @@ func (w *walker) clear(fd int, path string, e *name) (gone bool) {
 // deep clears what lies too deep to be listed: it may be nested beyond the number
 // of descriptors.
 func (w *walker) deep(ctx context.Context, fd int, e *name, path string) error {
-	return treewalk.WalkAt(fd, e.plain(), func(in treewalk.Entry) error {
+	return hostfs.WalkAt(fd, e.plain(), func(in hostfs.Entry) error {
 		if err := w.count(ctx, 1); err != nil {
 			return err
 		}

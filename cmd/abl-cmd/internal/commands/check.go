@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/verdict"
@@ -87,8 +87,8 @@ func (t Tool) conclude(all ...findings) int {
 // checkReport looks for the run report of this very call.
 func (t Tool) checkReport(f *findings) {
 	dir := t.Spec.Role + "_reports"
-	entries, err := safefile.List(t.Spec.Dir, dir, maxReports)
-	if err != nil && !errors.Is(err, safefile.ErrAbsent) {
+	entries, err := hostfs.List(t.Spec.Dir, dir, maxReports)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		f.mend("%v", err)
 		return
 	}
@@ -105,9 +105,9 @@ func (t Tool) checkReport(f *findings) {
 
 // checkScript looks at run.sh without running it, and says whether it can be run.
 func (t Tool) checkScript(w workspace, f *findings) (ready bool) {
-	data, err := safefile.Read(t.Spec.Dir, script, maxScript)
+	data, err := hostfs.Read(t.Spec.Dir, script, maxScript)
 	switch {
-	case errors.Is(err, safefile.ErrAbsent):
+	case errors.Is(err, hostfs.ErrAbsent):
 		f.miss("%s, which replays every saved test and prints TAP", script)
 		return false
 	case err != nil:

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/verdict"
 )
 
 // checkFailed reads failed_specs.md as abl will read it, and returns its entries.
 func (t Tool) checkFailed(w workspace, f *findings) []verdict.Entry {
-	data, err := safefile.Read(t.Spec.Dir, failed, verdict.MaxBytes)
-	if errors.Is(err, safefile.ErrAbsent) {
+	data, err := hostfs.Read(t.Spec.Dir, failed, verdict.MaxBytes)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"abl/internal/safefile"
+	"abl/internal/hostfs"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/verdict"
 )
@@ -38,7 +38,7 @@ func tests(dir string) (all []byte, names []string) {
 		if err != nil {
 			return nil
 		}
-		data, err := safefile.Read(dir, rel, maxScript)
+		data, err := hostfs.Read(dir, rel, maxScript)
 		if err == nil {
 			all = append(append(all, data...), '\n')
 		}

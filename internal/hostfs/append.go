@@ -1,4 +1,4 @@
-package atomicfile
+package hostfs
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func appendTo(path string, data []byte, perm os.FileMode) error {
 	// come between.
 	n, err := unix.Write(int(f.Fd()), data)
 	if n < len(data) {
-		err = short(n, len(data), err)
+		err = shortWrite(n, len(data), err)
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil || !created {
 		return err
@@ -57,7 +57,7 @@ func appendTo(path string, data []byte, perm os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-func short(n, of int, err error) error {
+func shortWrite(n, of int, err error) error {
 	if n <= 0 && err != nil {
 		return err
 	}

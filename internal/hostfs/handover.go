@@ -1,4 +1,4 @@
-package owner
+package hostfs
 
 import (
 	"errors"
@@ -70,7 +70,7 @@ func (h heir) whole(project, path string) error {
 	if err != nil || !isDir {
 		return err
 	}
-	return walk(filepath.Join(project, path), h.give)
+	return Walk(filepath.Join(project, path), gitDir, h.give)
 }
 
 // one gives what stands at path, and says whether it is a directory.
@@ -78,9 +78,9 @@ func (h heir) one(project, path string) (isDir bool, err error) {
 	dir, err := openDir(unix.AT_FDCWD, filepath.Join(project, filepath.Dir(path)))
 	if err == nil {
 		defer unix.Close(dir)
-		e := entry{dir: dir, name: filepath.Base(path), path: func() string { return path }}
-		if err = unix.Fstatat(dir, e.name, &e.st, unix.AT_SYMLINK_NOFOLLOW); err == nil {
-			return e.kind() == unix.S_IFDIR, h.give(e)
+		e := Entry{Dir: dir, Name: filepath.Base(path), below: func(string) string { return path }}
+		if err = unix.Fstatat(dir, e.Name, &e.Stat, unix.AT_SYMLINK_NOFOLLOW); err == nil {
+			return e.Kind() == unix.S_IFDIR, h.give(e)
 		}
 	}
 	if errors.Is(err, unix.ENOENT) {
@@ -89,8 +89,8 @@ func (h heir) one(project, path string) (isDir bool, err error) {
 	return false, err
 }
 
-func (h heir) give(e entry) error {
-	if e.st.Uid != 0 || e.kind() == unix.S_IFREG && e.st.Nlink > 1 {
+func (h heir) give(e Entry) error {
+	if e.Stat.Uid != 0 || e.Kind() == unix.S_IFREG && e.Stat.Nlink > 1 {
 		return nil
 	}
 	return e.chown(h.uid, h.gid)

@@ -1,4 +1,4 @@
-package treesize
+package hostfs
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 func never(Size) bool { return false }
 
-func fill(t testing.TB, dir, name string, bytes int) {
+func filled(t testing.TB, dir, name string, bytes int) {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, make([]byte, bytes), 0o644))
@@ -33,12 +33,12 @@ func fill(t testing.TB, dir, name string, bytes int) {
 
 func TestMeasure(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
-	fill(t, outside, "big", 8<<20)
-	fill(t, dir, "a/one", 1<<20)
-	fill(t, dir, "a/two", 1<<20)
-	fill(t, dir, "b/c/big", 3<<19)
+	filled(t, outside, "big", 8<<20)
+	filled(t, dir, "a/one", 1<<20)
+	filled(t, dir, "a/two", 1<<20)
+	filled(t, dir, "b/c/big", 3<<19)
 	for i := range 20 {
-		fill(t, dir, fmt.Sprint("many/", i), 0)
+		filled(t, dir, fmt.Sprint("many/", i), 0)
 	}
 	steps := []error{
 		os.Link(filepath.Join(dir, "a/one"), filepath.Join(dir, "a/again")), // one file
@@ -100,7 +100,7 @@ func TestMeasureEnds(t *testing.T) {
 // A tree that changes all the while is measured all the same.
 func TestMeasureWhileItChanges(t *testing.T) {
 	dir := t.TempDir()
-	fill(t, dir, "keep/file", 1<<20)
+	filled(t, dir, "keep/file", 1<<20)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

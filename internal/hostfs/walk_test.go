@@ -1,4 +1,4 @@
-package treewalk
+package hostfs
 
 import (
 	"os"
@@ -45,11 +45,11 @@ func TestWalkDeep(t *testing.T) {
 	if restore := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil || restore != nil || seen != depth {
 		t.Errorf("saw %d of %d, %v, %v", seen, depth, err, restore)
 	}
-	flatten(t, top, depth)
+	flattened(t, top, depth)
 }
 
 // flatten takes the deep tree apart, which os.RemoveAll cannot within its limits.
-func flatten(t *testing.T, top string, depth int) {
+func flattened(t *testing.T, top string, depth int) {
 	t.Helper()
 	for range depth {
 		inner, spare := filepath.Join(top, "dd"), filepath.Join(top, "spare")

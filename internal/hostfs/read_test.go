@@ -1,4 +1,4 @@
-package safefile
+package hostfs
 
 import (
 	"errors"

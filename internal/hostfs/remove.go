@@ -1,4 +1,4 @@
-package safefile
+package hostfs
 
 import (
 	"errors"
@@ -15,13 +15,13 @@ import (
 // beyond the number of descriptors or closed to their owner are no obstacle.
 // What is not there is removed.
 func Remove(dir, name string) error {
-	if err := remove(dir, name); err != nil && !errors.Is(err, ErrAbsent) {
+	if err := removeAny(dir, name); err != nil && !errors.Is(err, ErrAbsent) {
 		return fmt.Errorf("cannot remove %q: %w", name, err)
 	}
 	return nil
 }
 
-func remove(dir, name string) error {
+func removeAny(dir, name string) error {
 	if name == "." {
 		return errors.New("internal error: it is the directory itself")
 	}

@@ -1,6 +1,4 @@
-// Package tartree writes a directory as a tar stream: plain files, folders and
-// links as they are, nothing followed, everything else left out.
-package tartree
+package hostfs
 
 import (
 	"archive/tar"
@@ -15,7 +13,7 @@ import (
 
 // Write writes dir as a folder of the name as, with owners and modes, without
 // the entries of the top folder named in without.
-func Write(w io.Writer, as, dir string, without ...string) error {
+func Tar(w io.Writer, as, dir string, without ...string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("cannot copy %q: %w", dir, err)
@@ -35,7 +33,7 @@ func Write(w io.Writer, as, dir string, without ...string) error {
 		case skip[name]:
 			return nil
 		}
-		return add(t, root, name, path.Join(as, name))
+		return tarEntry(t, root, name, path.Join(as, name))
 	})
 	if err != nil {
 		return fmt.Errorf("cannot copy %q: %w", dir, err)
@@ -43,7 +41,7 @@ func Write(w io.Writer, as, dir string, without ...string) error {
 	return t.Close()
 }
 
-func add(t *tar.Writer, root *os.Root, name, as string) error {
+func tarEntry(t *tar.Writer, root *os.Root, name, as string) error {
 	fi, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -71,11 +69,11 @@ func add(t *tar.Writer, root *os.Root, name, as string) error {
 	if !fi.Mode().IsRegular() {
 		return nil
 	}
-	return content(t, root, name, fi)
+	return tarContent(t, root, name, fi)
 }
 
 // content copies exactly as much as the header promised.
-func content(t *tar.Writer, root *os.Root, name string, fi fs.FileInfo) error {
+func tarContent(t *tar.Writer, root *os.Root, name string, fi fs.FileInfo) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err

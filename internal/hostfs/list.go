@@ -1,4 +1,4 @@
-package safefile
+package hostfs
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // Entry is a regular file in a directory.
-type Entry struct {
+type File struct {
 	Name string
 	Size int64 // bytes
 	Mod  time.Time
@@ -22,16 +22,16 @@ type Entry struct {
 // List returns the regular files of the directory name below dir ("." is dir
 // itself), sorted by name; links, directories and special files are left out. A
 // directory with more than max entries of any kind is ErrTooLarge.
-func List(dir, name string, max int) ([]Entry, error) {
-	entries, err := list(dir, name, max)
+func List(dir, name string, max int) ([]File, error) {
+	entries, err := listFiles(dir, name, max)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %q: %w", name, err)
 	}
 	return entries, nil
 }
 
-func list(dir, name string, max int) ([]Entry, error) {
-	d, err := openDir(dir, name)
+func listFiles(dir, name string, max int) ([]File, error) {
+	d, err := openFolder(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func list(dir, name string, max int) ([]Entry, error) {
 	if len(names) > max {
 		return nil, fmt.Errorf("%w (more than %d entries)", ErrTooLarge, max)
 	}
-	var entries []Entry
+	var entries []File
 	for _, name := range names {
 		st, err := lstat(d, name)
 		if errors.Is(err, ErrAbsent) {
@@ -53,14 +53,14 @@ func list(dir, name string, max int) ([]Entry, error) {
 			return nil, err
 		}
 		if uint32(st.Mode)&unix.S_IFMT == unix.S_IFREG {
-			entries = append(entries, Entry{name, st.Size, time.Unix(st.Mtim.Unix())})
+			entries = append(entries, File{name, st.Size, time.Unix(st.Mtim.Unix())})
 		}
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(entries, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return entries, nil
 }
 
-func openDir(dir, name string) (*os.File, error) {
+func openFolder(dir, name string) (*os.File, error) {
 	if name == "." {
 		return openAt(nil, dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	}

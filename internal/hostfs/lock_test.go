@@ -1,4 +1,4 @@
-package filelock
+package hostfs
 
 import (
 	"bufio"
@@ -144,13 +144,13 @@ func TestClaimRefusesAReplacedFile(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := claim(l, path); err == nil || !strings.Contains(err.Error(), "was replaced") {
+	if err := claimLock(l, path); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := claim(l, path); err == nil {
+	if err := claimLock(l, path); err == nil {
 		t.Error("a deleted file is good enough")
 	}
 }

@@ -1,7 +1,4 @@
-// Package owner decides as whom roles run, and lends a workspace to that user
-// and back. It is needed where abl is root and so is the project's owner: a
-// container that ran as root would leave root's programs behind on the host.
-package owner
+package hostfs
 
 import (
 	"fmt"
@@ -74,16 +71,16 @@ func Plan(dir string, uid, gid int) (Lease, error) {
 // is. What lies on another file system is left alone, and so is a file that has
 // a name outside dir as well. Doing it twice is doing it once.
 func Lend(dir string, l Lease) error {
-	names := names{}
-	err := walk(dir, func(e entry) error {
-		if e.kind() == unix.S_IFREG && e.st.Nlink > 1 {
+	names := linked{}
+	err := Walk(dir, gitDir, func(e Entry) error {
+		if e.Kind() == unix.S_IFREG && e.Stat.Nlink > 1 {
 			names.add(e)
 			return nil
 		}
 		return e.lend(l)
 	})
 	if err == nil && names.anyInside() {
-		err = walk(dir, func(e entry) error {
+		err = Walk(dir, gitDir, func(e Entry) error {
 			if !names.inside(e) {
 				return nil
 			}
@@ -99,8 +96,8 @@ func Lend(dir string, l Lease) error {
 	return nil
 }
 
-func (e entry) lend(l Lease) error {
-	if int(e.st.Uid) == l.UID && int(e.st.Gid) == l.GID {
+func (e Entry) lend(l Lease) error {
+	if int(e.Stat.Uid) == l.UID && int(e.Stat.Gid) == l.GID {
 		return nil
 	}
 	return e.chown(l.UID, l.GID)
@@ -109,21 +106,21 @@ func (e entry) lend(l Lease) error {
 // names counts the names that files with several have in the workspace, by
 // inode: a file may be linked from the person's package store, which no role
 // may write.
-type names map[uint64]struct{ seen, all uint64 }
+type linked map[uint64]struct{ seen, all uint64 }
 
-func (n names) add(e entry) {
-	c := n[e.st.Ino]
+func (n linked) add(e Entry) {
+	c := n[e.Stat.Ino]
 	c.seen++
-	c.all = uint64(e.st.Nlink)
-	n[e.st.Ino] = c
+	c.all = uint64(e.Stat.Nlink)
+	n[e.Stat.Ino] = c
 }
 
-func (n names) inside(e entry) bool {
-	c := n[e.st.Ino]
-	return e.kind() == unix.S_IFREG && c.seen > 0 && c.seen == c.all
+func (n linked) inside(e Entry) bool {
+	c := n[e.Stat.Ino]
+	return e.Kind() == unix.S_IFREG && c.seen > 0 && c.seen == c.all
 }
 
-func (n names) anyInside() bool {
+func (n linked) anyInside() bool {
 	for _, c := range n {
 		if c.seen == c.all {
 			return true
@@ -138,8 +135,8 @@ func (n names) anyInside() bool {
 // doing it once, and a dir that is gone needs nothing.
 func Return(dir string, l Lease) (found []string, err error) {
 	var f findings
-	err = walk(dir, func(e entry) error {
-		if int(e.st.Uid) != l.UID && int(e.st.Gid) != l.GID {
+	err = Walk(dir, gitDir, func(e Entry) error {
+		if int(e.Stat.Uid) != l.UID && int(e.Stat.Gid) != l.GID {
 			return nil
 		}
 		if err := f.inspect(e); err != nil {

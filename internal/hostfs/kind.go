@@ -1,4 +1,4 @@
-package safefile
+package hostfs
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // regular refuses what is not a file of at most max bytes.
 func regular(st unix.Stat_t, max int64) error {
 	if uint32(st.Mode)&unix.S_IFMT != unix.S_IFREG {
-		return fmt.Errorf("%w but %s", ErrNotRegular, kind(st))
+		return fmt.Errorf("%w but %s", ErrNotRegular, kindOf(st))
 	}
 	if st.Size > max {
 		return tooLarge(max)
@@ -33,13 +33,13 @@ func notRegular(at *os.File, name string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: it is %s", errDirectory, kind(st))
+	return fmt.Errorf("%w: it is %s", errDirectory, kindOf(st))
 }
 
 // errDirectory is an ErrNotRegular about a place on the way.
 var errDirectory = fmt.Errorf("is not a real directory, so the file %w", ErrNotRegular)
 
-func kind(st unix.Stat_t) string {
+func kindOf(st unix.Stat_t) string {
 	switch uint32(st.Mode) & unix.S_IFMT {
 	case unix.S_IFREG:
 		return "a file"

@@ -1,6 +1,4 @@
-// Package treewalk walks a tree that an agent may have built, however deep it
-// is, with two descriptors. It enters no link and no other file system.
-package treewalk
+package hostfs
 
 import (
 	"errors"
@@ -19,14 +17,15 @@ type Entry struct {
 	Dir  int // descriptor, until the visit returns
 	Name string
 	Stat unix.Stat_t
-	w    *walker
+
+	below func(name string) string
 }
 
 // Kind is the part of the mode that says what it is.
 func (e Entry) Kind() uint32 { return uint32(e.Stat.Mode) & unix.S_IFMT }
 
 // Path is the entry's path below where the walk began, for people.
-func (e Entry) Path() string { return e.w.pathOf(e.Name) }
+func (e Entry) Path() string { return e.below(e.Name) }
 
 // Walk visits everything below dir but the name skip in dir itself, each
 // directory before what is in it. What goes away meanwhile is passed over.
@@ -155,7 +154,7 @@ func (w *walker) enter(name string) error {
 }
 
 func (w *walker) look(name string) error {
-	e := Entry{Dir: w.fd, Name: name, w: w}
+	e := Entry{Dir: w.fd, Name: name, below: w.pathOf}
 	err := unix.Fstatat(w.fd, name, &e.Stat, unix.AT_SYMLINK_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
 		return nil

@@ -1,6 +1,4 @@
-// Package atomicfile writes files so that a crash, a full disk or a power cut
-// leaves the old content or the new, and never something between.
-package atomicfile
+package hostfs
 
 import (
 	"errors"
@@ -27,19 +25,19 @@ func Write(path string, data []byte, perm os.FileMode) error {
 
 // Fill is Write for content of any length, which fill writes.
 func Fill(path string, perm os.FileMode, fill func(io.Writer) error) error {
-	if err := write(path, perm, fill); err != nil {
+	if err := writeWhole(path, perm, fill); err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, err)
 	}
 	return nil
 }
 
-func write(path string, perm os.FileMode, content func(io.Writer) error) error {
+func writeWhole(path string, perm os.FileMode, content func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, tempPrefix(path)+"*")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(fill(f, perm, content), f.Close()); err != nil {
+	if err := errors.Join(fillTemp(f, perm, content), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
@@ -55,7 +53,7 @@ func tempPrefix(path string) string {
 	return "." + base[:min(len(base), longest)] + tempMark
 }
 
-func fill(f *os.File, perm os.FileMode, content func(io.Writer) error) error {
+func fillTemp(f *os.File, perm os.FileMode, content func(io.Writer) error) error {
 	if err := f.Chmod(perm); err != nil { // what Create gave is subject to the umask
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package filelock lets one process at a time work on something, and says who
-// holds it. The kernel gives a lock back when its holder dies, however it dies.
-package filelock
+package hostfs
 
 import (
 	"encoding/json"
@@ -12,8 +10,6 @@ import (
 
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
-
-	"abl/internal/safefile"
 )
 
 // ErrHeld means that another process holds the lock; the error that wraps it
@@ -52,7 +48,7 @@ func Lock(path string) (unlock func() error, err error) {
 // is never deleted, since whoever opened it before would go on to hold the lock
 // of a file that nobody else finds.
 func Hold(path string) (*Held, error) {
-	l, err := lock(path)
+	l, err := takeLock(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
 	}
@@ -74,7 +70,7 @@ func (h *Held) Still() error {
 	return nil
 }
 
-func lock(path string) (*flock.Flock, error) {
+func takeLock(path string) (*flock.Flock, error) {
 	if err := isPlain(path); err != nil {
 		return nil, err
 	}
@@ -87,7 +83,7 @@ func lock(path string) (*flock.Flock, error) {
 	if !ok {
 		return nil, heldBy(path)
 	}
-	if err := claim(l, path); err != nil {
+	if err := claimLock(l, path); err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
 	return l, nil
@@ -107,7 +103,7 @@ func isPlain(path string) error {
 
 // claim writes who holds the lock, after making sure that the path still leads
 // to the file that was locked: another might have put a new one there.
-func claim(l *flock.Flock, path string) error {
+func claimLock(l *flock.Flock, path string) error {
 	locked, err := l.Stat()
 	if err != nil {
 		return err
@@ -130,7 +126,7 @@ func claim(l *flock.Flock, path string) error {
 // heldBy words who holds the lock. The file may be empty still, or torn.
 func heldBy(path string) error {
 	const longest = 4 << 10
-	data, err := safefile.Read(filepath.Dir(path), filepath.Base(path), longest)
+	data, err := Read(filepath.Dir(path), filepath.Base(path), longest)
 	var h holder
 	if err != nil || json.Unmarshal(data, &h) != nil || h.PID == 0 {
 		return fmt.Errorf("it %w by another process", ErrHeld)

@@ -1,4 +1,4 @@
-package owner
+package hostfs
 
 import (
 	"encoding/json"
@@ -223,7 +223,7 @@ func TestReturnDisarmsAndReports(t *testing.T) {
 func TestReturnShowsOnlyTheFirst(t *testing.T) {
 	var f findings
 	for i := range 70 {
-		f.add(entry{path: func() string { return fmt.Sprint(i) }}, "is a FIFO")
+		f.add(Entry{below: func(string) string { return fmt.Sprint(i) }}, "is a FIFO")
 	}
 	if got := f.list(); len(got) != maxShown+1 || got[maxShown] != "and 20 more" {
 		t.Errorf("%d findings, last %s", len(got), got[len(got)-1])

@@ -1,4 +1,4 @@
-package tartree
+package hostfs
 
 import (
 	"archive/tar"
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestWrite(t *testing.T) {
+func TestTar(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a/b.txt": "b", ".git/HEAD": "ref", "a/.git/x": "nested"} {
 		path := filepath.Join(dir, name)
@@ -30,16 +30,16 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := Write(&out, "top", dir, ".git"); err != nil {
+	if err := Tar(&out, "top", dir, ".git"); err != nil {
 		t.Fatal(err)
 	}
 	want := "top/ d\ntop/a/ d\ntop/a/.git/ d\ntop/a/.git/x nested\ntop/a/b.txt b\ntop/link → /etc/passwd\n"
-	if got := list(t, &out); got != want {
+	if got := listTar(t, &out); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
-func list(t *testing.T, r io.Reader) (all string) {
+func listTar(t *testing.T, r io.Reader) (all string) {
 	t.Helper()
 	in := tar.NewReader(r)
 	for {

@@ -1,4 +1,4 @@
-package owner
+package hostfs
 
 import (
 	"fmt"
@@ -17,12 +17,12 @@ type findings struct {
 	more  int
 }
 
-func (f *findings) add(e entry, what string) {
+func (f *findings) add(e Entry, what string) {
 	if len(f.shown) == maxShown {
 		f.more++
 		return
 	}
-	f.shown = append(f.shown, fmt.Sprintf("%q %s", e.path(), what))
+	f.shown = append(f.shown, fmt.Sprintf("%q %s", e.Path(), what))
 }
 
 func (f *findings) list() []string {
@@ -32,11 +32,11 @@ func (f *findings) list() []string {
 	return append(f.shown, fmt.Sprintf("and %d more", f.more))
 }
 
-// inspect reports and disarms one entry.
-func (f *findings) inspect(e entry) error {
-	switch e.kind() {
+// inspect reports and disarms one Entry.
+func (f *findings) inspect(e Entry) error {
+	switch e.Kind() {
 	case unix.S_IFREG, unix.S_IFDIR:
-		if e.mode()&special == 0 {
+		if uint32(e.Stat.Mode)&special == 0 {
 			return nil
 		}
 		f.add(e, "had a setuid or setgid bit, which was cleared")

@@ -1,6 +1,4 @@
-// Package treesize measures a tree while a program that nobody vetted writes in
-// it: by descriptors, following no link, and never beyond a bound.
-package treesize
+package hostfs
 
 import (
 	"context"
@@ -44,7 +42,7 @@ var errEnough = errors.New("enough")
 // says so, which is asked once a folder.
 func Measure(ctx context.Context, dir string, since time.Time, enough func(Size) bool) (Size, error) {
 	m := &measuring{ctx: ctx, since: since, enough: enough, seen: map[uint64]bool{}}
-	fd, err := unix.Open(dir, how, 0)
+	fd, err := openDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return m.size, err
 	}
@@ -53,8 +51,6 @@ func Measure(ctx context.Context, dir string, since time.Time, enough func(Size)
 	}
 	return m.size, err
 }
-
-const how = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 type measuring struct {
 	ctx    context.Context
@@ -95,7 +91,7 @@ func (m *measuring) folder(fd, depth int) error {
 	}
 	m.note(here)
 	for _, name := range below {
-		sub, err := unix.Openat(fd, name, how, 0)
+		sub, err := openDir(fd, name)
 		if err != nil {
 			continue // it went away, became something else or is closed to us
 		}

@@ -1,4 +1,4 @@
-package atomicfile
+package hostfs
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func names(t *testing.T, dir string) string {
+func namesIn(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("got %q %v, %v, %v", got, fi.Mode(), err, statErr)
 		}
 	}
-	if got := names(t, dir); got != "state.json" {
+	if got := namesIn(t, dir); got != "state.json" {
 		t.Errorf("left %s", got)
 	}
 }
@@ -71,7 +71,7 @@ func TestWriteKeepsTheOldOnFailure(t *testing.T) {
 	if err := Write(path, []byte("x"), 0o600); err == nil {
 		t.Error("a directory was replaced")
 	}
-	if got := names(t, dir); got != "d" {
+	if got := namesIn(t, dir); got != "d" {
 		t.Errorf("left %s", got)
 	}
 	if err := Write(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, os.ErrNotExist) {
@@ -111,7 +111,7 @@ func TestFileSizeLimit(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(dir, "state")); string(got) != "old" {
 		t.Errorf("state = %.20q", got)
 	}
-	if got := names(t, dir); got != "log state" {
+	if got := namesIn(t, dir); got != "log state" {
 		t.Errorf("left %s", got)
 	}
 	cut, err := CutTornTail(filepath.Join(dir, "log"))
@@ -173,7 +173,7 @@ func TestAppendRefusesLinksAndFIFOs(t *testing.T) {
 			t.Errorf("%s was cut", name)
 		}
 	}
-	if got := names(t, dir); got != "fifo link" {
+	if got := namesIn(t, dir); got != "fifo link" {
 		t.Errorf("left %s", got)
 	}
 }
@@ -226,7 +226,7 @@ func TestSweepTemps(t *testing.T) {
 	if err := SweepTemps(dir); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := names(t, dir), ".d.abl-tmp-dir .hidden my.abl-tmp-1 state.json"; got != want {
+	if got, want := namesIn(t, dir), ".d.abl-tmp-dir .hidden my.abl-tmp-1 state.json"; got != want {
 		t.Errorf("left %s, want %s", got, want)
 	}
 	if err := SweepTemps(filepath.Join(dir, "none")); err != nil {

@@ -1,7 +1,8 @@
-// Package safefile reads what an agent may have put in a directory: links,
-// FIFOs, devices, endless files and names that change underway are refused, and
-// nothing is followed, opened for waiting, or read past a limit.
-package safefile
+// Package hostfs reads, writes, walks, locks and removes files of the host of
+// which agents may have made anything: links, FIFOs, devices, endless files,
+// folders without end. It follows no link, waits for nobody and reads past no
+// limit. It knows files alone, and nothing of what abl keeps in them.
+package hostfs
 
 import (
 	"errors"
@@ -28,15 +29,15 @@ var (
 // bytes. Neither dir nor anything on the way to name may be a link. An error
 // names the file, and is one of the kinds where it can be.
 func Read(dir, name string, max int64) ([]byte, error) {
-	data, err := read(dir, name, max)
+	data, err := readFile(dir, name, max)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %q: %w", name, err)
 	}
 	return data, nil
 }
 
-func read(dir, name string, max int64) ([]byte, error) {
-	f, before, err := open(dir, name, max)
+func readFile(dir, name string, max int64) ([]byte, error) {
+	f, before, err := openFile(dir, name, max)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func read(dir, name string, max int64) ([]byte, error) {
 // Open opens the regular file name below dir for reading, as Read does. It is
 // for files that grow while they are read, so its caller bounds what it takes.
 func Open(dir, name string) (*os.File, error) {
-	f, was, err := open(dir, name, math.MaxInt64)
+	f, was, err := openFile(dir, name, math.MaxInt64)
 	if err == nil {
 		var now unix.Stat_t
 		if err = unix.Fstat(int(f.Fd()), &now); err == nil && !same(was, now) {
@@ -70,7 +71,7 @@ func Open(dir, name string) (*os.File, error) {
 
 // open opens what is a regular file of at most max bytes, and says what it was
 // just before. Whether it still is, the caller compares.
-func open(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
+func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 	var was unix.Stat_t
 	parent, base, err := openParent(dir, name)
 	if err != nil {

@@ -1,0 +1,38 @@
+package hostfs
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestShort(t *testing.T) {
+	const g = 1 << 30
+	for _, c := range []struct {
+		left Free
+		want string
+	}{
+		{Free{Bytes: 2 * g, Of: 100 * g}, ""},
+		{Free{Bytes: g, Of: 100 * g}, ""},
+		{Free{Bytes: g - 1<<20, Of: 100 * g}, "1023 MiB are left"},
+		{Free{Bytes: g / 10, Of: g}, ""}, // a small disk
+		{Free{Bytes: g / 21, Of: g}, "48 MiB are left on its disk, and 51 MiB have to stay free"},
+		{Free{}, ""}, // one that does not tell
+		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 49_999, All: 10_000_000}, "room for 49999 more files"},
+		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 5_000, All: 100_000}, ""},
+		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 4_999, All: 100_000}, "for 5000 it has to stay"},
+	} {
+		if got := c.left.Short(); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.left, got, c.want)
+		}
+	}
+}
+
+func TestAt(t *testing.T) {
+	l, err := FreeSpace(t.TempDir())
+	if err != nil || l.Bytes <= 0 || l.Of < l.Bytes {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := FreeSpace("/none/such"); err == nil {
+		t.Error("there is room at no place")
+	}
+}
