@@ -1,40 +1,33 @@
 #!/bin/bash
-# Ends what agent-learner runs for the solutions/ of the current directory: the
-# processes that it noted, each only if it is still the one that was noted, and
-# containers, networks and volumes by its projects' labels (agent-learner clean).
-# Nothing else is touched.
+# Ends what agent-learner runs for the solutions/ of the current directory: each
+# agent-learner that holds a project's lock, and then containers, networks and
+# volumes by its projects' labels (agent-learner clean). Nothing else is touched.
 set -euo pipefail
 
-# started PID: when the process was started, as the kernel counts; "" for none.
-started() {
-  local stat
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
-  stat=${stat##*)}
-  set -- $stat
-  echo "${20:-}"
+# holder LOCK: the process that holds it, "" for none. Whom the file names counts
+# only while it is held; macOS has no flock, but lsof.
+holder() {
+  if command -v flock >/dev/null; then
+    flock -n "$1" true || sed -n 's/.*"pid": *\([0-9][0-9]*\).*/\1/p' "$1"
+  else
+    lsof -t "$1" 2>/dev/null || true
+  fi
 }
 
 stopped=0
-for note in solutions/.run/learner-* solutions/.run/*; do # whoever starts the others first
-  [ -f "$note" ] || continue
-  name=$(basename "$note")
-  pid=${name#learner-}
-  case $pid in *[!0-9]*) continue ;; esac
-  begun=$(head -n 1 "$note" 2>/dev/null || true)
-  whom=$pid # agent-learner ends what it started itself
-  [ "$name" = "$pid" ] && whom=-$pid # the others lead a group each
-  if [ -n "$begun" ] && [ "$(started "$pid")" = "$begun" ]; then
-    kill -TERM -- "$whom" 2>/dev/null || true
-    for ((i = 0; i < 100; i++)); do
-      [ "$(started "$pid")" = "$begun" ] || break
-      sleep 0.1
-    done
-    if [ "$(started "$pid")" = "$begun" ]; then
-      kill -KILL -- "$whom" 2>/dev/null || true
-    fi
-    stopped=$((stopped + 1))
+for lock in solutions/*/.abl/lock; do
+  [ -f "$lock" ] || continue
+  pid=$(holder "$lock")
+  [ -n "$pid" ] || continue
+  kill -TERM "$pid" 2>/dev/null || true
+  for ((i = 0; i < 100; i++)); do
+    [ "$(holder "$lock")" = "$pid" ] || break
+    sleep 0.1
+  done
+  if [ "$(holder "$lock")" = "$pid" ]; then
+    kill -KILL "$pid" 2>/dev/null || true
   fi
-  rm -f "$note"
+  stopped=$((stopped + 1))
 done
 echo "stop: $stopped processes ended"
 
@@ -44,7 +37,7 @@ if [ ! -x "$program" ] || [ ! -d solutions ]; then
 fi
 code=0
 "$program" clean || code=$?
-if [ "$code" = 7 ]; then # programs may run on this machine alone
+if [ "$code" = 7 ]; then # no engine, no containers
   echo "stop: no containers were looked for"
   code=0
 fi

@@ -12,8 +12,6 @@ const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec 
 var parents = map[string]string{
 	"internal/child/child.go": "takes the secrets out",
 
-	"cmd/internal/learn/host.go": "the person's own agent, which needs its key: with --runtime host, after a warning",
-
 	"cmd/abl-cmd/internal/commands/run.go":  "inside a role's or the app's container, which has no secret of abl's",
 	"cmd/abl-cmd/internal/runner/first.go":  "inside a container",
 	"cmd/abl-cmd/internal/runner/runner.go": "inside a container",

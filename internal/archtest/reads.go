@@ -26,8 +26,6 @@ var readers = map[string]string{
 	"cmd/abl/player.go":               "prompts, the person's",
 	"cmd/internal/ground/agents.go":   "the scenario, the person's",
 	"cmd/internal/learn/debug.go":     "a file that the person names",
-	"cmd/internal/learn/host.go":      "the prompt, which is abl's",
-	"cmd/internal/learn/notes.go":     "the kernel's files",
 	"orchestrator/learner/code.go":    "copies below open folders, and follows nothing",
 	"orchestrator/learner/files.go":   "lists the project's folder, which no container sees",
 	"orchestrator/jobs.go":            "project.md, the person's",

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,29 +43,4 @@ func listener(line string) (s Socket, ok bool) {
 	_, hex, _ := strings.Cut(f[1], ":")
 	n, err := strconv.ParseUint(hex, 16, 16)
 	return Socket{int(n), f[inode]}, err == nil
-}
-
-// Ports are those on which pid, its group, its session and its descendants listen,
-// sorted; false where that cannot be told.
-func Ports(pid int) (ports []int, known bool) {
-	all, known := Sockets(pid)
-	open := map[string]bool{}
-	for _, p := range below(pid, list(), func(p process) bool { return p.pid == pid || p.group == pid || p.session == pid }) {
-		names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p))
-		if err != nil && !os.IsNotExist(err) {
-			known = false // somebody else's by now
-		}
-		for _, name := range names {
-			if target, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", p, name.Name())); err == nil {
-				open[target] = true
-			}
-		}
-	}
-	for _, s := range all {
-		if open["socket:["+s.Inode+"]"] {
-			ports = append(ports, s.Port)
-		}
-	}
-	slices.Sort(ports)
-	return slices.Compact(ports), known
 }

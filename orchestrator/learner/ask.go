@@ -102,8 +102,6 @@ func (r *Ran) words() string {
 // Summary is one sentence.
 func (r *Ran) Summary() string {
 	switch {
-	case r.Running && r.Ports == PortsUnknown:
-		return fmt.Sprintf("It was still running after %s.", RunTime)
 	case r.Running && r.Ports != "":
 		return fmt.Sprintf("It was still running after %s and listened on port %s.", RunTime, strings.ReplaceAll(r.Ports, " ", " and "))
 	case r.Running:

@@ -45,44 +45,6 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 	return s, false, s.Save(h)
 }
 
-// OpenTrial is Open for a try without learning, in a project of its own that
-// begins with what was learned elsewhere: memory.txt, mistakes.txt and prompts.md
-// of the folder learned, or nothing where that is "". A try that is done stays so.
-func OpenTrial(h Home, learned, task, expect, agent, model string, attempts int, now time.Time) (s State, err error) {
-	if err := os.MkdirAll(filepath.Join(h.Private(), "logs", "calls"), 0o755); err != nil {
-		return s, fmt.Errorf("cannot make a trial: %w", err)
-	}
-	if s, err = Load(h); err != nil || s.Session > 0 {
-		return s, err
-	}
-	for _, name := range []string{MemoryFile, MistakesFile, PromptsFile} {
-		if learned == "" {
-			break
-		}
-		text, err := Home{learned}.text(name, promptbook.MaxFile*2)
-		if err == nil {
-			err = hostfs.Write(h.path(name), []byte(text), perm)
-		}
-		if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-			return s, err
-		}
-	}
-	if _, err := h.begin(); err != nil {
-		return s, err
-	}
-	s = s.Begin(task, agent, model, attempts, now)
-	s.Plain, s.Expect = true, expect
-	return s, s.Save(h)
-}
-
-// Learned says whether a folder holds anything that was learned.
-func (h Home) Learned() bool {
-	memory, merr := h.Lessons(MemoryFile)
-	mistakes, xerr := h.Lessons(MistakesFile)
-	b, berr := h.Prompts()
-	return merr == nil && len(memory) > 0 || xerr == nil && len(mistakes) > 0 || berr == nil && len(b.Past) > 0
-}
-
 // begin makes the files of a project that are not there, and says which version
 // prompts.md is at.
 func (h Home) begin() (book int, err error) {
@@ -104,7 +66,7 @@ var cycleName = regexp.MustCompile(`^cycle-\d+$`)
 
 // putAway moves the cycles of an earlier session to where they are in nobody's way.
 func (h Home) putAway(session int) error {
-	names, err := h.folders()
+	names, err := folders(h.Root)
 	if err != nil {
 		return err
 	}
@@ -120,8 +82,6 @@ func (h Home) putAway(session int) error {
 	return nil
 }
 
-func (h Home) folders() ([]string, error) { return folders(h.Root) }
-
 func folders(dir string) (names []string, err error) {
 	d, err := os.ReadDir(dir)
 	for _, e := range d {
@@ -132,26 +92,16 @@ func folders(dir string) (names []string, err error) {
 	return names, err
 }
 
-// Projects are those below a folder that were ever begun, those of trials, which
-// lie deeper, included.
+// Projects are those below a folder that were ever begun.
 func Projects(dir string) (homes []Home, err error) {
-	const depth = 3 // .eval/TASKS/TRIAL
-	var look func(dir string, left int) error
-	look = func(dir string, left int) error {
-		names, err := folders(dir)
-		for _, name := range names {
-			h := Home{filepath.Join(dir, name)}
-			if _, err := os.Lstat(h.state()); err == nil {
-				homes = append(homes, h)
-			} else if left > 1 && (left < depth || name == TrialFolder) {
-				if err := look(h.Root, left-1); err != nil {
-					return err
-				}
-			}
+	names, err := folders(dir)
+	for _, name := range names {
+		h := Home{filepath.Join(dir, name)}
+		if _, err := os.Lstat(h.state()); err == nil {
+			homes = append(homes, h)
 		}
-		return err
 	}
-	if err = look(dir, depth); errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return homes, err

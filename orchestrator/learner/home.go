@@ -11,9 +11,6 @@ import (
 // Folder is where all projects are, below the current directory.
 const Folder = "solutions"
 
-// TrialFolder is where trials are, below Folder.
-const TrialFolder = ".eval"
-
 // Home is the directory of one project, solutions/NAME.
 type Home struct{ Root string }
 

@@ -121,27 +121,6 @@ func TestAfterReadsAnswers(t *testing.T) {
 	}
 }
 
-// Where nothing is learned a cycle is a try, and the first that succeeds the last.
-func TestPlainWalk(t *testing.T) {
-	s := Fresh().Begin("a task", "gemini", "m", 3, time.Unix(0, 0))
-	s.Plain, s.Expect = true, "42"
-	var steps []string
-	for s.Step != Done && len(steps) < 20 {
-		steps = append(steps, fmt.Sprintf("%d %s", s.Cycle, s.Step))
-		h := done("")
-		if s.Step == Run {
-			h = Happened{Ran: &Ran{OK: true, Output: []string{"", "41", "it is 42"}[s.Cycle-1]}}
-		}
-		var err error
-		if s, err = After(s, h); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := strings.Join(steps, ", "); got != "1 generate, 1 run, 2 generate, 2 run, 3 generate, 3 run" || s.Best() != 3 || s.Log[1].Failure != `the program failed: its output lacks "42"` {
-		t.Errorf("%s; %+v", got, s.Log)
-	}
-}
-
 func TestName(t *testing.T) {
 	for task, want := range map[string]string{
 		"Create a REST API": "create-a-rest-api", "  Build: it!  ": "build--it", "../../etc/passwd": "etc-passwd", "ÄÖ 1": "äö-1",

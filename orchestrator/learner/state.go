@@ -58,12 +58,10 @@ type State struct {
 	Cycles  int       `json:"cycles"`
 	Step    Step      `json:"step"`
 	Cycle   int       `json:"cycle"`
-	Attempt int       `json:"attempt"`          // of the step's call; each has a name of its own
-	Failed  int       `json:"failed"`           // how many attempts the agent failed in
-	SpentMS int64     `json:"spent_ms"`         // by attempts so far, and by the waits between them
-	Book    int       `json:"book"`             // the last version in prompts.md when the cycle began
-	Plain   bool      `json:"plain,omitempty"`  // nothing is learned: a cycle is a try, and the first that succeeds the last
-	Expect  string    `json:"expect,omitempty"` // what a program's output has to hold
+	Attempt int       `json:"attempt"`  // of the step's call; each has a name of its own
+	Failed  int       `json:"failed"`   // how many attempts the agent failed in
+	SpentMS int64     `json:"spent_ms"` // by attempts so far, and by the waits between them
+	Book    int       `json:"book"`     // the last version in prompts.md when the cycle began
 	Log     []Cycle   `json:"log"`
 	Started time.Time `json:"started"`
 
@@ -100,9 +98,6 @@ type Ran struct {
 	Output  string `json:"output,omitempty"`
 	Reason  string `json:"reason,omitempty"` // why it is not OK
 }
-
-// PortsUnknown is Ran.Ports where nobody looked.
-const PortsUnknown = "unknown"
 
 // Fresh is a new project.
 func Fresh() State { return State{Version: version, ID: "learn-" + strings.ToLower(rand.Text()[:10])} }

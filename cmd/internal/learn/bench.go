@@ -42,10 +42,10 @@ type bench struct {
 	tell     *teller
 }
 
-// setUp makes the bench for a session. What it has made so far is taken down
+// openBench makes the bench for a session. What it has made so far is taken down
 // when it fails.
-func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) {
-	b = &bench{in: w.in, root: w.root, here: w.here, secret: w.secret, id: s.ID, tell: w.tell}
+func openBench(ctx context.Context, w *work, s learner.State) (_ calls, err error) {
+	b := &bench{in: w.in, root: w.root, here: w.here, secret: w.secret, id: s.ID, tell: w.tell}
 	if b.purse, err = openPurse(w, s); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func setUp(ctx context.Context, w *work, s learner.State) (b *bench, err error) 
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, errors.Join(err, b.close(ctx, err))
+			return nil, errors.Join(err, b.Close(ctx, err))
 		}
 	}
 	return b, nil
@@ -129,10 +129,14 @@ func (b *bench) images(ctx context.Context) (err error) {
 	return nil
 }
 
-// close takes everything down: containers, networks, volumes. A call that runs
+// Hosts implements calls.
+func (b *bench) Hosts() []string { return b.way.hosts }
+
+// Close takes everything down: containers, networks, volumes. A call that runs
 // while something else went wrong has been paid for: it stays with what it stands
 // on, for the next run to attach to, unless the person wants to stop.
-func (b *bench) close(ctx context.Context, why error) error {
+func (b *bench) Close(ctx context.Context, why error) error {
+	b.tellSpent()
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	sweep := b.sweep

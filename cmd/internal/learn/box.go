@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/ground"
@@ -75,7 +76,7 @@ func (b *bench) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) 
 		answer.Reason = fmt.Sprintf("it did not end within %s, retries included", learner.CallTime)
 	}
 	answer.Text, err = said(rec, b.agent, job.Call)
-	if answered(o.Class == roles.Nothing, o.Exit, answer.Text) {
+	if o.Class == roles.Nothing && o.Exit == 0 && strings.TrimSpace(answer.Text) != "" { // not every question needs a tool
 		o.Class, answer.Class, answer.Reason = roles.Done, roles.Done, ""
 	}
 	return answer, errors.Join(err, b.book.Append(orchestrator.Rows(a.Session, a.Cycle, o)))
@@ -92,16 +93,12 @@ func said(rec roles.Record, a agent.Agent, call agent.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return lastWords(a.NewReader(call), data), nil
-}
-
-// lastWords are those of an agent that printed this.
-func lastWords(r agent.Reader, stdout []byte) string {
-	agent.Feed(r, stdout)
+	r := a.NewReader(call)
+	agent.Feed(r, data)
 	if s, ok := r.(agent.Speaker); ok {
-		return s.Said()
+		return s.Said(), nil
 	}
-	return ""
+	return "", nil
 }
 
 // at is the project with a cycle as its workspace.

@@ -97,7 +97,7 @@ func TestWhatTheGatewayIsTold(t *testing.T) {
 
 func TestBudgetFlags(t *testing.T) {
 	p := newPerson(t)
-	if code, _, voice := p.call("", "x", "--budget-usd", "+5", "--runtime", "host"); code != 2 || !strings.Contains(voice, "--budget-usd +5: no such cap is set") {
+	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: no such cap is set") {
 		t.Errorf("exit %d: %s", code, voice)
 	}
 	if code, _, voice := p.call("", "x", "--budget-usd", "5", "--agent", "gemini", "--model", "gemini-of-nobody"); code != 2 || !strings.Contains(voice, "the model gemini-of-nobody has no price") {
@@ -106,7 +106,7 @@ func TestBudgetFlags(t *testing.T) {
 	if _, err := os.Stat("solutions"); err == nil {
 		t.Error("something was made although nothing can be paid")
 	}
-	if code, _, voice := p.call("", "x", "--budget-tokens", "many", "--runtime", "host"); code != 2 || !strings.Contains(voice, "many") {
+	if code, _, voice := p.call("", "x", "--budget-tokens", "many"); code != 2 || !strings.Contains(voice, "many") {
 		t.Errorf("exit %d: %s", code, voice)
 	}
 }

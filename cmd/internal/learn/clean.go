@@ -17,11 +17,10 @@ import (
 
 func cleanCommand() cli.Command {
 	return cli.Command{
-		Name: "clean", Group: cli.Upkeep, Usage: "remove what sessions left running, here and on the engine",
-		Long: `Ends agents that a killed run left on this machine, and removes containers,
-volumes and networks that carry the label of a project in solutions/. A project
-at which a run is at work is left as it is. What was made and learned is never
-touched.`,
+		Name: "clean", Group: cli.Upkeep, Usage: "remove what sessions left running on the engine",
+		Long: `Removes containers, volumes and networks that carry the label of a project in
+solutions/. A project at which a run is at work is left as it is. What was made
+and learned is never touched.`,
 		Run: runClean,
 	}
 }
@@ -32,9 +31,8 @@ func runClean(ctx context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot work here: %w", err)
 	}
 	eng, _, err := ground.Connect(ctx)
-	if err != nil { // processes are here
-		_, perr := Clean(ctx, in, here, nil)
-		return settle(ground.OnEngine(errors.Join(perr, err)))
+	if err != nil {
+		return settle(ground.OnEngine(err))
 	}
 	defer eng.Close()
 	removed, err := Clean(ctx, in, here, eng)
@@ -50,7 +48,7 @@ type Sweeper interface {
 }
 
 // Clean removes what the projects in the solutions of a directory left, and says
-// what and how much. eng is nil where there is none to ask.
+// what and how much.
 func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (removed int, err error) {
 	homes, err := learner.Projects(filepath.Join(here, learner.Folder))
 	if err != nil {
@@ -80,22 +78,15 @@ func cleanOne(ctx context.Context, in *cli.Input, here string, h learner.Home, e
 	if err != nil {
 		return 0, err
 	}
-	ended, err := notesOf(here, h).endOrphans()
-	for _, pid := range ended {
-		fmt.Fprintln(in.Stdout, "ended process", pid)
-	}
-	if removed = len(ended); err != nil || eng == nil {
-		return removed, err
-	}
 	if err := abandon(h, s); err != nil {
-		return removed, err
+		return 0, err
 	}
 	names, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
 	for _, name := range names {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}
 	rel, rerr := filepath.Rel(here, h.Root)
-	return removed + len(names), errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
+	return len(names), errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
 }
 
 // abandon notes of the call that a session rests in that it is about to be ended on

@@ -16,14 +16,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Where agents and programs run.
-const (
-	inContainers = "container"
-	onHost       = "host"
-)
-
 // Command is `abl learn`, and all of agent-learner.
-func Command() cli.Command {
+func Command() cli.Command { return command(openBench) }
+
+func command(open opener) cli.Command {
 	return cli.Command{
 		Name: "learn", Aliases: []string{"agent-learner"}, Group: cli.Running, Args: "[TASK]", MaxArgs: 1,
 		Usage: "let an agent solve a task in cycles and learn from each",
@@ -34,44 +30,42 @@ task of that name: memory.txt, mistakes.txt, prompts.md, cycle-N/, and code/ wit
 the last program that ran. A session that was interrupted goes on where it was.
 Agents and programs run in containers that see the cycle's folder alone. Without
 TASK, at a terminal, or with --repl you are asked for tasks.`,
-		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl\nabl learn eval tasks.yaml --agent gemini",
+		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
 		Flags:    flags(),
-		Run:      run,
-		Subs:     []cli.Command{evalCommand(), debugCommand(), cleanCommand()},
+		Run:      func(ctx context.Context, in *cli.Input) error { return run(ctx, in, open) },
+		Subs:     []cli.Command{debugCommand(), cleanCommand()},
 	}
 }
 
 func flags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].name, Values: agentNames(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
+		{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].agent, Values: agentNames(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
 		{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
 		{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 		{Name: "repl", Usage: "ask for one task after the other"},
-	}, placeFlags(), []cli.Flag{{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"}}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())
+		{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
+		{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
+		{Name: "runtime", Value: "WHERE", Default: inContainers, Hidden: true, Usage: "as it was when there was a choice"},
+	}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())
 }
 
-func placeFlags() []cli.Flag {
-	return []cli.Flag{
-		{Name: "runtime", Value: "WHERE", Default: inContainers, Values: []string{inContainers, onHost}, Usage: "where agents and programs run; host gives them all that you may do"},
-		{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
-	}
-}
+// inContainers is the only value that --runtime still takes.
+const inContainers = "container"
 
 // options are what a session is started with.
 type options struct {
-	agent   cliAgent
-	model   string
-	cycles  int
-	runtime string
+	player
+	cycles int
 }
 
 func (w *work) readOptions() (o options, err error) {
 	in := w.in
-	if o.agent, err = w.choose(in.String("agent")); err != nil {
+	if in.String("runtime") != inContainers {
+		return o, cli.WithHint("leave --runtime out: agents and programs run in containers", "--runtime %s is no more", in.String("runtime"))
+	}
+	if o.player, err = w.choose(in.String("agent")); err != nil {
 		return o, err
 	}
-	o.runtime = in.String("runtime")
-	o.model = o.agent.model
 	if in.Set("model") {
 		if o.model, err = modelName(in.String("model")); err != nil {
 			return o, err
@@ -92,8 +86,8 @@ func cycleCount(n int) (int, error) {
 	return n, nil
 }
 
-func run(ctx context.Context, in *cli.Input) error {
-	w, err := openWork(in, in.String("runtime"))
+func run(ctx context.Context, in *cli.Input, open opener) error {
+	w, err := openWork(in, open)
 	if err != nil {
 		return err
 	}
@@ -123,8 +117,8 @@ func interactive(in *cli.Input) bool {
 }
 
 // app is agent-learner.
-func app(version string) cli.App {
-	root := Command()
+func app(version string, open opener) cli.App {
+	root := command(open)
 	root.Name, root.Aliases = "", nil
 	root.Examples = strings.ReplaceAll(root.Examples, "abl learn", "agent-learner")
 	root.Subs = append(root.Subs, cli.Completion("agent-learner"))
@@ -133,7 +127,7 @@ func app(version string) cli.App {
 
 // Main is agent-learner, whose every command line is one of `abl learn`.
 func Main(ctx context.Context, version string, args []string, std [3]*os.File) int {
-	return cli.Main(ctx, app(version), args, std[0], std[1], std[2])
+	return cli.Main(ctx, app(version, openBench), args, std[0], std[1], std[2])
 }
 
 // noneWorked is how a session ends in which no program ran.

@@ -81,9 +81,5 @@ func readFile(path string) (string, error) {
 	if err != nil {
 		return "", exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "")
 	}
-	const most = 16 << 20
-	if len(data) > most {
-		return "", exit.With(exit.Usage, fmt.Errorf("cannot read %q: it has more than %d MiB", path, most>>20), "")
-	}
 	return string(data), nil
 }

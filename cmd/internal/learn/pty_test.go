@@ -89,7 +89,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	ctx, stop := exit.Signals(context.Background(), os.Stderr)
-	code := Main(ctx, "test", os.Args[1:], [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
+	code := cli.Main(ctx, app("test", openStub), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -108,7 +108,7 @@ func TestReplAtATerminal(t *testing.T) {
 	defer time.AfterFunc(2*time.Minute, s.over).Stop() // so that nothing waits for ever for what never comes
 	ended := make(chan int, 1)
 	go func() {
-		code := cli.Main(t.Context(), app("test"), []string{"--runtime", "host", "-c", "1"}, tty, tty, io.Discard)
+		code := cli.Main(t.Context(), app("test", openStub), []string{"-c", "1"}, tty, tty, io.Discard)
 		tty.Close()
 		ended <- code
 	}()
@@ -144,7 +144,7 @@ func TestReplAtATerminal(t *testing.T) {
 // Ctrl-C stops the task that is on, and no more; at the prompt it ends it all.
 func TestInterruptAtATerminal(t *testing.T) {
 	p := newPerson(t)
-	cmd := exec.Command(os.Args[0], "--runtime", "host", "-c", "1")
+	cmd := exec.Command(os.Args[0], "-c", "1")
 	cmd.Env = append(os.Environ(), "LEARN_TEST_PLAY=1")
 	tty, err := pty.Start(cmd)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	typed("do hang\r")
 	s.await(t, "Phase 1: write the program")
 	for { // until the agent is on
-		if _, err := os.Stat(filepath.Join(p.dir, "log.hung")); err == nil {
+		if _, err := os.Stat(filepath.Join(p.dir, "hung")); err == nil {
 			break
 		}
 		if s.ended() {
@@ -185,15 +185,12 @@ func TestInterruptAtATerminal(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v:\n%s", err, s.shown())
 	}
-	if entries, err := os.ReadDir("solutions/.run"); err != nil || len(entries) != 0 {
-		t.Errorf("processes are still noted: %v, %v", entries, err)
-	}
 }
 
 // A signal at the prompt waits for nobody to type.
 func TestTermAtThePrompt(t *testing.T) {
 	newPerson(t)
-	cmd := exec.Command(os.Args[0], "--repl", "--runtime", "host")
+	cmd := exec.Command(os.Args[0], "--repl")
 	cmd.Env = append(os.Environ(), "LEARN_TEST_PLAY=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -154,9 +154,9 @@ func (r *repl) agent(arg string) error {
 			r.say("%v; it is one of %s", err, strings.Join(r.w.names(), ", "))
 			return nil
 		}
-		r.o.agent, r.o.model = a, a.model
+		r.o.player = a
 	}
-	r.say("Agent: %s, model: %s", r.o.agent.name, r.o.model)
+	r.say("Agent: %s, model: %s", r.o.agent, r.o.model)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (r *repl) model(arg string) error {
 		}
 		r.o.model = name
 	}
-	r.say("Model: %s (of %s)", r.o.model, r.o.agent.name)
+	r.say("Model: %s (of %s)", r.o.model, r.o.agent)
 	return nil
 }
 

@@ -6,45 +6,53 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
+
+	"abl/cmd/internal/exit"
 )
 
-// stop.sh ends what was noted and is still that, and nobody else of the number.
+// stop.sh ends the agent-learner that is at work on a project here, and nobody of
+// whom a lock tells that nobody holds any more.
 func TestStopScript(t *testing.T) {
 	script, err := filepath.Abs("../../../stop.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
-	start := func() *exec.Cmd {
-		cmd := exec.Command("sleep", "1000")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as whatever is noted
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		return cmd
-	}
-	ours, stranger := start(), start()
-	if _, err := (notes{".", "solutions/x"}).add("", ours.Process.Pid); err != nil {
+	p := newPerson(t)
+	stranger := exec.Command("sleep", "1000")
+	if err := stranger.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{fmt.Sprint(stranger.Process.Pid): "1\n", "1": "2\n", "no-number": "3\n", "4194999": "5\n"} {
-		if err := os.WriteFile(filepath.Join("solutions/.run", name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	defer func() { _ = stranger.Process.Kill(); _ = stranger.Wait() }()
+	over := filepath.Join("solutions", "over", ".abl")
+	if err := os.MkdirAll(over, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(over, "lock"), fmt.Appendf(nil, `{"pid":%d}`, stranger.Process.Pid), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ours := exec.Command(os.Args[0], "do hang", "-c", "1")
+	ours.Env = append(os.Environ(), "LEARN_TEST_PLAY=1")
+	if err := ours.Start(); err != nil {
+		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- ours.Wait() }() // so that it is no zombie, which still has its number
+	go func() { ended <- ours.Wait() }()
+	defer time.AfterFunc(2*time.Minute, func() { _ = ours.Process.Kill() }).Stop()
+	for hung := filepath.Join(p.dir, "hung"); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(hung); err == nil {
+			break
+		}
+	}
 	cmd := exec.Command("bash", script)
 	cmd.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "stop: 1 processes ended") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := <-ended; err == nil {
-		t.Error("what was noted goes on to its end")
+	if <-ended; ours.ProcessState.ExitCode() != exit.TERM {
+		t.Errorf("it ended with %v", ours.ProcessState)
 	}
 	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stranger.Process.Pid)); err != nil || strings.Contains(string(state), ") Z ") {
 		t.Error("a stranger was ended")

@@ -31,15 +31,29 @@ type work struct {
 	conf *config.Loaded
 	home learner.Home // of the last task
 	tell *teller
+	open opener
 }
 
+// calls is where agents and programs of a session run.
+type calls interface {
+	learner.Asker
+	learner.Trier
+	// Hosts are those that an author can reach besides the model.
+	Hosts() []string
+	// Close takes down what it has made; why is what ended the session.
+	Close(ctx context.Context, why error) error
+}
+
+// opener makes them ready for a session. Tests have one without an engine.
+type opener func(context.Context, *work, learner.State) (calls, error)
+
 // openWork reads the settings. It changes nothing.
-func openWork(in *cli.Input, runtime string) (*work, error) {
+func openWork(in *cli.Input, open opener) (*work, error) {
 	here, err := project.Real(".")
 	if err != nil {
 		return nil, fmt.Errorf("cannot work here: %w", err)
 	}
-	w := &work{in: in, here: here, root: here, tell: newTeller(in)}
+	w := &work{in: in, here: here, root: here, tell: newTeller(in), open: open}
 	if root, err := project.Find(here); err == nil {
 		w.root = root
 	}
@@ -55,9 +69,6 @@ func openWork(in *cli.Input, runtime string) (*work, error) {
 	for _, text := range append(w.conf.Warnings, weak...) {
 		in.Warn(text)
 	}
-	if runtime == onHost {
-		in.Warn("--runtime host: agents and the programs that they write run as you, without a container; they can read, change and send all that you can")
-	}
 	return w, nil
 }
 
@@ -68,9 +79,6 @@ func (w *work) secret(name string) string {
 	}
 	return os.Getenv(name)
 }
-
-// notes name the processes that run for the project.
-func (w *work) notes() notes { return notesOf(w.here, w.home) }
 
 var modelWord = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
 
@@ -94,10 +102,7 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 
 // playable says what is missing for an agent, before anything is made.
 func (w *work) playable(o options) error {
-	if o.runtime == onHost {
-		return onPath(o.agent)
-	}
-	a, err := w.agents().Find(o.agent.name)
+	a, err := w.agents().Find(o.agent)
 	if err != nil {
 		return err
 	}
@@ -134,17 +139,12 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 		return s, settle(err)
 	}
 	defer func() { err = errors.Join(err, free()) }()
-	forget, err := w.notes().add("learner-", os.Getpid())
-	if err != nil {
-		return s, settle(err)
-	}
-	defer forget()
-	s, resumed, err := learner.Open(h, task, o.agent.name, o.model, o.cycles, time.Now())
+	s, resumed, err := learner.Open(h, task, o.agent, o.model, o.cycles, time.Now())
 	if err != nil {
 		return s, settle(err)
 	}
 	w.tell.banner(h, s, resumed)
-	s, err = w.play(ctx, s, o)
+	s, err = w.play(ctx, s)
 	if err == nil || ctx.Err() != nil {
 		w.tell.summary(h, s)
 	}
@@ -157,29 +157,18 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 	return s, nil
 }
 
-// play runs the session where agents and programs are to run.
-func (w *work) play(ctx context.Context, s learner.State, o options) (_ learner.State, err error) {
+// play takes the session to its end.
+func (w *work) play(ctx context.Context, s learner.State) (_ learner.State, err error) {
 	x := &learner.Session{
 		Home: w.home, Tell: w.tell, Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64, Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: fate.Sleep,
 	}
-	if o.runtime == onHost {
-		h, err := openHost(w, s, o.agent)
-		if err != nil {
-			return s, err
-		}
-		x.Agent, x.Program = h, h
-		s, err := x.Play(ctx, s)
-		h.tellSpent()
-		return s, errors.Join(err, hostfs.HandOver(w.here, h.notes.what))
-	}
-	b, err := setUp(ctx, w, s)
+	b, err := w.open(ctx, w, s)
 	if err != nil {
 		return s, ground.OnEngine(err)
 	}
-	x.Agent, x.Program, x.Hosts = b, b, b.way.hosts
+	x.Agent, x.Program, x.Hosts = b, b, b.Hosts()
 	s, err = x.Play(ctx, s)
-	b.tellSpent()
-	if cerr := b.close(ctx, err); cerr != nil {
+	if cerr := b.Close(ctx, err); cerr != nil {
 		w.in.Warn(cerr)
 	}
 	return s, ground.OnEngine(err)

@@ -153,22 +153,3 @@ func (s *Spending) plus(t Spending) {
 
 // Models are those without a price, sorted.
 func (s Spending) Models() []string { return slices.Sorted(maps.Keys(s.Unpriced)) }
-
-// Known is what all rows of a ledger come to: nil where some call did not tell its
-// tokens, or has no price, and where there is no row. An estimate is no knowledge.
-func Known(book *ledger.Ledger, list pricelist.List) (tokens *int64, usd *prices.USD, err error) {
-	var sum Spending
-	rows, told, priced := 0, true, true
-	err = book.Scan(func(r ledger.Row) {
-		one, whole := (&counting{list: list}).of(r)
-		rows, told, priced = rows+1, told && whole, priced && whole && len(one.Unpriced) == 0
-		sum.plus(one)
-	}, func(int, string) { told, priced = false, false })
-	if told && rows > 0 {
-		tokens = &sum.Tokens
-	}
-	if priced && rows > 0 {
-		usd = &sum.USD
-	}
-	return tokens, usd, err
-}

@@ -138,34 +138,3 @@ func TestEnteredRowsArePriced(t *testing.T) {
 		t.Errorf("costs %s", got)
 	}
 }
-
-// A sum of what is not told whole is no sum.
-func TestKnown(t *testing.T) {
-	part := used("p1-build-2.1", ledger.Gateway, "", 100, roles.Done)
-	part.Source = ledger.Nobody
-	free := used("p1-build-3.1", ledger.CLI, ledger.Unknown, 7, roles.Done)
-	free.Model = "my-model"
-	full := used("p1-build-1.1", ledger.Gateway, "0.5", 100, roles.Done)
-	for name, c := range map[string]struct {
-		rows []ledger.Row
-		want string
-	}{
-		"nothing": {nil, "nothing, nothing"}, "all": {[]ledger.Row{full, full}, "200, 1"}, "a part": {[]ledger.Row{full, part}, "nothing, nothing"}, "no price": {[]ledger.Row{full, free}, "107, nothing"},
-	} {
-		for i := range c.rows {
-			c.rows[i].CallID = fmt.Sprintf("p1-build-%d.1", i)
-		}
-		p, list := accounts(t, c.rows...)
-		tokens, usd, err := Known(ledger.Open(p.Ledger()), list)
-		got := [2]string{"nothing", "nothing"}
-		if tokens != nil {
-			got[0] = fmt.Sprint(*tokens)
-		}
-		if usd != nil {
-			got[1] = usd.String()
-		}
-		if text := got[0] + ", " + got[1]; text != c.want || err != nil {
-			t.Errorf("%s: %s, want %s (%v)", name, text, c.want, err)
-		}
-	}
-}
