@@ -21,7 +21,6 @@ var speakers = map[string]string{
 	"cmd/abl/logs.go":             "prints with a prefix, made safe",
 	"cmd/internal/learn/lines.go": "the prompt that a person types behind, and clearing their screen",
 	"cmd/internal/learn/tell.go":  "one line of progress, made safe",
-	"cmd/abl/costs.go":            "CSV, made safe as the ledger is",
 
 	"cmd/internal/commit/run.go":  "the build's output, with a prefix, made safe",
 	"cmd/internal/commit/box.go":  "likewise",
