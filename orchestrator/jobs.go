@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
 	"abl/orchestrator/spec"
@@ -62,7 +62,7 @@ type Cast struct {
 	Players map[string]Player // by role name
 	Files   map[string]Files  // by role name
 	Holder  func(ctx context.Context, place string) (string, error)
-	Outlet  *outlet.Outlet // keeps secrets out of what a role is told
+	Outlet  *redact.Sanitizer // keeps secrets out of what a role is told
 }
 
 // Job is the job of the call that p is about to make in a role.

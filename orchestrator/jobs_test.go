@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/project"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
@@ -24,7 +24,7 @@ func TestPromptsAreSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Cast{
-		Number: 1, Project: project.New(t.TempDir(), "src", "tests"), Outlet: &outlet.Outlet{},
+		Number: 1, Project: project.New(t.TempDir(), "src", "tests"), Outlet: &redact.Sanitizer{},
 		Specs:   specs(t, ""),
 		Players: map[string]Player{"builder": {Agent: agent.NewScripted(scenario.Scenario{}, ""), Template: tmpl}},
 		Files: map[string]Files{"builder": func(context.Context) ([]projectmap.File, error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"
@@ -98,7 +98,7 @@ type Loop struct {
 	Outages   Outages
 	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
 	Out       event.Sink
-	Outlet    *outlet.Outlet // keeps secrets out of what is kept of agents' words
+	Outlet    *redact.Sanitizer // keeps secrets out of what is kept of agents' words
 }
 
 // Result is where a phase came to rest.

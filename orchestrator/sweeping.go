@@ -26,7 +26,7 @@ func (l *Loop) sweepUnlessCommitted(ctx context.Context, role roles.Role, p *sta
 // keepFound keeps what a sweep found with the call that left it, and shows it.
 func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) error {
 	return func(f sweep.Found) error {
-		key, said := l.key(role, p), inSentences(f) // which go through the outlet by themselves
+		key, said := l.key(role, p), inSentences(f) // which are made safe by themselves
 		if err := l.Outlet.Clean(&f); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
@@ -43,7 +43,7 @@ type App struct {
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      event.Sink
-	Outlet   *outlet.Outlet // keeps secrets out of what is kept of the app
+	Outlet   *redact.Sanitizer // keeps secrets out of what is kept of the app
 }
 
 // ServiceBox is a further container on the app's network.

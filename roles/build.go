@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
@@ -34,7 +34,7 @@ type Builds struct {
 	Argv    []string          // what builds, in dirs.Src
 	Absent  []string          // paths where the box must find nothing
 	Tree    func(w io.Writer, as string) error
-	Outlet  *outlet.Outlet
+	Outlet  *redact.Sanitizer
 }
 
 // Build is one run.

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 
 	"abl/internal/hostfs"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 )
 
 // Keep makes safe what the box of an ended call has printed, and what its app
 // has: whoever looks at these files later does so without abl.
-func (r Record) Keep(o *outlet.Outlet) error {
+func (r Record) Keep(o *redact.Sanitizer) error {
 	return errors.Join(keepAll(o, r.Dir, "stdout", "stderr"), keepAll(o, filepath.Join(r.Dir, "app"), "app.log", "events"))
 }
 
 // keepAll passes by what is not there.
-func keepAll(o *outlet.Outlet, dir string, names ...string) error {
+func keepAll(o *redact.Sanitizer, dir string, names ...string) error {
 	for _, name := range names {
 		if err := ownMode(filepath.Join(dir, name)); err != nil {
 			return err

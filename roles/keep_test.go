@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/sandboxtest"
@@ -19,8 +19,8 @@ const (
 	evil = "\x1b]0;t\a\u009b2J\u202e\r"
 )
 
-func hiding() *outlet.Outlet {
-	o := &outlet.Outlet{}
+func hiding() *redact.Sanitizer {
+	o := &redact.Sanitizer{}
 	o.Hide(key)
 	return o
 }

@@ -14,7 +14,7 @@ import (
 
 	"abl/internal/failpoint"
 	"abl/internal/hostfs"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/roles/boundary"
@@ -27,10 +27,10 @@ type proving struct {
 	dir    string // takes the proof; the folder in below it is what the box sees at dirs.In
 	rule   rule
 	net    Net
-	beacon *boundary.Beacon // what listens on this machine, from before to after; nil where nobody does
-	cutOff bool             // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
-	ranges []string         // of the networks that it may be on
-	secret *outlet.Outlet   // knows what the box must not hold; nil for a box of the person's own settings
+	beacon *boundary.Beacon  // what listens on this machine, from before to after; nil where nobody does
+	cutOff bool              // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
+	ranges []string          // of the networks that it may be on
+	secret *redact.Sanitizer // knows what the box must not hold; nil for a box of the person's own settings
 }
 
 // probeTime is how long a box may take until its first program has looked around.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/sandboxtest"
@@ -55,7 +55,7 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 // A box that a secret got into is not started either, and the secret is not told.
 func TestSecretInTheEnvironment(t *testing.T) {
 	r := newRig(t, says("end", 0))
-	r.runner.Outlet = &outlet.Outlet{}
+	r.runner.Outlet = &redact.Sanitizer{}
 	r.runner.Outlet.Hide("swordfish-swordfish")
 	r.job.Env = []string{"SOME=x swordfish-swordfish"}
 	_, err := r.runner.Run(t.Context(), r.job)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 	"abl/roles/agent"
 )
 
@@ -165,7 +165,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	safe := sanitize.Whole(string(data)) // the same JSON, safe to look at
+	safe := redact.Whole(string(data)) // the same JSON, safe to look at
 	return hostfs.Write(path, []byte(safe+"\n"), 0o644)
 }
 

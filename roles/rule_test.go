@@ -12,7 +12,7 @@ import (
 
 	"abl/e2e/lab"
 	"abl/images"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
@@ -125,7 +125,7 @@ func newWrong(t *testing.T) *wrong {
 	w.join, err = site.Holder(t.Context(), PlaceBuilder)
 	must(t, err)
 	w.runner = &Runner{
-		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: event.Discard, Outlet: &outlet.Outlet{},
+		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: event.Discard, Outlet: &redact.Sanitizer{},
 		Box: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256}, Reach: site.Reach,
 	}
 	w.runner.Outlet.Hide("swordfish-swordfish")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/prices"
@@ -55,7 +55,7 @@ type Runner struct {
 	Grow    Growth
 	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
 	Out     event.Sink
-	Outlet  *outlet.Outlet // keeps secrets out of what is kept of a call
+	Outlet  *redact.Sanitizer // keeps secrets out of what is kept of a call
 }
 
 // Job is one call to run.

@@ -9,7 +9,7 @@ import (
 
 	"abl/internal/failpoint"
 	"abl/internal/hostfs"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/project"
 
 	"golang.org/x/sys/unix"
@@ -63,7 +63,7 @@ func WriteTests(p project.Project, name string, data []byte) error {
 // TakeFailedSpecs moves an earlier call's failed_specs.md out of the way and
 // into the record of the call about to start, so that a file found afterwards
 // is this call's. What is not a readable plain file is removed.
-func TakeFailedSpecs(p project.Project, key, name string, max int64, o *outlet.Outlet) ([]byte, error) {
+func TakeFailedSpecs(p project.Project, key, name string, max int64, o *redact.Sanitizer) ([]byte, error) {
 	kept := filepath.Join(p.Call(key), "before-"+name)
 	data, err := hostfs.Read(p.Tests, name, max)
 	switch {

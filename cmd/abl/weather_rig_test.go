@@ -15,7 +15,7 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/e2e/play"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -98,7 +98,7 @@ func (c *climate) give(role roles.Role, site *roles.Site, p *orchestrator.Player
 	p.Agent = asker{served: c.vars}
 	p.Gate = &ground.Gate{
 		Engine: c.Engine, Project: project.New(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
-		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: outlet.New(nil),
+		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: redact.NewSanitizer(nil),
 	}
 	site.Gated[role.Name] = true
 }

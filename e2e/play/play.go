@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -54,7 +54,7 @@ func (x Phase) Play(ctx context.Context) (orchestrator.Result, error) {
 }
 
 func (x Phase) loop() (*orchestrator.Loop, error) {
-	p, out := project.New(x.Root, "src", ".abl/tests"), outlet.New(nil)
+	p, out := project.New(x.Root, "src", ".abl/tests"), redact.NewSanitizer(nil)
 	f, err := state.Load(p.State())
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ const uid = 1000
 // limits are those of every box of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
-func (x Phase) cast(p project.Project, specs spec.Set, site *roles.Site, out *outlet.Outlet) *orchestrator.Cast {
+func (x Phase) cast(p project.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.Cast {
 	none := func(context.Context) ([]projectmap.File, error) { return nil, nil }
 	cast := &orchestrator.Cast{
 		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Outlet: out,

@@ -1,7 +1,9 @@
-// Package redact takes secrets out of what is written or shown, also where a
-// write or a line ends in the middle of one, and in the forms that programs
-// turn them into. It is the second wall: a secret that is spelled backwards
-// passes.
+// Package redact makes safe what leaves abl for a reader: at a terminal, in a
+// file, in a prompt. Secrets are taken out first, also where a write or a line
+// ends in the middle of one and in the forms that programs turn them into; then
+// what could move a cursor, hide text or look like a line of abl's own, since
+// what is escaped could hide a part of a secret. A secret that is spelled
+// backwards passes. What a text means is not known here.
 package redact
 
 import (

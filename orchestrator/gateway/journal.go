@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"abl/internal/redact"
-	"abl/internal/sanitize"
 )
 
 const (
@@ -66,7 +65,7 @@ func (j *journal) clean(s string) string {
 	if s == "" {
 		return ""
 	}
-	s = sanitize.Line(j.secrets.String(s))
+	s = redact.Line(j.secrets.String(s))
 	if len(s) > longest {
 		s = strings.ToValidUTF8(s[:longest], "") + "…"
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 func TestTable(t *testing.T) {
@@ -248,7 +248,7 @@ func FuzzScan(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, c := range string(data) {
-			if c != '\n' && !sanitize.Plain(c) {
+			if c != '\n' && !redact.Plain(c) {
 				t.Fatalf("%q holds %U", data, c)
 			}
 		}

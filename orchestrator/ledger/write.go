@@ -10,7 +10,7 @@ import (
 
 	"github.com/gocarina/gocsv"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 // Writer writes rows as CSV, safe to open in a spreadsheet, some at a time.
@@ -85,7 +85,7 @@ func clean(r Row) Row { return r.Map(cleanText) }
 func cleanText(s string) string {
 	s = strings.Map(func(c rune) rune {
 		switch {
-		case !sanitize.Plain(c):
+		case !redact.Plain(c):
 			return -1
 		case c == ';': // a spreadsheet may take it for the separator, and what follows for a formula
 			return ','

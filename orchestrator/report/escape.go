@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 // Limits of one text of a record, in bytes: as a line, and as a block of lines.
@@ -16,12 +16,12 @@ const (
 const cutMark = " … [cut]"
 
 // line is a text on one line, without anything that steers a terminal.
-func line(s string) string { return short(sanitize.Line(s), maxLine) }
+func line(s string) string { return short(redact.Line(s), maxLine) }
 
 // block is a text of several lines, those after the first indented, so that
 // none of them can pass for a line of abl's.
 func block(s, indent string) string {
-	s = short(sanitize.String(strings.ReplaceAll(s, "\r\n", "\n")), maxBlock)
+	s = short(redact.String(strings.ReplaceAll(s, "\r\n", "\n")), maxBlock)
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n"+indent)
 }
 

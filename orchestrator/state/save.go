@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"abl/internal/hostfs"
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 // Save replaces the state file whole; when it returns nil the new state survives
@@ -35,7 +35,7 @@ func encode(f *File) ([]byte, error) {
 	if err := e.Encode(f); err != nil {
 		return nil, err
 	}
-	data := []byte(sanitize.Whole(b.String())) // the same JSON, safe to look at
+	data := []byte(redact.Whole(b.String())) // the same JSON, safe to look at
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 	"abl/orchestrator/verdict"
 
 	"github.com/google/go-cmp/cmp"
@@ -274,7 +274,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("loaded, but cannot be saved: %v", err)
 		}
-		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !sanitize.Plain(r) }) {
+		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !redact.Plain(r) }) {
 			t.Errorf("saved as %q", again)
 		}
 		if twice, err := decode(again, Version, steps); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 const (
@@ -60,7 +60,7 @@ func clean(s string) string {
 }
 
 func visible(r rune) rune {
-	if r == '\n' || r == '\t' || sanitize.Plain(r) {
+	if r == '\n' || r == '\t' || redact.Plain(r) {
 		return r
 	}
 	return utf8.RuneError

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 // File is one file of a workspace.
@@ -139,10 +139,10 @@ func (l Limit) cut(lines []string) []string {
 // that it cannot pass for several lines, for a count, or for anything but a name.
 func name(path string) string {
 	plain := path != "" && !strings.ContainsFunc(path, func(r rune) bool {
-		return r == unicode.ReplacementChar || !unicode.IsPrint(r) || !sanitize.Plain(r) || strings.ContainsRune(" \"'`\\<>()", r)
+		return r == unicode.ReplacementChar || !unicode.IsPrint(r) || !redact.Plain(r) || strings.ContainsRune(" \"'`\\<>()", r)
 	})
 	if plain {
 		return path
 	}
-	return sanitize.Whole(strconv.QuoteToGraphic(path))
+	return redact.Whole(strconv.QuoteToGraphic(path))
 }

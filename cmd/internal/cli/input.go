@@ -9,7 +9,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 )
 
 // Input is what a command was called with.
@@ -19,7 +19,7 @@ type Input struct {
 	Stdout io.Writer // results; made safe on the way
 	Stderr io.Writer // voice; made safe on the way
 	// Outlet makes safe what leaves, and is told the secrets that a command learns.
-	Outlet *outlet.Outlet
+	Outlet *redact.Sanitizer
 	// Bare are the outputs past the Outlet, for those who make safe what they
 	// show by themselves and steer the terminal.
 	Bare struct{ Stdout, Stderr io.Writer }
@@ -35,7 +35,7 @@ type Input struct {
 // input is what every command begins with. What the environment holds that is
 // secret by its name is never shown.
 func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
-	o := outlet.New(os.Environ())
+	o := redact.NewSanitizer(os.Environ())
 	r := &result{to: stdout}
 	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Outlet: o, Result: r, result: r, app: app.Name}
 	in.Bare.Stdout, in.Bare.Stderr = stdout, stderr

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/gateway/sidecar"
@@ -33,7 +33,7 @@ type Gate struct {
 	Setup   gateway.Setup  // of every call of the role, without the call itself
 	Budget  func(call string) (gateway.Budget, error)
 	Certs   []string // environment by which the role's tools trust the registries
-	Outlet  *outlet.Outlet
+	Outlet  *redact.Sanitizer
 	Nearly  func(texts ...string) // hears, while a call runs, that a budget is nearly spent
 
 	unwatch func() // ends the watch of the call that is on

@@ -12,7 +12,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/internal/hostfs"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/sandbox"
 	"abl/roles"
@@ -51,7 +51,7 @@ func TestClean(t *testing.T) {
 	}
 	var out, voice bytes.Buffer
 	b := &broom{}
-	in := &cli.Input{Stdout: &out, Stderr: &voice, Outlet: outlet.New(nil)}
+	in := &cli.Input{Stdout: &out, Stderr: &voice, Outlet: redact.NewSanitizer(nil)}
 	in.Bare.Stderr = &voice
 	removed, err := Clean(t.Context(), in, here, b)
 	if want := []string{s.ID}; err != nil || removed != 1 || !slices.Equal(b.swept, want) {

@@ -1,6 +1,6 @@
 package view
 
-import "abl/internal/sanitize"
+import "abl/internal/redact"
 
 // cut shortens text to at most width columns and shows that it did.
 func cut(text string, width int) string {
@@ -9,7 +9,7 @@ func cut(text string, width int) string {
 		if used+1 <= width {
 			fits = i
 		}
-		if used += sanitize.Cells(r); used > width {
+		if used += redact.Cells(r); used > width {
 			if width < 1 {
 				return ""
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 	"abl/orchestrator/event"
 )
 
@@ -53,7 +53,7 @@ func fold(text string, width int) string {
 	if width-head < least {
 		return text
 	}
-	return sanitize.Fold(text, width-head, strings.Repeat(" ", head))
+	return redact.Fold(text, width-head, strings.Repeat(" ", head))
 }
 
 func (l *live) tick() {

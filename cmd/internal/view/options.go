@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 )
 
 // The values of --progress. Auto is TTY on a terminal and Plain elsewhere.
@@ -26,7 +26,7 @@ type Options struct {
 	JSON   bool
 	Stdout io.Writer           // takes the events, which the view makes safe by itself
 	Stderr io.Writer           // takes the progress, likewise
-	Outlet *outlet.Outlet      // knows what nobody may see
+	Outlet *redact.Sanitizer   // knows what nobody may see
 	Getenv func(string) string // NO_COLOR and TERM are asked for
 }
 

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/event"
 )
 
 // View is an event.Sink that never blocks and never fails.
 type View struct {
 	queue  *queue
-	outlet *outlet.Outlet
+	outlet *redact.Sanitizer
 	done   chan struct{}
 	unhook func() bool
 }
@@ -102,7 +102,7 @@ func (v *View) Close() {
 }
 
 // clean makes the words of an event safe for any reader and puts each on one line.
-func clean(e event.Event, o *outlet.Outlet) event.Event {
+func clean(e event.Event, o *redact.Sanitizer) event.Event {
 	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD} {
 		*s = o.Line(*s)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/event"
 )
 
@@ -154,7 +154,7 @@ func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 			field.SetString(evil)
 		}
 	}
-	o := &outlet.Outlet{}
+	o := &redact.Sanitizer{}
 	o.Hide("sesame-open-4711")
 	e = clean(e, o)
 	for _, kind := range append(kinds(t), "unheard-of") {

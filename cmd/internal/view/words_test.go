@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 	"abl/orchestrator/event"
 )
 
@@ -77,7 +77,7 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		got, sum := cut(text, width), 0
 		for _, r := range got {
-			sum += sanitize.Cells(r)
+			sum += redact.Cells(r)
 		}
 		if got != "" && sum > max(width, 0) {
 			t.Errorf("cut(%q, %d) = %q takes %d columns", text, width, got, sum)
@@ -93,7 +93,7 @@ func TestStatusAtEveryWidth(t *testing.T) {
 	for width := -1; width < 200; width++ {
 		sum := 0
 		for _, r := range status(&s, 83*time.Second, width) {
-			sum += sanitize.Cells(r)
+			sum += redact.Cells(r)
 		}
 		if sum > max(width, 0) {
 			t.Errorf("%d columns of %d", sum, width)

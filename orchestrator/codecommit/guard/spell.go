@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"abl/internal/sanitize"
+	"abl/internal/redact"
 )
 
 // What file systems allow.
@@ -58,7 +58,7 @@ func oddRune(path string) string {
 		switch {
 		case strings.ContainsRune(lookalikes, r):
 			return "it has a character that passes for a dot or a slash"
-		case !sanitize.Plain(r):
+		case !redact.Plain(r):
 			return "it has a character that cannot be seen"
 		}
 	}

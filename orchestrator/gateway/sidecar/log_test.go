@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/outlet"
+	"abl/internal/redact"
 )
 
 // dying is an engine whose box has said these last words.
@@ -25,7 +25,7 @@ func (d dying) Logs(context.Context, string, int64) ([]byte, error) {
 
 // Whatever a gateway says when it dies, what is kept of it holds no key.
 func TestLastWordsAreKeptSafe(t *testing.T) {
-	o := &outlet.Outlet{}
+	o := &redact.Sanitizer{}
 	o.Hide(key)
 	s := Sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Outlet: o}
 	for range 2 {

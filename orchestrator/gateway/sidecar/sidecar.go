@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"abl/internal/failpoint"
-	"abl/internal/outlet"
+	"abl/internal/redact"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/sandbox"
@@ -38,8 +38,8 @@ type Sidecar struct {
 	Inside string // the role's network, on which it answers as dirs.GatewayAlias
 	Way    sandbox.Endpoint
 	Labels map[string]string
-	Keep   string         // file that takes the log in the end
-	Outlet *outlet.Outlet // knows what may not stand there
+	Keep   string            // file that takes the log in the end
+	Outlet *redact.Sanitizer // knows what may not stand there
 }
 
 // user differs from every role's and from the holder's.

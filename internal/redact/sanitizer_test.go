@@ -1,4 +1,4 @@
-package outlet
+package redact
 
 import (
 	"bytes"
@@ -15,24 +15,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const key = "sesame-open-4711"
+const aKey = "sesame-open-4711"
 
-func hiding(secrets ...string) *Outlet {
-	o := &Outlet{}
+func hiding(secrets ...string) *Sanitizer {
+	o := &Sanitizer{}
 	o.Hide(secrets...)
 	return o
 }
 
 func TestNewKnowsTheEnvironment(t *testing.T) {
-	o := New([]string{"GEMINI_API_KEY=" + key, "NAME=sesame-street", "EMPTY_TOKEN=", "ODD", "PWD=/home/somebody"})
-	if got := o.Line(key + " sesame-street /home/somebody"); got != "[secret …11] sesame-street /home/somebody" {
+	o := NewSanitizer([]string{"GEMINI_API_KEY=" + aKey, "NAME=sesame-street", "EMPTY_TOKEN=", "ODD", "PWD=/home/somebody"})
+	if got := o.Line(aKey + " sesame-street /home/somebody"); got != "[secret …11] sesame-street /home/somebody" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestText(t *testing.T) {
-	o := hiding(key)
-	in := "\x1b[31m<b>" + key + "\nabl: passed"
+	o := hiding(aKey)
+	in := "\x1b[31m<b>" + aKey + "\nabl: passed"
 	for name, c := range map[string][2]string{
 		"redact": {o.Redact(in), "\x1b[31m<b>[secret …11]\nabl: passed"},
 		"string": {o.String(in), `\x1b[31m<b>[secret …11]` + "\nabl: passed"},
@@ -45,17 +45,17 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, c[0], c[1])
 		}
 	}
-	var nobody *Outlet
-	if got := nobody.Line(in); got != `\x1b[31m<b>`+key+" abl: passed" {
+	var nobody *Sanitizer
+	if got := nobody.Line(in); got != `\x1b[31m<b>`+aKey+" abl: passed" {
 		t.Errorf("without secrets: %q", got)
 	}
 }
 
-// A key that the sanitiser would cut in two is taken out before.
+// A key that the sanitizer would cut in two is taken out before.
 func TestRedactsBeforeItCuts(t *testing.T) {
-	o := hiding(key)
+	o := hiding(aKey)
 	for pad := 4060; pad < 4100; pad++ {
-		if got := o.String(strings.Repeat("a", pad) + key); strings.Contains(got, key[:4]) {
+		if got := o.String(strings.Repeat("a", pad) + aKey); strings.Contains(got, aKey[:4]) {
 			t.Fatalf("after %d bytes: %q", pad, got[pad-10:])
 		}
 	}
@@ -63,15 +63,15 @@ func TestRedactsBeforeItCuts(t *testing.T) {
 
 func TestHideWhileWriting(t *testing.T) {
 	var out bytes.Buffer
-	o := &Outlet{}
+	o := &Sanitizer{}
 	v := o.Voice(&out)
-	for _, secret := range []string{key, "another-secret", key} {
-		if _, err := v.Write([]byte(key + " another-secret\n")); err != nil {
+	for _, secret := range []string{aKey, "another-secret", aKey} {
+		if _, err := v.Write([]byte(aKey + " another-secret\n")); err != nil {
 			t.Fatal(err)
 		}
 		o.Hide(secret)
 	}
-	want := key + " another-secret\n[secret …11] another-secret\n[secret …11] [secret …et]\n"
+	want := aKey + " another-secret\n[secret …11] another-secret\n[secret …11] [secret …et]\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
@@ -80,7 +80,7 @@ func TestHideWhileWriting(t *testing.T) {
 // What abl says is there when it has said it, however it ends.
 func TestVoiceIsNotHeldBack(t *testing.T) {
 	var out bytes.Buffer
-	v := hiding(key).Voice(&out)
+	v := hiding(aKey).Voice(&out)
 	for _, step := range []struct{ in, soFar string }{
 		{"it says s\n", "it says s\n"}, {"and sesa", "it says s\nand "}, {"me-open-4711 s", "it says s\nand [secret …11] "},
 	} {
@@ -95,8 +95,8 @@ func TestVoiceIsNotHeldBack(t *testing.T) {
 
 func TestWriterPrefixes(t *testing.T) {
 	var out bytes.Buffer
-	w := hiding(key).Writer(&out, "builder │ ")
-	for _, b := range []byte("a\nabl: passed " + key + "\x1b[2J") {
+	w := hiding(aKey).Writer(&out, "builder │ ")
+	for _, b := range []byte("a\nabl: passed " + aKey + "\x1b[2J") {
 		if _, err := w.Write([]byte{b}); err != nil {
 			t.Fatal(err)
 		}
@@ -111,12 +111,12 @@ func TestWriterPrefixes(t *testing.T) {
 
 func TestVoicesOfSeveral(t *testing.T) {
 	var out bytes.Buffer
-	v := hiding(key).Voice(&out)
+	v := hiding(aKey).Voice(&out)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 50 {
-				v.Write([]byte("one line " + key + "\n"))
+				v.Write([]byte("one line " + aKey + "\n"))
 			}
 		})
 	}
@@ -128,14 +128,14 @@ func TestVoicesOfSeveral(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	in := map[string]any{
-		"plain": "a \"quoted\" \\ text\n", "evil": "\x1b]0;t\a\u009b\u202e\u2028\U000e0041", "key": key, key: 1, "n": 1.5, "b": []any{true, nil, ""},
-		"coded": base64.StdEncoding.EncodeToString([]byte("x" + key + "y")), "long": strings.Repeat("a", 9000), "turn": "\\" + key + `"`,
+		"plain": "a \"quoted\" \\ text\n", "evil": "\x1b]0;t\a\u009b\u202e\u2028\U000e0041", "key": aKey, aKey: 1, "n": 1.5, "b": []any{true, nil, ""},
+		"coded": base64.StdEncoding.EncodeToString([]byte("x" + aKey + "y")), "long": strings.Repeat("a", 9000), "turn": "\\" + aKey + `"`,
 	}
-	data, err := hiding(key, `quoted" \ te`).JSON(in)
+	data, err := hiding(aKey, `quoted" \ te`).JSON(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	onlyText(t, string(data))
+	onlySafe(t, string(data))
 	var got map[string]any
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatalf("%v: %s", err, data)
@@ -151,7 +151,7 @@ func TestJSON(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := (*Outlet)(nil).JSON(func() {}); err == nil {
+	if _, err := (*Sanitizer)(nil).JSON(func() {}); err == nil {
 		t.Error("what is no JSON is taken")
 	}
 }
@@ -164,15 +164,15 @@ func TestClean(t *testing.T) {
 		N      *int64            `json:"n"`
 	}
 	n := int64(1 << 60)
-	got := words{"said " + key + "\x1b[2J\nabl: passed", []string{key}, map[string]string{"a": "\u202e"}, &n}
-	if err := hiding(key).Clean(&got); err != nil {
+	got := words{"said " + aKey + "\x1b[2J\nabl: passed", []string{aKey}, map[string]string{"a": "\u202e"}, &n}
+	if err := hiding(aKey).Clean(&got); err != nil {
 		t.Fatal(err)
 	}
 	want := words{"said [secret …11]\\u001b[2J\nabl: passed", []string{"[secret …11]"}, map[string]string{"a": `\u202e`}, &n}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if err := hiding(key).Clean(func() {}); err == nil {
+	if err := hiding(aKey).Clean(func() {}); err == nil {
 		t.Error("what is no JSON is taken")
 	}
 }
@@ -182,7 +182,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add(`{"a":"sesame-open-4711","b\u001b":["\ud800",1e5,"\\\"",null]}`)
 	f.Add(`"\\sesame-open-4711\""`)
 	f.Add("\"\u202e\x7f\xff\"")
-	o := hiding(key, `quo"te\d-secret`)
+	o := hiding(aKey, `quo"te\d-secret`)
 	f.Fuzz(func(t *testing.T, in string) {
 		if !json.Valid([]byte(in)) || strings.ContainsRune(in, '\r') {
 			return
@@ -191,11 +191,11 @@ func FuzzDocument(f *testing.F) {
 		if !json.Valid([]byte(out)) {
 			t.Fatalf("%q became %q", in, out)
 		}
-		onlyText(t, out)
+		onlySafe(t, out)
 		var text string
 		if json.Unmarshal([]byte(out), &text) == nil {
-			onlyText(t, text)
-			if strings.Contains(text, key) {
+			onlySafe(t, text)
+			if strings.Contains(text, aKey) {
 				t.Fatalf("%q holds the key", text)
 			}
 		}
@@ -205,7 +205,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-func onlyText(t *testing.T, s string) {
+func onlySafe(t *testing.T, s string) {
 	t.Helper()
 	for _, r := range strings.ToValidUTF8(s, "\x00") {
 		if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == 0x7f) {
@@ -215,15 +215,15 @@ func onlyText(t *testing.T, s string) {
 }
 
 func TestKeep(t *testing.T) {
-	o := hiding(key)
-	coded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("z", 51) + key))
+	o := hiding(aKey)
+	coded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("z", 51) + aKey))
 	big := strings.Repeat("a line of an agent\n", 10_000)
 	for in, want := range map[string]string{
 		"": "", "all is well\n": "all is well\n", big: big,
-		big + key + "\n":                      big + "[secret …11]\n",
-		key:                                   "[secret …11]",
+		big + aKey + "\n":                     big + "[secret …11]\n",
+		aKey:                                  "[secret …11]",
 		big + "\x1b[2Jx":                      big + `\u001b[2Jx`,
-		`{"text":"` + "\u202e" + key + `"}`:   `{"text":"\u202e[secret …11]"}`,
+		`{"text":"` + "\u202e" + aKey + `"}`:  `{"text":"\u202e[secret …11]"}`,
 		coded[:76] + "\n" + coded[76:] + "\n": o.Redact(coded) + "\n",
 	} {
 		path := filepath.Join(t.TempDir(), "stdout")
@@ -259,18 +259,18 @@ func stat(t *testing.T, path string) os.FileInfo {
 
 func TestKeepRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "real"), []byte(key), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "real"), []byte(aKey), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"link", "missing", "."} {
-		if err := hiding(key).Keep(filepath.Join(dir, name)); err == nil {
+		if err := hiding(aKey).Keep(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s was kept", name)
 		}
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, "real")); string(got) != key || err != nil {
+	if got, err := os.ReadFile(filepath.Join(dir, "real")); string(got) != aKey || err != nil {
 		t.Errorf("what a link names was changed: %q, %v", got, err)
 	}
 }
@@ -281,16 +281,16 @@ func FuzzWriter(f *testing.F) {
 	f.Add("a\x1b[2J", "\nabl: passed\xff", 1, 2)
 	f.Add("\u202ese", "same-open-4711", 3, 1)
 	f.Add(strings.Repeat("a", 4090), "\r\n", 7, 3)
-	o := hiding(key)
-	coded := base64.StdEncoding.EncodeToString([]byte(key))
+	o := hiding(aKey)
+	coded := base64.StdEncoding.EncodeToString([]byte(aKey))
 	f.Fuzz(func(t *testing.T, before, after string, step, wrap int) {
-		text := before + key + after + coded[:1+(wrap&0xff)%20] + "\n" + coded[1+(wrap&0xff)%20:]
+		text := before + aKey + after + coded[:1+(wrap&0xff)%20] + "\n" + coded[1+(wrap&0xff)%20:]
 		whole, parts := pass(t, o, text, len(text)), pass(t, o, text, 1+(step&0xff)%9)
 		if whole != parts {
 			t.Fatalf("whole  %q\nchunks %q", whole, parts)
 		}
-		onlyText(t, whole)
-		if strings.Contains(whole, key) || strings.Contains(strings.ReplaceAll(whole, "\np │ ", ""), coded[:20]) {
+		onlySafe(t, whole)
+		if strings.Contains(whole, aKey) || strings.Contains(strings.ReplaceAll(whole, "\np │ ", ""), coded[:20]) {
 			t.Fatalf("%q holds the key", whole)
 		}
 		for line := range strings.Lines(whole) {
@@ -302,7 +302,7 @@ func FuzzWriter(f *testing.F) {
 }
 
 // pass writes a text through a writer, some bytes at a time.
-func pass(t *testing.T, o *Outlet, text string, step int) string {
+func pass(t *testing.T, o *Sanitizer, text string, step int) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := o.Writer(&out, "p │ ")

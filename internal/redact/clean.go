@@ -1,8 +1,4 @@
-// Package sanitize makes what an agent wrote safe to show at a terminal: nothing
-// in it can move the cursor, set the title or the clipboard, hide text, or look
-// like a line of abl's own. What is taken out stays visible as an escape such
-// as \x1b.
-package sanitize
+package redact
 
 import (
 	"bytes"
@@ -27,7 +23,7 @@ const (
 func String(s string) string { return clean(s, false) }
 
 // Whole is String for text that is stored or counted rather than shown: no line
-// is cut, and the escapes are those of NewLog.
+// is cut, and the escapes are those of newCleanLog.
 func Whole(s string) string { return clean(s, true) }
 
 func clean(s string, log bool) string {

@@ -1,4 +1,4 @@
-package outlet
+package redact
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 // longRun is how many NULs in a row are still text, for what little that is.
 const longRun = 64
 
-// holes passes text on and counts long runs of NULs instead of passing them: a
+// nulRuns passes text on and counts long runs of NULs instead of passing them: a
 // file that was made long without being written is all NULs, and each would
 // become four visible characters.
-type holes struct {
+type nulRuns struct {
 	to  io.Writer
 	run int64 // NULs that were seen last and not passed on
 }
 
-func (h *holes) Write(p []byte) (int, error) {
+func (h *nulRuns) Write(p []byte) (int, error) {
 	for begin := 0; begin < len(p); {
 		end := begin
 		for end < len(p) && p[end] == 0 {
@@ -41,7 +41,7 @@ func (h *holes) Write(p []byte) (int, error) {
 }
 
 // Close passes on the run that is open.
-func (h *holes) Close() (err error) {
+func (h *nulRuns) Close() (err error) {
 	switch {
 	case h.run > longRun:
 		_, err = fmt.Fprintf(h.to, "[abl: %d NUL bytes]\n", h.run)

@@ -1,4 +1,4 @@
-package sanitize
+package redact
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestString(t *testing.T) {
+func TestCleanString(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain", "héllo, 世界 ✔️\tx\ny", "héllo, 世界 ✔️\tx\ny"},
 		{"title", "\x1b]0;t\a", `\x1b]0;t\x07`},
@@ -71,7 +71,7 @@ func TestCutLinesStayCut(t *testing.T) {
 
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
-	w := NewWriter(&out, "builder │ ")
+	w := newCleanWriter(&out, "builder │ ")
 	for _, chunk := range []string{"one", "\ntwo\n\nth\xe2", "\x82\xac", "\x1b", "[0m\xe2"} {
 		if n, err := w.Write([]byte(chunk)); n != len(chunk) || err != nil {
 			t.Fatal(n, err)
@@ -101,7 +101,7 @@ func TestLog(t *testing.T) {
 		"": "", "plain\n": "plain\n", "no end": "no end", "a\x1b[2J\u009b\u202e\U000e0041\xff\r\nb": `a\u001b[2J\u009b\u202e\udb40\udc41\ufffd` + "\nb",
 		strings.Repeat("a", 3*maxLine): strings.Repeat("a", 3*maxLine), "a\xe2\x82": `a\ufffd\ufffd`,
 	} {
-		if got := through(t, NewLog, []byte(in), 3); got != want {
+		if got := through(t, newCleanLog, []byte(in), 3); got != want {
 			t.Errorf("%.40q: got %q, want %q", in, got, want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestFold(t *testing.T) {
 		{"abcdef\ngh", "p │ abcd\np │ ef\np │ gh\n"}, {"漢字漢\n", "p │ 漢字\np │ 漢\n"}, {"\t\ta", "p │ \t\np │ \t\np │ a\n"}, {"abcd\n\n", "p │ abcd\np │ \n"},
 	} {
 		var out bytes.Buffer
-		w := NewWriter(&out, "p │ ")
+		w := newCleanWriter(&out, "p │ ")
 		w.Fold(4)
 		for _, b := range []byte(c.in) {
 			if _, err := w.Write([]byte{b}); err != nil {
@@ -137,12 +137,12 @@ func TestFold(t *testing.T) {
 	}
 }
 
-type full struct{}
+type aFull struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
+func (aFull) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-func TestWriterTellsErrors(t *testing.T) {
-	if _, err := NewWriter(full{}, "").Write([]byte("x")); err == nil {
+func TestCleanWriterTellsErrors(t *testing.T) {
+	if _, err := newCleanWriter(aFull{}, "").Write([]byte("x")); err == nil {
 		t.Error("an error was swallowed")
 	}
 }
@@ -156,7 +156,7 @@ func FuzzSanitize(f *testing.F) {
 	} {
 		f.Add([]byte(seed), 3)
 	}
-	plain := func(w io.Writer) *Writer { return NewWriter(w, "") }
+	plain := func(w io.Writer) *cleanWriter { return newCleanWriter(w, "") }
 	f.Fuzz(func(t *testing.T, in []byte, step int) {
 		once := String(string(in))
 		onlyText(t, once)
@@ -180,12 +180,12 @@ func FuzzLog(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, in []byte, step int) {
-		once := through(t, NewLog, in, 1<<20)
+		once := through(t, newCleanLog, in, 1<<20)
 		onlyText(t, once)
-		if chunked := through(t, NewLog, in, step); chunked != once {
+		if chunked := through(t, newCleanLog, in, step); chunked != once {
 			t.Fatalf("whole   %q\nchunked %q", once, chunked)
 		}
-		if twice := through(t, NewLog, []byte(once), 1<<20); twice != once {
+		if twice := through(t, newCleanLog, []byte(once), 1<<20); twice != once {
 			t.Fatalf("once  %q\ntwice %q", once, twice)
 		}
 		var before, after any
@@ -211,7 +211,7 @@ func onlyText(t *testing.T, s string) {
 }
 
 // through passes in through a writer, some bytes at a time.
-func through(t *testing.T, open func(io.Writer) *Writer, in []byte, step int) string {
+func through(t *testing.T, open func(io.Writer) *cleanWriter, in []byte, step int) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := open(&out)
@@ -231,9 +231,9 @@ func through(t *testing.T, open func(io.Writer) *Writer, in []byte, step int) st
 	return out.String()
 }
 
-func BenchmarkWriter(b *testing.B) {
+func BenchmarkCleanWriter(b *testing.B) {
 	line := []byte(strings.Repeat("some words of an agent, ünd mehr ", 30) + "\n")
-	w := NewWriter(&bytes.Buffer{}, "builder │ ")
+	w := newCleanWriter(&bytes.Buffer{}, "builder │ ")
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
 		w.to.(*bytes.Buffer).Reset()

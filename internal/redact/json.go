@@ -1,16 +1,14 @@
-package outlet
+package redact
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
-	"abl/internal/sanitize"
 )
 
 // JSON is v as one line of JSON. Every string in it is safe, as it stands there
 // and once it is decoded.
-func (o *Outlet) JSON(v any) ([]byte, error) {
+func (o *Sanitizer) JSON(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
@@ -19,7 +17,7 @@ func (o *Outlet) JSON(v any) ([]byte, error) {
 }
 
 // Clean makes every text in what v points to safe to keep, as far as JSON has it.
-func (o *Outlet) Clean(v any) error {
+func (o *Sanitizer) Clean(v any) error {
 	data, err := o.JSON(v)
 	if err != nil {
 		return err
@@ -32,7 +30,7 @@ func (o *Outlet) Clean(v any) error {
 
 // Document makes the strings of a valid JSON document safe and leaves all else
 // as it is.
-func (o *Outlet) Document(data []byte) []byte {
+func (o *Sanitizer) Document(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for len(data) > 0 {
 		quote := bytes.IndexByte(data, '"')
@@ -61,13 +59,13 @@ func literal(data []byte) int {
 	return len(data)
 }
 
-func (o *Outlet) literal(quoted []byte) []byte {
+func (o *Sanitizer) literal(quoted []byte) []byte {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {
 		return []byte(`""`) // it was no string of a valid document
 	}
-	safe := sanitize.Whole(o.Redact(text))
-	if safe == text && sanitize.Whole(string(quoted)) == string(quoted) {
+	safe := Whole(o.Redact(text))
+	if safe == text && Whole(string(quoted)) == string(quoted) {
 		return quoted
 	}
 	again, err := json.Marshal(safe)

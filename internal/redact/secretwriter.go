@@ -2,9 +2,9 @@ package redact
 
 import "io"
 
-// Writer takes secrets out of what passes through it. It holds back the end of
+// secretWriter takes secrets out of what passes through it. It holds back the end of
 // a write that may be the beginning of a secret, so Close must be called.
-type Writer struct {
+type secretWriter struct {
 	r     *Redactor
 	to    io.Writer
 	held  []byte // not decided yet, no longer than a form and its line ends
@@ -13,13 +13,13 @@ type Writer struct {
 }
 
 // Writer returns a writer to w without the secrets.
-func (r *Redactor) Writer(w io.Writer) *Writer { return &Writer{r: r, to: w} }
+func (r *Redactor) Writer(w io.Writer) *secretWriter { return &secretWriter{r: r, to: w} }
 
 // Use makes the writer go by another Redactor from now on.
-func (w *Writer) Use(r *Redactor) { w.r = r }
+func (w *secretWriter) Use(r *Redactor) { w.r = r }
 
 // Write takes the next chunk.
-func (w *Writer) Write(p []byte) (int, error) {
+func (w *secretWriter) Write(p []byte) (int, error) {
 	w.held = append(w.held, p...)
 	if err := w.pass(false); err != nil {
 		return 0, err
@@ -29,11 +29,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // Close writes what was held back. It does not close the underlying writer,
 // and the writer can be used on.
-func (w *Writer) Close() error { return w.pass(true) }
+func (w *secretWriter) Close() error { return w.pass(true) }
 
 // pass decides on every byte that it can. Secrets that overlap are covered to
 // the end of the last one, and shown as the first.
-func (w *Writer) pass(last bool) error {
+func (w *secretWriter) pass(last bool) error {
 	at := 0
 	for at < len(w.held) {
 		if w.cover == 0 {
@@ -61,7 +61,7 @@ func (w *Writer) pass(last bool) error {
 }
 
 // skip passes the bytes on with which no secret begins, and counts them.
-func (w *Writer) skip(rest []byte, last bool) int {
+func (w *secretWriter) skip(rest []byte, last bool) int {
 	n, end := 0, len(rest)-1
 	for n < end && !w.r.begins(rest[n], rest[n+1]) {
 		n++
@@ -73,7 +73,7 @@ func (w *Writer) skip(rest []byte, last bool) int {
 	return n
 }
 
-func (w *Writer) flush() error {
+func (w *secretWriter) flush() error {
 	if len(w.out) == 0 {
 		return nil
 	}

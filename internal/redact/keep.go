@@ -1,4 +1,4 @@
-package outlet
+package redact
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 // ended. A file that is safe already, as nearly all are, is left untouched;
 // another one is replaced as a whole, so a hard link to it keeps what was there.
 // The caller holds the lock under which the file's folder is written.
-func (o *Outlet) Keep(path string) error {
+func (o *Sanitizer) Keep(path string) error {
 	if err := o.keep(path); err != nil {
 		return fmt.Errorf("cannot make the output in %q safe to keep: %w", path, err)
 	}
 	return nil
 }
 
-func (o *Outlet) keep(path string) error {
+func (o *Sanitizer) keep(path string) error {
 	if err := hostfs.SweepTemps(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -46,10 +46,10 @@ func (o *Outlet) keep(path string) error {
 	return hostfs.Fill(path, fi.Mode().Perm(), func(w io.Writer) error { return o.copy(w, f) })
 }
 
-// copy passes the whole file through the outlet.
-func (o *Outlet) copy(w io.Writer, f *os.File) error {
+// copy passes the whole file through the sanitizer.
+func (o *Sanitizer) copy(w io.Writer, f *os.File) error {
 	log := o.Log(&bounded{to: w, left: mostKept})
-	seen := &holes{to: log}
+	seen := &nulRuns{to: log}
 	_, err := io.Copy(seen, io.NewSectionReader(f, 0, 1<<62))
 	return errors.Join(err, seen.Close(), log.Close())
 }

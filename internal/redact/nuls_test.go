@@ -1,4 +1,4 @@
-package outlet
+package redact
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func TestHoles(t *testing.T) {
 	} {
 		for _, size := range []int{1, 7, 1000} {
 			var out bytes.Buffer
-			h := &holes{to: &out}
+			h := &nulRuns{to: &out}
 			for rest := []byte(in); len(rest) > 0; {
 				n := min(size, len(rest))
 				if k, err := h.Write(rest[:n]); k != n || err != nil {
@@ -57,7 +57,7 @@ func TestKeepAHole(t *testing.T) {
 	if err := os.Truncate(path, 1<<26); err != nil {
 		t.Fatal(err)
 	}
-	if err := new(Outlet).Keep(path); err != nil {
+	if err := new(Sanitizer).Keep(path); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "before\n[abl: 67108857 NUL bytes]\n" {

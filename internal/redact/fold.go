@@ -1,4 +1,4 @@
-package sanitize
+package redact
 
 import (
 	"strings"
@@ -55,7 +55,7 @@ func width(text string) (columns int) {
 
 // Fold makes the writer break lines into rows of at most so many columns, the
 // prefix of each not counted. 0 is what it does without: no breaking.
-func (w *Writer) Fold(columns int) { w.c.columns = max(columns, 0) }
+func (w *cleanWriter) Fold(columns int) { w.c.columns = max(columns, 0) }
 
 // put writes text to the line, in rows.
 func (c *cleaner) put(text []byte) {
