@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/sweep"

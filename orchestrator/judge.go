@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/evidence"
 	"abl/orchestrator/state"

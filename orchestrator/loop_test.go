@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"abl/internal/testing/audittest"
 	"abl/orchestrator/audit"
-	"abl/orchestrator/audit/audittest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"

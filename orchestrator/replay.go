@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/evidence"
 	"abl/orchestrator/spec"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/state"
 	"abl/roles"
 )

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles/fate"

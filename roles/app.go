@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/redact"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"

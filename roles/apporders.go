@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 )
 

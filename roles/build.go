@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/redact"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"

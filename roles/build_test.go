@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 // gated is a gate that says what it was asked for.

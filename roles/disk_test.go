@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 // fills is an agent that writes so many files of so many bytes and waits.

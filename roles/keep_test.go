@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"abl/internal/redact"
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/roles/boundary"

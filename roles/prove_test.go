@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"abl/internal/redact"
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 // changed is an engine that makes other boxes than it is asked for.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 	"abl/roles/agent"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
 	"abl/images"
 	"abl/internal/redact"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"

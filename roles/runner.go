@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/redact"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/prices"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 func TestRun(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 )

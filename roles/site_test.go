@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 func TestReach(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/project"
 
 	"golang.org/x/sys/unix"

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"

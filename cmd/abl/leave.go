@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/ground"
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"

@@ -11,7 +11,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/view"
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"abl/cmd/internal/scripttest"
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,8 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"

@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"abl/cmd/internal/ground"
-	"abl/e2e/play"
 	"abl/internal/redact"
+	"abl/internal/testing/play"
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/project"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 	"abl/roles"
 	"abl/roles/agent"
 )

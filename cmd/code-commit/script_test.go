@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"abl/cmd/internal/scripttest"
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

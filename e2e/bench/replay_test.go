@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )

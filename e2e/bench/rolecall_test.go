@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
 	"abl/images"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/ledger"

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"abl/e2e/play"
+	"abl/internal/testing/play"
 	"abl/orchestrator/state"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
-	"abl/e2e/play"
+	"abl/internal/testing/lab"
+	"abl/internal/testing/play"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
 	"abl/orchestrator/state"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"

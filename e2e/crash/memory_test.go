@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
-	"abl/e2e/play"
-	"abl/orchestrator/sandbox/sandboxtest"
+	"abl/internal/testing/lab"
+	"abl/internal/testing/play"
+	"abl/internal/testing/sandboxtest"
 )
 
 // plant is a scene whose engine lives in this process and outlives every

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // places are the names of all failpoints in the program, read from its source:

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/project"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/play"
+	"abl/internal/testing/play"
 	"abl/orchestrator/event"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"

@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 // asked is one call of an engine that another process has, and its answer.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"abl/e2e/play"
 	"abl/internal/hostfs"
+	"abl/internal/testing/play"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 )

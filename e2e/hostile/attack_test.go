@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/roles/scenario"
 )
 

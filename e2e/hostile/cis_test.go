@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // shown is what the checks need of an inspection.

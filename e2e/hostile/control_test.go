@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 
 	"golang.org/x/sys/unix"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // Group B: what a role sees, and the way out of its container.

@@ -13,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // oracle looks, after a run of abl, at all that no agent may have brought about.

@@ -22,7 +22,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/roles"
 	"abl/roles/scenario"

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
 

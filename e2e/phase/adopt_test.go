@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // history makes src a person's repository with a branch, a remote and a commit.

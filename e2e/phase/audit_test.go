@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/audittest"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/audit"
-	"abl/orchestrator/audit/audittest"
 	"abl/orchestrator/project"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"

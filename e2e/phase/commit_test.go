@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/roles"
 )
 

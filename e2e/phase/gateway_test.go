@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"

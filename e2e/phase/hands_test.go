@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/roles/scenario"
 )
 

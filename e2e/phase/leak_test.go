@@ -17,7 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // canary is the key in .env. Agents hold it in two halves, so that no file of

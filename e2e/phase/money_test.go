@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"net/http/httptest"
 
 	"abl/orchestrator/event"

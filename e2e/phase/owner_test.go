@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )

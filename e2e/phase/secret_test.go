@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
+	"abl/internal/testing/lab"
 )
 
 // lookAtBoxes finds the key in no box's inspection, arguments or log, and in the

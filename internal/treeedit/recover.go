@@ -8,8 +8,8 @@ import (
 	"path"
 	"path/filepath"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 
 	"golang.org/x/sys/unix"
 )

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 
 	"golang.org/x/sys/unix"
 )

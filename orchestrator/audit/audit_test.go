@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/orchestrator/audit/audittest"
+	"abl/internal/testing/audittest"
 	"abl/orchestrator/project"
 	"abl/orchestrator/verdict"
 )

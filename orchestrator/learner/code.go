@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 )
 
 // publish makes code/ of a cycle: all its files and folders, without the notes.

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/learner/lesson"
 	"abl/orchestrator/learner/promptbook"
 	"abl/prompts"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/failpoint"
+	"abl/internal/testing/failpoint"
 	"abl/roles"
 	"abl/roles/fate"
 )

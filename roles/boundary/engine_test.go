@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
 	"abl/images"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"
 )

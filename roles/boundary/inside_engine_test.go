@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"abl/e2e/lab"
 	"abl/images"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"

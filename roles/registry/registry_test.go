@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 const pipHelp = `Usage:

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 
-	"abl/internal/failpoint"
 	"abl/internal/hostfs"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/sandbox"
 )

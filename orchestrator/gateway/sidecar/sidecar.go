@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"abl/internal/failpoint"
 	"abl/internal/redact"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/sandbox"

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/e2e/lab"
 	"abl/images"
+	"abl/internal/testing/lab"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/sandbox"
 	"abl/orchestrator/sandbox/docker"

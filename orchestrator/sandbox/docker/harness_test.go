@@ -17,8 +17,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 )
 
 const testPool = "10.213.0.0/16"

@@ -10,7 +10,7 @@ import (
 )
 
 func TestThisModule(t *testing.T) {
-	wrong, err := Check(os.DirFS("../.."), "abl")
+	wrong, err := Check(os.DirFS("../../.."), "abl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestThisModule(t *testing.T) {
 
 // TestLooksAtTheModule makes sure that TestThisModule has something to look at.
 func TestLooksAtTheModule(t *testing.T) {
-	files, err := parse(os.DirFS("../.."))
+	files, err := parse(os.DirFS("../../.."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestLooksAtTheModule(t *testing.T) {
 	for _, f := range files {
 		seen[f.dir] = true
 	}
-	for _, dir := range []string{".", "cmd/abl", "orchestrator", "orchestrator/sandbox/docker", "roles", "internal/archtest"} {
+	for _, dir := range []string{".", "cmd/abl", "orchestrator", "orchestrator/sandbox/docker", "roles", "internal/testing/archtest"} {
 		if !seen[dir] {
 			t.Errorf("%s was not read", dir)
 		}
@@ -52,24 +52,24 @@ func module(files map[string]string) fstest.MapFS {
 
 func TestArrows(t *testing.T) {
 	good := map[string]string{
-		"abl.go":                                "embed",
-		"cmd/abl/main.go":                       "context abl abl/orchestrator abl/orchestrator/sandbox/docker golang.org/x/term",
-		"cmd/internal/cli/cli.go":               "github.com/urfave/cli/v2",
-		"orchestrator/loop.go":                  "context abl/roles abl/roles/agent abl/orchestrator/sandbox abl/internal/failpoint",
-		"orchestrator/loop_test.go":             "abl/orchestrator/sandbox/docker github.com/google/go-cmp/cmp",
-		"orchestrator/ledger/l.go":              "github.com/gocarina/gocsv golang.org/x/sys/unix",
-		"orchestrator/sandbox/box.go":           "",
-		"orchestrator/sandbox/docker/d":         "",
-		"orchestrator/sandbox/docker/d.go":      "github.com/docker/docker/client github.com/docker/docker/api/types abl/orchestrator/sandbox",
-		"orchestrator/sandbox/sandboxtest/s.go": "abl/orchestrator/sandbox github.com/google/go-cmp/cmp",
-		"orchestrator/workspace/w.go":           "github.com/go-git/go-git/v5 abl/orchestrator/workspace/scan",
-		"e2e/lab/l.go":                          "abl/examples github.com/creack/pty",
-		"roles/runner.go":                       "abl/orchestrator/sandbox abl/images abl/prompts abl/internal/redact",
-		"internal/strictyaml/y.go":              "go.yaml.in/yaml/v3",
-		"internal/config/c.go":                  "abl/internal/strictyaml",
-		"testdata/bad.go":                       "abl/nowhere",
-		"orchestrator/docs/other/go.mod":        "",
-		"orchestrator/docs/other/o.go":          "github.com/else/where",
+		"abl.go":                            "embed",
+		"cmd/abl/main.go":                   "context abl abl/orchestrator abl/orchestrator/sandbox/docker golang.org/x/term",
+		"cmd/internal/cli/cli.go":           "github.com/urfave/cli/v2",
+		"orchestrator/loop.go":              "context abl/roles abl/roles/agent abl/orchestrator/sandbox abl/internal/testing/failpoint",
+		"orchestrator/loop_test.go":         "abl/orchestrator/sandbox/docker github.com/google/go-cmp/cmp",
+		"orchestrator/ledger/l.go":          "github.com/gocarina/gocsv golang.org/x/sys/unix",
+		"orchestrator/sandbox/box.go":       "",
+		"orchestrator/sandbox/docker/d":     "",
+		"orchestrator/sandbox/docker/d.go":  "github.com/docker/docker/client github.com/docker/docker/api/types abl/orchestrator/sandbox",
+		"internal/testing/sandboxtest/s.go": "abl/orchestrator/sandbox github.com/google/go-cmp/cmp",
+		"orchestrator/workspace/w.go":       "github.com/go-git/go-git/v5 abl/orchestrator/workspace/scan",
+		"e2e/lab/l.go":                      "abl/examples github.com/creack/pty",
+		"roles/runner.go":                   "abl/orchestrator/sandbox abl/images abl/prompts abl/internal/redact",
+		"internal/strictyaml/y.go":          "go.yaml.in/yaml/v3",
+		"internal/config/c.go":              "abl/internal/strictyaml",
+		"testdata/bad.go":                   "abl/nowhere",
+		"orchestrator/docs/other/go.mod":    "",
+		"orchestrator/docs/other/o.go":      "github.com/else/where",
 	}
 	if wrong, err := Check(module(good), "abl"); err != nil || len(wrong) > 0 {
 		t.Errorf("good module: %v, %v", wrong, err)
@@ -135,12 +135,12 @@ func TestBadHabits(t *testing.T) {
 		}
 	}
 	for name, src := range map[string]string{
-		"cmd/abl/main.go": "// Package main.\npackage main\nimport \"context\"\nvar c = context.Background()\n",
-		"roles/a_test.go": "package p\nimport \"context\"\nvar c = context.Background()\n",
-		"roles/b.go":      "// Package p.\npackage p\ntype t struct{}\nfunc (t) init() {}\n",
-		"roles/record.go": "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
-		"e2e/lab/lab.go":  "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n",
-		"images/a.go":     "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
+		"cmd/abl/main.go":             "// Package main.\npackage main\nimport \"context\"\nvar c = context.Background()\n",
+		"roles/a_test.go":             "package p\nimport \"context\"\nvar c = context.Background()\n",
+		"roles/b.go":                  "// Package p.\npackage p\ntype t struct{}\nfunc (t) init() {}\n",
+		"roles/record.go":             "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
+		"internal/testing/lab/lab.go": "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n",
+		"images/a.go":                 "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
 	} {
 		if wrong, err := Check(fstest.MapFS{name: {Data: []byte(src)}}, "abl"); err != nil || len(wrong) > 0 {
 			t.Errorf("%s: %v, %v", name, wrong, err)

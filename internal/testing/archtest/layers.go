@@ -15,6 +15,7 @@ const values = "orchestrator/audit orchestrator/dirs orchestrator/event orchestr
 var layers = []struct{ pkg, may string }{
 	{"cmd/...", "..."},
 	{"e2e/...", "..."},
+	{"internal/testing/...", "..."},
 
 	// Workflows.
 	{"orchestrator", values + " roles/... internal/... prompts images"},
@@ -36,7 +37,6 @@ var layers = []struct{ pkg, may string }{
 	{"orchestrator/gateway/...", values + " orchestrator/gateway/... internal/..."},
 
 	// Values and parsers, and what is embedded.
-	{"orchestrator/sandbox/sandboxtest", values + " internal/..."},
 	{"orchestrator/...", values + " internal/..."},
 	{"images/...", values + " images/... internal/..."},
 	{"prompts", ""},
@@ -71,6 +71,9 @@ var homes = []struct{ module, home string }{
 	{"golang.org/x/...", "..."},
 }
 
+// support is what is there for tests alone.
+const support = "e2e/... internal/testing/... cmd/internal/scripttest"
+
 // workflows decide and delegate; they import no module of others at all.
 const workflows = "orchestrator orchestrator/scaffold orchestrator/codecommit/... orchestrator/learner/... orchestrator/report/..."
 
@@ -80,8 +83,8 @@ func (f file) mayImport(own string) bool {
 	if f.test && !fits(f.dir, "internal/...") {
 		return true
 	}
-	if fits(own, "internal/testing/...") { // it is in no program
-		return f.test || fits(f.dir, "e2e/... internal/testing/...")
+	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" { // it is in no program
+		return f.test || fits(f.dir, support)
 	}
 	for _, l := range layers {
 		if fits(f.dir, l.pkg) {
@@ -98,7 +101,7 @@ func (f file) mayUse(name string) bool {
 	}
 	for _, h := range homes {
 		if fits(name, h.module) {
-			return fits(f.dir, h.home) || h.home == "test" && (f.test || fits(f.dir, "e2e/...") || strings.HasSuffix(f.dir, "test"))
+			return fits(f.dir, h.home) || h.home == "test" && (f.test || fits(f.dir, support))
 		}
 	}
 	return false

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/sandboxtest"
 	"abl/orchestrator/state"
 )
 

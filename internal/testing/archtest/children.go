@@ -22,7 +22,7 @@ var parents = map[string]string{
 // judgeChildren says where a program is started with the secrets of the
 // environment. Tests and what they alone use start what they like.
 func (f file) judgeChildren() []string {
-	if f.test || fits(f.dir, "e2e/...") {
+	if f.test || fits(f.dir, support) {
 		return nil
 	}
 	var wrong []string
