@@ -4,7 +4,7 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 "$here/build-all.sh"
-(cd "$here" && go vet ./orchestrator/learner/... ./cmd/internal/learn ./cmd/agent-learner && go test ./orchestrator/learner/... ./cmd/internal/learn)
+(cd "$here" && go vet ./orchestrator/learner ./cmd/internal/learn ./cmd/agent-learner && go test ./orchestrator/learner ./cmd/internal/learn)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

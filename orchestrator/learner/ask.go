@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/learner/answer"
 	"abl/prompts"
 )
 
@@ -66,7 +65,7 @@ func quote(text string) string {
 	if text = strings.TrimSpace(text); text == "" {
 		text = "(nothing)"
 	}
-	return "    " + strings.Join(answer.Lines(text), "\n    ")
+	return "    " + strings.Join(splitLines(text), "\n    ")
 }
 
 func list(items []string) string {
@@ -94,7 +93,7 @@ func (r *Ran) words() string {
 	}
 	text := r.Summary()
 	if out := strings.TrimSpace(r.Output); out != "" {
-		text += "\nIt printed:\n" + answer.Cut(out, maxResult)
+		text += "\nIt printed:\n" + cut(out, maxResult)
 	}
 	return text
 }

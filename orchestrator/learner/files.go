@@ -11,8 +11,6 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/learner/lesson"
-	"abl/orchestrator/learner/promptbook"
 	"abl/prompts"
 )
 
@@ -48,8 +46,8 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 // begin makes the files of a project that are not there, and says which version
 // prompts.md is at.
 func (h Home) begin() (book int, err error) {
-	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: promptbook.Book{Current: prompts.LearnGenerate}.Render()} {
-		if _, err := h.text(name, promptbook.MaxFile*2); errors.Is(err, hostfs.ErrAbsent) {
+	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: Prompts{Current: prompts.LearnGenerate}.Render()} {
+		if _, err := h.text(name, maxPrompts*2); errors.Is(err, hostfs.ErrAbsent) {
 			err = hostfs.Write(h.path(name), []byte(text), perm)
 			if err != nil {
 				return 0, err
@@ -58,8 +56,8 @@ func (h Home) begin() (book int, err error) {
 			return 0, err
 		}
 	}
-	text, err := h.text(PromptsFile, promptbook.MaxFile*2)
-	return promptbook.Parse(text).Number(), err
+	text, err := h.text(PromptsFile, maxPrompts*2)
+	return ParsePrompts(text).Number(), err
 }
 
 var cycleName = regexp.MustCompile(`^cycle-\d+$`)
@@ -118,35 +116,35 @@ func (h Home) known() (k known, err error) {
 	if _, err := h.begin(); err != nil { // a person may have taken a file away meanwhile
 		return k, err
 	}
-	book, err := h.text(PromptsFile, promptbook.MaxFile*2)
+	book, err := h.text(PromptsFile, maxPrompts*2)
 	if err != nil {
 		return k, err
 	}
-	k.Prompt = promptbook.Parse(book).Current
-	if k.Memory, err = h.text(MemoryFile, lesson.MaxFile); err != nil {
+	k.Prompt = ParsePrompts(book).Current
+	if k.Memory, err = h.text(MemoryFile, maxLessons); err != nil {
 		return k, err
 	}
-	k.Mistakes, err = h.text(MistakesFile, lesson.MaxFile)
+	k.Mistakes, err = h.text(MistakesFile, maxLessons)
 	return k, err
 }
 
 // Lessons are those of a project's memory.txt or mistakes.txt, none when it is
 // not there.
 func (h Home) Lessons(name string) ([]string, error) {
-	text, err := h.text(name, lesson.MaxFile)
+	text, err := h.text(name, maxLessons)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
-	return lesson.Items(text), err
+	return lessonsIn(text), err
 }
 
 // Prompts is a project's prompts.md, an empty book when it is not there.
-func (h Home) Prompts() (promptbook.Book, error) {
-	text, err := h.text(PromptsFile, promptbook.MaxFile*2)
+func (h Home) Prompts() (Prompts, error) {
+	text, err := h.text(PromptsFile, maxPrompts*2)
 	if errors.Is(err, hostfs.ErrAbsent) {
-		return promptbook.Book{}, nil
+		return Prompts{}, nil
 	}
-	return promptbook.Parse(text), err
+	return ParsePrompts(text), err
 }
 
 // clear makes the folder of a cycle, empty.
@@ -220,12 +218,12 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 }
 
 // merged is a file of lessons with more of them.
-func (h Home) merged(name string, items []string) (lesson.Merged, error) {
-	text, err := h.text(name, lesson.MaxFile)
+func (h Home) merged(name string, items []string) (merged, error) {
+	text, err := h.text(name, maxLessons)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return lesson.Merged{}, err
+		return merged{}, err
 	}
-	return lesson.Merge(text, items), nil
+	return mergeLessons(text, items), nil
 }
 
 // hasRun says why a cycle's program cannot be started, "" when it can.

@@ -5,10 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"abl/orchestrator/learner/answer"
-	"abl/orchestrator/learner/lesson"
-	"abl/orchestrator/learner/promptbook"
-	"abl/orchestrator/learner/review"
 	"abl/roles"
 	"abl/roles/fate"
 )
@@ -136,7 +132,7 @@ func (s State) take(h Happened) State {
 	c := s.at()
 	switch s.Step {
 	case Generate:
-		c.Said = answer.Cut(strings.TrimSpace(h.Text), maxSaid)
+		c.Said = cut(strings.TrimSpace(h.Text), maxSaid)
 		if h.Class != roles.Done {
 			c.Failure = "the agent failed: " + h.Reason
 			return s.to(Mistakes)
@@ -144,25 +140,25 @@ func (s State) take(h Happened) State {
 		return s.to(Run)
 	case Review:
 		if h.Class == roles.Done {
-			r := review.Parse(h.Text)
+			r := ParseReview(h.Text)
 			c.Review = &r
 		}
 		return s.to(Learnings)
 	case Learnings:
-		c.Learned = c.lessons(lesson.Learning, h.Text)
+		c.Learned = c.lessons(LabelLearning, h.Text)
 		return s.to(Mistakes)
 	case Mistakes:
-		c.Mistaken = c.lessons(lesson.Mistake, h.Text)
+		c.Mistaken = c.lessons(LabelMistake, h.Text)
 		return s.to(Improve)
 	case Improve:
-		c.Improved = promptbook.Improved(h.Text)
+		c.Improved = Improved(h.Text)
 		return s.to(Weigh)
 	}
 	return s
 }
 
-func (c *Cycle) lessons(kind lesson.Kind, text string) []string {
-	found := lesson.Parse(kind, text)
+func (c *Cycle) lessons(kind string, text string) []string {
+	found := ParseLessons(kind, text)
 	for _, d := range found.Dropped {
 		c.Dropped = append(c.Dropped, fmt.Sprintf("%s (%s)", d.Text, d.Why))
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/orchestrator/learner/review"
 	"abl/orchestrator/state"
 )
 
@@ -71,22 +70,22 @@ type State struct {
 
 // Cycle is what is known of one.
 type Cycle struct {
-	Number    int            `json:"cycle"`
-	Agent     string         `json:"agent"`
-	Model     string         `json:"model"`
-	OK        bool           `json:"ok"`
-	Failure   string         `json:"failure,omitempty"`
-	Said      string         `json:"said,omitempty"` // the author's own words, cut
-	Ran       *Ran           `json:"run,omitempty"`
-	Review    *review.Review `json:"review,omitempty"`
-	Learned   []string       `json:"learnings,omitempty"`
-	Mistaken  []string       `json:"mistakes,omitempty"`
-	Dropped   []string       `json:"dropped,omitempty"` // lessons that are not kept, and why
-	Improved  string         `json:"improved_prompt,omitempty"`
-	Remembers int            `json:"new_learnings"` // of Learned, those that memory.txt did not have
-	Avoids    int            `json:"new_mistakes"`
-	Version   int            `json:"prompt_version"` // under which the prompt of this cycle is archived
-	Silent    []string       `json:"unanswered,omitempty"`
+	Number    int         `json:"cycle"`
+	Agent     string      `json:"agent"`
+	Model     string      `json:"model"`
+	OK        bool        `json:"ok"`
+	Failure   string      `json:"failure,omitempty"`
+	Said      string      `json:"said,omitempty"` // the author's own words, cut
+	Ran       *Ran        `json:"run,omitempty"`
+	Review    *CodeReview `json:"review,omitempty"`
+	Learned   []string    `json:"learnings,omitempty"`
+	Mistaken  []string    `json:"mistakes,omitempty"`
+	Dropped   []string    `json:"dropped,omitempty"` // lessons that are not kept, and why
+	Improved  string      `json:"improved_prompt,omitempty"`
+	Remembers int         `json:"new_learnings"` // of Learned, those that memory.txt did not have
+	Avoids    int         `json:"new_mistakes"`
+	Version   int         `json:"prompt_version"` // under which the prompt of this cycle is archived
+	Silent    []string    `json:"unanswered,omitempty"`
 }
 
 // Ran is how the program did.

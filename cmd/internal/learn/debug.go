@@ -8,9 +8,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/learner/lesson"
-	"abl/orchestrator/learner/promptbook"
-	"abl/orchestrator/learner/review"
+	"abl/orchestrator/learner"
 )
 
 func debugCommand() cli.Command {
@@ -37,7 +35,7 @@ func debugParse(_ context.Context, in *cli.Input) error {
 	}
 	switch in.Args[0] {
 	case "review":
-		r := review.Parse(text)
+		r := learner.ParseReview(text)
 		if in.Bool("json") {
 			return in.JSON(r)
 		}
@@ -45,8 +43,8 @@ func debugParse(_ context.Context, in *cli.Input) error {
 			fmt.Fprintf(in.Stdout, "%-12s %-7s %s\n", f.Category, f.State, f.Text)
 		}
 	case "learnings", "mistakes":
-		kind := map[string]lesson.Kind{"learnings": lesson.Learning, "mistakes": lesson.Mistake}[in.Args[0]]
-		found := lesson.Parse(kind, text)
+		kind := map[string]string{"learnings": learner.LabelLearning, "mistakes": learner.LabelMistake}[in.Args[0]]
+		found := learner.ParseLessons(kind, text)
 		if in.Bool("json") {
 			return in.JSON(found)
 		}
@@ -71,7 +69,7 @@ func debugPrompts(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(in.Stdout, promptbook.Parse(book).Next(promptbook.Improved(said), time.Now()).Render())
+	_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(book).Next(learner.Improved(said), time.Now()).Render())
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/view"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/learner/review"
 )
 
 // teller tells a person how a session goes: on standard output, or beside it
@@ -140,8 +139,8 @@ func (t *teller) Report(c learner.Cycle) {
 	}
 	if c.Review != nil {
 		for _, f := range c.Review.Findings {
-			text := map[review.State]string{review.OK: "OK", review.Unknown: "nothing was said of it"}[f.State]
-			if f.State == review.Issues {
+			text := map[learner.Rating]string{learner.RatedOK: "OK", learner.Unrated: "nothing was said of it"}[f.State]
+			if f.State == learner.Issues {
 				text = f.Text
 			}
 			t.row("review", "%s: %s", f.Category, text)

@@ -22,7 +22,7 @@ var layers = []struct{ pkg, may string }{
 	{"orchestrator/scaffold", values + " . internal/... prompts"},
 	// What git ignores is a parser without effects, though it stands with git's adapter.
 	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... orchestrator/workspace/ignore roles/... internal/... prompts"},
-	{"orchestrator/learner/...", values + " orchestrator/learner/... roles/... internal/... prompts"},
+	{"orchestrator/learner", values + " roles/... internal/... prompts"},
 	{"orchestrator/report/...", values + " orchestrator/report/... internal/... prompts"},
 
 	// Roles. The APIs of models are an adapter among them.
@@ -75,7 +75,7 @@ var homes = []struct{ module, home string }{
 const support = "e2e/... internal/testing/... cmd/internal/scripttest"
 
 // workflows decide and delegate; they import no module of others at all.
-const workflows = "orchestrator orchestrator/scaffold orchestrator/codecommit/... orchestrator/learner/... orchestrator/report/..."
+const workflows = "orchestrator orchestrator/scaffold orchestrator/codecommit/... orchestrator/learner orchestrator/report/..."
 
 // mayImport judges an import within the module. A test may put any packages
 // together; only mechanics stay without the domain in their tests too.

@@ -1,4 +1,4 @@
-package review
+package learner
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 // short prints a review in one line: states, and the text of issues.
-func short(r Review) string {
+func short(r CodeReview) string {
 	var parts []string
 	for _, f := range r.Findings {
 		part := string(f.State)
@@ -19,7 +19,7 @@ func short(r Review) string {
 	return strings.Join(parts, " ")
 }
 
-func TestParse(t *testing.T) {
+func TestParseReview(t *testing.T) {
 	const none = "unknown unknown unknown unknown unknown"
 	for _, c := range []struct{ name, text, want string }{
 		{"as asked", "ARCHITECTURE: OK\nDESIGN: OK\nCODE_QUALITY: long functions\nSECURITY: OK\nTESTS: none for errors are there\n", `ok ok "long functions" ok "none for errors are there"`},
@@ -44,29 +44,29 @@ func TestParse(t *testing.T) {
 		{"a finding after a blank line", "TESTS: OK\n\nThe server is not tested.", `unknown unknown unknown unknown "OK The server is not tested."`},
 		{"a score", "SECURITY (9/10): OK", "unknown unknown unknown ok unknown"},
 	} {
-		if got := short(Parse(c.text)); got != c.want {
+		if got := short(ParseReview(c.text)); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
 	}
 }
 
 func TestSummary(t *testing.T) {
-	got := Parse("SECURITY: " + strings.Repeat("x ", 2000) + "\nTESTS: ok").Summary()
+	got := ParseReview("SECURITY: " + strings.Repeat("x ", 2000) + "\nTESTS: ok").Summary()
 	if lines := strings.Split(got, "\n"); len(lines) != 6 || lines[0] != "ARCHITECTURE: not reviewed" || len(lines[3]) > 1300 || lines[4] != "TESTS: OK" {
 		t.Errorf("%.200q", got)
 	}
 }
 
 // A review, however it was worded, reads the same when its summary is read.
-func FuzzParse(f *testing.F) {
+func FuzzReview(f *testing.F) {
 	f.Add("**ARCHITECTURE:** OK\n- DESIGN: x\n\n# TESTS\ny")
 	f.Add("SECURITY: TESTS: OK\n> > * `TESTS` - z")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := Parse(text)
+		r := ParseReview(text)
 		if len(r.Findings) != 5 {
 			t.Fatalf("%d findings", len(r.Findings))
 		}
-		again := Parse(strings.ReplaceAll(r.Summary(), ": not reviewed", ":"))
+		again := ParseReview(strings.ReplaceAll(r.Summary(), ": not reviewed", ":"))
 		for i, f := range r.Findings {
 			if f.State != again.Findings[i].State {
 				t.Errorf("%q: %s was %s, and is %s in the summary %q", text, f.Category, f.State, again.Findings[i].State, r.Summary())

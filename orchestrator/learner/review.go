@@ -1,76 +1,61 @@
-// Package review reads what a reviewer said of generated code, category by
-// category. A category of which nothing was said is never taken for a good one.
-package review
+package learner
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"abl/orchestrator/learner/answer"
 )
 
-// Category is what a review looks at.
-type Category string
+// categories are what a review looks at, in the order in which they are shown.
+var categories = []string{"ARCHITECTURE", "DESIGN", "CODE_QUALITY", "SECURITY", tests}
 
-// The five categories, in the order in which they are shown.
+const tests = "TESTS"
+
+// Rating is what a review says of a category. One of which nothing was said is
+// never taken for a good one.
+type Rating string
+
+// The ratings.
 const (
-	Architecture Category = "ARCHITECTURE"
-	Design       Category = "DESIGN"
-	CodeQuality  Category = "CODE_QUALITY"
-	Security     Category = "SECURITY"
-	Tests        Category = "TESTS"
-)
-
-// Categories are all five.
-func Categories() []Category {
-	return []Category{Architecture, Design, CodeQuality, Security, Tests}
-}
-
-// State is what a review says of a category.
-type State string
-
-// The states.
-const (
-	OK      State = "ok"
-	Issues  State = "issues"
-	Unknown State = "unknown" // nothing was said, or nothing that tells
+	RatedOK Rating = "ok"
+	Issues  Rating = "issues"
+	Unrated Rating = "unknown" // nothing was said, or nothing that tells
 )
 
 // Finding is one category's.
 type Finding struct {
-	Category Category `json:"category"`
-	State    State    `json:"state"`
-	Text     string   `json:"text,omitempty"`
+	Category string `json:"category"`
+	State    Rating `json:"state"`
+	Text     string `json:"text,omitempty"`
 }
 
-// Review is a whole one: always five findings.
-type Review struct {
+// CodeReview is a whole one: always five findings.
+type CodeReview struct {
 	Findings []Finding `json:"findings"`
 }
 
-// maxText bounds what is kept of a category, in runes.
-const maxText = 1200
+// maxFinding bounds what is kept of a category, in runes.
+const maxFinding = 1200
 
-// Parse reads an answer. It takes any text.
-func Parse(text string) Review {
-	said := map[Category][]string{}
-	var at Category
+// ParseReview reads what a reviewer answered. It takes any text.
+func ParseReview(text string) CodeReview {
+	said := map[string][]string{}
+	var at string
 	for _, l := range withoutClosing(text) {
 		switch {
-		case l.Label != "":
-			at = categoryOf(l.Label)
-			said[at] = append(said[at], l.Text)
-		case l.Blank || l.Fence || at == "":
-		case l.Bullet || said[at][len(said[at])-1] == "":
-			said[at] = append(said[at], l.Text)
+		case l.label != "":
+			at = categoryOf(l.label)
+			said[at] = append(said[at], l.text)
+		case l.blank || l.fence || at == "":
+		case l.bullet || said[at][len(said[at])-1] == "":
+			said[at] = append(said[at], l.text)
 		default: // a sentence goes on
-			said[at][len(said[at])-1] += " " + l.Text
+			said[at][len(said[at])-1] += " " + l.text
 		}
 	}
-	var r Review
-	for _, c := range Categories() {
-		r.Findings = append(r.Findings, judge(c, said[c]))
+	var r CodeReview
+	for _, c := range categories {
+		r.Findings = append(r.Findings, findingOf(c, said[c]))
 	}
 	return r
 }
@@ -78,19 +63,19 @@ func Parse(text string) Review {
 // withoutClosing are the lines of an answer without the sentences that follow the
 // last category, where that was told on its own line. Praise goes, and what says that
 // it sums up; anything else may be a finding.
-func withoutClosing(text string) (lines []answer.Line) {
+func withoutClosing(text string) (lines []line) {
 	label, end := -1, -1
-	for i, raw := range answer.Lines(text) {
-		l := answer.Read(raw, func(letters string) bool { return categoryOf(letters) != "" })
+	for i, raw := range splitLines(text) {
+		l := readLine(raw, func(letters string) bool { return categoryOf(letters) != "" })
 		switch {
-		case l.Label != "":
+		case l.label != "":
 			label, end = -1, -1
-			if l.Text != "" {
+			if l.text != "" {
 				label = i
 			}
-		case l.Blank && label >= 0 && end < 0:
+		case l.blank && label >= 0 && end < 0:
 			end = i
-		case l.Bullet || l.Fence || l.Indented:
+		case l.bullet || l.fence || l.indented:
 			label = -1
 		}
 		lines = append(lines, l)
@@ -100,7 +85,7 @@ func withoutClosing(text string) (lines []answer.Line) {
 	}
 	var rest []string
 	for _, l := range lines[end:] {
-		rest = append(rest, answer.Words(l.Text)...)
+		rest = append(rest, wordsOf(l.text)...)
 	}
 	if len(rest) > 1 && rest[0] == "in" {
 		rest = rest[1:]
@@ -113,28 +98,28 @@ func withoutClosing(text string) (lines []answer.Line) {
 
 // categoryOf is the category whose letters these are, all of them: REDESIGN is
 // none, and neither is LATEST.
-func categoryOf(letters string) Category {
-	for _, c := range Categories() {
-		if letters == strings.ReplaceAll(string(c), "_", "") {
+func categoryOf(letters string) string {
+	for _, c := range categories {
+		if letters == strings.ReplaceAll(c, "_", "") {
 			return c
 		}
 	}
 	return ""
 }
 
-func judge(c Category, said []string) Finding {
-	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s == "" || answer.Placeholder(s) })
-	f := Finding{Category: c, State: Unknown}
+func findingOf(c string, said []string) Finding {
+	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s == "" || isPlaceholder(s) })
+	f := Finding{Category: c, State: Unrated}
 	if len(said) == 0 {
 		return f
 	}
-	f.State = OK
+	f.State = RatedOK
 	for _, s := range said {
 		if !fine(c, s) {
 			f.State = Issues
 		}
 	}
-	f.Text = answer.Cut(strings.Join(said, " "), maxText)
+	f.Text = cut(strings.Join(said, " "), maxFinding)
 	return f
 }
 
@@ -152,8 +137,8 @@ var (
 
 // fine says whether a text finds nothing. Praise that ends in a but does not, and
 // of tests none are too few.
-func fine(c Category, text string) bool {
-	words := answer.Words(text)
+func fine(c string, text string) bool {
+	words := wordsOf(text)
 	if len(words) == 0 {
 		return true
 	}
@@ -164,20 +149,20 @@ func fine(c Category, text string) bool {
 	if slices.Contains(good, first[0]) {
 		return !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
 	}
-	if c == Tests && (len(words) == 1 || words[0] == "none") {
+	if c == tests && (len(words) == 1 || words[0] == "none") {
 		return false
 	}
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(nothing, w) })
 }
 
 // Summary is a review as the next prompts quote it, a line a category.
-func (r Review) Summary() string {
+func (r CodeReview) Summary() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		switch f.State {
-		case OK:
+		case RatedOK:
 			fmt.Fprintf(&b, "%s: OK\n", f.Category)
-		case Unknown:
+		case Unrated:
 			fmt.Fprintf(&b, "%s: not reviewed\n", f.Category)
 		default:
 			fmt.Fprintf(&b, "%s: issues: %s\n", f.Category, f.Text)
@@ -187,7 +172,7 @@ func (r Review) Summary() string {
 }
 
 // Count is how many categories are in a state.
-func (r Review) Count(s State) (n int) {
+func (r CodeReview) Count(s Rating) (n int) {
 	for _, f := range r.Findings {
 		if f.State == s {
 			n++

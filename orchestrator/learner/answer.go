@@ -1,7 +1,4 @@
-// Package answer reads lines of a model's answer as they come: asked for plain
-// labelled lines, models decorate them with bullets, numbers, headings, bold
-// type and fences all the same.
-package answer
+package learner
 
 import (
 	"regexp"
@@ -9,47 +6,45 @@ import (
 	"unicode"
 )
 
-// Line is one line taken apart.
-type Line struct {
-	Label    string // letters of what stands before the colon, upper case; "" for none
-	Text     string // what follows the label, or the whole line without its bullet
-	Bullet   bool   // it is an item of a list
-	Indented bool
-	Blank    bool
-	Fence    bool // it begins or ends a fenced block
+// line is one line of a model's answer. Asked for plain labelled lines, models
+// decorate them with bullets, numbers, headings, bold type and fences all the same.
+type line struct {
+	label    string // letters of what stands before the colon, upper case; "" for none
+	text     string // what follows the label, or the whole line without its bullet
+	bullet   bool   // it is an item of a list
+	indented bool
+	blank    bool
+	fence    bool // it begins or ends a fenced block
 }
 
-// Known says whether letters are a label that the reader looks for. Anything
-// else before a colon is text.
-type Known func(letters string) bool
-
-// bullet is what begins an item: a dash, star, plus or dot, or a number.
-var bullet = regexp.MustCompile(`^(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s+|$)`)
+// bulletMark is what begins an item: a dash, star, plus or dot, or a number.
+var bulletMark = regexp.MustCompile(`^(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s+|$)`)
 
 // longest is how far into a line a label may reach, in bytes.
 const longest = 60
 
-// Read takes a line apart.
-func Read(raw string, known Known) Line {
-	l := Line{Indented: raw != strings.TrimLeft(raw, " \t")}
+// readLine takes a line apart. known says which letters are a label; anything else
+// before a colon is text.
+func readLine(raw string, known func(letters string) bool) line {
+	l := line{indented: raw != strings.TrimLeft(raw, " \t")}
 	s := strings.TrimSpace(raw)
-	if l.Blank = s == "" || strings.Trim(s, "-_*= ") == ""; l.Blank {
+	if l.blank = s == "" || strings.Trim(s, "-_*= ") == ""; l.blank {
 		return l
 	}
-	if l.Fence = strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~"); l.Fence {
+	if l.fence = strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~"); l.fence {
 		return l
 	}
 	s, heading := l.strip(s)
-	l.Text = s
+	l.text = s
 	bare := strings.TrimLeft(s, "*_`")
 	mark := s[:len(s)-len(bare)]
 	for _, sep := range []string{":", "：", " - ", " – ", " — ", ""} {
-		left, rest, found := cut(bare, sep)
+		left, rest, found := cutAt(bare, sep)
 		if !found || sep == "" && !heading && mark == "" {
 			continue // a label alone on its line has to look like a title
 		}
 		if letters := lettersOf(left); letters != "" && known(letters) {
-			l.Label, l.Text = letters, unwrap(rest, mark)
+			l.label, l.text = letters, unwrap(rest, mark)
 			return l
 		}
 	}
@@ -57,12 +52,12 @@ func Read(raw string, known Known) Line {
 }
 
 // strip takes off what makes a line an item, a quotation or a heading.
-func (l *Line) strip(s string) (rest string, heading bool) {
+func (l *line) strip(s string) (rest string, heading bool) {
 	for {
 		was := s
 		s = strings.TrimSpace(strings.TrimPrefix(s, ">"))
-		if n := len(bullet.FindString(s)); n > 0 {
-			l.Bullet, s = true, s[n:]
+		if n := len(bulletMark.FindString(s)); n > 0 {
+			l.bullet, s = true, s[n:]
 		}
 		if t := strings.TrimLeft(s, "#"); t != s && (t == "" || t[0] == ' ') {
 			heading, s = true, strings.TrimSpace(t)
@@ -73,8 +68,8 @@ func (l *Line) strip(s string) (rest string, heading bool) {
 	}
 }
 
-// cut divides a line at the first separator, none being the line's end.
-func cut(s, sep string) (left, rest string, found bool) {
+// cutAt divides a line at the first separator, none being the line's end.
+func cutAt(s, sep string) (left, rest string, found bool) {
 	if sep == "" {
 		return s, "", len(s) <= longest
 	}
@@ -112,26 +107,26 @@ func unwrap(rest, mark string) string {
 	return strings.TrimSpace(rest)
 }
 
-// Lines are the lines of an answer, whatever ends them.
-func Lines(text string) []string {
+// splitLines are the lines of an answer, whatever ends them.
+func splitLines(text string) []string {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	return strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
 }
 
-// Words are the words of a text in lower case, without what stands around them.
-func Words(text string) []string {
+// wordsOf are the words of a text in lower case, without what stands around them.
+func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '/' && r != '\''
 	})
 }
 
-// Placeholder says that a text only repeats what was asked for: <insight>.
-func Placeholder(text string) bool {
+// isPlaceholder says that a text only repeats what was asked for: <insight>.
+func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") && !strings.Contains(text[1:], "<")
 }
 
-// Cut shortens a text to so many runes.
-func Cut(text string, most int) string {
+// cut shortens a text to so many runes.
+func cut(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return strings.TrimSpace(string(runes[:most-1])) + "…"
 	}

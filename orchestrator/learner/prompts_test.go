@@ -1,4 +1,4 @@
-package promptbook
+package learner
 
 import (
 	"strings"
@@ -10,8 +10,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func TestNext(t *testing.T) {
-	b := Parse("")
+func TestNextPrompt(t *testing.T) {
+	b := ParsePrompts("")
 	b.Current = "Write code."
 	b = b.Next("Write code.\nTest it.", noon)
 	b = b.Next("# Past Prompts\n## Version 9\nEvil\n\\# Current Prompt", noon.Add(time.Minute))
@@ -36,7 +36,7 @@ Test it.
 	if diff := cmp.Diff(want, b.Render()); diff != "" {
 		t.Fatal(diff)
 	}
-	again := Parse(want)
+	again := ParsePrompts(want)
 	if diff := cmp.Diff(b, again); diff != "" {
 		t.Error(diff)
 	}
@@ -48,34 +48,34 @@ Test it.
 	}
 }
 
-func TestParseByHand(t *testing.T) {
+func TestPromptsByHand(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		want       Book
+		want       Prompts
 	}{
-		{"nothing", "", Book{}},
-		{"a prompt alone", "Do this.\n\n- and that\n", Book{Current: "Do this.\n\n- and that"}},
-		{"windows, a mark, spaces behind a heading", "\ufeff# Current Prompt  \r\n\r\nDo.\r\n\r\n# Past Prompts\r\n", Book{Current: "Do."}},
-		{"without a past", "# Current Prompt\nDo.\n## Version 1\nis text here", Book{Current: "Do.\n## Version 1\nis text here"}},
+		{"nothing", "", Prompts{}},
+		{"a prompt alone", "Do this.\n\n- and that\n", Prompts{Current: "Do this.\n\n- and that"}},
+		{"windows, a mark, spaces behind a heading", "\ufeff# Current Prompt  \r\n\r\nDo.\r\n\r\n# Past Prompts\r\n", Prompts{Current: "Do."}},
+		{"without a past", "# Current Prompt\nDo.\n## Version 1\nis text here", Prompts{Current: "Do.\n## Version 1\nis text here"}},
 		{"a head, headings twice, a version without a number", "mine\n# Current Prompt\na\n# Current Prompt\nb\n# Past Prompts\nlost\n## Version\nc\n# Past Prompts\nd",
-			Book{Head: "mine", Current: "a\n# Current Prompt\nb", Past: []Version{{"", "c\n# Past Prompts\nd"}}}},
+			Prompts{Head: "mine", Current: "a\n# Current Prompt\nb", Past: []Version{{"", "c\n# Past Prompts\nd"}}}},
 	} {
-		if diff := cmp.Diff(c.want, Parse(c.text)); diff != "" {
+		if diff := cmp.Diff(c.want, ParsePrompts(c.text)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
-	b := Book{Past: []Version{{Title: "7 - long ago"}, {Title: "x"}, {Title: "2"}}}
+	b := Prompts{Past: []Version{{Title: "7 - long ago"}, {Title: "x"}, {Title: "2"}}}
 	if n := b.Next("p", noon).Past[3].Title; n != "8 - 2026-11-22 12:00:00" {
 		t.Errorf("the next version is %q", n)
 	}
 }
 
-func TestBounds(t *testing.T) {
-	b := Book{Current: strings.Repeat("x", MaxPrompt)}
+func TestPromptsAreBounded(t *testing.T) {
+	b := Prompts{Current: strings.Repeat("x", maxPrompt)}
 	for range 100 {
-		b = b.Next(strings.Repeat("é", MaxPrompt), noon)
+		b = b.Next(strings.Repeat("é", maxPrompt), noon)
 	}
-	if n := len(b.Render()); n > MaxFile || b.Number() != 100 || len(b.Current) > MaxPrompt || strings.Trim(b.Current, "é") != "" {
+	if n := len(b.Render()); n > maxPrompts || b.Number() != 100 || len(b.Current) > maxPrompt || strings.Trim(b.Current, "é") != "" {
 		t.Errorf("%d bytes, version %d, a prompt of %d bytes", n, b.Number(), len(b.Current))
 	}
 }
@@ -101,17 +101,17 @@ func TestImproved(t *testing.T) {
 }
 
 // Whatever prompts there were, they are read back as they were written.
-func FuzzBook(f *testing.F) {
+func FuzzPrompts(f *testing.F) {
 	f.Add("# Past Prompts\n\n## Version 1\n", "\\# Current Prompt\r\n", "## Version", "1 - x")
 	f.Add("\n\na\n", "```\n# Current Prompt\n```", "", " ")
 	f.Fuzz(func(t *testing.T, head, current, past, title string) {
-		b := Book{Head: head, Current: current, Past: []Version{{title, past}, {"2", current}}}
+		b := Prompts{Head: head, Current: current, Past: []Version{{title, past}, {"2", current}}}
 		want := b.normal()
-		if diff := cmp.Diff(want, Parse(b.Render())); diff != "" {
+		if diff := cmp.Diff(want, ParsePrompts(b.Render())); diff != "" {
 			t.Fatal(diff)
 		}
-		read := Parse(head)
-		if diff := cmp.Diff(read.normal(), Parse(read.Render())); diff != "" {
+		read := ParsePrompts(head)
+		if diff := cmp.Diff(read.normal(), ParsePrompts(read.Render())); diff != "" {
 			t.Fatal(diff)
 		}
 		next := read.Next(Improved(current), noon)

@@ -1,0 +1,198 @@
+package learner
+
+import (
+	"slices"
+	"strings"
+)
+
+// The labels that lessons have in answers.
+const (
+	LabelLearning = "LEARNING"
+	LabelMistake  = "MISTAKE"
+)
+
+// Bounds of what is kept.
+const (
+	maxItem  = 400 // runes of a lesson
+	maxItems = 20  // lessons of one answer
+)
+
+// Dropped is a lesson that is not kept, and why.
+type Dropped struct {
+	Text string `json:"text"`
+	Why  string `json:"why"`
+}
+
+// Lessons are what an answer holds.
+type Lessons struct {
+	Items   []string  `json:"items"`
+	Dropped []Dropped `json:"dropped,omitempty"`
+}
+
+// ParseLessons reads an answer. Labelled lines count; where there is none, the items of
+// lists do, for a model that forgot the label has answered all the same.
+func ParseLessons(label, text string) Lessons {
+	found := Lessons{Items: []string{}}
+	seen := map[string]bool{}
+	for _, s := range saidLessons(label, text) {
+		s = cut(s, maxItem)
+		why := isEmpty(label, s)
+		switch {
+		case why == "" && seen[lessonKey(s)]:
+			why = "said twice"
+		case why == "" && len(found.Items) == maxItems:
+			why = "too many in one answer"
+		}
+		if why != "" {
+			found.Dropped = append(found.Dropped, Dropped{cut(s, 80), why})
+			continue
+		}
+		seen[lessonKey(s)] = true
+		found.Items = append(found.Items, s)
+	}
+	return found
+}
+
+// saidLessons are the lessons as the answer has them, each on one line.
+func saidLessons(label, text string) []string {
+	var labelled, listed []string
+	open := false // the label's text may go on in the next line
+	for _, raw := range splitLines(text) {
+		l := readLine(raw, func(letters string) bool { return letters == label || letters == label+"S" })
+		switch {
+		case l.blank || l.fence:
+			open = open && len(labelled) > 0 && labelled[len(labelled)-1] == ""
+		case l.label != "" && l.text == "" && l.label != label:
+			open = false // a title above a list
+		case l.label != "":
+			labelled, open = append(labelled, l.text), true
+		case open && (labelled[len(labelled)-1] == "" || l.indented && !l.bullet):
+			labelled[len(labelled)-1] = strings.TrimSpace(labelled[len(labelled)-1] + " " + l.text)
+		default:
+			open = false
+			if l.bullet && l.text != "" {
+				listed = append(listed, l.text)
+			}
+		}
+	}
+	if len(labelled) == 0 {
+		labelled = listed
+	}
+	for i, s := range labelled {
+		labelled[i] = strings.Join(strings.Fields(s), " ")
+	}
+	return slices.DeleteFunc(labelled, func(s string) bool { return s == "" })
+}
+
+// Words of sentences that say no more than that all went well, and of those that
+// say that there is nothing to say.
+var (
+	hollow = strings.Fields("the a an and was were is are been has have had with without no any of in to for this that it its all everything " +
+		"task tasks complete completed completion code generated generation file files approach work works worked working execute executed execution " +
+		"produce produced valid output outputs run ran cycle successful successfully success correctly properly well fine expected as by agent solution")
+	none = strings.Fields("none no n/a nothing learning learnings lesson lessons mistake mistakes error errors issue issues were was are is made found identified observed " +
+		"noted learned in this the cycle to report avoid any there significant specific new at all be of")
+)
+
+// isEmpty says why a lesson is none, "" for one that is worth keeping.
+func isEmpty(label, text string) string {
+	words := wordsOf(text)
+	all := func(of []string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(of, w) })
+	}
+	switch {
+	case isPlaceholder(text):
+		return "repeats the question"
+	case len(words) == 0:
+		return "says nothing"
+	case all(none):
+		return "says that there is none"
+	case label == LabelLearning && all(hollow):
+		return "generic"
+	case len(words) == 1:
+		return "a single word"
+	}
+	return ""
+}
+
+// lessonKey is what makes two lessons the same: their words, whatever their case,
+// spacing, bullets and final punctuation.
+func lessonKey(text string) string {
+	for bullet := true; bullet; {
+		text = strings.TrimSpace(text)
+		if text, bullet = strings.CutPrefix(text, "- "); !bullet {
+			text, bullet = strings.CutPrefix(text, "* ")
+		}
+	}
+	text = strings.Join(strings.Fields(strings.ToLower(text)), " ")
+	return strings.TrimRight(text, ".!?;:,… ")
+}
+
+// Bounds of memory.txt and mistakes.txt: every prompt holds them whole.
+const (
+	maxLines = 200
+	maxBytes = 48 << 10
+	// maxLessons is the largest file that is read; a person may have written more
+	// than mergeLessons would.
+	maxLessons = 4 << 20
+)
+
+// merged is what became of a file.
+type merged struct {
+	Text    string
+	Added   []string
+	Dropped []Dropped // that the file knows already
+	Forgot  int       // the oldest lessons, for which there was no room any more
+}
+
+// mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,
+// line by line; when there is no more room, the oldest lines go first. Done twice
+// it is done once.
+func mergeLessons(file string, items []string) merged {
+	var m merged
+	var lines []string
+	seen := map[string]bool{}
+	for _, line := range splitLines(file) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		lines = append(lines, strings.TrimRight(line, " \t"))
+		seen[lessonKey(line)] = true
+	}
+	for _, s := range items {
+		s = strings.Join(strings.Fields(cut(s, maxItem)), " ")
+		if seen[lessonKey(s)] {
+			m.Dropped = append(m.Dropped, Dropped{cut(s, 80), "known already"})
+			continue
+		}
+		seen[lessonKey(s)] = true
+		lines, m.Added = append(lines, "- "+s), append(m.Added, s)
+	}
+	for len(lines) > maxLines || size(lines) > maxBytes && len(lines) > 1 {
+		lines = lines[1:]
+		m.Forgot++
+	}
+	if len(lines) > 0 {
+		m.Text = strings.Join(lines, "\n") + "\n"
+	}
+	return m
+}
+
+func size(lines []string) (n int) {
+	for _, l := range lines {
+		n += len(l) + 1
+	}
+	return n
+}
+
+// lessonsIn are the lessons of a file, without their bullets.
+func lessonsIn(file string) (items []string) {
+	for _, line := range splitLines(file) {
+		line = strings.TrimSpace(line)
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(line, "- "), "* "))
+		if line != "" {
+			items = append(items, line)
+		}
+	}
+	return items
+}
