@@ -16,7 +16,7 @@ export ABL_BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 FUZZTIME    ?= 2s
-ENGINE_SUITES := go test -count=1 -timeout 30m ./orchestrator/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
+ENGINE_SUITES := go test -count=1 -timeout 30m ./internal/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
 
 .DEFAULT_GOAL := help
 

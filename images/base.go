@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // How long a registry may stay silent. One that cannot be reached at all is

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/sandbox/docker"
+	"abl/internal/sandbox/docker"
 )
 
 // realMaker drives the machine's own engine. Everything these tests build

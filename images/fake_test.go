@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // fakeEngine keeps images as labels, as a real one does: a child inherits its

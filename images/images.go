@@ -9,7 +9,7 @@ import (
 	"embed"
 	"io"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Versions that abl pins. A change of one changes the tags of what holds it.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Ensure gives the reference of the image a box runs, its helper on top, and

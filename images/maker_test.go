@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 func names(refs []string) string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Status gives every image of this abl and whether the engine has it. Those

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 func TestSaveLoadRemove(t *testing.T) {

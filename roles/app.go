@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // AppEngine is what the system under test needs of an engine.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 )
 
 // stage is an App on the engine of a rig; its broker says these events.

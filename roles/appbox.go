@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // services starts the further containers, fresh. Each has a holder, for what an

@@ -10,9 +10,9 @@ import (
 	"regexp"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // AppEnds is how an app ended that was to go on, each end in a sentence.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 )
 
 // ErrService means that a service of the app did not come up: no contract is

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Net is what is known of the engine's networks.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // Builds runs a project's own build: on a copy of its tree, without an agent and

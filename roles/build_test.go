@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // gated is a gate that says what it was asked for.

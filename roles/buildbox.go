@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 func (b *Builds) labels(key, kind string, deadline time.Time) map[string]string {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
 )
 

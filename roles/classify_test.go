@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
 )
 

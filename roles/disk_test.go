@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // An engine that cannot make a call's box ends the run and not the call: nothing

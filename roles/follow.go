@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
 )
 

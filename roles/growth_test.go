@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // fills is an agent that writes so many files of so many bytes and waits.

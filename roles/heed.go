@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/roles/boundary"
 )
 

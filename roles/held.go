@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // ErrHolder means that somebody ended the container that holds a network: what was to

@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // quiet measures how long a call has done nothing: printed nothing, asked nothing

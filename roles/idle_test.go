@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 func TestWorked(t *testing.T) {

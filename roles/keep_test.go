@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 const (

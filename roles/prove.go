@@ -14,9 +14,9 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/roles/boundary"
 )
 

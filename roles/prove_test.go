@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // changed is an engine that makes other boxes than it is asked for.

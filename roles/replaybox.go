@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/sandbox"
 )
 
 // Names of what a replay puts on the engine. One of a kind is made at a time.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // play runs run.sh to its end.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
 )
 

@@ -12,9 +12,9 @@ import (
 	"path"
 	"path/filepath"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // Role is builder or verifier, as data.

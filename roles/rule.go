@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // rule says what a box may be, whatever was intended. It is written out here and

@@ -12,11 +12,11 @@ import (
 
 	"abl/images"
 	"abl/internal/redact"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles/agent"
 )
 

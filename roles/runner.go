@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/prices"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles/agent"
 )
 

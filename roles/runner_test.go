@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 func TestRun(t *testing.T) {

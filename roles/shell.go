@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 	"abl/roles/agent"
 )
 

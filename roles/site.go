@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // SiteEngine is what a site needs of an engine.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/sandbox"
 )
 
 func TestReach(t *testing.T) {

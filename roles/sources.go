@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 // ErrSource means that what a container is about to see of this machine is not

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 )
 
 func put(t *testing.T, dir, name, text string) {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"abl/images"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles/agent"
 )
 

@@ -12,9 +12,9 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/internal/config"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 )
 

@@ -9,8 +9,8 @@ import (
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/learn"
+	"abl/internal/sandbox"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/roles"
 )

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"

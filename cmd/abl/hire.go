@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/ground"
+	"abl/internal/sandbox"
 	"abl/orchestrator"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 
 	"golang.org/x/sys/unix"

@@ -9,9 +9,9 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/roles"
 )

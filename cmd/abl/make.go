@@ -8,8 +8,8 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/images"
+	"abl/internal/sandbox"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
 )

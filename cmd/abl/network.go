@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"abl/cmd/internal/ground"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 )
 
 // proveNetworks learns, once a run, how the engine keeps networks apart.

@@ -12,7 +12,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/view"
-	"abl/orchestrator/sandbox/docker"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/state"
 	"abl/roles"
 

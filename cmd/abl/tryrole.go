@@ -15,11 +15,11 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 	"abl/roles/agent"
 )

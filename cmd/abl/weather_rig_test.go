@@ -15,6 +15,7 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/play"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator"
@@ -22,7 +23,6 @@ import (
 	"abl/orchestrator/event"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
 )

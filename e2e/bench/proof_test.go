@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 	"abl/roles/boundary"
 )

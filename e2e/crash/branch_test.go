@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/play"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
 )

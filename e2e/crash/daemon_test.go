@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/sandbox"
 )
 
 // daemon speaks as much of the engine's API as abl uses, over a socket, for an engine

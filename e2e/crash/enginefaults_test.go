@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/play"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/orchestrator/state"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 	"abl/roles"
 	"abl/roles/fate"

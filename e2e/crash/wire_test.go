@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/sandbox"
 )
 
 // asked is one call of an engine that another process has, and its answer.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/testing/play"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
-	"abl/orchestrator/sandbox"
 )
 
 // proofOf is what a record keeps of a box's proof.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Probing.

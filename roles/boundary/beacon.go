@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Beacon is a server on all addresses of this machine that says a random word to

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 var holds, fails = sandbox.Proof{sandbox.Same("a", "1", "1")}, sandbox.Proof{sandbox.Same("a", "1", "2")}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // populate makes the networks and those who live on them: on the isolated one a

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // method names how abl makes and probes networks; a change of it makes what was

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"abl/images"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 )
 
 // onEngine is a prober on the real engine, which holds nothing of it afterwards.

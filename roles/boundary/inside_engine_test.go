@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"abl/images"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 )
 
 // look is a box by hand, as a role's is made, and what a probe in it is to find.
@@ -110,7 +110,7 @@ func (l *look) layOut() {
 	}
 	l.flags = []string{
 		"--network=container:abl-" + l.ID + "-holder", "--user=" + guest, "--cap-drop=ALL", "--security-opt=no-new-privileges:true",
-		"--security-opt=seccomp=../../orchestrator/sandbox/docker/seccomp.json",
+		"--security-opt=seccomp=../../internal/sandbox/docker/seccomp.json",
 		"--read-only", "--env=KEY=token", "--tmpfs=/tmp:rw,nosuid,nodev,noexec", l.bind("src", dirs.Src, false), l.bind("src/.git", dirs.Src+"/.git", true),
 		l.bind("specs", dirs.Specs, true), l.bind("in", dirs.In, true), l.bind("stdout", dirs.Out, false), l.bind("stderr", dirs.Err, false),
 	}

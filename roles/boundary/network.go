@@ -8,8 +8,8 @@ import (
 	"net"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // Engine is what the probe of an engine's networks needs of it.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 	"abl/orchestrator/state"
 	"abl/roles"
 )

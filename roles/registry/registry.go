@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"abl/internal/config"
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Egress is what a role may reach.

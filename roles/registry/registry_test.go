@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/sandbox"
 )
 
 const pipHelp = `Usage:

@@ -15,11 +15,11 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/images"
+	"abl/internal/sandbox"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
 

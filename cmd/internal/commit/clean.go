@@ -11,9 +11,9 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 )
 
 func cleanCommand(self string) cli.Command {

@@ -11,9 +11,9 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/images"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/strictyaml"
 	"abl/orchestrator/ledger"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
 

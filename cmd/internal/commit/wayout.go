@@ -11,8 +11,8 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/internal/cacerts"
+	"abl/internal/sandbox"
 	"abl/orchestrator/gateway"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/registry"

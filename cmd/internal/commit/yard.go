@@ -15,10 +15,10 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/build"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 )
 

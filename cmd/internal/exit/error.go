@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Error is an end that is not a pass: what happened and what is safe in one

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 type oddError struct{ n int }

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
 

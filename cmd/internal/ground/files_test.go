@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // looking is an engine that sees the files of this machine, or none.

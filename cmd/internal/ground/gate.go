@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/gateway/sidecar"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/registry"

@@ -14,8 +14,8 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/images"
 	"abl/internal/config"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 )
 
 // Connect reaches the engine and refuses one that cannot keep the boundary.

@@ -8,8 +8,8 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/roles"
 	"abl/roles/boundary"
 )

@@ -14,9 +14,9 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/cacerts"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/gateway/loopback"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 	"abl/roles/agent"
 )

@@ -12,10 +12,10 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/orchestrator/event"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 	"abl/roles"
 	"abl/roles/agent"
 )

@@ -13,11 +13,11 @@ import (
 
 	"abl/cmd/internal/ground"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
 )

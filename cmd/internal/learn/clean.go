@@ -9,9 +9,9 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/ground"
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
 

@@ -13,8 +13,8 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/sandbox"
 	"abl/roles"
 )
 

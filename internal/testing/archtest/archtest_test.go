@@ -29,7 +29,7 @@ func TestLooksAtTheModule(t *testing.T) {
 	for _, f := range files {
 		seen[f.dir] = true
 	}
-	for _, dir := range []string{".", "cmd/abl", "orchestrator", "orchestrator/sandbox/docker", "roles", "internal/testing/archtest"} {
+	for _, dir := range []string{".", "cmd/abl", "orchestrator", "internal/sandbox/docker", "roles", "internal/testing/archtest"} {
 		if !seen[dir] {
 			t.Errorf("%s was not read", dir)
 		}
@@ -53,18 +53,18 @@ func module(files map[string]string) fstest.MapFS {
 func TestArrows(t *testing.T) {
 	good := map[string]string{
 		"abl.go":                            "embed",
-		"cmd/abl/main.go":                   "context abl abl/orchestrator abl/orchestrator/sandbox/docker golang.org/x/term",
+		"cmd/abl/main.go":                   "context abl abl/orchestrator abl/internal/sandbox/docker golang.org/x/term",
 		"cmd/internal/cli/cli.go":           "github.com/urfave/cli/v2",
-		"orchestrator/loop.go":              "context abl/roles abl/roles/agent abl/orchestrator/sandbox abl/internal/testing/failpoint",
-		"orchestrator/loop_test.go":         "abl/orchestrator/sandbox/docker github.com/google/go-cmp/cmp",
+		"orchestrator/loop.go":              "context abl/roles abl/roles/agent abl/internal/sandbox abl/internal/testing/failpoint",
+		"orchestrator/loop_test.go":         "abl/internal/sandbox/docker github.com/google/go-cmp/cmp",
 		"orchestrator/ledger/l.go":          "github.com/gocarina/gocsv golang.org/x/sys/unix",
-		"orchestrator/sandbox/box.go":       "",
-		"orchestrator/sandbox/docker/d":     "",
-		"orchestrator/sandbox/docker/d.go":  "github.com/docker/docker/client github.com/docker/docker/api/types abl/orchestrator/sandbox",
-		"internal/testing/sandboxtest/s.go": "abl/orchestrator/sandbox github.com/google/go-cmp/cmp",
+		"internal/sandbox/box.go":           "",
+		"internal/sandbox/docker/d":         "",
+		"internal/sandbox/docker/d.go":      "github.com/docker/docker/client github.com/docker/docker/api/types abl/internal/sandbox",
+		"internal/testing/sandboxtest/s.go": "abl/internal/sandbox github.com/google/go-cmp/cmp",
 		"orchestrator/workspace/w.go":       "github.com/go-git/go-git/v5 abl/orchestrator/workspace/scan",
 		"e2e/lab/l.go":                      "abl/examples github.com/creack/pty",
-		"roles/runner.go":                   "abl/orchestrator/sandbox abl/images abl/prompts abl/internal/redact",
+		"roles/runner.go":                   "abl/internal/sandbox abl/images abl/prompts abl/internal/redact",
 		"internal/strictyaml/y.go":          "go.yaml.in/yaml/v3",
 		"internal/config/c.go":              "abl/internal/strictyaml",
 		"testdata/bad.go":                   "abl/nowhere",
@@ -78,13 +78,13 @@ func TestArrows(t *testing.T) {
 
 func TestBadArrows(t *testing.T) {
 	tests := []struct{ file, imports, want string }{
-		{"orchestrator/loop.go", "abl/orchestrator/sandbox/docker", "orchestrator may not import orchestrator/sandbox/docker"},
+		{"orchestrator/loop.go", "abl/internal/sandbox/docker", "orchestrator may not import internal/sandbox/docker"},
 		{"orchestrator/loop.go", "abl/orchestrator/workspace", "orchestrator may not import orchestrator/workspace"},
 		{"orchestrator/loop.go", "abl/orchestrator/broker", "orchestrator may not import orchestrator/broker"},
 		{"orchestrator/loop.go", "golang.org/x/sys/unix", "orchestrator may not import golang.org/x/sys/unix"},
 		{"orchestrator/learner/l.go", "github.com/docker/docker/client", "orchestrator/learner may not import github.com/docker/docker/client"},
-		{"orchestrator/workspace/w.go", "abl/orchestrator/sandbox/docker", "orchestrator/workspace may not import orchestrator/sandbox/docker"},
-		{"orchestrator/sandbox/docker/d.go", "abl/orchestrator/workspace", "orchestrator/sandbox/docker may not import orchestrator/workspace"},
+		{"orchestrator/workspace/w.go", "abl/internal/sandbox/docker", "orchestrator/workspace may not import internal/sandbox/docker"},
+		{"internal/sandbox/docker/d.go", "abl/orchestrator/workspace", "internal/sandbox/docker may not import orchestrator/workspace"},
 		{"orchestrator/broker/b.go", "abl/roles", "orchestrator/broker may not import roles"},
 		{"orchestrator/state/s.go", "abl/orchestrator", "orchestrator/state may not import orchestrator"},
 		{"orchestrator/spec/s.go", "abl/roles/agent", "orchestrator/spec may not import roles/agent"},

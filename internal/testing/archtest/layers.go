@@ -5,7 +5,7 @@ import "strings"
 // values are what every layer above may speak about: words, parsers and files
 // of a project.
 const values = "orchestrator/audit orchestrator/dirs orchestrator/event orchestrator/ledger orchestrator/project " +
-	"orchestrator/evidence orchestrator/pricelist orchestrator/prices orchestrator/sandbox orchestrator/spec orchestrator/state orchestrator/sweep orchestrator/tap orchestrator/verdict"
+	"orchestrator/evidence orchestrator/pricelist orchestrator/prices orchestrator/spec orchestrator/state orchestrator/sweep orchestrator/tap orchestrator/verdict"
 
 // layers say what the packages of this module may import of one another, the
 // first line that fits a package counting. A name ending in /... stands for the
@@ -31,7 +31,7 @@ var layers = []struct{ pkg, may string }{
 	{"roles/...", values + " roles/... internal/... prompts"},
 
 	// Adapters, which never import each other.
-	{"orchestrator/sandbox/docker/...", values + " orchestrator/sandbox/docker/... internal/..."},
+	{"internal/sandbox/docker/...", values + " internal/sandbox/docker/... internal/..."},
 	{"orchestrator/workspace/...", values + " orchestrator/workspace/... internal/..."},
 	{"orchestrator/broker/...", values + " orchestrator/broker/... internal/..."},
 	{"orchestrator/gateway/...", values + " orchestrator/gateway/... internal/..."},
@@ -54,9 +54,9 @@ var layers = []struct{ pkg, may string }{
 // there it can be replaced, and there its quirks are known. "test" is any test
 // and the packages that exist for tests.
 var homes = []struct{ module, home string }{
-	{"github.com/docker/...", "orchestrator/sandbox/docker/..."},
-	{"github.com/containerd/...", "orchestrator/sandbox/docker/..."},
-	{"github.com/opencontainers/...", "orchestrator/sandbox/docker/..."},
+	{"github.com/docker/...", "internal/sandbox/docker/..."},
+	{"github.com/containerd/...", "internal/sandbox/docker/..."},
+	{"github.com/opencontainers/...", "internal/sandbox/docker/..."},
 	{"github.com/go-git/...", "orchestrator/workspace/..."},
 	{"github.com/gocarina/gocsv", "orchestrator/ledger"},
 	{"github.com/urfave/cli/...", "cmd/internal/cli"},
@@ -70,6 +70,9 @@ var homes = []struct{ module, home string }{
 	{"github.com/openai/openai-go/...", "roles/model"},
 	{"golang.org/x/...", "..."},
 }
+
+// engines are the adapters of container engines, which programs alone choose.
+const engines = "internal/sandbox/docker/..."
 
 // support is what is there for tests alone.
 const support = "e2e/... internal/testing/... cmd/internal/scripttest"
@@ -85,6 +88,9 @@ func (f file) mayImport(own string) bool {
 	}
 	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" { // it is in no program
 		return f.test || fits(f.dir, support)
+	}
+	if fits(own, engines) && !f.test {
+		return fits(f.dir, engines+" cmd/... "+support)
 	}
 	for _, l := range layers {
 		if fits(f.dir, l.pkg) {

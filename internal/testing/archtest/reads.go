@@ -49,9 +49,9 @@ var readers = map[string]string{
 	"orchestrator/spec/keep.go":           "specs, which no role can write",
 	"orchestrator/state/file.go":          "state.json, abl's, without following a link",
 
-	"orchestrator/sandbox/docker/info.go":    "the kernel's files",
-	"orchestrator/sandbox/docker/locate.go":  "the person's settings of their engine",
-	"orchestrator/sandbox/docker/network.go": "the kernel's files",
+	"internal/sandbox/docker/info.go":    "the kernel's files",
+	"internal/sandbox/docker/locate.go":  "the person's settings of their engine",
+	"internal/sandbox/docker/network.go": "the kernel's files",
 
 	"orchestrator/workspace/adopt.go":        ".git, which no role can write and which was looked at",
 	"orchestrator/workspace/seal.go":         ".git, whose folders were looked at",

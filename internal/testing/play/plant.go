@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/state"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/orchestrator"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
-	"abl/orchestrator/sandbox"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"

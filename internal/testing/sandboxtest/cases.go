@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 func createdIsNotEnded(t *testing.T, s Subject) {

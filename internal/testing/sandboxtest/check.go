@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 var userForm = regexp.MustCompile(`^\d+:\d+$`)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Script plays what runs in a box and says how it ends.

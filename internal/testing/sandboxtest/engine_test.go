@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 func TestConform(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // feeds is how much a box may be fed before its script takes any of it.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Host returns the path on the host that a path inside a box stands for, by

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Info answers Is.

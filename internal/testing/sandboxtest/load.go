@@ -3,7 +3,7 @@ package sandboxtest
 import (
 	"context"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // Load asks Busy; without it a box does nothing.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // Prove compares the box that was created with what is intended, by the words

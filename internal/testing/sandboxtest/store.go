@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // EnsureNetwork makes a network unless it is there.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/gateway"
-	"abl/orchestrator/sandbox"
 )
 
 // watchEvery is how often a running gateway's log is looked at.

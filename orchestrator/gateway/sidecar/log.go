@@ -11,9 +11,9 @@ import (
 	"os"
 
 	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/gateway"
-	"abl/orchestrator/sandbox"
 )
 
 // Log is what a gateway told from its beginning to its end.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway"
-	"abl/orchestrator/sandbox"
 )
 
 // Engine is what a sidecar needs of a container engine.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"abl/images"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/gateway"
-	"abl/orchestrator/sandbox"
-	"abl/orchestrator/sandbox/docker"
 )
 
 const key = "a-key-of-nobody-0815"

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 
 	"golang.org/x/sys/unix"
 )

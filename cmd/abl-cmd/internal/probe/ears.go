@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 
 	"golang.org/x/sys/unix"
 )

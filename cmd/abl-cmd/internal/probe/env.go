@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // environment checks that there are the variables that are meant, with the

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // lookups checks that the resolver is the holder's, and that it knows no name of

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

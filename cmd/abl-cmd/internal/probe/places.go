@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // sockets of container engines: whoever reaches one has the host.

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 )
 
 // File looks for what the ProbeSpec at path asks for. It always has something to

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/sandbox"
 
 	"golang.org/x/sys/unix"
 )

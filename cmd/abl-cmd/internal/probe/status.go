@@ -3,7 +3,7 @@ package probe
 import (
 	"strings"
 
-	"abl/orchestrator/sandbox"
+	"abl/internal/sandbox"
 )
 
 // status checks /proc/self/status: who the program is, and that it can become

@@ -1,0 +1,331 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"abl/internal/sandbox"
+)
+
+// The engine's init is what starts, so a missing command is an exit and not a
+// failed start.
+func TestCommandNotFound(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a")
+	box.Argv = []string{"/missing"}
+	if exit, log := l.run(box); exit != (sandbox.Exit{Code: 127}) || !strings.Contains(log, "/missing") {
+		t.Errorf("ended with %+v after %q", exit, log)
+	}
+}
+
+func TestFailedStart(t *testing.T) {
+	l := newLab(t)
+	holder := l.start(l.box("holder", "exit", "0"))
+	_, err := l.Wait(t.Context(), holder)
+	l.must(err)
+	box := l.box("a", "exit", "0")
+	box.Reach.Join = holder
+	_, err = l.Create(t.Context(), box)
+	l.must(err)
+	if err := l.Start(t.Context(), box.Name); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("joining a box that has ended gives %v", err)
+	}
+	got, err := l.Status(t.Context(), box.Name)
+	if l.must(err); got.State != sandbox.Created || got.ExitCode == 0 || got.Error == "" {
+		t.Errorf("status %+v", got)
+	}
+	if _, err := l.Wait(t.Context(), box.Name); err == nil || !strings.Contains(err.Error(), got.Error) {
+		t.Errorf("waiting for it gives %v", err)
+	}
+}
+
+// The exit code of a box whose child was killed for memory is 0.
+func TestMemoryKillOfAChild(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "hog-child")
+	box.Limits.Memory = 64 << 20
+	if exit, log := l.run(box); !exit.OOMKilled || exit.Code != 0 {
+		t.Errorf("ended with %+v\n%s", exit, log)
+	}
+}
+
+func TestStopEndsWhoDoesNotListen(t *testing.T) {
+	l := newLab(t)
+	name := l.start(l.box("a", "deaf"))
+	l.awaitLog(name, "deaf")
+	l.must(l.Stop(t.Context(), name, time.Millisecond))
+	exit, err := l.Wait(t.Context(), name)
+	l.must(err)
+	if exit != (sandbox.Exit{Code: 137}) {
+		t.Errorf("ended with %+v", exit)
+	}
+}
+
+// awaitLog returns once a running box has printed the words; the test's own
+// deadline bounds it.
+func (l *lab) awaitLog(name, words string) {
+	l.Helper()
+	for {
+		log, err := l.Logs(l.Context(), name, 1<<10)
+		l.must(err)
+		if strings.Contains(string(log), words) {
+			return
+		}
+		l.must(sleep(l.Context(), 5*time.Millisecond))
+	}
+}
+
+func TestMissingMountSource(t *testing.T) {
+	l := newLab(t)
+	gone := filepath.Join(t.TempDir(), "gone")
+	box := l.box("a", "exit", "0")
+	box.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: gone, Target: "/specs"}}
+	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), gone) {
+		t.Errorf("creating it gives %v", err)
+	}
+	if _, err := os.Lstat(gone); err == nil {
+		t.Error("the engine made the directory")
+	}
+}
+
+func TestCallOutKeepsItsInode(t *testing.T) {
+	l := newLab(t)
+	out := filepath.Join(l.dir(map[string]string{"stdout": "before "}), "stdout")
+	f, err := os.Open(out) // abl reads through a descriptor that it opened before the start
+	l.must(err)
+	defer f.Close()
+	box := l.box("a", "append", "/abl/out/stdout", "after", "--", "try-write", "/abl/out/other")
+	box.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
+	if log := l.good(box); !strings.Contains(log, "read-only file system") {
+		t.Errorf("a file beside it: %s", log)
+	}
+	text, err := io.ReadAll(f)
+	l.must(err)
+	if string(text) != "before after" {
+		t.Errorf("the descriptor reads %q", text)
+	}
+	box = l.box("b", "remove", "/abl/out/stdout")
+	box.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
+	if exit, log := l.run(box); exit.Code == 0 {
+		t.Errorf("the file was taken away: %s", log)
+	}
+}
+
+func TestRoleMounts(t *testing.T) {
+	l := newLab(t)
+	src := l.dir(map[string]string{"a": "code"})
+	git := filepath.Join(src, ".git")
+	l.must(os.Mkdir(git, 0o755))
+	l.own(git)
+	box := l.box("a", "try-write", "/workspace/src/b", "--", "try-write", "/workspace/src/.git/config", "--",
+		"try-write", "/workspace/specs/x", "--", "try-write", "/etc", "--", "try-write", "/new", "--", "cat", "/workspace/src/a")
+	box.Mounts = []sandbox.Mount{
+		{What: sandbox.GitDir, Source: git, Target: "/workspace/src/.git"},
+		{What: sandbox.Workspace, Source: src, Target: "/workspace/src"},
+		{What: sandbox.Specs, Source: l.dir(nil), Target: "/workspace/specs"},
+	}
+	want := "write /workspace/src/b: <nil>\n" +
+		"write /workspace/src/.git/config: open /workspace/src/.git/config: read-only file system\n" +
+		"write /workspace/specs/x: open /workspace/specs/x: read-only file system\n" +
+		"write /etc: open /etc: is a directory\n" +
+		"write /new: open /new: read-only file system\n" +
+		"code"
+	if log := l.good(box); log != want {
+		t.Errorf("the box found\n%s\nwant\n%s", log, want)
+	}
+}
+
+func TestLogsOfBothStreams(t *testing.T) {
+	l := newLab(t)
+	line := strings.Repeat("x", 20<<10) // longer than one record of the engine's log
+	log := l.good(l.box("a", "repeat", line, "20", "--", "warn", "oops"))
+	if !strings.Contains(log, "oops") || strings.Count(log, line+"\n") != 20 {
+		t.Errorf("the log has %d bytes", len(log))
+	}
+}
+
+func TestCopyIn(t *testing.T) {
+	l := newLab(t)
+	scratch := sandbox.Volume{Name: l.project + "-s", Labels: l.labels("volume")}
+	l.must(l.EnsureVolume(t.Context(), scratch))
+	box := l.box("a", "cat", "/scratch/note")
+	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
+	_, err := l.Create(t.Context(), box)
+	l.must(err)
+	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", tarOf("note", []byte("brought"))))
+	if err := l.CopyIn(t.Context(), box.Name, "/", tarOf("note", nil)); err == nil {
+		t.Error("the read-only root took a file")
+	}
+	l.must(l.Start(t.Context(), box.Name))
+	if _, err := l.Wait(t.Context(), box.Name); err != nil {
+		t.Fatal(err)
+	}
+	if log, err := l.Logs(t.Context(), box.Name, 100); err != nil || string(log) != "brought" {
+		t.Errorf("the box read %q, %v", log, err)
+	}
+}
+
+func TestAttach(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "echo")
+	box.Term = true
+	_, err := l.Create(t.Context(), box)
+	l.must(err)
+	var out bytes.Buffer
+	exit, err := l.Attach(t.Context(), box.Name, Terminal{
+		In: strings.NewReader("bye\n"), Out: &out, Size: func() (int, int) { return 80, 24 }, Resized: nil,
+	})
+	l.must(err)
+	if exit != 9 || !strings.Contains(out.String(), `got "bye"`) {
+		t.Errorf("ended with %d after %q", exit, out.String())
+	}
+	plain := l.box("b", "exit", "0")
+	_, err = l.Create(t.Context(), plain)
+	l.must(err)
+	if _, err := l.Attach(t.Context(), plain.Name, Terminal{}); err == nil || !strings.Contains(err.Error(), "without a terminal") {
+		t.Errorf("attaching to a box without a terminal gives %v", err)
+	}
+}
+
+func TestAttachGivesUp(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "echo")
+	box.Term = true
+	_, err := l.Create(t.Context(), box)
+	l.must(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, typist := io.Pipe()
+	t.Cleanup(func() { l.must(typist.Close()) })
+	go func() {
+		typist.Write([]byte("hello\n")) //nolint:errcheck // the test sees what came of it
+		l.awaitLog(box.Name, "hello")
+		cancel()
+	}()
+	_, err = l.Attach(ctx, box.Name, Terminal{In: in, Out: io.Discard, Size: func() (int, int) { return 0, 0 }})
+	if err == nil || ctx.Err() == nil {
+		t.Errorf("attach ended with %v", err)
+	}
+}
+
+// What a box can do is asked of the kernel, from inside.
+func TestSeenFromInside(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "cat", "/proc/self/status", "--", "cat", "/proc/sys/kernel/hostname", "--", "cat", "/proc/mounts", "--", "cat", "/proc/self/limits")
+	box.Tmpfs = []sandbox.Tmpfs{{Target: "/tmp", Size: 1 << 20, Mode: "1777"}, {Target: "/home/agent", Mode: "0700", Owned: true, Exec: true}}
+	box.Limits = sandbox.Limits{FileSize: 1 << 20, OpenFile: 512}
+	uid, gid, _ := strings.Cut(l.user, ":")
+	log := l.good(box)
+	for _, want := range []string{
+		"Uid:\t" + uid + "\t", "Gid:\t" + gid + "\t", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
+		"\nbox\n", "overlay / overlay ro,", "tmpfs /tmp tmpfs rw,nosuid,nodev,noexec,", "tmpfs /home/agent tmpfs rw,nosuid,nodev,relatime,mode=700,uid=" + uid,
+		"Max core file size        0 ", "Max file size             1048576 ", "Max open files            512 ",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("not seen from inside: %q\n%s", want, log)
+		}
+	}
+}
+
+func TestLooseBox(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "cat", "/proc/self/status", "--", "write", "/new", "text", "--", "cat", "/new")
+	box.User, box.Loose = "", true
+	log := l.good(box)
+	for _, want := range []string{"Uid:\t0\t", "CapEff:\t00000000000000cb", "NoNewPrivs:\t1", "Seccomp:\t2", "text"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("not seen from inside: %q\n%s", want, log)
+		}
+	}
+}
+
+// A foreign image knows no deadline. What it starts ends with its holder, which has one.
+func TestLooseBoxEndsWithItsHolder(t *testing.T) {
+	l := newLab(t)
+	holder, box := l.box("holder", "block"), l.box("a", "block")
+	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: l.network("n", false)}}
+	box.User, box.Loose, box.Below, box.Reach.Join = "", true, true, holder.Name
+	for _, b := range []sandbox.Box{holder, box} {
+		l.start(b)
+	}
+	l.must(l.Kill(t.Context(), holder.Name))
+	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 137 {
+		t.Errorf("it ends with %+v, %v", exit, err)
+	}
+}
+
+// TestBenchmarkOfRealBoxes looks at boxes as the engine really made them, by the checks
+// that the CIS benchmark for Docker has for running containers.
+func TestBenchmarkOfRealBoxes(t *testing.T) {
+	l := newLab(t)
+	net := l.network("n", false)
+	holder := l.box("holder", "block")
+	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: net}}
+	joined := l.box("joined", "block")
+	joined.Reach.Join = holder.Name
+	joined.Tmpfs = []sandbox.Tmpfs{{Target: "/tmp", Size: 1 << 20, Mode: "1777"}}
+	joined.Mounts = []sandbox.Mount{
+		{What: sandbox.Workspace, Source: l.dir(nil), Target: "/workspace/src"},
+		{What: sandbox.Specs, Source: l.dir(nil), Target: "/workspace/specs"},
+	}
+	alone := l.box("alone", "block")
+	for _, box := range []sandbox.Box{holder, joined, alone} {
+		box.Limits = sandbox.Limits{Memory: 128 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 1024}
+		l.start(box)
+		got, err := l.api.ContainerInspect(t.Context(), box.Name)
+		l.must(err)
+		for check, holds := range cis(got) {
+			if !holds {
+				t.Errorf("box %q: %s", box.Name, check)
+			}
+		}
+	}
+}
+
+func cis(c container.InspectResponse) map[string]bool {
+	h := c.HostConfig
+	mountsHold, tmpfsHold := true, true
+	for _, m := range c.Mounts {
+		inDocker := strings.Contains(m.Source, "docker.sock") || m.Source == "/" || strings.HasPrefix(m.Source, "/etc")
+		mountsHold = mountsHold && !inDocker && m.Propagation == "rprivate"
+	}
+	for _, o := range h.Tmpfs {
+		tmpfsHold = tmpfsHold && strings.Contains(o, "nosuid,nodev,noexec")
+	}
+	return map[string]bool{
+		"5.2 no-new-privileges and a seccomp profile": strings.Join(h.SecurityOpt, " ") == "no-new-privileges:true seccomp="+filter(),
+		"5.3 capabilities are dropped":                strings.Join(h.CapDrop, " ") == "ALL" && len(h.CapAdd) == 0,
+		"5.4 it is not privileged":                    !h.Privileged,
+		"5.5 no sensitive directory is mounted":       mountsHold,
+		"5.7 no port below 1024 is mapped":            len(h.PortBindings) == 0 && !h.PublishAllPorts,
+		"5.9 the host's network is not shared":        !h.NetworkMode.IsHost() && !h.NetworkMode.IsDefault(),
+		"5.10 memory is limited":                      h.Memory > 0 && h.MemorySwap == h.Memory,
+		"5.11 CPU is limited":                         h.NanoCPUs > 0,
+		"5.12 the root is read-only":                  h.ReadonlyRootfs,
+		"5.14 it is not restarted":                    h.RestartPolicy.Name == "no",
+		"5.15 the host's processes are not shared":    h.PidMode == "",
+		"5.16 the host's IPC is not shared":           h.IpcMode.IsPrivate(),
+		"5.17 no device of the host is there":         len(h.Devices) == 0,
+		"5.18 limits are its own":                     len(h.Ulimits) == 3,
+		"5.19 propagation is not shared":              mountsHold,
+		"5.20 the host's UTS is not shared":           h.UTSMode == "",
+		"5.24 its cgroup is the default one":          h.CgroupParent == "",
+		"5.28 processes are limited":                  h.PidsLimit != nil && *h.PidsLimit > 0,
+		"5.29 it is not on docker0":                   c.NetworkSettings.Networks["bridge"] == nil,
+		"5.30 the host's user names are not shared":   !h.UsernsMode.IsHost(),
+		"5.31 it does not see the engine":             mountsHold,
+		"4.1 its user is not root":                    c.Config.User != "" && !strings.HasPrefix(c.Config.User, "0"),
+		"memory file systems are harmless":            tmpfsHold,
+		"it has an init":                              h.Init != nil && *h.Init,
+		"its cgroup names are its own":                h.CgroupnsMode.IsPrivate(),
+		"its logs are bounded":                        h.LogConfig.Type == "json-file" && h.LogConfig.Config["max-size"] == "10m",
+		"nothing of /proc is unmasked":                len(c.HostConfig.MaskedPaths) > 5 && len(c.HostConfig.ReadonlyPaths) > 3,
+	}
+}

@@ -1,0 +1,137 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"abl/internal/sandbox"
+)
+
+// compare is the pure part of Prove. What should be is said here in words of
+// its own and not taken from profile.go, so that a slip there is found.
+func compare(box sandbox.Box, f found) sandbox.Proof {
+	var p sandbox.Proof
+	for _, part := range []func(sandbox.Box, found) sandbox.Proof{program, privileges, bounds, mountChecks, netChecks, leftOut} {
+		p = append(p, part(box, f)...)
+	}
+	return p
+}
+
+// program checks what will run, as whom, and with which environment.
+func program(box sandbox.Box, f found) sandbox.Proof {
+	c := f.box.Config
+	return sandbox.Proof{
+		sandbox.Same("state", string(sandbox.Created), string(toState(f.box.State))),
+		sandbox.Same("image", box.Image+" "+f.image.ID, c.Image+" "+f.box.Image),
+		sandbox.Same("command", commandOf(box, f), quoted(append([]string{f.box.Path}, f.box.Args...))),
+		user(box, c),
+		sandbox.Same("folder", first(box.Dir, imageConfig(f).WorkingDir), c.WorkingDir),
+		environment(box, f),
+		sandbox.Same("terminal", fmt.Sprint(box.Term), fmt.Sprint(c.Tty || c.AttachStdin)),
+		sandbox.Same("standard input", fmt.Sprint(box.Term || box.Stdin), fmt.Sprint(c.OpenStdin)),
+		labels(box, c),
+		sandbox.Same("health check", healthWant(box, f), health(c.Healthcheck)),
+	}
+}
+
+// imageConfig are the few defaults of an image that a box may take over.
+type defaults struct {
+	Env, Entrypoint, Cmd, Volumes []string
+	User, WorkingDir, Health      string
+}
+
+func imageConfig(f found) (d defaults) {
+	if c := f.image.Config; c != nil {
+		d = defaults{
+			Env: c.Env, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Volumes: slices.Sorted(maps.Keys(c.Volumes)),
+			User: c.User, WorkingDir: c.WorkingDir,
+		}
+		if c.Healthcheck != nil {
+			d.Health = strings.Join(c.Healthcheck.Test, " ")
+		}
+	}
+	return d
+}
+
+// commandOf is what the box's init will start: the box's own words, which for a
+// loose one are the arguments of the image's entry point.
+func commandOf(box sandbox.Box, f found) string {
+	if !box.Loose {
+		return quoted(box.Argv)
+	}
+	d := imageConfig(f)
+	words := box.Argv
+	if len(words) == 0 {
+		words = d.Cmd
+	}
+	return quoted(append(slices.Clone(d.Entrypoint), words...))
+}
+
+func quoted(words []string) string { return fmt.Sprintf("%q", words) }
+
+// user refuses root whatever was intended; only a service of the person's own
+// choosing may keep its image's user.
+func user(box sandbox.Box, c *container.Config) sandbox.Check {
+	if box.Loose && box.User == "" {
+		return sandbox.Check{Name: "user", Want: "the image's own", Got: first(c.User, "root"), OK: true}
+	}
+	if box.Seals {
+		return sandbox.Same("user", "0:0", c.User) // by itself it becomes the box's user
+	}
+	check := sandbox.Same("user", box.User, c.User)
+	uid, _, _ := strings.Cut(c.User, ":")
+	if strings.Trim(uid, "0") == "" {
+		check.Want, check.OK = "not root", false
+	}
+	return check
+}
+
+// environment checks names and values, and shows names alone: a value may be a
+// token, and a proof is kept.
+func environment(box sandbox.Box, f found) sandbox.Check {
+	want := pairs(imageConfig(f).Env)
+	maps.Copy(want, pairs(box.Env))
+	got := pairs(f.box.Config.Env)
+	names := slices.Sorted(maps.Keys(got))
+	for i, name := range names {
+		if value, ok := want[name]; ok && value != got[name] {
+			names[i] = name + " with another value"
+		}
+	}
+	return sandbox.Same("environment", strings.Join(slices.Sorted(maps.Keys(want)), " "), strings.Join(names, " "))
+}
+
+// labels checks that those intended are there; an image may add its own.
+func labels(box sandbox.Box, c *container.Config) sandbox.Check {
+	var want, got []string
+	for _, key := range slices.Sorted(maps.Keys(box.Labels)) {
+		want = append(want, key+"="+box.Labels[key])
+		got = append(got, key+"="+c.Labels[key])
+	}
+	return sandbox.Same("labels", strings.Join(want, " "), strings.Join(got, " "))
+}
+
+func healthWant(box sandbox.Box, f found) string {
+	if box.Loose {
+		return imageConfig(f).Health
+	}
+	return "NONE"
+}
+
+func health(h *container.HealthConfig) string {
+	if h == nil {
+		return ""
+	}
+	return strings.Join(h.Test, " ")
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

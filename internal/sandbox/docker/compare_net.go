@@ -1,0 +1,153 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"abl/internal/sandbox"
+)
+
+// netChecks compares where a box can connect to. A joined box has its holder's
+// reach, so that is looked at each time: somebody may have connected it to more.
+func netChecks(box sandbox.Box, f found) sandbox.Proof {
+	h := f.box.HostConfig
+	if f.holder != nil {
+		p := sandbox.Proof{
+			sandbox.Same("network", "of "+box.Reach.Join, joined(h, f.holder)),
+			sandbox.Same("holder", string(sandbox.Running), string(toState(f.holder.State))),
+			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], f.holder.Config.Labels[sandbox.LabelProject]),
+			sandbox.Same("name servers of its own", none, list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
+		}
+		if box.Reach.Through != nil {
+			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(f.holder)))
+		}
+		p = append(p, resolver(false, f.holder.HostConfig), kernel(f.holder.HostConfig))
+		return append(p, apart(box, f)...)
+	}
+	p := sandbox.Proof{
+		sandbox.Same("network", mode(box.Reach), string(h.NetworkMode)),
+		sandbox.Same("networks", networks(box.Reach.Endpoints), connected(&f.box)),
+		kernel(h),
+	}
+	if len(box.Reach.Endpoints) > 0 {
+		p = append(p, resolver(box.Reach.Resolve, h))
+	}
+	return append(p, apart(box, f)...)
+}
+
+// joined names the holder by its name although the engine keeps its id.
+func joined(h *container.HostConfig, holder *container.InspectResponse) string {
+	if id := h.NetworkMode.ConnectedContainer(); id != "" && (id == holder.ID || "/"+id == holder.Name) {
+		return "of " + strings.TrimPrefix(holder.Name, "/")
+	}
+	return string(h.NetworkMode)
+}
+
+func mode(r sandbox.Reach) string {
+	if len(r.Endpoints) == 0 {
+		return network.NetworkNone
+	}
+	return r.Endpoints[0].Network
+}
+
+// networks words networks with the names by which a box is known there.
+func networks(ends []sandbox.Endpoint) string {
+	var all []string
+	for _, end := range ends {
+		all = append(all, known(end.Network, end.Aliases))
+	}
+	return list(all)
+}
+
+// shortID is how long the form of an id is that older engines make a name of.
+const shortID = 12
+
+func known(name string, aliases []string) string {
+	if len(aliases) == 0 {
+		return name
+	}
+	aliases = slices.Clone(aliases)
+	slices.Sort(aliases)
+	return name + "(" + strings.Join(aliases, ",") + ")"
+}
+
+// connected are the networks that a box is on, without the one that is none and
+// without the names that older engines add: its id and its host name.
+func connected(box *container.InspectResponse) string {
+	var all []string
+	for name, end := range box.NetworkSettings.Networks {
+		if name == network.NetworkNone {
+			continue
+		}
+		all = append(all, known(name, slices.DeleteFunc(slices.Clone(end.Aliases), func(alias string) bool {
+			return len(alias) == shortID && strings.HasPrefix(box.ID, alias) || alias == box.Config.Hostname
+		})))
+	}
+	return list(all)
+}
+
+func resolver(outside bool, h *container.HostConfig) sandbox.Check {
+	want := "127.0.0.1, search ., options attempts:1 timeout:1, hosts none"
+	if outside {
+		want = "none, search none, options none, hosts none"
+	}
+	got := fmt.Sprintf("%s, search %s, options %s, hosts %s", list(h.DNS), list(h.DNSSearch), list(h.DNSOptions), list(h.ExtraHosts))
+	return sandbox.Same("resolver", want, got)
+}
+
+func kernel(h *container.HostConfig) sandbox.Check {
+	var got []string
+	for key, value := range h.Sysctls {
+		got = append(got, key+"="+value)
+	}
+	return sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1", list(got))
+}
+
+// apart checks that each network is isolated. Only a box that may resolve
+// outside names is meant to have a way out, and only that or one that the person
+// named may be otherwise.
+func apart(box sandbox.Box, f found) (p sandbox.Proof) {
+	foreign := map[string]bool{}
+	for _, end := range slices.Concat(box.Reach.Endpoints, box.Reach.Through) {
+		foreign[end.Network] = end.Foreign
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.nets)) {
+		if foreign[name] {
+			continue
+		}
+		n := f.nets[name]
+		want := fmt.Sprintf("%s's, bridge, no IPv6, isolated", box.Labels[sandbox.LabelProject])
+		got := fmt.Sprintf("%s's, %s, %s, %s", n.Labels[sandbox.LabelProject], n.Driver, sixth(n), isolation(n))
+		check := sandbox.Same("network "+name, want, got)
+		if box.Reach.Resolve && !check.OK {
+			check = sandbox.Same("network "+name, strings.Replace(want, "isolated", "a way out", 1), got)
+		}
+		p = append(p, check)
+	}
+	return p
+}
+
+func sixth(n network.Inspect) string {
+	if n.EnableIPv6 {
+		return "IPv6"
+	}
+	return "no IPv6"
+}
+
+// isolation words how far a network keeps its boxes from the host and the world.
+func isolation(n network.Inspect) string {
+	switch {
+	case !n.Internal && n.Options[inhibitIPv4] != "true":
+		return "a way out"
+	case !n.Internal:
+		return "a way out by routes of others"
+	case n.Options[inhibitIPv4] == "true" || n.Options[gatewayMode] == "isolated":
+		return "isolated"
+	}
+	return "internal, the host in reach"
+}

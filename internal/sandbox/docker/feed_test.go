@@ -1,0 +1,70 @@
+package docker
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"abl/internal/sandbox"
+)
+
+func TestFeedLeavesStandardInputOpen(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "echo")
+	box.Stdin = true
+	name := l.start(box)
+	const secret = "word-that-no-inspect-shows"
+	for _, line := range []string{secret, "second", "bye"} {
+		l.must(l.Feed(t.Context(), name, []byte(line+"\n")))
+		l.awaitLog(name, line)
+	}
+	if _, err := l.Wait(t.Context(), name); err != nil {
+		t.Error(err)
+	}
+	if err := l.Feed(t.Context(), name, []byte("late\n")); err == nil || !strings.Contains(err.Error(), "does not run") {
+		t.Errorf("writing to one that has ended: %v", err)
+	}
+	all, err := l.api.ContainerInspect(t.Context(), name)
+	l.must(err)
+	if text, _ := json.Marshal(all); strings.Contains(string(text), secret) {
+		t.Errorf("inspect shows what was written: %s", text)
+	}
+	if logs, err := l.Logs(t.Context(), name, 1<<20); err != nil || strings.Contains(string(logs), "late") {
+		t.Errorf("%v: %s", err, logs)
+	}
+}
+
+func TestFeedIsRefused(t *testing.T) {
+	l := newLab(t)
+	if err := l.Feed(t.Context(), "abl-none", nil); !errors.Is(err, sandbox.ErrNotFound) {
+		t.Errorf("a box that is not there: %v", err)
+	}
+	plain := l.start(l.box("plain", "block"))
+	if err := l.Feed(t.Context(), plain, nil); err == nil || !strings.Contains(err.Error(), "without a standard input") {
+		t.Errorf("a box without an input: %v", err)
+	}
+	both := l.box("both", "block")
+	both.Stdin, both.Term = true, true
+	if _, err := l.Create(t.Context(), both); err == nil || !strings.Contains(err.Error(), "both") {
+		t.Errorf("a fed terminal: %v", err)
+	}
+}
+
+// The address is one at which this machine really answers.
+func TestHostAddress(t *testing.T) {
+	l := newLab(t)
+	inner, outer := l.network("inner", false), l.network("outer", true)
+	if addr, err := l.HostAddress(t.Context(), inner); err == nil {
+		t.Errorf("an isolated network has %v", addr)
+	}
+	addr, err := l.HostAddress(t.Context(), outer)
+	l.must(err)
+	port, word := l.hostService()
+	box := l.box("a", "dial", net.JoinHostPort(addr.String(), port))
+	box.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
+	if log := l.good(box); !strings.Contains(log, word) {
+		t.Errorf("this machine does not answer at %v: %s", addr, log)
+	}
+}

@@ -1,0 +1,227 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/image"
+
+	"abl/internal/sandbox"
+	"abl/internal/testing/sandboxtest"
+)
+
+const testPool = "10.213.0.0/16"
+
+// probeImage is this run's own, so that runs side by side do not take it from one another.
+var probeImage = "abl-test-docker:" + strings.ToLower(rand.Text()[:8])
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := dropProbe(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "cannot remove the probe's image:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// connectOnce shares one engine and its image between the tests of this run.
+var connectOnce = sync.OnceValues(func() (*Engine, error) {
+	ctx := context.Background()
+	e, err := Connect(ctx, Options{})
+	if err != nil {
+		return nil, err
+	}
+	imported = true
+	return e, importProbe(ctx, e)
+})
+
+var imported bool // written under connectOnce, read after the last test
+
+func dropProbe(ctx context.Context) error {
+	if !imported {
+		return nil
+	}
+	e, err := connectOnce()
+	if e == nil {
+		return err
+	}
+	_, err = e.api.ImageRemove(ctx, probeImage, image.RemoveOptions{PruneChildren: true})
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func engine(t testing.TB) *Engine {
+	t.Helper()
+	if os.Getenv("ABL_TEST_ENGINE") == "off" {
+		t.Skip("ABL_TEST_ENGINE=off: tests with a real engine are switched off")
+	}
+	e, err := connectOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// importProbe builds the probe without libc and makes an image of nothing else.
+func importProbe(ctx context.Context, e *Engine) error {
+	dir, err := os.MkdirTemp("", "probe")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "probe"), "./testdata/probe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build the probe: %w\n%s", err, out)
+	}
+	program, err := os.ReadFile(filepath.Join(dir, "probe"))
+	if err != nil {
+		return err
+	}
+	progress, err := e.api.ImageImport(ctx, image.ImportSource{Source: tarOf("probe", program), SourceName: "-"}, probeImage,
+		image.ImportOptions{Changes: []string{"LABEL " + sandbox.LabelProject + "=test-docker"}})
+	if err != nil {
+		return err
+	}
+	defer progress.Close()
+	_, err = io.Copy(io.Discard, progress)
+	return err
+}
+
+func tarOf(name string, content []byte) io.Reader {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))})
+	w.Write(content)
+	w.Close()
+	return &out
+}
+
+// lab is one test's corner of the engine: everything in it has its project
+// label and is gone after the test.
+type lab struct {
+	testing.TB
+	*Engine
+	project, user string
+}
+
+func newLab(t testing.TB) *lab {
+	l := &lab{TB: t, Engine: engine(t), project: "test-docker-" + strings.ToLower(rand.Text()[:8]), user: testUser()}
+	t.Cleanup(func() {
+		if _, err := l.Sweep(context.WithoutCancel(t.Context()), l.ours(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// testUser is the person who runs the tests, or nobody when that is root.
+func testUser() string {
+	if os.Getuid() == 0 {
+		return "65534:65534"
+	}
+	return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+}
+
+func (l *lab) ours() map[string]string { return map[string]string{sandbox.LabelProject: l.project} }
+
+func (l *lab) labels(kind string) map[string]string {
+	return map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: kind}
+}
+
+func (l *lab) box(name string, args ...string) sandbox.Box {
+	return sandbox.Box{
+		Name: l.project + "-" + name, Image: probeImage, Labels: l.labels("role"),
+		User: l.user, Argv: append([]string{"/probe"}, args...),
+	}
+}
+
+func (l *lab) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l *lab) start(b sandbox.Box) string {
+	l.Helper()
+	_, err := l.Create(l.Context(), b)
+	l.must(err)
+	l.must(l.Start(l.Context(), b.Name))
+	return b.Name
+}
+
+// run takes a box to its end and returns what it printed.
+func (l *lab) run(b sandbox.Box) (sandbox.Exit, string) {
+	l.Helper()
+	name := l.start(b)
+	exit, err := l.Wait(l.Context(), name)
+	l.must(err)
+	log, err := l.Logs(l.Context(), name, 1<<20)
+	l.must(err)
+	return exit, string(log)
+}
+
+// good is run for a box that has to end with 0.
+func (l *lab) good(b sandbox.Box) string {
+	l.Helper()
+	exit, log := l.run(b)
+	if exit.Code != 0 {
+		l.Fatalf("box %q ended with %+v:\n%s", b.Name, exit, log)
+	}
+	return log
+}
+
+func (l *lab) network(name string, egress bool) string {
+	l.Helper()
+	n := sandbox.Network{Name: l.project + "-" + name, Labels: l.labels("network"), Egress: egress, Pool: testPool}
+	l.must(l.EnsureNetwork(l.Context(), n))
+	return n.Name
+}
+
+// dir makes a directory that the boxes' user owns, with files by name.
+func (l *lab) dir(files map[string]string) string {
+	l.Helper()
+	dir := l.TempDir()
+	l.own(dir)
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		l.must(os.WriteFile(path, []byte(text), 0o644))
+		l.own(path)
+	}
+	return dir
+}
+
+func (l *lab) own(path string) {
+	l.Helper()
+	var uid, gid int
+	_, err := fmt.Sscanf(l.user, "%d:%d", &uid, &gid)
+	l.must(err)
+	l.must(os.Chown(path, uid, gid))
+}
+
+func TestConform(t *testing.T) {
+	sandboxtest.Conform(t, func(t *testing.T) sandboxtest.Subject {
+		l := newLab(t)
+		return sandboxtest.Subject{
+			Engine: l.Engine, Image: probeImage, Missing: "abl-test-docker:missing",
+			Project: l.project, User: l.user, Pool: testPool,
+			Exit:  func(code string) []string { return []string{"/probe", "exit", code} },
+			Print: func(text string) []string { return []string{"/probe", "print", text} },
+			Block: []string{"/probe", "block"},
+		}
+	})
+}

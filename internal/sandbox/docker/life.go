@@ -1,0 +1,151 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+
+	"abl/internal/sandbox"
+)
+
+// Start starts a box, once in its life: starting a running one is no error, and one
+// that has ended is not started again.
+func (e *Engine) Start(ctx context.Context, name string) error {
+	err := e.changeBox(ctx, name, long, func(ctx context.Context, box container.InspectResponse) error {
+		switch toStatus(box).State {
+		case sandbox.Running:
+			return nil
+		case sandbox.Exited:
+			return errors.New("it has run already")
+		}
+		return e.api.ContainerStart(ctx, box.ID, container.StartOptions{})
+	}, func(box container.InspectResponse) bool { return toStatus(box).State != sandbox.Created })
+	return about(err, "cannot start box %q", name)
+}
+
+// changeBox changes a box as it is found under a name. The request goes to its id:
+// one that comes late must not befall another of the same name.
+func (e *Engine) changeBox(ctx context.Context, name string, limit time.Duration, call func(context.Context, container.InspectResponse) error, done func(container.InspectResponse) bool) error {
+	box, err := e.inspectBox(ctx, name)
+	if err != nil {
+		return err
+	}
+	return missing(e.change(ctx, limit, func(ctx context.Context) error { return call(ctx, box) }, func(ctx context.Context) (bool, error) {
+		now, err := e.inspectBox(ctx, box.ID)
+		return err == nil && done(now), err
+	}))
+}
+
+// Wait returns how a box ended, once it has. It outlives streams that are cut
+// and short absences of the engine. A box that was never started is an error.
+func (e *Engine) Wait(ctx context.Context, name string) (sandbox.Exit, error) {
+	for {
+		exit, over, err := e.end(ctx, name)
+		if over || err != nil {
+			return exit, about(err, "cannot wait for box %q", name)
+		}
+		if err := e.waitOnce(ctx, name); err != nil {
+			return sandbox.Exit{}, about(err, "cannot wait for box %q", name)
+		}
+	}
+}
+
+// end asks the engine's record, the only place that tells an exit from a box
+// that never ran (for which the wait call answers 0) and knows of a memory kill.
+func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over bool, err error) {
+	box, err := e.inspectBox(ctx, name)
+	if err != nil {
+		return exit, false, err
+	}
+	switch s := toStatus(box); s.State {
+	case sandbox.Created:
+		return exit, false, errors.New(neverRan(s))
+	case sandbox.Exited:
+		return sandbox.Exit{Code: s.ExitCode, OOMKilled: s.OOMKilled}, true, nil
+	}
+	return exit, false, nil
+}
+
+func neverRan(s sandbox.Status) string {
+	if s.Error != "" {
+		return fmt.Sprintf("it was never started: %s (code %d)", s.Error, s.ExitCode)
+	}
+	return "it was never started"
+}
+
+// rearm bounds one wait call: a connection can die without a sign.
+const rearm = time.Minute
+
+// waitOnce blocks until the engine says that the box stopped, the connection
+// is lost or rearm is over; the caller looks for itself which it was.
+func (e *Engine) waitOnce(ctx context.Context, name string) error {
+	bound, cancel := context.WithTimeout(ctx, rearm)
+	defer cancel()
+	answer, failed := e.api.ContainerWait(bound, name, container.WaitConditionNotRunning)
+	select {
+	case <-answer:
+		return nil
+	case err := <-failed:
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if transient(err) || bound.Err() != nil {
+			return sleep(ctx, e.pause)
+		}
+		return missing(err)
+	}
+}
+
+// Stop sends SIGTERM and, after grace (rounded up to seconds), SIGKILL.
+// Stopping a box that has ended is no error.
+func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
+	seconds := int((grace + time.Second - 1) / time.Second)
+	err := e.changeBox(ctx, name, grace+long, func(ctx context.Context, box container.InspectResponse) error {
+		return e.api.ContainerStop(ctx, box.ID, container.StopOptions{Timeout: &seconds})
+	}, halted)
+	return about(err, "cannot stop box %q", name)
+}
+
+func halted(box container.InspectResponse) bool { return toStatus(box).State != sandbox.Running }
+
+// Kill sends SIGKILL; killing a box that does not run is no error.
+func (e *Engine) Kill(ctx context.Context, name string) error {
+	err := e.changeBox(ctx, name, short, func(ctx context.Context, box container.InspectResponse) error {
+		err := e.api.ContainerKill(ctx, box.ID, "KILL")
+		if errdefs.IsConflict(err) {
+			return nil // "is not running"
+		}
+		return err
+	}, halted)
+	return about(err, "cannot kill box %q", name)
+}
+
+// Remove ends a box and deletes it with its unnamed volumes. A box that is
+// gone is no error.
+func (e *Engine) Remove(ctx context.Context, name string) error {
+	err := e.changeBox(ctx, name, long, func(ctx context.Context, box container.InspectResponse) error {
+		err := e.api.ContainerRemove(ctx, box.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		if errdefs.IsConflict(err) { // somebody else's removal is under way
+			return e.awaitGone(ctx, box.ID)
+		}
+		return err
+	}, func(container.InspectResponse) bool { return false })
+	if errors.Is(err, sandbox.ErrNotFound) || errdefs.IsNotFound(err) {
+		return nil
+	}
+	return about(err, "cannot remove box %q", name)
+}
+
+func (e *Engine) awaitGone(ctx context.Context, id string) error {
+	answer, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	select {
+	case <-answer:
+		return nil
+	case err := <-failed:
+		return err
+	}
+}

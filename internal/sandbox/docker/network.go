@@ -1,0 +1,193 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/network"
+
+	"abl/internal/sandbox"
+)
+
+const (
+	bridge       = "bridge"
+	gatewayMode  = "com.docker.network.bridge.gateway_mode_ipv4" // since API 1.48; older engines accept and ignore it
+	inhibitIPv4  = "com.docker.network.bridge.inhibit_ipv4"
+	gatewayModes = "1.48"
+)
+
+// EnsureNetwork makes a network unless it is there. One of the same name that
+// is another project's, or not as isolated as asked, is refused.
+func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) (err error) {
+	defer func() { err = about(err, "cannot make network %q", n.Name) }()
+	if n.Labels[sandbox.LabelProject] == "" {
+		return fmt.Errorf("it lacks the label %s", sandbox.LabelProject)
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	there, err := e.inspectNetwork(ctx, n.Name)
+	if err == nil {
+		return fits(there, n)
+	}
+	if !errdefs.IsNotFound(err) {
+		return err
+	}
+	return e.makeNetwork(ctx, n)
+}
+
+func (e *Engine) inspectNetwork(ctx context.Context, name string) (n network.Inspect, err error) {
+	err = e.do(ctx, short, func(ctx context.Context) (err error) {
+		n, err = e.api.NetworkInspect(ctx, name, network.InspectOptions{})
+		return err
+	})
+	if err == nil && n.Name != name { // the engine takes ids and their beginnings too
+		err = errdefs.ErrNotFound
+	}
+	return n, about(err, "network %q", name)
+}
+
+// HostAddress is the address at which this machine answers on a network: the
+// bridge's own, which isolated networks do not have.
+func (e *Engine) HostAddress(ctx context.Context, name string) (netip.Addr, error) {
+	n, err := e.inspectNetwork(ctx, name)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, c := range n.IPAM.Config {
+		if addr, err := netip.ParseAddr(c.Gateway); err == nil && !n.Internal {
+			return addr, nil
+		}
+		if p, err := netip.ParsePrefix(c.Subnet); err == nil && p.Addr().Is4() && !n.Internal {
+			return p.Masked().Addr().Next(), nil // what an engine takes when it is not told
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("network %q has no address of this machine", name)
+}
+
+// fits compares what there is with what is wanted.
+func fits(there network.Inspect, want sandbox.Network) error {
+	switch {
+	case there.Labels[sandbox.LabelProject] != want.Labels[sandbox.LabelProject]:
+		return fmt.Errorf("one of this name exists and is not this project's: remove it with `docker network rm %s`", there.Name)
+	case there.Driver != bridge || there.EnableIPv6 || there.Internal == want.Egress,
+		!want.Egress && there.Options[inhibitIPv4] != "true" && there.Options[gatewayMode] != "isolated":
+		return errors.New("one of this name exists and is isolated otherwise: remove it with `abl clean`")
+	}
+	return nil
+}
+
+// makeNetwork goes through the free address ranges until the engine takes one:
+// it knows of ranges that no list shows, and others are taking them meanwhile.
+func (e *Engine) makeNetwork(ctx context.Context, n sandbox.Network) error {
+	info, err := e.known(ctx)
+	if err != nil {
+		return err
+	}
+	taken, err := e.takenRanges(ctx, info.Local)
+	if err != nil {
+		return err
+	}
+	free, err := subnets(n.Pool, n.Name, taken)
+	if err != nil {
+		return err
+	}
+	for _, subnet := range free {
+		err = e.tryNetwork(ctx, n, networkOptions(n, info.API, subnet))
+		if err == nil || !overlaps(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// tryNetwork makes the network; when another was quicker, theirs has to fit.
+func (e *Engine) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
+	err := e.change(ctx, short, func(ctx context.Context) error {
+		_, err := e.api.NetworkCreate(ctx, n.Name, o)
+		return err
+	}, func(ctx context.Context) (bool, error) {
+		there, err := e.inspectNetwork(ctx, n.Name)
+		if errdefs.IsNotFound(err) {
+			return false, nil
+		}
+		if err == nil {
+			err = fits(there, n)
+		}
+		return err == nil, err
+	})
+	if !errdefs.IsConflict(err) {
+		return err
+	}
+	there, err := e.inspectNetwork(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	return fits(there, n)
+}
+
+func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.CreateOptions {
+	no := false
+	o := network.CreateOptions{
+		Driver: bridge, Internal: !n.Egress, EnableIPv6: &no, Labels: n.Labels,
+		IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet.String()}}},
+	}
+	if n.Egress {
+		return o
+	}
+	switch apart := n.Apart; {
+	case apart == sandbox.NoAddress, apart == sandbox.ByVersion && WayOf(api) == sandbox.NoAddress:
+		// "internal" keeps boxes from the world and not from the host, whose
+		// services answer at the bridge's address; so the bridge gets none.
+		o.Options = map[string]string{inhibitIPv4: "true"}
+	default:
+		o.Options = map[string]string{gatewayMode: "isolated"}
+	}
+	return o
+}
+
+// WayOf is how an engine of this API version is known to keep networks apart
+// from its host.
+func WayOf(api string) sandbox.Apart {
+	if older(api, gatewayModes) {
+		return sandbox.NoAddress
+	}
+	return sandbox.IsolatedGateway
+}
+
+func overlaps(err error) bool {
+	return strings.Contains(strings.ToLower(err.Error()), "overlap")
+}
+
+// takenRanges asks the engine's networks and, where its host is this one, the routes.
+func (e *Engine) takenRanges(ctx context.Context, local bool) ([]netip.Prefix, error) {
+	var list []network.Summary
+	err := e.do(ctx, short, func(ctx context.Context) (err error) {
+		list, err = e.api.NetworkList(ctx, network.ListOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var taken []netip.Prefix
+	for _, n := range list {
+		for _, c := range n.IPAM.Config {
+			if p, err := netip.ParsePrefix(c.Subnet); err == nil {
+				taken = append(taken, p)
+			}
+		}
+	}
+	if !local {
+		return taken, nil
+	}
+	table, err := os.Open("/proc/net/route")
+	if err != nil {
+		return taken, nil // the engine itself refuses what overlaps
+	}
+	defer table.Close()
+	return append(taken, routes(table)...), nil
+}

@@ -1,0 +1,198 @@
+package docker
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/docker/docker/api/types/network"
+
+	"abl/internal/sandbox"
+)
+
+// hostService answers every connection on all of the host's addresses with a word.
+func (l *lab) hostService() (port, word string) {
+	l.Helper()
+	listener, err := net.Listen("tcp4", "0.0.0.0:0")
+	l.must(err)
+	word = rand.Text()
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte(word)) //nolint:errcheck // the caller looks at what arrived
+			c.Close()             //nolint:errcheck // likewise
+		}
+	})
+	l.Cleanup(func() { listener.Close(); served.Wait() }) //nolint:errcheck // it only ends the loop
+	_, port, err = net.SplitHostPort(listener.Addr().String())
+	l.must(err)
+	return port, word
+}
+
+// hostAddresses is where a box could look for the host: the network's own
+// bridge and every address that the host has.
+func (l *lab) hostAddresses(name, port string) (out []string) {
+	l.Helper()
+	n, err := l.api.NetworkInspect(l.Context(), name, network.InspectOptions{})
+	l.must(err)
+	subnet, err := netip.ParsePrefix(n.IPAM.Config[0].Subnet)
+	l.must(err)
+	out = append(out, net.JoinHostPort(subnet.Addr().Next().String(), port))
+	all, err := net.InterfaceAddrs()
+	l.must(err)
+	for _, a := range all {
+		if ip := a.(*net.IPNet).IP.To4(); ip != nil && !ip.IsLoopback() {
+			out = append(out, net.JoinHostPort(ip.String(), port))
+		}
+	}
+	return out
+}
+
+func TestIsolatedNetworkReachesAPeerAndNotTheHost(t *testing.T) {
+	l := newLab(t)
+	port, word := l.hostService()
+	inner, outer := l.network("inner", false), l.network("outer", true)
+
+	peer := l.box("peer", "serve", "9000", "peer's word")
+	peer.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
+	l.awaitLog(l.start(peer), "listening")
+
+	asks := append([]string{"dial", "app:9000"}, l.hostAddresses(inner, port)...)
+	box := l.box("a", asks...)
+	box.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
+	log := l.good(box)
+	if !strings.Contains(log, `app:9000 said "peer's word"`) {
+		t.Errorf("the peer is out of reach:\n%s", log)
+	}
+	if strings.Contains(log, word) {
+		t.Errorf("the host is in reach:\n%s", log)
+	}
+
+	// The same question from an ordinary bridge, so that silence above means isolation.
+	control := l.box("control", append([]string{"dial"}, l.hostAddresses(outer, port)...)...)
+	control.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
+	if log := l.good(control); !strings.Contains(log, word) {
+		t.Errorf("an ordinary bridge does not reach the host either, so the test says nothing:\n%s", log)
+	}
+}
+
+func TestJoinedBoxHasTheHoldersReach(t *testing.T) {
+	l := newLab(t)
+	inner := l.network("inner", false)
+	holder := l.box("holder", "serve", "9000", "holder's word")
+	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
+	l.awaitLog(l.start(holder), "listening")
+	joined := l.box("a", "dial", "127.0.0.1:9000", "app:9000", "--", "cat", "/proc/sys/net/ipv6/conf/all/disable_ipv6", "--", "cat", "/proc/sys/net/ipv4/ip_forward")
+	joined.Reach.Join = holder.Name
+	want := "127.0.0.1:9000 said \"holder's word\"\napp:9000 said \"holder's word\"\n1\n0\n"
+	if log := l.good(joined); log != want {
+		t.Errorf("the joined box saw\n%s", log)
+	}
+}
+
+func TestNoNetworkAtAll(t *testing.T) {
+	l := newLab(t)
+	if log := l.good(l.box("a", "cat", "/proc/net/dev")); strings.Contains(log, "eth") {
+		t.Errorf("the box has\n%s", log)
+	}
+}
+
+// A box on two networks goes out by the one that leads out, and is known on both.
+func TestTwoEndpoints(t *testing.T) {
+	l := newLab(t)
+	inner, outer := l.network("a-inner", false), l.network("z-outer", true)
+	gateway := l.box("gateway", "cat", "/proc/net/route", "--", "serve", "9000", "gateway's word")
+	gateway.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: inner, Aliases: []string{"llm"}}, {Network: outer}}, Resolve: true}
+	l.awaitLog(l.start(gateway), "listening")
+	box := l.box("a", "dial", "llm:9000")
+	box.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
+	if log := l.good(box); log != "llm:9000 said \"gateway's word\"\n" {
+		t.Errorf("the box saw %s", log)
+	}
+	log, err := l.Logs(t.Context(), gateway.Name, 1<<12)
+	l.must(err)
+	n, err := l.api.NetworkInspect(t.Context(), outer, network.InspectOptions{})
+	l.must(err)
+	way := netip.MustParsePrefix(n.IPAM.Config[0].Subnet).Addr().Next().As4()
+	if want := fmt.Sprintf("00000000\t%02X%02X%02X%02X", way[3], way[2], way[1], way[0]); !strings.Contains(string(log), want) {
+		t.Errorf("its way out is not the outer network's %s:\n%s", want, log)
+	}
+}
+
+func TestOutsideNamesNeedAWayOut(t *testing.T) {
+	l := newLab(t)
+	box := l.box("a", "exit", "0")
+	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: l.network("n", false)}}, Resolve: true}
+	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "without a way out") {
+		t.Errorf("creating it gives %v", err)
+	}
+}
+
+func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
+	l := newLab(t)
+	other := newLab(t)
+	vol := sandbox.Volume{Name: other.project + "-v", Labels: other.labels("volume")}
+	other.must(other.EnsureVolume(t.Context(), vol))
+	net := l.box("a", "exit", "0")
+	net.Reach.Endpoints = []sandbox.Endpoint{{Network: other.network("n", false)}}
+	mount := l.box("b", "exit", "0")
+	mount.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: vol.Name, Target: "/v"}}
+	for _, box := range []sandbox.Box{net, mount} {
+		if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "not this project's") {
+			t.Errorf("box %q: %v", box.Name, err)
+		}
+	}
+}
+
+// A network that the person named may be another's, and never the host's own.
+func TestNetworkThatThePersonNamed(t *testing.T) {
+	l, other := newLab(t), newLab(t)
+	for name, ok := range map[string]bool{other.network("n", true): true, "host": false, "none": false} {
+		box := l.box("on-"+name, "exit", "0")
+		box.Reach.Endpoints = []sandbox.Endpoint{{Network: name, Foreign: true}}
+		if _, err := l.Create(t.Context(), box); (err == nil) != ok {
+			t.Errorf("network %q: %v", name, err)
+		}
+	}
+	// The box goes before the network that it is on.
+	if _, err := l.Sweep(t.Context(), l.ours(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many at once, for one name and for several: each name exists once, no two share a range.
+func TestNetworksSideBySide(t *testing.T) {
+	l := newLab(t)
+	var all sync.WaitGroup
+	errs := make([]error, 12)
+	for i := range errs {
+		all.Go(func() {
+			errs[i] = l.EnsureNetwork(t.Context(), sandbox.Network{
+				Name: fmt.Sprintf("%s-%d", l.project, i%4), Labels: l.labels("network"), Pool: "10.214.0.0/25",
+			})
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			t.Errorf("network %d: %v", i%4, err)
+		}
+	}
+	list, err := l.api.NetworkList(t.Context(), network.ListOptions{Filters: withLabels(l.ours())})
+	l.must(err)
+	ranges := map[string]bool{}
+	for _, n := range list {
+		ranges[n.IPAM.Config[0].Subnet] = true
+	}
+	if len(list) != 4 || len(ranges) != 4 {
+		t.Errorf("%d networks with the ranges %v", len(list), ranges)
+	}
+}

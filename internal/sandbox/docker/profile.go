@@ -1,0 +1,177 @@
+package docker
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"abl/internal/sandbox"
+	"abl/orchestrator/dirs"
+)
+
+const (
+	hostname    = "box"    // neutral: a role learns nothing from its own name
+	shm         = 16 << 20 // bytes; /dev/shm is writable even under a read-only root
+	oomScore    = 500      // when the host runs out of memory boxes die before its services
+	stopSeconds = 5        // between SIGTERM and SIGKILL when the engine itself shuts down
+)
+
+// looseCaps is what official service images need to become their own user.
+var looseCaps = []string{"CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER"}
+
+// sealCaps is what a holder needs to close its network namespace and to become
+// another user, upon which it has none.
+var sealCaps = []string{"NET_ADMIN", "SETUID", "SETGID"}
+
+const root = "0:0"
+
+// allowed are the system calls that a box may make, and no others, whatever the
+// engine's own filter says. The names are those that Docker's engine 28 allows to
+// programs without a capability, as far as 64-bit machines have them, less ptrace,
+// process_vm_readv and process_vm_writev and a few that no box needs; a new
+// namespace, a 32-bit program and a socket to the machine below are refused.
+//
+//go:embed seccomp.json
+var allowed []byte
+
+// filter is allowed as an engine takes them.
+var filter = sync.OnceValue(func() string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, allowed); err != nil {
+		return "internal error: " + err.Error() // which no engine takes
+	}
+	return b.String()
+})
+
+// profile is the hardening that every box gets, and all that a box asks for.
+func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
+	host := hardened(box)
+	host.Resources = resources(box.Limits, info)
+	host.Mounts = mounts(box.Mounts)
+	host.Tmpfs = tmpfs(box)
+	reach(&host, box)
+	config := config(box)
+	if box.Reach.Join == "" {
+		config.Hostname = hostname // a joined box has its holder's, and may not ask for one
+	}
+	return config, host, endpoints(box.Reach)
+}
+
+func config(box sandbox.Box) container.Config {
+	grace := stopSeconds
+	c := container.Config{
+		Image: box.Image, User: box.User, Env: box.Env, WorkingDir: box.Dir, Labels: box.Labels,
+		StopSignal: "SIGTERM", StopTimeout: &grace,
+		Tty: box.Term, OpenStdin: box.Term || box.Stdin, StdinOnce: box.Term,
+		AttachStdin: box.Term, AttachStdout: box.Term, AttachStderr: box.Term,
+	}
+	if box.Seals {
+		c.User = root
+	}
+	if box.Loose {
+		c.Cmd = box.Argv // the image's own entry point prepares the service
+		return c
+	}
+	c.Entrypoint = box.Argv // with one of ours the engine leaves the image's command away
+	c.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
+	return c
+}
+
+func hardened(box sandbox.Box) container.HostConfig {
+	// The engine's init reaps zombies, which count as processes, and passes SIGTERM
+	// on. abl's own programs do so themselves: other programs of a role could read
+	// and write the memory of the engine's, and a holder's would keep its rights.
+	init := box.Loose || !box.Seals && !strings.HasPrefix(strings.Join(box.Argv, " "), dirs.Bin+"/")
+	h := container.HostConfig{
+		Init:           &init,
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges:true", "seccomp=" + filter()},
+		ReadonlyRootfs: !box.Loose,
+		IpcMode:        container.IPCModePrivate,
+		CgroupnsMode:   container.CgroupnsModePrivate,
+		ShmSize:        shm,
+		OomScoreAdj:    oomScore,
+		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		// Set although it is the default: a machine's daemon.json may say otherwise.
+		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "2"}},
+	}
+	if box.Loose {
+		h.CapAdd = looseCaps
+	}
+	if box.Seals {
+		h.CapAdd = sealCaps
+	}
+	return h
+}
+
+func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
+	r := container.Resources{
+		Memory: l.Memory, MemorySwap: l.Memory, // alone, Memory allows as much swap again
+		NanoCPUs: nanoCPUs(l.CPUs, info.CPUs),
+		Ulimits:  []*container.Ulimit{{Name: "core"}},
+	}
+	if l.Pids > 0 {
+		r.PidsLimit = &l.Pids
+	}
+	if l.FileSize > 0 {
+		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "fsize", Soft: l.FileSize, Hard: l.FileSize})
+	}
+	if l.OpenFile > 0 {
+		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "nofile", Soft: l.OpenFile, Hard: l.OpenFile})
+	}
+	return r
+}
+
+// nanoCPUs asks for no more than there are: an engine refuses that.
+func nanoCPUs(want float64, have int) int64 {
+	if have > 0 {
+		want = min(want, float64(have))
+	}
+	return int64(want * 1e9)
+}
+
+// reach sets where a box can connect to. A shared namespace brings its DNS and
+// settings along, and the engine refuses to have them set again.
+func reach(h *container.HostConfig, box sandbox.Box) {
+	r := box.Reach
+	switch {
+	case r.Join != "":
+		h.NetworkMode = container.NetworkMode("container:" + r.Join)
+		if box.Below {
+			h.PidMode = container.PidMode(h.NetworkMode)
+		}
+		return
+	case len(r.Endpoints) == 0:
+		h.NetworkMode = network.NetworkNone
+	default:
+		h.NetworkMode = container.NetworkMode(r.Endpoints[0].Network)
+		if !r.Resolve {
+			isolateDNS(h)
+		}
+	}
+	h.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv4.ip_forward": "0"}
+}
+
+// isolateDNS keeps the engine from asking the host's resolver on a box's
+// behalf (CVE-2024-29018). Names of boxes on the same networks resolve all the same.
+func isolateDNS(h *container.HostConfig) {
+	h.DNS = []string{"127.0.0.1"}
+	h.DNSOptions = []string{"timeout:1", "attempts:1"}
+	h.DNSSearch = []string{"."}
+}
+
+// endpoints names the first network: before API 1.44 an engine takes one at create.
+func endpoints(r sandbox.Reach) network.NetworkingConfig {
+	if len(r.Endpoints) == 0 {
+		return network.NetworkingConfig{}
+	}
+	first := r.Endpoints[0]
+	return network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+		first.Network: {Aliases: first.Aliases},
+	}}
+}

@@ -1,0 +1,360 @@
+package docker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-connections/nat"
+
+	"abl/internal/sandbox"
+)
+
+// provable makes what the sample boxes stand on and gives them, of this lab.
+func (l *lab) provable() map[string]sandbox.Box {
+	l.Helper()
+	inner, outer := l.network("inner", false), l.network("outer", true)
+	holder := l.box("holder", "block")
+	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
+	l.start(holder)
+	scratch := sandbox.Volume{Name: l.project + "-scratch", Labels: l.labels("volume")}
+	l.must(l.EnsureVolume(l.Context(), scratch))
+	src, specs := l.dir(nil), l.dir(nil)
+	l.must(os.Mkdir(filepath.Join(src, ".git"), 0o755))
+	out := filepath.Join(l.dir(map[string]string{"stdout": ""}), "stdout")
+	boxes := map[string]sandbox.Box{}
+	for name, box := range samples() {
+		box.Name, box.Image, box.User, box.Labels = l.project+"-"+name, probeImage, l.user, l.labels("role")
+		box.Argv, box.Mounts, box.Limits.Memory = []string{"/probe", "exit", "0"}, nil, 64<<20
+		if box.Reach.Join != "" {
+			box.Reach.Join, box.Reach.Through = holder.Name, holder.Reach.Endpoints
+		}
+		for i := range box.Reach.Endpoints {
+			box.Reach.Endpoints[i].Network = inner
+		}
+		boxes[name] = box
+	}
+	both := boxes["own"]
+	both.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: inner, Aliases: []string{"llm", "gateway"}}, {Network: outer}}, Resolve: true}
+	boxes["own"] = both
+	egress := boxes["egress"]
+	egress.Reach.Endpoints[0].Network = outer
+	joined := boxes["joined"]
+	joined.Mounts = []sandbox.Mount{
+		{What: sandbox.Workspace, Source: src, Target: "/workspace/src"},
+		{What: sandbox.GitDir, Source: filepath.Join(src, ".git"), Target: "/workspace/src/.git"},
+		{What: sandbox.Specs, Source: specs, Target: "/workspace/specs", ReadOnly: true},
+		{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"},
+		{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"},
+	}
+	boxes["joined"] = joined
+	return boxes
+}
+
+// Every kind of box is, on a real engine, what it was meant to be; and each
+// check that is not of the engine alone fails when something else was meant.
+func TestProve(t *testing.T) {
+	l := newLab(t)
+	for name, box := range l.provable() {
+		_, err := l.Create(t.Context(), box)
+		l.must(err)
+		proof, err := l.Prove(t.Context(), box)
+		l.must(err)
+		if err := proof.Err(); err != nil || len(proof) < 30 {
+			t.Errorf("%s: %d checks, %v", name, len(proof), err)
+		}
+		l.red(name, box)
+	}
+}
+
+// red looks at a box that was created with other intents.
+func (l *lab) red(name string, made sandbox.Box) {
+	l.Helper()
+	for check, change := range map[string]func(*sandbox.Box){
+		"image":            func(b *sandbox.Box) { b.Image = "sha256:" + strings.Repeat("0", 64) },
+		"command":          func(b *sandbox.Box) { b.Argv = []string{"/probe", "block"} },
+		"user":             func(b *sandbox.Box) { b.User, b.Seals = "4711:4711", false },
+		"environment":      func(b *sandbox.Box) { b.Env = []string{"A=another"} },
+		"folder":           func(b *sandbox.Box) { b.Dir = "/elsewhere" },
+		"terminal":         func(b *sandbox.Box) { b.Term = !b.Term },
+		"standard input":   func(b *sandbox.Box) { b.Stdin, b.Term = !b.Term && !b.Stdin, false },
+		"labels":           func(b *sandbox.Box) { b.Labels = map[string]string{sandbox.LabelProject: "other"} },
+		"capabilities":     func(b *sandbox.Box) { b.Seals = !b.Seals },
+		"init":             func(b *sandbox.Box) { b.Seals = !b.Seals },
+		"root file system": func(b *sandbox.Box) { b.Loose = !b.Loose },
+		"memory":           func(b *sandbox.Box) { b.Limits.Memory++ },
+		"processes":        func(b *sandbox.Box) { b.Limits.Pids = 7 },
+		"cpus":             func(b *sandbox.Box) { b.Limits.CPUs = 0.25 },
+		"limits of files":  func(b *sandbox.Box) { b.Limits.FileSize = 1 },
+		"memory mounts":    func(b *sandbox.Box) { b.Tmpfs = nil },
+		"mount /workspace/tests": func(b *sandbox.Box) {
+			b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: "/x", Target: "/workspace/tests"})
+		},
+	} {
+		meant := made
+		change(&meant)
+		if meant.Image != made.Image {
+			if _, err := l.Prove(l.Context(), meant); err == nil {
+				l.Errorf("%s: an image that is not there was found", name)
+			}
+			continue
+		}
+		proof, err := l.Prove(l.Context(), meant)
+		l.must(err)
+		if c, ok := proof.Get(check); !ok || c.OK || !errors.Is(proof.Err(), sandbox.ErrUnproven) {
+			l.Errorf("%s: %q still holds: %+v", name, check, c)
+		}
+	}
+}
+
+// Somebody may connect a holder to another network, or make another box of a name.
+func TestProveFindsWhatOthersDid(t *testing.T) {
+	l := newLab(t)
+	boxes := l.provable()
+	joined, none := boxes["joined"], boxes["none"]
+	for _, b := range []sandbox.Box{joined, none} {
+		_, err := l.Create(t.Context(), b)
+		l.must(err)
+	}
+	outer := l.project + "-outer"
+	l.must(l.api.NetworkConnect(t.Context(), outer, joined.Reach.Join, nil))
+	proof, err := l.Prove(t.Context(), joined)
+	l.must(err)
+	for _, name := range []string{"holder's networks", "network " + outer} {
+		if c, ok := proof.Get(name); !ok || c.OK {
+			t.Errorf("%q of a holder with a way out: %+v", name, c)
+		}
+	}
+	joined.Name = none.Name
+	proof, err = l.Prove(t.Context(), joined)
+	l.must(err)
+	if c, _ := proof.Get("network"); c.OK {
+		t.Errorf("a box without a network is joined: %+v", c)
+	}
+	gone := l.box("gone", "exit", "0")
+	if _, err := l.Prove(t.Context(), gone); !errors.Is(err, sandbox.ErrNotFound) {
+		t.Errorf("a box that is not there: %v", err)
+	}
+}
+
+// asMade is what an engine says of a joined box that is as intended.
+func asMade(box sandbox.Box) found {
+	config, host, _ := profile(box, sandbox.Info{CPUs: 4})
+	host.NetworkMode = "container:dbf0123456789abc"
+	host.MaskedPaths, host.ReadonlyPaths = []string{"/proc/kcore", "/sys/firmware"}, []string{"/proc/sys", "/proc/sysrq-trigger"}
+	var standard image.InspectResponse
+	if err := json.Unmarshal([]byte(`{"Id":"sha256:abc","Config":{"Env":["PATH=/bin"]}}`), &standard); err != nil {
+		panic(err)
+	}
+	var points []container.MountPoint
+	for _, m := range host.Mounts {
+		p := container.MountPoint{Type: m.Type, Source: m.Source, Destination: m.Target, RW: !m.ReadOnly, Propagation: "rprivate"}
+		if m.Type == mount.TypeVolume {
+			p.Name, p.Source, p.Driver, p.Propagation = m.Source, "/var/lib/x/"+m.Source, "local", ""
+		}
+		points = append(points, p)
+	}
+	config.Env = append([]string{"PATH=/bin"}, config.Env...)
+	_, holder, _ := profile(sandbox.Box{Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n"}}}}, sandbox.Info{})
+	return found{
+		info: sandbox.Info{CPUs: 4},
+		box: container.InspectResponse{Config: &config, Mounts: points, NetworkSettings: &container.NetworkSettings{},
+			ContainerJSONBase: &container.ContainerJSONBase{ID: "boxid", Image: "sha256:abc", Path: box.Argv[0], Args: box.Argv[1:], HostConfig: &host, State: &container.State{}}},
+		image: standard,
+		holder: &container.InspectResponse{
+			ContainerJSONBase: &container.ContainerJSONBase{ID: "dbf0123456789abc", Name: "/holder", HostConfig: &holder, State: &container.State{Running: true, StartedAt: "2026-11-21T09:00:00Z"}},
+			Config:            &container.Config{Hostname: "box", Labels: map[string]string{sandbox.LabelProject: "p"}},
+			NetworkSettings:   &container.NetworkSettings{Networks: map[string]*network.EndpointSettings{"n": {Aliases: []string{"dbf012345678", "box", "db"}}}},
+		},
+		nets: map[string]network.Inspect{"n": {Name: "n", Driver: "bridge", Internal: true, Options: map[string]string{inhibitIPv4: "true"}, Labels: map[string]string{sandbox.LabelProject: "p"}}},
+	}
+}
+
+// What an engine could have made of the intent instead, and the check that sees it.
+func TestCompare(t *testing.T) {
+	box := samples()["joined"]
+	box.Reach.Through = []sandbox.Endpoint{{Network: "n", Aliases: []string{"db"}}}
+	yes, pids, swap := true, int64(-1), int64(4711)
+	host := func(change func(*container.HostConfig)) func(*found) {
+		return func(f *found) { change(f.box.HostConfig) }
+	}
+	cases := []struct {
+		check  string
+		change func(*found)
+	}{
+		{"", func(*found) {}},
+		{"state", func(f *found) { f.box.State.StartedAt = "2026-11-21T09:00:00Z" }},
+		{"image", func(f *found) { f.image.ID = "sha256:def" }},
+		{"command", func(f *found) { f.box.Args = []string{"sh"} }},
+		{"user", func(f *found) { f.box.Config.User = "0:0" }},
+		{"user", func(f *found) { f.box.Config.User = "" }},
+		{"environment", func(f *found) { f.box.Config.Env = append(f.box.Config.Env, "GEMINI_API_KEY=k") }},
+		{"environment", func(f *found) { f.box.Config.Env = []string{"PATH=/bin", "A=c"} }},
+		{"folder", func(f *found) { f.box.Config.WorkingDir = "/" }},
+		{"terminal", func(f *found) { f.box.Config.Tty = true }},
+		{"standard input", func(f *found) { f.box.Config.OpenStdin = true }},
+		{"labels", func(f *found) { f.box.Config.Labels = nil }},
+		{"health check", func(f *found) { f.box.Config.Healthcheck = &container.HealthConfig{Test: []string{"CMD", "x"}} }},
+		{"privileged", host(func(h *container.HostConfig) { h.Privileged = true })},
+		{"capabilities", host(func(h *container.HostConfig) { h.CapAdd = []string{"CAP_NET_RAW"} })},
+		{"capabilities", host(func(h *container.HostConfig) { h.CapDrop = nil })},
+		{"security options", host(func(h *container.HostConfig) { h.SecurityOpt = append(h.SecurityOpt, "seccomp=unconfined") })},
+		{"security options", host(func(h *container.HostConfig) {
+			h.SecurityOpt = []string{"no-new-privileges:false", "seccomp=" + filter()}
+		})},
+		{"security options", host(func(h *container.HostConfig) { h.SecurityOpt = h.SecurityOpt[:1] })},
+		{"security options", host(func(h *container.HostConfig) {
+			h.SecurityOpt = []string{"no-new-privileges:true", "seccomp=" + strings.Replace(filter(), `"pwrite64"`, `"ptrace"`, 1)}
+		})},
+		{"security options", func(f *found) { f.box.AppArmorProfile = "unconfined" }},
+		{"hidden system paths", host(func(h *container.HostConfig) { h.MaskedPaths = nil })},
+		{"hidden system paths", host(func(h *container.HostConfig) { h.ReadonlyPaths = []string{"/proc/sys"} })},
+		{"root file system", host(func(h *container.HostConfig) { h.ReadonlyRootfs = false })},
+		{"namespaces", host(func(h *container.HostConfig) { h.PidMode = "host" })},
+		{"namespaces", host(func(h *container.HostConfig) { h.IpcMode = "host" })},
+		{"namespaces", host(func(h *container.HostConfig) { h.UTSMode = "host" })},
+		{"namespaces", host(func(h *container.HostConfig) { h.UsernsMode = "host" })},
+		{"namespaces", host(func(h *container.HostConfig) { h.CgroupnsMode = "host" })},
+		{"further groups", host(func(h *container.HostConfig) { h.GroupAdd = []string{"docker"} })},
+		{"devices", host(func(h *container.HostConfig) { h.Devices = []container.DeviceMapping{{PathOnHost: "/dev/kvm"}} })},
+		{"devices", host(func(h *container.HostConfig) { h.DeviceCgroupRules = []string{"a *:* rwm"} })},
+		{"devices", host(func(h *container.HostConfig) { h.DeviceRequests = []container.DeviceRequest{{Driver: "gpu"}} })},
+		{"control group", host(func(h *container.HostConfig) { h.CgroupParent = "/" })},
+		{"init", host(func(h *container.HostConfig) { h.Init = &yes })},
+		{"memory", host(func(h *container.HostConfig) { h.MemorySwap = swap })},
+		{"memory", host(func(h *container.HostConfig) { h.MemorySwap = -1 })},
+		{"memory kill", host(func(h *container.HostConfig) { h.OomKillDisable = &yes })},
+		{"shared memory", host(func(h *container.HostConfig) { h.ShmSize = 64 << 20 })},
+		{"processes", host(func(h *container.HostConfig) { h.PidsLimit = &pids })},
+		{"processes", host(func(h *container.HostConfig) { h.PidsLimit = nil })},
+		{"cpus", host(func(h *container.HostConfig) { h.NanoCPUs = 0 })},
+		{"cpus", host(func(h *container.HostConfig) { h.CPUQuota = 5 })},
+		{"limits of files", host(func(h *container.HostConfig) { h.Ulimits = h.Ulimits[:1] })},
+		{"limits of files", host(func(h *container.HostConfig) {
+			h.Ulimits = []*container.Ulimit{{Name: "core"}, {Name: "fsize", Soft: 1, Hard: 1 << 30}}
+		})},
+		{"mount /workspace/src", func(f *found) { f.box.Mounts[0].Source = "/p" }},
+		{"mount /workspace/src", func(f *found) { f.box.Mounts[0].Propagation = "rshared" }},
+		{"mount /workspace/src", func(f *found) { f.box.Mounts = f.box.Mounts[1:] }},
+		{"mount /workspace/src", func(f *found) { f.box.Mounts = append(f.box.Mounts, f.box.Mounts[0]) }},
+		{"mount /workspace/src/.git", func(f *found) { f.box.Mounts[1].RW = true }},
+		{"mount /workspace/specs", func(f *found) { f.box.Mounts[2].RW = true }},
+		{"mount /workspace/specs", host(func(h *container.HostConfig) { h.Mounts[2].BindOptions.NonRecursive = false })},
+		{"mount /abl/out/stdout", func(f *found) { f.box.Mounts[4].Source = "/p/other" }},
+		{"mount /app", func(f *found) { f.box.Mounts[6].Name = "other" }},
+		{"mount /app", func(f *found) { f.box.Mounts[6].Driver = "nfs" }},
+		{"mount /s", func(f *found) { f.box.Mounts[7].RW = true }},
+		{"mount /var/run/docker.sock", func(f *found) {
+			f.box.Mounts = append(f.box.Mounts, container.MountPoint{Type: "bind", Source: "/var/run/docker.sock", Destination: "/var/run/docker.sock", RW: true})
+		}},
+		{"mount /data", func(f *found) {
+			f.box.Mounts = append(f.box.Mounts, container.MountPoint{Type: "volume", Name: strings.Repeat("a", 64), Driver: "local", Destination: "/data", RW: true})
+		}},
+		{"mounts of the old form", host(func(h *container.HostConfig) { h.Binds = []string{"/:/host"} })},
+		{"memory mounts", host(func(h *container.HostConfig) { h.Tmpfs["/tmp"] = "rw" })},
+		{"memory mounts", host(func(h *container.HostConfig) { h.Tmpfs["/more"] = "rw" })},
+		{"network", host(func(h *container.HostConfig) { h.NetworkMode = "host" })},
+		{"network", host(func(h *container.HostConfig) { h.NetworkMode = "container:other" })},
+		{"holder", func(f *found) { f.holder.State.Running = false }},
+		{"holder's project", func(f *found) { f.holder.Config.Labels = nil }},
+		{"holder's networks", func(f *found) { f.holder.NetworkSettings.Networks["bridge"] = &network.EndpointSettings{} }},
+		{"holder's networks", func(f *found) { f.holder.NetworkSettings.Networks["n"].Aliases = []string{"app"} }},
+		{"name servers of its own", host(func(h *container.HostConfig) { h.ExtraHosts = []string{"a:1.1.1.1"} })},
+		{"resolver", func(f *found) { f.holder.HostConfig.DNS = nil }},
+		{"resolver", func(f *found) { f.holder.HostConfig.ExtraHosts = []string{"host:host-gateway"} }},
+		{"kernel settings", func(f *found) { f.holder.HostConfig.Sysctls = nil }},
+		{"network n", func(f *found) {
+			f.nets["n"] = network.Inspect{Driver: "bridge", Internal: true, Labels: f.nets["n"].Labels}
+		}},
+		{"network n", func(f *found) { n := f.nets["n"]; n.EnableIPv6 = true; f.nets["n"] = n }},
+		{"network n", func(f *found) { n := f.nets["n"]; n.Internal = false; f.nets["n"] = n }},
+		{"network n", func(f *found) { n := f.nets["n"]; n.Labels = nil; f.nets["n"] = n }},
+		{"published ports", host(func(h *container.HostConfig) { h.PortBindings = nat.PortMap{"80/tcp": nil} })},
+		{"published ports", host(func(h *container.HostConfig) { h.PublishAllPorts = true })},
+		{"links", host(func(h *container.HostConfig) { h.Links = []string{"a:b"} })},
+		{"volumes of others", host(func(h *container.HostConfig) { h.VolumesFrom = []string{"a"} })},
+		{"restart", host(func(h *container.HostConfig) { h.RestartPolicy.Name = "always" })},
+		{"restart", host(func(h *container.HostConfig) { h.AutoRemove = true })},
+		{"log", host(func(h *container.HostConfig) { h.LogConfig.Type = "journald" })},
+	}
+	for i, c := range cases {
+		f := asMade(box)
+		c.change(&f)
+		proof := compare(box, f)
+		var failed []string
+		for _, bad := range proof.Failed() {
+			failed = append(failed, bad.Name)
+		}
+		if got := strings.Join(failed, ", "); got != c.check {
+			t.Errorf("case %d: failed are %q, want %q: %v", i, got, c.check, proof.Err())
+		}
+	}
+}
+
+// A value of the environment is in no proof: it may be a token.
+func TestProofTellsNoValue(t *testing.T) {
+	box := samples()["joined"]
+	box.Env = []string{"TOKEN=the-secret"}
+	f := asMade(box)
+	f.box.Config.Env = []string{"PATH=/bin", "TOKEN=another-secret"}
+	text, err := json.Marshal(compare(box, f))
+	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "TOKEN with another value") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// A service keeps what its image needs, and nothing else.
+func TestCompareLoose(t *testing.T) {
+	box := samples()["loose"]
+	f := asMade(box)
+	f.image.Config.Volumes, f.image.Config.Entrypoint = map[string]struct{}{"/data": {}}, []string{"/entry"}
+	f.box.Path, f.box.Args = "/entry", box.Argv
+	f.holder.Config.Labels[sandbox.LabelProject] = box.Labels[sandbox.LabelProject]
+	volume := container.MountPoint{Type: "volume", Name: strings.Repeat("a", 64), Driver: "local", Destination: "/data", RW: true}
+	f.box.Mounts = append(f.box.Mounts, volume)
+	if err := compare(box, f).Err(); err != nil {
+		t.Error(err)
+	}
+	alone := box
+	alone.Below = false
+	if compare(alone, f).Err() == nil {
+		t.Error("another box's processes pass for its own")
+	}
+	volume.Name, volume.Destination = "named", "/data"
+	f.box.Mounts = []container.MountPoint{volume}
+	if compare(box, f).Err() == nil {
+		t.Error("a named volume passes for its own")
+	}
+	f.box.Mounts = nil
+	f.box.HostConfig.CapAdd = append(f.box.HostConfig.CapAdd, "SYS_ADMIN")
+	if compare(box, f).Err() == nil {
+		t.Error("another capability passes")
+	}
+}
+
+func TestProofErr(t *testing.T) {
+	ok, bad, weak := sandbox.Same("a", "1", "1"), sandbox.Same("b", "1", "2"), sandbox.Check{Name: "c", Weak: true}
+	for _, c := range []struct {
+		proof sandbox.Proof
+		want  string
+	}{
+		{sandbox.Proof{ok}, "<nil>"},
+		{sandbox.Proof{ok, weak}, "<nil>"},
+		{nil, "the boundary is not proven: nothing was checked"},
+		{sandbox.Proof{ok, bad}, `the boundary is not proven: b is "2", and should be "1"`},
+		{sandbox.Proof{sandbox.Same("d", "", "x")}, "the boundary is not proven: d: x, and there should be none"},
+		{sandbox.Proof{bad, ok, bad, weak}, `the boundary is not proven: b is "2", and should be "1"; b as well`},
+	} {
+		if got := fmt.Sprint(c.proof.Err()); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package docker
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/system"
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/sandbox"
+)
+
+func prefixes(list ...string) (out []netip.Prefix) {
+	for _, s := range list {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
+}
+
+func TestSubnetsAvoidWhatIsTaken(t *testing.T) {
+	// Of the four in this pool, one is taken as it is, one by a larger range and one by a smaller.
+	taken := prefixes("10.9.0.0/28", "10.9.0.32/27", "10.8.0.0/24", "10.0.0.0/8", "0.0.0.0/0")
+	got, err := subnets("10.9.0.0/26", "n", taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := prefixes("10.9.0.16/28"); !cmp.Equal(got, want, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
+		t.Errorf("free are %v, want %v", got, want)
+	}
+	if _, err := subnets("10.9.0.0/28", "n", prefixes("10.9.0.8/30")); err == nil || !strings.Contains(err.Error(), "no free /28") {
+		t.Errorf("a full pool gives %v", err)
+	}
+	for _, pool := range []string{"", "x", "10.9.0.0/29", "fd00::/64", "10.0.0.0/7"} {
+		if _, err := subnets(pool, "n", nil); err == nil {
+			t.Errorf("pool %q was taken", pool)
+		}
+	}
+}
+
+// FuzzSubnets: what is offered lies in the pool and overlaps with nothing taken.
+func FuzzSubnets(f *testing.F) {
+	f.Add("10.213.0.0/16", "abl-p1", "10.213.0.0/24")
+	f.Add("192.168.7.77/26", "", "192.168.0.0/16")
+	f.Fuzz(func(t *testing.T, pool, name, used string) {
+		taken, err := netip.ParsePrefix(used)
+		if err != nil {
+			return
+		}
+		whole, err := netip.ParsePrefix(pool)
+		got, serr := subnets(pool, name, []netip.Prefix{taken})
+		if serr != nil {
+			return
+		}
+		seen := map[netip.Prefix]bool{}
+		for _, p := range got {
+			if err != nil || seen[p] || p.Bits() != slice || p != p.Masked() || !whole.Contains(p.Addr()) || taken.Bits() >= whole.Bits() && taken.Overlaps(p) {
+				t.Fatalf("pool %q with %q taken offers %v", pool, used, p)
+			}
+			seen[p] = true
+		}
+	})
+}
+
+func TestRoutes(t *testing.T) {
+	table := "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n" +
+		"eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\n" +
+		"eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\n" +
+		"tun0\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF\n" +
+		"torn\t00\nbad\tzz\t0\t0\t0\t0\t0\tFF\n"
+	got := routes(strings.NewReader(table))
+	want := prefixes("192.0.2.0/24", "10.0.0.0/8")
+	if !cmp.Equal(got, want, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
+		t.Errorf("routes are %v, want %v", got, want)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	here := machine{os: "linux", name: "vm", kernel: "6.1"}
+	raw := func(change func(*system.Info)) system.Info {
+		i := system.Info{OSType: "linux", Name: "vm", KernelVersion: "6.1", OperatingSystem: "Debian", SecurityOptions: []string{"name=seccomp,profile=default"}}
+		change(&i)
+		return i
+	}
+	const socket = "unix:///var/run/docker.sock"
+	cases := map[string]struct {
+		raw    system.Info
+		host   string
+		here   machine
+		local  bool
+		remark string
+	}{
+		"this machine":      {raw: raw(func(*system.Info) {}), host: socket, here: here, local: true},
+		"over TCP":          {raw: raw(func(*system.Info) {}), host: "tcp://127.0.0.1:2375", here: here},
+		"a virtual machine": {raw: raw(func(i *system.Info) { i.KernelVersion = "5" }), host: socket, here: here},
+		"from a container":  {raw: raw(func(i *system.Info) { i.Name = "host" }), host: socket, here: here},
+		"Docker Desktop":    {raw: raw(func(i *system.Info) { i.OperatingSystem = "Docker Desktop" }), host: socket, here: here},
+		"from a Mac":        {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "darwin", name: "vm", kernel: "6.1"}},
+		"nothing known":     {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "", "" }), host: socket, here: machine{os: "linux"}},
+		"rootless": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless", "name=cgroupns") }),
+			host: socket, here: here, local: true, remark: "rootless"},
+		"Podman": {raw: raw(func(i *system.Info) { i.Plugins.Log = []string{"k8s-file", "journald"} }), host: socket, here: here, local: true, remark: "podman"},
+		"remapped": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=userns") }),
+			host: socket, here: here, local: true, remark: "userns"},
+	}
+	for name, c := range cases {
+		got := describe(c.raw, "1.41", c.host, c.here)
+		if got.Local != c.local || got.Rootless != (c.remark == "rootless") || got.UserNS != (c.remark == "userns") || got.Podman != (c.remark == "podman") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestToState(t *testing.T) {
+	const never, once = "0001-01-01T00:00:00Z", "2026-11-21T09:00:00.5Z"
+	cases := []struct {
+		raw  container.State
+		want sandbox.State
+	}{
+		{container.State{Status: "created", StartedAt: never}, sandbox.Created},
+		{container.State{Status: "exited", StartedAt: never, ExitCode: 127}, sandbox.Created}, // its command could not be started
+		{container.State{Status: "created", StartedAt: ""}, sandbox.Created},
+		{container.State{Status: "running", Running: true, StartedAt: once}, sandbox.Running},
+		{container.State{Status: "paused", Running: true, Paused: true, StartedAt: once}, sandbox.Running},
+		{container.State{Status: "exited", StartedAt: once}, sandbox.Exited},
+		{container.State{Status: "dead", Dead: true, StartedAt: once}, sandbox.Exited},
+		{container.State{Status: "removing", StartedAt: once}, sandbox.Exited},
+	}
+	for _, c := range cases {
+		if got := toState(&c.raw); got != c.want {
+			t.Errorf("%+v is %s, want %s", c.raw, got, c.want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	whole := strings.Repeat("0123456789", 50)
+	for _, max := range []int64{0, 1, 7, 499, 500, 1000} {
+		for _, step := range []int{1, 3, 500} {
+			last := tail{max: max}
+			for rest := whole; rest != ""; {
+				n := min(step, len(rest))
+				last.Write([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+			want := whole[len(whole)-int(min(max, 500)):]
+			if got := string(last.bytes()); got != want {
+				t.Errorf("the last %d bytes in steps of %d are %q, want %q", max, step, got, want)
+			}
+			if int64(cap(last.buf)) > 4*max+1024 {
+				t.Errorf("keeping %d bytes holds %d", max, cap(last.buf))
+			}
+		}
+	}
+}
+
+func TestOverlayable(t *testing.T) {
+	for path, ok := range map[string]bool{"/a/b": true, "/a b": true, "/a,b": false, "/a:b": false, `/a\b`: false, "a": false, "/a/../b": false, "": false} {
+		if err := overlayable(path); (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
+func TestLocate(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := func(pairs ...string) func(string) string {
+		all := map[string]string{"DOCKER_CONFIG": dir, "HOME": dir}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i]] = pairs[i+1]
+		}
+		return func(key string) string { return all[key] }
+	}
+	cases := []struct {
+		config    string
+		env       func(string) string
+		want, err string
+	}{
+		{`{}`, env(), "unix:///var/run/docker.sock", ""},
+		{`{"currentContext":"default"}`, env(), "unix:///var/run/docker.sock", ""},
+		{`{"currentContext":"far"}`, env(), "tcp://far.example:2376", ""},
+		{`{"currentContext":"gone"}`, env("DOCKER_CONTEXT", "far"), "tcp://far.example:2376", ""},
+		{`{"currentContext":"far"}`, env("DOCKER_CONTEXT", "default"), "unix:///var/run/docker.sock", ""},
+		{`{"currentContext":"far"}`, env("DOCKER_HOST", "tcp://near.example:1"), "tcp://near.example:1", ""},
+		{`{"currentContext":"gone"}`, env(), "", `cannot use Docker context "gone"`},
+		{`{`, env(), "", "cannot read Docker's configuration"},
+		{`{}`, env("DOCKER_HOST", "tcp://x:1", "DOCKER_CERT_PATH", dir), "", "DOCKER_CERT_PATH"},
+	}
+	folder := fmt.Sprintf("%x", sha256.Sum256([]byte("far"))) // so the store names it
+	write("contexts/meta/"+folder+"/meta.json", `{"Name":"far","Endpoints":{"docker":{"Host":"tcp://far.example:2376"}}}`)
+	for _, c := range cases {
+		write("config.json", c.config)
+		at, err := locate(c.env)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: error %v, want %q", c.config, err, c.err)
+			}
+		} else if err != nil || at.Host != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.config, at.Host, err, c.want)
+		}
+	}
+}
+
+func TestNetworkOptions(t *testing.T) {
+	subnet := netip.MustParsePrefix("10.213.0.16/28")
+	for _, c := range []struct {
+		api    string
+		egress bool
+		apart  sandbox.Apart
+		want   map[string]string
+	}{
+		{"1.41", false, "", map[string]string{inhibitIPv4: "true"}},
+		{"1.47", false, "", map[string]string{inhibitIPv4: "true"}},
+		{"1.48", false, "", map[string]string{gatewayMode: "isolated"}},
+		{"1.51", false, "", map[string]string{gatewayMode: "isolated"}},
+		{"1.41", false, sandbox.IsolatedGateway, map[string]string{gatewayMode: "isolated"}},
+		{"1.51", false, sandbox.NoAddress, map[string]string{inhibitIPv4: "true"}},
+		{"1.41", true, "", nil},
+		{"1.51", true, "", nil},
+	} {
+		got := networkOptions(sandbox.Network{Name: "n", Egress: c.egress, Apart: c.apart}, c.api, subnet)
+		if diff := cmp.Diff(c.want, got.Options); diff != "" || got.Internal == c.egress || *got.EnableIPv6 || got.IPAM.Config[0].Subnet != subnet.String() {
+			t.Errorf("API %s, egress %v: %+v", c.api, c.egress, got)
+		}
+	}
+}

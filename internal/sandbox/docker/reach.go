@@ -1,0 +1,154 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+
+	"abl/internal/sandbox"
+)
+
+const (
+	short      = 30 * time.Second // a call that only asks or notes
+	long       = 2 * time.Minute  // a call that starts or tears down: 30 starts at once take seconds, a busy disk more
+	copyTime   = 10 * time.Minute // a whole tree on a slow disk
+	tries      = 4
+	firstPause = 100 * time.Millisecond
+
+	longestPause = 2 * time.Second
+)
+
+// do makes a call that only asks: under a deadline of its own, and
+// again while only the transport fails.
+func (e *Engine) do(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+	pause := e.pause
+	for left := tries - 1; ; left-- {
+		err := e.once(ctx, limit, call)
+		lost := errors.Is(err, sandbox.ErrUnreachable) && ctx.Err() == nil
+		if !lost {
+			e.patience.over()
+			return err
+		}
+		if !e.patience.holds() && left <= 0 {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// change makes a call that changes something. Where its answer is lost, done asks
+// the engine what came of it before the call is made again: it may have been
+// carried out, and some do more the second time.
+func (e *Engine) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
+	pause := e.pause
+	for left := tries - 1; ; left-- {
+		err := e.once(ctx, limit, call)
+		if !errors.Is(err, sandbox.ErrUnreachable) || ctx.Err() != nil || left <= 0 {
+			return err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, longestPause)
+		if over, err := done(ctx); over || err != nil {
+			return err
+		}
+	}
+}
+
+// Guard has every request refused while check refuses: what is on the engine may
+// be another's by then.
+func (e *Engine) Guard(check func() error) { e.guard = check }
+
+// once makes a call under a deadline of its own. A lost engine is told apart
+// by sandbox.ErrUnreachable; a caller that gave up gets its own error.
+func (e *Engine) once(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+	if e.guard != nil {
+		if err := e.guard(); err != nil {
+			return err
+		}
+	}
+	bound, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := call(bound)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case bound.Err() != nil:
+		return fmt.Errorf("%w: %s did not answer within %s", sandbox.ErrUnreachable, e.host, limit)
+	case transient(err):
+		return fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, e.host, err)
+	}
+	return answer{err}
+}
+
+// answer is an engine's error in one line and without the client's preamble.
+type answer struct{ error }
+
+func (a answer) Error() string {
+	return oneLine(strings.TrimPrefix(a.error.Error(), "Error response from daemon: "))
+}
+
+func (a answer) Unwrap() error { return a.error }
+
+// transient tells trouble on the way to the engine from an answer of it.
+func transient(err error) bool {
+	var timeout net.Error
+	var exchange *url.Error // what broke is the exchange, before there was an answer
+	return errors.As(err, &exchange) || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) ||
+		(errors.As(err, &timeout) && timeout.Timeout())
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dialCause finds out why a socket does not answer: the client's error keeps
+// the address and drops the reason.
+func dialCause(ctx context.Context, host string, err error) error {
+	path, isSocket := strings.CutPrefix(host, "unix://")
+	if !isSocket {
+		return err
+	}
+	conn, derr := new(net.Dialer).DialContext(ctx, "unix", path)
+	if derr != nil {
+		return derr
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// unreachable is the sentence for a person whose engine does not answer.
+func unreachable(host string, cause error) error {
+	hint := "check that it runs there, or choose another with DOCKER_HOST or `docker context use`"
+	switch {
+	case errors.Is(cause, fs.ErrPermission):
+		hint = "you may not open its socket: run `sudo usermod -aG docker $USER` and log in again"
+	case strings.HasPrefix(host, "unix://") && (errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, syscall.ECONNREFUSED)):
+		hint = "no engine runs there: install Docker or start it (`sudo systemctl start docker`), or name another with DOCKER_HOST"
+	}
+	return fmt.Errorf("%w at %s: %s (%w)", sandbox.ErrUnreachable, host, hint, cause)
+}

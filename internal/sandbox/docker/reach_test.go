@@ -1,0 +1,221 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"abl/internal/sandbox"
+)
+
+// cutAPI is an engine behind a bad line: it answers by the functions that are
+// set and panics on a call that a test did not mean.
+type cutAPI struct {
+	api
+	create  func(labels map[string]string) (container.CreateResponse, error)
+	inspect func() (container.InspectResponse, error)
+	wait    func() (container.WaitResponse, error)
+	start   func() error
+}
+
+func (c *cutAPI) ContainerCreate(_ context.Context, config *container.Config, _ *container.HostConfig, _ *network.NetworkingConfig, _ *ocispec.Platform, _ string) (container.CreateResponse, error) {
+	return c.create(config.Labels)
+}
+
+func (c *cutAPI) ContainerInspect(context.Context, string) (container.InspectResponse, error) {
+	return c.inspect()
+}
+
+func (c *cutAPI) ContainerStart(context.Context, string, container.StartOptions) error {
+	return c.start()
+}
+
+func (c *cutAPI) ContainerWait(context.Context, string, container.WaitCondition) (<-chan container.WaitResponse, <-chan error) {
+	answer, failed := make(chan container.WaitResponse, 1), make(chan error, 1)
+	if a, err := c.wait(); err != nil {
+		failed <- err
+	} else {
+		answer <- a
+	}
+	return answer, failed
+}
+
+func (c *cutAPI) Info(context.Context) (system.Info, error) { return system.Info{}, nil }
+func (c *cutAPI) ClientVersion() string                     { return oldest }
+
+func overBadLine(c *cutAPI) *Engine {
+	return &Engine{api: c, host: "unix:///nowhere", pause: time.Microsecond}
+}
+
+func inState(s container.State, labels map[string]string) container.InspectResponse {
+	return container.InspectResponse{
+		ContainerJSONBase: &container.ContainerJSONBase{ID: "id", Name: "/a", State: &s},
+		Config:            &container.Config{Labels: labels},
+	}
+}
+
+var (
+	runs  = container.State{Running: true, StartedAt: "2026-11-21T09:00:00Z"}
+	ended = container.State{ExitCode: 7, OOMKilled: true, StartedAt: "2026-11-21T09:00:00Z"}
+)
+
+func TestWaitSurvivesCutStreams(t *testing.T) {
+	looks, cuts := 0, 0
+	e := overBadLine(&cutAPI{
+		inspect: func() (container.InspectResponse, error) {
+			looks++
+			switch looks {
+			case 2, 3:
+				return container.InspectResponse{}, io.ErrUnexpectedEOF
+			case 6:
+				return inState(ended, nil), nil
+			}
+			return inState(runs, nil), nil
+		},
+		wait: func() (container.WaitResponse, error) {
+			cuts++
+			return container.WaitResponse{}, io.EOF
+		},
+	})
+	exit, err := e.Wait(t.Context(), "a")
+	if want := (sandbox.Exit{Code: 7, OOMKilled: true}); err != nil || exit != want {
+		t.Errorf("ended with %+v, %v, want %+v", exit, err, want)
+	}
+	if cuts != 3 {
+		t.Errorf("waited %d times, want 3", cuts)
+	}
+}
+
+func TestWaitTellsALostEngine(t *testing.T) {
+	e := overBadLine(&cutAPI{inspect: func() (container.InspectResponse, error) {
+		return container.InspectResponse{}, io.EOF
+	}})
+	_, err := e.Wait(t.Context(), "a")
+	if !errors.Is(err, sandbox.ErrUnreachable) || !strings.Contains(err.Error(), "unix:///nowhere") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A wait call answers 0 for a box that never ran; its record must be asked first.
+func TestWaitDistrustsTheWaitCall(t *testing.T) {
+	e := overBadLine(&cutAPI{
+		inspect: func() (container.InspectResponse, error) {
+			return inState(container.State{Status: "created", ExitCode: 127, Error: "no\nsuch file"}, nil), nil
+		},
+		wait: func() (container.WaitResponse, error) { return container.WaitResponse{StatusCode: 0}, nil },
+	})
+	_, err := e.Wait(t.Context(), "a")
+	if want := `cannot wait for box "a": it was never started: no such file (code 127)`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestCreateKnowsItsOwnBox(t *testing.T) {
+	var made map[string]string
+	api := &cutAPI{
+		create: func(labels map[string]string) (container.CreateResponse, error) {
+			if made == nil {
+				made = labels
+				return container.CreateResponse{}, io.EOF // done, and the answer lost
+			}
+			return container.CreateResponse{}, errdefs.ErrConflict
+		},
+		inspect: func() (container.InspectResponse, error) { return inState(runs, made), nil },
+	}
+	box := sandbox.Box{Name: "a", Image: "i", User: "1:1", Argv: []string{"x"}, Labels: map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "role"}}
+	if id, err := overBadLine(api).Create(t.Context(), box); id != "id" || err != nil {
+		t.Errorf("own box: %q, %v", id, err)
+	}
+	if _, err := overBadLine(api).Create(t.Context(), box); !errors.Is(err, sandbox.ErrExists) {
+		t.Errorf("another's box: %v, want %v", err, sandbox.ErrExists)
+	}
+	if len(box.Labels) != 2 {
+		t.Errorf("the caller's labels became %v", box.Labels)
+	}
+}
+
+func TestDo(t *testing.T) {
+	broken := errors.New("broken")
+	cases := map[string]struct {
+		answers []error
+		calls   int
+		want    error
+	}{
+		"at once":            {[]error{nil}, 1, nil},
+		"after two cuts":     {[]error{io.EOF, net.ErrClosed, nil}, 3, nil},
+		"an answer is final": {[]error{io.EOF, broken}, 2, broken},
+		"lost":               {[]error{io.EOF, io.EOF, io.EOF, io.EOF, nil}, tries, sandbox.ErrUnreachable},
+		"busy":               {[]error{errdefs.ErrUnavailable, nil}, 2, nil},
+	}
+	for name, c := range cases {
+		calls := 0
+		err := overBadLine(nil).do(t.Context(), short, func(context.Context) error {
+			calls++
+			return c.answers[calls-1]
+		})
+		if calls != c.calls || !errors.Is(err, c.want) {
+			t.Errorf("%s: %d calls, %v, want %d, %v", name, calls, err, c.calls, c.want)
+		}
+	}
+}
+
+func TestDoTellsWhoGaveUp(t *testing.T) {
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	e := overBadLine(nil)
+	if err := e.do(t.Context(), time.Millisecond, hang); !errors.Is(err, sandbox.ErrUnreachable) {
+		t.Errorf("a silent engine gives %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.do(ctx, short, hang); !errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrUnreachable) {
+		t.Errorf("a caller who gave up gets %v", err)
+	}
+}
+
+// "No such network" at a start is not an unknown box, though both are "not found".
+func TestStartOfABoxWithoutItsNetwork(t *testing.T) {
+	e := overBadLine(&cutAPI{
+		start:   func() error { return errdefs.ErrNotFound.WithMessage("network x not found") },
+		inspect: func() (container.InspectResponse, error) { return inState(container.State{}, nil), nil },
+	})
+	if err := e.Start(t.Context(), "a"); err == nil || errors.Is(err, sandbox.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestConnectSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(dir, "dead.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for host, hint := range map[string]string{
+		"unix://" + dir + "/none.sock": "install Docker or start it",
+		"unix://" + dir + "/dead.sock": "install Docker or start it",
+		"tcp://127.0.0.1:1":            "check that it runs there",
+		"gopher://x":                   "gopher",
+		"nonsense":                     "nonsense",
+	} {
+		_, err := Connect(t.Context(), Options{Env: func(key string) string {
+			return map[string]string{"DOCKER_HOST": host}[key]
+		}})
+		if !errors.Is(err, sandbox.ErrUnreachable) || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%s: error %v, want %q", host, err, hint)
+		}
+	}
+}

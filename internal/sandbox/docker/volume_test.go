@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/sandbox"
+)
+
+// view makes a copy-on-write view of a directory.
+func (l *lab) view(lower string) sandbox.Volume {
+	l.Helper()
+	upper := sandbox.Volume{Name: l.project + "-upper", Labels: l.labels("volume")}
+	l.must(l.EnsureVolume(l.Context(), upper))
+	tree := sandbox.Volume{Name: l.project + "-tree", Labels: l.labels("volume"), Lower: lower, Upper: upper.Name}
+	l.must(l.EnsureVolume(l.Context(), tree))
+	l.must(l.EnsureVolume(l.Context(), tree)) // resumed: it is there
+	return tree
+}
+
+func treeOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range list {
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[entry.Name()] = string(text)
+	}
+	return out
+}
+
+func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
+	l := newLab(t)
+	files := map[string]string{"a": "one", "b": "two"}
+	lower := l.dir(files)
+	tree := l.view(lower)
+	mount := sandbox.Mount{What: sandbox.Tree, Source: tree.Name, Target: "/app"}
+
+	first := l.box("a", "cat", "/app/a", "--", "write", "/app/a", "changed", "--", "remove", "/app/b", "--", "write", "/app/c", "new")
+	first.Mounts = []sandbox.Mount{mount}
+	if log := l.good(first); log != "one" {
+		t.Errorf("the box saw %q", log)
+	}
+	if diff := cmp.Diff(files, treeOf(t, lower)); diff != "" {
+		t.Errorf("the tree below changed (-want +got):\n%s", diff)
+	}
+	second := l.box("b", "cat", "/app/a", "--", "cat", "/app/c")
+	second.Mounts = []sandbox.Mount{mount}
+	if log := l.good(second); log != "changednew" {
+		t.Errorf("the next box saw %q", log)
+	}
+	third := l.box("c", "cat", "/proc/mounts")
+	third.Mounts = []sandbox.Mount{mount}
+	if log := l.good(third); !strings.Contains(log, "overlay /app overlay rw,nosuid,nodev") {
+		t.Errorf("its mounts are\n%s", log)
+	}
+
+	other := tree
+	other.Lower = l.dir(nil)
+	if err := l.EnsureVolume(t.Context(), other); err == nil || !strings.Contains(err.Error(), "shows something else") {
+		t.Errorf("a view of another tree under the same name: %v", err)
+	}
+	list, err := l.List(t.Context(), map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: "helper"})
+	if l.must(err); len(list) != 0 {
+		t.Errorf("left behind: %+v", list)
+	}
+}
+
+// A view that stays keeps the volume that takes its writes, which no box mounts.
+func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
+	l := newLab(t)
+	tree := l.view(l.dir(map[string]string{"a": "one"}))
+	box := l.box("a", "cat", "/app/a")
+	box.Mounts = []sandbox.Mount{{What: sandbox.Tree, Source: tree.Name, Target: "/app"}}
+	_, err := l.Create(t.Context(), box)
+	l.must(err)
+	removed, err := l.Sweep(t.Context(), l.ours(), func(sandbox.Status) bool { return true })
+	if l.must(err); len(removed) != 0 {
+		t.Errorf("removed %v", removed)
+	}
+	l.must(l.Start(t.Context(), box.Name))
+	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 0 {
+		t.Errorf("ended with %+v, %v", exit, err)
+	}
+	removed, err = l.Sweep(t.Context(), l.ours(), nil)
+	l.must(err)
+	if diff := cmp.Diff([]string{box.Name, tree.Name, tree.Upper}, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+}
+
+func TestOverlayRefuses(t *testing.T) {
+	l := newLab(t)
+	upper := sandbox.Volume{Name: l.project + "-upper", Labels: l.labels("volume")}
+	l.must(l.EnsureVolume(t.Context(), upper))
+	odd := filepath.Join(t.TempDir(), "a,b")
+	l.must(os.Mkdir(odd, 0o755))
+	link := filepath.Join(t.TempDir(), "link")
+	l.must(os.Symlink(t.TempDir(), link))
+	for lower, say := range map[string]string{odd: "without comma", link: "not a directory", "/nowhere/at/all": "no such file"} {
+		err := l.EnsureVolume(t.Context(), sandbox.Volume{Name: l.project + "-tree", Labels: l.labels("volume"), Lower: lower, Upper: upper.Name})
+		if err == nil || !strings.Contains(err.Error(), say) {
+			t.Errorf("%s: %v, want %q", lower, err, say)
+		}
+	}
+}
