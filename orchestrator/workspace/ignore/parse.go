@@ -1,14 +1,12 @@
-// Package ignore decides which names .gitignore files leave out, as git does:
-// nearer files outrank farther ones, later lines earlier ones, and nothing
-// below an ignored folder comes back.
-//
-// The rules are an agent's, so matching takes time in proportion to pattern
-// times path, whatever the pattern is.
 package ignore
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
 // rule is one line of an ignore file.
@@ -16,19 +14,18 @@ type rule struct {
 	negated  bool // the line began with !
 	dirOnly  bool // the line ended with /
 	baseOnly bool // no slash within: compared with the last part of a path
-	literal  string
-	suffix   string // for *literal, the commonest kind
-	rest     glob   // what follows the literal beginning; nil when nothing does
-	kind     kind
+
+	// What stands between "**" and "**". go-git finds the first place alone where
+	// such a part fits, so that each is a pattern of its own here.
+	groups         []group
+	fromAny, toAny bool // the line begins, ends with "**"
 }
 
-type kind int
-
-const (
-	plain  kind = iota // literal and nothing else
-	ending             // * and a literal
-	globbed
-)
+// group is a pattern for some parts of a path.
+type group struct {
+	gitignore.Pattern
+	parts int
+}
 
 // parse reads the rules of one file, in order. No input is an error: a line
 // that means nothing matches nothing.
@@ -36,7 +33,7 @@ func parse(data []byte) []rule {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var rules []rule
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		if r, ok := parseLine(string(line)); ok {
+		if r, ok := parseLine(bytewise(string(line))); ok {
 			rules = append(rules, r)
 		}
 	}
@@ -56,28 +53,91 @@ func parseLine(line string) (rule, bool) {
 	if line == "" {
 		return rule{}, false
 	}
-	r.baseOnly = !strings.Contains(line, "/")
-	r.compile(line)
+	parts := strings.Split(strings.TrimPrefix(line, "/"), "/")
+	if slices.Contains(parts, "") {
+		return rule{}, false // no path has two slashes in a row
+	}
+	if r.baseOnly = !strings.Contains(line, "/"); r.baseOnly {
+		r.groups = []group{newGroup(parts)}
+		return r, true
+	}
+	r.fromAny, r.toAny = stars(parts[0]), stars(parts[len(parts)-1])
+	for len(parts) > 0 {
+		n := slices.IndexFunc(parts, stars)
+		if n < 0 {
+			n = len(parts)
+		}
+		if n > 0 {
+			r.groups = append(r.groups, newGroup(parts[:n]))
+		}
+		parts = parts[min(n+1, len(parts)):]
+	}
 	return r, true
 }
 
-func (r *rule) compile(pattern string) {
-	special := strings.IndexAny(pattern, `*?[\`)
-	switch {
-	case special < 0:
-		r.kind, r.literal = plain, strings.TrimPrefix(pattern, "/")
-	case r.baseOnly && special == 0 && pattern[0] == '*' && !strings.ContainsAny(pattern[1:], `*?[\`):
-		r.kind, r.suffix = ending, pattern[1:]
-	default:
-		// git compares the literal beginning by itself and hands the remainder
-		// to its matcher, for which ** right after it then stands at a beginning.
-		r.kind = globbed
-		if !r.baseOnly {
-			r.literal = strings.TrimPrefix(pattern[:special], "/")
-			pattern = pattern[special:]
+// stars says whether a part of a pattern stands for any folders.
+func stars(part string) bool { return len(part) > 1 && strings.Trim(part, "*") == "" }
+
+// newGroup hands go-git a pattern that it reads as git does. A slash before it
+// keeps it from taking a ! for more than that.
+func newGroup(parts []string) group {
+	var text strings.Builder
+	for _, part := range parts {
+		for strings.Contains(part, "**") {
+			part = strings.ReplaceAll(part, "**", "*") // go-git matches nothing with these
 		}
-		r.rest = compileGlob(pattern, !r.baseOnly)
+		text.WriteString("/" + classes(part))
 	}
+	pattern := text.String()
+	if kept, space := strings.CutSuffix(pattern, " "); space && !strings.HasSuffix(kept, `\`) {
+		pattern = kept + `\ ` // go-git would cut it off
+	}
+	return group{gitignore.ParsePattern(pattern, nil), len(parts)}
+}
+
+// named are the classes of bytes that git knows and go-git does not.
+var named = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]", "0-9a-fA-F",
+	"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", " \t-\r", "[:blank:]", " \t", "[:punct:]", "!-/:-@[-`{-~")
+
+// bracket finds what a backslash keeps as it is, and bracket expressions.
+var bracket = regexp.MustCompile(`(?s)\\.|\[([!^]?)(\]?)((?:\[:\w+:\]|\\.|[^\]\\])*)\]`)
+
+// classes rewrites the bracket expressions of a pattern: [!a] is [^a] for go-git,
+// and a ] that stands first, or a - that makes no range, has to be escaped.
+func classes(part string) string {
+	return bracket.ReplaceAllStringFunc(part, func(s string) string {
+		m := bracket.FindStringSubmatch(s)
+		if s[0] == '\\' {
+			return s
+		}
+		body := named.Replace(m[3])
+		if m[2] != "" {
+			body = `\]` + body
+		}
+		if strings.HasPrefix(body, "-") {
+			body = `\` + body
+		}
+		if rest, dash := strings.CutSuffix(body, "-"); dash && !strings.HasSuffix(rest, `\`) {
+			body = rest + `\-`
+		}
+		if m[1] != "" {
+			body = "^" + body
+		}
+		return "[" + body + "]"
+	})
+}
+
+// bytewise makes a character of each byte, since git compares bytes and go-git
+// characters.
+func bytewise(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
+		return s
+	}
+	runes := make([]rune, len(s))
+	for i := range len(s) {
+		runes[i] = rune(s[i])
+	}
+	return string(runes)
 }
 
 // trimSpaces cuts trailing spaces, but not one that a backslash keeps.

@@ -1,6 +1,16 @@
+// Package ignore decides which names .gitignore files leave out, as git does:
+// nearer files outrank farther ones, later lines earlier ones, and nothing
+// below an ignored folder comes back. go-git's gitignore compares names with
+// patterns; this package takes lines apart, and hands go-git what it reads as
+// git does. It opens no file.
 package ignore
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
 
 // Rules are the ignore rules in force in one folder: its own file's and, less
 // urgent, those of the folders above it. The zero pointer has no rules.
@@ -28,10 +38,10 @@ func (r *Rules) Below(base string, data []byte) *Rules {
 // Ignored says whether the rules leave out a path below their folder. The
 // caller has asked about each folder on the way first.
 func (r *Rules) Ignored(path string, dir bool) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
 	for ; r != nil; r = r.above {
-		for i := len(r.rules) - 1; i >= 0; i-- {
-			if rule := &r.rules[i]; rule.matches(path[len(r.base):], name, dir) {
+		parts := strings.Split(bytewise(path[len(r.base):]), "/")
+		for _, rule := range slices.Backward(r.rules) {
+			if rule.matches(parts, dir) {
 				return !rule.negated
 			}
 		}
@@ -39,19 +49,32 @@ func (r *Rules) Ignored(path string, dir bool) bool {
 	return false
 }
 
-func (r *rule) matches(path, name string, dir bool) bool {
+func (r *rule) matches(path []string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
 	}
 	if r.baseOnly {
-		path = name
+		path = path[len(path)-1:]
 	}
-	switch r.kind {
-	case plain:
-		return path == r.literal
-	case ending:
-		return strings.HasSuffix(path, r.suffix)
+	at := 0
+	for i, g := range r.groups {
+		begins, ends := i == 0 && !r.fromAny, i == len(r.groups)-1 && !r.toAny
+		if ends && !begins {
+			at = max(at, len(path)-g.parts)
+		}
+		for !g.fits(path, at) {
+			if at++; begins || ends || at >= len(path) {
+				return false
+			}
+		}
+		at += g.parts
 	}
-	rest, ok := strings.CutPrefix(path, r.literal)
-	return ok && r.rest.match(rest)
+	if r.toAny {
+		return at < len(path)
+	}
+	return at == len(path)
+}
+
+func (g *group) fits(path []string, at int) bool {
+	return at+g.parts <= len(path) && g.Match(path[at:at+g.parts], true) != gitignore.NoMatch
 }
