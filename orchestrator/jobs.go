@@ -82,7 +82,7 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 	}
 	j.Prompt = func() (string, error) {
 		var before []verdict.Entry
-		if role.Name == roles.Verifier.Name {
+		if role.App {
 			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs, c.Outlet)
 			if err != nil {
 				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
@@ -111,12 +111,12 @@ func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
 func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec {
 	s := dirs.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: dirs.Specs, Dir: role.Dir}
 	for _, cmd := range c.Players[role.Name].Commands {
-		if role.Name == roles.Verifier.Name {
+		if role.App {
 			cmd.Command = ""
 		}
 		s.Commands = append(s.Commands, cmd)
 	}
-	if role.Name == roles.Verifier.Name {
+	if role.App {
 		s.URL, s.Token = up.Broker, up.Token
 	}
 	return s
@@ -145,7 +145,7 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 		Report: prompt.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
 		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(), Stalled: p.Stalled,
 	}
-	if role.Name == roles.Verifier.Name && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
+	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
 		in.Failed = before
 	}
 	text, err := prompt.Build(in)

@@ -190,7 +190,7 @@ func (e ending) reason(c Class, ev Evidence) string {
 // which end before the phase does only with the engine or by somebody's hand, and the
 // app. A Verifier that came to a proper end without them has tested nothing.
 func (r *Runner) standing(ctx context.Context, j Job, finished bool) fallen {
-	verifies := j.Role.Name == Verifier.Name && j.Cmds.URL != ""
+	verifies := j.Role.App && j.Cmds.URL != ""
 	switch {
 	case finished && !verifies:
 	case j.Join != "" && gone(ctx, r.Engine, j.Join):

@@ -24,6 +24,8 @@ type Role struct {
 	Dir     string // workspace inside the box
 	Reports string // directory of run reports below the workspace
 	TmpExec bool   // programs may be run from /tmp (build tools do)
+	App     bool   // the app runs beside it, and runs the declared commands for it
+	Fetches bool   // its tools may reach what network.allow lists
 	Alone   bool   // it sees its workspace and what is handed to its call, and nothing else of the project
 	Sealed  bool   // its workspace is read-only
 	Tmp     int64  // bytes of /tmp, 0 for half a gigabyte
@@ -31,13 +33,16 @@ type Role struct {
 
 // The two roles. There is no third one: only the Builder touches code.
 var (
-	Builder  = Role{Name: "builder", Verb: "build", Dir: dirs.Src, Reports: "builder_reports", TmpExec: true}
-	Verifier = Role{Name: "verifier", Verb: "verify", Dir: dirs.Tests, Reports: "verifier_reports"}
+	Builder  = Role{Name: "builder", Verb: "build", Dir: dirs.Src, Reports: "builder_reports", TmpExec: true, Fetches: true}
+	Verifier = Role{Name: "verifier", Verb: "verify", Dir: dirs.Tests, Reports: "verifier_reports", App: true}
 )
+
+// Both are the two, in the order in which they work.
+func Both() []Role { return []Role{Builder, Verifier} }
 
 // Workspace is the role's directory on the person's side.
 func (r Role) Workspace(p project.Project) string {
-	if r.Name == Verifier.Name {
+	if r.Dir == dirs.Tests {
 		return p.Tests
 	}
 	return p.Src
@@ -85,7 +90,7 @@ func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
 // this machine or inside.
 func unseen(r Role, p project.Project) []string {
 	other, theirs := dirs.Tests, p.Tests
-	if r.Name == Verifier.Name {
+	if r.Dir == dirs.Tests {
 		other, theirs = dirs.Src, p.Src
 	}
 	top := path.Dir(dirs.Src)
@@ -123,7 +128,7 @@ func LastStep(p project.Project, phase int) (int, error) {
 	last := 0
 	for _, name := range names {
 		var n, step, attempt int
-		for _, r := range []Role{Builder, Verifier} {
+		for _, r := range Both() {
 			if k, err := fmt.Sscanf(name, "p%d-"+r.Verb+"-%d.%d", &n, &step, &attempt); err == nil && k == 3 && n == phase {
 				last = max(last, step)
 			}

@@ -28,7 +28,7 @@ func ofRole(r Role, p project.Project, id, dir string) rule {
 	case r.Alone:
 		rules.mounts = append(calls(dir), sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed})
 		rules.holders, rules.networks = []string{"builder", "app"}, []string{"builder", "app"}
-	case r.Name == Verifier.Name:
+	case r.App:
 		rules.mounts = append(calls(dir), workspace(p, p.Tests, "/workspace/tests")...)
 		rules.holders, rules.networks = []string{"verifier"}, []string{"app", "verifier"}
 	default:

@@ -110,7 +110,7 @@ func Trail(p project.Project, phase, step int) (calls []audit.Call, replays []au
 
 // parseKey is the reverse of Key for the calls of one step.
 func parseKey(name string, phase, step int) (role Role, attempt int, ok bool) {
-	for _, r := range []Role{Builder, Verifier} {
+	for _, r := range Both() {
 		if _, err := fmt.Sscanf(name, fmt.Sprintf("p%d-%s-%d.%%d", phase, r.Verb, step), &attempt); err == nil && name == Key(phase, r, step, attempt) {
 			return r, attempt, true
 		}

@@ -10,12 +10,12 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/internal/config"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/orchestrator/project"
 	"abl/roles"
+	"abl/roles/environment"
 )
 
 // boundaries is what `abl doctor --boundary` prints.
@@ -50,17 +50,17 @@ type callProof struct {
 // examineBoundary proves everything anew and shows it, and beside it what the
 // last calls have kept.
 func examineBoundary(ctx context.Context, in *cli.Input) error {
-	conf := config.Default()
+	conf := &config.Loaded{Config: config.Default()}
 	s, err := open(in)
 	switch {
 	case err == nil:
-		conf = s.conf.Config
+		conf = s.conf
 	case in.Set("project") || !errors.Is(err, project.ErrNone):
 		return err
 	default:
 		s = nil
 	}
-	eng, info, err := ground.Connect(ctx)
+	eng, info, err := environment.Connect(ctx)
 	if err != nil {
 		return onEngine(err)
 	}
@@ -83,21 +83,22 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 }
 
 // prove probes the engine's networks and a container like each role's.
-func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *session, conf config.Config, eng *docker.Engine, info sandbox.Info) error {
-	r, why := ground.ProbeNetworks(ctx, in, eng, info, conf.Network.Pool, true)
+func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded, eng *docker.Engine, info sandbox.Info) error {
+	prober := environment.Prober{Engine: eng, Info: info, Pool: conf.Network.Pool, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Fresh: true}
+	r, why := prober.Probe(ctx)
 	if why != nil && !errors.Is(why, sandbox.ErrUnproven) {
 		return why
 	}
 	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
 	if why != nil {
-		b.Network = sandbox.Proof{{Name: "probe", Want: "possible", Got: ground.Reason(why)}}
+		b.Network = sandbox.Proof{{Name: "probe", Want: "possible", Got: environment.Reason(why)}}
 	}
-	net, err := ground.JudgeNetworks(info, r, why, true) // what does not hold is shown, and ends in exit code 8
+	net, err := environment.Judge(info, r, why, true) // what does not hold is shown, and ends in exit code 8
 	if err != nil {
 		return err
 	}
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
-		p, err := tryRole(ctx, in, s, conf, eng, net, role)
+	for _, role := range roles.Both() {
+		p, err := tryRole(ctx, in, s, conf, net, role)
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (b *boundaries) recall(s *session) error {
 	for _, c := range calls {
 		last[c.role] = c
 	}
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+	for _, role := range roles.Both() {
 		proofs, err := last[role.Name].proofs()
 		if err != nil {
 			return err

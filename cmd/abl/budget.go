@@ -19,18 +19,18 @@ func (s *session) spent(n int, key string) (money.Spendings, error) {
 }
 
 // caps are those of a call, with what is used of them.
-func (st *stage) caps(key string) ([]money.Cap, error) {
-	used, err := st.spent(st.phase, key)
-	return money.Caps(st.conf.Budget, used), err
+func (r *phaseRun) caps(key string) ([]money.Cap, error) {
+	used, err := r.spent(r.phase, key)
+	return money.Caps(r.conf.Budget, used), err
 }
 
 // budget is asked before every call whether there is anything left to spend.
-func (st *stage) budget(p *state.Phase) error {
-	caps, err := st.caps(callOf(st.phase, p))
+func (r *phaseRun) budget(p *state.Phase) error {
+	caps, err := r.caps(callOf(r.phase, p))
 	if err != nil {
 		return err
 	}
-	return money.Admit(caps, money.Words{Again: fmt.Sprintf("abl phase %d", st.phase), Safe: "everything is committed"}, st.warner.Warn)
+	return money.Admit(caps, money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, r.warner.Warn)
 }
 
 // callOf is the key of the call that a phase is about to make.
@@ -44,18 +44,18 @@ func callOf(n int, p *state.Phase) string {
 
 // tellSpent says at the end which caps are nearly spent, or are passed and by how
 // much: the last request may go beyond one.
-func (st *stage) tellSpent() {
-	caps, err := st.caps("")
+func (r *phaseRun) tellSpent() {
+	caps, err := r.caps("")
 	if err != nil {
 		return // the run has said so, or the next one will
 	}
 	for _, c := range caps {
-		st.warner.Warn(c.Nearly()...)
+		r.warner.Warn(c.Nearly()...)
 	}
 }
 
 // left is what a call may spend, as its gateway is told.
-func (st *stage) left(key string) (gateway.Budget, error) {
-	caps, err := st.caps(key)
-	return money.Left(st.conf.Limits.Requests, caps), err
+func (r *phaseRun) left(key string) (gateway.Budget, error) {
+	caps, err := r.caps(key)
+	return money.Left(r.conf.Limits.Requests, caps), err
 }

@@ -87,7 +87,7 @@ func parseKey(name string) (callLog, bool) {
 	c.phase, errs[0] = strconv.Atoi(parts[0][1:])
 	c.step, errs[1] = strconv.Atoi(step)
 	c.attempt, errs[2] = strconv.Atoi(attempt)
-	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
+	for _, r := range roles.Both() {
 		if r.Verb == parts[1] {
 			c.role = r.Name
 		}

@@ -7,12 +7,12 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/learn"
 	"abl/internal/sandbox"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles"
+	"abl/roles/environment"
 )
 
 func cleanCommand() cli.Command {
@@ -46,7 +46,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err := commit.CleanFiles(in, s.project.Root); err != nil {
 		return err
 	}
-	eng, _, err := ground.Connect(ctx)
+	eng, _, err := environment.Connect(ctx)
 	if err != nil { // and so it cannot be asked to end what may still run
 		return errors.Join(onEngine(err), s.giveBack(f, event.Discard))
 	}
@@ -80,6 +80,24 @@ func (s *session) keepAtRest(f *state.File) error {
 			if err := (roles.Record{Dir: s.project.Call(key)}).Keep(s.in.Outlet); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// abandon notes of every call at rest that it is about to be ended on request.
+func (s *session) abandon(f *state.File) error {
+	for phase := range f.Phases {
+		key := callAtRest(f, phase)
+		if key == "" {
+			continue
+		}
+		rec := roles.Record{Dir: s.project.Call(key)}
+		if _, begun, err := rec.Intent(); err != nil || !begun {
+			continue // there is nothing to end
+		}
+		if err := rec.Stop(roles.Interrupted); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/internal/config"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 func debugCommand() cli.Command {
@@ -84,7 +84,7 @@ func speaker(in *cli.Input) (agent.Agent, error) {
 	case conf.Agents[name].Command == "":
 		return nil, err
 	}
-	return ground.Agents{Conf: conf, Root: root}.Find(name)
+	return environment.Agents{Conf: conf, Root: root}.Find(name)
 }
 
 // count is a number of tokens, or that nobody told.

@@ -9,9 +9,9 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/examples"
 	"abl/internal/hostfs"
+	"abl/roles/environment"
 )
 
 func demoCommand() cli.Command {
@@ -31,7 +31,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	if err := demoFits(in.Args); err != nil {
 		return err
 	}
-	eng, _, err := ground.Connect(ctx)
+	eng, _, err := environment.Connect(ctx)
 	if err != nil {
 		return onEngine(err) // before anything is written
 	}

@@ -16,6 +16,7 @@ import (
 	"abl/orchestrator/workspace"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 	"abl/roles/projectmap"
 )
 
@@ -81,7 +82,7 @@ func casting(willRun bool) []roles.Role {
 	if !willRun {
 		return nil
 	}
-	return []roles.Role{roles.Builder, roles.Verifier}
+	return roles.Both()
 }
 
 func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
@@ -95,12 +96,12 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		r.Key = s.keyText(vars.KeyVar)
 	}
 	c := &orchestrator.Cast{
-		Number: n, Project: s.project, Specs: specs, App: s.appSpec(), Outlet: s.in.Outlet,
+		Number: n, Project: s.project, Specs: specs, App: environment.AppSpec(s.conf), Outlet: s.in.Outlet,
 		Players: map[string]orchestrator.Player{role.Name: who},
 		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), workspace.Options{})},
 	}
 	var url string
-	if a := s.appSpec(); a != nil {
+	if a := environment.AppSpec(s.conf); a != nil {
 		url = fmt.Sprintf("http://%s:%d", dirs.AppAlias, a.Port)
 	}
 	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
@@ -112,7 +113,7 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	for _, m := range roles.Mounts(role, s.project, roles.Record{Dir: s.project.Call(roles.Key(n, role, p.Step, p.Attempt))}) {
 		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.project.Rel(m.Source), m.Target, access(m)))
 	}
-	fetches := role.Name == roles.Builder.Name && len(s.conf.Network.Allow) > 0
+	fetches := role.Fetches && len(s.conf.Network.Allow) > 0
 	site := &roles.Site{ID: f.Project, Egress: s.conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
 	for _, ep := range site.Reach(role.Name).Endpoints {
 		r.Networks = append(r.Networks, ep.Network)

@@ -6,24 +6,24 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/internal/config"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 
 	"golang.org/x/sys/unix"
 )
 
 // checkEngine looks at the engine and the images on it.
 func checkEngine(ctx context.Context, in *cli.Input) []finding {
-	eng, info, err := ground.Connect(ctx)
+	eng, info, err := environment.Connect(ctx)
 	if err != nil {
 		return []finding{{What: "engine", Text: err.Error(), Hint: hint(err)}}
 	}
 	defer eng.Close()
 	all := []finding{{What: "engine", OK: true, Text: fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host)}}
-	states, err := ground.Maker(eng, func(string) {}, in).Status(ctx)
+	states, err := environment.Maker(eng, func(string) {}, in.String("ca-cert"), in.Bool("offline")).Status(ctx)
 	if err != nil {
 		return append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
 	}
@@ -59,7 +59,7 @@ func (s *session) checkProject(ctx context.Context) []finding {
 	} else {
 		all = append(all, finding{What: "specs", OK: true, Text: fmt.Sprintf("%d sound, the last is phase%d.md", len(specs.Numbers()), len(specs.Numbers()))})
 	}
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+	for _, role := range roles.Both() {
 		all = append(all, s.checkPlayer(role))
 	}
 	return append(all, checkDisk(s.project.Root), s.checkIgnored(ctx))

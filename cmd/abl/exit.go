@@ -5,7 +5,6 @@ import (
 	"io/fs"
 
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/orchestrator"
@@ -13,6 +12,7 @@ import (
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
 	"abl/roles"
+	"abl/roles/environment"
 	"abl/roles/fate"
 )
 
@@ -31,19 +31,19 @@ func rules() exit.Rules {
 		exit.As[*state.Damaged](exit.Person),
 		exit.As[*state.Newer](exit.Person),
 		exit.Is(project.ErrNone, exit.Usage),
-	}, ground.Rules()...)
+	}, exit.Calls()...)
 }
 
 // fault gives err an exit code of its own and says what to do about it.
 func fault(code int, err error, hint string) error { return exit.With(code, err, hint) }
 
 // onEngine marks the error of work on the engine, if there is one.
-func onEngine(err error) error { return ground.OnEngine(err) }
+func onEngine(err error) error { return exit.OnEngine(err) }
 
 // hint is what to do about an error.
 func hint(err error) string {
 	var edited orchestrator.Edited
-	switch h := ground.Hint(err); {
+	switch h := exit.HintOf(err); {
 	case h != "":
 		return h
 	case errors.As(err, &edited):
@@ -52,7 +52,7 @@ func hint(err error) string {
 		return "see who took it away and whether another abl works here; when none does, run the same command again"
 	case errors.Is(err, fate.ErrAgent):
 		return "everything is kept; see abl logs, then run the same command again"
-	case errors.Is(err, ground.ErrElsewhere):
+	case errors.Is(err, environment.ErrElsewhere):
 		return "mount the project into abl's container under the very path that it has on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl where the engine is"
 	case errors.Is(err, orchestrator.ErrChanged):
 		return "nothing of yours was touched; run the same command with --take-mine to commit it as yours and go on from it, or commit it or put it back yourself"

@@ -11,15 +11,15 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/images"
+	"abl/roles/environment"
 )
 
 func imagesCommand() cli.Command {
 	return cli.Command{
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
-			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: ground.ImageFlags(), Run: buildImages},
+			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: buildImages},
 			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: listImages},
@@ -30,12 +30,12 @@ func imagesCommand() cli.Command {
 
 // withMaker calls do with a maker on the engine, its progress on stderr.
 func withMaker(ctx context.Context, in *cli.Input, do func(*images.Maker) error) error {
-	eng, _, err := ground.Connect(ctx)
+	eng, _, err := environment.Connect(ctx)
 	if err != nil {
 		return onEngine(err)
 	}
 	defer eng.Close()
-	return onEngine(do(ground.Maker(eng, func(line string) { in.Say("%s", line) }, in)))
+	return onEngine(do(environment.Maker(eng, func(line string) { in.Say("%s", line) }, in.String("ca-cert"), in.Bool("offline"))))
 }
 
 func buildImages(ctx context.Context, in *cli.Input) error {

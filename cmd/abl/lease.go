@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,52 +16,52 @@ import (
 	"abl/roles"
 )
 
-// workspaces opens both repositories and, when abl is root in a project of
+// openWorkspaces opens both repositories and, when abl is root in a project of
 // root's, lends what is in them to the roles' user.
-func (st *stage) workspaces(ctx context.Context) (err error) {
-	for _, dir := range []string{st.project.Src, st.project.Tests, st.project.Calls()} {
-		if err := hostfs.MkdirAll(st.project.Root, st.project.Rel(dir)); err != nil {
+func (r *phaseRun) openWorkspaces() (err error) {
+	for _, dir := range []string{r.project.Src, r.project.Tests, r.project.Calls()} {
+		if err := hostfs.MkdirAll(r.project.Root, r.project.Rel(dir)); err != nil {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
-	src, tests := st.file.Commits()
-	o := workspace.Options{MaxFile: int64(st.conf.Limits.File), Cache: st.project.Ignored(roles.Builder.Name), Begun: st.file.Begun(), Commit: src, Secrets: st.neverCommitted()}
-	if st.src, err = workspace.Open(st.project.Src, o); err != nil {
+	src, tests := r.file.Commits()
+	o := workspace.Options{MaxFile: int64(r.conf.Limits.File), Cache: r.project.Ignored(roles.Builder.Name), Begun: r.file.Begun(), Commit: src, Secrets: r.neverCommitted()}
+	if r.src, err = workspace.Open(r.project.Src, o); err != nil {
 		return err
 	}
-	o.Cache, o.Commit = st.project.Ignored(roles.Verifier.Name), tests
-	if st.tests, err = workspace.Open(st.project.Tests, o); err != nil {
+	o.Cache, o.Commit = r.project.Ignored(roles.Verifier.Name), tests
+	if r.tests, err = workspace.Open(r.project.Tests, o); err != nil {
 		return err
 	}
-	if !st.lend {
-		return st.handOver() // git in a role refuses a history of root's
+	if !r.env.Lend {
+		return r.handOver() // git in a role refuses a history of root's
 	}
-	return st.lendAll()
+	return r.lendAll()
 }
 
 // lendAll hands both workspaces to the roles' user; how to undo it is on disk first.
-func (st *stage) lendAll() error {
+func (r *phaseRun) lendAll() error {
 	leases := map[string]hostfs.Lease{}
-	if st.file.Lease != nil {
-		if err := json.Unmarshal(*st.file.Lease, &leases); err != nil {
+	if r.file.Lease != nil {
+		if err := json.Unmarshal(*r.file.Lease, &leases); err != nil {
 			return fmt.Errorf("cannot read the lease in state.json: %w", err)
 		}
 	}
-	for _, dir := range []string{st.project.Src, st.project.Tests} {
-		if _, ok := leases[st.project.Rel(dir)]; !ok {
-			lease, err := hostfs.Plan(dir, st.uid, st.gid)
+	for _, dir := range []string{r.project.Src, r.project.Tests} {
+		if _, ok := leases[r.project.Rel(dir)]; !ok {
+			lease, err := hostfs.Plan(dir, r.env.UID, r.env.GID)
 			if err != nil {
 				return err
 			}
-			leases[st.project.Rel(dir)] = lease
+			leases[r.project.Rel(dir)] = lease
 		}
 	}
-	if err := st.saveLease(leases); err != nil {
+	if err := r.saveLease(leases); err != nil {
 		return err
 	}
 	failpoint.Here("lease.saved")
-	for _, dir := range []string{st.project.Src, st.project.Tests} {
-		if err := hostfs.Lend(dir, leases[st.project.Rel(dir)]); err != nil {
+	for _, dir := range []string{r.project.Src, r.project.Tests} {
+		if err := hostfs.Lend(dir, leases[r.project.Rel(dir)]); err != nil {
 			return err
 		}
 	}
@@ -70,17 +69,17 @@ func (st *stage) lendAll() error {
 	return nil
 }
 
-func (st *stage) saveLease(leases map[string]hostfs.Lease) error {
-	st.file.Lease = nil
+func (r *phaseRun) saveLease(leases map[string]hostfs.Lease) error {
+	r.file.Lease = nil
 	if len(leases) > 0 {
 		data, err := json.Marshal(leases)
 		if err != nil {
 			return fmt.Errorf("internal error: %w", err)
 		}
 		raw := json.RawMessage(data)
-		st.file.Lease = &raw
+		r.file.Lease = &raw
 	}
-	return st.save()
+	return r.save()
 }
 
 // giveBack returns lent workspaces to the person and says what it cleared there.

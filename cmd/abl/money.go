@@ -46,7 +46,7 @@ func (s *session) keyText(name string) string {
 func (s *session) announce(n int, f *state.File, out event.Sink) error {
 	s.warnNotYet()
 	var who []string
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+	for _, role := range roles.Both() {
 		p, err := s.player(role)
 		if err != nil {
 			return err

@@ -2,24 +2,51 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
-	"abl/cmd/internal/ground"
+	"abl/cmd/internal/cli"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 	"abl/orchestrator/event"
+	"abl/orchestrator/state"
+	"abl/roles/environment"
 )
 
+// late is a context for tidying up after ctx ended.
+func late(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+}
+
 // proveNetworks learns, once a run, how the engine keeps networks apart.
-func (s *session) proveNetworks(ctx context.Context, eng *docker.Engine, info sandbox.Info) error {
-	if s.net != nil {
-		return nil
-	}
-	net, err := ground.Networks(ctx, s.in, eng, info, s.conf.Network.Pool)
+func (s *session) proveNetworks(ctx context.Context) error {
+	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return err
+		return onEngine(err)
 	}
-	s.net = &net
-	return nil
+	if s.net == nil {
+		net, nerr := environment.Networks(ctx, environment.Prober{
+			Engine: eng, Info: info, Pool: s.conf.Network.Pool, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"),
+		}, s.in.Bool(cli.WeakFlag))
+		if err = nerr; err == nil {
+			s.net = &net
+		}
+	}
+	return onEngine(errors.Join(err, eng.Close()))
+}
+
+// tidyAtRest removes what a run that was killed after its last save has left:
+// boxes where an engine answers, for there is nothing else to ask one for, and
+// what is lent.
+func (s *session) tidyAtRest(ctx context.Context, f *state.File, out event.Sink) error {
+	eng, _, err := environment.Connect(ctx)
+	if err == nil {
+		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
+		err = errors.Join(onEngine(err), eng.Close())
+		if err != nil {
+			return err
+		}
+	}
+	return s.giveBack(f, out)
 }
 
 // weak is why the networks of this run are not proven; "" when they are.

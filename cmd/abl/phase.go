@@ -9,7 +9,6 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/view"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
@@ -105,7 +104,7 @@ func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.
 		return r, "", err
 	}
 	if why := s.weak(); why != "" {
-		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: "weak network, as --" + ground.WeakFlag + " allows: " + why})
+		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: "weak network, as --" + cli.WeakFlag + " allows: " + why})
 	}
 	unlock, err := s.lock()
 	if err != nil {
@@ -123,7 +122,7 @@ func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.
 	}
 	s.remark(n, specs, out)
 	f.Phases[fmt.Sprint(n)] = &a.Open
-	result, err := s.stagePhase(ctx, n, f, specs, out)
+	result, err := s.playIn(ctx, n, f, specs, out)
 	return result, "", err
 }
 
@@ -137,8 +136,8 @@ func (s *session) admission(specs spec.Set, n int, again bool) (*state.File, orc
 	return f, a, err
 }
 
-// stagePhase sets the stage, runs the loop and strikes the stage whatever happens.
-func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink) (orchestrator.Result, error) {
+// playIn runs the loop in an environment, and closes that whatever happens.
+func (s *session) playIn(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink) (orchestrator.Result, error) {
 	if err := s.announce(n, f, out); err != nil {
 		return orchestrator.Result{}, err
 	}
@@ -146,36 +145,12 @@ func (s *session) stagePhase(ctx context.Context, n int, f *state.File, specs sp
 	if err != nil {
 		return orchestrator.Result{}, err
 	}
-	st, err := s.set(ctx, n, f, specs, out, withKeys)
+	r, err := s.begin(ctx, n, f, specs, out, withKeys)
 	if err != nil {
 		return orchestrator.Result{}, err
 	}
-	st.book = b
-	result, err := st.loop().Run(ctx)
-	st.tellSpent()
-	tidy, cancel := late(ctx)
-	defer cancel()
-	if err != nil {
-		return result, errors.Join(onEngine(err), st.retreat(tidy, ctx.Err() != nil))
-	}
-	return result, onEngine(st.strike(tidy))
-}
-
-func (st *stage) loop() *orchestrator.Loop {
-	this, _ := st.specs.Phase(st.phase)
-	return &orchestrator.Loop{
-		Number: st.phase, Max: st.conf.Loop.MaxVerifierIterations, NoProgress: st.conf.Loop.NoProgress.Failed, NoVerdict: st.conf.Loop.NoProgress.Unverified, Spec: this, Law: orchestrator.Law{Specs: st.specs, Now: st.session.specs}, Project: st.project, File: st.file, Save: st.save,
-		Calls: st.runner, App: st.app, Jobs: st.cast, Src: repo{st.src}, Tests: repo{st.tests},
-		Ledger: st.book, Alone: st.held.Still, Before: st.budget, Replay: st.replays(), Challenge: st.challenge(), TestNames: st.testNames, Out: st.out, Outlet: st.in.Outlet,
-		Outages: st.outages(), TakeMine: st.in.Bool("take-mine"),
-	}
-}
-
-// outages say how this phase lives through its provider's absence.
-func (st *stage) outages() orchestrator.Outages {
-	o := orchestrator.Outages{Budget: time.Duration(st.conf.Loop.OutageBudget), Models: map[string]int{}}
-	for role, p := range st.cast.Players {
-		o.Models[role] = len(p.Models())
-	}
-	return o
+	r.book = b
+	result, err := r.loop().Run(ctx)
+	r.tellSpent()
+	return result, onEngine(errors.Join(err, r.end(ctx, err)))
 }

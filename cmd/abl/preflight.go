@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
-	"abl/cmd/internal/ground"
+	"abl/cmd/internal/exit"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/spec"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // preflight finds what keeps phase n from running, as far as looking tells:
@@ -25,11 +26,7 @@ func (s *session) preflight(ctx context.Context, specs spec.Set, n int, again bo
 		}
 	}
 	s.warnShared(ctx)
-	eng, info, err := ground.Connect(ctx)
-	if err != nil {
-		return onEngine(err)
-	}
-	return onEngine(errors.Join(s.proveNetworks(ctx, eng, info), eng.Close()))
+	return s.proveNetworks(ctx)
 }
 
 // checkCaps refuses a cap that this abl could not hold: better no run than one
@@ -43,17 +40,17 @@ func (s *session) checkCaps() error {
 
 // checkPlayers wants, for each role, its agent, its prompt and its key.
 func (s *session) checkPlayers() error {
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+	for _, role := range roles.Both() {
 		p, err := s.player(role)
 		if err != nil {
 			return err
 		}
 		if vars, served := agent.ProviderOf(p.Agent); served {
 			if _, from := s.key(vars.KeyVar); from == "" {
-				return noKey(vars.KeyVar)
+				return fault(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
 			}
 			raw, _ := s.key(vars.BaseVar)
-			if _, _, err := ground.Override(vars, raw); err != nil {
+			if _, _, err := environment.Override(vars, raw); err != nil {
 				return err
 			}
 		}

@@ -46,7 +46,7 @@ func (s *session) checkPriced() error {
 	if err != nil {
 		return err
 	}
-	for _, role := range []roles.Role{roles.Builder, roles.Verifier} {
+	for _, role := range roles.Both() {
 		p, err := s.player(role)
 		if err != nil {
 			return err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"abl/cmd/internal/ground"
+	"abl/cmd/internal/cli"
 	"abl/roles"
 )
 
@@ -45,7 +45,7 @@ func (s *session) noteWeak(all *standings) error {
 	}
 	for i, p := range all.Phases {
 		if n := weak[p.Phase]; n > 0 {
-			all.Phases[i].Notes = append(p.Notes, fmt.Sprintf("weak network: %s on networks that were not proven, as --%s allowed", ranOn(n), ground.WeakFlag))
+			all.Phases[i].Notes = append(p.Notes, fmt.Sprintf("weak network: %s on networks that were not proven, as --%s allowed", ranOn(n), cli.WeakFlag))
 		}
 	}
 	return nil

@@ -12,27 +12,27 @@ import (
 )
 
 // replays runs saved tests again, unless the person switched evidence off.
-func (st *stage) replays() orchestrator.Replays {
-	if st.conf.Verify.Evidence == "off" {
+func (r *phaseRun) replays() orchestrator.Replays {
+	if r.conf.Verify.Evidence == "off" {
 		return nil
 	}
-	return &roles.Replayer{App: st.app, Image: st.have.role[roles.Verifier.Name], Holder: st.site.Holder, Tests: st.saved}
+	return &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Holder: r.env.Site.Holder, Tests: r.saved}
 }
 
 // saved writes the tests of a commit, or the Verifier's workspace as it left it,
 // as a tar. Nobody writes there while a replay runs.
-func (st *stage) saved(ctx context.Context, w io.Writer, commit, as string) error {
+func (r *phaseRun) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	if commit == "" {
-		return hostfs.Tar(w, as, st.project.Tests, ".git")
+		return hostfs.Tar(w, as, r.project.Tests, ".git")
 	}
-	return st.tests.Export(ctx, w, commit, as, workspace.Owner{UID: st.uid, GID: st.gid})
+	return r.tests.Export(ctx, w, commit, as, workspace.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
 // challenge is what the tests are tried against besides the app.
-func (st *stage) challenge() orchestrator.Challenge {
-	asked := func(how string) bool { return slices.Contains(st.conf.Verify.Challenge, how) }
+func (r *phaseRun) challenge() orchestrator.Challenge {
+	asked := func(how string) bool { return slices.Contains(r.conf.Verify.Challenge, how) }
 	c := orchestrator.Challenge{Away: asked("away"), Null: asked("null-app"), Mutants: asked("mutants")}
-	if st.conf.App != nil || !c.Null && !c.Mutants {
+	if r.conf.App != nil || !c.Null && !c.Mutants {
 		return c
 	}
 	c.Null, c.Mutants = false, false
@@ -41,8 +41,8 @@ func (st *stage) challenge() orchestrator.Challenge {
 }
 
 // testNames are the files of the Verifier's.
-func (st *stage) testNames(ctx context.Context) ([]string, error) {
+func (r *phaseRun) testNames(ctx context.Context) ([]string, error) {
 	const most = 10_000
-	names, _, err := st.tests.Files(ctx, most)
+	names, _, err := r.tests.Files(ctx, most)
 	return names, err
 }

@@ -8,7 +8,6 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
@@ -26,7 +25,7 @@ func runFlags() []cli.Flag {
 		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
 		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
 		{Name: "challenge", Value: "HOW", Multi: true, Values: challenges, Usage: "try the saved tests harder than verify.challenge asks for: mutants changes the app's answers and measures which contracts notice"},
-	}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())
+	}, money.Flags(), cli.EnvironmentFlags())
 }
 
 // flagSettings are the settings that flags of this command line set.

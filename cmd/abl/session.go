@@ -9,7 +9,6 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/hostfs"
@@ -45,7 +44,7 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	s = &session{in: in}
-	weak := ground.HideSecrets(in, root)
+	weak := in.HideSecrets(root)
 	if s.conf, err = config.Load(root, os.LookupEnv, flagSettings(in)); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
 	}

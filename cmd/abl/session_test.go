@@ -8,6 +8,7 @@ import (
 
 	"abl/orchestrator/project"
 	"abl/orchestrator/state"
+	"abl/roles/environment"
 )
 
 // A project that was moved stays the same on the engine; a copy of it is
@@ -81,7 +82,7 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 		"": true, "box/Dockerfile": true, "srcs/Dockerfile": true, "none/Dockerfile": true,
 		"src/Dockerfile": false, "link/Dockerfile": false, "other/Linked": false, ".abl/tests/Dockerfile": false,
 	} {
-		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != s.path(name) {
+		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != environment.Path(s.project.Root, name) {
 			t.Errorf("%q: %q, %v", name, file, err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/view"
 	"abl/internal/sandbox/docker"
 	"abl/orchestrator/state"
@@ -27,7 +26,7 @@ func shellCommand() cli.Command {
 		Long: `Opens a shell in a container that sees and reaches just what the role's does:
 its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
 beside it. The agent's key is not in it.`,
-		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, ground.NetworkFlags(), ground.ImageFlags()),
+		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, cli.EnvironmentFlags()),
 		Run:   runShell,
 	}
 }
@@ -55,7 +54,7 @@ func runShell(ctx context.Context, in *cli.Input) error {
 	return s.shell(ctx, role, tty)
 }
 
-// shell sets the stage as for a phase and lets the person act on it.
+// shell opens the environment as for a phase and lets the person act on it.
 func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) error {
 	f, err := s.state()
 	if err != nil {
@@ -72,20 +71,18 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 		return err
 	}
 	defer v.Close()
-	st, err := s.set(ctx, n, f, s.specs(), v, withoutKeys)
+	r, err := s.begin(ctx, n, f, s.specs(), v, withoutKeys)
 	if err != nil {
 		return err
 	}
-	tidy, cancel := late(ctx)
-	defer cancel()
-	key, err := st.live(ctx)
+	key, err := r.env.Live(ctx)
 	if err == nil && key != "" {
 		err = fault(exit.Busy, fmt.Errorf("cannot open a shell: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", n))
 	}
 	if err == nil {
-		err = st.openShell(ctx, role, p, tty)
+		err = r.openShell(ctx, role, p, tty)
 	}
-	return errors.Join(err, st.retreat(tidy, false))
+	return errors.Join(err, r.end(ctx, err))
 }
 
 // shellPhase is the phase whose view of things the shell has.
@@ -106,36 +103,36 @@ func (s *session) shellPhase(f *state.File) (int, state.Phase, error) {
 	return n, p, err
 }
 
-func (st *stage) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
+func (r *phaseRun) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
 	var up roles.Up
 	key := "shell-" + role.Name
-	if role.Name == roles.Verifier.Name {
-		if err := os.MkdirAll(st.project.Call(key), 0o755); err != nil {
+	if role.App {
+		if err := os.MkdirAll(r.project.Call(key), 0o755); err != nil {
 			return err
 		}
 		var err error
-		if up, err = st.app.Up(ctx, key); err != nil {
+		if up, err = r.app.Up(ctx, key); err != nil {
 			return err
 		}
 		if up.Failed != "" {
-			st.in.Warn("the app did not start: " + up.Failed)
+			r.in.Warn("the app did not start: " + up.Failed)
 		}
 	}
-	j, err := st.cast.Job(ctx, role, p, up)
+	j, err := r.jobs.Job(ctx, role, p, up)
 	if err != nil {
 		return err
 	}
 	j.Call.ID = key
 	j.Prompt = func() (string, error) { return "You are a person.\n", nil }
-	name, err := st.runner.Shell(ctx, j)
+	name, err := r.runner.Shell(ctx, j)
 	if err != nil {
 		return err
 	}
-	return st.attach(ctx, name, tty)
+	return r.attach(ctx, name, tty)
 }
 
 // attach joins the person's terminal with the box, raw, and gives it back as it was.
-func (st *stage) attach(ctx context.Context, name string, tty *os.File) error {
+func (r *phaseRun) attach(ctx context.Context, name string, tty *os.File) error {
 	old, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
 		return fmt.Errorf("cannot use the terminal: %w", err)
@@ -153,8 +150,8 @@ func (st *stage) attach(ctx context.Context, name string, tty *os.File) error {
 			}
 		}
 	}()
-	_, err = st.engine.Attach(ctx, name, docker.Terminal{
-		In: tty, Out: st.in.Bare.Stdout, Resized: resized,
+	_, err = r.env.Engine.Attach(ctx, name, docker.Terminal{
+		In: tty, Out: r.in.Bare.Stdout, Resized: resized,
 		Size: func() (int, int) {
 			w, h, err := term.GetSize(int(tty.Fd()))
 			if err != nil {

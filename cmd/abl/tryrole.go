@@ -11,17 +11,16 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/ground"
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // onlooker is an agent that does nothing: what it is started for is the proof
@@ -43,51 +42,45 @@ func (onlooker) Result(int) agent.Result           { return agent.Result{Finishe
 type trial struct {
 	id      string
 	project project.Project
-	uid     int
-	gid     int
 }
 
 // tryRole takes a container like the role's, with the role's image and the
 // project's limits, through its proof. It stands on folders of its own, so
 // nothing of the project's is touched, and leaves nothing.
-func tryRole(ctx context.Context, in *cli.Input, s *session, conf config.Config, eng *docker.Engine, net roles.Net, role roles.Role) (p roleProof, err error) {
+func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded, net roles.Net, role roles.Role) (p roleProof, err error) {
 	p.Role = role.Name
-	m := ground.Maker(eng, func(string) {}, in)
-	m.Offline = true // what is not there yet is not made for this
-	holder, err := m.Holder(ctx)
-	if err != nil {
-		return p, err
-	}
-	if p.Image, err = s.imageFor(ctx, m, role); errors.Is(err, sandbox.ErrNoImage) {
-		p.Image, err = holder, nil // abl's own programs are in it too
-	}
-	if err != nil {
-		return p, err
-	}
 	t, err := newTrial()
 	if err != nil {
 		return p, fmt.Errorf("cannot make a folder to try a container on: %w", err)
 	}
 	defer os.RemoveAll(t.project.Root)
-	defer func() {
-		tidy, cancel := late(ctx)
-		defer cancel()
-		_, serr := eng.Sweep(tidy, map[string]string{sandbox.LabelProject: t.id}, nil)
-		err = errors.Join(err, serr)
-	}()
-	site := &roles.Site{Engine: eng, ID: t.id, Image: holder, Pool: conf.Network.Pool, Net: net}
-	join, err := site.Holder(ctx, role.Name)
+	env, err := environment.Open(ctx, environment.Options{
+		Project: t.project, ID: t.id, Conf: conf, Root: t.project.Root, Net: &net, Outlet: in.Outlet, CACert: in.String("ca-cert"),
+		Offline: true, // what is not there yet is not made for this
+		Note:    func(string) {}, NoteImage: func(string) {},
+	})
 	if err != nil {
 		return p, err
 	}
-	r := &roles.Runner{
-		Engine: eng, Project: t.project, ID: t.id, UID: t.uid, GID: t.gid, Root: os.Geteuid() == 0, Person: [2]int{os.Geteuid(), os.Getegid()},
-		Box: ground.Limits(conf), Timeout: time.Minute, Out: event.Discard, Outlet: in.Outlet, Net: net, Reach: site.Reach,
+	defer func() {
+		_, cerr := env.Close(ctx, nil)
+		err = errors.Join(err, cerr)
+	}()
+	if p.Image, err = s.imageFor(ctx, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
+		p.Image, err = env.Site.Image, nil // abl's own programs are in it too
+	}
+	if err != nil {
+		return p, err
 	}
 	job := roles.Job{
-		Role: role, Agent: onlooker{}, Image: p.Image, Join: join, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
+		Role: role, Agent: onlooker{}, Image: p.Image, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
 		Prompt: func() (string, error) { return "", nil },
 	}
+	if job.Join, err = env.Site.Holder(ctx, role.Name); err != nil {
+		return p, err
+	}
+	r := env.Runner(t.project, event.Discard)
+	r.Timeout, r.Idle, r.Grow = time.Minute, 0, roles.Growth{}
 	o, rerr := r.Run(ctx, job)
 	b, _, err := roles.Record{Dir: t.project.Call(job.Call.ID)}.Boundary()
 	p.Made, p.Inside, p.MS = b.Made, b.Inside, b.ProbeMS
@@ -104,15 +97,13 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf config.Config,
 
 // imageFor is the role's image, and outside a project that of the tools.
 func (s *session) imageFor(ctx context.Context, m *images.Maker, role roles.Role) (string, error) {
-	want := images.Want{Agent: "tools"}
+	want := images.Want{Agent: images.Tools}
 	if s != nil {
 		p, err := s.player(role)
 		if err != nil {
 			return "", err
 		}
-		own := map[string]string{roles.Builder.Name: s.conf.Images.Builder.Dockerfile, roles.Verifier.Name: s.conf.Images.Verifier.Dockerfile}
-		want = images.Want{Agent: p.Agent.Image()}
-		if want.Dockerfile, err = s.dockerfile(own[role.Name]); err != nil {
+		if want, err = s.image(role, p.Agent); err != nil {
 			return "", err
 		}
 	}
@@ -130,7 +121,7 @@ func newTrial() (t trial, err error) {
 		return t, err
 	}
 	t.project = project.New(root, "src", ".abl/tests")
-	t.uid, t.gid, _ = hostfs.RoleID(root, os.Geteuid())
+	uid, gid, _ := hostfs.RoleID(root, os.Geteuid())
 	for _, dir := range []string{t.project.Specs(), t.project.Calls(), filepath.Join(t.project.Src, ".git"), filepath.Join(t.project.Tests, ".git")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return t, err
@@ -139,5 +130,5 @@ func newTrial() (t trial, err error) {
 	if err := os.Chmod(root, 0o755); err != nil || os.Geteuid() != 0 {
 		return t, err
 	}
-	return t, errors.Join(os.Chown(t.project.Src, t.uid, t.gid), os.Chown(t.project.Tests, t.uid, t.gid))
+	return t, errors.Join(os.Chown(t.project.Src, uid, gid), os.Chown(t.project.Tests, uid, gid))
 }

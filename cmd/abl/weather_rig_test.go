@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"abl/cmd/internal/ground"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/play"
@@ -25,6 +24,7 @@ import (
 	"abl/orchestrator/project"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // providersKey is what no record may hold.
@@ -96,7 +96,7 @@ func (c *climate) give(role roles.Role, site *roles.Site, p *orchestrator.Player
 		return
 	}
 	p.Agent = asker{served: c.vars}
-	p.Gate = &ground.Gate{
+	p.Gate = &environment.Gate{
 		Engine: c.Engine, Project: project.New(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
 		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: redact.NewSanitizer(nil),
 	}

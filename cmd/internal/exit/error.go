@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"abl/internal/sandbox"
+	"abl/roles/environment"
 )
 
 // Error is an end that is not a pass: what happened and what is safe in one
@@ -39,6 +40,10 @@ func Hint(err error) string {
 	var told *Error
 	if errors.As(err, &told) {
 		return told.Do
+	}
+	var of *environment.Error
+	if errors.As(err, &of) {
+		return of.Do
 	}
 	return ""
 }

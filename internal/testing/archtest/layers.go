@@ -28,6 +28,8 @@ var layers = []struct{ pkg, may string }{
 	// Roles. The APIs of models are an adapter among them.
 	{"roles/model/...", values + " roles/model/... internal/..."},
 	{"roles", values + " roles/... internal/... prompts images"},
+	// The environment puts adapters together for them.
+	{"roles/environment", values + " roles/... internal/... prompts images orchestrator/gateway/..."},
 	{"roles/...", values + " roles/... internal/... prompts"},
 
 	// Adapters, which never import each other.
@@ -71,7 +73,8 @@ var homes = []struct{ module, home string }{
 	{"golang.org/x/...", "..."},
 }
 
-// engines are the adapters of container engines, which programs alone choose.
+// engines are the adapters of container engines, which programs and the environment
+// choose.
 const engines = "internal/sandbox/docker/..."
 
 // support is what is there for tests alone.
@@ -90,7 +93,7 @@ func (f file) mayImport(own string) bool {
 		return f.test || fits(f.dir, support)
 	}
 	if fits(own, engines) && !f.test {
-		return fits(f.dir, engines+" cmd/... "+support)
+		return fits(f.dir, engines+" roles/environment cmd/... "+support)
 	}
 	for _, l := range layers {
 		if fits(f.dir, l.pkg) {

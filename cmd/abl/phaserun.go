@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/money"
+	"abl/internal/testing/failpoint"
+	"abl/orchestrator"
+	"abl/orchestrator/event"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/state"
+	"abl/orchestrator/workspace"
+	"abl/roles"
+	"abl/roles/environment"
+)
+
+// phaseRun is a phase, or a shell in one, in its environment.
+type phaseRun struct {
+	*session
+	phase  int
+	file   *state.File
+	specs  spec.Set
+	out    event.Sink
+	env    *environment.Environment
+	src    *workspace.Repo
+	tests  *workspace.Repo
+	jobs   *orchestrator.Cast
+	runner *roles.Runner
+	app    *roles.App
+	book   money.Book
+	warner money.Warner
+}
+
+// Whether the agents of a run get their keys.
+const (
+	withKeys    = true
+	withoutKeys = false
+)
+
+// begin opens the environment and sets up the roles in it. When that fails, what was
+// made so far is taken down.
+func (s *session) begin(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*phaseRun, error) {
+	r := &phaseRun{session: s, phase: n, file: f, specs: specs, out: out}
+	r.warner.Tell = r.note
+	var err error
+	if r.env, err = environment.Open(ctx, r.options()); err != nil {
+		return nil, onEngine(err)
+	}
+	s.net = r.env.Net
+	for _, do := range []func() error{
+		func() error { return r.castRoles(ctx) }, r.openWorkspaces, func() error { return r.setUp(ctx, keys) }, ctx.Err,
+	} {
+		if err := do(); err != nil {
+			return nil, errors.Join(onEngine(err), r.end(ctx, err))
+		}
+	}
+	return r, nil
+}
+
+func (r *phaseRun) options() environment.Options {
+	return environment.Options{
+		Project: r.project, ID: r.file.Project, Phase: r.phase, Conf: r.conf, Root: r.project.Root, Life: r.life(),
+		CACert: r.in.String("ca-cert"), Offline: r.in.Bool("offline"), Weak: r.in.Bool(cli.WeakFlag), Net: r.net,
+		Secret: func(name string) string { value, _ := r.key(name); return value }, Outlet: r.in.Outlet,
+		Alone: r.held.Still, Ready: r.known, AtRest: func() string { return callAtRest(r.file, fmt.Sprint(r.phase)) },
+		Note: r.note, NoteImage: func(line string) { r.emit(event.Event{Text: line}) },
+	}
+}
+
+// life is beyond what a whole round of calls can take: after it what holds the
+// phase's networks ends by itself, should nobody have taken it down.
+func (r *phaseRun) life() time.Duration {
+	const tries = 3 // of each role's call, at most
+	call := time.Duration(r.conf.Loop.CallTimeout) + environment.StartTime(r.conf) + 10*time.Minute
+	return 24*time.Hour + time.Duration(r.conf.Loop.OutageBudget) + time.Duration(2*tries*r.conf.Loop.MaxVerifierIterations)*call
+}
+
+// known keeps the project's id before anything stands under it on the engine: what
+// a kill leaves there is looked for under the id in state.json.
+func (r *phaseRun) known() error {
+	if kept, err := state.Load(r.project.State()); err == nil && kept.Project == r.file.Project {
+		return nil
+	}
+	return r.save()
+}
+
+// emit tells those who follow the run.
+func (r *phaseRun) emit(e event.Event) {
+	e.Time, e.Kind = time.Now().UTC(), event.Note
+	r.out.Emit(e)
+}
+
+// note tells the person something worth knowing.
+func (r *phaseRun) note(text string) { r.emit(event.Event{Phase: r.phase, Text: text}) }
+
+// save writes state.json, unless it may be another abl's by now.
+func (r *phaseRun) save() error {
+	if err := r.held.Still(); err != nil {
+		return err
+	}
+	return state.Save(r.project.State(), r.file)
+}
+
+// end closes the environment, and takes lent files back when no box is left that
+// could still write to them.
+func (r *phaseRun) end(ctx context.Context, why error) error {
+	left, err := r.env.Close(ctx, why)
+	if err != nil || r.held.Still() != nil {
+		return err
+	}
+	if left != "" {
+		r.emit(event.Event{Phase: r.phase, Call: left, Text: "call " + left + " is left as it is: the next run attaches to it, abl clean ends it"})
+		return nil
+	}
+	failpoint.Here("strike.swept")
+	if err := r.giveBack(r.file, r.out); err != nil {
+		err = fmt.Errorf("cannot tidy up (the next run, or abl clean, will): %w", err)
+		r.note(err.Error())
+		return err
+	}
+	failpoint.Here("strike.done")
+	return nil
+}
+
+// callAtRest is the call that a phase rests in, "" between calls.
+func callAtRest(f *state.File, phase string) string {
+	p := f.Phases[phase]
+	if p == nil || p.Status != state.Building && p.Status != state.Verifying {
+		return ""
+	}
+	return p.Call
+}
+
+// loop is what takes the phase to where it rests next.
+func (r *phaseRun) loop() *orchestrator.Loop {
+	this, _ := r.specs.Phase(r.phase)
+	return &orchestrator.Loop{
+		Number: r.phase, Max: r.conf.Loop.MaxVerifierIterations, NoProgress: r.conf.Loop.NoProgress.Failed, NoVerdict: r.conf.Loop.NoProgress.Unverified, Spec: this, Law: orchestrator.Law{Specs: r.specs, Now: r.session.specs}, Project: r.project, File: r.file, Save: r.save,
+		Calls: r.runner, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
+		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: r.testNames, Out: r.out, Outlet: r.in.Outlet,
+		Outages: r.outages(), TakeMine: r.in.Bool("take-mine"),
+	}
+}
+
+// outages say how this phase lives through its provider's absence.
+func (r *phaseRun) outages() orchestrator.Outages {
+	o := orchestrator.Outages{Budget: time.Duration(r.conf.Loop.OutageBudget), Models: map[string]int{}}
+	for role, p := range r.jobs.Players {
+		o.Models[role] = len(p.Models())
+	}
+	return o
+}

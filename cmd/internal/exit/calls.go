@@ -1,0 +1,114 @@
+package exit
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"abl/images"
+	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/strictyaml"
+	"abl/orchestrator/ledger"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/environment"
+	"abl/roles/fate"
+)
+
+// Calls are the rules that say which exit code an error of a call means, or of what it stands on.
+// What the environment did comes last: a person's mistake may have a file's error
+// as its cause.
+func Calls() Rules {
+	return Rules{
+		classed(environment.Usage, Usage),
+		classed(environment.Unavailable, Environment),
+		Is(environment.ErrNetworks, Boundary),
+		Is(fate.ErrAgent, Agent),
+		Is(fate.ErrLogin, Agent),
+		Is(fate.ErrModel, Agent),
+		Is(fate.ErrDenied, Agent),
+		Is(agent.ErrNoCall, Agent),
+		Is(agent.ErrPrompt, Usage),
+		Is(fate.ErrAway, Away),
+		Is(fate.ErrBudget, Budget),
+		Is(fate.ErrUnproven, Boundary),
+		Is(roles.ErrHolder, Environment),
+		Is(roles.ErrSource, Person),
+		Is(roles.ErrNoRoom, Environment),
+		Is(hostfs.ErrHeld, Busy),
+		As[*ledger.Foreign](Person),
+		As[*strictyaml.Error](Usage),
+		Is(images.ErrDockerfile, Usage),
+		Is(images.ErrHelper, Environment),
+		Is(sandbox.ErrWeak, Boundary),
+		Is(sandbox.ErrUnproven, Boundary),
+		As[outside](Environment),
+		As[*hostfs.ShortWrite](Environment),
+		As[syscall.Errno](Environment),
+		As[net.Error](Environment),
+	}
+}
+
+// HintOf is what to do about such an error, "" when that is not known.
+func HintOf(err error) string {
+	if h := Hint(err); h != "" {
+		return h
+	}
+	var mistake *strictyaml.Error
+	var away fate.Absent
+	var torn *hostfs.ShortWrite // a regular file takes a part only when there is no room for the rest
+	switch {
+	case errors.As(err, &mistake):
+		return mistake.Hint
+	case errors.Is(err, environment.ErrNetworks):
+		return "abl doctor --boundary shows what was found; with --allow-weak-network abl goes on, and every report says so"
+	case errors.As(err, &away) && away.Person:
+		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
+	case errors.Is(err, fate.ErrAway):
+		return "what was done is kept; run the same command then: it goes on from there"
+	case errors.Is(err, fate.ErrLogin):
+		return "put a valid key into .env (the environment is asked after it), then run the same command again"
+	case errors.Is(err, fate.ErrModel):
+		return "name a model that the provider has, in full, in .abl/config.yaml (models.builder, models.verifier), then run the same command again"
+	case errors.Is(err, fate.ErrDenied):
+		return "no key is at fault: the gateway lets through one model, by its full name, and what docs/gateway.md lists; change models or the agent in .abl/config.yaml, then run the same command again"
+	case errors.Is(err, fate.ErrBudget):
+		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
+	case errors.Is(err, agent.ErrPrompt):
+		return "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"
+	case errors.Is(err, hostfs.ErrHeld):
+		return "wait for it, or stop it; the lock is freed when it ends"
+	case errors.Is(err, fate.ErrUnproven):
+		return "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"
+	case errors.Is(err, roles.ErrHolder):
+		return "run the same command again: it makes another"
+	case errors.Is(err, sandbox.ErrUnproven):
+		return "nothing was started in there; abl doctor --boundary looks at it again"
+	case errors.Is(err, roles.ErrNoRoom), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.As(err, &torn):
+		return "make room on the disk, then run the same command again"
+	}
+	return ""
+}
+
+// classed is the rule for an error of an environment's.
+func classed(class environment.Class, code int) Rule {
+	return Rule{func(err error) bool {
+		var e *environment.Error
+		return errors.As(err, &e) && e.Class == class
+	}, code}
+}
+
+// outside is an error of work on the engine: unless it is known better, the
+// environment failed and not abl.
+type outside struct{ error }
+
+func (o outside) Unwrap() error { return o.error }
+
+// OnEngine marks the error of work on the engine, if there is one.
+func OnEngine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outside{err}
+}

@@ -1,0 +1,109 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"abl/internal/cacerts"
+	"abl/internal/sandbox"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/prices"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/registry"
+)
+
+// Access is what the calls of a role may reach: a provider, whose key the gateway
+// alone is told, and the hosts of network.allow.
+type Access struct {
+	Place  string // whose network the role's boxes join
+	Role   string
+	Image  string      // of its boxes, whose tools are asked for their registries
+	Agent  agent.Agent // nil for none
+	Models []string
+	Prices map[string]prices.Price
+	Fetch  bool // the hosts of network.allow
+	Budget func(call string) (gateway.Budget, error)
+	Nearly func(texts ...string) // hears, while a call runs, that a budget is nearly spent
+}
+
+// caFile is in dirs.In of a box whose tools have to trust more than its image does.
+const caFile = "ca.pem"
+
+// Gate puts a gateway between a role and what it may reach; nil where that is nothing,
+// and the role has no way out at all.
+func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
+	vars, served := agent.Provider{}, false
+	if a.Agent != nil {
+		vars, served = agent.ProviderOf(a.Agent)
+	}
+	fetches := a.Fetch && len(e.Conf.Network.Allow) > 0
+	if !served && !fetches {
+		return nil, nil
+	}
+	image, err := e.gatewayImage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{
+		Engine: e.Engine, Project: e.Project, Site: e.Site, Place: a.Place, Role: a.Role, Image: image,
+		Vars: vars, Budget: a.Budget, Nearly: a.Nearly, Outlet: e.Outlet,
+	}
+	certs, err := e.trusted().Bundle()
+	if err != nil {
+		return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("the gateway cannot check whom it talks to: %w", err)}
+	}
+	g.Setup.CA = string(certs)
+	if served {
+		one := gateway.Provider{Name: vars.API, Key: gateway.Secret(e.Secret(vars.KeyVar)), Models: a.Models, Prices: a.Prices}
+		if one.Key == "" {
+			return nil, &Error{Usage, fmt.Sprintf("add %s=… to .env or the environment, or choose another agent", vars.KeyVar), fmt.Errorf("cannot find %s", vars.KeyVar)}
+		}
+		if one.Upstream, err = e.upstream(ctx, vars); err != nil {
+			return nil, err
+		}
+		g.Setup.Providers = []gateway.Provider{one}
+	}
+	if fetches {
+		if err := e.allow(ctx, g, a.Image, certs); err != nil {
+			return nil, err
+		}
+	}
+	e.Site.Gated[a.Place] = true
+	return g, nil
+}
+
+// allow lets the tools of a role's boxes through to what network.allow lists. Those
+// need g.Files in their dirs.In for that.
+func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
+	asker := registry.Asker{
+		Engine: e.Engine, Image: image, User: fmt.Sprintf("%d:%d", e.UID, e.GID),
+		Name: func(tool string) string { return roles.BoxName(e.ID, "ask-"+tool) },
+		Labels: map[string]string{
+			sandbox.LabelProject: e.ID, sandbox.LabelKind: "helper", sandbox.LabelPhase: strconv.Itoa(e.Phase), sandbox.LabelRole: g.Role,
+		},
+	}
+	reach, err := asker.Resolve(ctx, e.Conf.Network.Allow)
+	if err != nil {
+		return err
+	}
+	g.Hosts, g.Notes, g.Setup.Connect = reach.Hosts, reach.Notes, reach.Hosts
+	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
+		return err
+	}
+	if e.trusted().Own() {
+		g.Certs = registry.CertEnv(filepath.Join(dirs.In, caFile))
+		g.Files = map[string][]byte{caFile: certs}
+	}
+	return nil
+}
+
+// trusted is whom this machine, and this person, trust.
+func (e *Environment) trusted() cacerts.Finder {
+	return cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(e.CACert, Path(e.Root, e.Conf.Network.CACert))}
+}

@@ -1,0 +1,86 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"abl/internal/config"
+	"abl/roles/agent"
+	"abl/roles/scenario"
+)
+
+// Agents finds agents by name: abl's, and those of a project's own.
+type Agents struct {
+	Conf     *config.Loaded
+	Root     string // of the project
+	Scenario string // that the person named for the scripted agent; "" is the settings' one
+}
+
+// Own are the names of the project's own agents, sorted.
+func (s Agents) Own() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Conf.Agents)) {
+		if s.Conf.Agents[name].Command != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Find makes an agent ready to be asked for its command line.
+func (s Agents) Find(name string) (agent.Agent, error) {
+	own := s.Conf.Agents[name]
+	switch {
+	case name == agent.Copilot{}.Name():
+		return agent.Copilot{Chat: own.API == "openai-chat"}, nil
+	case own.Command == "":
+		return agent.Find(name, s.scripted)
+	}
+	vars, err := s.service(name)
+	return agent.Custom{
+		Called: name, Shell: own.Command, Env: own.Env, Usage: own.Usage, Model: own.Model, Box: own.Image, Service: vars,
+	}, err
+}
+
+// service are the variables of the provider that the settings give an agent.
+func (s Agents) service(name string) (agent.Provider, error) {
+	of := s.Conf.Agents[name].Provider
+	if of == "" {
+		return agent.Provider{}, nil
+	}
+	other, err := s.Find(of)
+	if err != nil {
+		return agent.Provider{}, &Error{Class: Usage, Err: fmt.Errorf("agents.%s.provider: %w", name, err)}
+	}
+	vars, _ := agent.ProviderOf(other)
+	return vars, nil
+}
+
+// scripted makes the offline agent, which plays a scenario instead of asking a model.
+func (s Agents) scripted() (agent.Agent, error) {
+	path, called := s.Scenario, s.Scenario
+	if rel := s.Conf.Agents[agent.ScriptedName].Scenario; path == "" && rel != "" {
+		path, called = filepath.Join(s.Root, rel), rel
+	}
+	if path == "" {
+		return nil, &Error{Usage,
+			"agents: {scripted: {scenario: .abl/scenario.yaml}} in the settings names one, and abl learn takes --scenario FILE (docs/scripted-agent.md)",
+			errors.New("the scripted agent has no scenario")}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &Error{Class: Usage, Err: fmt.Errorf("cannot read the scenario: %w", err)}
+	}
+	script, err := scenario.Parse(called, data)
+	if err != nil {
+		return nil, &Error{Class: Usage, Err: err}
+	}
+	vars, err := s.service(agent.ScriptedName)
+	if err != nil {
+		return nil, err
+	}
+	return agent.NewScripted(script, filepath.Dir(path)).ServedBy(vars), nil
+}

@@ -1,0 +1,108 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
+	"abl/roles"
+	"abl/roles/boundary"
+)
+
+// Connect reaches the engine and refuses one that cannot keep the boundary.
+func Connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
+	eng, err := docker.Connect(ctx, docker.Options{})
+	if err != nil {
+		return nil, sandbox.Info{}, err
+	}
+	info, err := eng.Info(ctx)
+	if err != nil {
+		return nil, info, err
+	}
+	if info.Podman {
+		return nil, info, fmt.Errorf("%w: this is Podman %s, which is not supported: by its Docker socket no container can be given abl's list of system calls; use Docker's own engine", sandbox.ErrWeak, info.Version)
+	}
+	if info.Rootless || info.UserNS {
+		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so files that a role writes would not be yours", sandbox.ErrWeak)
+	}
+	return eng, info, nil
+}
+
+// longestRestart is how long an engine that ran is waited for when it is gone.
+const longestRestart = 10 * time.Minute
+
+// bePatient has an engine that was there waited for from now on, no longer than an
+// outage may last. A person who stops the run waits no longer.
+func bePatient(ctx context.Context, eng *docker.Engine, outage time.Duration, note func(string)) {
+	span := min(outage, longestRestart)
+	eng.Patient(ctx, span, func(away time.Duration, back bool) {
+		text := fmt.Sprintf("the engine does not answer; it is waited for, up to %s", span)
+		if back {
+			text = fmt.Sprintf("the engine answers again, after %s", away.Round(100*time.Millisecond))
+		}
+		note(text)
+	})
+}
+
+// Prober proves that an engine keeps networks apart from its machine and the world.
+type Prober struct {
+	Engine  *docker.Engine
+	Info    sandbox.Info
+	Pool    string // CIDR out of which networks are taken
+	CACert  string
+	Offline bool
+	Fresh   bool // a proof that is known already does not count
+}
+
+// Probe is the proof of the engine's kind of network: the one that is known, or one
+// that is made now.
+func (p Prober) Probe(ctx context.Context) (boundary.Result, error) {
+	return boundary.UserCache().Network(ctx, p.Fresh, p.Info, func(ctx context.Context, id string) (boundary.Result, error) {
+		image, err := Maker(p.Engine, func(string) {}, p.CACert, p.Offline).Holder(ctx)
+		if err != nil {
+			return boundary.Result{}, err
+		}
+		probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Local}
+		ways := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress} // the one that the version is known to have first
+		if docker.WayOf(p.Info.API) == sandbox.NoAddress {
+			ways[0], ways[1] = ways[1], ways[0]
+		}
+		return probe.Probe(ctx, p.Info, ways...)
+	})
+}
+
+// Networks learns how the engine keeps networks apart. One that is not proven to
+// is refused unless the person allows it.
+func Networks(ctx context.Context, p Prober, allowed bool) (roles.Net, error) {
+	r, err := p.Probe(ctx)
+	if err != nil && !errors.Is(err, sandbox.ErrUnproven) {
+		return roles.Net{}, err
+	}
+	return Judge(p.Info, r, err, allowed)
+}
+
+// Judge decides whether an engine's networks will do. why is that they could not be
+// probed, nil when they were.
+func Judge(info sandbox.Info, r boundary.Result, why error, allowed bool) (roles.Net, error) {
+	net := roles.Net{Apart: r.Apart, Away: !info.Local}
+	if why == nil {
+		why = r.Err()
+	}
+	switch {
+	case why == nil:
+		return net, nil
+	case allowed:
+		net.Weak = Reason(why)
+		return net, nil
+	}
+	return net, fmt.Errorf("%w: networks of the engine at %s: %w", ErrNetworks, info.Host, why)
+}
+
+// Reason is what is not proven, in one sentence.
+func Reason(err error) string {
+	return strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")
+}

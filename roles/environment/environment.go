@@ -1,0 +1,259 @@
+// Package environment is where the containers of a project run, from Open to Close:
+// the engine and the proof of its networks, images, the networks of the roles, and
+// the gateways beside their calls. Phases, shells, the learner and builds stand in
+// one. It knows no phase, no command line and no exit code: its errors carry a Class.
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/images"
+	"abl/internal/config"
+	"abl/internal/hostfs"
+	"abl/internal/redact"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
+	"abl/internal/testing/failpoint"
+	"abl/orchestrator/event"
+	"abl/orchestrator/project"
+	"abl/roles"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options say for whom an environment is.
+type Options struct {
+	Project   project.Project // whose records keep the calls
+	ID        string          // of the project on the engine
+	Phase     int             // 0 outside phases
+	Conf      *config.Loaded
+	Root      string                   // that paths in the settings start from
+	Owned     string                   // whose owner the containers run as, where abl is root; "" is the project's root
+	CACert    string                   // that the person names beside the settings' own
+	Offline   bool                     // no image is made that needs a network
+	Weak      bool                     // networks that are not proven will do
+	Net       *roles.Net               // what is known of the networks; nil to prove them
+	Cut       bool                     // nothing here gets a network, so none is proven
+	Secret    func(name string) string // a key, or another variable of the person's
+	Outlet    *redact.Sanitizer
+	Life      time.Duration // after which the networks end by themselves, 0 is a day
+	Alone     func() error  // asked before every request: whether this abl still holds the project; nil for always
+	Ready     func() error  // asked before anything is made under the ID; may be nil
+	AtRest    func() string // the one call that may go on from an earlier run, "" for none; nil for any
+	Note      func(string)  // hears what a person should know
+	NoteImage func(string)  // hears how making images goes on
+}
+
+// Environment is an open one.
+type Environment struct {
+	Options
+	Engine   *docker.Engine
+	Info     sandbox.Info
+	Images   *images.Maker
+	Site     *roles.Site
+	UID, GID int  // whom containers run as
+	Lend     bool // the workspaces have to be lent to them
+
+	gateway  string // image
+	forwards forwards
+}
+
+// Open reaches the engine, proves its networks, and sweeps what an earlier run left
+// but for a call that goes on. What it has made is taken down when it fails.
+func Open(ctx context.Context, o Options) (*Environment, error) {
+	e := &Environment{Options: o}
+	if o.Owned == "" {
+		o.Owned = o.Project.Root
+	}
+	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
+	for _, do := range []func(context.Context) error{e.reach, e.stand, e.seesFiles, e.sweepLeft} {
+		err := do(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil && e.Engine == nil {
+			return nil, err
+		}
+		if err != nil {
+			_, cerr := e.Close(ctx, err)
+			return nil, errors.Join(err, cerr)
+		}
+	}
+	return e, nil
+}
+
+func (e *Environment) reach(ctx context.Context) (err error) {
+	if e.Engine, e.Info, err = Connect(ctx); err != nil {
+		return err
+	}
+	if e.Alone != nil {
+		e.Engine.Guard(e.Alone)
+	}
+	bePatient(ctx, e.Engine, time.Duration(e.Conf.Loop.OutageBudget), e.Note)
+	if e.Cut {
+		e.Net = &roles.Net{Away: !e.Info.Local}
+	}
+	if e.Net == nil {
+		net, err := Networks(ctx, e.Prober(false), e.Weak)
+		if err != nil {
+			return err
+		}
+		e.Net = &net
+	}
+	failpoint.Here("stage.reached")
+	return nil
+}
+
+// Prober proves the networks of the environment's engine.
+func (e *Environment) Prober(fresh bool) Prober {
+	return Prober{Engine: e.Engine, Info: e.Info, Pool: e.Conf.Network.Pool, CACert: e.CACert, Offline: e.Offline, Fresh: fresh}
+}
+
+// stand makes the image that all else needs, and the place for networks.
+func (e *Environment) stand(ctx context.Context) error {
+	e.Images = Maker(e.Engine, e.NoteImage, e.trusted().Extra, e.Offline)
+	e.Images.Host = e.Conf.Network.Builds == config.BuildsHost
+	holder, err := e.Images.Holder(ctx)
+	if err != nil {
+		return err
+	}
+	e.Site = &roles.Site{
+		Engine: e.Engine, ID: e.ID, Phase: e.Phase, Image: holder, Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress,
+		Gated: map[string]bool{}, Net: *e.Net, Life: e.Life,
+	}
+	if e.Ready == nil {
+		return nil
+	}
+	return e.Ready()
+}
+
+// seesFiles makes sure that the engine sees the project's files.
+func (e *Environment) seesFiles(ctx context.Context) error {
+	dir := filepath.Dir(e.Project.State())
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return sees(ctx, e.Engine, e.Info, e.ID, e.Site.Image, dir)
+}
+
+func (e *Environment) sweepLeft(ctx context.Context) error {
+	for _, dir := range []string{filepath.Dir(e.Project.State()), e.Project.Logs()} {
+		if err := hostfs.SweepTemps(dir); err != nil {
+			return err
+		}
+	}
+	live, err := e.Live(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.sweep(ctx, live); err != nil {
+		return err
+	}
+	failpoint.Here("stage.swept")
+	return nil
+}
+
+func (e *Environment) labels() map[string]string {
+	return map[string]string{sandbox.LabelProject: e.ID}
+}
+
+// sweep takes all of the project's off the engine but the live call and what it
+// stands on.
+func (e *Environment) sweep(ctx context.Context, live string) error {
+	_, err := e.Engine.Sweep(ctx, e.labels(), func(box sandbox.Status) bool {
+		return live != "" && (box.Labels[sandbox.LabelCall] == live || box.Labels[sandbox.LabelKind] == "holder")
+	})
+	return err
+}
+
+// Live is the call whose box is on the engine and whose end is not on disk, else "".
+func (e *Environment) Live(ctx context.Context) (string, error) {
+	rests := ""
+	if e.AtRest != nil {
+		if rests = e.AtRest(); rests == "" {
+			return "", nil
+		}
+	}
+	boxes, err := e.Engine.List(ctx, e.labels())
+	if err != nil {
+		return "", err
+	}
+	for _, box := range boxes {
+		key := box.Labels[sandbox.LabelCall]
+		if box.Labels[sandbox.LabelKind] != "role" || rests != "" && key != rests {
+			continue
+		}
+		if _, ended, err := (roles.Record{Dir: e.Project.Call(key)}).Outcome(); err != nil || !ended {
+			return key, err
+		}
+	}
+	return "", nil
+}
+
+// Close takes everything down. A call that runs while something else went wrong, which
+// why says, has been paid for: it is left as it is for the next run to attach to, and
+// returned, unless ctx has ended. Where another abl holds the project by now, nothing
+// is touched.
+func (e *Environment) Close(ctx context.Context, why error) (left string, err error) {
+	stopping := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if e.Alone == nil || e.Alone() == nil {
+		if why != nil {
+			left, err = e.goesOn(ctx, stopping)
+		}
+		if err == nil {
+			err = e.sweep(ctx, left)
+		}
+	}
+	if err = errors.Join(err, e.Engine.Close(), e.forwards.close()); err != nil {
+		err = fmt.Errorf("cannot tidy up (the next run, or abl clean, will): %w", err)
+		e.Note(err.Error())
+	}
+	return left, err
+}
+
+// goesOn is the call that is left as it is.
+func (e *Environment) goesOn(ctx context.Context, stopping bool) (string, error) {
+	live, err := e.Live(ctx)
+	if live == "" || err != nil || !stopping {
+		return live, err
+	}
+	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(roles.Interrupted)
+}
+
+// Limits are those of the boxes that what a model wrote runs in.
+func (e *Environment) Limits() sandbox.Limits {
+	const files = 4096
+	l := e.Conf.Limits
+	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: files}
+}
+
+// Runner makes the calls of a project whose workspace may be another than the
+// environment's.
+func (e *Environment) Runner(p project.Project, out event.Sink) *roles.Runner {
+	disks := []string{p.Src, p.Tests, p.Calls()}
+	if e.Info.Local && e.Info.DataDir != "" {
+		disks = append(disks, e.Info.DataDir)
+	}
+	return &roles.Runner{
+		Engine: e.Engine, Project: p, ID: e.ID, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Person: ownerOf(p.Root),
+		Box: e.Limits(), Net: *e.Net, Reach: e.Site.Reach, Out: out, Outlet: e.Outlet,
+		Output: int64(e.Conf.Limits.Output), Timeout: time.Duration(e.Conf.Loop.CallTimeout), Idle: time.Duration(e.Conf.Loop.IdleTimeout),
+		Grow: roles.Growth{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks},
+	}
+}
+
+// ownerOf is whose a directory is.
+func ownerOf(dir string) [2]int {
+	var fi unix.Stat_t
+	if err := unix.Stat(dir, &fi); err != nil {
+		return [2]int{os.Getuid(), os.Getgid()}
+	}
+	return [2]int{int(fi.Uid), int(fi.Gid)}
+}

@@ -1,0 +1,136 @@
+package environment
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"abl/internal/redact"
+	"abl/internal/sandbox"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/sidecar"
+	"abl/orchestrator/project"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/registry"
+)
+
+// Gate opens the gateways of one role's calls.
+type Gate struct {
+	Engine  sidecar.Engine
+	Project project.Project
+	Site    *roles.Site // whose place the role's boxes join
+	Place   string
+	Role    string
+	Image   string         // of the gateway
+	Vars    agent.Provider // zero for an agent that needs none
+	Setup   gateway.Setup  // of every call of the role, without the call itself
+	Budget  func(call string) (gateway.Budget, error)
+	Hosts   []string          // of network.allow that it lets through
+	Notes   []string          // for the person, on those
+	Certs   []string          // environment by which the role's tools trust the registries
+	Files   map[string][]byte // that the role's boxes need for that
+	Outlet  *redact.Sanitizer
+	Nearly  func(texts ...string) // hears, while a call runs, that a budget is nearly spent
+
+	unwatch func() // ends the watch of the call that is on
+}
+
+// Open makes the gateway of a call. What the role's box gets of it is an address
+// and a token that is worth something to this gateway, for this call, only.
+func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) (env []string, err error) {
+	setup := g.Setup
+	setup.Providers = slices.Clone(setup.Providers)
+	for i := range setup.Providers { // a chain's others are for other calls
+		setup.Providers[i].Models = []string{model}
+	}
+	token := rand.Text()
+	budget, err := g.Budget(key)
+	if err != nil {
+		return nil, err
+	}
+	setup.Call = gateway.Call{ID: key, Token: gateway.Secret(token), Deadline: deadline.Unix(), Budget: budget}
+	if err := g.Site.OpenWay(ctx); err != nil {
+		return nil, err
+	}
+	box := g.sidecar(key, deadline)
+	if err := box.Open(ctx, setup); err != nil {
+		return nil, err
+	}
+	g.watch(ctx, box)
+	at := fmt.Sprintf("%s:%d", dirs.GatewayAlias, dirs.GatewayPort)
+	if g.Vars.API != "" {
+		env = append(env, g.Vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", g.Vars.BaseVar, at, key, g.Vars.API))
+	}
+	if len(setup.Connect) > 0 {
+		env = append(env, registry.Env(fmt.Sprintf("http://abl:%s@%s", token, at), dirs.GatewayAlias, dirs.AppAlias)...)
+		env = append(env, g.Certs...)
+	}
+	return env, nil
+}
+
+// Resume tells a gateway that is still open the bounds that hold now.
+func (g *Gate) Resume(ctx context.Context, key string) error {
+	budget, err := g.Budget(key)
+	if err != nil {
+		return err
+	}
+	box := g.sidecar(key, time.Time{})
+	if err := box.Bound(ctx, budget); err != nil {
+		return fmt.Errorf("cannot tell the gateway of call %s what it may spend: %w", key, err)
+	}
+	g.watch(ctx, box)
+	return nil
+}
+
+// watch passes on what a gateway says of its budgets, until Close.
+func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
+	if g.Nearly == nil || g.unwatch != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		box.Watch(ctx, func(log []gateway.Entry) { g.Nearly(sidecar.Nearly(log)...) })
+	}()
+	g.unwatch = func() { cancel(); <-done }
+}
+
+// Close ends the gateway of a call and counts what passed it.
+func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
+	if g.unwatch != nil {
+		g.unwatch()
+		g.unwatch = nil
+	}
+	log, err := g.sidecar(key, time.Time{}).Close(ctx)
+	if errors.Is(err, sidecar.ErrGone) {
+		lost := "nobody knows what this call used: its gateway was removed by somebody else"
+		return roles.Traffic{Usage: []agent.Usage{{Part: true}}, Requests: -1, Notes: []string{lost}}, nil
+	}
+	if err != nil {
+		return roles.Traffic{}, err
+	}
+	if g.Nearly != nil {
+		g.Nearly(sidecar.Nearly(log.Entries)...)
+	}
+	return trafficOf(log, key), nil
+}
+
+func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
+	s := g.Site
+	return sidecar.Sidecar{
+		Engine: g.Engine, Name: roles.GateName(s.ID, key), Image: g.Image,
+		Inside: s.Network(g.Place), Way: s.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Outlet: g.Outlet,
+		Labels: map[string]string{
+			sandbox.LabelProject: s.ID, sandbox.LabelKind: "gateway", sandbox.LabelRole: g.Role,
+			sandbox.LabelPhase: strconv.Itoa(s.Phase), sandbox.LabelCall: key, sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
+		},
+	}
+}

@@ -1,0 +1,64 @@
+package environment
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"abl/images"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
+)
+
+// Maker makes images on an engine, its progress shown through say.
+func Maker(eng *docker.Engine, say func(string), caCert string, offline bool) *images.Maker {
+	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: caCert, Offline: offline}
+}
+
+// Path is a setting's path in the project at root; "" and what is absolute stay.
+func Path(root, rel string) string {
+	if rel == "" || filepath.IsAbs(rel) {
+		return rel
+	}
+	return filepath.Join(root, rel)
+}
+
+// Dockerfile is a setting's path to a Dockerfile whose folder may go to the engine:
+// written are the directories that agents write.
+func Dockerfile(root, rel string, written ...string) (string, error) {
+	file := Path(root, rel)
+	if file == "" {
+		return "", nil
+	}
+	if err := images.CheckContext(root, file, written...); err != nil {
+		return "", &Error{Usage, "give the Dockerfile, and the few files that it copies, a folder in .abl/images/: toolchains belong into the image, what the project itself needs is installed by a declared command (builder_commands)", err}
+	}
+	return file, nil
+}
+
+// gatewayImage is the gateway's, made when the first role needs one.
+func (e *Environment) gatewayImage(ctx context.Context) (_ string, err error) {
+	if e.gateway == "" {
+		if e.gateway, err = e.Images.Gateway(ctx); err != nil {
+			return "", fmt.Errorf("cannot make the gateway's image: %w", err)
+		}
+	}
+	return e.gateway, nil
+}
+
+// pull takes the image of a service from its registry unless the engine has it.
+func (e *Environment) pull(ctx context.Context, service, ref string) error {
+	if _, there, err := e.Engine.ImageID(ctx, ref); err != nil || there {
+		return err
+	}
+	if e.Offline {
+		return fmt.Errorf("%w: %s of service %q, and abl is offline: run docker pull %s once with a network", sandbox.ErrNoImage, ref, service, ref)
+	}
+	e.NoteImage(fmt.Sprintf("service %s: pulling %s", service, ref))
+	_, err := e.Engine.Pull(ctx, ref, nil)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: service %q: %w; try docker pull %s", sandbox.ErrNoImage, service, err, ref)
+	}
+	return err
+}

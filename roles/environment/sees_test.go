@@ -1,0 +1,56 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"abl/internal/sandbox"
+)
+
+// looking is an engine that sees the files of this machine, or none.
+type looking struct {
+	blind bool
+	err   error
+	boxes map[string]bool
+}
+
+func (e *looking) Create(_ context.Context, b sandbox.Box) (string, error) {
+	if e.err != nil {
+		return "", e.err
+	}
+	if _, err := os.Stat(b.Mounts[0].Source); err != nil || e.blind {
+		return "", errors.New("bind source path does not exist")
+	}
+	e.boxes[b.Name] = true
+	return "id", nil
+}
+
+func (e *looking) Remove(_ context.Context, name string) error {
+	delete(e.boxes, name)
+	return nil
+}
+
+func TestSeesFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		engine looking
+		want   error
+	}{
+		"it sees them":   {looking{}, nil},
+		"it does not":    {looking{blind: true}, ErrElsewhere},
+		"it is away":     {looking{err: sandbox.ErrUnreachable}, sandbox.ErrUnreachable},
+		"the image went": {looking{err: sandbox.ErrNoImage}, sandbox.ErrNoImage},
+	} {
+		dir := t.TempDir()
+		c.engine.boxes = map[string]bool{}
+		err := seesFiles(t.Context(), &c.engine, "id", "image", dir)
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrElsewhere) != (c.want == ErrElsewhere) {
+			t.Errorf("%s: %v", name, err)
+		}
+		left, rerr := os.ReadDir(dir)
+		if rerr != nil || len(left) > 0 || len(c.engine.boxes) > 0 {
+			t.Errorf("%s: left %v, %v, %v", name, left, c.engine.boxes, rerr)
+		}
+	}
+}

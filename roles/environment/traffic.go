@@ -1,0 +1,101 @@
+package environment
+
+import (
+	"fmt"
+	"strings"
+
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/sidecar"
+	"abl/orchestrator/gateway/trouble"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// trafficOf is what a gateway's log says of a call. What its provider did not tell
+// whole, or what has no line, is a row of its own: it keeps every sum a lower bound
+// that says so.
+func trafficOf(log sidecar.Log, call string) roles.Traffic {
+	var t roles.Traffic
+	rows := gateway.Usage(log.Entries, call)
+	for _, r := range rows {
+		t.Requests += r.Requests
+		if r.Untold < r.Requests {
+			u := r.Usage
+			t.Usage = append(t.Usage, agent.Usage{
+				Model: r.Model, Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total, Cost: r.Cost,
+			})
+		}
+		if r.Untold > 0 {
+			u := r.Part
+			t.Usage = append(t.Usage, agent.Usage{
+				Model: r.Model, Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total, Part: true,
+			})
+			t.Notes = append(t.Notes, fmt.Sprintf("the provider told no whole usage for %d of %d answers of %s", r.Untold, r.Requests, r.Model))
+		}
+	}
+	switch {
+	case log.Lost > 0:
+		t.Usage = append(t.Usage, agent.Usage{Part: true})
+		t.Notes = append(t.Notes, fmt.Sprintf("the gateway's log lacks at least %d lines: the usage is a lower bound", log.Lost))
+	case len(rows) == 0:
+		none := int64(0)
+		t.Usage = []agent.Usage{{Input: &none, Candidates: &none, Total: &none}} // known: nothing passed
+	}
+	tokens, usd := gateway.Charged(log.Entries, call)
+	t.Charged = &roles.Charged{Tokens: tokens, USD: usd}
+	t.Notes = append(t.Notes, sidecar.Advice(sidecar.RefusedHosts(log.Entries))...)
+	for _, e := range log.Entries {
+		if e.Req != nil && e.Req.Over {
+			t.Over = e.Reason
+		}
+	}
+	last := gateway.LastTrouble(log.Entries, call)
+	t.Fault, t.Finish = faultOf(last), last.Finish
+	return t
+}
+
+// classes are what the kinds of a provider's trouble make of a call.
+var classes = map[trouble.Kind]roles.Class{
+	trouble.Login: roles.Refused, trouble.Rate: roles.Limited, trouble.Quota: roles.Quota, trouble.Credit: roles.Quota,
+	trouble.Away: roles.Away, trouble.Silent: roles.Away, trouble.Cut: roles.Away, trouble.Garbled: roles.Away,
+	trouble.Network: roles.Network, trouble.Large: roles.TooLarge, trouble.NoModel: roles.NoModel, trouble.Denied: roles.Denied,
+	trouble.Length: roles.Cut, trouble.Window: roles.Cut, trouble.Filter: roles.Filtered,
+}
+
+// faultOf words what was wrong with the provider at a call's end.
+func faultOf(t gateway.Trouble) roles.Fault {
+	f := roles.Fault{Class: classes[t.Kind], Back: t.Back, Paid: t.Kind == trouble.Credit, Waiting: t.Waiting}
+	if t.Kind == "" {
+		return f
+	}
+	switch {
+	case t.Kind == trouble.Length && t.Most > 0:
+		f.What = fmt.Sprintf("the last answer of %s was cut at %d tokens, which is what the agent allows for one (%s)", t.Model, t.Most, t.Finish)
+	case t.Kind == trouble.Length:
+		f.What = fmt.Sprintf("the last answer of %s was cut at the model's own limit of tokens for one (%s)", t.Model, t.Finish)
+	case t.Kind == trouble.Window:
+		f.What = fmt.Sprintf("the last answer of %s was cut since the conversation fills the model's context (%s)", t.Model, t.Finish)
+	case t.Kind == trouble.Filter:
+		f.What = fmt.Sprintf("%s or its provider's filter declined to answer (%s)", t.Model, t.Finish)
+	case t.Kind == trouble.Unended:
+		f.What = fmt.Sprintf("the last answer of %s does not say that it is finished", t.Model)
+	case t.Kind == trouble.Denied:
+		f.What = "abl's gateway refuses the agent's request: " + t.Words
+	case t.Broken:
+		f.What = "the provider ends its answer with an error: " + strings.TrimSuffix(t.Words, ".")
+	case t.Kind == trouble.Garbled && t.Words != "":
+		f.What = t.Words
+	case t.Kind == trouble.Garbled:
+		f.What = fmt.Sprintf("the provider answers %d with what is no answer of a model", t.Status)
+	case t.Kind == trouble.Silent:
+		f.What = "the provider fell silent"
+	case t.Kind == trouble.Cut, t.Kind == trouble.Network:
+		f.What = t.Words
+	default:
+		f.What = fmt.Sprintf("the provider answers %d: %s", t.Status, strings.TrimSuffix(t.Words, "."))
+	}
+	if t.Times > 1 {
+		f.What += fmt.Sprintf(" (%d requests in a row had trouble)", t.Times)
+	}
+	return f
+}

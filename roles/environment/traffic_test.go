@@ -1,0 +1,72 @@
+package environment
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/meter"
+	"abl/orchestrator/gateway/sidecar"
+	"abl/orchestrator/gateway/trouble"
+)
+
+func TestTraffic(t *testing.T) {
+	n := func(n int64) *int64 { return &n }
+	asked := func(model string, status int, u *meter.Usage) gateway.Entry {
+		return gateway.Entry{Kind: gateway.Requested, Call: "c", Req: &gateway.Request{Model: model, Status: status}, Usage: u}
+	}
+	told := &meter.Usage{Input: n(10), Candidates: n(2), Total: n(12)}
+	over := gateway.Entry{Kind: gateway.Requested, Call: "c", Reason: "reached", Req: &gateway.Request{Refused: true, Over: true, Status: 403}}
+	for _, c := range []struct {
+		name string
+		log  sidecar.Log
+		want string
+	}{
+		{"two answers", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, told)}}, "m 24; 2 requests"},
+		{"an answer without usage", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, &meter.Usage{})}},
+			"m 12, m unknown; 2 requests; the provider told no whole usage for 1 of 2 answers of m"},
+		{"only such", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, &meter.Usage{})}}, "m unknown; 1 requests; the provider told no whole usage for 1 of 1 answers of m"},
+		{"nothing asked", sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ready}}}, " 0; 0 requests"},
+		{"another call's", sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Requested, Call: "d", Req: &gateway.Request{}, Usage: told}}}, " 0; 0 requests"},
+		{"lines lost", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told)}, Lost: 3}, "m 12,  unknown; 1 requests; the gateway's log lacks at least 3 lines: the usage is a lower bound"},
+		{"over the budget", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), over}}, "m 12; 1 requests; over: reached"},
+	} {
+		got := trafficOf(c.log, "c")
+		var models []string
+		for _, u := range got.Usage {
+			text := u.Model + " unknown"
+			if u.Total != nil {
+				text = fmt.Sprint(u.Model, " ", *u.Total)
+			}
+			models = append(models, text)
+		}
+		text := fmt.Sprintf("%s; %d requests", strings.Join(models, ", "), got.Requests)
+		for _, note := range got.Notes {
+			text += "; " + note
+		}
+		if got.Over != "" {
+			text += "; over: " + got.Over
+		}
+		if text != c.want {
+			t.Errorf("%s: %s, want %s", c.name, text, c.want)
+		}
+	}
+}
+
+// What a person reads about the provider's part in a call's end.
+func TestFaultInWords(t *testing.T) {
+	for want, c := range map[string]gateway.Trouble{
+		" ": {},
+		"away the provider answers 503: overloaded":                                                    {Kind: trouble.Away, Status: 503, Words: "overloaded."},
+		"rate the provider ends its answer with an error: slow down (3 requests in a row had trouble)": {Kind: trouble.Rate, Status: 200, Broken: true, Words: "slow down.", Times: 3},
+		"away the provider answers 200 with what is no answer of a model":                              {Kind: trouble.Garbled, Status: 200},
+		"away the provider answers 302; the gateway follows no redirect":                               {Kind: trouble.Garbled, Status: 502, Words: "the provider answers 302; the gateway follows no redirect"},
+		"network the provider gave no answer: EOF":                                                     {Kind: trouble.Network, Status: 502, Words: "the provider gave no answer: EOF"},
+		" the provider answers 404: no such model":                                                     {Kind: trouble.Odd, Status: 404, Words: "no such model"},
+	} {
+		if f := faultOf(c); string(f.Class)+" "+f.What != want {
+			t.Errorf("%+v is told as %q %q, want %q", c, f.Class, f.What, want)
+		}
+	}
+}

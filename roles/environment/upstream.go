@@ -1,0 +1,117 @@
+package environment
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"os"
+
+	"abl/internal/hostfs"
+	"abl/orchestrator/gateway/loopback"
+	"abl/roles/agent"
+)
+
+// Override is the address that the person gives instead of the provider's own;
+// target is nil when raw, the value of the provider's variable, is empty.
+func Override(vars agent.Provider, raw string) (way loopback.Way, target *url.URL, err error) {
+	if raw == "" {
+		return loopback.Direct, nil, nil
+	}
+	way, target, err = loopback.Override(vars.BaseVar, raw)
+	if err != nil {
+		return way, nil, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
+	}
+	return way, target, nil
+}
+
+// forwards let gateways come to model servers on this machine's loopback, by target.
+type forwards map[string]*loopback.Forwarder
+
+func (f forwards) close() (err error) {
+	for _, one := range f {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}
+
+// upstream is where the gateway finds the provider: the person's address, one at
+// which abl forwards to this machine's loopback, or "" for the provider's own.
+func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string, error) {
+	way, target, err := Override(vars, e.Secret(vars.BaseVar))
+	switch {
+	case err != nil || target == nil:
+		return "", err
+	case way == loopback.Direct:
+		return target.String(), nil
+	case !e.Info.Local:
+		return "", &Error{Usage, "give an address that the engine's machine reaches", fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar)}
+	}
+	one := e.forwards[target.String()]
+	if one == nil {
+		if one, err = e.forward(ctx, vars.BaseVar, target); err != nil {
+			return "", err
+		}
+		if e.forwards == nil {
+			e.forwards = forwards{}
+		}
+		e.forwards[target.String()] = one
+	}
+	return one.URL(), nil
+}
+
+// forward listens on the gateways' way out, where an earlier abl did if it can: a
+// gateway that is still running looks for it there.
+func (e *Environment) forward(ctx context.Context, name string, target *url.URL) (*loopback.Forwarder, error) {
+	if err := e.Site.OpenWay(ctx); err != nil {
+		return nil, err
+	}
+	addr, err := e.Engine.HostAddress(ctx, e.Site.Way().Network)
+	if err != nil {
+		return nil, err
+	}
+	note := e.Project.Forwards()
+	was, err := noted(note)
+	if err != nil {
+		return nil, err
+	}
+	var roots *x509.CertPool
+	if target.Scheme == "https" {
+		if roots, err = e.trusted().Pool(); err != nil {
+			return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("cannot check %s: %w", name, err)}
+		}
+	}
+	alive := context.WithoutCancel(ctx) // until Close
+	if at := was[target.String()]; at.Addr.Addr() == addr {
+		if one, err := loopback.Listen(alive, at, target, roots); err == nil {
+			return one, nil
+		}
+	}
+	one, err := loopback.Listen(alive, loopback.State{Addr: netip.AddrPortFrom(addr, 0), Token: loopback.NewToken()}, target, roots)
+	if err != nil {
+		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
+	}
+	was[target.String()] = one.State()
+	data, err := json.Marshal(was)
+	if err == nil {
+		err = hostfs.Write(note, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot note where abl listens: %w", err), one.Close())
+	}
+	return one, nil
+}
+
+// noted is where an earlier abl listened, by target.
+func noted(note string) (map[string]loopback.State, error) {
+	was := map[string]loopback.State{}
+	data, err := os.ReadFile(note)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &was) != nil {
+		return map[string]loopback.State{}, nil // a broken note costs a call that runs now its provider, and nothing else
+	}
+	return was, err
+}
