@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"abl/internal/testing/audittest"
+	"abl/internal/tokens"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -141,7 +142,7 @@ func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
 		w.Fatalf("nobody expects a call %s", key)
 	}
 	n := int64(len(w.done))
-	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Total: &n}}, Ended: time.Now(), Duration: p.took.Milliseconds(), Evidence: p.said}
+	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Count: tokens.Count{Total: &n}}}, Ended: time.Now(), Duration: p.took.Milliseconds(), Evidence: p.said}
 	if p.report {
 		o.Report = "report.md"
 	}

@@ -30,8 +30,7 @@ func rows(phase, step int, o roles.Outcome) []ledger.Row {
 		default:
 			r.Source = ledger.CLI
 		}
-		r.Input, r.Candidates, r.Cached = u.Input, u.Candidates, u.Cached
-		r.Thoughts, r.Tool, r.Total = u.Thoughts, u.Tool, u.Total
+		r.Count = u.Count
 		if r.CostUSD = ledger.Cost(r); u.Cost != nil {
 			r.CostUSD = u.Cost.String()
 		}

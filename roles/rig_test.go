@@ -14,6 +14,7 @@ import (
 
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
+	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
@@ -56,7 +57,7 @@ func (r *plainReader) Line(line []byte, cut bool) string {
 func (r *plainReader) Result(exit int) agent.Result {
 	res := agent.Result{Finished: r.ended && exit == 0, Requests: -1}
 	if r.used != nil {
-		res.Usage = []agent.Usage{{Model: "m-1", Total: r.used}}
+		res.Usage = []agent.Usage{{Model: "m-1", Count: tokens.Count{Total: r.used}}}
 	}
 	return res
 }

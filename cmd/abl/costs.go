@@ -81,7 +81,7 @@ type priceDate struct {
 	Days int    `json:"days"` // since then
 }
 
-// account reads the ledger once, as a stream.
+// account reads the ledger once.
 func (s *session) account() (*account, error) {
 	list, err := s.pricing()
 	if err != nil {
@@ -118,15 +118,9 @@ func (s *session) scanLedger(what string, each func(ledger.Row)) error {
 	return err
 }
 
-// exportCSV passes the rows on one by one, however many there are.
+// exportCSV prints the rows, made safe as the ledger's are.
 func (s *session) exportCSV() error {
-	w := ledger.NewWriter(s.in.Result) // made safe as rows are
-	err := w.Header()
-	var failed error
-	scanned := s.scanLedger("is left out", func(r ledger.Row) {
-		if failed == nil {
-			failed = w.Write(r.Map(s.in.Outlet.Redact))
-		}
-	})
-	return errors.Join(err, scanned, failed, w.Flush())
+	var rows []ledger.Row
+	err := s.scanLedger("is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.in.Outlet.Redact)) })
+	return errors.Join(err, ledger.Write(s.in.Result, rows))
 }

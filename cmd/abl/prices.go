@@ -30,10 +30,7 @@ func (s *session) price(u agent.Usage) (prices.USD, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return money.CostOf(list, ledger.Row{
-		Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI,
-		Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total,
-	})
+	return money.CostOf(list, ledger.Row{Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI, Count: u.Count})
 }
 
 // checkPriced wants, under a cap in dollars, a price for every model that a gateway

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"abl/internal/testing/modelserver"
+	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
@@ -276,6 +277,6 @@ func (s *scene) byGemini(role string, attacks []attack) scenario.Call {
 	if role == "verifier" {
 		c = verifies(steps...)
 	}
-	c.Usage = []scenario.Usage{{Model: "gemini-2.5-pro", Input: &n, Candidates: &n, Total: &n}}
+	c.Usage = []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"abl/internal/testing/lab"
+	"abl/internal/tokens"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
@@ -129,7 +130,7 @@ func TestAgentsCopilotByChat(t *testing.T) {
 			a.needed(t)
 			n := int64(100)
 			b, v := builds(write("server.mjs", server)), verifies()
-			b.Usage = []scenario.Usage{{Model: c.model, Input: &n, Candidates: &n, Total: &n}}
+			b.Usage = []scenario.Usage{{Model: c.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
 			p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n"), "agents: {copilot: {api: openai-chat}}\n")+nodeApp+

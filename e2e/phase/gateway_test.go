@@ -13,6 +13,7 @@ import (
 
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
+	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
@@ -107,7 +108,7 @@ func killAt(p *lab.Project, file string, args ...string) {
 func TestGatewayOutlivesAbl(t *testing.T) {
 	const gate, key = "touch at; until [ -e go ]; do sleep 0.02; done; rm -f at go", "a-key-of-nobody-4713"
 	n := int64(100)
-	used := []scenario.Usage{{Model: "gemini-2.5-pro", Input: &n, Candidates: &n, Total: &n}}
+	used := []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 	b, v := builds(write("server.mjs", server), run(gate), must(0, "npm install --no-audit --no-fund is-number@7.0.0")), verifies()
 	b.Usage, v.Usage = used, used
 	p := newProject(t, nodeApp+"network: {allow: [npm]}\n", b, v)

@@ -10,6 +10,7 @@ import (
 
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
+	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/roles/scenario"
@@ -41,7 +42,7 @@ func TestGeminiMeetsTrouble(t *testing.T) {
 				t.Skip("as long as the CLI's own retries: only with ABL_SOAK")
 			}
 			n := int64(100)
-			used := []scenario.Usage{{Model: "gemini-2.5-pro", Input: &n, Candidates: &n, Total: &n}}
+			used := []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 			b, v := builds(write("server.mjs", server)), verifies()
 			b.Usage, v.Usage = used, used
 			p := newProject(t, "", b, v)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"abl/internal/testing/lab"
+	"abl/internal/tokens"
 	"net/http/httptest"
 
 	"abl/orchestrator/event"
@@ -21,7 +22,7 @@ const dear = "prices: {gemini-2.5-pro: {input: 1000, output: 1000}}\n"
 // at the dear price, as many dollars.
 func thousand(c scenario.Call, n int64) scenario.Call {
 	in, out, all := n*900, n*100, n*1000
-	c.Usage = []scenario.Usage{{Model: "gemini-2.5-pro", Input: &in, Candidates: &out, Total: &all}}
+	c.Usage = []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &in, Candidates: &out, Total: &all}}}
 	return c
 }
 

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/tokens"
 	"abl/roles/scenario"
 )
 
 // ends is a call that ends in this way, its tokens told.
 func ends(c scenario.Call, end scenario.End) scenario.Call {
 	n := int64(60_000)
-	c.End, c.Usage = end, []scenario.Usage{{Model: "demo", Total: &n}}
+	c.End, c.Usage = end, []scenario.Usage{{Model: "demo", Count: tokens.Count{Total: &n}}}
 	return c
 }
 

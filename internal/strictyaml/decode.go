@@ -112,7 +112,7 @@ func (d *decoder) structure(n *yaml.Node, key string, v reflect.Value) error {
 		if !known {
 			return d.fail(k, "%s", unknownKey(k.Value, key, fields))
 		}
-		return d.value(val, join(key, k.Value), v.Field(i))
+		return d.value(val, join(key, k.Value), v.FieldByIndex(i))
 	})
 }
 

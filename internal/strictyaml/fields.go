@@ -10,24 +10,23 @@ import (
 )
 
 // fieldsOf maps the keys of a struct type to the indexes of its fields.
-func fieldsOf(t reflect.Type) map[string]int {
-	fields := make(map[string]int, t.NumField())
-	for i := range t.NumField() {
-		f := t.Field(i)
+func fieldsOf(t reflect.Type) map[string][]int {
+	fields := make(map[string][]int, t.NumField())
+	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		switch {
-		case !f.IsExported() || name == "-":
+		case !f.IsExported() || f.Anonymous || name == "-":
 			continue
 		case name == "":
 			name = strings.ToLower(f.Name)
 		}
-		fields[name] = i
+		fields[name] = f.Index
 	}
 	return fields
 }
 
 // unknownKey words the answer to a key that the struct at parent lacks.
-func unknownKey(word, parent string, fields map[string]int) string {
+func unknownKey(word, parent string, fields map[string][]int) string {
 	known := slices.Sorted(maps.Keys(fields))
 	msg := fmt.Sprintf("unknown key %q", word)
 	if parent != "" {

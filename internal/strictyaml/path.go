@@ -25,7 +25,7 @@ func Keys(v any) []string {
 func keysOf(t reflect.Type, prefix string) []string {
 	var keys []string
 	for name, i := range fieldsOf(t) {
-		key, ft := join(prefix, name), t.Field(i).Type
+		key, ft := join(prefix, name), t.FieldByIndex(i).Type
 		if ft.Kind() == reflect.Pointer {
 			ft = ft.Elem()
 		}
@@ -64,7 +64,7 @@ func Set(name string, into any, key, text string) error {
 		if !known {
 			return d.fail(&yaml.Node{}, "%s", unknownKey(word, path, fields))
 		}
-		path, v = join(path, word), v.Field(i)
+		path, v = join(path, word), v.FieldByIndex(i)
 	}
 	return d.value(textNode(v, text), key, v)
 }

@@ -27,7 +27,7 @@ func flatten(out map[string]string, key string, v reflect.Value) {
 		flatten(out, key, v.Elem())
 	case v.Kind() == reflect.Struct:
 		for name, i := range fieldsOf(v.Type()) {
-			flatten(out, join(key, name), v.Field(i))
+			flatten(out, join(key, name), v.FieldByIndex(i))
 		}
 	case v.Kind() == reflect.Map:
 		for _, k := range v.MapKeys() {

@@ -108,8 +108,7 @@ func (r *Run) Sending(body []byte) error {
 func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) error {
 	ms := took.Milliseconds()
 	row := ledger.Row{
-		Timestamp: ledger.Stamp(r.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: a.Model,
-		Input: a.Usage.Input, Candidates: a.Usage.Candidates, Cached: a.Usage.Cached, Thoughts: a.Usage.Thoughts, Tool: a.Usage.Tool, Total: a.Usage.Total,
+		Timestamp: ledger.Stamp(r.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: a.Model, Count: a.Usage,
 		Source: ledger.API, CallID: r.Logs.Name() + "/" + name, Agent: "code-commit", DurationMS: &ms, Outcome: "done",
 	}
 	if row.Model == "" {
@@ -126,7 +125,7 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	case a.Finish != model.Whole:
 		row.Outcome = string(a.Finish)
 	}
-	if a.Usage == (model.Usage{}) {
+	if !a.Usage.Known() {
 		row.Source = ledger.Nobody
 	}
 	row.CostUSD = ledger.Cost(row)
@@ -135,7 +134,7 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	}
 	notices, problem := r.Book.Append([]ledger.Row{row})
 	for _, n := range notices {
-		r.Show.Say("the ledger: " + n.Text)
+		r.Show.Say("the ledger: " + n)
 	}
 	return problem
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/codecommit/guard"
@@ -39,7 +40,7 @@ const secret = "sk-of-the-lab-12zz"
 
 func says(text string) model.Answer {
 	n := int64(10)
-	return model.Answer{Text: text, Finish: model.Whole, Body: []byte(`{"said":"` + secret + `"}`), Model: "fake", Tries: 1, Usage: model.Usage{Total: &n}}
+	return model.Answer{Text: text, Finish: model.Whole, Body: []byte(`{"said":"` + secret + `"}`), Model: "fake", Tries: 1, Usage: tokens.Count{Total: &n}}
 }
 
 func newLab(t *testing.T, protocol string, files map[string]string) *lab {

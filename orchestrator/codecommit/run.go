@@ -25,7 +25,7 @@ type Guard interface {
 
 // Book takes the rows of calls.
 type Book interface {
-	Append(rows []ledger.Row) ([]ledger.Notice, error)
+	Append(rows []ledger.Row) ([]string, error)
 }
 
 // Run is one run of a workflow.

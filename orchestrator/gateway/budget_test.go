@@ -133,7 +133,7 @@ func TestUsageRows(t *testing.T) {
 	}
 	got := ""
 	for _, row := range Usage(log, callID) {
-		got += fmt.Sprintf("%s %s %d/%d\n", row.Model, numbers(Entry{Usage: &row.Usage}), row.Requests, row.Untold)
+		got += fmt.Sprintf("%s %s %d/%d\n", row.Model, numbers(Entry{Usage: &row.Count}), row.Requests, row.Untold)
 	}
 	want := "m1 input:10,cached:-,candidates:-,thoughts:-,tool:-,total:12 2/0\nm2 input:-,cached:-,candidates:-,thoughts:-,tool:-,total:- 1/1\n"
 	if got != want {

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"abl/orchestrator/gateway/meter"
+	"abl/internal/tokens"
 	"abl/orchestrator/prices"
 )
 
@@ -27,17 +27,17 @@ func estimate(body int, passed int64, free bool, t tariff) amount {
 	input, output := int64(body)/bytesPerToken, max(passed, answerTokens)
 	guess := amount{tokens: input + output}
 	if t.known {
-		guess.usd, _ = t.OfRequest(prices.Tokens{Input: &input, Output: &output})
+		guess.usd, _ = t.OfRequest(tokens.Count{Input: &input, Candidates: &output})
 	}
 	return guess
 }
 
 // charge is what an answer costs: as told, and where that is not the whole, the
 // estimate if it is more. So nobody gets tokens for nothing by leaving early.
-func charge(u meter.Usage, part bool, guess amount, t tariff) amount {
-	tokens, told := u.Tokens()
+func charge(u tokens.Count, part bool, guess amount, t tariff) amount {
+	all, told := u.All()
 	if !told || part {
-		tokens = max(tokens, guess.tokens)
+		all = max(all, guess.tokens)
 	}
 	usd := guess.usd
 	if cost := t.cost(u); cost != nil && !part {
@@ -45,36 +45,30 @@ func charge(u meter.Usage, part bool, guess amount, t tariff) amount {
 	} else if least, known := t.atLeast(u); known {
 		usd = max(usd, least)
 	}
-	return amount{tokens, usd}
+	return amount{all, usd}
 }
 
 // cost is the price of a usage that was told whole, nil where it is unknown.
-func (t tariff) cost(u meter.Usage) *prices.USD {
+func (t tariff) cost(u tokens.Count) *prices.USD {
 	if !t.known {
 		return nil
 	}
-	if usd, told := t.OfRequest(tokensOf(u)); told {
+	if usd, told := t.OfRequest(u); told {
 		return &usd
 	}
 	return nil
 }
 
 // atLeast is the price of the part that was told.
-func (t tariff) atLeast(u meter.Usage) (prices.USD, bool) {
+func (t tariff) atLeast(u tokens.Count) (prices.USD, bool) {
 	if !t.known {
 		return 0, false
 	}
-	none := int64(0)
-	all := tokensOf(u)
-	if all.Input == nil {
-		all.Input = &none
+	if u.Input == nil {
+		u.Input = new(int64)
 	}
-	if all.Output == nil {
-		all.Output = &none
+	if u.Candidates == nil {
+		u.Candidates = new(int64)
 	}
-	return t.OfRequest(all)
-}
-
-func tokensOf(u meter.Usage) prices.Tokens {
-	return prices.Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.Written, Output: u.Candidates, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total}
+	return t.OfRequest(u)
 }

@@ -7,24 +7,24 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/gateway/trouble"
 )
 
 func TestLastTrouble(t *testing.T) {
 	n := int64(5)
 	at := 0
-	line := func(r Request, u *meter.Usage) Entry {
+	line := func(r Request, u *tokens.Count) Entry {
 		at++
 		return Entry{Kind: Requested, Call: "c", At: fmt.Sprintf("2026-03-01T12:00:%02d.000Z", at), Reason: r.Trouble + "!", Req: &r, Usage: u}
 	}
-	good := line(Request{Status: 200, Finish: "STOP"}, &meter.Usage{Total: &n})
-	rate := line(Request{Status: 429, Trouble: "rate", RetryMS: 30_000}, &meter.Usage{})
-	load := line(Request{Status: 503, Trouble: "away"}, &meter.Usage{})
-	odd := line(Request{Status: 400, Trouble: "odd"}, &meter.Usage{})
+	good := line(Request{Status: 200, Finish: "STOP"}, &tokens.Count{Total: &n})
+	rate := line(Request{Status: 429, Trouble: "rate", RetryMS: 30_000}, &tokens.Count{})
+	load := line(Request{Status: 503, Trouble: "away"}, &tokens.Count{})
+	odd := line(Request{Status: 400, Trouble: "odd"}, &tokens.Count{})
 	left := line(Request{Aborted: true}, nil)
-	wrong := line(Request{Status: 200}, &meter.Usage{})
+	wrong := line(Request{Status: 200}, &tokens.Count{})
 	free := line(Request{Status: 500, Trouble: "away", Free: true}, nil)
 	over := line(Request{Status: 403, Refused: true, Over: true}, nil)
 	other := load

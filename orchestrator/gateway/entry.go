@@ -1,22 +1,22 @@
 package gateway
 
 import (
-	"abl/orchestrator/gateway/meter"
+	"abl/internal/tokens"
 	"abl/orchestrator/prices"
 )
 
 // Entry is one line on standard output. Every line has a number, one more than the
 // line before, so that a reader who comes back sees what it has and what is lost.
 type Entry struct {
-	Seq    int64        `json:"seq"`
-	Kind   string       `json:"kind"`
-	At     string       `json:"at"` // RFC 3339, UTC, milliseconds
-	Call   string       `json:"call,omitempty"`
-	Reason string       `json:"reason,omitempty"` // why it was refused, cut or ended; what a command did
-	Listen string       `json:"listen,omitempty"` // of the ready line
-	Req    *Request     `json:"request,omitempty"`
-	Usage  *meter.Usage `json:"usage,omitempty"`    // of a request that a provider answered; null for what it did not tell
-	Cost   *prices.USD  `json:"cost_usd,omitempty"` // of that usage; left out where it or the price is unknown
+	Seq    int64         `json:"seq"`
+	Kind   string        `json:"kind"`
+	At     string        `json:"at"` // RFC 3339, UTC, milliseconds
+	Call   string        `json:"call,omitempty"`
+	Reason string        `json:"reason,omitempty"` // why it was refused, cut or ended; what a command did
+	Listen string        `json:"listen,omitempty"` // of the ready line
+	Req    *Request      `json:"request,omitempty"`
+	Usage  *tokens.Count `json:"usage,omitempty"`    // of a request that a provider answered; null for what it did not tell
+	Cost   *prices.USD   `json:"cost_usd,omitempty"` // of that usage; left out where it or the price is unknown
 
 	// Unlogged counts the refusals since the last line that have no line of their own.
 	Unlogged int64 `json:"unlogged,omitempty"`

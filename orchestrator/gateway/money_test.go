@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/gateway/meter"
+	"abl/internal/tokens"
 	"abl/orchestrator/gateway/tunnel"
 	"abl/orchestrator/prices"
 )
@@ -137,22 +137,22 @@ func TestCharges(t *testing.T) {
 		t.Errorf("estimates %+v", guess)
 	}
 	for name, c := range map[string]struct {
-		use  meter.Usage
+		use  tokens.Count
 		part bool
 		by   tariff
 		want amount
 		cost string
 	}{
-		"cut in the middle": {meter.Usage{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
-		"told":              {meter.Usage{Input: count(100), Candidates: count(0), Total: count(100)}, false, known, amount{100, *usd("0.001")}, "0.001"},
-		"cached":            {meter.Usage{Input: count(100), Cached: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.0001")}, "0.0001"},
-		"written":           {meter.Usage{Input: count(100), Written: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.002")}, "0.002"},
-		"long":              {meter.Usage{Input: count(2000), Candidates: count(0)}, false, known, amount{2000, *usd("0.04")}, "0.04"},
-		"nothing told":      {meter.Usage{}, false, known, guess, "-"},
-		"a small part":      {meter.Usage{Input: count(10)}, false, known, guess, "-"},
-		"a large part":      {meter.Usage{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
-		"without a price":   {meter.Usage{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
-		"a total, no more":  {meter.Usage{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
+		"cut in the middle": {tokens.Count{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
+		"told":              {tokens.Count{Input: count(100), Candidates: count(0), Total: count(100)}, false, known, amount{100, *usd("0.001")}, "0.001"},
+		"cached":            {tokens.Count{Input: count(100), Cached: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.0001")}, "0.0001"},
+		"written":           {tokens.Count{Input: count(100), Written: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.002")}, "0.002"},
+		"long":              {tokens.Count{Input: count(2000), Candidates: count(0)}, false, known, amount{2000, *usd("0.04")}, "0.04"},
+		"nothing told":      {tokens.Count{}, false, known, guess, "-"},
+		"a small part":      {tokens.Count{Input: count(10)}, false, known, guess, "-"},
+		"a large part":      {tokens.Count{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
+		"without a price":   {tokens.Count{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
+		"a total, no more":  {tokens.Count{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
 	} {
 		cost := "-"
 		if u := c.by.cost(c.use); u != nil {

@@ -5,18 +5,18 @@ import (
 	"net/http"
 	"slices"
 
-	"abl/orchestrator/gateway/meter"
+	"abl/internal/tokens"
 	"abl/orchestrator/prices"
 )
 
 // Row is what one call used of one model.
 type Row struct {
-	Model       string
-	meter.Usage             // of the answers that were told whole
-	Cost        *prices.USD // of these; nil where the model has no price
-	Requests    int64       // that a provider answered, free ones left out
-	Untold      int64       // of these, answers of which the provider told nothing, or not all
-	Part        meter.Usage // what it told of those
+	Model        string
+	tokens.Count              // of the answers that were told whole
+	Cost         *prices.USD  // of these; nil where the model has no price
+	Requests     int64        // that a provider answered, free ones left out
+	Untold       int64        // of these, answers of which the provider told nothing, or not all
+	Part         tokens.Count // what it told of those
 }
 
 // Usage adds up a call's part of the log, one row a model, sorted by model.
@@ -45,7 +45,7 @@ func Usage(log []Entry, call string) []Row {
 // model has none, when its tokens are.
 func (r *Row) add(e Entry) {
 	r.Requests++
-	_, whole := e.Usage.Tokens()
+	_, whole := e.Usage.All()
 	if e.Req.ChargedUSD != nil {
 		whole = e.Cost != nil
 	}
@@ -54,7 +54,7 @@ func (r *Row) add(e Entry) {
 		r.Part = r.Part.Add(*e.Usage)
 		return
 	}
-	r.Usage = r.Usage.Add(*e.Usage)
+	r.Count = r.Count.Add(*e.Usage)
 	if e.Cost != nil {
 		sum := *e.Cost
 		if r.Cost != nil {

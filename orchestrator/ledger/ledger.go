@@ -1,11 +1,14 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"abl/internal/hostfs"
 
@@ -19,41 +22,38 @@ const perm = 0o644
 // caller holds the project's lock.
 type Ledger struct{ path string }
 
-// Notice is something about the file that the person should be told.
-type Notice struct {
-	Line int // counted from 1, 0 for the file as a whole
-	Text string
-}
-
 // Open names the ledger at path, without touching it.
 func Open(path string) *Ledger { return &Ledger{path: path} }
 
-// noFollow refuses a link in a file's place, and does not wait for a FIFO's writer.
-const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
-
 // EnsureHeader makes the file, its directory included, where it is missing, and
-// repairs it otherwise: see Append. Lines that cannot be understood are moved to
-// <path>.aside, and named.
-func (l *Ledger) EnsureHeader() ([]Notice, error) {
+// repairs it otherwise: see Append. It tells what a person should know of the file.
+func (l *Ledger) EnsureHeader() (notices []string, err error) {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the ledger's directory: %w", err)
 	}
-	notices, err := l.prepare()
+	notices, err = l.prepare()
 	if err != nil {
 		return notices, err
 	}
-	more, err := l.setAside()
-	return append(notices, more...), err
+	bad := 0
+	err = l.Scan(func(Row) {}, func(line int, reason string) {
+		if bad++; bad == 1 {
+			notices = append(notices, fmt.Sprintf("line %d is not counted: %s", line, reason))
+		}
+	})
+	if bad > 1 {
+		notices = append(notices, fmt.Sprintf("%d further lines are not counted: abl costs names them", bad-1))
+	}
+	return notices, err
 }
 
 // Append adds rows, all of them with one write; when it returns nil they survive
 // a power cut. It can be repeated: a row whose call, model and source are in the
 // file already is left out. Before it writes, a last line that was cut off is
-// moved to <path>.torn, and a file of an older or a spreadsheet's form is brought
-// into ours, a copy kept; the notices say so. A file that is no ledger is never
-// written to.
-func (l *Ledger) Append(rows []Row) ([]Notice, error) {
-	notices, err := l.prepare()
+// moved to <path>.torn, and a file with fewer columns is brought up to date. A file
+// that is no ledger is never written to.
+func (l *Ledger) Append(rows []Row) (notices []string, err error) {
+	notices, err = l.prepare()
 	if err != nil {
 		return notices, err
 	}
@@ -61,65 +61,62 @@ func (l *Ledger) Append(rows []Row) ([]Notice, error) {
 	if err != nil || len(rows) == 0 {
 		return notices, err
 	}
-	data, err := encode(rows)
-	if err != nil {
-		return notices, fmt.Errorf("cannot write a row of the ledger: internal error: %w", err)
+	var data bytes.Buffer
+	if err := write(&data, rows, false); err != nil {
+		return notices, err
 	}
-	return notices, hostfs.Append(l.path, data, perm)
+	return notices, hostfs.Append(l.path, data.Bytes(), perm)
 }
 
-// Scan reads the ledger as a stream: see the function Scan. A missing file has
-// no rows.
+// Scan calls each with every row that is understood, and bad with the number of every
+// other line and the reason. A missing file has no rows.
 func (l *Ledger) Scan(each func(Row), bad func(line int, reason string)) error {
-	f, err := l.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	data, err := l.read()
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := Scan(f, each, bad); err != nil {
-		return l.refuse(err)
-	}
-	return nil
+	return l.refuse(scan(data, each, bad))
 }
 
 // missing returns the rows that the file does not hold yet.
-func (l *Ledger) missing(rows []Row) ([]Row, error) {
-	wanted := map[key]bool{}
-	for _, r := range rows {
-		wanted[keyOf(clean(r))] = true
-	}
-	err := l.Scan(func(r Row) { delete(wanted, keyOf(r)) }, func(int, string) {})
-	if err != nil {
+func (l *Ledger) missing(rows []Row) (left []Row, err error) {
+	there := map[key]bool{}
+	if err := l.Scan(func(r Row) { there[r.key()] = true }, func(int, string) {}); err != nil {
 		return nil, err
 	}
-	var left []Row
 	for _, r := range rows {
-		k := keyOf(clean(r))
-		if r.CallID == "" || wanted[k] {
+		k := r.Map(cleanText).key()
+		if r.CallID == "" || !there[k] {
 			left = append(left, r)
-			delete(wanted, k)
 		}
+		there[k] = true
 	}
 	return left, nil
 }
 
-// open opens the ledger for reading, and refuses what is not a regular file.
-func (l *Ledger) open() (*os.File, error) {
-	f, err := os.OpenFile(l.path, os.O_RDONLY|noFollow, 0)
+// read reads the file, nil where there is none. What is not a regular file is
+// refused: no link is followed, and no FIFO's writer waited for.
+func (l *Ledger) read() ([]byte, error) {
+	f, err := os.OpenFile(l.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the ledger: %w", err)
 	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("cannot open the ledger: %q is not a regular file", l.path)
+		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, fmt.Errorf("cannot open the ledger %q: %w", l.path, err)
 	}
-	return f, nil
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the ledger: %w", err)
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil // a spreadsheet's
 }
 
 // refuse says of a file that is no ledger which it is and what to do.
@@ -128,5 +125,62 @@ func (l *Ledger) refuse(err error) error {
 	if errors.As(err, &foreign) {
 		return fmt.Errorf("cannot use %q as the ledger: %w: move it away and run again, a new one is made", l.path, err)
 	}
-	return fmt.Errorf("cannot read the ledger %q: %w", l.path, err)
+	return err
+}
+
+// prepare leaves a file to whose end rows can be appended. A file that is no ledger
+// is found before anything is written.
+func (l *Ledger) prepare() (notices []string, err error) {
+	data, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	begun := bytes.IndexByte(data, '\n') < 0 && strings.HasPrefix(Header, string(data)) // or empty, or not there
+	names := ""
+	if !begun {
+		if names, err = checkHeader(data); err != nil {
+			return nil, l.refuse(err)
+		}
+	}
+	if tail := data[bytes.LastIndexByte(data, '\n')+1:]; len(tail) > 0 {
+		if notices, err = l.cutTail(tail); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case begun:
+		return notices, hostfs.Write(l.path, []byte(Header+"\n"), perm)
+	case names != Header:
+		notices = append(notices, "the file had fewer columns and was brought up to date, the old one is tokens.csv.old")
+		return notices, l.upgrade(data)
+	}
+	return notices, nil
+}
+
+// cutTail moves a last line without an end to the .torn file: it is the beginning
+// of a row whose writing was cut short, and its last number may be too. It is
+// kept before it is cut, so that no crash loses it.
+func (l *Ledger) cutTail(tail []byte) ([]string, error) {
+	keep := l.path + ".torn"
+	if err := hostfs.Append(keep, append(bytes.Clone(tail), '\n'), perm); err != nil {
+		return nil, fmt.Errorf("cannot keep the ledger's last line: %w", err)
+	}
+	_, err := hostfs.CutTornTail(l.path)
+	return []string{fmt.Sprintf("the last line was cut off and is now in %s", filepath.Base(keep))}, err
+}
+
+// upgrade writes the rows of a file with fewer columns anew, the old one kept.
+func (l *Ledger) upgrade(old []byte) error {
+	var rows []Row
+	if err := scan(old, func(r Row) { rows = append(rows, r) }, func(int, string) {}); err != nil {
+		return l.refuse(err)
+	}
+	var data bytes.Buffer
+	if err := Write(&data, rows); err != nil {
+		return err
+	}
+	if err := hostfs.Write(l.path+".old", old, perm); err != nil {
+		return err
+	}
+	return hostfs.Write(l.path, data.Bytes(), perm)
 }

@@ -1,13 +1,14 @@
 package ledger
 
 import (
-	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"abl/orchestrator/prices"
 )
@@ -31,13 +32,18 @@ func (c *Counter) add(n *int64) {
 
 // String shows what is known, and a question mark where something is missing.
 func (c Counter) String() string {
+	return partly(strconv.FormatInt(c.Known, 10), c.Known == 0, c.Missing > 0)
+}
+
+// partly marks a text of which a part is missing.
+func partly(text string, nothing, missing bool) string {
 	switch {
-	case c.Missing == 0:
-		return strconv.FormatInt(c.Known, 10)
-	case c.Known == 0:
+	case !missing:
+		return text
+	case nothing:
 		return "?"
 	}
-	return strconv.FormatInt(c.Known, 10) + "+?"
+	return text + "+?"
 }
 
 // Sum is what a number of rows add up to, in tokens.
@@ -61,15 +67,7 @@ type Money struct {
 }
 
 // String shows what is known, and a question mark where something is missing.
-func (m Money) String() string {
-	switch {
-	case m.Missing == 0:
-		return m.Known.Short()
-	case m.Known == 0:
-		return "?"
-	}
-	return m.Known.Short() + "+?"
-}
+func (m Money) String() string { return partly(m.Known.Short(), m.Known == 0, m.Missing > 0) }
 
 // Share is how much of the input came from the provider's cache, from 0 to 1.
 type Share struct {
@@ -82,14 +80,7 @@ func (s *Share) String() string {
 	if s == nil {
 		return "-"
 	}
-	if s.AtLeast && s.Known == 0 {
-		return "?"
-	}
-	text := strconv.FormatFloat(100*s.Known, 'f', 0, 64) + "%"
-	if s.AtLeast {
-		text += "+?"
-	}
-	return text
+	return partly(strconv.FormatFloat(100*s.Known, 'f', 0, 64)+"%", s.Known == 0, s.AtLeast)
 }
 
 // shared is the sum with its share.
@@ -114,7 +105,7 @@ func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 	s.Thoughts.add(r.Thoughts)
 	s.Tool.add(r.Tool)
 	s.Total.add(r.Total)
-	if r.Input == nil && r.Candidates == nil && r.Cached == nil && r.Thoughts == nil && r.Tool == nil && r.Total == nil {
+	if !r.Known() {
 		s.Unknown++
 	}
 }
@@ -135,36 +126,26 @@ const (
 // Ways are all ways to group rows.
 func Ways() []By { return []By{ByPhase, ByIter, ByRole, ByModel, ByAgent, ByDay} }
 
-// groupKey is the key of a group; the second part is an iteration's alone.
-type groupKey struct{ first, second string }
-
-func (by By) key(r Row) (key groupKey) {
+// key is the name of the group that a row belongs to.
+func (by By) key(r Row) (name string) {
 	switch by {
 	case ByPhase:
-		key.first = r.Phase
+		name = r.Phase
 	case ByIter:
-		key = groupKey{r.Phase, r.Step}
+		name = r.Phase + "/" + r.Step
 	case ByRole:
-		key.first = r.Role
+		name = r.Role
 	case ByModel:
-		key.first = r.Model
+		name = r.Model
 	case ByAgent:
-		key.first = r.Agent
+		name = r.Agent
 	case ByDay:
-		key.first = r.Day()
+		name = r.Day()
 	}
-	return key
-}
-
-// text is the key as it is shown.
-func (k groupKey) text(by By) string {
-	switch {
-	case by == ByIter:
-		return k.first + "/" + k.second
-	case k.first == "":
+	if name == "" {
 		return Unknown
 	}
-	return k.first
+	return name
 }
 
 // Group is the sum of the rows with one key.
@@ -173,36 +154,18 @@ type Group struct {
 	Sum
 }
 
-// maxGroups bounds the memory that a file can take by its number of keys.
-const maxGroups = 10_000
-
-// others is the key of what comes after maxGroups.
-const others = "(others)"
-
-// Totals adds rows up, as a whole and by groups, in memory that depends on the
-// groups and not on the rows.
+// Totals adds rows up, as a whole and by groups.
 type Totals struct {
 	All    Sum
 	Price  func(Row) (prices.USD, bool) // what a row costs; nil is what it says
-	groups map[By]*grouping
-}
-
-// grouping is one way to group. Rows that stand together mostly have the same key.
-type grouping struct {
-	sums map[groupKey]*keyed
-	last *keyed
-}
-
-type keyed struct {
-	Sum
-	key groupKey
+	groups map[By]map[string]*Sum
 }
 
 // NewTotals begins to add up in the given ways.
 func NewTotals(ways ...By) *Totals {
-	t := &Totals{groups: map[By]*grouping{}}
+	t := &Totals{groups: map[By]map[string]*Sum{}}
 	for _, by := range ways {
-		t.groups[by] = &grouping{sums: map[groupKey]*keyed{}}
+		t.groups[by] = map[string]*Sum{}
 	}
 	return t
 }
@@ -215,40 +178,23 @@ func (t *Totals) Add(r Row) {
 	}
 	usd, priced := price(r)
 	t.All.add(r, usd, priced)
-	for by, g := range t.groups {
-		g.sum(by.key(r)).add(r, usd, priced)
+	for by, sums := range t.groups {
+		key := by.key(r)
+		if sums[key] == nil {
+			sums[key] = &Sum{}
+		}
+		sums[key].add(r, usd, priced)
 	}
-}
-
-func (g *grouping) sum(key groupKey) *Sum {
-	if g.last != nil && key == g.last.key {
-		return &g.last.Sum
-	}
-	k := g.sums[key]
-	if k == nil && len(g.sums) >= maxGroups {
-		key = groupKey{first: others}
-		k = g.sums[key]
-	}
-	if k == nil {
-		key = groupKey{strings.Clone(key.first), strings.Clone(key.second)} // a row's texts hold its whole line
-		k = &keyed{key: key}
-		g.sums[key] = k
-	}
-	g.last = k
-	return &k.Sum
 }
 
 // Groups returns the sums of one way to group, sorted by key, numbers in it by
 // their value. It is nil for a way that NewTotals was not given.
 func (t *Totals) Groups(by By) []Group {
 	var groups []Group
-	if t.groups[by] == nil {
-		return nil
+	for key, sum := range t.groups[by] {
+		groups = append(groups, Group{Key: key, Sum: sum.shared()})
 	}
-	for key, sum := range t.groups[by].sums {
-		groups = append(groups, Group{Key: key.text(by), Sum: sum.shared()})
-	}
-	slices.SortFunc(groups, func(a, b Group) int { return natural(a.Key, b.Key) })
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(sortable(a.Key), sortable(b.Key)) })
 	return groups
 }
 
@@ -267,27 +213,58 @@ func (t *Totals) MarshalJSON() ([]byte, error) {
 	}{t.Sum(), by})
 }
 
-// natural compares texts, runs of digits in them by their value.
-func natural(a, b string) int {
-	x, y := a, b
-	for x != "" && y != "" {
-		m, n := digits(x), digits(y)
-		if m > 0 && n > 0 {
-			i, j := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
-			if c := cmp.Or(cmp.Compare(len(i), len(j)), cmp.Compare(i, j)); c != 0 {
-				return c
-			}
-			x, y = x[m:], y[n:]
-			continue
-		}
-		if x[0] != y[0] {
-			return cmp.Compare(x[0], y[0])
-		}
-		x, y = x[1:], y[1:]
-	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// sortable is a text by which 2 comes before 10.
+func sortable(text string) string {
+	const wide = 20
+	return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", max(wide-len(n), 0)) + n })
 }
 
-func digits(s string) int {
-	return len(s) - len(strings.TrimLeftFunc(s, func(c rune) bool { return c <= unicode.MaxASCII && unicode.IsDigit(c) }))
+// Table shows groups as aligned text, one a line, and their sum below when there
+// are several. A question mark stands for what some rows did not tell.
+func Table(by By, groups []Group, all Sum) string {
+	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
+	for _, g := range groups {
+		lines = append(lines, cells(g.Key, g.Sum))
+	}
+	if len(groups) != 1 {
+		lines = append(lines, cells("all", all))
+	}
+	text := align(lines)
+	if all.Unknown > 0 {
+		text += fmt.Sprintf("%d of %d rows tell no count\n", all.Unknown, all.Rows)
+	}
+	return text
+}
+
+func cells(key string, s Sum) []string {
+	line := []string{cleanText(key), strconv.Itoa(s.Rows)}
+	for _, c := range []Counter{s.Input, s.Cached, s.Candidates, s.Thoughts, s.Tool, s.Total} {
+		line = append(line, c.String())
+	}
+	return append(line, s.Share.String(), s.Cost.String())
+}
+
+// align sets the first column left and the others right.
+func align(lines [][]string) string {
+	widths := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		for i, cell := range line {
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				b.WriteString(cell + space)
+			} else {
+				b.WriteString("  " + space + cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/prices"
 )
 
@@ -40,21 +41,21 @@ func TestOwnList(t *testing.T) {
 	million := n(1_000_000)
 	for _, c := range []struct {
 		model, day string
-		use        prices.Tokens
+		use        tokens.Count
 		want       string
 	}{
-		{"gemini-2.5-pro", "2026-11-22", prices.Tokens{Input: n(100_000), Output: n(1000), Thoughts: n(500)}, "0.14"},
-		{"gemini-2.5-pro", "2026-11-22", prices.Tokens{Input: n(100_000), Cached: n(80_000), Output: n(1000)}, "0.045"},
-		{"gemini-2.5-pro", "2026-11-22", prices.Tokens{Input: n(200_000), Output: n(0)}, "0.25"},
-		{"gemini-2.5-pro", "2026-11-22", prices.Tokens{Input: n(200_001), Output: n(0)}, "0.5000025"},
-		{"gemini-2.5-pro", "2026-11-22", prices.Tokens{Input: n(400_000), Cached: n(400_000), Output: n(10_000), Thoughts: n(10_000)}, "0.4"},
-		{"gemini-2.5-flash", "2026-11-22", prices.Tokens{Input: n(10), Tool: n(90), Output: n(0)}, "0.00003"},
-		{"gemini-3.8-flash", "2026-12-31", prices.Tokens{Input: million, Output: n(0)}, "0.75"},
-		{"gemini-3.8-flash", "2027-01-01", prices.Tokens{Input: million, Output: n(0)}, "1.5"},
-		{"claude-opus-5-5", "2026-11-22", prices.Tokens{Input: million, Cached: n(500_000), CacheWrite: n(250_000), Output: n(100_000)}, "4.35"},
-		{"claude-sonnet-5-5", "2026-10-06", prices.Tokens{Input: million, Cached: million, Output: n(0)}, "0.2"},
-		{"claude-sonnet-5-5", "2026-10-07", prices.Tokens{Input: million, Cached: million, Output: n(0)}, "0.1"},
-		{"gpt-5.3-codex", "2026-11-22", prices.Tokens{Input: million, Cached: n(0), Output: million}, "15.75"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(100_000), Candidates: n(1000), Thoughts: n(500)}, "0.14"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(100_000), Cached: n(80_000), Candidates: n(1000)}, "0.045"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(200_000), Candidates: n(0)}, "0.25"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(200_001), Candidates: n(0)}, "0.5000025"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(400_000), Cached: n(400_000), Candidates: n(10_000), Thoughts: n(10_000)}, "0.4"},
+		{"gemini-2.5-flash", "2026-11-22", tokens.Count{Input: n(10), Tool: n(90), Candidates: n(0)}, "0.00003"},
+		{"gemini-3.8-flash", "2026-12-31", tokens.Count{Input: million, Candidates: n(0)}, "0.75"},
+		{"gemini-3.8-flash", "2027-01-01", tokens.Count{Input: million, Candidates: n(0)}, "1.5"},
+		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Cached: n(500_000), Written: n(250_000), Candidates: n(100_000)}, "4.35"},
+		{"claude-sonnet-5-5", "2026-10-06", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.2"},
+		{"claude-sonnet-5-5", "2026-10-07", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.1"},
+		{"gpt-5.3-codex", "2026-11-22", tokens.Count{Input: million, Cached: n(0), Candidates: million}, "15.75"},
 	} {
 		p, ok := all.At(c.model, on(t, c.day))
 		got, told := p.OfRequest(c.use)

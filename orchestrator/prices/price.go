@@ -3,6 +3,8 @@ package prices
 import (
 	"math"
 	"math/bits"
+
+	"abl/internal/tokens"
 )
 
 // Rate is what a million tokens of each kind cost.
@@ -26,27 +28,16 @@ type Price struct {
 	Long []Tier `json:"long,omitempty"` // by Above, upwards
 }
 
-// Tokens is what a request used, or several together; nil is not told.
-type Tokens struct {
-	Input      *int64 // the whole prompt, cached parts included
-	Cached     *int64
-	CacheWrite *int64
-	Output     *int64 // without thoughts where they are told apart
-	Thoughts   *int64
-	Tool       *int64 // further prompt tokens, of tools that the provider ran
-	Total      *int64
-}
-
 // OfRequest is what one request costs; false when too little was told. A part that
 // providers leave out when there is none of it counts as none: that is the dearer
 // reading for the cache, and the only one for the others.
-func (p Price) OfRequest(t Tokens) (USD, bool) {
-	input, output, told := t.split()
+func (p Price) OfRequest(t tokens.Count) (USD, bool) {
+	input, output, told := split(t)
 	if !told {
 		return 0, false
 	}
 	r := p.at(input)
-	cached, written := min(value(t.Cached), input), value(t.CacheWrite)
+	cached, written := min(value(t.Cached), input), value(t.Written)
 	written = min(written, input-cached)
 	return sum(
 		part{input - cached - written, r.Input}, part{cached, r.Cached}, part{written, r.CacheWrite},
@@ -56,7 +47,7 @@ func (p Price) OfRequest(t Tokens) (USD, bool) {
 
 // OfMany is what several requests together cost; false when too little was told,
 // or when one of them may have been long enough for another rate.
-func (p Price) OfMany(t Tokens) (USD, bool) {
+func (p Price) OfMany(t tokens.Count) (USD, bool) {
 	if t.Input == nil || len(p.Long) > 0 && *t.Input > p.Long[0].Above {
 		return 0, false
 	}
@@ -65,12 +56,12 @@ func (p Price) OfMany(t Tokens) (USD, bool) {
 
 // split is the prompt and the answer in tokens. An answer of thoughts alone may be
 // told by the total only.
-func (t Tokens) split() (input, output int64, told bool) {
+func split(t tokens.Count) (input, output int64, told bool) {
 	switch {
 	case t.Input == nil || *t.Input < 0:
 		return 0, 0, false
-	case t.Output != nil:
-		return *t.Input, max(*t.Output, 0), true
+	case t.Candidates != nil:
+		return *t.Input, max(*t.Candidates, 0), true
 	case t.Total == nil:
 		return 0, 0, false
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"abl/internal/tokens"
 )
 
 func n(v int64) *int64 { return &v }
@@ -11,19 +13,19 @@ func n(v int64) *int64 { return &v }
 func TestWhatIsNotToldHasNoCost(t *testing.T) {
 	p := Price{Rate: Rate{Input: Dollar, Output: Dollar, Thinking: Dollar}, Long: []Tier{{Above: 100, Rate: Rate{Input: 2 * Dollar, Output: 2 * Dollar, Thinking: 2 * Dollar}}}}
 	for name, c := range map[string]struct {
-		use        Tokens
+		use        tokens.Count
 		want, many string
 	}{
-		"nothing":                   {Tokens{}, "-", "-"},
-		"a total alone":             {Tokens{Total: n(5)}, "-", "-"},
-		"an input alone":            {Tokens{Input: n(5)}, "-", "-"},
-		"thoughts only":             {Tokens{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
-		"an odd total":              {Tokens{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
-		"none used":                 {Tokens{Input: n(0), Output: n(0)}, "0", "0"},
-		"long":                      {Tokens{Input: n(101), Output: n(0)}, "0.000202", "-"},
-		"a nonsense input":          {Tokens{Input: n(-1), Output: n(1)}, "-", "-"},
-		"more than fits":            {Tokens{Input: n(math.MaxInt64), Output: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
-		"more cached than there is": {Tokens{Input: n(10), Cached: n(99), CacheWrite: n(99), Output: n(0)}, "0", "0"},
+		"nothing":                   {tokens.Count{}, "-", "-"},
+		"a total alone":             {tokens.Count{Total: n(5)}, "-", "-"},
+		"an input alone":            {tokens.Count{Input: n(5)}, "-", "-"},
+		"thoughts only":             {tokens.Count{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
+		"an odd total":              {tokens.Count{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
+		"none used":                 {tokens.Count{Input: n(0), Candidates: n(0)}, "0", "0"},
+		"long":                      {tokens.Count{Input: n(101), Candidates: n(0)}, "0.000202", "-"},
+		"a nonsense input":          {tokens.Count{Input: n(-1), Candidates: n(1)}, "-", "-"},
+		"more than fits":            {tokens.Count{Input: n(math.MaxInt64), Candidates: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
+		"more cached than there is": {tokens.Count{Input: n(10), Cached: n(99), Written: n(99), Candidates: n(0)}, "0", "0"},
 	} {
 		show := func(u USD, ok bool) string {
 			if !ok {

@@ -6,6 +6,7 @@ package agent
 import (
 	"time"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/prices"
 )
 
@@ -31,17 +32,10 @@ type Command struct {
 	Files map[string][]byte // name → content, laid into the call's read-only directory (dirs.In)
 }
 
-// Usage is the token count of one model in one call. A nil pointer means that
-// the source did not tell; it is never a zero.
+// Usage is what one call used of one model.
 type Usage struct {
-	Model      string `json:"model"`
-	Input      *int64 `json:"input"`      // prompt tokens, cached ones included
-	Candidates *int64 `json:"candidates"` // output without thoughts where the provider tells them apart
-	Cached     *int64 `json:"cached"`
-	Thoughts   *int64 `json:"thoughts"`
-	Tool       *int64 `json:"tool"`
-	Total      *int64 `json:"total"` // as the provider says
-
+	Model string `json:"model"`
+	tokens.Count
 	Cost *prices.USD `json:"cost_usd,omitempty"` // where who counted knows the price of each request
 	Part bool        `json:"part,omitempty"`     // of answers that were not told whole
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"abl/internal/tokens"
 )
 
 // claudeReader follows stream-json; the one document of --output-format json is
@@ -143,11 +145,9 @@ func (r *claudeReader) unmoved(usage []Usage) string {
 func claudeUsage(models map[string]claudeTokens) []Usage {
 	rows := make([]Usage, 0, len(models))
 	for model, t := range models {
-		u := Usage{Model: label(model, maxName), Cached: t.Read.n, Candidates: t.Output.n, Thoughts: t.Thinking.n}
-		u.Input = plus(t.Input.n, t.Read.n, t.Written.n)
-		u.Total = plus(u.Input, t.Output.n)
-		u.split()
-		rows = append(rows, u)
+		c := tokens.Count{Input: plus(t.Input.n, t.Read.n, t.Written.n), Cached: t.Read.n, Candidates: t.Output.n, Thoughts: t.Thinking.n}
+		c.Total = plus(c.Input, t.Output.n)
+		rows = append(rows, Usage{Model: label(model, maxName), Count: c.WithoutThoughts()})
 	}
 	return sorted(rows)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"abl/internal/tokens"
 )
 
 // codexReader follows the JSON lines of codex exec.
@@ -105,10 +107,8 @@ func (r *codexReader) Result(exit int) Result {
 	res := Result{Session: r.session, Requests: -1}
 	if r.result != nil && r.result.Usage != nil {
 		t := r.result.Usage
-		u := Usage{Model: cmp.Or(label(r.model, maxName), "unknown"), Input: t.Input.n, Cached: t.Cached.n, Candidates: t.Output.n, Thoughts: t.Reasoning.n}
-		u.Total = plus(t.Input.n, t.Output.n)
-		u.split()
-		res.Usage = []Usage{u}
+		c := tokens.Count{Input: t.Input.n, Cached: t.Cached.n, Candidates: t.Output.n, Thoughts: t.Reasoning.n, Total: plus(t.Input.n, t.Output.n)}
+		res.Usage = []Usage{{Model: cmp.Or(label(r.model, maxName), "unknown"), Count: c.WithoutThoughts()}}
 	}
 	res.Reason = r.reason(exit, res.Usage)
 	res.Finished = res.Reason == ""

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"abl/internal/tokens"
 )
 
 // copilotReader follows the CLI's JSON lines.
@@ -116,10 +118,8 @@ func (r *copilotReader) unmoved(usage []Usage) string {
 func copilotUsage(models map[string]copilotMetrics) (rows []Usage) {
 	for model, m := range models {
 		t := m.Usage
-		u := Usage{Model: label(model, maxName), Input: t.Input.n, Cached: t.Read.n, Candidates: t.Output.n, Thoughts: t.Reasoning.n}
-		u.Total = plus(t.Input.n, t.Output.n)
-		u.split()
-		rows = append(rows, u)
+		c := tokens.Count{Input: t.Input.n, Cached: t.Read.n, Candidates: t.Output.n, Thoughts: t.Reasoning.n, Total: plus(t.Input.n, t.Output.n)}
+		rows = append(rows, Usage{Model: label(model, maxName), Count: c.WithoutThoughts()})
 	}
 	return sorted(rows)
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
 )
 
@@ -116,13 +117,11 @@ func (r *customReader) Result(exit int) Result {
 		}
 	}
 	if t := r.tokens; t != nil {
-		u := Usage{
-			Model: label(r.model, maxName), Input: cmp.Or(t.Input.n, t.Prompt.n), Candidates: cmp.Or(t.Output.n, t.Completed.n),
-			Cached: t.Cached.n, Thoughts: t.Reasoning.n,
+		c := tokens.Count{
+			Input: cmp.Or(t.Input.n, t.Prompt.n), Candidates: cmp.Or(t.Output.n, t.Completed.n), Cached: t.Cached.n, Thoughts: t.Reasoning.n,
 		}
-		u.Total = cmp.Or(t.Total.n, plus(u.Input, u.Candidates))
-		u.split()
-		res.Usage = []Usage{u}
+		c.Total = cmp.Or(t.Total.n, plus(c.Input, c.Candidates))
+		res.Usage = []Usage{{Model: label(r.model, maxName), Count: c.WithoutThoughts()}}
 	}
 	return res
 }

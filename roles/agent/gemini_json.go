@@ -1,6 +1,10 @@
 package agent
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"abl/internal/tokens"
+)
 
 // geminiDocument is what the CLI prints with -o json: one document at the end.
 // abl does not ask for it, because a failed run prints none, but a person may
@@ -37,8 +41,8 @@ func geminiWhole(stdout []byte, exit int) (Result, bool) {
 	res := Result{Session: label(doc.SessionID, maxName)}
 	for model, m := range doc.Stats.Models {
 		res.Usage = append(res.Usage, Usage{
-			Model: label(model, maxName), Input: m.Tokens.Prompt.n, Candidates: m.Tokens.Candidates.n,
-			Cached: m.Tokens.Cached.n, Thoughts: m.Tokens.Thoughts.n, Tool: m.Tokens.Tool.n, Total: m.Tokens.Total.n,
+			Model: label(model, maxName),
+			Count: tokens.Count{Input: m.Tokens.Prompt.n, Candidates: m.Tokens.Candidates.n, Cached: m.Tokens.Cached.n, Thoughts: m.Tokens.Thoughts.n, Tool: m.Tokens.Tool.n, Total: m.Tokens.Total.n},
 		})
 		if m.API.Requests.n != nil {
 			res.Requests += *m.API.Requests.n

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"abl/internal/tokens"
 )
 
 // geminiReader follows stream-json: one JSON object a line, among which the
@@ -116,7 +118,8 @@ func (s geminiStats) usage() []Usage {
 	rows := make([]Usage, 0, len(s.Models))
 	for model, t := range s.Models {
 		rows = append(rows, Usage{
-			Model: label(model, maxName), Input: t.Input.n, Candidates: t.Output.n, Cached: t.Cached.n, Total: t.Total.n,
+			Model: label(model, maxName),
+			Count: tokens.Count{Input: t.Input.n, Candidates: t.Output.n, Cached: t.Cached.n, Total: t.Total.n},
 		})
 	}
 	return sorted(rows)

@@ -77,10 +77,7 @@ func (r *scriptedReader) reason(exit int) string {
 func scriptedUsage(reported []scenario.Usage) []Usage {
 	rows := make([]Usage, 0, len(reported))
 	for _, u := range reported {
-		rows = append(rows, Usage{
-			Model: label(u.Model, maxName), Input: told(u.Input), Candidates: told(u.Candidates), Cached: told(u.Cached),
-			Thoughts: told(u.Thoughts), Tool: told(u.Tool), Total: told(u.Total),
-		})
+		rows = append(rows, Usage{Model: label(u.Model, maxName), Count: u.Count.Sane()})
 	}
 	return sorted(rows)
 }

@@ -46,14 +46,6 @@ func plus(all ...*int64) *int64 {
 	return &sum
 }
 
-// split takes the thoughts out of an output that holds them.
-func (u *Usage) split() {
-	if u.Candidates != nil && u.Thoughts != nil && *u.Thoughts <= *u.Candidates {
-		rest := *u.Candidates - *u.Thoughts
-		u.Candidates = &rest
-	}
-}
-
 // toolAction names a tool and the one parameter that says most about it.
 func toolAction(tool string, parameters map[string]json.RawMessage) string {
 	for _, key := range []string{"command", "file_path", "absolute_path", "path", "dir_path", "pattern", "query"} {

@@ -5,18 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/gateway"
-	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/gateway/sidecar"
 	"abl/orchestrator/gateway/trouble"
 )
 
 func TestTraffic(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
-	asked := func(model string, status int, u *meter.Usage) gateway.Entry {
+	asked := func(model string, status int, u *tokens.Count) gateway.Entry {
 		return gateway.Entry{Kind: gateway.Requested, Call: "c", Req: &gateway.Request{Model: model, Status: status}, Usage: u}
 	}
-	told := &meter.Usage{Input: n(10), Candidates: n(2), Total: n(12)}
+	told := &tokens.Count{Input: n(10), Candidates: n(2), Total: n(12)}
 	over := gateway.Entry{Kind: gateway.Requested, Call: "c", Reason: "reached", Req: &gateway.Request{Refused: true, Over: true, Status: 403}}
 	for _, c := range []struct {
 		name string
@@ -24,9 +24,9 @@ func TestTraffic(t *testing.T) {
 		want string
 	}{
 		{"two answers", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, told)}}, "m 24; 2 requests"},
-		{"an answer without usage", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, &meter.Usage{})}},
+		{"an answer without usage", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, &tokens.Count{})}},
 			"m 12, m unknown; 2 requests; the provider told no whole usage for 1 of 2 answers of m"},
-		{"only such", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, &meter.Usage{})}}, "m unknown; 1 requests; the provider told no whole usage for 1 of 1 answers of m"},
+		{"only such", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, &tokens.Count{})}}, "m unknown; 1 requests; the provider told no whole usage for 1 of 1 answers of m"},
 		{"nothing asked", sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ready}}}, " 0; 0 requests"},
 		{"another call's", sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Requested, Call: "d", Req: &gateway.Request{}, Usage: told}}}, " 0; 0 requests"},
 		{"lines lost", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told)}, Lost: 3}, "m 12,  unknown; 1 requests; the gateway's log lacks at least 3 lines: the usage is a lower bound"},

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"google.golang.org/genai"
+
+	"abl/internal/tokens"
 )
 
 func gemini() provider {
@@ -59,7 +61,7 @@ func readGemini(body []byte) (reading, error) {
 		return reading{}, err
 	}
 	u := doc.UsageMetadata
-	r := reading{model: doc.ModelVersion, usage: Usage{
+	r := reading{model: doc.ModelVersion, usage: tokens.Count{
 		Input: u.PromptTokenCount, Candidates: u.CandidatesTokenCount, Cached: u.CachedContentTokenCount,
 		Thoughts: u.ThoughtsTokenCount, Tool: u.ToolUsePromptTokenCount, Total: u.TotalTokenCount,
 	}}

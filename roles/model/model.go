@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"abl/internal/pause"
+	"abl/internal/tokens"
 )
 
 // Finish says whether an answer is whole.
@@ -33,13 +34,10 @@ type Answer struct {
 	Finish Finish
 	Reason string // the provider's own word for how it ended
 	Model  string // as the provider names it, else as it was asked
-	Usage  Usage
+	Usage  tokens.Count
 	Body   []byte // of the response, as received
 	Tries  int
 }
-
-// Usage counts tokens. Nil is what the provider did not tell; it is never a zero.
-type Usage struct{ Input, Candidates, Cached, Thoughts, Tool, Total *int64 }
 
 // Names of the models that are known.
 const (
@@ -60,7 +58,7 @@ type provider struct {
 type reading struct {
 	model, reason string
 	finish        Finish
-	usage         Usage
+	usage         tokens.Count
 }
 
 // call is one try to get an answer.

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"abl/internal/tokens"
 	"abl/roles/model"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,7 +69,7 @@ func ask(t *testing.T, name, base string, retries int) (a model.Answer, pauses [
 	return a, pauses, sent, err
 }
 
-func numbers(u model.Usage) string {
+func numbers(u tokens.Count) string {
 	data, _ := json.Marshal([]*int64{u.Input, u.Candidates, u.Cached, u.Thoughts, u.Tool, u.Total})
 	return string(data)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/openai/openai-go"
 	"github.com/openai/openai-go/option"
+
+	"abl/internal/tokens"
 )
 
 func openAI() provider {
@@ -72,13 +74,10 @@ func readOpenAI(body []byte) (reading, error) {
 		return reading{}, errors.New("there is no choice in it")
 	}
 	u := doc.Usage
-	r := reading{model: doc.Model, reason: doc.Choices[0].FinishReason, finish: Cut, usage: Usage{
+	r := reading{model: doc.Model, reason: doc.Choices[0].FinishReason, finish: Cut, usage: tokens.Count{
 		Input: u.Prompt, Candidates: u.Completion, Cached: u.Input.Cached, Thoughts: u.Output.Reasoning, Total: u.Total,
 	}}
-	if u.Completion != nil && u.Output.Reasoning != nil { // the ledger has thoughts apart
-		rest := *u.Completion - *u.Output.Reasoning
-		r.usage.Candidates = &rest
-	}
+	r.usage = r.usage.WithoutThoughts()
 	switch {
 	case doc.Choices[0].Message.Refusal != "":
 		r.finish, r.reason = Blocked, "refusal"

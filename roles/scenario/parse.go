@@ -128,10 +128,8 @@ func (u Usage) check() error {
 	if u.Requests < 0 {
 		return fmt.Errorf("usage of %q has fewer than 0 requests", u.Model)
 	}
-	for _, n := range []*int64{u.Input, u.Cached, u.Candidates, u.Thoughts, u.Tool, u.Total} {
-		if n != nil && *n < 0 {
-			return fmt.Errorf("usage of %q has a count below 0", u.Model)
-		}
+	if u.Sane() != u.Count {
+		return fmt.Errorf("usage of %q has a count below 0", u.Model)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@
 // and the scripted Gemini API. docs/scripted-agent.md describes the format.
 package scenario
 
+import "abl/internal/tokens"
+
 // Version is the only version of the file format so far.
 const Version = 1
 
@@ -55,16 +57,11 @@ type Step struct {
 	Expect *int   `yaml:"expect" json:"expect,omitempty"` // with Run: the exit code without which the call ends in error
 }
 
-// Usage is what the call reports for one model. A nil count is one that the agent does not tell.
+// Usage is what the call reports for one model.
 type Usage struct {
-	Model      string `yaml:"model" json:"model"`
-	Input      *int64 `yaml:"input" json:"input,omitempty"` // cached tokens included
-	Cached     *int64 `yaml:"cached" json:"cached,omitempty"`
-	Candidates *int64 `yaml:"candidates" json:"candidates,omitempty"` // without thoughts
-	Thoughts   *int64 `yaml:"thoughts" json:"thoughts,omitempty"`
-	Tool       *int64 `yaml:"tool" json:"tool,omitempty"`
-	Total      *int64 `yaml:"total" json:"total,omitempty"`
-	Requests   int64  `yaml:"requests" json:"requests,omitempty"`
+	Model        string `yaml:"model" json:"model"`
+	tokens.Count `yaml:",inline"`
+	Requests     int64 `yaml:"requests" json:"requests,omitempty"`
 }
 
 // End says how a call ends after its steps.

@@ -17,7 +17,6 @@ import (
 	"abl/orchestrator/codecommit/guard"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
-	"abl/orchestrator/prices"
 )
 
 // session is one call of the program in one project.
@@ -150,7 +149,7 @@ func price(r ledger.Row) string {
 	if !known || r.Source == ledger.Nobody {
 		return ledger.Cost(r)
 	}
-	usd, known := p.OfMany(prices.Tokens{Input: r.Input, Cached: r.Cached, Output: r.Candidates, Thoughts: r.Thoughts, Tool: r.Tool, Total: r.Total})
+	usd, known := p.OfMany(r.Count)
 	if !known {
 		return ledger.Cost(r)
 	}

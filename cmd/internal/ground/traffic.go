@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/tokens"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/gateway/sidecar"
 	"abl/orchestrator/gateway/trouble"
@@ -20,16 +21,10 @@ func Traffic(log sidecar.Log, call string) roles.Traffic {
 	for _, r := range rows {
 		t.Requests += r.Requests
 		if r.Untold < r.Requests {
-			u := r.Usage
-			t.Usage = append(t.Usage, agent.Usage{
-				Model: r.Model, Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total, Cost: r.Cost,
-			})
+			t.Usage = append(t.Usage, agent.Usage{Model: r.Model, Count: r.Count, Cost: r.Cost})
 		}
 		if r.Untold > 0 {
-			u := r.Part
-			t.Usage = append(t.Usage, agent.Usage{
-				Model: r.Model, Input: u.Input, Candidates: u.Candidates, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tool, Total: u.Total, Part: true,
-			})
+			t.Usage = append(t.Usage, agent.Usage{Model: r.Model, Count: r.Part, Part: true})
 			t.Notes = append(t.Notes, fmt.Sprintf("the provider told no whole usage for %d of %d answers of %s", r.Untold, r.Requests, r.Model))
 		}
 	}
@@ -38,11 +33,10 @@ func Traffic(log sidecar.Log, call string) roles.Traffic {
 		t.Usage = append(t.Usage, agent.Usage{Part: true})
 		t.Notes = append(t.Notes, fmt.Sprintf("the gateway's log lacks at least %d lines: the usage is a lower bound", log.Lost))
 	case len(rows) == 0:
-		none := int64(0)
-		t.Usage = []agent.Usage{{Input: &none, Candidates: &none, Total: &none}} // known: nothing passed
+		t.Usage = []agent.Usage{{Count: tokens.None()}} // known: nothing passed
 	}
-	tokens, usd := gateway.Charged(log.Entries, call)
-	t.Charged = &roles.Charged{Tokens: tokens, USD: usd}
+	charged, usd := gateway.Charged(log.Entries, call)
+	t.Charged = &roles.Charged{Tokens: charged, USD: usd}
 	t.Notes = append(t.Notes, sidecar.Advice(sidecar.RefusedHosts(log.Entries))...)
 	for _, e := range log.Entries {
 		if e.Req != nil && e.Req.Over {

@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
+	"abl/internal/tokens"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
@@ -41,11 +42,12 @@ func spentBench(t *testing.T, budget config.Budget, rows ...ledger.Row) *bench {
 	return b
 }
 
-func paid(call string, tokens int64, outcome roles.Class) ledger.Row {
+func paid(call string, used int64, outcome roles.Class) ledger.Row {
 	none := int64(0)
 	return ledger.Row{
 		Timestamp: ledger.Stamp(time.Now()), Phase: "1", Model: "gemini-2.5-pro", CallID: call, Source: ledger.Gateway, CostUSD: "0.5",
-		Input: &tokens, Candidates: &none, Total: &tokens, Outcome: string(outcome),
+		Count:   tokens.Count{Input: &used, Candidates: &none, Total: &used},
+		Outcome: string(outcome),
 	}
 }
 

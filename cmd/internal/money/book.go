@@ -1,8 +1,6 @@
 package money
 
 import (
-	"fmt"
-
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
 )
@@ -38,12 +36,8 @@ func (b Book) Append(rows []ledger.Row) error {
 	return err
 }
 
-func (b Book) tell(notices []ledger.Notice) {
+func (b Book) tell(notices []string) {
 	for _, n := range notices {
-		if n.Line == 0 {
-			b.Tell("tokens.csv: " + n.Text)
-		} else {
-			b.Tell(fmt.Sprintf("tokens.csv line %d: %s", n.Line, n.Text))
-		}
+		b.Tell("tokens.csv: " + n)
 	}
 }

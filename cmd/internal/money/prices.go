@@ -69,7 +69,7 @@ func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
 	if !known || r.Source == ledger.Nobody {
 		return 0, false
 	}
-	return price.OfMany(prices.Tokens{Input: r.Input, Cached: r.Cached, Output: r.Candidates, Thoughts: r.Thoughts, Tool: r.Tool, Total: r.Total})
+	return price.OfMany(r.Count)
 }
 
 // Of are the prices that models have now; one without a price is left out.

@@ -95,7 +95,7 @@ func (c *counting) know(r ledger.Row) {
 
 // of is what one row comes to; false where it tells only a part.
 func (c *counting) of(r ledger.Row) (one Spending, whole bool) {
-	tokens, told := r.Tokens()
+	tokens, told := r.All()
 	if !told || r.Source == ledger.Nobody {
 		return one, false
 	}

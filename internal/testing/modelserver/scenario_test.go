@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"abl/internal/tokens"
 	"abl/roles/scenario"
 	"abl/roles/scenario/player"
 )
@@ -49,7 +50,7 @@ func TestSourceRefuses(t *testing.T) {
 
 func TestScriptEndsAndUsage(t *testing.T) {
 	n := func(i int64) *int64 { return &i }
-	usage := []scenario.Usage{{Model: "a", Input: n(5), Candidates: n(2), Total: n(9)}, {Model: "b", Input: n(1), Thoughts: n(3)}}
+	usage := []scenario.Usage{{Model: "a", Count: tokens.Count{Input: n(5), Candidates: n(2), Total: n(9)}}, {Model: "b", Count: tokens.Count{Input: n(1), Thoughts: n(3)}}}
 	for end, want := range map[scenario.End]End{
 		"": Stop, scenario.EndOK: Stop, scenario.EndSilent: Cut,
 		scenario.EndError: Refuse, scenario.EndHang: NoAnswer, scenario.EndCrash: Stop,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"abl/internal/tokens"
 	"abl/orchestrator"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/sweep"
@@ -29,7 +30,7 @@ type worked int64
 func (worked) Line([]byte, bool) string { return "" }
 func (w worked) Result(int) agent.Result {
 	n := int64(w)
-	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Total: &n}}}
+	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Count: tokens.Count{Total: &n}}}}
 }
 
 // book is the ledger as the loop wants it.

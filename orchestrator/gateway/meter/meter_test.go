@@ -8,10 +8,12 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/tokens"
 )
 
 // show prints a usage as the log has it.
-func show(u Usage) string {
+func show(u tokens.Count) string {
 	line, err := json.Marshal(u)
 	if err != nil {
 		return err.Error()
@@ -112,21 +114,21 @@ func TestMeterStaysSmall(t *testing.T) {
 func TestTokens(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
 	tests := []struct {
-		u    Usage
+		u    tokens.Count
 		want int64
 		told bool
 	}{
-		{Usage{}, 0, false},
-		{Usage{Total: n(5), Input: n(1)}, 5, true},
-		{Usage{Input: n(1), Candidates: n(2), Thoughts: n(3), Cached: n(9)}, 6, true},
-		{Usage{Input: n(1)}, 1, false},
+		{tokens.Count{}, 0, false},
+		{tokens.Count{Total: n(5), Input: n(1)}, 5, true},
+		{tokens.Count{Input: n(1), Candidates: n(2), Thoughts: n(3), Cached: n(9)}, 6, true},
+		{tokens.Count{Input: n(1)}, 1, false},
 	}
 	for _, tt := range tests {
-		if got, told := tt.u.Tokens(); got != tt.want || told != tt.told {
+		if got, told := tt.u.All(); got != tt.want || told != tt.told {
 			t.Errorf("%s: %d, %v", show(tt.u), got, told)
 		}
 	}
-	sum := Usage{Input: n(1), Total: n(1 << 62)}.Add(Usage{Total: n(1 << 62), Tool: n(0)})
+	sum := tokens.Count{Input: n(1), Total: n(1 << 62)}.Add(tokens.Count{Total: n(1 << 62), Tool: n(0)})
 	if got, want := show(sum), "input:1,cached:null,candidates:null,thoughts:null,tool:0,total:9223372036854775807"; got != want {
 		t.Errorf("sum %s, want %s", got, want)
 	}

@@ -1,0 +1,101 @@
+// Package tokens counts what models use. It holds the one Count that answers, calls
+// and rows of the ledger embed; prices, files and providers may not be in it.
+package tokens
+
+import "math"
+
+// Count is what one answer used, or several added up. A nil number was not told; it
+// is never a zero.
+type Count struct {
+	Input      *int64 `json:"input" yaml:"input" csv:"input,omitempty"`                // prompt tokens, cached ones included
+	Cached     *int64 `json:"cached" yaml:"cached" csv:"cached,omitempty"`             // of these, read from the provider's cache
+	Candidates *int64 `json:"candidates" yaml:"candidates" csv:"candidates,omitempty"` // output, without thoughts where they are told apart
+	Thoughts   *int64 `json:"thoughts" yaml:"thoughts" csv:"thoughts,omitempty"`
+	Tool       *int64 `json:"tool" yaml:"tool" csv:"tool,omitempty"`    // further prompt tokens, of tools that the provider ran
+	Total      *int64 `json:"total" yaml:"total" csv:"total,omitempty"` // as the provider says
+
+	Written *int64 `json:"cache_written,omitempty" yaml:"-" csv:"-"` // of the input, written to the provider's cache
+}
+
+// None is the count of what is known to have used nothing.
+func None() Count {
+	return Count{Input: new(int64), Candidates: new(int64), Total: new(int64)}
+}
+
+func (c *Count) numbers() []**int64 {
+	return []**int64{&c.Input, &c.Cached, &c.Candidates, &c.Thoughts, &c.Tool, &c.Total, &c.Written}
+}
+
+// Known says whether anything at all was told.
+func (c Count) Known() bool { return c.any(func(int64) bool { return true }) }
+
+// Used says whether any number is more than zero.
+func (c Count) Used() bool { return c.any(func(n int64) bool { return n > 0 }) }
+
+// Sane is the count without the numbers below zero, which are none.
+func (c Count) Sane() Count {
+	for _, n := range c.numbers() {
+		if *n != nil && **n < 0 {
+			*n = nil
+		}
+	}
+	return c
+}
+
+func (c Count) any(is func(int64) bool) bool {
+	for _, n := range c.numbers() {
+		if *n != nil && is(**n) {
+			return true
+		}
+	}
+	return false
+}
+
+// All is what was used in all: the total where there is one, else the sum of the
+// parts. told is false while input or output is missing: the sum is a lower bound then.
+func (c Count) All() (sum int64, told bool) {
+	if c.Total != nil {
+		return *c.Total, true
+	}
+	for _, n := range []*int64{c.Input, c.Candidates, c.Thoughts, c.Tool} {
+		if n != nil {
+			sum = plus(sum, *n)
+		}
+	}
+	return sum, c.Input != nil && c.Candidates != nil
+}
+
+// Add returns the sum of both. What one of them does not tell is as the other says.
+func (c Count) Add(d Count) Count {
+	var sum Count
+	to, a, b := sum.numbers(), c.numbers(), d.numbers()
+	for i := range to {
+		switch {
+		case *a[i] == nil:
+			*to[i] = *b[i]
+		case *b[i] == nil:
+			*to[i] = *a[i]
+		default:
+			n := plus(**a[i], **b[i])
+			*to[i] = &n
+		}
+	}
+	return sum
+}
+
+// plus stops at the largest number: a provider's nonsense shall not become a credit.
+func plus(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// WithoutThoughts is the count of a provider that counts thoughts among the output.
+func (c Count) WithoutThoughts() Count {
+	if c.Candidates != nil && c.Thoughts != nil && *c.Thoughts <= *c.Candidates {
+		rest := *c.Candidates - *c.Thoughts
+		c.Candidates = &rest
+	}
+	return c
+}
