@@ -102,7 +102,7 @@ func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
 	key := roles.Key(c.Number, role, p.Step, p.Attempt)
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: c.Players[role.Name].model(p.Fallback[role.Name]), Session: newUUID(), Prompt: dirs.Prompt, Dir: role.Dir,
+		Model: c.Players[role.Name].model(p.Fallback[role.Name]), Session: roles.NewSession(), Prompt: dirs.Prompt, Dir: role.Dir,
 	}
 }
 
@@ -165,12 +165,4 @@ func nonce() string {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails
 	return hex.EncodeToString(b)
-}
-
-// newUUID is a random UUID (RFC 9562, version 4).
-func newUUID() string {
-	b := make([]byte, 16)
-	rand.Read(b) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -3,6 +3,7 @@ package roles
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -277,4 +278,12 @@ func (r *Runner) emit(j Job, e event.Event) {
 	e.Time, e.Phase, e.Iteration, e.Step = time.Now().UTC(), j.Call.Phase, j.Call.Iteration, j.Call.Step
 	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name(), cmp.Or(e.Model, j.Call.Model)
 	r.Out.Emit(e)
+}
+
+// NewSession is a random UUID (RFC 9562, version 4), as agents want their sessions named.
+func NewSession() string {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

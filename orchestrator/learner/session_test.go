@@ -16,21 +16,19 @@ import (
 
 // world is an agent and a program that do as they are told.
 type world struct {
-	t     *testing.T
 	asked []string // keys
 	last  map[Step]string
 	write map[string]string // files of the program, by cycle/name
-	say   func(Ask) Answer
+	say   func(Call) Happened
 	ran   Ran
 	told  []string
 	slept []time.Duration
-	stop  func() // called in place of an answer
 }
 
-func (w *world) Ask(_ context.Context, a Ask) (Answer, error) {
+func (w *world) Ask(_ context.Context, a Call) (Happened, error) {
 	w.asked = append(w.asked, a.Key)
 	if err := a.Begin(); err != nil {
-		return Answer{}, err
+		return Happened{}, err
 	}
 	if w.last == nil {
 		w.last = map[Step]string{}
@@ -40,33 +38,30 @@ func (w *world) Ask(_ context.Context, a Ask) (Answer, error) {
 		for name, text := range w.write {
 			path := filepath.Join(a.Dir, name)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
-				w.t.Fatal(err)
+				return Happened{}, err
 			}
 		}
-	}
-	if w.stop != nil {
-		w.stop()
-		return Answer{Class: roles.Interrupted}, nil
 	}
 	return w.say(a), nil
 }
 
-func (w *world) Try(_ context.Context, t Trial) (Ran, error) {
-	w.asked = append(w.asked, t.Key)
-	return w.ran, nil
+func (w *world) Try(_ context.Context, a Call) (Happened, error) {
+	w.asked = append(w.asked, a.Key)
+	ran := w.ran
+	return Happened{Ran: &ran}, nil
 }
 
-func (w *world) Cycle(s State)                { w.told = append(w.told, fmt.Sprintf("cycle %d", s.Cycle)) }
-func (w *world) Step(State, bool)             {}
-func (w *world) Wait(_ time.Time, why string) { w.told = append(w.told, "waits: "+why) }
-func (w *world) Note(text string)             { w.told = append(w.told, text) }
-func (w *world) Report(c Cycle) {
-	w.told = append(w.told, fmt.Sprintf("cycle %d: ok %v, +%d -%d, version %d", c.Number, c.OK, c.Remembers, c.Avoids, c.Version))
+func (w *world) Line(format string, args ...any) {
+	w.told = append(w.told, fmt.Sprintf(format, args...))
 }
-func (w *world) Answered(_ State, reason string) {}
+func (w *world) Note(text string) { w.told = append(w.told, text) }
+func (w *world) Row(name, format string, args ...any) {
+	w.told = append(w.told, name+": "+fmt.Sprintf(format, args...))
+}
+
 func (w *world) session(h Home) *Session {
 	return &Session{
-		Home: h, Agent: w, Program: w, Tell: w, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) },
+		Home: h, Calls: w, Tell: w, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) },
 		Jitter: func() float64 { return 0 }, Budget: time.Hour, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
 			w.slept = append(w.slept, d)
 			return nil
@@ -74,8 +69,8 @@ func (w *world) session(h Home) *Session {
 	}
 }
 
-func scripted(a Ask) Answer {
-	return Answer{Class: roles.Done, SpentMS: 10, Text: map[Step]string{
+func scripted(a Call) Happened {
+	return Happened{Class: roles.Done, SpentMS: 10, Text: map[Step]string{
 		Generate: "Made.", Review: "TESTS: OK", Learnings: fmt.Sprintf("LEARNING: lesson of cycle %d\nLEARNING: Use a pool", a.Cycle),
 		Mistakes: "MISTAKE: No test", Improve: fmt.Sprintf("Prompt %d.\n# Past Prompts", a.Cycle),
 	}[a.Step]}
@@ -84,7 +79,7 @@ func scripted(a Ask) Answer {
 func newWorld(t *testing.T) (*world, Home) {
 	t.Helper()
 	return &world{
-		t: t, say: scripted, ran: Ran{OK: true},
+		say: scripted, ran: Ran{OK: true},
 		write: map[string]string{"run.sh": "echo hi\n", "lib/deep/a.txt": "a", "output.txt": "mine", "lib/.git/config": "x"},
 	}, Home{Root: filepath.Join(t.TempDir(), "solutions", "p")}
 }
@@ -150,8 +145,11 @@ func TestPlay(t *testing.T) {
 			t.Errorf("the second prompt lacks %q:\n%s", want, second)
 		}
 	}
-	if got := strings.Join(w.told, "\n"); got != "cycle 1\ncycle 1: ok true, +2 -1, version 1\ncycle 2\ncycle 2: ok true, +1 -0, version 2\nsolutions/p/code lacks \"lib/.git\": git would run what its settings say" {
-		t.Errorf("told\n%s", got)
+	told := strings.Join(w.told, "\n")
+	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "learned: 2, new in memory.txt: 2", "LEARNING CYCLE 2/2", "learned: 2, new in memory.txt: 1", "mistakes: 1, new in mistakes.txt: 0", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would run what its settings say"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("it is not told %q:\n%s", want, told)
+		}
 	}
 }
 
@@ -160,10 +158,10 @@ func TestResume(t *testing.T) {
 	for _, at := range []string{"s1-c1-generate.1", "s1-c1-review.1", "s1-c2-improve.1"} {
 		w, h := newWorld(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		w.say = func(a Ask) Answer {
+		w.say = func(a Call) Happened {
 			if a.Key == at {
 				cancel()
-				return Answer{Class: roles.Interrupted}
+				return Happened{Class: roles.Interrupted}
 			}
 			return scripted(a)
 		}
@@ -196,14 +194,14 @@ func TestResumeWithAnotherAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	w.say = func(Ask) Answer { cancel(); return Answer{Class: roles.Interrupted} }
+	w.say = func(Call) Happened { cancel(); return Happened{Class: roles.Interrupted} }
 	if _, err := w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if s, _, err = Open(h, "a task", "gemini", "flash", 1, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	w.say = func(a Ask) Answer {
+	w.say = func(a Call) Happened {
 		if a.Agent != "gemini" || a.Model != "flash" {
 			t.Errorf("%s is asked of %s (%s)", a.Key, a.Agent, a.Model)
 		}
@@ -236,7 +234,7 @@ func TestKeepTwice(t *testing.T) {
 // What a person takes away while a session goes on is made anew, and no end of it.
 func TestFilesTakenAway(t *testing.T) {
 	w, h := newWorld(t)
-	w.say = func(a Ask) Answer {
+	w.say = func(a Call) Happened {
 		if a.Key == "s1-c1-review.1" {
 			for _, name := range []string{MemoryFile, MistakesFile, PromptsFile} {
 				if err := os.Remove(h.path(name)); err != nil {
@@ -300,9 +298,9 @@ func TestSecondSession(t *testing.T) {
 // wait is waited by whoever goes on.
 func TestWaitsForTheProvider(t *testing.T) {
 	w, h := newWorld(t)
-	w.say = func(a Ask) Answer {
+	w.say = func(a Call) Happened {
 		if a.Step == Review && a.Attempt < 3 {
-			return Answer{Class: roles.Away, Reason: "503", SpentMS: 1000}
+			return Happened{Class: roles.Away, Reason: "503", SpentMS: 1000}
 		}
 		if a.Step == Review && a.Limit != CallTime-8*time.Second {
 			t.Errorf("the third attempt may take %s", a.Limit)
@@ -327,7 +325,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 	if fmt.Sprint(w.slept) != "[2s 4s]" {
 		t.Errorf("it waited %v", w.slept)
 	}
-	if told := strings.Join(w.told, "\n"); !strings.Contains(told, "waits: the provider is in trouble: 503 (call 2 in a row, 8s of 5m0s)") {
+	if told := strings.Join(w.told, "\n"); !strings.Contains(told, "waits until 03:04:09 UTC: the provider is in trouble: 503 (call 2 in a row, 8s of 5m0s)") {
 		t.Errorf("told\n%s", told)
 	}
 }
@@ -335,7 +333,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 func TestStopped(t *testing.T) {
 	for class, want := range map[roles.Class]error{roles.Refused: fate.ErrLogin, roles.OverBudget: fate.ErrBudget, roles.Quota: fate.ErrAway, roles.TooLarge: fate.ErrAgent} {
 		w, h := newWorld(t)
-		w.say = func(Ask) Answer { return Answer{Class: class, Reason: "why"} }
+		w.say = func(Call) Happened { return Happened{Class: class, Reason: "why"} }
 		s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
 		if err != nil {
 			t.Fatal(err)
@@ -358,7 +356,7 @@ func TestHostileCycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := w.say
-	w.say = func(a Ask) Answer {
+	w.say = func(a Call) Happened {
 		if a.Step == Generate {
 			for _, err := range []error{
 				os.Remove(filepath.Join(a.Dir, "output.txt")), os.Symlink(outside, filepath.Join(a.Dir, "output.txt")), os.MkdirAll(filepath.Join(a.Dir, "prompt.txt", "x"), 0o755),

@@ -14,15 +14,16 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
-	"abl/orchestrator/event"
 	"abl/orchestrator/learner"
+	"abl/orchestrator/project"
 	"abl/roles"
 	"abl/roles/agent"
 )
 
 // bench is where agents and programs of one project run in containers.
 type bench struct {
-	*purse
+	*learner.Containers
+	*budget
 	in       *cli.Input
 	here     string // the directory that solutions is in
 	root     string // that the settings' paths start from
@@ -46,7 +47,7 @@ type bench struct {
 // when it fails.
 func openBench(ctx context.Context, w *work, s learner.State) (_ calls, err error) {
 	b := &bench{in: w.in, root: w.root, here: w.here, secret: w.secret, id: s.ID, tell: w.tell}
-	if b.purse, err = openPurse(w, s); err != nil {
+	if b.budget, err = openBudget(w, s); err != nil {
 		return nil, err
 	}
 	if b.rel, err = filepath.Rel(w.here, w.home.Root); err != nil {
@@ -67,6 +68,10 @@ func openBench(ctx context.Context, w *work, s learner.State) (_ calls, err erro
 		if err != nil {
 			return nil, errors.Join(err, b.Close(ctx, err))
 		}
+	}
+	b.Containers = &learner.Containers{
+		Project: b.project, Session: b.session, Agent: b.agent, Image: b.image, Runner: b.runner, Holder: b.site.Holder, Gate: b.gate,
+		Admit: b.admit, Enter: b.enter, Note: b.tell.Note,
 	}
 	return b, nil
 }
@@ -155,16 +160,11 @@ func (b *bench) sweep(ctx context.Context) error {
 	return err
 }
 
-// actions shows what an agent does while it does it.
-func (b *bench) actions() event.Sink {
-	return event.Func(func(e event.Event) {
-		switch e.Kind {
-		case event.Action:
-			b.tell.action("> " + e.Text)
-		case event.Note:
-			b.tell.Note(e.Text)
-		case event.CallResume:
-			b.tell.Note("the call was still running and goes on")
-		}
-	})
+// runner runs the containers of a project.
+func (b *bench) runner(p project.Project) *roles.Runner {
+	return &roles.Runner{
+		Engine: b.engine, Project: p, ID: b.id, UID: b.uid, GID: b.gid, Root: os.Geteuid() == 0,
+		Box: ground.Limits(b.conf.Config), Net: b.net, Reach: b.site.Reach, Output: int64(b.conf.Limits.Output), Idle: time.Duration(b.conf.Loop.IdleTimeout),
+		Grow: roles.Growth{Bytes: int64(b.conf.Limits.Disk), Inodes: b.conf.Limits.Inodes, Disks: []string{p.Src}}, Out: b.tell, Outlet: b.in.Outlet,
+	}
 }

@@ -24,19 +24,20 @@ import (
 )
 
 // spentBench is one whose ledger has these rows, with no engine behind it.
-func spentBench(t *testing.T, budget config.Budget, rows ...ledger.Row) *bench {
+func spentBench(t *testing.T, caps config.Budget, rows ...ledger.Row) *bench {
 	t.Helper()
 	root := t.TempDir()
 	conf := &config.Loaded{Config: config.Default()}
-	conf.Budget = budget
+	conf.Budget = caps
 	list, err := money.Prices(root, conf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{purse: &purse{conf: conf, session: 1, project: project.New(root, "code", ".abl/none")}, agent: agent.Gemini{}}
-	b.book = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
+	b := &bench{budget: &budget{conf: conf, session: 1, project: project.New(root, "code", ".abl/none")}, agent: agent.Gemini{}}
+	b.Containers = &learner.Containers{Project: b.project, Agent: b.agent, Gate: b.gate, Admit: b.admit}
+	b.ledger = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
 	b.warner.Tell = func(string) {}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(b.project.Ledger()), 0o755), b.book.Append(rows)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(b.project.Ledger()), 0o755), b.ledger.Append(rows)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -72,7 +73,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
 			t.Fatal(err)
 		}
-		_, err := b.Ask(t.Context(), learner.Ask{Key: "s1-c2-review.2", Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2, Begin: func() error {
+		_, err := b.Ask(t.Context(), learner.Call{Key: "s1-c2-review.2", Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2, Begin: func() error {
 			t.Errorf("%s: the call was begun", name)
 			return nil
 		}})
@@ -155,7 +156,7 @@ func TestWhatACallMayReach(t *testing.T) {
 	} {
 		b := spentBench(t, config.Budget{})
 		b.way = c.way
-		gate, err := b.gate(c.step, "m")
+		gate, _, err := b.gate(c.step, "m")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +174,7 @@ func TestWhatACallMayReach(t *testing.T) {
 	}
 	b := spentBench(t, config.Budget{Call: config.Cap{USD: 1}})
 	b.way = reaches(nil, gemini)
-	if _, err := b.gate(learner.Review, "a-model-of-nobody"); exit.Code(err) != exit.Usage {
+	if _, _, err := b.gate(learner.Review, "a-model-of-nobody"); exit.Code(err) != exit.Usage {
 		t.Errorf("a dollar cap without a price: %v", err)
 	}
 }

@@ -137,3 +137,19 @@ func noneWorked(h learner.Home, s learner.State) error {
 		Safe: "what was learned is kept", Do: "see " + h.Rel(h.Cycle(s.Cycle)) + "; the next session on this task goes on from what was learned",
 	}
 }
+
+// sessionReport is what `learn --json` prints.
+type sessionReport struct {
+	Project string          `json:"project"` // its folder
+	Task    string          `json:"task"`
+	Agent   string          `json:"agent"`
+	Model   string          `json:"model"`
+	Session int             `json:"session"` // counted from 1 in the project
+	Done    bool            `json:"done"`    // false: the same command goes on
+	Best    int             `json:"best"`    // the cycle that code/ is a copy of, 0 for none
+	Cycles  []learner.Cycle `json:"cycles"`
+}
+
+func report(h learner.Home, s learner.State) sessionReport {
+	return sessionReport{Project: h.Rel(h.Root), Task: s.Task, Agent: s.Agent, Model: s.Model, Session: s.Session, Done: s.Step == learner.Done, Best: s.Best(), Cycles: s.Log}
+}

@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/internal/redact"
+	"abl/orchestrator/event"
 	"abl/orchestrator/learner"
 	"abl/roles"
 )
@@ -24,11 +25,11 @@ func openStub(_ context.Context, w *work, _ learner.State) (calls, error) { retu
 func (s stub) Hosts() []string                    { return nil }
 func (s stub) Close(context.Context, error) error { return nil }
 
-func (s stub) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
+func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error) {
 	if err := a.Begin(); err != nil {
-		return learner.Answer{}, err
+		return learner.Happened{}, err
 	}
-	answer := learner.Answer{Class: roles.Done, Text: map[learner.Step]string{
+	answer := learner.Happened{Class: roles.Done, Text: map[learner.Step]string{
 		learner.Generate: "made", learner.Review: "ARCHITECTURE: OK\nSECURITY: key in source\n", learner.Learnings: "LEARNING: Use a pool\nLEARNING: Task completed successfully\n",
 		learner.Mistakes: "MISTAKE: No tests\n", learner.Improve: "Better.\n",
 	}[a.Step]}
@@ -36,21 +37,21 @@ func (s stub) Ask(ctx context.Context, a learner.Ask) (learner.Answer, error) {
 	switch _, err := os.Stat(hung); {
 	case a.Step != learner.Generate:
 	case strings.Contains(a.Prompt, "do fail"):
-		return learner.Answer{Class: roles.Failed, Reason: "it ended with exit code 3"}, nil
+		return learner.Happened{Class: roles.Failed, Reason: "it ended with exit code 3"}, nil
 	case strings.Contains(a.Prompt, "do hang") && err != nil:
 		if err := os.WriteFile(hung, nil, 0o644); err != nil {
 			return answer, err
 		}
 		<-ctx.Done()
-		return learner.Answer{Class: roles.Interrupted}, nil
+		return learner.Happened{Class: roles.Interrupted}, nil
 	default:
 		return answer, os.WriteFile(filepath.Join(a.Dir, "run.sh"), []byte("echo hello\n"), 0o644)
 	}
 	return answer, nil
 }
 
-func (s stub) Try(context.Context, learner.Trial) (learner.Ran, error) {
-	return learner.Ran{OK: true, Output: "hello"}, nil
+func (s stub) Try(context.Context, learner.Call) (learner.Happened, error) {
+	return learner.Happened{Ran: &learner.Ran{OK: true, Output: "hello"}}, nil
 }
 
 // person calls agent-learner in a directory of their own.
@@ -239,7 +240,7 @@ func TestProgressThroughAPipe(t *testing.T) {
 	for _, text := range []string{"tools: step 1/3 FROM x", "tools: step 2/3 RUN \x1b[2J", "gemini: step 1/2 FROM tools", "gemini: step 2/2 RUN npm"} {
 		tell.progress(text)
 	}
-	tell.action("> shell ls")
+	tell.Emit(event.Event{Kind: event.Action, Text: "shell ls"})
 	if got := out.String(); got != "  tools: step 1/3 FROM x\n  gemini: step 1/2 FROM tools\n  > shell ls\n" {
 		t.Errorf("%q", got)
 	}

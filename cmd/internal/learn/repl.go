@@ -49,7 +49,7 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 	in := openLines(w)
 	r := &repl{w: w, o: o, person: in.person()}
 	if r.person {
-		w.tell.line("Type a task, or :help.")
+		w.tell.Line("Type a task, or :help.")
 	}
 	for _, task := range tasks {
 		if err := r.task(ctx, task); err != nil {
@@ -110,7 +110,7 @@ func (r *repl) take(ctx context.Context, line string) error {
 	return nil
 }
 
-func (r *repl) say(format string, args ...any) { r.w.tell.line(format, args...) }
+func (r *repl) say(format string, args ...any) { r.w.tell.Line(format, args...) }
 
 // task plays a session. What goes wrong in it is said, and the next task may be
 // asked for; so it may when a person at a terminal stops it with Ctrl-C. Any other
@@ -196,7 +196,7 @@ func (r *repl) lessons(file string) error {
 	if r.none() {
 		return nil
 	}
-	r.w.tell.knowledge(r.w.home, strings.TrimSuffix(file, ".txt"), file)
+	learner.TellFile(r.w.tell, r.w.home, strings.TrimSuffix(file, ".txt"), file)
 	return nil
 }
 

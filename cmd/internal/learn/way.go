@@ -82,23 +82,24 @@ func (b *bench) asker() registry.Asker {
 
 // gate stands between a call and the one model that it may ask, at its price; a
 // call that writes a program may fetch packages, too. nil is no way out at all.
-func (b *bench) gate(step learner.Step, model string) (roles.Gate, error) {
+func (b *bench) gate(step learner.Step, model string) (roles.Gate, map[string][]byte, error) {
 	fetches := step == learner.Generate && len(b.way.hosts) > 0
 	if b.way.gate == nil || len(b.way.gate.Setup.Providers) == 0 && !fetches {
-		return nil, nil
+		return nil, nil, nil
 	}
 	g := *b.way.gate
 	if g.Setup.Providers = slices.Clone(g.Setup.Providers); len(g.Setup.Providers) > 0 {
 		one := &g.Setup.Providers[0]
 		one.Models = []string{model}
-		if one.Prices = money.Of(b.book.List, one.Models); len(one.Prices) == 0 && b.conf.NeedsPrices() {
-			return nil, money.Unpriced("the model "+model+" has no price", model)
+		if one.Prices = money.Of(b.ledger.List, one.Models); len(one.Prices) == 0 && b.conf.NeedsPrices() {
+			return nil, nil, money.Unpriced("the model "+model+" has no price", model)
 		}
 	}
-	if !fetches {
-		g.Setup.Connect, g.Setup.Inside, g.Certs = nil, nil, nil
+	if fetches {
+		return &g, b.way.files, nil
 	}
-	return &g, nil
+	g.Setup.Connect, g.Setup.Inside, g.Certs = nil, nil, nil
+	return &g, nil, nil
 }
 
 func noKey(name string) error {

@@ -36,8 +36,7 @@ type work struct {
 
 // calls is where agents and programs of a session run.
 type calls interface {
-	learner.Asker
-	learner.Trier
+	learner.Caller
 	// Hosts are those that an author can reach besides the model.
 	Hosts() []string
 	// Close takes down what it has made; why is what ended the session.
@@ -143,10 +142,10 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 	if err != nil {
 		return s, settle(err)
 	}
-	w.tell.banner(h, s, resumed)
+	learner.TellBegin(w.tell, h, s, resumed)
 	s, err = w.play(ctx, s)
 	if err == nil || ctx.Err() != nil {
-		w.tell.summary(h, s)
+		learner.TellEnd(w.tell, h, s)
 	}
 	if err != nil {
 		return s, exit.Because(ctx, settle(err))
@@ -166,7 +165,7 @@ func (w *work) play(ctx context.Context, s learner.State) (_ learner.State, err 
 	if err != nil {
 		return s, ground.OnEngine(err)
 	}
-	x.Agent, x.Program, x.Hosts = b, b, b.Hosts()
+	x.Calls, x.Hosts = b, b.Hosts()
 	s, err = x.Play(ctx, s)
 	if cerr := b.Close(ctx, err); cerr != nil {
 		w.in.Warn(cerr)

@@ -1,22 +1,15 @@
-package learn
+package learner
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
-	"abl/internal/hostfs"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/learner"
 	"abl/roles"
 	"abl/roles/agent"
 )
 
-// program starts what an agent wrote, in a copy of its folder in memory: whatever
-// it does there is gone with its container.
+// program starts what an agent wrote, in a copy of its folder in memory: whatever it
+// does there is gone with its container. To the runner it is an agent that says nothing.
 type program struct{}
 
 // copyAndRun is what its container runs. The copy counts towards the time, but a
@@ -45,47 +38,14 @@ func (program) Result(code int) agent.Result {
 	return agent.Result{Finished: code == 0, Requests: -1}
 }
 
-// Bounds of a program's run besides its time.
-const (
-	programTmp    = 1 << 30
-	programPrints = 8 << 20
-	programWall   = learner.RunTime + time.Minute // an engine under load takes its time
-)
-
-// Try implements learner.Trier.
-func (b *bench) Try(ctx context.Context, t learner.Trial) (learner.Ran, error) {
-	role := roles.Role{Name: string(learner.Run), Verb: string(learner.Run), Dir: dirs.Src, TmpExec: true, Alone: true, Sealed: true, Tmp: programTmp}
-	join, err := b.site.Holder(ctx, roles.PlaceApp)
-	if err != nil {
-		return learner.Ran{}, err
-	}
-	p := b.at(t.Dir)
-	job := roles.Job{
-		Role: role, Agent: program{}, Image: b.image, Join: join, Limit: learner.RunTime,
-		Call:   agent.Call{ID: t.Key, Role: role.Name, Phase: t.Session, Iteration: t.Cycle, Dir: role.Dir},
-		Prompt: func() (string, error) { return "", nil },
-	}
-	o, err := b.run(ctx, p, t.Dir, job, programWall, programPrints)
-	if err != nil {
-		return learner.Ran{}, err
-	}
-	ran, err := judgeRun(o)
-	if err == nil {
-		ran.Output, err = printed(roles.Record{Dir: p.Call(t.Key)})
-	}
-	return ran, err
-}
-
-// judgeRun says what the end of a program means.
-func judgeRun(o roles.Outcome) (learner.Ran, error) {
-	ran := learner.Ran{Exit: o.Exit, Ports: o.Ports}
+// ranOf says what the end of a program means.
+func ranOf(o roles.Outcome) *Ran {
+	ran := &Ran{Exit: o.Exit, Ports: o.Ports}
 	switch o.Class {
 	case roles.Done:
 		ran.OK = true
 	case roles.Running:
 		ran.OK, ran.Running = true, true
-	case roles.Interrupted:
-		return ran, learner.ErrInterrupted
 	case roles.Failed:
 		ran.Reason = fmt.Sprintf("it ended with exit code %d", o.Exit)
 	case roles.Flood:
@@ -95,7 +55,7 @@ func judgeRun(o roles.Outcome) (learner.Ran, error) {
 	default:
 		ran.Reason = strings.TrimSpace(o.Reason)
 	}
-	return ran, nil
+	return ran
 }
 
 // printed is the end of what a program printed, errors last.
@@ -111,22 +71,4 @@ func printed(rec roles.Record) (string, error) {
 		}
 	}
 	return strings.Join(parts, "\n"), nil
-}
-
-func tail(dir, name string, most int64) (string, error) {
-	f, err := hostfs.Open(dir, name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	from := max(fi.Size()-most, 0)
-	data, err := io.ReadAll(io.NewSectionReader(f, from, most))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.ToValidUTF8(string(data), ""), nil
 }

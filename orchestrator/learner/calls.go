@@ -1,0 +1,180 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/orchestrator/dirs"
+	"abl/orchestrator/project"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// Bounds of what is read of an agent's output and of a program's, and of what a
+// program may take besides its time.
+const (
+	maxAnswer     = 64 << 20
+	maxPrinted    = 16 << 10
+	programTmp    = 1 << 30
+	programPrints = 8 << 20
+	programWall   = RunTime + time.Minute // an engine under load takes its time
+)
+
+// Containers is a Caller whose calls are containers that see the cycle's folder and
+// nothing else of the project.
+type Containers struct {
+	Project project.Project
+	Session int
+	Agent   agent.Agent
+	Image   string // of the agent, and of the programs that it writes
+	Runner  func(project.Project) *roles.Runner
+	Holder  func(ctx context.Context, place string) (string, error)
+	// Gate stands between a call and what it may reach; files have to be handed to it.
+	Gate  func(step Step, model string) (gate roles.Gate, files map[string][]byte, err error)
+	Admit func(key string) error                          // asked whether a new call may be paid
+	Enter func(session, cycle int, o roles.Outcome) error // puts an ended call into the ledger
+	Note  func(string)
+}
+
+// Ask implements Caller. The folder can be changed only where a program is written.
+func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
+	model, err := agent.FullName(c.Agent, a.Model) // the gateway lets through what was named and no other
+	if err != nil {
+		return Happened{}, err
+	}
+	gate, files, err := c.Gate(a.Step, model)
+	if err != nil {
+		return Happened{}, err
+	}
+	rec := roles.Record{Dir: c.Project.Call(a.Key)}
+	if _, ended, err := rec.Outcome(); err != nil {
+		return Happened{}, err
+	} else if !ended && !rec.Started() {
+		if err := c.Admit(a.Key); err != nil {
+			return Happened{}, err
+		}
+		if err := a.Begin(); err != nil {
+			return Happened{}, err
+		}
+	}
+	job := roles.Job{
+		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent, Gate: gate, Files: files,
+		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: model, Session: roles.NewSession(), Prompt: dirs.Prompt, Alone: true},
+		Prompt: func() (string, error) { return a.Prompt, nil },
+	}
+	o, err := c.run(ctx, a, job, roles.PlaceBuilder, func(r *roles.Runner) { r.Timeout = a.Limit })
+	if err != nil {
+		return Happened{}, err
+	}
+	h := Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
+	if o.Class == roles.Timeout {
+		h.Reason = fmt.Sprintf("it did not end within %s, retries included", CallTime)
+	}
+	h.Text, err = lastWords(rec, c.Agent.NewReader(job.Call))
+	if o.Class == roles.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
+		o.Class, h.Class, h.Reason = roles.Done, roles.Done, ""
+	}
+	return h, errors.Join(err, c.Enter(a.Session, a.Cycle, o))
+}
+
+// lastWords are those of an agent, out of what is kept of its output.
+func lastWords(rec roles.Record, r agent.Reader) (string, error) {
+	out, err := tail(rec.Dir, filepath.Base(rec.Stdout()), maxAnswer)
+	if err != nil {
+		return "", err
+	}
+	agent.Feed(r, []byte(out))
+	if s, ok := r.(agent.Speaker); ok {
+		return s.Said(), nil
+	}
+	return "", nil
+}
+
+// Try implements Caller.
+func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
+	job := roles.Job{
+		Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program{}, Limit: RunTime,
+		Prompt: func() (string, error) { return "", nil },
+	}
+	o, err := c.run(ctx, a, job, roles.PlaceApp, func(r *roles.Runner) {
+		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
+	})
+	if err != nil || o.Class == roles.Interrupted {
+		return Happened{Class: o.Class}, err
+	}
+	ran := ranOf(o)
+	ran.Output, err = printed(roles.Record{Dir: c.Project.Call(a.Key)})
+	return Happened{Class: o.Class, Ran: ran}, err
+}
+
+// run takes one container to its end, with the cycle's folder lent to whom it runs
+// as, and back afterwards.
+func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place string, bound func(*roles.Runner)) (o roles.Outcome, err error) {
+	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), dirs.Src, true, true
+	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, dirs.Src
+	job.Image = c.Image
+	if job.Join, err = c.Holder(ctx, place); err != nil {
+		return o, err
+	}
+	p := c.Project
+	p.Src = a.Dir
+	r := c.Runner(p)
+	if reach := r.Reach; reach != nil {
+		r.Reach = func(string) sandbox.Reach { return reach(place) }
+	}
+	if bound(r); job.Role.Sealed {
+		r.Grow = roles.Growth{}
+	}
+	lease, err := c.lend(r, a.Dir)
+	if err != nil {
+		return o, err
+	}
+	r.Person = [2]int{lease.OwnerUID, lease.OwnerGID}
+	o, err = r.Run(ctx, job)
+	found, rerr := hostfs.Return(a.Dir, lease)
+	for _, what := range found {
+		c.Note(filepath.Base(a.Dir) + ": " + what)
+	}
+	if err == nil {
+		err = rerr
+	}
+	return o, err
+}
+
+// lend gives the cycle's folder to the containers' user when abl is root; it is the
+// project's owner's before and afterwards.
+func (c *Containers) lend(r *roles.Runner, dir string) (hostfs.Lease, error) {
+	lease, err := hostfs.Plan(c.Project.Root, r.UID, r.GID)
+	if err != nil {
+		return lease, err
+	}
+	const mode = 0o755
+	lease.Mode = mode
+	if !r.Root {
+		return lease, os.Chmod(dir, mode)
+	}
+	return lease, hostfs.Lend(dir, lease)
+}
+
+// tail is the end of a file in a record.
+func tail(dir, name string, most int64) (string, error) {
+	f, err := hostfs.Open(dir, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, max(fi.Size()-most, 0), most))
+	return strings.ToValidUTF8(string(data), ""), err
+}
