@@ -45,6 +45,7 @@ engine:
 ## images: make the container images that are missing
 .PHONY: images
 images: build engine
+	@bin/abl images list | grep -q '^base  *made' || scripts/base.sh
 	@bin/abl images build
 
 ## demo: a whole phase, offline and without a key

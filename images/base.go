@@ -18,22 +18,35 @@ const (
 
 var errSilent = errors.New("no sign of life from the registry")
 
-// makeBase takes the registry's base where one answers, and makes one out of
-// Debian's mirror where none does.
+// makeBase stands on the registry's Debian where a registry answers, and on the one
+// that scripts/base.sh imported where that was needed.
 func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[string]string, err error) {
-	digest, pullErr := m.pull(ctx)
+	r, err := baseRecipe(s.arch)
+	if err != nil {
+		return "", nil, err
+	}
+	origin := fromMirror
+	if _, imported := s.labels[mirrorBase]; imported {
+		r.parent = mirrorBase
+	} else {
+		if origin, err = m.pull(ctx); err != nil {
+			return "", nil, noBase(ctx, err)
+		}
+		r.parent = origin
+	}
+	r = r.sealed(s.arch)
+	labels = r.labels()
+	// What stands upon it inherits where it came from.
+	labels[labelBase], labels[labelRecipe], labels[labelOrigin] = r.ref, s.recipe, origin
+	return r.ref, labels, m.build(ctx, r, labels)
+}
+
+func noBase(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return "", nil, ctx.Err()
+		return ctx.Err()
 	}
-	if pullErr == nil {
-		return m.registryBase(ctx, s, digest)
-	}
-	m.say("base: no %s from a registry (%s)", registryBase, visible(pullErr.Error()))
-	if why := m.cannotBootstrap(s.arch); why != nil {
-		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s) and %w; do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run abl as root on Debian or Ubuntu, where it makes the base itself",
-			sandbox.ErrNoImage, visible(pullErr.Error()), why)
-	}
-	return m.mirrorBase(ctx, s)
+	return fmt.Errorf("%w: no base image: no registry answers (%s); do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base",
+		sandbox.ErrNoImage, visible(err.Error()))
 }
 
 // pull gives up on a registry that shows no sign of life.
@@ -55,23 +68,4 @@ func (m *Maker) pull(ctx context.Context) (string, error) {
 		return "", errSilent
 	}
 	return digest, err
-}
-
-// registryBase puts abl's labels on what was pulled, pinned by its digest.
-func (m *Maker) registryBase(ctx context.Context, s seen, digest string) (string, map[string]string, error) {
-	r, err := baseRecipe(s.arch)
-	if err != nil {
-		return "", nil, err
-	}
-	r.parent = digest
-	r = r.sealed(s.arch)
-	labels := baseLabels(s, r, digest)
-	return r.ref, labels, m.build(ctx, r, labels)
-}
-
-// baseLabels are a base's own; what stands upon it inherits where it came from.
-func baseLabels(s seen, r recipe, origin string) map[string]string {
-	l := r.labels()
-	l[labelBase], l[labelRecipe], l[labelOrigin] = r.ref, s.recipe, origin
-	return l
 }

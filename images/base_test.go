@@ -3,38 +3,10 @@ package images
 import (
 	"context"
 	"errors"
-	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestWithSecurity(t *testing.T) {
-	const mirror = "deb http://mirror.example/debian bookworm main\n"
-	for list, want := range map[string]string{
-		mirror: mirror + "deb http://mirror.example/debian bookworm-updates main\ndeb http://mirror.example/debian-security bookworm-security main\n",
-		"deb http://mirror.example/copy bookworm main\n": "deb http://mirror.example/copy bookworm main\n",
-		"# none\n": "# none\n",
-		"deb-src http://x/debian bookworm main\n": "deb-src http://x/debian bookworm main\n",
-		"deb": "deb",
-	} {
-		if got := withSecurity(list); got != want {
-			t.Errorf("%q became %q, want %q", list, got, want)
-		}
-	}
-}
-
-func TestIsDebian(t *testing.T) {
-	for release, want := range map[string]bool{
-		"ID=debian\n": true, "NAME=x\nID=ubuntu\n": true, "ID=\"linuxmint\"\nID_LIKE=\"ubuntu debian\"\n": true,
-		"ID=fedora\nID_LIKE=rhel\n": false, "": false, "VERSION_ID=debian": false, "ID=debianish": false,
-	} {
-		if got := isDebian(release); got != want {
-			t.Errorf("%q: %v, want %v", release, got, want)
-		}
-	}
-}
 
 func TestRegistryBaseGoesFirst(t *testing.T) {
 	s := seen{recipe: "r", labels: map[string]map[string]string{
@@ -49,35 +21,18 @@ func TestRegistryBaseGoesFirst(t *testing.T) {
 	}
 }
 
-type closer struct {
-	io.Reader
-	closed int
-}
-
-func (c *closer) Close() error { c.closed++; return nil }
-
-func TestEndingsReportAWriterThatFailed(t *testing.T) {
-	broken := errors.New("tar: broken")
-	from := &closer{Reader: strings.NewReader("half")}
-	e := &endings{from: from, wait: func() error { return broken }}
-	got, err := io.ReadAll(e)
-	if string(got) != "half" || !errors.Is(err, broken) {
-		t.Errorf("read %q, %v; want the writer's error in place of an end", got, err)
+// Without a registry a base stands on the Debian that scripts/base.sh imported.
+func TestBaseUponAnImportedDebian(t *testing.T) {
+	e := newFake()
+	e.images[mirrorBase] = map[string]string{LabelImage: "debian"}
+	m := &Maker{Engine: e}
+	s, err := m.look(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := e.close(); err != nil || from.closed != 1 {
-		t.Errorf("second close: %v, closed %d times", err, from.closed)
-	}
-}
-
-func TestRunKeepsWhatACommandSaid(t *testing.T) {
-	var said []string
-	m := &Maker{Out: func(s string) { said = append(said, s) }}
-	err := m.run(t.Context(), "sh", "-c", "echo 'I: Retrieving libc6 2.36'; echo E: no mirror; exit 3")
-	if err == nil || !strings.Contains(err.Error(), "Retrieving libc6 2.36 | E: no mirror") {
-		t.Errorf("error %v", err)
-	}
-	if strings.Join(said, ",") != "base: E: no mirror" {
-		t.Errorf("said %q", said)
+	ref, labels, err := m.makeBase(t.Context(), s)
+	if err != nil || e.pulls != 0 || e.args[ref]["ABL_IMAGE"] != mirrorBase || labels[labelOrigin] != fromMirror {
+		t.Errorf("base %q upon %q with labels %v after %d pulls: %v, want one upon %q", ref, e.args[ref]["ABL_IMAGE"], labels, e.pulls, err, mirrorBase)
 	}
 }
 

@@ -155,7 +155,6 @@ func TestHints(t *testing.T) {
 		"npm error code SELF_SIGNED_CERT_IN_CHAIN": "--ca-cert FILE",
 		"Err: Temporary failure resolving 'x'":     "HTTPS_PROXY",
 		"write /x: no space left on device":        "disk is full",
-		"E: Failed getting release file x":         "ABL_DEBIAN_MIRROR",
 		"npm error 404":                            "",
 	} {
 		got := (&BuildError{Tail: []string{line}, cause: os.ErrInvalid}).Hint()

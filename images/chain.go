@@ -30,8 +30,12 @@ func (s seen) base() (ref, origin string, ok bool) {
 
 func (s seen) refs() []string { return slices.Collect(maps.Keys(s.labels)) }
 
-// fromMirror is the origin of a base that debootstrap made.
-const fromMirror = "debootstrap"
+// mirrorBase is Debian's minimal system as scripts/base.sh imports it, and
+// fromMirror the origin of a base upon it.
+const (
+	mirrorBase = "abl/debian:" + suite
+	fromMirror = "debootstrap"
+)
 
 // baseRecipe is what this abl does to make a base; where it comes from is
 // added when it is known.

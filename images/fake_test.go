@@ -76,10 +76,6 @@ func (f *fakeEngine) Pull(_ context.Context, ref string, progress func(string)) 
 	return f.digest, nil
 }
 
-func (f *fakeEngine) Import(context.Context, io.Reader, string, []string) error {
-	return errors.New("this test imports nothing")
-}
-
 func (f *fakeEngine) Build(_ context.Context, r io.Reader, ref, network string, args map[string]string, progress func(string)) error {
 	files, err := untar(r)
 	if err != nil {

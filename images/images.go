@@ -64,7 +64,6 @@ type store interface {
 
 type maker interface {
 	Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error)
-	Import(ctx context.Context, tar io.Reader, ref string, changes []string) error
 	Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error
 }
 
@@ -78,7 +77,6 @@ type Maker struct {
 	CACert  string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
 	Host    bool                // a project's own Dockerfile is built on this machine's network (network.builds)
 	Offline bool                // make nothing that needs a network
-	TempDir string              // where a base is unpacked; "" is the system's large temporary folder
 }
 
 // Want is the image a box runs.

@@ -88,8 +88,6 @@ func (e *BuildError) Hint() string {
 	switch {
 	case e.says("SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"):
 		return "a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"
-	case e.says("getting release file", "Invalid Release"):
-		return "debootstrap finds no Debian at its mirror: name one with ABL_DEBIAN_MIRROR"
 	case e.says("no space left on device"):
 		return "the engine's disk is full: `docker system df` shows what takes it"
 	case e.lookup():

@@ -51,19 +51,6 @@ func (e *Engine) Pull(ctx context.Context, ref string, progress func(string)) (d
 	return found.RepoDigests[0], nil
 }
 
-// Import makes an image of one layer out of a tar archive of a root folder;
-// changes are Dockerfile instructions such as ENV and LABEL.
-func (e *Engine) Import(ctx context.Context, tar io.Reader, ref string, changes []string) error {
-	body, err := e.api.ImageImport(ctx, image.ImportSource{Source: tar, SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
-	if err == nil {
-		err = follow(body, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot import image %q: %w", ref, e.lost(ctx, err))
-	}
-	return nil
-}
-
 // Build builds the file Dockerfile of a tar archive and names the result. It
 // uses the classic builder, which every engine has without a plugin. network
 // is a network mode for the steps, "" for the engine's own; progress gets

@@ -1,0 +1,81 @@
+#!/bin/bash
+# Makes sure that abl can build its images where no registry answers: as root on
+# Debian or Ubuntu it makes Debian's minimal system with debootstrap and imports
+# it as abl/debian:bookworm, on which `abl images build` then stands. Does
+# nothing where one is there already or a registry has one. Safe to run twice.
+# ABL_DEBIAN_MIRROR names another mirror.
+set -euo pipefail
+
+suite=bookworm
+image=abl/debian:$suite
+say() { printf 'base: %s\n' "$*" >&2; }
+
+has() { docker image inspect "$1" >/dev/null 2>&1; }
+
+give_up() {
+  say "$1"
+  say "do one of these, then run the same command again:"
+  say "  let the engine reach a registry (its own proxy or mirror setting)"
+  say "  abl images load FILE, with a file that \`abl images save\` wrote elsewhere"
+  say "  run this as root on Debian or Ubuntu, on the engine's own architecture"
+  exit 7
+}
+
+is_debian() {
+  # shellcheck source=/dev/null
+  (. /etc/os-release && case " ${ID:-} ${ID_LIKE:-} " in *" debian "* | *" ubuntu "*) exit 0 ;; esac; exit 1) 2>/dev/null
+}
+
+apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@"; }
+
+# Shows what debootstrap is at, without a line for each of its hundred packages.
+bootstrap() {
+  say "debootstrap $suite, about a minute"
+  LC_ALL=C debootstrap --variant=minbase --force-check-gpg "$suite" "$root" ${ABL_DEBIAN_MIRROR:+"${ABL_DEBIAN_MIRROR%/}"} 2>&1 </dev/null |
+    grep -vE '^I: (Retrieving|Validating|Extracting|Unpacking|Configuring) [a-z0-9]' >&2
+}
+
+# Security updates come from beside a mirror that is laid out like Debian's own.
+configure() {
+  sed -nE "s#^deb ([^ ]*/debian) $suite (.*)#deb \1 $suite \2\ndeb \1 $suite-updates \2\ndeb \1-security $suite-security \2#p" \
+    "$root/etc/apt/sources.list" >"$root/sources"
+  if [ -s "$root/sources" ]; then mv "$root/sources" "$root/etc/apt/sources.list"; else rm "$root/sources"; fi
+  printf '%s "false";\n' APT::Install-Recommends APT::Install-Suggests >"$root/etc/apt/apt.conf.d/01-abl"
+  echo 'Acquire::Languages "none";' >>"$root/etc/apt/apt.conf.d/01-abl"
+  {
+    printf 'path-exclude /usr/share/%s/*\n' doc man info locale
+    echo 'path-include /usr/share/doc/*/copyright'
+    echo force-unsafe-io
+  } >"$root/etc/dpkg/dpkg.cfg.d/01-abl"
+}
+
+load() {
+  local left_out=(dev/\* proc/\* sys/\* run/\* tmp/\* etc/hostname etc/resolv.conf 'var/cache/apt/*' 'var/cache/debconf/*-old'
+    'var/lib/apt/lists/*' 'var/log/*' 'usr/share/doc/*' 'usr/share/man/*' 'usr/share/info/*' 'usr/share/locale/*' debootstrap)
+  say "importing"
+  tar --numeric-owner --one-file-system -C "$root" "${left_out[@]/#/--exclude=./}" -c . |
+    docker import -c 'LABEL abl.image=debian' -c 'CMD ["/bin/sh"]' \
+      -c 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$image" >/dev/null
+}
+
+if ! command -v docker >/dev/null; then
+  say "there is no docker client here to look with; going on without"
+  exit 0
+fi
+if has "$image" || has debian:$suite-slim; then exit 0; fi
+if timeout 60 docker pull -q debian:$suite-slim >/dev/null 2>&1 </dev/null; then exit 0; fi
+say "no registry answers"
+[ "$(id -u)" = 0 ] || give_up "making a base takes root"
+is_debian || give_up "making a base takes Debian or Ubuntu"
+if ! command -v debootstrap >/dev/null; then
+  say "installing debootstrap"
+  (apt_get update && apt_get install -y --no-install-recommends debootstrap debian-archive-keyring) >/dev/null </dev/null ||
+    give_up "apt-get could not install debootstrap"
+fi
+# debootstrap refuses a folder mounted nodev or noexec, as a /tmp in memory often is.
+root=$(mktemp -d -p /var/tmp abl-base-XXXXXX)
+trap 'rm -rf --one-file-system "$root"' EXIT
+chmod 755 "$root"
+bootstrap || give_up "debootstrap failed: is there a Debian at its mirror? Name another with ABL_DEBIAN_MIRROR"
+configure
+load
