@@ -2,12 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
+	"abl/internal/hostfs"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
+	"abl/orchestrator/workspace"
 )
 
 func checkCommand() cli.Command {
@@ -45,9 +52,45 @@ func runCheck(ctx context.Context, in *cli.Input) error {
 	defer unlock()
 	p := s.project
 	dir := filepath.Join(p.Root, project.Dir)
-	return commit.Check{
+	specs, err := hostfs.List(dir, "specs", 10_000)
+	if err != nil {
+		return err
+	}
+	source, err := sourceFiles(ctx, p.Src)
+	if err != nil {
+		return err
+	}
+	c := commit.Check{
 		Root: dir, Source: p.Src, Logs: filepath.Join(p.Logs(), "check"), Report: filepath.Join(p.Reports(), "consistency-report.txt"),
 		Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger()), Query: checkQuery,
-		Specs: []string{"project.md", "specs"},
-	}.Do(ctx, in)
+		Specs: []string{"project.md"}, Files: source,
+	}
+	for _, f := range specs {
+		c.Specs = append(c.Specs, "specs/"+f.Name)
+	}
+	return c.Do(ctx, in)
+}
+
+// sourceFiles lists a workspace, as git does where there is a repository already.
+func sourceFiles(ctx context.Context, dir string) (names []string, err error) {
+	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
+		repo, err := workspace.Open(dir, workspace.Options{})
+		if err != nil {
+			return nil, err
+		}
+		const most = 50_000
+		names, _, err = repo.Files(ctx, most)
+		return names, err
+	}
+	err = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error {
+		if e.Kind() == syscall.S_IFREG {
+			names = append(names, e.Path())
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) { // nothing is built yet
+		err = nil
+	}
+	slices.Sort(names)
+	return names, err
 }

@@ -23,7 +23,9 @@ func (r *Run) begin(workflow string) {
 func (r *Run) end(outcome string, cause error) (Result, error) {
 	res := &r.result
 	res.Outcome = outcome
-	res.Files = append(res.Files, changes(latest(r.history))...)
+	if !r.DryRun {
+		res.Files = changes(latest(r.history))
+	}
 	if cause != nil {
 		res.Why = cause.Error()
 	}

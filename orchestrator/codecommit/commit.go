@@ -8,64 +8,91 @@ import (
 	"strings"
 
 	"abl/internal/hostfs"
-	"abl/internal/treeedit"
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/codecommit/guard"
 	"abl/roles/model"
 )
+
+// Limits are how long a run goes on.
+type Limits struct {
+	Repairs int  // how often the model is asked again
+	Abort   bool // on an answer that cannot be used, rather than ask again
+	DryRun  bool // look at the first answer, and change nothing
+}
+
+// Next is the prompt that follows on what came so far; there is none when the run is
+// over.
+func Next(p Profile, in Inputs, l Limits, history []Round) (prompt string, more bool) {
+	if len(history) == 0 {
+		return p.First(in), true
+	}
+	last := history[len(history)-1].Outcome
+	if last == Passed || len(history) > l.Repairs || l.DryRun || l.Abort && last == Unusable {
+		return "", false
+	}
+	return p.Repair(in, history), true
+}
 
 // Commit asks for the change, applies it and builds, and asks for repairs until
 // the build passes. The error is what stopped it on the way; a build that stays
 // red is none.
 func (r *Run) Commit(ctx context.Context) (Result, error) {
 	r.begin("committing-code")
-	prompt := r.Profile.First(r.Inputs)
-	for n := 0; ; n++ {
-		done, err := r.attempt(ctx, n, prompt)
-		if err != nil {
-			return r.end(Failed, err)
-		}
-		last := r.result.Attempts[n]
-		if done || n == r.Repairs || r.DryRun || r.Abort && last.Outcome == Unusable {
+	for {
+		prompt, more := Next(r.Profile, r.Inputs, r.Limits, r.history)
+		if !more {
+			last := r.result.Attempts[len(r.history)-1]
 			r.result.Why = last.Why
 			return r.end(last.Outcome, nil)
 		}
-		prompt = r.Profile.Repair(r.Inputs, r.history)
+		if err := r.attempt(ctx, prompt); err != nil {
+			return r.end(Failed, err)
+		}
 	}
 }
 
 // attempt is one call, and the build after it.
-func (r *Run) attempt(ctx context.Context, n int, prompt string) (done bool, err error) {
+func (r *Run) attempt(ctx context.Context, prompt string) error {
+	n := len(r.history)
 	own, numbered := r.Profile.files(n)
 	answer, at, err := r.ask(ctx, r.Profile.step(n), prompt, own, numbered)
 	if err != nil {
-		return false, err
+		return err
 	}
-	round, wrong, err := r.understand(answer)
+	round, wrong, err := r.understand(ctx, answer)
 	if err != nil {
-		return false, err
+		return err
 	}
-	at.Files = changes(round.Edits)
 	if at.Says = brief(r.Clean(round.says)); at.Says != "" {
 		r.Show.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
-	if wrong != nil {
+	switch {
+	case wrong != nil:
 		at.Outcome, at.Why = Unusable, wrong.Error()
-		round.Edits, at.Files = nil, nil
+		round.Edits = nil
 		round.Output = "The answer could not be used, and nothing of it was applied:\n" + wrong.Error() + "\n"
 		r.Show.Say("the answer cannot be used, so nothing was changed: " + wrong.Error())
-	} else if done, err = r.apply(ctx, round.Edits, at, &round.Output); err != nil {
-		return false, err
+	case r.DryRun:
+		at.Outcome = Planned
+		r.Show.Plan(round.Edits)
+	default:
+		if round.Output, err = r.build(ctx, round.Edits, at); err != nil && round.Output != "" {
+			err = errors.Join(err, r.Logs.Put(own.build, numbered.build, round.Output))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if r.DryRun {
-		return true, nil
-	}
+	at.Files, round.Outcome = changes(round.Edits), at.Outcome
 	r.history = append(r.history, round)
-	return done, r.Logs.Put(own.build, numbered.build, round.Output)
+	if r.DryRun {
+		return nil
+	}
+	return r.Logs.Put(own.build, numbered.build, round.Output)
 }
 
 // understand reads an answer. wrong is what the model did wrong.
-func (r *Run) understand(a model.Answer) (round Round, wrong, err error) {
+func (r *Run) understand(ctx context.Context, a model.Answer) (round Round, wrong, err error) {
 	if a.Finish == model.Cut {
 		why := a.Reason
 		if why == "" {
@@ -90,7 +117,7 @@ func (r *Run) understand(a model.Answer) (round Round, wrong, err error) {
 	if wrong != nil {
 		return round, wrong, nil
 	}
-	round.Edits, err = r.Guard.Check(edits)
+	round.Edits, err = r.Guard.Check(ctx, edits)
 	var refused guard.Refused
 	if errors.As(err, &refused) {
 		return round, err, nil
@@ -121,17 +148,13 @@ func (r *Run) pass(words []string) error {
 	return nil
 }
 
-// apply makes the edits and builds.
-func (r *Run) apply(ctx context.Context, edits []fence.Edit, at *Attempt, output *string) (green bool, err error) {
-	if r.DryRun {
-		at.Outcome = Planned
-		r.Show.Plan(edits)
-		return false, nil
+// build makes the edits and builds.
+func (r *Run) build(ctx context.Context, edits []fence.Edit, at *Attempt) (output string, err error) {
+	at.Files = changes(edits)
+	if err := Apply(r.Root, r.Profile.Stage, edits); err != nil {
+		return "", err
 	}
-	if err := treeedit.Apply(r.Root, r.Profile.Stage, toTree(edits)); err != nil {
-		return false, err
-	}
-	r.Show.Say(counted(len(edits)) + " changed; building")
+	r.Show.Say(Counted(len(edits), "file", "files") + " changed; building")
 	stop := r.Show.Wait("the build")
 	began := r.Now()
 	built, err := r.Builder.Build(ctx)
@@ -142,12 +165,13 @@ func (r *Run) apply(ctx context.Context, edits []fence.Edit, at *Attempt, output
 	for _, note := range built.Notes {
 		r.Show.Say(note)
 	}
-	err = errors.Join(err, r.keep(built.Papers))
-	if err != nil {
-		own, numbered := r.Profile.files(len(r.result.Attempts) - 1)
-		return false, errors.Join(err, r.Logs.Put(own.build, numbered.build, built.Text()))
+	for name, text := range built.Papers {
+		err = errors.Join(err, r.Logs.Put(r.Profile.numbered(len(r.result.Attempts))+name, "", text))
 	}
-	*output, at.Exit, at.Outcome = r.Clean(built.Text()), &built.Code, Passed
+	if err != nil {
+		return built.Text(), err
+	}
+	at.Exit, at.Outcome = &built.Code, Passed
 	if !built.Green() {
 		at.Outcome, at.Why = Red, fmt.Sprintf("build.sh ended with exit code %d", built.Code)
 		if built.Note != "" {
@@ -155,28 +179,13 @@ func (r *Run) apply(ctx context.Context, edits []fence.Edit, at *Attempt, output
 		}
 		r.Show.Say("the build is red: " + at.Why)
 	}
-	return built.Green(), nil
+	return r.Clean(built.Text()), nil
 }
 
-// keep puts what came with a build into the log folder, beside its log.
-func (r *Run) keep(papers []Paper) (err error) {
-	for _, p := range papers {
-		err = errors.Join(err, r.Logs.Put(r.Profile.numbered(len(r.result.Attempts))+p.Name, "", p.Text))
+// Counted is a number of things in words.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
 	}
-	return err
-}
-
-func counted(files int) string {
-	if files == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", files)
-}
-
-func toTree(edits []fence.Edit) []treeedit.Edit {
-	all := make([]treeedit.Edit, 0, len(edits))
-	for _, e := range edits {
-		all = append(all, treeedit.Edit{Path: e.Path, Content: e.Content, Delete: e.Delete})
-	}
-	return all
+	return fmt.Sprintf("%d %s", n, many)
 }

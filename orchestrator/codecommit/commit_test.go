@@ -67,7 +67,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	var g codecommit.Guard = guard.NewV1(l.root, "logs")
 	protected := []string{"build.sh"}
 	if protocol == codecommit.V2 {
-		real, err := guard.New(t.Context(), l.root, "logs")
+		real, err := guard.New(l.root, "logs")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	}
 	l.run = codecommit.Run{
 		Root: l.root, Profile: p, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: ledger.Open(filepath.Join(l.root, "logs/tokens.csv")),
-		Repairs: p.Repairs, Clean: clean,
+		Limits: codecommit.Limits{Repairs: p.Repairs}, Clean: clean,
 		Show: codecommit.Show{
 			Say: func(text string) { fmt.Fprintln(&l.said, text) }, Said: func(text string) { l.said.WriteString("> " + text) },
 			Plan: func(e []fence.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) }, Wait: func(string) func() { return func() {} },
@@ -248,6 +248,46 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// What follows on the rounds so far.
+func TestNext(t *testing.T) {
+	p, err := codecommit.ProfileOf(codecommit.V2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := codecommit.Inputs{Query: "Say bye."}
+	for _, c := range []struct {
+		limits codecommit.Limits
+		walk   string // outcomes so far
+		want   string
+	}{
+		{codecommit.Limits{Repairs: 1}, "", "first"},
+		{codecommit.Limits{Repairs: 1}, "passed", "end"},
+		{codecommit.Limits{Repairs: 1}, "red", "repair"},
+		{codecommit.Limits{Repairs: 1}, "unusable", "repair"},
+		{codecommit.Limits{Repairs: 1}, "red red", "end"},
+		{codecommit.Limits{Repairs: 3}, "red unusable red", "repair"},
+		{codecommit.Limits{}, "red", "end"},
+		{codecommit.Limits{Repairs: 1, Abort: true}, "red", "repair"},
+		{codecommit.Limits{Repairs: 1, Abort: true}, "unusable", "end"},
+		{codecommit.Limits{Repairs: 1, DryRun: true}, "", "first"},
+		{codecommit.Limits{Repairs: 1, DryRun: true}, "planned", "end"},
+		{codecommit.Limits{Repairs: 1, DryRun: true}, "unusable", "end"},
+	} {
+		var history []codecommit.Round
+		for _, outcome := range strings.Fields(c.walk) {
+			history = append(history, codecommit.Round{Outcome: outcome, Output: "no\n"})
+		}
+		prompt, more := codecommit.Next(p, in, c.limits, history)
+		got := map[bool]string{true: "first", false: "end"}[more]
+		if strings.Contains(prompt, "[build.sh output]\nno\n") {
+			got = "repair"
+		}
+		if got != c.want {
+			t.Errorf("%+v after %q: %s, want %s", c.limits, c.walk, got, c.want)
+		}
+	}
+}
+
 func TestNeverGreen(t *testing.T) {
 	for protocol, want := range map[string]int{codecommit.V2: 4, codecommit.V1: 8} {
 		l := newLab(t, protocol, nil)
@@ -365,7 +405,8 @@ func TestReport(t *testing.T) {
 	text := "Here it is.\n\n1. User Specification Self Consistency\n\nFine " + secret + ".\n\n## **Suggestions and Other Important Commentary:**\nNone.\nNo User Specification Self Consistency here.\n"
 	l.answers = []model.Answer{says(text)}
 	path := filepath.Join(l.root, "agent-config/consistency-report.txt")
-	res, printed, err := l.run.Consistency(t.Context(), "", "code\n", path)
+	l.run.Inputs = codecommit.Inputs{Codebase: "code\n"}
+	res, printed, err := l.run.Consistency(t.Context(), path)
 	if err != nil || res.Outcome != codecommit.Reported || len(res.Missing) != 3 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -379,7 +420,7 @@ func TestReport(t *testing.T) {
 // blind is a guard that cannot look at the tree.
 type blind struct{}
 
-func (blind) Check([]fence.Edit) ([]fence.Edit, error) { return nil, os.ErrPermission }
+func (blind) Check(context.Context, []fence.Edit) ([]fence.Edit, error) { return nil, os.ErrPermission }
 
 // What keeps the guard from looking is no mistake of the model's: it is not asked
 // to mend it.

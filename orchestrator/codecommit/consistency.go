@@ -3,6 +3,7 @@ package codecommit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,17 +89,32 @@ func titleOf(line string) string {
 	return ""
 }
 
-// ConsistencyPrompt is the prompt of a report.
-func ConsistencyPrompt(query, codebase string) string {
-	return join([]section{{"system prompt", prompts.Consistency}, {"query", query}, {"codebase", codebase}})
+// ReportFile is where a report is left.
+const ReportFile = ConfigDir + "/consistency-report.txt"
+
+// ReportInputs are what a person asks about, if anything, and the code.
+func (p Project) ReportInputs() (in Inputs, err error) {
+	for _, name := range []string{p.Query, ConfigDir + "/consistency-query.txt"} { // the last one counts
+		query, err := need(p.Root, name, "", maxQuery)
+		var missing *Missing
+		switch {
+		case err == nil && query != firstQuery: // somebody has written into it
+			in.Query = query
+		case err != nil && !errors.As(err, &missing):
+			return in, err
+		}
+	}
+	in.Codebase, err = need(p.Root, p.Codebase, "the code rollup", maxCodebase)
+	return in, err
 }
 
 // Consistency asks for a report and leaves it at a path, its sections beside it.
-func (r *Run) Consistency(ctx context.Context, query, codebase, path string) (Result, string, error) {
+func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
 	r.begin("consistency-report")
 	r.result.Protocol = ""
 	own := files{query: "query.txt", request: "query.json", text: "response.txt", body: "response.json"}
-	a, at, err := r.ask(ctx, "query", ConsistencyPrompt(query, codebase), own, files{request: own.request})
+	prompt := join([]section{{"system prompt", prompts.Consistency}, {"query", r.Inputs.Query}, {"codebase", r.Inputs.Codebase}})
+	a, at, err := r.ask(ctx, "query", prompt, own, files{request: own.request})
 	if err == nil && strings.TrimSpace(a.Text) == "" {
 		err = fmt.Errorf("%w by %s: it is empty", ErrBlocked, r.Model.Name())
 	}

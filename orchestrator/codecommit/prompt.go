@@ -1,7 +1,8 @@
 package codecommit
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"abl/orchestrator/codecommit/fence"
@@ -25,6 +26,14 @@ func join(list []section) string {
 		}
 	}
 	return b.String()
+}
+
+// line ends the last line of a text that has any.
+func line(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
 }
 
 // Inputs are what prompts are made of.
@@ -72,6 +81,7 @@ type Round struct {
 	Thoughts []string
 	Edits    []fence.Edit
 	Output   string
+	Outcome  string // as of an attempt
 	says     string // why the model changes nothing
 }
 
@@ -83,12 +93,7 @@ func latest(history []Round) []fence.Edit {
 			last[e.Path] = e
 		}
 	}
-	all := make([]fence.Edit, 0, len(last))
-	for _, e := range last {
-		all = append(all, e)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Path < all[j].Path })
-	return all
+	return slices.SortedFunc(maps.Values(last), func(a, b fence.Edit) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // replacements lists edits for a model.
@@ -99,10 +104,7 @@ func replacements(edits []fence.Edit) string {
 			b.WriteString("--- FILE REMOVED " + e.Path + " ---\n")
 			continue
 		}
-		b.WriteString("--- FILE REPLACEMENT " + e.Path + " ---\n" + e.Content)
-		if e.Content != "" && !strings.HasSuffix(e.Content, "\n") {
-			b.WriteByte('\n')
-		}
+		b.WriteString("--- FILE REPLACEMENT " + e.Path + " ---\n" + line(e.Content))
 	}
 	return b.String()
 }
@@ -117,16 +119,10 @@ func tell(history []Round) string {
 			b.WriteString("\nThis is the data that your next answer held:\n\n")
 		}
 		for _, t := range r.Thoughts {
-			b.WriteString(t)
-			if !strings.HasSuffix(t, "\n") {
-				b.WriteByte('\n')
-			}
+			b.WriteString(line(t))
 		}
 		b.WriteString(replacements(r.Edits))
-		b.WriteString("\nAfter the file replacements were made, the build printed the following:\n\n" + r.Output)
-		if !strings.HasSuffix(r.Output, "\n") {
-			b.WriteByte('\n')
-		}
+		b.WriteString("\nAfter the file replacements were made, the build printed the following:\n\n" + line(r.Output))
 	}
 	return b.String()
 }

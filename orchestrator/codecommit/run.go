@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"abl/internal/treeedit"
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/ledger"
 	"abl/roles/model"
@@ -20,12 +19,7 @@ type Model interface {
 // Guard says which edits are allowed. A guard.Refused is the model's mistake, any
 // other error is not.
 type Guard interface {
-	Check(edits []fence.Edit) ([]fence.Edit, error)
-}
-
-// Book takes the rows of calls.
-type Book interface {
-	Append(rows []ledger.Row) ([]string, error)
+	Check(ctx context.Context, edits []fence.Edit) ([]fence.Edit, error)
 }
 
 // Run is one run of a workflow.
@@ -37,15 +31,13 @@ type Run struct {
 	Guard   Guard
 	Builder Builder
 	Logs    *Folder
-	Book    Book
+	Book    *ledger.Ledger
 	Price   func(ledger.Row) string // the cost_usd of a row; nil where nothing has a price
-	Repairs int                     // how often the model is asked again
-	Abort   bool                    // on an answer that cannot be used, rather than ask again
-	DryRun  bool                    // look at the first answer, and change nothing
-	Clean   func(string) string
-	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
-	Show    Show
-	Now     func() time.Time
+	Limits
+	Clean func(string) string
+	Holds func(string) bool // whether a text holds a provider's key; nil knows none
+	Show  Show
+	Now   func() time.Time
 
 	sending files // where the request at hand is kept
 	result  Result
@@ -114,15 +106,6 @@ type Change struct {
 // ErrBlocked is an answer that a filter, or the model itself, held back. The same
 // question would be held back again.
 var ErrBlocked = errors.New("the answer was held back")
-
-// Recover puts back what a run that was killed has changed by half.
-func Recover(root string) (restored []string, err error) {
-	for _, stage := range Stages() {
-		paths, problem := treeedit.Recover(root, stage)
-		restored, err = append(restored, paths...), errors.Join(err, problem)
-	}
-	return restored, err
-}
 
 func changes(edits []fence.Edit) []Change {
 	all := make([]Change, 0, len(edits))

@@ -4,7 +4,7 @@ package commit
 
 import (
 	"context"
-	"slices"
+	"fmt"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -29,7 +29,7 @@ Nobody watches build.sh: on this machine it runs as you do, on code that a model
 wrote. --build-on container runs it in a box instead, which reaches the hosts of
 network.allow in .abl/config.yaml, or nothing.`,
 		Flags:    append(flags(), boxFlags()...),
-		Examples: self + " init\n" + self + " --rollup && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
+		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
 		Subs:     []cli.Command{initCommand(self), costsCommand(self), cleanCommand(self)},
 		Codes:    Codes(),
 		Run:      opened(self, run),
@@ -40,12 +40,11 @@ network.allow in .abl/config.yaml, or nothing.`,
 // the program.
 func opened(self string, do func(context.Context, *session) error) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
-		s, err := open(in)
-		if err != nil {
-			return err
+		s, err := open(in, self)
+		if err == nil {
+			err = do(ctx, s)
 		}
-		s.self = self
-		return do(ctx, s)
+		return explained(err)
 	}
 }
 
@@ -59,7 +58,7 @@ func aliases(name string) []string {
 // Codes are what exit codes mean here.
 func Codes() []exit.Entry {
 	return []exit.Entry{
-		{Code: exit.Passed, Meaning: "the build passes (or: the report, rollup or plan was made)"},
+		{Code: exit.Passed, Meaning: "the build passes (or: the report or plan was made)"},
 		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
 		{Code: exit.Usage, Meaning: "wrong usage, or something is missing or unsafe; no model was asked"},
 		{Code: exit.Stuck, Meaning: "the build is still red after the last attempt"},
@@ -82,7 +81,7 @@ func flags() []cli.Flag {
 		{Name: "consistency-check", Usage: "report on what does not fit together, and change nothing; also --consistency and --cc"},
 		{Name: "consistency", Hidden: true, Usage: "the same"},
 		{Name: "cc", Hidden: true, Usage: "the same"},
-		{Name: "rollup", Usage: "write agent-config/codeRollup.txt from what git does not ignore, and stop"},
+		{Name: "rollup", Hidden: true, Usage: "gone"},
 		{Name: "dry-run", Usage: "ask once and show what would change; nothing is written but logs"},
 		{Name: "max-repairs", Value: "N", Usage: "how often the model is asked to repair: 3 unless given (v1: 7)"},
 		{Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"}, Usage: "when an answer cannot be used"},
@@ -98,30 +97,39 @@ func flags() []cli.Flag {
 	}
 }
 
-// workflows are the flags that choose what is done; at most one of them is given.
-func workflows() []string {
-	return []string{"consistency-check", "rollup", "print-protected", "dry-run"}
-}
-
+// run does what the flags say; at most one of those that choose what is given.
 func run(ctx context.Context, s *session) error {
 	in := s.in
 	report := in.Bool("consistency-check") || in.Bool("consistency") || in.Bool("cc")
 	var given []string
-	for _, name := range workflows() {
+	for _, name := range []string{"consistency-check", "print-protected", "dry-run"} {
 		if in.Bool(name) || name == "consistency-check" && report {
 			given = append(given, "--"+name)
 		}
 	}
-	if len(given) > 1 {
-		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
-	}
 	switch {
-	case slices.Contains(given, "--print-protected"):
-		return s.printProtected(ctx)
-	case slices.Contains(given, "--rollup"):
-		return s.rollup(ctx)
+	case in.Bool("rollup"):
+		return cli.Usagef("--rollup is gone: run ./codeRollup.sh, which %s init writes", s.self)
+	case len(given) > 1:
+		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
+	case in.Bool("print-protected"):
+		return s.printProtected()
 	case report:
 		return s.consistency(ctx)
 	}
-	return s.commit(ctx)
+	return s.change(ctx)
+}
+
+func (s *session) printProtected() error {
+	_, list, err := s.project.Guard()
+	if err != nil {
+		return err
+	}
+	if s.in.Bool("json") {
+		return s.in.JSON(map[string]any{"protocol": s.project.Name, "protected": list})
+	}
+	for _, what := range list {
+		fmt.Fprintln(s.in.Stdout, what)
+	}
+	return nil
 }

@@ -3,18 +3,16 @@ package commit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"net"
-	"syscall"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
-	"abl/images"
-	"abl/internal/hostfs"
+	"abl/cmd/internal/ground"
 	"abl/internal/sandbox"
-	"abl/internal/strictyaml"
+	"abl/internal/sandbox/docker"
+	"abl/orchestrator/codecommit"
 	"abl/orchestrator/ledger"
-	"abl/roles"
+	"abl/roles/model"
 )
 
 // Main is the program code-commit without the process around it.
@@ -28,26 +26,117 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	}, args, stdin, stdout, stderr)
 }
 
-// rules say which exit code an error means that does not bring its own.
-func rules() exit.Rules {
-	return exit.Rules{
-		exit.As[*ledger.Foreign](exit.Person),
-		exit.Is(roles.ErrSource, exit.Person),
-		exit.As[*strictyaml.Error](exit.Usage),
-		exit.Is(images.ErrDockerfile, exit.Usage),
-		exit.Is(sandbox.ErrWeak, exit.Boundary),
-		exit.Is(sandbox.ErrUnproven, exit.Boundary),
-		exit.Is(sandbox.ErrUnreachable, exit.Environment),
-		exit.Is(hostfs.ErrNotRegular, exit.Usage),
-		exit.Is(hostfs.ErrTooLarge, exit.Usage),
-		exit.As[syscall.Errno](exit.Environment),
-		exit.As[net.Error](exit.Environment),
+func initCommand(self string) cli.Command {
+	return cli.Command{
+		Name: "init", Usage: "make the files that a run reads",
+		Long: `Makes agent-config/ with a query to fill in and a text about the project's
+structure, a build.sh that fails until you say how to build, a codeRollup.sh that
+collects the code, and lines in .gitignore that keep agent-config, logs and .env out
+of the repository. What is there already stays as it is.`,
+		Codes: Codes(),
+		Flags: []cli.Flag{{Name: "json", Usage: "print one JSON document (docs/json.md)"}},
+		Run:   opened(self, initialise),
 	}
 }
 
-func hint(err error) string {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return "make room on the disk, then run the same command again"
+func initialise(ctx context.Context, s *session) error {
+	in := s.in
+	steps, err := s.project.Init(ctx)
+	if err != nil {
+		return err
 	}
-	return ""
+	if in.Bool("json") {
+		return in.JSON(map[string]any{"steps": steps})
+	}
+	for _, m := range steps {
+		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
+	}
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", s.project.Query, s.project.Keys[model.Google], s.self)
+	return nil
+}
+
+func costsCommand(self string) cli.Command {
+	return cli.Command{
+		Name: "costs", Usage: "add up the tokens of every call",
+		Long:  "Adds up tokens.csv in the folder of the logs. A question mark means that some call\ndid not tell the number; it is never counted as zero.",
+		Codes: Codes(),
+		Flags: []cli.Flag{
+			{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where tokens.csv is"},
+			{Name: "by", Value: "WHAT", Default: string(ledger.ByModel), Values: []string{string(ledger.ByModel), string(ledger.ByRole)}, Usage: "group by one of these; a role is a workflow here"},
+			{Name: "json", Usage: "print one JSON document (docs/json.md)"},
+		},
+		Run: opened(self, costs),
+	}
+}
+
+func costs(_ context.Context, s *session) error {
+	in := s.in
+	totals := ledger.NewTotals(ledger.Ways()...)
+	err := s.ledger().Scan(totals.Add, func(line int, reason string) {
+		in.Warn(fmt.Sprintf("tokens.csv line %d is not counted: %s", line, reason))
+	})
+	if err != nil {
+		return err
+	}
+	if in.Bool("json") {
+		return in.JSON(totals)
+	}
+	if totals.All.Rows == 0 {
+		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
+		return err
+	}
+	by := ledger.By(in.String("by"))
+	_, err = fmt.Fprint(in.Stdout, ledger.Table(by, totals.Groups(by), totals.All))
+	return err
+}
+
+func cleanCommand(self string) cli.Command {
+	return cli.Command{
+		Name: "clean", Usage: "remove what a run that was killed has left",
+		Long: `Puts files back that were changed by half, removes temporary files, and takes
+containers, volumes and networks of this project's builds off the engine, if one
+answers. The next run does so too. Logs and the ledger are never touched.`,
+		Codes: Codes(),
+		Flags: []cli.Flag{{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where the folders of the logs are"}},
+		Run:   opened(self, clean),
+	}
+}
+
+func clean(ctx context.Context, s *session) error {
+	restored, err := s.project.Tidy()
+	s.tellRestored(restored)
+	if err != nil {
+		return err
+	}
+	eng, _, err := ground.Connect(ctx)
+	if errors.Is(err, sandbox.ErrUnreachable) {
+		s.in.Say("no engine answers, so none was asked for what builds in containers have left")
+		return nil
+	}
+	if err != nil {
+		return settle(err)
+	}
+	defer eng.Close()
+	removed, err := Sweep(ctx, eng, s.project.Root)
+	for _, name := range removed {
+		fmt.Fprintln(s.in.Stdout, "removed", name)
+	}
+	if err == nil && len(removed) == 0 {
+		fmt.Fprintln(s.in.Stdout, "nothing was left on the engine")
+	}
+	return settle(err)
+}
+
+// CleanFiles removes what a run that was killed has left in a project's files.
+func CleanFiles(in *cli.Input, root string) error {
+	s := &session{in: in, project: codecommit.Project{Root: root, Logs: root + "/logs"}}
+	restored, err := s.project.Tidy()
+	s.tellRestored(restored)
+	return explained(err)
+}
+
+// Sweep removes what runs in a project have left on an engine.
+func Sweep(ctx context.Context, eng *docker.Engine, root string) ([]string, error) {
+	id := codecommit.Project{Root: root}.EngineID()
+	return eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, nil)
 }

@@ -2,86 +2,50 @@ package commit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
-	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/codecommit/guard"
 	"abl/orchestrator/ledger"
 )
 
-// reportFile is where a report is left.
-const reportFile = codecommit.ConfigDir + "/consistency-report.txt"
-
 // consistency is the workflow that reports and changes nothing.
-func (s *session) consistency(ctx context.Context) (err error) {
-	if s.profile.Name == codecommit.V1 {
+func (s *session) consistency(ctx context.Context) error {
+	if s.project.Name == codecommit.V1 {
 		return cli.Usagef("the consistency report belongs to --protocol v2")
 	}
 	if err := s.safe(ctx); err != nil {
 		return err
 	}
-	unlock, err := s.lock()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	query, err := s.reportQuery()
-	if err != nil {
-		return err
-	}
-	const most = 256 << 20
-	code, err := hostfs.Read(s.root, s.profile.Codebase, most)
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return s.input(&codecommit.Missing{Path: s.profile.Codebase, For: "the code rollup"})
-	}
-	if err != nil {
-		return exit.With(exit.Usage, err, "")
-	}
-	return s.report(ctx, query, hostfs.Text(code), filepath.Join(s.root, reportFile), s.ledger())
+	return s.locked(func() error {
+		in, err := s.project.ReportInputs()
+		if err != nil {
+			return s.missing(err)
+		}
+		return s.report(ctx, in, filepath.Join(s.project.Root, codecommit.ReportFile), s.ledger())
+	})
 }
 
-// reportQuery is what the person asks about, if anything.
-func (s *session) reportQuery() (string, error) {
-	const most = 8 << 20
-	for _, name := range []string{codecommit.ConfigDir + "/consistency-query.txt", s.profile.Query} {
-		data, err := hostfs.Read(s.root, name, most)
-		if query := hostfs.Text(data); err == nil && query != firstQuery {
-			return query, nil
-		}
-		if err == nil {
-			continue // nobody has written into it yet
-		}
-		if !errors.Is(err, hostfs.ErrAbsent) {
-			return "", exit.With(exit.Usage, err, "")
-		}
-	}
-	return "", nil
-}
-
-func (s *session) report(ctx context.Context, query, code, path string, book *ledger.Ledger) error {
-	r := &codecommit.Run{Root: s.root, Profile: s.profile, Book: book, Price: price, Show: s.show(), Inputs: codecommit.Inputs{Query: query, Codebase: code}}
-	if err := s.prepare(ctx, r); err != nil {
+func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path string, book *ledger.Ledger) error {
+	r := &codecommit.Run{Root: s.project.Root, Profile: s.project.Profile, Inputs: inputs}
+	if _, err := s.prepare(ctx, r); err != nil {
 		return err
 	}
+	r.Book = book
 	if err := s.openLogs(r, "-consistency-report"); err != nil {
 		return err
 	}
-	res, text, err := r.Consistency(ctx, query, code, path)
-	if err == nil && len(res.Missing) > 0 {
-		s.in.Warn(fmt.Sprintf("the report lacks %d of its 5 sections: %q", len(res.Missing), res.Missing))
-	}
-	if err == nil && !s.in.Bool("json") {
-		fmt.Fprint(s.in.Stdout, text)
-	}
+	res, text, err := r.Consistency(ctx, path)
 	if err == nil {
-		s.say("the report is in " + path + ", by section in the .json beside it")
+		if len(res.Missing) > 0 {
+			s.in.Warn(fmt.Sprintf("the report lacks %d of its 5 sections: %q", len(res.Missing), res.Missing))
+		}
+		if !s.in.Bool("json") {
+			fmt.Fprint(s.in.Stdout, text)
+		}
+		s.in.Say("the report is in %s, by section in the .json beside it", path)
 	}
 	return s.finish(res, err)
 }
@@ -92,8 +56,9 @@ type Check struct {
 	Env                map[string]string // of .env
 	Ledger             *ledger.Ledger
 	Query              string
-	Specs              []string // files and folders below Root
-	Source             string   // a folder with a repository of its own
+	Specs              []string // files below Root
+	Source             string   // the folder of the implementation
+	Files              []string // below Source
 }
 
 // Do asks for the report. The flags are those of CheckFlags.
@@ -103,26 +68,23 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	p.Keys, p.Models, p.Ignored = nil, "", false // an abl project has its keys in .env
-	s := &session{in: in, self: "abl code-commit", began: time.Now(), root: c.Root, profile: p, logs: c.Logs, env: c.Env}
-	specs, err := codecommit.Roller{Root: c.Root, Clean: s.cleaner()}.Roll(c.Specs...)
+	s := &session{in: in, self: "abl code-commit", project: codecommit.Project{Root: c.Root, Profile: p, Logs: c.Logs, Env: c.Env}}
+	clean := s.project.Secrets("").Clean
+	specs, left, err := codecommit.Collect(c.Root, c.Specs, clean)
 	if err != nil {
 		return fmt.Errorf("cannot collect the specs: %w", err)
 	}
-	ignored, err := guard.IgnoredIn(c.Source)
-	if err != nil {
-		return err
-	}
-	source, err := codecommit.Roller{Root: c.Source, Ignored: ignored, Clean: s.cleaner()}.Roll()
+	source, more, err := codecommit.Collect(c.Source, c.Files, clean)
 	if err != nil {
 		return fmt.Errorf("cannot collect the source: %w", err)
 	}
-	for _, f := range append(specs.Skipped, source.Skipped...) {
-		s.say("left out: " + f.Path + ": " + f.Why)
+	for _, text := range append(left, more...) {
+		in.Say("left out: %s", text)
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Report), 0o755); err != nil {
 		return err
 	}
-	return s.report(ctx, c.Query, specs.Text+source.Text, c.Report, c.Ledger)
+	return explained(s.report(ctx, codecommit.Inputs{Query: c.Query, Codebase: specs + source}, c.Report, c.Ledger))
 }
 
 // CheckFlags are the flags of a command that calls Check.

@@ -37,10 +37,9 @@ var readers = map[string]string{
 	"roles/tests.go":                  "what abl put away; writes with O_EXCL",
 	"roles/scenario/player/steps.go":  "inside the role's container",
 
-	"orchestrator/codecommit/guard/excludes.go": "the person's own excludes, where their git says",
-	"orchestrator/codecommit/rollup.go":         "lists the person's project by name; files are read by hostfs",
-	"cmd/internal/commit/clean.go":              "lists the folders of the logs by name",
-	"cmd/internal/commit/init.go":               "makes files of the person's with O_EXCL, and adds lines to .gitignore",
+	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
+	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
+	"orchestrator/codecommit/start.go":   "makes files of the person's with O_EXCL, and adds lines to .gitignore",
 
 	"orchestrator/broker/applog.go":       "inside the app's container",
 	"orchestrator/broker/events.go":       "inside the app's container",

@@ -1,88 +1,61 @@
 package guard
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"strings"
 
-	"abl/internal/hostfs"
-	"abl/orchestrator/workspace/ignore"
+	"abl/internal/child"
 )
 
-// ignored decides as git does, by the .gitignore files from the top of the
-// repository down to a path's own folder, by info/exclude, and by the person's own
-// excludes. Whether a file
-// is tracked makes no difference: what is ignored is not a model's business.
-type ignored struct {
-	top, prefix string                   // the project is top/prefix; prefix ends with a slash or is ""
-	rules       map[string]*ignore.Rules // by folder below top, with a slash at the end; "" is top
-}
-
-func newIgnored(root string, excludes *ignore.Rules) (*ignored, error) {
-	root, err := filepath.Abs(root)
-	if err != nil {
+// Ignored says which of some paths of a project git leaves out: by .gitignore files,
+// by the repository's info/exclude, and by the person's own excludes. Whether a file
+// is tracked makes no difference: what is ignored is not a model's business. No link
+// may be on the way to a path.
+func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
+	ignored := map[string]bool{}
+	if len(names) == 0 {
+		return ignored, nil
+	}
+	args := []string{"-C", root, "check-ignore", "--no-index", "-z", "--stdin"}
+	if _, err := git(ctx, "", "-C", root, "rev-parse"); err != nil && strings.Contains(err.Error(), "not a git repository") {
+		temp, err := os.MkdirTemp("", "abl-git-") // git asks for a repository, be it empty
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(temp)
+		if _, err := git(ctx, "", "init", "-q", "--bare", temp); err != nil {
+			return nil, err
+		}
+		args = append([]string{"--git-dir=" + temp, "--work-tree=" + root}, args...)
+	}
+	said, err := git(ctx, "./"+strings.Join(names, "\x00./"), args...) // a name that begins with a colon is none to git
+	const none = 1
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == none) {
 		return nil, err
 	}
-	g := &ignored{top: top(root), rules: map[string]*ignore.Rules{}}
-	if rel, err := filepath.Rel(g.top, root); err == nil && rel != "." {
-		g.prefix = filepath.ToSlash(rel) + "/"
+	for name := range strings.SplitSeq(said, "\x00") {
+		ignored[strings.TrimPrefix(name, "./")] = true
 	}
-	first, err := read(g.top, ".gitignore")
-	g.rules[""] = excludes.Below("", first)
-	return g, err
+	return ignored, nil
 }
 
-// top is the folder of the repository that a folder is in; itself without one.
-func top(root string) string {
-	for dir := root; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return root
-		}
+// git is what the person's own git says.
+func git(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := child.Command(ctx, "git", args...)
+	cmd.Env = append(cmd.Env, "LC_ALL=C")
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 	}
-}
-
-// read is a file of rules. Git follows no link to one.
-func read(dir, name string) ([]byte, error) {
-	data, err := hostfs.Read(dir, name, maxRules)
-	if errors.Is(err, hostfs.ErrAbsent) || errors.Is(err, hostfs.ErrNotRegular) {
-		return nil, nil
-	}
-	return data, err
-}
-
-// in are the rules in force in a folder.
-func (g *ignored) in(folder string) *ignore.Rules {
-	if r, ok := g.rules[folder]; ok {
-		return r
-	}
-	above := folder[:strings.LastIndexByte(folder[:len(folder)-1], '/')+1]
-	data, err := read(g.top, folder+".gitignore")
 	if err != nil {
-		data = []byte("*") // what cannot be read forbids
+		err = fmt.Errorf("cannot tell what git ignores: %w", err)
 	}
-	r := g.in(above).Below(folder, data)
-	g.rules[folder] = r
-	return r
-}
-
-// match says whether git ignores the file name, or a folder on its way.
-func (g *ignored) match(name string) bool { return g.walk(g.prefix+name, false) }
-
-func (g *ignored) matchDir(name string) bool { return g.walk(g.prefix+name, true) }
-
-func (g *ignored) walk(name string, dir bool) bool {
-	folder := ""
-	for i := range len(name) {
-		if name[i] == '/' {
-			if g.in(folder).Ignored(name[:i], true) {
-				return true
-			}
-			folder = name[:i+1]
-		}
-	}
-	return g.in(folder).Ignored(name, dir)
+	return string(out), err
 }

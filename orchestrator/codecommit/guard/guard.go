@@ -4,12 +4,14 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,16 +23,13 @@ import (
 // ListFile is where a project adds to what is protected, and lifts what can be.
 const ListFile = "agent-config/protected"
 
-// maxRules is how large a file of rules may be.
-const maxRules = 1 << 20
-
 // Guard knows what is protected in one project.
 type Guard struct {
 	root   string
 	fixed  []entry
 	lifted *ignore.Rules // lock files, and on top of them the project's list
 	list   []byte        // agent-config/protected
-	git    *ignored      // nil where ignored files are free
+	git    bool          // what git ignores is protected too
 }
 
 // Refused says which edits are not allowed, and by which rules.
@@ -54,21 +53,14 @@ func (r Refused) Error() string {
 
 // New is the guard of the protocol v2. logs is where the run writes its logs,
 // "" when that is outside of the project.
-func New(ctx context.Context, root, logs string) (*Guard, error) {
-	list, err := hostfs.Read(root, ListFile, maxRules)
+func New(root, logs string) (*Guard, error) {
+	const most = 1 << 20
+	list, err := hostfs.Read(root, ListFile, most)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, err
 	}
-	rules, err := excludes(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	git, err := newIgnored(root, rules)
-	if err != nil {
-		return nil, err
-	}
-	below := ignore.Exclude([]byte(strings.ToLower(strings.Join(locks(), "\n")))).Below("", []byte(strings.ToLower(string(list))))
-	return &Guard{root: root, fixed: always(logs), lifted: below, list: list, git: git}, nil
+	lifted := ignore.Exclude([]byte(lockRules())).Below("", bytes.ToLower(list))
+	return &Guard{root: root, fixed: always(logs), lifted: lifted, list: list, git: true}, nil
 }
 
 // NewV1 is the guard of the protocol v1.
@@ -76,46 +68,64 @@ func NewV1(root, logs string) *Guard { return &Guard{root: root, fixed: alwaysV1
 
 // Check judges all edits before any of them is made, and returns them with
 // their paths in one spelling. It refuses with every rule that is broken.
-func (g *Guard) Check(edits []fence.Edit) ([]fence.Edit, error) {
-	var refused Refused
-	all := make([]fence.Edit, 0, len(edits))
+func (g *Guard) Check(ctx context.Context, edits []fence.Edit) ([]fence.Edit, error) {
+	all, rules := slices.Clone(edits), make([]string, len(edits))
 	lines := map[string]int{}
-	for _, e := range edits {
-		clean, rule := spell(e.Path)
-		if rule == "" {
-			rule = g.protected(clean)
+	var ask []string // what git has to be asked about
+	for i := range all {
+		e := &all[i]
+		var err error
+		if e.Path, rules[i], err = g.judge(*e); err != nil {
+			return nil, err
 		}
-		if at, twice := lines[clean]; rule == "" && twice {
-			rule = fmt.Sprintf("line %d gave it already", at)
+		if at, twice := lines[e.Path]; twice && rules[i] == "" {
+			rules[i] = fmt.Sprintf("line %d gave it already", at)
 		}
-		if rule == "" {
-			var err error
-			if rule, err = g.onDisk(clean, e.Delete); err != nil {
-				return nil, err
-			}
-		}
-		if rule != "" {
-			refused = append(refused, Refusal{Path: e.Path, Line: e.Line, Rule: rule})
-			continue
-		}
-		e.Path, lines[clean] = clean, e.Line
-		all = append(all, e)
-	}
-	for _, e := range all {
-		for dir := path.Dir(e.Path); dir != "."; dir = path.Dir(dir) {
-			if at, ok := lines[dir]; ok {
-				refused = append(refused, Refusal{Path: e.Path, Line: e.Line, Rule: fmt.Sprintf("line %d makes a file of the folder %q", at, dir)})
-			}
+		if rules[i] == "" {
+			lines[e.Path] = e.Line
+			ask = append(ask, e.Path)
 		}
 	}
-	if len(refused) > 0 {
+	ignored := map[string]bool{}
+	if g.git {
+		var err error
+		if ignored, err = Ignored(ctx, g.root, ask...); err != nil {
+			return nil, err
+		}
+	}
+	var refused Refused
+	for i, e := range all {
+		for dir := path.Dir(e.Path); dir != "." && rules[i] == ""; dir = path.Dir(dir) {
+			if at, file := lines[dir]; file {
+				rules[i] = fmt.Sprintf("line %d makes a file of the folder %q", at, dir)
+			}
+		}
+		if rules[i] == "" && ignored[e.Path] {
+			rules[i] = "ignored by git (.gitignore and other excludes)"
+		}
+		if rules[i] != "" {
+			refused = append(refused, Refusal{Path: edits[i].Path, Line: e.Line, Rule: rules[i]})
+		}
+	}
+	if refused != nil {
 		return nil, refused
 	}
 	return all, nil
 }
 
-// protected is the rule that protects a path, "" for none. Upper case makes no
-// difference to the lists: on some file systems it makes none to the files.
+// judge is one edit's path in its one spelling, and the rule that it breaks by itself.
+func (g *Guard) judge(e fence.Edit) (clean, rule string, err error) {
+	if clean, rule = spell(e.Path); rule == "" {
+		rule = g.protected(clean)
+	}
+	if rule == "" {
+		rule, err = g.onDisk(clean, e.Delete)
+	}
+	return clean, rule, err
+}
+
+// protected is the rule of the lists that protects a path, "" for none. Upper case
+// makes no difference to them: on some file systems it makes none to the files.
 func (g *Guard) protected(name string) string {
 	folded := strings.ToLower(name)
 	for _, e := range g.fixed {
@@ -123,25 +133,26 @@ func (g *Guard) protected(name string) string {
 			return "protected: " + e.words
 		}
 	}
-	if g.lifted != nil && hit(g.lifted, folded) {
-		if base := path.Base(name); hit(ignore.Exclude([]byte(strings.ToLower(strings.Join(locks(), "\n")))), folded) {
-			return "protected: " + base + " is written by a program; a line !" + base + " in " + ListFile + " frees it"
-		}
-		return "protected by " + ListFile
+	if g.lifted == nil || !hit(g.lifted, folded) {
+		return ""
 	}
-	if g.git != nil && g.git.match(name) {
-		return "ignored by git (.gitignore and other excludes)"
+	if base := path.Base(name); hit(ignore.Exclude([]byte(lockRules())), folded) {
+		return "protected: " + base + " is written by a program; a line !" + base + " in " + ListFile + " frees it"
 	}
-	return ""
+	return "protected by " + ListFile
 }
 
 // onDisk is the rule that what stands on the way to a path breaks, or at it.
 func (g *Guard) onDisk(name string, remove bool) (string, error) {
-	for i := range len(name) {
-		if name[i] != '/' {
+	for i, c := range name + "/" {
+		if c != '/' {
 			continue
 		}
 		info, err := os.Lstat(filepath.Join(g.root, name[:i]))
+		way, at := fmt.Sprintf("%q on the way", name[:i]), i == len(name)
+		if at {
+			way = "it"
+		}
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return gone(remove), nil
@@ -150,25 +161,14 @@ func (g *Guard) onDisk(name string, remove bool) (string, error) {
 		case err != nil:
 			return "", err
 		case info.Mode()&os.ModeSymlink != 0:
-			return fmt.Sprintf("%q on the way is a link", name[:i]), nil
-		case !info.IsDir():
-			return fmt.Sprintf("%q on the way is no folder", name[:i]), nil
+			return way + " is a link", nil
+		case !at && !info.IsDir():
+			return way + " is no folder", nil
+		case at && info.IsDir():
+			return "it is a folder", nil
+		case at && !info.Mode().IsRegular():
+			return "it is no regular file", nil
 		}
-	}
-	info, err := os.Lstat(filepath.Join(g.root, name))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return gone(remove), nil
-	case errors.Is(err, syscall.ENAMETOOLONG):
-		return tooLong, nil
-	case err != nil:
-		return "", err
-	case info.Mode()&os.ModeSymlink != 0:
-		return "it is a link", nil
-	case info.IsDir():
-		return "it is a folder", nil
-	case !info.Mode().IsRegular():
-		return "it is no regular file", nil
 	}
 	return "", nil
 }

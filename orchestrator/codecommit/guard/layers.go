@@ -87,3 +87,6 @@ func hit(rules *ignore.Rules, path string) bool {
 	}
 	return rules.Ignored(path, false)
 }
+
+// lockRules are the locks as rules, lower case.
+func lockRules() string { return strings.ToLower(strings.Join(locks(), "\n")) }

@@ -1,11 +1,6 @@
 package guard
 
-import (
-	"strings"
-
-	"abl/internal/hostfs"
-	"abl/orchestrator/workspace/ignore"
-)
+import "strings"
 
 // List is what is protected, in words, one entry each.
 func (g *Guard) List() []string {
@@ -13,7 +8,7 @@ func (g *Guard) List() []string {
 	for _, e := range g.fixed {
 		all = append(all, e.words)
 	}
-	if g.git != nil {
+	if g.git {
 		all = append(all, "anything that git ignores (.gitignore and other excludes)")
 	}
 	if g.lifted == nil {
@@ -34,23 +29,4 @@ func (g *Guard) List() []string {
 		}
 	}
 	return all
-}
-
-// Ignored says whether git leaves a path out.
-func (g *Guard) Ignored(name string, dir bool) bool {
-	return g.git != nil && (g.git.match(name) || dir && g.git.matchDir(name))
-}
-
-// IgnoredIn is Guard.Ignored for a folder that a role has written, where the
-// person's git is asked nothing: its .gitignore files and info/exclude decide.
-func IgnoredIn(root string) (func(name string, dir bool) bool, error) {
-	data, err := hostfs.Read(root, ".git/info/exclude", maxRules)
-	if err != nil {
-		data = nil // there need not be any
-	}
-	git, err := newIgnored(root, ignore.Exclude(data))
-	if err != nil {
-		return nil, err
-	}
-	return (&Guard{git: git}).Ignored, nil
 }

@@ -1,11 +1,10 @@
-package build_test
+package codecommit_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,14 +12,14 @@ import (
 	"time"
 
 	"abl/internal/redact"
-	"abl/orchestrator/codecommit/build"
+	"abl/orchestrator/codecommit"
 )
 
 // script makes a project with a build.sh.
 func script(t *testing.T, mode os.FileMode, text string) string {
 	t.Helper()
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, build.Script), []byte(text), mode); err != nil {
+	if err := os.WriteFile(filepath.Join(root, codecommit.Script), []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}
 	return root
@@ -49,13 +48,13 @@ func TestHost(t *testing.T) {
 		{"odd bytes", bang + `printf 'a\377\000b'`, 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\na\ufffdb\n\nSTDERR:\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, err := build.Host{Root: script(t, c.mode, c.text)}.Build(t.Context())
+			b, err := codecommit.Host{Root: script(t, c.mode, c.text)}.Build(t.Context())
 			if err != nil || b.Green() != c.green || b.Text() != c.want {
 				t.Errorf("green %t, %v, got\n%swant\n%s", b.Green(), err, b.Text(), c.want)
 			}
 		})
 	}
-	b, err := build.Host{Root: t.TempDir()}.Build(t.Context())
+	b, err := codecommit.Host{Root: t.TempDir()}.Build(t.Context())
 	if err != nil || b.Green() || b.Note != "there is no build.sh in the project's folder" {
 		t.Errorf("without a script: %+v, %v", b, err)
 	}
@@ -64,8 +63,8 @@ func TestHost(t *testing.T) {
 func TestFloodIsCapped(t *testing.T) {
 	var stream bytes.Buffer
 	root := script(t, 0o755, bang+"echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last")
-	b, err := build.Host{Root: root, Stream: &stream}.Build(t.Context())
-	if err != nil || len(b.Stdout) > 3*build.Half || !strings.HasPrefix(b.Stdout, "first\n") || !strings.HasSuffix(b.Stdout, "xlast\n") {
+	b, err := codecommit.Host{Root: root, Stream: &stream}.Build(t.Context())
+	if err != nil || len(b.Stdout) > 3*half || !strings.HasPrefix(b.Stdout, "first\n") || !strings.HasSuffix(b.Stdout, "xlast\n") {
 		t.Errorf("%d bytes, %v", len(b.Stdout), err)
 	}
 	if want := "[2737867 bytes of output are left out here]"; !strings.Contains(b.Stdout, want) || stream.Len() != 3000011 {
@@ -73,21 +72,24 @@ func TestFloodIsCapped(t *testing.T) {
 	}
 }
 
-func TestCapped(t *testing.T) {
-	for _, size := range []int{0, 1, build.Half, build.Half + 1, 2 * build.Half, 2*build.Half + 1, 5*build.Half + 17} {
+// half is how much is kept of either end of an output.
+const half = 128 << 10
+
+func TestOutput(t *testing.T) {
+	for _, size := range []int{0, 1, half, half + 1, 2 * half, 2*half + 1, 3*half + 1, 5*half + 17} {
 		var all bytes.Buffer
-		c := &build.Capped{}
+		o := codecommit.NewOutput(nil, nil)
 		for i := 0; all.Len() < size; i++ {
 			chunk := bytes.Repeat([]byte{byte('a' + i%26)}, min(1000+i, size-all.Len()))
 			all.Write(chunk)
-			c.Write(chunk)
+			o.Write(chunk)
 		}
-		text, got := all.String(), c.String()
-		if size <= 2*build.Half && got != text {
-			t.Errorf("%d: not whole", size)
+		want := all.String()
+		if size > 2*half {
+			want = want[:half] + fmt.Sprintf("\n[%d bytes of output are left out here]\n", size-2*half) + want[size-half:]
 		}
-		if size > 2*build.Half && (got[:build.Half] != text[:build.Half] || got[len(got)-build.Half:] != text[size-build.Half:]) {
-			t.Errorf("%d: beginning or end is wrong", size)
+		if got := o.Close(); got != want {
+			t.Errorf("%d: got %d bytes, want %d", size, len(got), len(want))
 		}
 	}
 }
@@ -95,14 +97,14 @@ func TestCapped(t *testing.T) {
 // What a build leaves running ends with it, and one that hangs is stopped.
 func TestNothingStaysBehind(t *testing.T) {
 	root := script(t, 0o755, bang+"sleep 1000 & echo $! >pid; exit 0")
-	if b, err := (build.Host{Root: root}).Build(t.Context()); err != nil || !b.Green() {
+	if b, err := (codecommit.Host{Root: root}).Build(t.Context()); err != nil || !b.Green() {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	gone(t, root)
 
 	hang := bang + "trap '' TERM; sleep 1000 & echo $! >pid; touch started; wait; wait"
 	root = script(t, 0o755, hang)
-	b, err := build.Host{Root: root, Limit: 200 * time.Millisecond, Grace: 50 * time.Millisecond}.Build(t.Context())
+	b, err := codecommit.Host{Root: root, Limit: 200 * time.Millisecond, Grace: 50 * time.Millisecond}.Build(t.Context())
 	if err != nil || b.Green() || b.Note != "build.sh was stopped after 200ms" {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -116,7 +118,7 @@ func TestNothingStaysBehind(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	if _, err := (build.Host{Root: root}).Build(ctx); !errors.Is(err, os.ErrClosed) {
+	if _, err := (codecommit.Host{Root: root}).Build(ctx); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("interrupted: %v", err)
 	}
 	gone(t, root)
@@ -147,17 +149,16 @@ func gone(t *testing.T, root string) {
 func TestNoPartOfASecretIsKept(t *testing.T) {
 	const secret = "key-of-the-test-1234567890-ZZ"
 	r, _ := redact.New(secret)
-	clean := func(w io.Writer) io.WriteCloser { return r.Writer(w) }
-	for before := build.Half - len(secret); before <= build.Half; before += 7 {
+	for before := half - len(secret); before <= half; before += 7 {
 		root := script(t, 0o755, fmt.Sprintf("%shead -c %d /dev/zero | tr '\\0' x; printf %%s %s; head -c 500000 /dev/zero | tr '\\0' x; printf %%s %s; head -c %d /dev/zero | tr '\\0' y", bang, before, secret, secret, before))
-		b, err := build.Host{Root: root, Clean: clean}.Build(t.Context())
+		b, err := codecommit.Host{Root: root, Secrets: r}.Build(t.Context())
 		if err != nil || strings.Contains(b.Stdout, secret[:5]) || strings.Contains(b.Stdout, "67890") {
 			t.Errorf("after %d bytes: %v, a part of the secret is left", before, err)
 		}
 	}
 	var stream bytes.Buffer
 	root := script(t, 0o755, bang+"printf %s "+secret[:12]+"; sleep 0.05; echo between >&2; sleep 0.05; echo "+secret[12:]+"\n")
-	b, err := build.Host{Root: root, Clean: clean, Stream: &stream}.Build(t.Context())
+	b, err := codecommit.Host{Root: root, Secrets: r, Stream: &stream}.Build(t.Context())
 	if err != nil || b.Stdout != "[secret …ZZ]\n" || strings.Contains(stream.String(), secret[:8]) || strings.Contains(stream.String(), "67890") {
 		t.Errorf("%v, kept %q, shown %q", err, b.Stdout, stream.String())
 	}

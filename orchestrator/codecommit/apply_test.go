@@ -1,4 +1,4 @@
-package treeedit_test
+package codecommit_test
 
 import (
 	"errors"
@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/treeedit"
+	"abl/orchestrator/codecommit"
+	"abl/orchestrator/codecommit/fence"
 )
 
 const stage = "keep/.apply"
@@ -64,8 +65,8 @@ func look(t testing.TB, root string) string {
 
 var before = map[string]string{"a": "old a\n", "src/b": "old b\n", "src/gone": "g\n", "run.sh": "x\n"}
 
-func edits() []treeedit.Edit {
-	return []treeedit.Edit{
+func edits() []fence.Edit {
+	return []fence.Edit{
 		{Path: "a", Content: "new a\n"}, {Path: "src/b", Content: "new b\n"}, {Path: "src/gone", Delete: true},
 		{Path: "new/deep/c", Content: "c\n"}, {Path: "new/d", Content: ""}, {Path: "run.sh", Content: "y\n"},
 	}
@@ -79,7 +80,7 @@ func TestApply(t *testing.T) {
 	if err := os.Link(filepath.Join(root, "a"), filepath.Join(root, "second-name")); err != nil {
 		t.Fatal(err)
 	}
-	if err := treeedit.Apply(root, stage, edits()); err != nil {
+	if err := codecommit.Apply(root, stage, edits()); err != nil {
 		t.Fatal(err)
 	}
 	want := plant(t, map[string]string{"a": "new a\n", "src/b": "new b\n", "new/deep/c": "c\n", "new/d": "", "run.sh": "y\n", "second-name": "old a\n"})
@@ -96,14 +97,14 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		odd  func(root string) error
-		edit treeedit.Edit
+		edit fence.Edit
 	}{
-		{"link on the way", func(r string) error { return os.Symlink("src", filepath.Join(r, "l")) }, treeedit.Edit{Path: "l/b", Content: "x"}},
-		{"link in the place", func(r string) error { return os.Symlink("a", filepath.Join(r, "l")) }, treeedit.Edit{Path: "l", Content: "x"}},
-		{"directory in the place", nil, treeedit.Edit{Path: "src", Content: "x"}},
-		{"file on the way", nil, treeedit.Edit{Path: "a/b", Content: "x"}},
-		{"nothing to delete", nil, treeedit.Edit{Path: "nope", Delete: true}},
-		{"nothing to delete in no directory", nil, treeedit.Edit{Path: "no/pe", Delete: true}},
+		{"link on the way", func(r string) error { return os.Symlink("src", filepath.Join(r, "l")) }, fence.Edit{Path: "l/b", Content: "x"}},
+		{"link in the place", func(r string) error { return os.Symlink("a", filepath.Join(r, "l")) }, fence.Edit{Path: "l", Content: "x"}},
+		{"directory in the place", nil, fence.Edit{Path: "src", Content: "x"}},
+		{"file on the way", nil, fence.Edit{Path: "a/b", Content: "x"}},
+		{"nothing to delete", nil, fence.Edit{Path: "nope", Delete: true}},
+		{"nothing to delete in no directory", nil, fence.Edit{Path: "no/pe", Delete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := plant(t, before)
@@ -113,7 +114,7 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 			was := look(t, root)
-			if err := treeedit.Apply(root, stage, append(edits(), c.edit)); !errors.Is(err, treeedit.ErrInTheWay) {
+			if err := codecommit.Apply(root, stage, append(edits(), c.edit)); !errors.Is(err, codecommit.ErrInTheWay) {
 				t.Errorf("error %v", err)
 			}
 			if got := look(t, root); got != was {
@@ -140,9 +141,9 @@ func TestFailures(t *testing.T) {
 // TestMain lets the test program be the one that is killed.
 func TestMain(m *testing.M) {
 	if root := os.Getenv("TREEEDIT_ROOT"); root != "" {
-		do := func() error { return treeedit.Apply(root, stage, edits()) }
+		do := func() error { return codecommit.Apply(root, stage, edits()) }
 		if os.Getenv("TREEEDIT_RECOVER") != "" {
-			do = func() error { _, err := treeedit.Recover(root, stage); return err }
+			do = func() error { _, err := codecommit.Recover(root, stage); return err }
 		}
 		if do() != nil {
 			os.Exit(1)
@@ -175,7 +176,7 @@ func at(place string, n int) string {
 // Recover itself.
 func TestKills(t *testing.T) {
 	done := plant(t, before)
-	if err := treeedit.Apply(done, stage, edits()); err != nil {
+	if err := codecommit.Apply(done, stage, edits()); err != nil {
 		t.Fatal(err)
 	}
 	none, all := look(t, plant(t, before)), look(t, done)
@@ -186,7 +187,7 @@ func TestKills(t *testing.T) {
 		}
 		for i := 0; want == none && child(t, root, at("treeedit.undo", i), "TREEEDIT_RECOVER=1") == killed; i++ {
 		}
-		if _, err := treeedit.Recover(root, stage); err != nil {
+		if _, err := codecommit.Recover(root, stage); err != nil {
 			t.Errorf("%s: %v", points, err)
 		}
 		if got := look(t, root); got != want {
@@ -194,7 +195,7 @@ func TestKills(t *testing.T) {
 		}
 		return true
 	}
-	for _, place := range []string{"treeedit.staged", "treeedit.dir", "treeedit.step"} {
+	for _, place := range []string{"treeedit.staged", "treeedit.dir", "treeedit.step", "treeedit.kept"} {
 		n := 0
 		for try(at(place, n), none) {
 			n++
@@ -210,7 +211,7 @@ func TestKills(t *testing.T) {
 
 func TestRecoverTouchesNothingElse(t *testing.T) {
 	root := plant(t, before)
-	if restored, err := treeedit.Recover(root, stage); err != nil || restored != nil {
+	if restored, err := codecommit.Recover(root, stage); err != nil || restored != nil {
 		t.Errorf("%v, %v", restored, err)
 	}
 	// A person went on at a file that the killed run had not come to yet.
@@ -220,7 +221,7 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "src/b"), []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	restored, err := treeedit.Recover(root, stage)
+	restored, err := codecommit.Recover(root, stage)
 	if err != nil || strings.Join(restored, " ") != "a" {
 		t.Errorf("%v, %v", restored, err)
 	}
@@ -233,7 +234,8 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 func TestForeignJournals(t *testing.T) {
 	for _, text := range []string{
 		`{"version":1,"place":"1:2","steps":[{"path":"a","was":true}]}`, `{"version":1,"steps":[{"path":"a"}]}`, `{"version":2}`, `{`, ``,
-		`{"version":1,"place":"PLACE","steps":[{"path":"../victim"}]}`, `{"version":1,"place":"PLACE","steps":[{"path":"x/../../victim"}]}`, `{"version":1,"place":"PLACE","made":["../victim"]}`,
+		`{"version":1,"place":"PLACE","steps":[{"path":"a"}]}`, `{"place":"1:2","files":["a"]}`, `{"place":"PLACE"}`,
+		`{"place":"PLACE","files":["../victim"]}`, `{"place":"PLACE","files":["x/../../victim"]}`, `{"place":"PLACE","files":["a"],"dirs":["../victim"]}`,
 	} {
 		top := plant(t, map[string]string{"victim": "v", "root/a": "a\n", "root/" + stage + "/old0": "evil"})
 		root := filepath.Join(top, "root")
@@ -247,7 +249,7 @@ func TestForeignJournals(t *testing.T) {
 			t.Fatal(err)
 		}
 		was := look(t, top)
-		if restored, err := treeedit.Recover(root, stage); err == nil || restored != nil {
+		if restored, err := codecommit.Recover(root, stage); err == nil || restored != nil {
 			t.Errorf("%s: %v, %v", text, restored, err)
 		}
 		if got := look(t, top); got != was {
@@ -258,11 +260,11 @@ func TestForeignJournals(t *testing.T) {
 
 func TestManyDirectories(t *testing.T) {
 	root := plant(t, nil)
-	var many []treeedit.Edit
+	var many []fence.Edit
 	for i := range 600 {
-		many = append(many, treeedit.Edit{Path: fmt.Sprintf("d%d/e/f", i), Content: "x\n"})
+		many = append(many, fence.Edit{Path: fmt.Sprintf("d%d/e/f", i), Content: "x\n"})
 	}
-	if err := treeedit.Apply(root, stage, many); err != nil {
+	if err := codecommit.Apply(root, stage, many); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(look(t, root), ` "x\n"`); n != len(many) {
@@ -273,11 +275,11 @@ func TestManyDirectories(t *testing.T) {
 // 200 files are changed, against git apply of the same change.
 func BenchmarkApply200(b *testing.B) {
 	const n = 200
-	old, next := map[string]string{}, []treeedit.Edit{}
+	old, next := map[string]string{}, []fence.Edit{}
 	for i := range n {
 		name := fmt.Sprintf("src/d%d/f%d.txt", i%20, i)
 		old[name] = strings.Repeat(fmt.Sprintf("line of %d\n", i), 50)
-		next = append(next, treeedit.Edit{Path: name, Content: old[name] + "one more\n"})
+		next = append(next, fence.Edit{Path: name, Content: old[name] + "one more\n"})
 	}
 	git := func(dir string, args ...string) string {
 		cmd := exec.Command("git", args...)
@@ -297,7 +299,7 @@ func BenchmarkApply200(b *testing.B) {
 		}
 		syscall.Sync() // a person's tree was written long ago
 		begun := time.Now()
-		if err := treeedit.Apply(ours, stage, next); err != nil {
+		if err := codecommit.Apply(ours, stage, next); err != nil {
 			b.Fatal(err)
 		}
 		mine += time.Since(begun)

@@ -1,0 +1,188 @@
+package codecommit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"abl/internal/child"
+	"abl/internal/proc"
+	"abl/internal/redact"
+)
+
+// Script is what builds a project.
+const Script = "build.sh"
+
+// Codes of shells for a program that cannot be run and one that is not there.
+const (
+	notRunnable = 126
+	notFound    = 127
+)
+
+// Builder runs the build of the project.
+type Builder interface {
+	Build(ctx context.Context) (Built, error)
+}
+
+// Built is how a build ended.
+type Built struct {
+	Code           int               // exit code, 128 and more for a signal
+	Signal         string            // that ended it, "" when none did
+	Note           string            // what else there is to know: it could not be started, say
+	Stdout, Stderr string            // capped, with a word on what is missing
+	Notes          []string          // for the person alone: what the build asked the network for in vain, say
+	Papers         map[string]string // what else is kept of it beside its log, by name
+}
+
+// Green says that the build passes: exit code 0 and nothing else counts.
+func (b Built) Green() bool { return b.Code == 0 && b.Note == "" && b.Signal == "" }
+
+// Text is the build as the log and the model get it.
+func (b Built) Text() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "EXIT CODE: %d\n", b.Code)
+	if b.Signal != "" {
+		fmt.Fprintf(&t, "It was ended by the signal %s.\n", b.Signal)
+	}
+	if b.Note != "" {
+		t.WriteString(b.Note + "\n")
+	}
+	t.WriteString("\nSTDOUT:\n" + line(b.Stdout) + "\nSTDERR:\n" + line(b.Stderr))
+	return t.String()
+}
+
+// ErrEnvironment is a build that says nothing about the code: a tool is missing
+// where it ran, or the engine failed. A model cannot repair it.
+var ErrEnvironment = errors.New("the build's environment failed")
+
+// Host runs build.sh on this machine, as the person who runs the program, but
+// without keys in its environment and with nothing to read.
+type Host struct {
+	Root    string
+	Stream  io.Writer // shows both outputs as they come; may be nil
+	Limit   time.Duration
+	Grace   time.Duration    // for a build that is stopped to end by itself; 0 is five seconds
+	Secrets *redact.Redactor // taken out of what is kept and shown; nil knows none
+}
+
+// Build runs it once.
+func (h Host) Build(ctx context.Context) (Built, error) {
+	if note, code := Runnable(h.Root); note != "" {
+		return Built{Code: code, Note: note}, nil
+	}
+	built, err := h.run(ctx, filepath.Join(h.Root, Script))
+	switch {
+	case errors.Is(err, syscall.ENOEXEC): // no first line that says how
+		built, err = h.run(ctx, "/bin/sh", filepath.Join(h.Root, Script))
+	case errors.Is(err, fs.ErrNotExist):
+		built.Code, built.Note, err = notFound, "build.sh cannot be run: the program that its first line names is not there", nil
+	case errors.Is(err, fs.ErrPermission):
+		built.Code, built.Note, err = notRunnable, "build.sh cannot be run: "+syscall.EACCES.Error(), nil
+	}
+	return built, err
+}
+
+// Runnable says why the script of a project cannot be run, and with which of a
+// shell's codes; "" when nothing is known against it.
+func Runnable(root string) (note string, code int) {
+	info, err := os.Stat(filepath.Join(root, Script))
+	switch {
+	case err != nil:
+		return "there is no build.sh in the project's folder", notFound
+	case !info.Mode().IsRegular():
+		return "build.sh cannot be run: it is no file", notRunnable
+	case info.Mode()&0o111 == 0:
+		return "build.sh cannot be run: make it executable (chmod +x build.sh)", notRunnable
+	}
+	return "", 0
+}
+
+func (h Host) run(ctx context.Context, name string, args ...string) (b Built, err error) {
+	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
+	cmd := child.Command(context.WithoutCancel(ctx), name, args...) // proc stops it, with all that it started
+	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever
+	if err := proc.Adopt(); err != nil {
+		return b, err
+	}
+	limited, cancel := context.WithTimeout(ctx, cmp.Or(h.Limit, time.Hour))
+	defer cancel()
+	b.Code, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
+	proc.EndOrphans() // a server that it left behind, say
+	b.Stdout, b.Stderr = out.Close(), voice.Close()
+	if cmd.ProcessState != nil {
+		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			b.Signal = ws.Signal().String()
+		}
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		b.Note, err = fmt.Sprintf("build.sh was stopped after %s", h.Limit), nil
+	}
+	return b, err
+}
+
+// half is how much is kept of the beginning of an output, and of its end.
+const half = 128 << 10
+
+// Output keeps the beginning and the end of what a build prints, without secrets, and
+// shows all of it.
+type Output struct {
+	clean      io.WriteCloser // before a part is left out, which might begin within a secret
+	show       io.Writer
+	head, tail []byte
+	left       int64 // bytes between them
+}
+
+// NewOutput is an output of one build; stream may be nil.
+func NewOutput(stream io.Writer, secrets *redact.Redactor) *Output {
+	o := &Output{show: stream}
+	o.clean = cmp.Or(secrets, &redact.Redactor{}).Writer(keeper{o})
+	return o
+}
+
+// Write takes the next chunk.
+func (o *Output) Write(p []byte) (int, error) { return o.clean.Write(p) }
+
+// Close ends the output and gives what was kept, as text, with a word about what was
+// not.
+func (o *Output) Close() string {
+	_ = o.clean.Close() // what it held back goes to memory, and cannot fail
+	cut := max(0, len(o.tail)-half)
+	left, tail := o.left+int64(cut), string(o.tail[cut:])
+	if left == 0 {
+		return plain(string(o.head) + tail)
+	}
+	return plain(string(o.head)) + fmt.Sprintf("\n[%d bytes of output are left out here]\n", left) + plain(tail)
+}
+
+// keeper is an Output behind the redactor.
+type keeper struct{ o *Output }
+
+func (k keeper) Write(p []byte) (int, error) {
+	o := k.o
+	if o.show != nil {
+		_, _ = o.show.Write(p) // that nobody looks is no reason to stop a build
+	}
+	free := min(half-len(o.head), len(p))
+	o.head = append(o.head, p[:free]...)
+	o.tail = append(o.tail, p[free:]...)
+	if cut := len(o.tail) - half; cut > half { // seldom, so that little is moved
+		o.left += int64(cut)
+		o.tail = append(o.tail[:0], o.tail[cut:]...)
+	}
+	return len(p), nil
+}
+
+// plain is what can stand in a prompt.
+func plain(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
