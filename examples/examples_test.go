@@ -84,8 +84,8 @@ func TestEveryContractHasItsTest(t *testing.T) {
 	}
 	for _, s := range specs(t) {
 		for _, c := range s.Contracts {
-			if tests[c.ID] != c.Text {
-				t.Errorf("the test of %s is called\n%q, want\n%q", c.ID, tests[c.ID], c.Text)
+			if tests[c.ID] != c.Says() {
+				t.Errorf("the test of %s is called\n%q, want\n%q", c.ID, tests[c.ID], c.Says())
 			}
 			delete(tests, c.ID)
 		}

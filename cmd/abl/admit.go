@@ -9,7 +9,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/orchestrator"
 	"abl/orchestrator/spec"
-	"abl/orchestrator/spec/lint"
 	"abl/orchestrator/state"
 )
 
@@ -56,7 +55,7 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admis
 // sound refuses a spec of which a careful reader knows that it cannot be held,
 // before anything is spent on it.
 func sound(specs spec.Set, n int) error {
-	stops := lint.Stops(specs, n)
+	stops := specs.Stops(n)
 	if len(stops) == 0 {
 		return nil
 	}

@@ -112,7 +112,7 @@ func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.
 	}
 	defer unlock()
 	failpoint.Here("lock.taken")
-	specs = s.numbered()
+	specs = s.specs()
 	f, a, err := s.admission(specs, n, again)
 	if err != nil {
 		return r, "", err
@@ -120,6 +120,7 @@ func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.
 	if !a.Go {
 		return orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why, s.tidyAtRest(ctx, f, out)
 	}
+	specs = s.keepIDs(n)
 	s.remark(n, specs, out)
 	f.Phases[fmt.Sprint(n)] = &a.Open
 	result, err := s.playIn(ctx, n, f, specs, out)

@@ -119,7 +119,7 @@ func (s *session) key(name string) (value, from string) {
 
 // specs reads every phase file; what keeps a phase from running is asked with Check.
 func (s *session) specs() spec.Set {
-	set, _ := spec.Load(s.project.Specs(), s.begun)
+	set, _ := spec.LoadDir(s.project.Specs())
 	return set
 }
 

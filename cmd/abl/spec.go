@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/internal/hostfs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
-	"abl/orchestrator/spec/lint"
-	"abl/orchestrator/state"
 )
 
 func specCommand() cli.Command {
@@ -34,34 +31,21 @@ the codes.`,
 	}
 }
 
-// numbered reads the specs like specs, and keeps the ids of their contracts.
-func (s *session) numbered() spec.Set {
-	set, _, err := spec.Keep(s.project.Specs(), s.begun)
-	if err == nil {
-		err = hostfs.HandOver(s.project.Root, s.project.Rel(s.project.Specs())+"/"+spec.IDFile)
-	}
+// keepIDs reads the specs like specs, and remembers the ids of the contracts of
+// phases 1 to n, for phase n begins.
+func (s *session) keepIDs(n int) spec.Set {
+	set, err := spec.Keep(s.project.Specs(), n)
 	if err != nil {
 		s.in.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
 	}
 	return set
 }
 
-// begun says whether a phase has run; without a state that can be read, that it
-// may have.
-func (s *session) begun(n int) bool {
-	f, err := s.state()
-	if err != nil {
-		return true
-	}
-	p := stateOf(f, n)
-	return p.Status != state.Ready || p.Round > 0
-}
-
 // remark tells the person what there is to say about the spec of a phase that
 // is about to run and that does not stop it.
 func (s *session) remark(n int, specs spec.Set, out event.Sink) {
 	count := 0
-	for _, p := range lint.All(specs) {
+	for _, p := range specs.Lint() {
 		if p.Phase == n {
 			count++
 		}

@@ -13,7 +13,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/orchestrator"
 	"abl/orchestrator/spec"
-	"abl/orchestrator/spec/lint"
 )
 
 // lintReport is what `abl spec lint --json` prints.
@@ -50,7 +49,7 @@ func runSpecLint(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.lint(s.numbered(), only)
+	all, err := s.lint(s.specs(), only)
 	if err != nil {
 		return err
 	}
@@ -78,7 +77,7 @@ func (s *session) lint(set spec.Set, only int) (lintReport, error) {
 		stops := set.Check(only)
 		return all, fault(exit.Usage, fmt.Errorf("cannot read the spec of phase %d: %s", only, stops[0]), stops[0].Hint)
 	}
-	for _, p := range lint.All(set) {
+	for _, p := range set.Lint() {
 		if only == 0 || only == p.Phase || p.Phase == 0 {
 			all.add(s.problem(p))
 		}

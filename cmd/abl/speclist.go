@@ -64,7 +64,7 @@ func runSpecList(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	m := s.matrix(f, s.numbered())
+	m := s.matrix(f, s.specs())
 	if in.Bool("json") {
 		return in.JSON(m)
 	}

@@ -21,37 +21,46 @@ type Set struct {
 	numbers  []int // of the files that are there, sound or not, ascending
 	specs    map[int]Spec
 	problems []Problem
-	book     book   // the ids as they are now
-	stored   string // and as IDFile has them
-	sound    bool   // it could be read
 }
-
-// Begun says of a phase whether it has run, or that nobody knows.
-type Begun func(phase int) bool
 
 // LoadDir reads the phase<N>.md files of a directory, and gives each contract the
 // id that IDFile remembers; it writes nothing. Links are never followed, other
 // files are left alone with a note. The problems are those of all files, Fatal
 // ones included: Set.Check says which of them concern a phase.
-func LoadDir(dir string) (Set, []Problem) { return Load(dir, func(int) bool { return true }) }
+func LoadDir(dir string) (Set, []Problem) {
+	s, _ := load(dir, 0)
+	return s, s.problems
+}
 
-// Load is LoadDir for those who know which phases have run. Where one has not,
-// and every contract of its spec is replaced, as those of a template are, nobody
-// can mean the old ones any more: the ids begin anew.
-func Load(dir string, begun Begun) (Set, []Problem) {
-	s := Set{dir: dir, specs: map[int]Spec{}}
+// Keep is LoadDir that also remembers the ids of phases 1 to n, in IDFile, so that
+// they stay when the specs are edited: for a phase that is about to run. The error
+// says that they could not be written: then they are right for now, and not kept.
+func Keep(dir string, n int) (Set, error) {
+	s, ids := load(dir, n)
+	if ids == "" {
+		return s, nil
+	}
+	if err := hostfs.Write(s.path(IDFile), []byte(ids), 0o644); err != nil {
+		return s, fmt.Errorf("cannot keep the ids of the contracts: %w", err)
+	}
+	return s, nil
+}
+
+// load returns the specs, and what IDFile should hold for phases 1 to n where
+// that is something else than it holds, else "".
+func load(dir string, n int) (s Set, ids string) {
+	s = Set{dir: dir, specs: map[int]Spec{}}
 	names, err := names(dir)
 	if err != nil {
 		s.report("", 0, "directory", true, err.Error(), "put the specs there as phase1.md, phase2.md, …")
-		return s, s.problems
+		return s, ""
 	}
 	for _, name := range names {
 		s.file(name)
 	}
 	slices.Sort(s.numbers)
 	s.gaps()
-	s.identify(begun)
-	return s, s.problems
+	return s, s.identify(n)
 }
 
 func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
@@ -146,4 +155,48 @@ func (s *Set) gaps() {
 func (s *Set) report(name string, phase int, code string, fatal bool, text, hint string) {
 	s.problems = append(s.problems,
 		Problem{File: filepath.Join(s.dir, name), Phase: phase, Code: code, Text: text, Hint: hint, Fatal: fatal})
+}
+
+// Phase returns the spec of a phase, when there is a sound one.
+func (s Set) Phase(n int) (Spec, bool) {
+	spec, ok := s.specs[n]
+	return spec, ok
+}
+
+// UpTo returns the sound specs of phases 1 to n, in order.
+func (s Set) UpTo(n int) []Spec {
+	var specs []Spec
+	for _, number := range s.numbers {
+		if spec, ok := s.specs[number]; ok && number <= n {
+			specs = append(specs, spec)
+		}
+	}
+	return specs
+}
+
+// Numbers returns the phases that have a spec, sound or not, ascending.
+func (s Set) Numbers() []int { return slices.Clone(s.numbers) }
+
+// Problems are all that reading the specs brought, as LoadDir returned them.
+func (s Set) Problems() []Problem { return slices.Clone(s.problems) }
+
+// Check returns what keeps phase n from starting: problems with its own spec,
+// with an earlier one, with the numbering. None means that UpTo(n) is complete.
+func (s Set) Check(n int) []Problem {
+	if n < 1 || n > MaxPhase {
+		return []Problem{{File: s.dir, Phase: n, Code: "gap", Fatal: true,
+			Text: fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase)}}
+	}
+	var stops []Problem
+	for _, p := range s.problems {
+		if p.Fatal && p.Phase <= n {
+			stops = append(stops, p)
+		}
+	}
+	if len(stops) == 0 && !slices.Contains(s.numbers, n) {
+		stops = append(stops, Problem{File: s.dir, Phase: n, Code: "gap", Fatal: true,
+			Text: fmt.Sprintf("phase %d has no spec, the last one is phase%d.md", n, len(s.numbers)),
+			Hint: fmt.Sprintf("write phase%d.md", n)})
+	}
+	return stops
 }

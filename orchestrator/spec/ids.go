@@ -27,15 +27,6 @@ type entry struct {
 	phase, number int
 	gone          bool // no spec has it any more
 	text          string
-	line          int
-}
-
-func (e entry) id() string { return idOf(e.phase, e.number) }
-
-// book is all of them.
-type book struct {
-	entries []entry
-	notes   []Problem
 }
 
 var (
@@ -45,129 +36,158 @@ var (
 
 // parseIDs reads the file. Where two people gave ids at the same time, both
 // lines of a merge are read, its marks too, and the first line keeps the id.
-func parseIDs(data []byte) (book, error) {
-	var b book
+func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	seen := map[string]string{}
+	note := func(line int, text string) {
+		problems = append(problems, Problem{Line: line, Code: "ids-merged", Text: text, Hint: "look at the ids with abl spec list; abl writes the file anew when a phase runs"})
+	}
 	merged := false
 	for i, line := range strings.Split(normalise(data), "\n") {
 		line = strings.TrimRight(line, " \t")
-		if mergeMark.MatchString(line) {
-			merged = true
-		}
-		if line == "" || strings.HasPrefix(line, "#") || mergeMark.MatchString(line) {
+		mark := mergeMark.MatchString(line)
+		merged = merged || mark
+		if line == "" || strings.HasPrefix(line, "#") || mark {
 			continue
 		}
 		m := idLine.FindStringSubmatch(line)
 		if m == nil {
-			return book{}, &damaged{i + 1, fmt.Sprintf("%s is no line of it, such as \"P1.C3 = GET / → 200\"", quote(line))}
+			return nil, []Problem{damaged(i+1, fmt.Sprintf("%s is no line of it, such as \"P1.C3 = GET / → 200\"", quote(line)))}
 		}
 		phase, _ := strconv.Atoi(m[1])
 		number, _ := strconv.Atoi(m[2])
-		e := entry{phase, number, m[3] == "-", m[4], i + 1}
-		if first, twice := seen[e.id()]; twice {
-			if first != e.text {
-				b.note(e.line, fmt.Sprintf("%s was given twice, which happens when two people's changes are merged; it stays with the first, %s", e.id(), quote(first)))
-			}
-			continue
+		id, text := idOf(phase, number), m[4]
+		switch first, twice := seen[id]; {
+		case !twice:
+			seen[id] = text
+			entries = append(entries, entry{phase, number, m[3] == "-", text})
+		case first != text:
+			note(i+1, fmt.Sprintf("%s was given twice, which happens when two people's changes are merged; it stays with the first, %s", id, quote(first)))
 		}
-		seen[e.id()] = e.text
-		b.entries = append(b.entries, e)
 	}
 	if merged {
-		b.note(0, "it holds the marks of a merge; both sides were read")
+		note(0, "it holds the marks of a merge; both sides were read")
 	}
-	return b, nil
+	return entries, problems
 }
 
-func (b *book) note(line int, text string) {
-	b.notes = append(b.notes, Problem{Line: line, Code: "ids-merged", Text: text, Hint: "look at the ids with abl spec list; abl writes the file anew"})
+// damaged stops every phase: guessed ids would lay one contract's tests to
+// another's charge.
+func damaged(line int, text string) Problem {
+	return Problem{Line: line, Code: "ids", Text: text, Fatal: true,
+		Hint: "restore it from git; or delete it, and the contracts get new ids in the order of the text"}
 }
 
-// damaged says where the file is not what abl writes.
-type damaged struct {
-	line int
-	what string
-}
-
-func (d *damaged) Error() string { return d.what }
-
-// render is the file's content.
-func (b book) render() []byte {
-	var out strings.Builder
-	out.WriteString(idsHeader)
-	for _, e := range b.entries {
-		mark := "="
-		if e.gone {
-			mark = "-"
-		}
-		fmt.Fprintf(&out, "%s %s %s\n", e.id(), mark, e.text)
-	}
-	return []byte(out.String())
-}
-
-// of are the entries of one phase.
-func (b book) of(phase int) []entry {
-	var all []entry
-	for _, e := range b.entries {
-		if e.phase == phase {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
-// put replaces the entries of one phase, and keeps all in order.
-func (b *book) put(phase int, entries []entry) {
-	b.entries = slices.DeleteFunc(b.entries, func(e entry) bool { return e.phase == phase })
-	b.entries = append(b.entries, entries...)
-	slices.SortFunc(b.entries, func(a, b entry) int {
+// renderIDs is the file's content.
+func renderIDs(entries []entry) string {
+	slices.SortStableFunc(entries, func(a, b entry) int {
 		if a.phase != b.phase {
 			return a.phase - b.phase
 		}
 		return a.number - b.number
 	})
+	var out strings.Builder
+	out.WriteString(idsHeader)
+	for _, e := range entries {
+		mark := "="
+		if e.gone {
+			mark = "-"
+		}
+		fmt.Fprintf(&out, "%s %s %s\n", idOf(e.phase, e.number), mark, e.text)
+	}
+	return out.String()
 }
 
-// identify gives the contracts the ids that they had. A file that cannot be read
-// stops every phase: guessed ids would lay one contract's tests to another's charge.
-func (s *Set) identify(begun Begun) {
+// identify gives the contracts the ids that they had, and returns what the file
+// should hold for phases 1 to n, "" where it does or must not be written.
+func (s *Set) identify(n int) string {
 	data, err := hostfs.Read(s.dir, IDFile, maxIDBytes)
-	if err == nil {
-		s.book, err = parseIDs(data)
-	} else if errors.Is(err, hostfs.ErrAbsent) {
-		err = nil
+	known, problems := parseIDs(data)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		problems = []Problem{damaged(0, err.Error())}
 	}
-	if err != nil {
-		s.report(IDFile, 0, "ids", true, err.Error(), "restore it from git; or delete it, and the contracts get new ids in the order of the text")
-		var d *damaged
-		if errors.As(err, &d) {
-			s.problems[len(s.problems)-1].Line = d.line
-		}
-		return
-	}
-	s.stored, s.sound = string(data), true
-	for _, p := range s.book.notes {
+	sound := true
+	for _, p := range problems {
 		p.File = s.path(IDFile)
-		s.problems = append(s.problems, p)
+		s.problems, sound = append(s.problems, p), sound && !p.Fatal
 	}
-	for n, spec := range s.specs {
-		known := s.book.of(n)
-		if replaced(spec.Contracts, known) && !begun(n) {
-			known = nil
+	if !sound {
+		return ""
+	}
+	all := slices.Clone(known)
+	for number, spec := range s.specs {
+		mine := func(e entry) bool { return e.phase == number }
+		now := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known), func(e entry) bool { return !mine(e) }))
+		if number <= n {
+			all = append(slices.DeleteFunc(all, mine), now...)
 		}
-		s.book.put(n, assign(n, spec.Contracts, known))
 	}
 	for i, p := range s.problems {
-		s.problems[i].Contract = s.contractAt(p)
+		for _, c := range s.specs[p.Phase].Contracts {
+			if c.Line == p.Line && p.Contract == "" {
+				s.problems[i].Contract = c.ID
+			}
+		}
+	}
+	if now := renderIDs(all); n > 0 && len(s.specs) > 0 && now != string(data) {
+		return now
+	}
+	return ""
+}
+
+// writtenID is an id that a person put before a contract: P1.C3 or C3.
+var writtenID = regexp.MustCompile("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ \\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
+
+// ownID is the id of a contract as a person wrote it.
+type ownID struct{ phase, number int } // 0 is unsaid
+
+// written takes such an id off an action. C3 alone needs a mark around or after
+// it, since it may be a word of the action.
+func written(action string) (ownID, string) {
+	m := writtenID.FindStringSubmatch(action)
+	if m == nil || m[1]+m[2]+m[4] == "" || len(m[0]) == len(action) {
+		return ownID{}, action
+	}
+	phase, _ := strconv.Atoi(m[2]) // "" is 0
+	number, _ := strconv.Atoi(m[3])
+	return ownID{phase, number}, action[len(m[0]):]
+}
+
+// number gives the ids as far as the text alone tells: those that are written
+// stay, the others count on in the order of the text.
+func (f *finder) number() {
+	taken := map[int]bool{}
+	for i := range f.found {
+		c, id := &f.found[i], f.own[i]
+		switch {
+		case id.phase != 0 && id.phase != f.phase:
+			f.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(id.phase, id.number), f.phase),
+				"leave the ids to abl, or write this phase's number")
+		case taken[id.number]:
+			f.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", id.number), "give one of the two another number")
+		case id.number > 0:
+			c.ID, c.Written, taken[id.number] = idOf(f.phase, id.number), true, true
+		}
+	}
+	next := 1
+	for i := range f.found {
+		if c := &f.found[i]; !c.Written {
+			for taken[next] {
+				next++
+			}
+			c.ID, taken[next] = idOf(f.phase, next), true
+		}
 	}
 }
 
-// contractAt is the id of the contract that begins where a problem is.
-func (s *Set) contractAt(p Problem) string {
-	for _, c := range s.specs[p.Phase].Contracts {
-		if c.Line == p.Line && p.Contract == "" {
-			return c.ID
-		}
+func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, number) }
+
+var fullID = regexp.MustCompile(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5})$`)
+
+// Number is the n of Pp.Cn, 0 when it has none.
+func (c Contract) Number() int {
+	if m := fullID.FindStringSubmatch(c.ID); m != nil {
+		n, _ := strconv.Atoi(m[2])
+		return n
 	}
-	return p.Contract
+	return 0
 }

@@ -1,14 +1,13 @@
 package spec
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,39 +21,11 @@ func save(t *testing.T, dir string, n int, lines ...string) string {
 	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", n)), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := Keep(dir, ran)
+	s, err := Keep(dir, MaxPhase)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return idsOf(s, n)
-}
-
-// ran says that every phase has run.
-func ran(int) bool { return true }
-
-// A spec that has never run and is replaced as a whole, as a template is, begins
-// with C1; a part of it that stays keeps all ids where they are.
-func TestIDsOfATemplate(t *testing.T) {
-	for _, c := range []struct {
-		name, spec string
-		begun      bool
-		want       string
-	}{
-		{"replaced before the first run", "POST /notes → 201", false, "C1"},
-		{"replaced after it", "POST /notes → 201", true, "C3"},
-		{"one stays", "POST /notes → 201\nGET /hello → 200 {greeting}", false, "C3 C2"},
-		{"taken out, others replaced", "GET /hello → 200\nGET /x → 404", false, "C2 C3"},
-	} {
-		dir := t.TempDir()
-		save(t, dir, 1, "GET /health → 200", "GET /hello → 200 {greeting}")
-		if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\n## Contracts\n"+c.spec+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s, _, err := Keep(dir, func(int) bool { return c.begun })
-		if again, _ := LoadDir(dir); err != nil || idsOf(s, 1) != c.want || idsOf(again, 1) != c.want {
-			t.Errorf("%s: %v, then %v, want %s, %v", c.name, idsOf(s, 1), idsOf(again, 1), c.want, err)
-		}
-	}
 }
 
 // idsOf prints the numbers of a phase's contracts, in the order of the text.
@@ -105,11 +76,30 @@ func TestIDsStay(t *testing.T) {
 	}
 }
 
-func TestIDsOfATable(t *testing.T) {
+// Old specs had contracts without the headings above them.
+func TestIDsOfOldSpecs(t *testing.T) {
 	dir := t.TempDir()
-	save(t, dir, 1, "- GET /a → 200", "- GET /b → 404")
-	if got := save(t, dir, 1, "| Action | Result |", "|---|---|", "| GET /b | 404 |", "| **GET /a** | `200` |"); got != "C2 C1" {
+	old := idsHeader + "P1.C4 = GET /users → 200\nP1.C7 = GET /users → 404\nP1.C9 - gone → 1\n"
+	if err := os.WriteFile(filepath.Join(dir, IDFile), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := save(t, dir, 1, "- GET /new → 200", "### Users that are gone", "- GET /users → 404", "### Users", "- GET /users → 200"); got != "C10 C7 C4" {
 		t.Error(got)
+	}
+}
+
+// Ids are given to a phase when it runs: those of later ones follow their text.
+func TestIDsOfALaterPhase(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, 1, "a → 1")
+	later := "# Phase 2: x\n## Contracts\n- b → 2\n- c → 3\n"
+	if err := os.WriteFile(filepath.Join(dir, "phase2.md"), []byte(later), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Keep(dir, 1)
+	data, _ := os.ReadFile(filepath.Join(dir, IDFile))
+	if want := idsHeader + "P1.C1 = a → 1\n"; err != nil || string(data) != want || idsOf(s, 2) != "C1 C2" {
+		t.Errorf("%s %v\n%s", idsOf(s, 2), err, data)
 	}
 }
 
@@ -140,7 +130,7 @@ func TestIDsOfABrokenSpec(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Keep(dir, ran); err != nil {
+	if _, err := Keep(dir, MaxPhase); err != nil {
 		t.Fatal(err)
 	}
 	if got := save(t, dir, 1, "b → 2", "c → 3", "a → 1"); got != "C2 C3 C1" {
@@ -157,7 +147,7 @@ func TestKeepWritesOnlyWhatChanged(t *testing.T) {
 	if data, _ := os.ReadFile(path); err != nil || string(data) != want {
 		t.Fatalf("%v\n%s", err, data)
 	}
-	if _, _, err := Keep(dir, ran); err != nil {
+	if _, err := Keep(dir, MaxPhase); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
@@ -195,11 +185,12 @@ func TestIDFileThatIsALink(t *testing.T) {
 	if err := os.Symlink(IDFile+".d", filepath.Join(dir, IDFile)); err != nil {
 		t.Fatal(err)
 	}
-	s, problems, err := Keep(dir, ran)
+	s, err := Keep(dir, MaxPhase)
+	problems := s.Problems()
 	if err != nil || len(s.Check(1)) != 1 || s.Check(1)[0].Code != "ids" || idsOf(s, 1) != "C1" {
 		t.Errorf("a link: %v %v %v", err, problems, idsOf(s, 1))
 	}
-	if _, _, err := Keep(filepath.Join(dir, "absent"), ran); err != nil {
+	if _, err := Keep(filepath.Join(dir, "absent"), MaxPhase); err != nil {
 		t.Errorf("no directory: %v", err)
 	}
 }
@@ -223,7 +214,7 @@ func TestIDFileThatCannotBeWritten(t *testing.T) {
 // asNobody calls Keep on a thread that is not root to the file system.
 func asNobody(t *testing.T, dir string) (s Set, err error) {
 	if os.Geteuid() != 0 {
-		s, _, err = Keep(dir, ran)
+		s, err = Keep(dir, MaxPhase)
 		return s, err
 	}
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -241,7 +232,7 @@ func asNobody(t *testing.T, dir string) (s Set, err error) {
 		defer close(done)
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function
 		if err = unix.Setfsuid(65534); err == nil {
-			s, _, err = Keep(dir, ran)
+			s, err = Keep(dir, MaxPhase)
 		}
 	}()
 	<-done
@@ -261,7 +252,7 @@ func TestIDFileThatIsDamaged(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, IDFile), []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, _, err := Keep(dir, ran)
+			s, err := Keep(dir, MaxPhase)
 			if stops := s.Check(2); err != nil || len(stops) != 1 || !strings.Contains(stops[0].String(), c.want) || stops[0].Hint == "" {
 				t.Errorf("%v %v", stops, err)
 			}
@@ -288,72 +279,18 @@ func TestIDFileAfterAMerge(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\na → 1\nyours → 3\nmine → 2\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, problems, err := Keep(dir, ran)
+			s, err := Keep(dir, MaxPhase)
+			problems := s.Problems()
 			if err != nil || idsOf(s, 1) != "C1 C3 C2" || len(problems) == 0 || problems[0].Code != "ids-merged" || problems[0].Stops() {
 				t.Errorf("%v %v %v", idsOf(s, 1), problems, err)
 			}
-			again, problems, err := Keep(dir, ran)
+			again, err := Keep(dir, MaxPhase)
+			problems = again.Problems()
 			if err != nil || idsOf(again, 1) != "C1 C3 C2" || len(problems) > 0 {
 				t.Errorf("again: %v %v %v", idsOf(again, 1), problems, err)
 			}
 		})
 	}
-}
-
-// Several at once wait for each other, and all come to the same ids.
-func TestKeepAtOnce(t *testing.T) {
-	dir := t.TempDir()
-	save(t, dir, 1, "a → 1", "b → 2")
-	if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\nnew → 1\nb → 2\na → 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var wait sync.WaitGroup
-	for range 8 {
-		wait.Go(func() {
-			if s, _, err := Keep(dir, ran); err != nil || idsOf(s, 1) != "C3 C2 C1" {
-				t.Errorf("%v %v", idsOf(s, 1), err)
-			}
-		})
-	}
-	wait.Wait()
-}
-
-// Keep waits for whoever gives ids in the same directory.
-func TestKeepWaits(t *testing.T) {
-	dir := write(t, "phase1.md")
-	free := lock(dir)
-	done := make(chan error)
-	go func() {
-		_, _, err := Keep(dir, ran)
-		done <- err
-	}()
-	for waiting := false; !waiting; {
-		select {
-		case err := <-done:
-			t.Fatalf("it did not wait: %v", err)
-		default:
-			waiting = waits(t, dir)
-		}
-	}
-	free()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-// waits says whether somebody waits for the lock of a directory.
-func waits(t *testing.T, dir string) bool {
-	var st unix.Stat_t
-	locks, err := os.ReadFile("/proc/locks")
-	if err := errors.Join(err, unix.Stat(dir, &st)); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(locks)) {
-		if strings.Contains(line, "-> FLOCK") && strings.Contains(line, fmt.Sprintf(":%d ", st.Ino)) {
-			return true
-		}
-	}
-	return false
 }
 
 // The law of the ids: whatever was known, each contract gets one of its own,
@@ -362,34 +299,33 @@ func FuzzIDs(f *testing.F) {
 	f.Add("P1.C1 = a → 1\nP1.C2 - b → 2\n", "a → 1\nb → 2\nc → 3\n")
 	f.Add("P1.C9 = GET /a → 200\n<<<<<<< x\nP1.C9 = GET /b → 200\n", "GET /b → 200\nC9: GET /a with a token → 200\n")
 	f.Fuzz(func(t *testing.T, known, contracts string) {
-		old, err := parseIDs([]byte(known))
-		if err != nil {
+		was, problems := parseIDs([]byte(known))
+		if len(problems) > 0 {
 			return
 		}
+		was = slices.DeleteFunc(was, func(e entry) bool { return e.phase != 1 })
 		s, _ := Parse("phase1.md", []byte("# Phase 1: x\n"+contracts), 1)
-		if len(s.Contracts) > 100 || len(old.entries) > 100 {
+		if len(s.Contracts) > 100 || len(was) > 100 {
 			return
 		}
-		was := old.of(1)
-		now := book{}
-		now.put(1, assign(1, s.Contracts, was))
+		now := renderIDs(assign(1, s.Contracts, was))
 		law(t, s)
 		for _, c := range s.Contracts {
 			for _, e := range was {
-				if e.id() == c.ID && e.gone && e.text != key(c) && !c.Written {
+				if idOf(e.phase, e.number) == c.ID && e.gone && e.text != key(c) && !c.Written {
 					t.Errorf("%s was that of %q and is given to %q", c.ID, e.text, key(c))
 				}
 			}
 		}
-		back, err := parseIDs(now.render())
-		if err != nil {
-			t.Fatalf("%v\n%s", err, now.render())
+		back, problems := parseIDs([]byte(now))
+		if len(problems) > 0 {
+			t.Fatalf("%v\n%s", problems, now)
 		}
-		if string(back.render()) != string(now.render()) {
-			t.Errorf("read back: %s", cmp.Diff(string(now.render()), string(back.render())))
+		if diff := cmp.Diff(now, renderIDs(back)); diff != "" {
+			t.Errorf("read back: %s", diff)
 		}
 		before := idList(s)
-		assign(1, s.Contracts, back.of(1))
+		assign(1, s.Contracts, back)
 		if diff := cmp.Diff(before, idList(s)); diff != "" {
 			t.Errorf("again: %s", diff)
 		}

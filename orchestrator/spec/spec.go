@@ -1,8 +1,8 @@
 // Package spec reads the specs of a project's phases: the person's text as it
-// stands, and the contracts in it. A contract is ACTION → EXPECTED RESULT, in
-// any of the forms in which people write it down: lists, tables, code blocks,
-// labelled lines, plain lines, over several lines. Each has an id that stays its
-// own when the text around it changes.
+// stands, and the contracts in it. A contract is a line ACTION → EXPECTED RESULT
+// with what is indented below it; whatever else stands among the contracts is told
+// as a problem. Each has an id that stays its own when the text around it changes.
+// Nothing of a phase's run belongs here.
 package spec
 
 import (
@@ -37,9 +37,8 @@ type Contract struct {
 	ID      string // P1.C3, unique in the project
 	Action  string // on one line, without list marks, emphasis and id
 	Result  string // likewise
-	Under   string // what the text above it adds to the action: the item of the outer list, "POST /login", "With a token"; mostly ""
-	Place   string // all headings and titles above it, by which two contracts of the same words differ
-	Text    string // as it stands in the spec from Line on; a table's row whole
+	Under   string // the headings and the items of outer lists above it, which belong to the action: "POST /login"; mostly ""
+	Step    int    // its number among steps in order, 0 when it is none
 	Line    int    // counted from 1
 	Absence bool   // marked "(absence)": its result is that something is refused or gone
 	Written bool   // the person wrote the id
@@ -48,6 +47,9 @@ type Contract struct {
 // Says is the contract on one line, complete without the lines above it.
 func (c Contract) Says() string {
 	s := c.Action + " → " + c.Result
+	if c.Step > 0 {
+		s = fmt.Sprintf("step %d: %s", c.Step, s)
+	}
 	if c.Under != "" {
 		s = c.Under + ": " + s
 	}
@@ -92,16 +94,13 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	text := normalise(data)
 	lines := strings.Split(text, "\n")
 	s := Spec{Number: number, File: name, Text: text, SHA256: sum(text), Title: r.title(lines[0])}
-	marks := mark(lines)
-	s.HasContext, s.HasContracts = marks.hasContext, marks.hasContracts
-	if marks.comment > 0 {
-		r.warn(marks.comment, "open-comment", "this comment is not closed, so all after it is left out", "close it with -->")
-	}
-	if marks.fence > 0 {
-		r.warn(marks.fence, "open-block", "this code block is not closed, so all after it belongs to it", "close it with the same marks on a line of their own")
-	}
-	s.Contracts = r.contracts(lines, marks)
-	r.overlooked(marks)
+	x := lex(lines)
+	s.HasContext, s.HasContracts, r.hasContracts = x.hasContext, x.hasContracts, x.hasContracts
+	r.overlooked(x)
+	f := &finder{reader: r}
+	f.below(grow(x), nil, x.hasContracts)
+	f.number()
+	s.Contracts = f.found
 	if len(s.Contracts) == 0 {
 		r.fatal(0, "no-contract", "there is no contract", "write each one as: ACTION → EXPECTED RESULT")
 	}
@@ -133,4 +132,38 @@ func invalid(data []byte) int {
 		at += n
 	}
 	return 1 + bytes.Count(data[:at], []byte("\n"))
+}
+
+// Begins reports whether the first bytes of the spec are an earlier one. sha and
+// size are SHA256 and len(Text) of that.
+func (s Spec) Begins(sha string, size int) bool {
+	return size >= 0 && size <= len(s.Text) && sum(s.Text[:size]) == sha
+}
+
+// Extends reports whether the spec is an earlier one, or that one with something
+// appended. What is appended begins on a line of its own and leaves every contract what it was: an
+// indented line at the end would change the last one.
+func (s Spec) Extends(sha string, size int) bool {
+	if !s.Begins(sha, size) {
+		return false
+	}
+	rest := s.Text[size:]
+	if strings.TrimSpace(rest) == "" {
+		return true
+	}
+	before := s.Text[:size]
+	if before != "" && !strings.HasSuffix(before, "\n") && !strings.HasPrefix(rest, "\n") {
+		return false
+	}
+	old, _ := Parse(s.File, []byte(before), s.Number)
+	if len(old.Contracts) > len(s.Contracts) {
+		return false
+	}
+	for i, c := range old.Contracts {
+		now := s.Contracts[i]
+		if c.Line != now.Line || c.Says() != now.Says() {
+			return false
+		}
+	}
+	return true
 }

@@ -129,7 +129,7 @@ func (c Contracts) near(text string) string {
 	mine := strings.Fields(strings.ToLower(plainWords(text)))
 	for _, k := range c.all {
 		theirs := strings.Fields(strings.ToLower(plainWords(k.Says())))
-		if share := common(mine, theirs); share > best {
+		if share := spec.Common(mine, theirs); share > best {
 			best, id = share, k.ID
 		}
 	}

@@ -5,22 +5,6 @@ import (
 	"strings"
 )
 
-// common is the share of words that two lists have in common, from 0 to 1.
-func common(a, b []string) float64 {
-	count := map[string]int{}
-	for _, w := range a {
-		count[w]++
-	}
-	both := 0
-	for _, w := range b {
-		if count[w] > 0 {
-			count[w]--
-			both++
-		}
-	}
-	return 2 * float64(both) / float64(max(1, len(a)+len(b)))
-}
-
 var contractID = regexp.MustCompile("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
 
 // cutID takes a contract's id off the beginning of a text.

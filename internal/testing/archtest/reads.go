@@ -46,7 +46,6 @@ var readers = map[string]string{
 	"orchestrator/gateway/sidecar/log.go": "a log that abl kept",
 	"orchestrator/ledger/ledger.go":       "tokens.csv, abl's, without following a link",
 	"orchestrator/spec/dir.go":            "specs, which no role can write",
-	"orchestrator/spec/keep.go":           "specs, which no role can write",
 	"orchestrator/state/file.go":          "state.json, abl's, without following a link",
 
 	"internal/sandbox/docker/info.go":    "the kernel's files",

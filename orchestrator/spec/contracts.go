@@ -1,0 +1,215 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// finder makes contracts of the nodes, and says what is none.
+type finder struct {
+	*reader
+	found []Contract
+	own   []ownID // of each of these, as it is written
+	full  bool    // MaxContracts was reached
+}
+
+// below reads what is below a node. among is false where nobody said that there
+// are contracts, and there are none.
+func (f *finder) below(n *node, under []string, among bool) {
+	step := 0
+	if n.kind == title && !among {
+		for _, k := range n.kids {
+			among = among || k.kind != title && k.holds
+		}
+	}
+	for _, k := range n.kids {
+		switch {
+		case k.kind == title:
+			f.heading(k, under, among)
+		case k.arrow:
+			order := 0
+			if k.numbered && n.kind <= item {
+				step++
+				order = step
+			}
+			f.contract(k, under, order)
+		case k.holds:
+			f.below(k, with(under, k.text()), true)
+		case among:
+			f.complain(k)
+		}
+	}
+}
+
+func (f *finder) heading(n *node, under []string, among bool) {
+	if n.data && freeIn(n.text()) {
+		f.wrong(n.line+1, "heading", quote(n.text())+" is a heading, so it is no contract", "write it below the heading, as a list item: "+propose(n.text()))
+	} else if len(n.kids) == 0 && f.hasContracts {
+		f.warn(n.line+1, "untested", "there is no contract under the heading "+quote(n.text())+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
+	}
+	f.below(n, with(under, n.text()[len(itemMark(n.text())):]), f.hasContracts)
+}
+
+// maxDepth is how many texts above a contract are looked at, maxAbove how much of one.
+const maxDepth, maxAbove = 6, 300
+
+// with is what is above a contract, and one text more.
+func with(under []string, text string) []string {
+	text = clip(tidy(strings.TrimRight(tidy(text), ":：. ")), maxAbove)
+	if text == "" {
+		return under
+	}
+	under = append(under[:len(under):len(under)], text)
+	return under[max(0, len(under)-maxDepth):]
+}
+
+// absence is the mark at the beginning or the end: elsewhere it is data.
+var absence = regexp.MustCompile(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}\(absence\)[*_]{0,2}[.;]?$`)
+
+// contract takes a node with an arrow. What is below it is part of its result, up
+// to the first contract there.
+func (f *finder) contract(n *node, under []string, step int) {
+	result := strings.TrimSpace(strings.Join(n.result, " "))
+	var details []string
+	for ; len(n.kids) > 0 && !n.kids[0].holds; n.kids = n.kids[1:] {
+		details = append(details, n.kids[0].whole())
+	}
+	if len(details) > 0 {
+		result = strings.TrimPrefix(strings.TrimSuffix(result, ":")+": "+strings.Join(details, "; "), ": ")
+	}
+	action := strings.TrimSpace(strings.Join(n.action, " "))
+	c := Contract{Line: n.line + 1, Under: strings.Join(under, ": "), Step: step}
+	c.Absence = absence.MatchString(action) || absence.MatchString(result)
+	id, said := written(tidy(absence.ReplaceAllString(action, "")))
+	c.Action, c.Result = tidy(said), tidy(absence.ReplaceAllString(result, ""))
+	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
+		c.Under = strings.Join(under[:last], ": ")
+	}
+	if len(f.found) == MaxContracts && !f.full {
+		f.fatal(c.Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
+	}
+	f.full = len(f.found) == MaxContracts
+	if !f.refuses(n, c, under) && !f.full {
+		f.found, f.own = append(f.found, c), append(f.own, id)
+	}
+	f.below(n, with(under, c.Action), true)
+}
+
+// whole is a node's text with what is below it.
+func (n *node) whole() string {
+	text := n.text()
+	for _, k := range n.kids {
+		text += "; " + k.whole()
+	}
+	return text
+}
+
+var placeholder = regexp.MustCompile(`(?i)^(?:tbd|todo|tba|fixme|\?+|\.\.\.|…|-+|n/a|none yet|to be (?:defined|decided|done))[.!?]*$`)
+
+// refuses says what keeps words with an arrow from being a contract.
+func (f *finder) refuses(n *node, c Contract, under []string) bool {
+	whole := quote(n.text())
+	switch {
+	case strings.HasPrefix(n.text(), "~~") && strings.HasSuffix(n.text(), "~~"):
+		f.warn(c.Line, "struck", whole+" is struck out, so it is no contract", "delete it, or take the marks off")
+	case c.Action == "ACTION" && strings.HasSuffix(c.Result, "RESULT"): // the form itself, as a reminder
+	case strings.Trim(c.Action, ")]} ") == "":
+		action := "ACTION"
+		if len(under) > 0 {
+			action = under[len(under)-1]
+		}
+		f.wrong(c.Line, "no-action", whole+" has no action", "write it as: - "+action+" → "+c.Result)
+	case c.Result == "" || placeholder.MatchString(c.Result):
+		f.wrong(c.Line, "no-result", whole+" has no result", "write after the arrow what is seen from outside, such as 200 {\"id\": N}")
+	case strings.HasSuffix(c.Result, ":"):
+		f.wrong(c.Line, "no-result", whole+" goes on below, and nothing there is indented", "indent what belongs to it, a code block too")
+	case n.runsOn:
+		f.wrong(c.Line, "runs-on", whole+" follows words that are no contract, without an empty line between", "indent it to make them what stands above it, or leave an empty line")
+	default:
+		return false
+	}
+	return true
+}
+
+// complain says that words among the contracts are none.
+func (f *finder) complain(n *node) {
+	text, context := n.text(), ", or move it to the Context"
+	switch {
+	case text == "":
+	case n.kind == tableRow:
+		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: one is a line or a list item, not a row of a table, a quotation or HTML", "write it as: "+cells(text)+context)
+	case n.data && n.kind != block:
+		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks or brackets", "write it as: "+propose(text)+context)
+	case n.kind == item:
+		f.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is no contract", "write it as: "+propose(text)+context)
+	case n.runsOn:
+		f.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line", "indent it to make it part of the contract, or leave an empty line")
+	case n.kind == block:
+		f.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested", "indent it to make it part of the contract above it, or write contracts: - ACTION → EXPECTED RESULT")
+	default:
+		f.warn(n.line+1, "untested", quote(text)+" will not be tested", "write it as: "+propose(text)+context)
+	}
+	for _, k := range n.kids {
+		f.complain(k)
+	}
+}
+
+var (
+	asks  = regexp.MustCompile(`(?i)^[*_]*(?:given|when|input|request|action|scenario|setup|precondition)s?[*_]*\s*:[*_]*\s*`)
+	pairs = []*regexp.Regexp{
+		regexp.MustCompile(`(?i)^(.*?)[,;]?[ *_]*\b(?:(?:then|success|expected|expect|result|response|output|status)s?[*_]*:[*_]*|then[*_,]*)\s+(\S.*)$`),
+		regexp.MustCompile(`(?i)^()(?:fail|failure|error)s?:\s+(\S.*)$`),
+		regexp.MustCompile(`^([^{]*?[^\s:{]):\s+(\S.*)$`),
+		regexp.MustCompile(`(?i)^(.+?)\s+((?:returns|responds|answers|gives|yields|prints|exits|fails|shows|redirects)\b.*)$`),
+		regexp.MustCompile(`^(.+?)\s+[=–—-]\s+(\S.*)$`),
+	}
+	tags = regexp.MustCompile(`</?[A-Za-z][^>]*>|^>+`)
+)
+
+// propose shows how words would be written as a contract. It is for the person
+// to judge, never read by abl.
+func propose(text string) string {
+	text = strings.TrimSpace(tags.ReplaceAllString(clip(text, maxAbove), " "))
+	text = asks.ReplaceAllString(text[len(itemMark(text)):], "")
+	if at := arrows(text); len(at) > 0 {
+		bare := strings.NewReplacer("`", "", `"`, "", "(", "", ")", "", "[", "", "]", "", "{", "", "}", "", "«", "", "»", "", "“", "", "”", "", "„", "")
+		return "- " + strings.TrimSpace(bare.Replace(text[:at[0].start])) + " → " + strings.TrimSpace(bare.Replace(text[at[0].end:]))
+	}
+	for _, p := range pairs {
+		if m := p.FindStringSubmatch(text); m != nil {
+			return "- " + cmp.Or(m[1], "ACTION") + " → " + m[2]
+		}
+	}
+	return "- " + strings.TrimRight(text, ":：.") + " → EXPECTED RESULT"
+}
+
+// cells shows how a row of a table would be written, its last cell as the result.
+func cells(row string) string {
+	var all []string
+	for _, cell := range strings.Split(strings.ReplaceAll(row, `\|`, "\x00"), "|") {
+		if cell = tidy(strings.ReplaceAll(cell, "\x00", "|")); freeIn(cell) {
+			return propose(cell)
+		} else if cell != "" {
+			all = append(all, cell)
+		}
+	}
+	if len(all) < 2 {
+		return propose(row)
+	}
+	return "- " + strings.Join(all[:len(all)-1], " ") + " → " + all[len(all)-1]
+}
+
+func freeIn(s string) bool {
+	_, free, _ := freeArrow(s, 0)
+	return free
+}
+
+// clip keeps a text that is repeated from making others long.
+func clip(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,106 @@
+package spec
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what was found into testdata")
+
+// odd stands for what editors and archives would change, and for line ends.
+var odd = strings.NewReplacer("␍", "\r", "⍽", "\u00a0", "␉", "\t", "⏎", "\n")
+
+// What people write among contracts is a contract with the meaning that it had, or
+// an error or warning with its line. In testdata/lines.txt each line with "=" is
+// one text, and below it stands what becomes of it; the text is below "## Contracts"
+// unless it begins with a title.
+func TestLinesThatPeopleWrite(t *testing.T) {
+	const file = "testdata/lines.txt"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now strings.Builder
+	count := 0
+	for part := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n=") {
+		in, want, _ := strings.Cut(part, "\n")
+		comment := ""
+		if at := strings.LastIndex(want, "\n#"); at >= 0 {
+			want, comment = want[:at], want[at:]
+		} else if strings.HasPrefix(want, "#") {
+			want, comment = "", "\n"+want
+		}
+		if now.Len() == 0 {
+			now.WriteString(part)
+			continue
+		}
+		count++
+		t.Run(in, func(t *testing.T) {
+			got := becomes(t, in)
+			if diff := cmp.Diff(want, got); diff != "" && !*update {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			now.WriteString("\n=" + strings.TrimSuffix(in+"\n"+got, "\n") + comment)
+		})
+	}
+	if count < 200 {
+		t.Errorf("there are %d texts", count)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(now.String()+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var proposal = regexp.MustCompile(`- .* → .*`)
+
+// becomes prints contracts and problems in the order of their lines: "1: …" is a
+// contract, "1! code" an error, "1~ code" a warning, each with what is proposed.
+func becomes(t *testing.T, in string) string {
+	text, before := odd.Replace(in), 0
+	if !strings.HasPrefix(text, "# Phase 1") {
+		text, before = "# Phase 1: T\n## Contracts\n"+text, 2
+	}
+	s, problems := Parse("phase1.md", []byte(text), 1)
+	law(t, s)
+	var lines []string
+	for at := 1; at <= strings.Count(s.Text, "\n")+1; at++ {
+		for _, c := range s.Contracts {
+			if c.Line == at {
+				lines = append(lines, fmt.Sprintf("\t%d: %s", at-before, c.Says()))
+			}
+		}
+		for _, p := range problems {
+			if p.Line != at {
+				continue
+			}
+			mark := "~"
+			if p.Stops() {
+				mark = "!"
+			}
+			hint := strings.TrimSuffix(proposal.FindString(p.Hint), ", or move it to the Context")
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d%s %s %s", at-before, mark, p.Code, hint)))
+			lines[len(lines)-1] = "\t" + lines[len(lines)-1]
+			proposed(t, hint)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// proposed: what is proposed is a contract.
+func proposed(t *testing.T, hint string) {
+	if hint == "" || strings.Contains(hint, "ACTION → EXPECTED RESULT") {
+		return
+	}
+	s, problems := Parse("phase1.md", []byte("# Phase 1: T\n## Contracts\n"+hint+"\n"), 1)
+	if len(s.Contracts) != 1 || len(problems) > 0 {
+		t.Errorf("%q is proposed and becomes %v %v", hint, s.Contracts, problems)
+	}
+}

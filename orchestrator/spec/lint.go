@@ -1,0 +1,154 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Lint reads the specs as a careful person would before money is spent on them. It
+// returns the problems that reading them brought and what is vague, missing, said
+// twice or contradictory, by phase and line. Errors stop a phase, warnings do not;
+// docs/specs.md lists the codes.
+func (s Set) Lint() []Problem {
+	all := s.Problems()
+	seen := map[string]Contract{}
+	for _, spec := range s.UpTo(MaxPhase) {
+		r := &remarks{spec: spec}
+		if !spec.HasContracts {
+			r.add(1, "", "no-contracts", "there is no Contracts section, so every line with an arrow is taken for a contract", `put "## Contracts" above them`)
+		}
+		if !spec.HasContext {
+			r.add(1, "", "no-context", "there is no Context section", `say under "## Context" what is intended and what is decided`)
+		}
+		for _, c := range spec.Contracts {
+			r.contract(c)
+			r.against(c, seen)
+		}
+		all = append(all, r.all...)
+	}
+	slices.SortStableFunc(all, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return all
+}
+
+// Stops returns what keeps phase n from starting although its spec can be read.
+// Errors in earlier specs do not: those phases have passed, and a spec that is
+// frozen could not be mended.
+func (s Set) Stops(n int) []Problem {
+	return slices.DeleteFunc(s.Lint(), func(p Problem) bool { return p.Phase != n || !p.Stops() })
+}
+
+// remarks collects what there is to say about one spec.
+type remarks struct {
+	spec Spec
+	all  []Problem
+}
+
+func (r *remarks) add(line int, id, code, text, hint string) *Problem {
+	r.all = append(r.all, Problem{File: r.spec.File, Line: line, Phase: r.spec.Number, Contract: id, Code: code, Text: text, Hint: hint})
+	return &r.all[len(r.all)-1]
+}
+
+// contract looks at one contract by itself.
+func (r *remarks) contract(c Contract) {
+	action, result := prose(c.Action), prose(c.Result)
+	say := func(code, text, hint string) { r.add(c.Line, c.ID, code, c.ID+" "+text, hint) }
+	if words, hint := vague(action, result); len(words) > 0 {
+		say("vague", "is vague: "+strings.Join(words, ", "), hint)
+	}
+	if twoMethods.MatchString(action) || sequence.MatchString(action) {
+		say("two-actions", "has more than one action", "make a contract of each, or say what happened before with \"after\"")
+	}
+	switch {
+	case chain.MatchString(result) || twoStatuses.MatchString(result):
+		say("two-results", "has more than one result", "make a contract of each, with an action of its own")
+	case either.MatchString(result):
+		say("either", "leaves open which result is right: "+either.FindString(result), "decide for one, or make two contracts whose actions tell the cases apart")
+	}
+	if word := inside.FindString(action + " → " + result); word != "" {
+		say("untestable", fmt.Sprintf("cannot be tested from outside: %q", strings.TrimSpace(word)), "say what somebody sees who cannot look into the system, or move it to the Context")
+	}
+	_, answers := status(c.Result)
+	switch away := nothingThere.FindString(result); {
+	case c.Absence && answers:
+		say("absence-answer", "is marked (absence), and its result is an answer", "take the mark off: it is for results that are there too when the system is away")
+	case away != "" && !c.Absence && !answers:
+		say("absence", fmt.Sprintf("expects that something is not there: %q", away), "if the test is right to be ok when the system is away, write (absence) at its end")
+	}
+}
+
+// against compares a contract with the first one of the same action before it, in
+// its own spec or in one of an earlier phase.
+func (r *remarks) against(b Contract, seen map[string]Contract) {
+	action := same(fmt.Sprint(b.Under, " ", b.Step, " ", b.Action))
+	a, twice := seen[action]
+	if !twice {
+		seen[action] = b
+		return
+	}
+	other := a.ID
+	if !strings.HasPrefix(a.ID, fmt.Sprintf("P%d.", r.spec.Number)) {
+		other = fmt.Sprintf("%s (%q)", a.ID, clip(a.Says(), 80))
+	}
+	x, xOK := status(a.Result)
+	y, yOK := status(b.Result)
+	switch {
+	case same(a.Result) == same(b.Result):
+		r.add(b.Line, b.ID, "duplicate", b.ID+" says the same as "+other, "leave one of them out: what a phase has promised, all later ones keep")
+	case xOK && yOK && x != y:
+		p := r.add(b.Line, b.ID, "contradiction", b.ID+" wants "+y+" where "+other+" wants "+x+", for the same action",
+			"both have to hold at the same time: say in each action when it applies, or make them steps, numbered below one item")
+		p.Error = !condition.MatchString(a.Result + " " + b.Result)
+	default:
+		r.add(b.Line, b.ID, "contradiction", b.ID+" has the action of "+other+" and another result",
+			"both have to hold at the same time: if they cannot, say in each action when it applies; if they can, make one of them")
+	}
+}
+
+const methods = `\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+\S`
+
+var (
+	twoMethods  = regexp.MustCompile(methods + `.*(?:\b(?:and|then|or|followed by)\b|[,;&+]).*` + methods)
+	sequence    = regexp.MustCompile(`(?i)(?:,|;|\band)\s+(?:and )?then\b|&&`)
+	chain       = regexp.MustCompile(`[→⇒⟶]|\s(?:->|=>|-->)\s`)
+	twoStatuses = regexp.MustCompile(`^[1-5]\d\d\b.*(?:\b(?:and|then)|[,;/])\s*[1-5]\d\d\b(?:\s*$|\s*[,;({])`)
+	either      = regexp.MustCompile(`(?i)\S+\s+(?:and/)?or\s+\S+|\beither\b`)
+	inside      = regexp.MustCompile(`(?i)\b(?:source code|code ?base|the code|unit[- ]tests?|(?:code|test) coverage|refactor\w*|(?:is|are) implemented|implementation|internally|in memory|singleton|stored procedure|database (?:table|row|record|schema)s?|rows? in the (?:database|table)|(?:the|a|private|public) (?:function|method|class|module|variable)\b|(?:is|are|be|gets?) logged|in the logs?|(?:is|are) hashed|encrypted at rest)`)
+
+	nothingThere = regexp.MustCompile(`(?i)\b(?:connections? (?:is |are )?refused|refuses? (?:the )?connections?|refused|no (?:answer|response|reply)|does not answer|not reachable|unreachable|no longer (?:exists?|there|reachable)|does not exist|gone|nothing (?:answers|listens|is there|happens|is sent)|(?:port|connection) (?:is )?closed)\b`)
+
+	// A result that says when it is one belongs into the action, but contradicts nobody.
+	condition = regexp.MustCompile(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
+	leadCode  = regexp.MustCompile(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
+	exitCode  = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
+	noLetters = regexp.MustCompile("[\\s*_`.,;]+")
+	quoted    = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
+)
+
+// status is the number that a result answers with, of HTTP or of a process.
+func status(result string) (string, bool) {
+	if m := leadCode.FindStringSubmatch(result); m != nil {
+		return m[1], true
+	}
+	if m := exitCode.FindStringSubmatch(result); m != nil {
+		return "exit code " + m[1], true
+	}
+	return "", false
+}
+
+// same is a text as far as it matters for being the same.
+func same(text string) string {
+	return strings.TrimSpace(noLetters.ReplaceAllString(text, " "))
+}
+
+// prose is a text without what is meant to the letter: code, quotations, data.
+func prose(text string) string {
+	for range 4 { // data within data
+		text = quoted.ReplaceAllString(text, " ")
+	}
+	return strings.TrimSpace(text)
+}

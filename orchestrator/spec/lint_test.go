@@ -1,0 +1,289 @@
+package spec
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const head = "# Phase %d: T\n\n## Context\n\nWhy.\n\n## Contracts\n\n"
+
+// load writes specs, phase 1 first, and reads them.
+func specs(t *testing.T, texts ...string) Set {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range texts {
+		if !strings.HasPrefix(text, "# ") {
+			text = fmt.Sprintf(head, i+1) + text
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", i+1)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, _ := LoadDir(dir)
+	return set
+}
+
+// told prints problems as "phase:line code", "!" before those that stop.
+func remarked(problems []Problem) string {
+	var all []string
+	for _, p := range problems {
+		mark := ""
+		if p.Stops() {
+			mark = "!"
+		}
+		all = append(all, fmt.Sprintf("%s%d:%d %s", mark, p.Phase, p.Line, p.Code))
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestOneContract(t *testing.T) {
+	for _, c := range []struct{ contract, want string }{
+		{"GET /health → 200 {\"status\": \"ok\"}", ""},
+		{"POST /auth/login {valid credentials} → 200 {token}", ""},
+		{"POST /links with a new address U → 201 {\"code\": C}, C being 6 characters out of a-z and 0-9", ""},
+		{"GET /C after DELETE /links/C → 404 {\"error\": E}", ""},
+		{"read word.txt → it says \"right\"", ""},
+		{"GET /fast → 200 with the text \"works fine, etc.\"", ""},
+		{"run `sort --stable and quick` → the lines in order", ""},
+		{"run tool --fast with 3 files → exit code 0", ""},
+
+		{"GET / → a fast answer", "vague"},
+		{"GET / → it works properly", "vague"},
+		{"open / → the page should be nice and easy", "vague"},
+		{"GET /a, /b, etc. → 200", "vague"},
+		{"POST / with a bad body → an error", "vague"},
+		{"POST / → success", "vague"},
+		{"POST / → 200", ""},
+		{"POST / → 201 with an id, TBD", "vague"},
+		{"GET / → 200 with name, mail and so on", "vague"},
+
+		{"POST /a and GET /b → 200", "two-actions"},
+		{"log in and then open /x → the page X", "two-actions"},
+		{"POST /a with x and y → 200", ""},
+
+		{"GET /a → 302 → 200", "two-results"},
+		{"GET /a → 302, then 200", "two-results"},
+		{"GET /a → 200 or 204", "either"},
+		{"GET /a → either a list or nothing", "either"},
+		{"GET /a → 200 with 100 links", ""},
+		{"GET /a → 200 {\"a\": 1 or 2}", ""},
+
+		{"call the function add → 3", "untestable"},
+		{"POST /users → the password is hashed", "untestable"},
+		{"POST /users → a row in the database", "untestable"},
+		{"build → 90 % code coverage", "untestable"},
+
+		{"connect to port 25 → connection refused", "absence"},
+		{"connect to port 25 → connection refused (absence)", ""},
+		{"stop it → nothing listens on the port", "absence"},
+		{"GET /gone → 404", ""},
+		{"GET /gone → 404 (absence)", "absence-answer"},
+		{"run it without a file → exit code 2 (absence)", "absence-answer"},
+
+		{"GET /a →", "!no-result"},
+		{"GET /a → ???", "!no-result"},
+		{"GET /a → TODO", "!no-result"},
+		{"→ 200", "!no-action"},
+		{"- GET /a", "!no-arrow"},
+	} {
+		set := specs(t, "zero → 0\n\n"+c.contract+"\n\nlast → 0\n")
+		want := ""
+		if c.want != "" {
+			want = "1:11 " + c.want
+			if strings.HasPrefix(c.want, "!") {
+				want = "!1:11 " + c.want[1:]
+			}
+		}
+		all := set.Lint()
+		if got := remarked(all); got != want {
+			t.Errorf("%q: %q, want %q", c.contract, got, want)
+		}
+		for _, p := range all {
+			if p.Text == "" || p.Hint == "" || !strings.HasSuffix(p.File, "/phase1.md") || strings.HasPrefix(p.Code, "no-") != (p.Contract == "") {
+				t.Errorf("%q: %+v", c.contract, p)
+			}
+		}
+	}
+}
+
+func TestBetweenContracts(t *testing.T) {
+	for _, c := range []struct {
+		name, one, two, want string
+	}{
+		{"the same twice", "a → b\nc → d\n**a** → `b`\n", "", "1:11 duplicate"},
+		{"the same in two phases", "a → b\n", "c → d\na → b.\n", "2:10 duplicate"},
+		{"another status", "GET /a → 200\nGET /a → HTTP 404\n", "", "!1:10 contradiction"},
+		{"another status in two phases", "GET /a → 200 {a}\n", "GET /a → status 404\n", "!2:9 contradiction"},
+		{"another exit code", "tool x → exit 0\ntool x → exits with 1\n", "", "!1:10 contradiction"},
+		{"another result", "GET /a → 200 {a}\nGET /a → 200 {b}\n", "", "1:10 contradiction"},
+		{"another result in two phases", "GET /a → a list\n", "GET /a → a table\n", "2:9 contradiction"},
+		{"another status, and the case with it", "GET /me → 200 when logged in\nGET /me → 401 otherwise\n", "", "1:10 contradiction"},
+		{"another case", "GET /a with x → 200\nGET /a with y → 404\n", "", ""},
+		{"under different headings", "### Known\nGET /a → 200\n### Unknown\nGET /a → 404\n", "", ""},
+		{"steps in order", "- Twice\n  1. GET /a → 200\n  2. GET /a → 404\n", "", ""},
+		{"numbers without a parent", "1. GET /a → 200\n2. GET /a → 404\n", "", "!1:10 contradiction"},
+		{"the same under different headings", "### Known\nGET /a → 200\n### Unknown\nGET /a → 200\n", "", ""},
+		{"under different leads", "With a token:\n\nGET /me → 200\n\nWithout a token:\n\nGET /me → 401\n", "", ""},
+		{"in different lists", "- POST /a\n  - good → 200\n- POST /b\n  - good → 201\n", "", ""},
+		{"headings of two phases", "### Links\nGET /a → 200\n", "### Gone links\nGET /a → 404\n", ""},
+	} {
+		texts := []string{c.one}
+		if c.two != "" {
+			texts = append(texts, c.two)
+		}
+		set := specs(t, texts...)
+		if got := remarked(set.Lint()); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSections(t *testing.T) {
+	for text, want := range map[string]string{
+		"# Phase 1: T\na → b\n":                               "1:1 no-contracts, 1:1 no-context",
+		"# Phase 1: T\n## Contracts\na → b\n":                 "1:1 no-context",
+		"# Phase 1: T\n## Context\nwhy\n## Else\na → b\n":     "1:1 no-contracts",
+		"# Phase 1: T\n## Context\nx\n## Contracts\nsoon\n":   "!1:0 no-contract, 1:5 untested",
+		"# Phase 1: T\n\na → b\n→ c is what we want in prose": "1:1 no-contracts, 1:1 no-context, !1:4 no-action",
+		"# Phase 1\na → b\n":                                  "!1:1 title",
+	} {
+		set := specs(t, text)
+		if got := remarked(set.Lint()); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A phase is stopped by what is wrong in its own spec, not by what an earlier
+// one, which it cannot change any more, or a later one has.
+func TestStops(t *testing.T) {
+	set := specs(t, "a →\nb → c\n", "fine → 1\n", "b → c\nd →\nGET /a → 200\nGET /a → 404\n")
+	for n, want := range map[int]string{1: "!1:9 no-result", 2: "", 3: "!3:10 no-result, !3:12 contradiction"} {
+		if got := remarked(set.Stops(n)); got != want {
+			t.Errorf("phase %d: %q, want %q", n, got, want)
+		}
+		if stops := set.Check(n); len(stops) > 0 {
+			t.Errorf("phase %d cannot be read: %v", n, stops)
+		}
+	}
+}
+
+// The specs that abl brings along are examples: there is nothing to say about them.
+func TestOurOwnSpecs(t *testing.T) {
+	for _, dir := range []string{"../../examples/demo/.abl/specs", "../../.abl-template/project/.abl/specs"} {
+		set, _ := LoadDir(dir)
+		for _, p := range set.Lint() {
+			t.Errorf("%s: %s", p, p.Code)
+		}
+		if len(set.Numbers()) == 0 {
+			t.Errorf("there is no spec in %s", dir)
+		}
+	}
+}
+
+// No spec in a test of this repository has an error, but those that are made for it.
+func TestTestsRun(t *testing.T) {
+	count := 0
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if d.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if d.Name() != "specs" || filepath.Base(filepath.Dir(path)) != ".abl" {
+			return nil
+		}
+		set, _ := LoadDir(path)
+		for _, p := range set.Lint() {
+			if p.Stops() {
+				t.Errorf("%s: %s", p, p.Code)
+			}
+		}
+		count++
+		return nil
+	})
+	if err != nil || count < 4 {
+		t.Errorf("%d directories, %v", count, err)
+	}
+}
+
+// Every code is explained, and none is explained that there is not.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/specs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)").FindAllStringSubmatch(string(page), -1) {
+		explained[m[1]] = true
+	}
+	used := map[string]bool{}
+	code := regexp.MustCompile(`(?:warn|wrong|fatal)\([^"]*?, "([a-z-]+)",|report\([^,]*?, [^,]*?, "([a-z-]+)",|say\("([a-z-]+)"|r\.add\([^"]*(?:"", )?"([a-z-]+)"|Code: +"([a-z-]+)"`)
+	for _, dir := range []string{"."} {
+		files, _ := filepath.Glob(dir + "/*.go")
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range code.FindAllStringSubmatch(string(source), -1) {
+				used[strings.Join(m[1:], "")] = true
+			}
+		}
+	}
+	if diff := cmp.Diff(used, explained); diff != "" {
+		t.Errorf("docs/specs.md (-used +explained)\n%s", diff)
+	}
+}
+
+// Whatever is in a spec, lint comes to an end, and its remarks name lines that there are.
+func FuzzAll(f *testing.F) {
+	f.Add("a → b\na → c or d\n", "POST /a and GET /b → 200, 404\n")
+	f.Fuzz(func(t *testing.T, one, two string) {
+		dir := t.TempDir()
+		for i, text := range []string{one, two} {
+			os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", i+1)), fmt.Appendf(nil, head+"%s", i+1, text), 0o600)
+		}
+		set, _ := LoadDir(dir)
+		for _, p := range set.Lint() {
+			s, sound := set.Phase(p.Phase)
+			if p.Code == "" || p.Text == "" || sound && p.Line > strings.Count(s.Text, "\n")+1 {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}
+
+// Specs as people write them run: what is said about them is no more than this.
+func TestReasonableSpecs(t *testing.T) {
+	want := map[string]string{"auth": "1:15 contradiction"}
+	files, err := filepath.Glob("testdata/lint/*.md")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := []string{string(data)}
+		if strings.HasPrefix(texts[0], "# Phase 2") {
+			texts = append([]string{"a → b\n"}, texts...)
+		}
+		set := specs(t, texts...)
+		if got := remarked(set.Lint()); got != want[strings.TrimSuffix(filepath.Base(file), ".md")] {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package spec
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// reader collects what it finds wrong on its way through one spec.
+type reader struct {
+	name     string
+	phase    int
+	problems []Problem
+	warnings int
+	errors   int
+
+	hasContracts bool
+}
+
+func (r *reader) fatal(line int, code, text, hint string) {
+	r.problems = append(r.problems,
+		Problem{File: r.name, Line: line, Phase: r.phase, Code: code, Text: text, Hint: hint, Fatal: true})
+}
+
+// maxTold keeps a file that is no spec at all from filling a terminal: so many
+// warnings are kept, and so many errors.
+const maxTold = 50
+
+func (r *reader) warn(line int, code, text, hint string) {
+	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint})
+}
+
+// wrong is an error: the phase does not start.
+func (r *reader) wrong(line int, code, text, hint string) {
+	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint, Error: true})
+}
+
+func (r *reader) tell(p Problem) {
+	count := &r.warnings
+	if p.Error {
+		count = &r.errors
+	}
+	if *count++; *count <= maxTold {
+		p.File, p.Phase = r.name, r.phase
+		r.problems = append(r.problems, p)
+	}
+}
+
+// readable refuses what cannot be read as a spec at all.
+func (r *reader) readable(data []byte) bool {
+	switch {
+	case len(data) > MaxBytes:
+		r.fatal(0, "too-large", fmt.Sprintf("the spec is larger than %d bytes", MaxBytes), "split it into phases")
+	case len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))) == 0:
+		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.phase))
+	case invalid(data) > 0:
+		r.fatal(invalid(data), "not-text", "this is not UTF-8 text", "save the spec as UTF-8")
+	default:
+		return true
+	}
+	return false
+}
+
+var titleLine = regexp.MustCompile(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
+
+// title reads the first line, "# Phase N: Title".
+func (r *reader) title(first string) string {
+	m := titleLine.FindStringSubmatch(first)
+	if m == nil {
+		r.fatal(1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.phase), "")
+		return ""
+	}
+	if n, err := strconv.Atoi(m[1]); err != nil || n != r.phase {
+		r.fatal(1, "number", fmt.Sprintf("the first line says phase %s, the file's name says %d", m[1], r.phase),
+			"make the two agree")
+	}
+	return m[2]
+}
+
+// overlooked warns of what is left out although it may be meant.
+func (r *reader) overlooked(x *lexer) {
+	if x.comment > 0 {
+		r.warn(x.comment, "open-comment", "this comment is not closed, so all after it is left out", "close it with -->")
+	}
+	if x.mark != "" {
+		r.warn(x.opened, "open-block", "this code block is not closed, so all after it belongs to it", "close it with the same marks on a line of their own")
+	}
+	for i, l := range x.lines {
+		if i > 0 && l.section == other && x.hasContracts && l.kind != blank && hasArrow(l.text) {
+			r.warn(i+1, "outside", quote(strings.TrimSpace(l.text))+" stands outside the Contracts section, so it is no contract", "move it there")
+		}
+	}
+}
+
+// quote shows the beginning of a text.
+func quote(s string) string {
+	const most = 60
+	runes := []rune(s)
+	if len(runes) > most {
+		return strconv.Quote(string(runes[:most]) + "…")
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,272 @@
+package spec
+
+import (
+	"regexp"
+	"strings"
+)
+
+// node is one thing that is said, and what is indented below it: a list item, a
+// line, a paragraph, a code block, or a heading with all up to the next one.
+type node struct {
+	line, last int // indexes of its first and last line
+	level      int // what is deeper belongs to it: its columns, less than none for a heading
+	kind       nodeKind
+	numbered   bool
+	bold       bool
+
+	said           []string // its lines without marks
+	action, result []string // the same up to the arrow, and after it
+	arrow          bool
+	data           bool // it has an arrow in code, quotation marks or brackets alone
+	open           int  // brackets that are not closed yet
+	runsOn         bool // a contract and other words stand on lines without an empty one between
+
+	kids  []*node
+	holds bool // it is a contract, or there is one below it
+}
+
+type nodeKind int
+
+const (
+	words nodeKind = iota // a line or a paragraph
+	item
+	title
+	tableRow // of a table, or in a quotation or HTML: never a contract
+	block    // a code block in which no contract is looked for
+)
+
+func (n *node) text() string { return strings.Join(n.said, " ") }
+
+// leads says that words belong to those right below them, as "With a token:"
+// does, and a line in bold.
+func (n *node) leads() bool {
+	return n.kind == words && !n.arrow && (n.bold && len(n.said) == 1 || strings.HasSuffix(n.said[len(n.said)-1], ":"))
+}
+
+// add takes the text of line i.
+func (n *node) add(i int, text string) *node {
+	at, found, open := freeArrow(text, n.open)
+	n.said, n.last, n.open = append(n.said, text), i, open
+	switch {
+	case n.arrow:
+		n.result = append(n.result, text)
+	case !found || n.kind > item:
+		n.data = n.data || hasArrow(text)
+		n.action = append(n.action, text)
+	default:
+		n.arrow = true
+		n.action = append(n.action, text[:at.start])
+		n.result = append(n.result, text[at.end:])
+	}
+	return n
+}
+
+// tree makes nodes of lines.
+type tree struct {
+	path []*node // from the root to the node that the next line may belong to
+}
+
+func (t *tree) top() *node { return t.path[len(t.path)-1] }
+
+// grow reads the lines among the contracts.
+func grow(x *lexer) *node {
+	root := &node{level: -100, kind: title, last: -1}
+	t := &tree{path: []*node{root}}
+	rows := tableRows(x)
+	for i := 0; i < len(x.lines); i++ {
+		l := x.lines[i]
+		indent := columns(l.text)
+		switch {
+		case !x.among(l), l.kind == blank && l.level > 0: // the name of the section
+			t.path = t.path[:1]
+		case l.kind == heading:
+			t.close(l.level-50, words)
+			t.push(i, &node{level: l.level - 50, kind: title}, tidy(l.text))
+		case l.kind == fence:
+			i = t.block(x, rows, i, indent)
+		case l.kind == plain:
+			t.plain(i, l.text, indent, rows[i])
+		}
+	}
+	return root
+}
+
+// close ends the nodes that a line of some kind and indentation is not below.
+// Words that lead others lead those beside them, the items of one list or lines.
+func (t *tree) close(indent int, k nodeKind) {
+	for len(t.path) > 1 {
+		n := t.top()
+		switch {
+		case n.level > indent, k == item && n.kind == item && n.level == indent-1:
+		case n.level < indent:
+			return
+		case n.leads() && (k == item || k == block && len(n.kids) == 0 || k == block && n.kids[0].kind != item):
+			return
+		}
+		t.path = t.path[:len(t.path)-1]
+	}
+}
+
+// push begins a node with its first line.
+func (t *tree) push(i int, n *node, text string) {
+	n.line = i
+	n.add(i, text)
+	t.top().kids = append(t.top().kids, n)
+	t.path = append(t.path, n)
+	t.hold(n)
+}
+
+// hold notes a contract in all that it is below.
+func (t *tree) hold(n *node) {
+	for _, above := range t.path {
+		above.holds = above.holds || n.arrow
+	}
+}
+
+// join goes on with the last node.
+func (t *tree) join(i int, text string) { t.hold(t.top().add(i, text)) }
+
+// plain reads a line that may be a contract or go on with one.
+func (t *tree) plain(i int, text string, indent, row int) {
+	mark := itemMark(text)
+	said := tidy(text[len(mark):])
+	_, free, _ := freeArrow(said, 0)
+	n := &node{level: indent, bold: boldLine.MatchString(strings.TrimSpace(text))}
+	switch before := t.top(); {
+	case said == "" && mark == "" || row < 0:
+	case row > 0 || wrapped.MatchString(text) && hasArrow(text):
+		t.close(indent, tableRow)
+		n.kind = tableRow
+		t.push(i, n, strings.TrimSpace(text))
+	case mark != "":
+		t.close(indent, item)
+		n.kind, n.numbered = item, numbered.MatchString(mark)
+		t.push(i, n, said)
+	case t.joins(i, said, indent):
+		t.join(i, said)
+	default:
+		k := words
+		if free {
+			k = block // a contract: words beside it may lead it
+		}
+		t.close(indent, k)
+		if up := t.top(); indent > up.level && up.kind <= item && len(up.kids) == 0 && !up.leads() && (up.open > 0 || !free || up.text() == "") {
+			t.join(i, said)
+			return
+		}
+		t.push(i, n, said)
+		beside := before.last == i-1 && indent <= before.level && before.kind <= item
+		n.runsOn = beside && (before.arrow && !n.arrow || n.arrow && !before.arrow && before.kind == words && !before.leads())
+	}
+}
+
+// joins says that a line goes on with the node before it although it may not be
+// indented: it begins with the arrow, closes a bracket, or is of one paragraph.
+func (t *tree) joins(i int, text string, indent int) bool {
+	n := t.top()
+	beside := n.last == i-1
+	switch {
+	case n.kind > item || len(n.kids) > 0:
+		return false
+	case n.open > 0 && strings.IndexAny(text, ")]}") == 0:
+		return true
+	case !n.arrow && startsWithArrow(text):
+		return beside || indent > n.level
+	}
+	return beside && n.kind == words && indent == n.level && !n.arrow && !hasArrow(text)
+}
+
+// A block in one of these holds contracts; one in another language is an example,
+// and "->" or "=>" in it are that language's.
+var ownLanguage = regexp.MustCompile(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
+
+// block reads the code block that begins at line i, and returns its last line.
+// It goes on with a contract that it is indented below; else its lines are read
+// like others where there is an arrow in it.
+func (t *tree) block(x *lexer, rows []int, i, indent int) int {
+	end := i + 1
+	speaks := false
+	for ; end < len(x.lines) && x.lines[end].kind == code; end++ {
+		speaks = speaks || hasArrow(x.lines[end].text)
+	}
+	language, _, _ := strings.Cut(strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(x.lines[i].text), "`~")), " ")
+	speaks = speaks && ownLanguage.MatchString(language)
+	t.close(indent, block)
+	up := t.top()
+	below := indent > up.level && up.kind <= item && len(up.kids) == 0 && (up.arrow || !speaks)
+	var body []string
+	for j := i + 1; j < end; j++ {
+		text := x.lines[j].text
+		switch said := strings.TrimSpace(text); {
+		case said == "" || speaks && !below && remark.MatchString(said):
+		case speaks && !below:
+			t.plain(j, text, max(indent, columns(text)), rows[j])
+		default:
+			body = append(body, said)
+		}
+	}
+	switch {
+	case len(body) == 0:
+	case below && up.arrow:
+		up.result, up.last = append(up.result, body...), end
+	case below:
+		up.action, up.last = append(up.action, body...), end
+	default:
+		t.close(indent, words)
+		t.push(i, &node{level: indent, kind: block}, body[0])
+	}
+	return end
+}
+
+// remark is a comment in a code block.
+var remark = regexp.MustCompile(`^(?:#|//|--)`)
+
+var (
+	boldLine = regexp.MustCompile(`^(?:\*\*[^*]+\*\*|__[^_]+__)$`)
+	numbered = regexp.MustCompile(`\d|[①-⑳]`)
+	wrapped  = regexp.MustCompile(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
+	listItem = regexp.MustCompile(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
+	ruler    = regexp.MustCompile(`^[-+|:= \t]*--*[-+|:= \t]*$`)
+)
+
+// itemMark is the mark of a list item, with the white space around it.
+func itemMark(line string) string { return listItem.FindString(line) }
+
+// columns counts the white space before a line's text.
+func columns(line string) (n int) {
+	for _, c := range line {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// tableRows finds the rows of tables: 1 for one, -1 for a head and what is drawn
+// below it.
+func tableRows(x *lexer) []int {
+	rows := make([]int, len(x.lines)+1)
+	for i, l := range x.lines {
+		text := strings.TrimSpace(l.text)
+		bar := strings.Contains(text, "|")
+		switch {
+		case l.kind != plain && l.kind != code || !bar && !strings.HasPrefix(text, "+"):
+			rows[i] = 0
+		case ruler.MatchString(text):
+			if i > 1 && rows[i-1] >= 0 && rows[i-2] == 0 && strings.Contains(x.lines[i-1].text, "|") {
+				rows[i-1] = -1
+			}
+			rows[i], rows[i+1] = -1, 1
+		case bar && (strings.HasPrefix(text, "|") || rows[i] == 1):
+			rows[i], rows[i+1] = 1, 1
+		default:
+			rows[i] = 0
+		}
+	}
+	return rows
+}
