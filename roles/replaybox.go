@@ -115,10 +115,9 @@ func (r *Replayer) standIn(ctx context.Context, p Replay) error {
 	return r.listens(ctx, box.Name)
 }
 
-// listens waits for the stand-in's first words, which it says when it listens.
+// listens waits for the stand-in's first words, which it says when it listens. One
+// that says nothing ends at its deadline, so an engine that is slow is waited for.
 func (r *Replayer) listens(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, late)
-	defer cancel()
 	for {
 		words, err := r.App.Engine.Logs(ctx, name, 1<<10)
 		if err != nil || strings.Contains(string(words), "ready") {
