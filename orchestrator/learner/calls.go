@@ -13,9 +13,10 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/orchestrator/event"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // Bounds of what is read of an agent's output and of a program's, and of what a
@@ -31,30 +32,21 @@ const (
 // Containers is a Caller whose calls are containers that see the cycle's folder and
 // nothing else of the project.
 type Containers struct {
-	Project project.Project
-	Session int
-	Agent   agent.Agent
-	Image   string // of the agent, and of the programs that it writes
-	Runner  func(project.Project) *roles.Runner
-	Holder  func(ctx context.Context, place string) (string, error)
-	// Gate stands between a call and what it may reach; files have to be handed to it.
-	Gate  func(step Step, model string) (gate roles.Gate, files map[string][]byte, err error)
-	Admit func(key string) error                          // asked whether a new call may be paid
-	Enter func(session, cycle int, o roles.Outcome) error // puts an ended call into the ledger
-	Note  func(string)
+	Env        *environment.Environment
+	Agent      agent.Agent
+	Model      string            // its full name
+	Image      string            // of the agent, and of the programs that it writes
+	Gate       roles.Gate        // between a question and the model; nil for no way out
+	AuthorGate roles.Gate        // of a call that writes a program
+	Files      map[string][]byte // that such a call needs for it
+	Out        event.Sink
+	Admit      func(key string) error                          // asked whether a new call may be paid
+	Enter      func(session, cycle int, o roles.Outcome) error // puts an ended call into the ledger
 }
 
 // Ask implements Caller. The folder can be changed only where a program is written.
 func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
-	model, err := agent.FullName(c.Agent, a.Model) // the gateway lets through what was named and no other
-	if err != nil {
-		return Happened{}, err
-	}
-	gate, files, err := c.Gate(a.Step, model)
-	if err != nil {
-		return Happened{}, err
-	}
-	rec := roles.Record{Dir: c.Project.Call(a.Key)}
+	rec := roles.Record{Dir: c.Env.Project.Call(a.Key)}
 	if _, ended, err := rec.Outcome(); err != nil {
 		return Happened{}, err
 	} else if !ended && !rec.Started() {
@@ -66,9 +58,12 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 		}
 	}
 	job := roles.Job{
-		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent, Gate: gate, Files: files,
-		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: model, Session: roles.NewSession(), Prompt: dirs.Prompt, Alone: true},
+		Role: roles.Role{Sealed: true}, Agent: c.Agent, Gate: c.Gate,
+		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: dirs.Prompt, Alone: true},
 		Prompt: func() (string, error) { return a.Prompt, nil },
+	}
+	if a.Step == Generate {
+		job.Role.Sealed, job.Gate, job.Files = false, c.AuthorGate, c.Files
 	}
 	o, err := c.run(ctx, a, job, roles.PlaceBuilder, func(r *roles.Runner) { r.Timeout = a.Limit })
 	if err != nil {
@@ -111,7 +106,7 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 		return Happened{Class: o.Class}, err
 	}
 	ran := ranOf(o)
-	ran.Output, err = printed(roles.Record{Dir: c.Project.Call(a.Key)})
+	ran.Output, err = printed(roles.Record{Dir: c.Env.Project.Call(a.Key)})
 	return Happened{Class: o.Class, Ran: ran}, err
 }
 
@@ -121,27 +116,24 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place strin
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), dirs.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, dirs.Src
 	job.Image = c.Image
-	if job.Join, err = c.Holder(ctx, place); err != nil {
+	if job.Join, err = c.Env.Site.Holder(ctx, place); err != nil {
 		return o, err
 	}
-	p := c.Project
+	p := c.Env.Project
 	p.Src = a.Dir
-	r := c.Runner(p)
-	if reach := r.Reach; reach != nil {
-		r.Reach = func(string) sandbox.Reach { return reach(place) }
-	}
+	r := c.Env.Runner(p, c.Out)
+	r.Reach = func(string) sandbox.Reach { return c.Env.Site.Reach(place) }
 	if bound(r); job.Role.Sealed {
 		r.Grow = roles.Growth{}
 	}
-	lease, err := c.lend(r, a.Dir)
+	lease, err := lend(r, a.Dir)
 	if err != nil {
 		return o, err
 	}
-	r.Person = [2]int{lease.OwnerUID, lease.OwnerGID}
 	o, err = r.Run(ctx, job)
 	found, rerr := hostfs.Return(a.Dir, lease)
 	for _, what := range found {
-		c.Note(filepath.Base(a.Dir) + ": " + what)
+		c.Env.Note(filepath.Base(a.Dir) + ": " + what)
 	}
 	if err == nil {
 		err = rerr
@@ -151,8 +143,8 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place strin
 
 // lend gives the cycle's folder to the containers' user when abl is root; it is the
 // project's owner's before and afterwards.
-func (c *Containers) lend(r *roles.Runner, dir string) (hostfs.Lease, error) {
-	lease, err := hostfs.Plan(c.Project.Root, r.UID, r.GID)
+func lend(r *roles.Runner, dir string) (hostfs.Lease, error) {
+	lease, err := hostfs.Plan(r.Project.Root, r.UID, r.GID)
 	if err != nil {
 		return lease, err
 	}

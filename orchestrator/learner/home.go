@@ -2,10 +2,14 @@ package learner
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"abl/orchestrator/project"
+	"abl/roles"
 )
 
 // Folder is where all projects are, below the current directory.
@@ -60,6 +64,21 @@ func (h Home) path(elem ...string) string {
 
 // Private is what abl keeps of a project for itself: state, records, ledger.
 func (h Home) Private() string { return h.path(".abl") }
+
+// Project is where its records and its ledger are.
+func (h Home) Project() project.Project { return project.New(h.Root, "code", ".abl/none") }
+
+// Abandon notes of the call that a session rests in that it is about to be ended on
+// request: the next run begins it anew.
+func (h Home) Abandon(s State) error {
+	rec := roles.Record{Dir: h.Project().Call(s.Key())}
+	_, ended, err := rec.Outcome()
+	_, begun, ierr := rec.Intent()
+	if err := errors.Join(err, ierr); err != nil || ended || !begun {
+		return err
+	}
+	return rec.Stop(roles.Interrupted)
+}
 
 func (h Home) state() string { return h.path(".abl", stateFile) }
 

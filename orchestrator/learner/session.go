@@ -26,8 +26,6 @@ type Call struct {
 	Session int
 	Cycle   int
 	Attempt int
-	Agent   string
-	Model   string
 	Prompt  string
 	Dir     string        // the cycle's folder: all that can be seen
 	Limit   time.Duration // of this attempt
@@ -119,7 +117,7 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 // call is the one that the session is at.
 func (x *Session) call(s State) Call {
 	return Call{
-		Key: s.Key(), Step: s.Step, Session: s.Session, Cycle: s.Cycle, Attempt: s.Attempt, Agent: s.Last().Agent, Model: s.Last().Model, Dir: x.Home.Cycle(s.Cycle),
+		Key: s.Key(), Step: s.Step, Session: s.Session, Cycle: s.Cycle, Attempt: s.Attempt, Dir: x.Home.Cycle(s.Cycle),
 		Limit: CallTime - time.Duration(s.SpentMS)*time.Millisecond, Begin: func() error { return nil },
 	}
 }

@@ -2,7 +2,6 @@ package learn
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,21 +9,18 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/tokens"
-	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
 	"abl/roles"
-	"abl/roles/agent"
+	"abl/roles/environment"
 	"abl/roles/fate"
 )
 
-// spentBench is one whose ledger has these rows, with no engine behind it.
-func spentBench(t *testing.T, caps config.Budget, rows ...ledger.Row) *bench {
+// spentPlace is one whose ledger has these rows, with no engine behind it.
+func spentPlace(t *testing.T, caps config.Budget, rows ...ledger.Row) *place {
 	t.Helper()
 	root := t.TempDir()
 	conf := &config.Loaded{Config: config.Default()}
@@ -33,8 +29,8 @@ func spentBench(t *testing.T, caps config.Budget, rows ...ledger.Row) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{budget: &budget{conf: conf, session: 1, project: project.New(root, "code", ".abl/none")}, agent: agent.Gemini{}}
-	b.Containers = &learner.Containers{Project: b.project, Agent: b.agent, Gate: b.gate, Admit: b.admit}
+	b := &place{budget: &budget{conf: conf, session: 1, project: learner.Home{Root: root}.Project()}}
+	b.Containers = &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: b.project}}, Admit: b.admit}
 	b.ledger = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
 	b.warner.Tell = func(string) {}
 	if err := errors.Join(os.MkdirAll(filepath.Dir(b.project.Ledger()), 0o755), b.ledger.Append(rows)); err != nil {
@@ -68,7 +64,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, roles.Crashed), "9 of 9 tokens of the call are used"},
 		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
 	} {
-		b := spentBench(t, c.budget, c.row)
+		b := spentPlace(t, c.budget, c.row)
 		rec := roles.Record{Dir: b.project.Call("s1-c1-generate.1")}
 		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
 			t.Fatal(err)
@@ -77,7 +73,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 			t.Errorf("%s: the call was begun", name)
 			return nil
 		}})
-		if !errors.Is(err, fate.ErrBudget) || ground.Rules().Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, fate.ErrBudget) || exit.Calls().Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
@@ -88,7 +84,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 
 // The gateway is told the caps that are left, raised by what the command line adds.
 func TestWhatTheGatewayIsTold(t *testing.T) {
-	b := spentBench(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, roles.Crashed))
+	b := spentPlace(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, roles.Crashed))
 	left, err := b.left("s1-c1-review.2")
 	if err != nil || len(left.Bounds) != 2 || *left.Requests != b.conf.Limits.Requests {
 		t.Fatalf("%+v, %v", left, err)
@@ -127,54 +123,9 @@ func TestStopsAreSettled(t *testing.T) {
 		{fate.Absent{Class: roles.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command then"},
 		{fate.Absent{Class: roles.EngineGone}, exit.Environment, ""},
 	} {
-		err := settle(ground.OnEngine(c.err))
-		if ground.Rules().Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
-			t.Errorf("%v: exit %d, hint %q", err, ground.Rules().Code(err), exit.Hint(err))
+		err := settle(exit.OnEngine(c.err))
+		if exit.Calls().Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
+			t.Errorf("%v: exit %d, hint %q", err, exit.Calls().Code(err), exit.Hint(err))
 		}
-	}
-}
-
-// An author reaches the model and the registries, a reviewer the model, and nobody
-// anything where there is neither.
-func TestWhatACallMayReach(t *testing.T) {
-	reaches := func(hosts []string, models ...gateway.Provider) way {
-		return way{gate: &ground.Gate{Setup: gateway.Setup{Providers: models, Connect: hosts}}, hosts: hosts}
-	}
-	gemini, npm := gateway.Provider{Name: "gemini"}, []string{"registry.example:443"}
-	for _, c := range []struct {
-		name string
-		way  way
-		step learner.Step
-		want string
-	}{
-		{"nothing is allowed", way{}, learner.Generate, "nothing"},
-		{"the model alone", reaches(nil, gemini), learner.Generate, "[m] []"},
-		{"an author", reaches(npm, gemini), learner.Generate, "[m] [registry.example:443]"},
-		{"a reviewer", reaches(npm, gemini), learner.Review, "[m] []"},
-		{"an author offline", reaches(npm), learner.Generate, "[] [registry.example:443]"},
-		{"a reviewer offline", reaches(npm), learner.Improve, "nothing"},
-	} {
-		b := spentBench(t, config.Budget{})
-		b.way = c.way
-		gate, _, err := b.gate(c.step, "m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := "nothing"
-		if g, ok := gate.(*ground.Gate); ok {
-			var models []string
-			for _, p := range g.Setup.Providers {
-				models = append(models, p.Models...)
-			}
-			got = fmt.Sprint(models, " ", g.Setup.Connect)
-		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-	b := spentBench(t, config.Budget{Call: config.Cap{USD: 1}})
-	b.way = reaches(nil, gemini)
-	if _, _, err := b.gate(learner.Review, "a-model-of-nobody"); exit.Code(err) != exit.Usage {
-		t.Errorf("a dollar cap without a price: %v", err)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/ground"
+	"abl/cmd/internal/exit"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/project"
-	"abl/roles"
+	"abl/roles/environment"
 )
 
 func cleanCommand() cli.Command {
@@ -30,16 +30,16 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return fmt.Errorf("cannot work here: %w", err)
 	}
-	eng, _, err := ground.Connect(ctx)
+	eng, _, err := environment.Connect(ctx)
 	if err != nil {
-		return settle(ground.OnEngine(err))
+		return settle(exit.OnEngine(err))
 	}
 	defer eng.Close()
 	removed, err := Clean(ctx, in, here, eng)
 	if err == nil && removed == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")
 	}
-	return settle(ground.OnEngine(err))
+	return settle(exit.OnEngine(err))
 }
 
 // Sweeper removes what carries labels.
@@ -47,8 +47,8 @@ type Sweeper interface {
 	Sweep(ctx context.Context, labels map[string]string, spare func(sandbox.Status) bool) (removed []string, err error)
 }
 
-// Clean removes what the projects in the solutions of a directory left, and says
-// what and how much.
+// Clean removes what the projects in the solutions of a directory left, and says what
+// and how much.
 func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (removed int, err error) {
 	homes, err := learner.Projects(filepath.Join(here, learner.Folder))
 	if err != nil {
@@ -56,47 +56,34 @@ func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (remove
 	}
 	var all []error
 	for _, h := range homes {
-		n, err := cleanOne(ctx, in, here, h, eng)
-		if removed += n; err != nil {
+		names, err := cleanOne(ctx, here, h, eng)
+		for _, name := range names {
+			fmt.Fprintln(in.Stdout, "removed", name)
+		}
+		switch removed += len(names); {
+		case errors.Is(err, hostfs.ErrHeld):
+			in.Say("%s is left as it is: a run is at work there", h.Rel(h.Root))
+		case err != nil:
 			all = append(all, fmt.Errorf("%s: %w", h.Rel(h.Root), err))
 		}
 	}
 	return removed, errors.Join(all...)
 }
 
-func cleanOne(ctx context.Context, in *cli.Input, here string, h learner.Home, eng Sweeper) (removed int, err error) {
+func cleanOne(ctx context.Context, here string, h learner.Home, eng Sweeper) (removed []string, err error) {
 	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
-	if errors.Is(err, hostfs.ErrHeld) {
-		in.Say("%s is left as it is: a run is at work there", h.Rel(h.Root))
-		return 0, nil
-	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, free()) }()
 	s, err := learner.Load(h)
+	if err == nil {
+		err = h.Abandon(s)
+	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := abandon(h, s); err != nil {
-		return 0, err
-	}
-	names, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
-	for _, name := range names {
-		fmt.Fprintln(in.Stdout, "removed", name)
-	}
+	removed, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
 	rel, rerr := filepath.Rel(here, h.Root)
-	return len(names), errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
-}
-
-// abandon notes of the call that a session rests in that it is about to be ended on
-// request: the next run begins it anew.
-func abandon(h learner.Home, s learner.State) error {
-	rec := roles.Record{Dir: project.New(h.Root, "code", ".abl/none").Call(s.Key())}
-	_, ended, err := rec.Outcome()
-	_, begun, ierr := rec.Intent()
-	if err := errors.Join(err, ierr); err != nil || ended || !begun {
-		return err
-	}
-	return rec.Stop(roles.Interrupted)
+	return removed, errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
 }

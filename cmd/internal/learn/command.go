@@ -1,3 +1,6 @@
+// Package learn holds the commands of the learner, which abl and agent-learner share:
+// options, the environment that a session is given, the interactive mode and what is
+// printed. What a session does is orchestrator/learner's.
 package learn
 
 import (
@@ -9,15 +12,12 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/orchestrator/learner"
-
-	"golang.org/x/term"
 )
 
 // Command is `abl learn`, and all of agent-learner.
-func Command() cli.Command { return command(openBench) }
+func Command() cli.Command { return command(openPlace) }
 
 func command(open opener) cli.Command {
 	return cli.Command{
@@ -46,7 +46,7 @@ func flags() []cli.Flag {
 		{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
 		{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
 		{Name: "runtime", Value: "WHERE", Default: inContainers, Hidden: true, Usage: "as it was when there was a choice"},
-	}, money.Flags(), ground.NetworkFlags(), ground.ImageFlags())
+	}, money.Flags(), cli.EnvironmentFlags())
 }
 
 // inContainers is the only value that --runtime still takes.
@@ -54,7 +54,7 @@ const inContainers = "container"
 
 // options are what a session is started with.
 type options struct {
-	player
+	answerer
 	cycles int
 }
 
@@ -63,7 +63,7 @@ func (w *work) readOptions() (o options, err error) {
 	if in.String("runtime") != inContainers {
 		return o, cli.WithHint("leave --runtime out: agents and programs run in containers", "--runtime %s is no more", in.String("runtime"))
 	}
-	if o.player, err = w.choose(in.String("agent")); err != nil {
+	if o.answerer, err = w.choose(in.String("agent")); err != nil {
 		return o, err
 	}
 	if in.Set("model") {
@@ -95,7 +95,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	if err != nil {
 		return err
 	}
-	if in.Bool("repl") || len(in.Args) == 0 && !in.Bool("json") && interactive(in) {
+	if in.Bool("repl") || len(in.Args) == 0 && !in.Bool("json") && terminalOf(in.Stdin) != nil {
 		return w.repl(ctx, o, in.Args)
 	}
 	if len(in.Args) == 0 {
@@ -110,32 +110,18 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	return err
 }
 
-// interactive says that a person sits at the input.
-func interactive(in *cli.Input) bool {
-	f, ok := in.Stdin.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // app is agent-learner.
 func app(version string, open opener) cli.App {
 	root := command(open)
 	root.Name, root.Aliases = "", nil
 	root.Examples = strings.ReplaceAll(root.Examples, "abl learn", "agent-learner")
 	root.Subs = append(root.Subs, cli.Completion("agent-learner"))
-	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Code: ground.Rules().Code, Root: &root}
+	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Code: exit.Calls().Code, Root: &root}
 }
 
 // Main is agent-learner, whose every command line is one of `abl learn`.
 func Main(ctx context.Context, version string, args []string, std [3]*os.File) int {
-	return cli.Main(ctx, app(version, openBench), args, std[0], std[1], std[2])
-}
-
-// noneWorked is how a session ends in which no program ran.
-func noneWorked(h learner.Home, s learner.State) error {
-	return &exit.Error{
-		Code: exit.Stuck, What: fmt.Sprintf("no cycle of %d made a program that runs: %s", len(s.Log), s.Last().Failure),
-		Safe: "what was learned is kept", Do: "see " + h.Rel(h.Cycle(s.Cycle)) + "; the next session on this task goes on from what was learned",
-	}
+	return cli.Main(ctx, app(version, openPlace), args, std[0], std[1], std[2])
 }
 
 // sessionReport is what `learn --json` prints.

@@ -35,33 +35,40 @@ func debugParse(_ context.Context, in *cli.Input) error {
 	}
 	switch in.Args[0] {
 	case "review":
-		r := learner.ParseReview(text)
-		if in.Bool("json") {
-			return in.JSON(r)
-		}
-		for _, f := range r.Findings {
-			fmt.Fprintf(in.Stdout, "%-12s %-7s %s\n", f.Category, f.State, f.Text)
-		}
-	case "learnings", "mistakes":
-		kind := map[string]string{"learnings": learner.LabelLearning, "mistakes": learner.LabelMistake}[in.Args[0]]
-		found := learner.ParseLessons(kind, text)
-		if in.Bool("json") {
-			return in.JSON(found)
-		}
-		for _, item := range found.Items {
-			fmt.Fprintf(in.Stdout, "- %s\n", item)
-		}
-		for _, d := range found.Dropped {
-			in.Say("dropped: %s (%s)", d.Text, d.Why)
-		}
-	default:
-		return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
+		return showReview(in, learner.ParseReview(text))
+	case "learnings":
+		return showLessons(in, learner.ParseLessons(learner.LabelLearning, text))
+	case "mistakes":
+		return showLessons(in, learner.ParseLessons(learner.LabelMistake, text))
+	}
+	return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
+}
+
+func showReview(in *cli.Input, r learner.CodeReview) error {
+	if in.Bool("json") {
+		return in.JSON(r)
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(in.Stdout, "%-12s %-7s %s\n", f.Category, f.State, f.Text)
+	}
+	return nil
+}
+
+func showLessons(in *cli.Input, found learner.Lessons) error {
+	if in.Bool("json") {
+		return in.JSON(found)
+	}
+	for _, item := range found.Items {
+		fmt.Fprintf(in.Stdout, "- %s\n", item)
+	}
+	for _, d := range found.Dropped {
+		in.Say("dropped: %s (%s)", d.Text, d.Why)
 	}
 	return nil
 }
 
 func debugPrompts(_ context.Context, in *cli.Input) error {
-	book, err := readFile(in.Args[0])
+	was, err := readFile(in.Args[0])
 	if err != nil {
 		return err
 	}
@@ -69,7 +76,7 @@ func debugPrompts(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(book).Next(learner.Improved(said), time.Now()).Render())
+	_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(was).Next(learner.Improved(said), time.Now()).Render())
 	return err
 }
 
@@ -77,7 +84,7 @@ func debugPrompts(_ context.Context, in *cli.Input) error {
 func readFile(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "")
+		err = exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "")
 	}
-	return string(data), nil
+	return string(data), err
 }

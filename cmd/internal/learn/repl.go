@@ -23,10 +23,8 @@ type repl struct {
 // colon is a command of the interactive mode.
 type colon struct {
 	name, short, args, usage string
-	do                       func(r *repl, arg string) error
+	do                       func(r *repl, arg string) // nil leaves
 }
-
-var errQuit = errors.New("quit")
 
 // colons are the commands, in the order in which help shows them.
 func colons() []colon {
@@ -35,19 +33,26 @@ func colons() []colon {
 		{":agent", ":a", "[NAME]", "show the agent, or take another one, with its default model", (*repl).agent},
 		{":model", ":mo", "[NAME]", "show the model, or take another one", (*repl).model},
 		{":cycles", ":c", "[N]", "show the number of cycles, or change it", (*repl).cycles},
-		{":memory", ":m", "", "what was learned in the current project", (*repl).memory},
-		{":mistakes", ":mi", "", "mistakes to avoid in it", (*repl).mistakes},
-		{":prompts", ":p", "", "its prompt and the earlier ones", (*repl).prompts},
-		{":clear", ":cl", "", "clear the screen", (*repl).clear},
-		{":quit", ":q", "", "leave; so does the end of the input", (*repl).quit},
+		{":memory", ":m", "", "what was learned in the current project", func(r *repl, _ string) { r.show("memory", learner.MemoryFile) }},
+		{":mistakes", ":mi", "", "mistakes to avoid in it", func(r *repl, _ string) { r.show("mistakes", learner.MistakesFile) }},
+		{":prompts", ":p", "", "its prompt and the earlier ones", func(r *repl, _ string) { r.show("prompts", learner.PromptsFile) }},
+		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in) }},
+		{":quit", ":q", "", "leave; so does the end of the input", nil},
 	}
+}
+
+func colonNames() (names []string) {
+	for _, c := range colons() {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // repl runs tasks as they are typed, or come through a pipe. There the last
 // task's failure is the command's.
 func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 	in := openLines(w)
-	r := &repl{w: w, o: o, person: in.person()}
+	r := &repl{w: w, o: o, person: in.tty != nil}
 	if r.person {
 		w.tell.Line("Type a task, or :help.")
 	}
@@ -56,20 +61,18 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 			return err
 		}
 	}
-	for {
+	for over := false; !over; {
 		line, err := in.next(ctx)
 		if errors.Is(err, io.EOF) {
 			if r.person {
-				w.tell.print("\n") // what comes next does not stand behind the prompt
+				w.tell.Line("") // what comes next does not stand behind the prompt
 			}
 			break
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			over, err = r.take(ctx, strings.TrimSpace(line))
 		}
-		if err := r.take(ctx, line); errors.Is(err, errQuit) {
-			break
-		} else if err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -80,34 +83,34 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 }
 
 // take does what a line says. An error ends the interactive mode.
-func (r *repl) take(ctx context.Context, line string) error {
-	line = strings.TrimSpace(line)
-	switch {
-	case line == "":
-		return nil
-	case !strings.HasPrefix(line, ":"):
-		return r.task(ctx, line)
+func (r *repl) take(ctx context.Context, line string) (over bool, err error) {
+	if line == "" {
+		return false, nil
+	}
+	if !strings.HasPrefix(line, ":") {
+		return false, r.task(ctx, line)
 	}
 	name, arg, _ := strings.Cut(line, " ")
+	arg = strings.TrimSpace(arg)
 	for _, c := range colons() {
-		if c.name == name || c.short == name {
-			if arg = strings.TrimSpace(arg); arg != "" && c.args == "" {
-				r.say("%s takes nothing, but got %q", c.name, arg)
-				return nil
-			}
-			return c.do(r, arg)
+		switch {
+		case c.name != name && c.short != name:
+			continue
+		case arg != "" && c.args == "":
+			r.say("%s takes nothing, but got %q", c.name, arg)
+		case c.do == nil:
+			return true, nil
+		default:
+			c.do(r, arg)
 		}
+		return false, nil
 	}
-	var names []string
-	for _, c := range colons() {
-		names = append(names, c.name)
-	}
-	if near := nearest.Word(name, names); near != "" {
+	if near := nearest.Word(name, colonNames()); near != "" {
 		r.say("there is no %s; did you mean %s?", name, near)
 	} else {
 		r.say("there is no %s; :help shows what there is", name)
 	}
-	return nil
+	return false, nil
 }
 
 func (r *repl) say(format string, args ...any) { r.w.tell.Line(format, args...) }
@@ -139,41 +142,37 @@ func (r *repl) task(ctx context.Context, task string) error {
 	return nil
 }
 
-func (r *repl) help(string) error {
+func (r *repl) help(string) {
 	for _, c := range colons() {
 		r.w.tell.print("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage) // columns, which say would close up
 	}
 	r.say("Anything else is a task. Tab completes.")
-	return nil
 }
 
-func (r *repl) agent(arg string) error {
-	if arg != "" {
-		a, err := r.w.choose(arg)
+func (r *repl) agent(name string) {
+	if name != "" {
+		a, err := r.w.choose(name)
 		if err != nil {
 			r.say("%v; it is one of %s", err, strings.Join(r.w.names(), ", "))
-			return nil
+			return
 		}
-		r.o.player = a
+		r.o.answerer = a
 	}
 	r.say("Agent: %s, model: %s", r.o.agent, r.o.model)
-	return nil
 }
 
-func (r *repl) model(arg string) error {
-	if arg != "" {
-		name, err := modelName(arg)
-		if err != nil {
+func (r *repl) model(name string) {
+	if name != "" {
+		if _, err := modelName(name); err != nil {
 			r.say("%v", err)
-			return nil
+			return
 		}
 		r.o.model = name
 	}
 	r.say("Model: %s (of %s)", r.o.model, r.o.agent)
-	return nil
 }
 
-func (r *repl) cycles(arg string) error {
+func (r *repl) cycles(arg string) {
 	if arg != "" {
 		n, err := strconv.Atoi(arg)
 		if err == nil {
@@ -181,44 +180,28 @@ func (r *repl) cycles(arg string) error {
 		}
 		if err != nil {
 			r.say("%q is no number of cycles: 1 to %d", arg, learner.MaxCycles)
-			return nil
+			return
 		}
 		r.o.cycles = n
 	}
 	r.say("Cycles: %d", r.o.cycles)
-	return nil
 }
 
-func (r *repl) memory(string) error   { return r.lessons(learner.MemoryFile) }
-func (r *repl) mistakes(string) error { return r.lessons(learner.MistakesFile) }
-
-func (r *repl) lessons(file string) error {
-	if r.none() {
-		return nil
-	}
-	learner.TellFile(r.w.tell, r.w.home, strings.TrimSuffix(file, ".txt"), file)
-	return nil
-}
-
-func (r *repl) none() bool {
-	if r.w.home.Root == "" {
+// show shows a file of the current project.
+func (r *repl) show(what, file string) {
+	h := r.w.home
+	if h.Root == "" {
 		r.say("There is no current project yet: type a task first.")
+		return
 	}
-	return r.w.home.Root == ""
-}
-
-func (r *repl) prompts(string) error {
-	if r.none() {
-		return nil
+	if file != learner.PromptsFile {
+		learner.TellFile(r.w.tell, h, what, file)
+		return
 	}
-	b, err := r.w.home.Prompts()
+	all, err := h.Prompts()
 	if err != nil {
 		r.say("%v", err)
-		return nil
+		return
 	}
-	r.w.tell.print("%s\n", strings.TrimRight(b.Render(), "\n"))
-	return nil
+	r.w.tell.print("%s\n", strings.TrimRight(all.Render(), "\n"))
 }
-
-func (r *repl) clear(string) error { return clearScreen(r.w.in) }
-func (r *repl) quit(string) error  { return errQuit }

@@ -8,43 +8,33 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/ground"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/internal/nearest"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/project"
 	"abl/roles/agent"
+	"abl/roles/environment"
 	"abl/roles/fate"
 )
 
 // work is the directory that solutions stands in, and what is known of it.
 type work struct {
 	in   *cli.Input
+	open opener
 	here string // real path of the directory
 	root string // the abl project around it, for settings and .env; or here
 	conf *config.Loaded
 	home learner.Home // of the last task
 	tell *teller
-	open opener
 }
-
-// calls is where agents and programs of a session run.
-type calls interface {
-	learner.Caller
-	// Hosts are those that an author can reach besides the model.
-	Hosts() []string
-	// Close takes down what it has made; why is what ended the session.
-	Close(ctx context.Context, why error) error
-}
-
-// opener makes them ready for a session. Tests have one without an engine.
-type opener func(context.Context, *work, learner.State) (calls, error)
 
 // openWork reads the settings. It changes nothing.
 func openWork(in *cli.Input, open opener) (*work, error) {
@@ -52,11 +42,11 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot work here: %w", err)
 	}
-	w := &work{in: in, here: here, root: here, tell: newTeller(in), open: open}
+	w := &work{in: in, open: open, here: here, root: here, tell: newTeller(in)}
 	if root, err := project.Find(here); err == nil {
 		w.root = root
 	}
-	weak := ground.HideSecrets(in, w.root)
+	weak := in.HideSecrets(w.root)
 	set := map[string]string{}
 	money.Settings(in, set)
 	if w.conf, err = config.Load(w.root, os.LookupEnv, set); err != nil {
@@ -79,6 +69,48 @@ func (w *work) secret(name string) string {
 	return os.Getenv(name)
 }
 
+// answerer is an agent and the model that it is asked with.
+type answerer struct{ agent, model string }
+
+// offered are abl's own agents with their default models, the default first.
+func offered() []answerer {
+	return []answerer{{"claude", "sonnet"}, {"codex", "gpt-5.2"}, {"copilot", "claude-sonnet-4"}, {"gemini", "gemini-2.5-pro"}, {agent.ScriptedName, agent.ScriptedName}}
+}
+
+func agentNames() (names []string) {
+	for _, a := range offered() {
+		names = append(names, a.agent)
+	}
+	return names
+}
+
+// agents are those that can be found here.
+func (w *work) agents() environment.Agents {
+	return environment.Agents{Conf: w.conf, Root: w.root, Scenario: w.in.String("scenario")}
+}
+
+// names are the agents that can be chosen, the default first.
+func (w *work) names() []string { return append(agentNames(), w.agents().Own()...) }
+
+// choose finds an agent by its name.
+func (w *work) choose(name string) (answerer, error) {
+	if slices.Contains(w.agents().Own(), name) {
+		a, err := w.agents().Find(name)
+		if err != nil {
+			return answerer{}, err
+		}
+		return answerer{name, a.DefaultModel()}, nil
+	}
+	if i := slices.Index(agentNames(), name); i >= 0 {
+		return offered()[i], nil
+	}
+	hint := "it is one of " + strings.Join(w.names(), ", ")
+	if near := nearest.Word(name, w.names()); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return answerer{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)
+}
+
 var modelWord = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
 
 func modelName(name string) (string, error) {
@@ -86,17 +118,6 @@ func modelName(name string) (string, error) {
 		return "", cli.Usagef("%q is not the name of a model", name)
 	}
 	return name, nil
-}
-
-// learn plays a session on a task: a new one, or the one that was interrupted.
-func (w *work) learn(ctx context.Context, task string, o options) (s learner.State, err error) {
-	if task = strings.TrimSpace(task); task == "" {
-		return s, cli.Usagef("the task is empty")
-	}
-	if err := w.playable(o); err != nil {
-		return s, settle(err)
-	}
-	return w.learnAt(ctx, learner.Home{Root: filepath.Join(w.here, learner.Folder, learner.Name(task))}, task, o)
 }
 
 // playable says what is missing for an agent, before anything is made.
@@ -114,23 +135,29 @@ func (w *work) playable(o options) error {
 	case !served:
 		return nil
 	case w.secret(vars.KeyVar) == "":
-		return noKey(vars.KeyVar)
+		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar))
 	case !w.conf.NeedsPrices():
 		return nil
 	}
 	list, err := money.Prices(w.root, w.conf)
-	if err != nil {
-		return err
+	if err == nil && len(money.Of(list, []string{model})) == 0 {
+		err = money.Unpriced("the model "+model+" has no price", model)
 	}
-	if len(money.Of(list, []string{model})) == 0 {
-		return money.Unpriced("the model "+model+" has no price", model)
-	}
-	return nil
+	return err
 }
 
-func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o options) (s learner.State, err error) {
+// learn plays a session on a task: a new one, or the one that was interrupted.
+func (w *work) learn(ctx context.Context, task string, o options) (s learner.State, err error) {
+	if task = strings.TrimSpace(task); task == "" {
+		return s, cli.Usagef("the task is empty")
+	}
+	if err := w.playable(o); err != nil {
+		return s, settle(err)
+	}
+	name := learner.Name(task)
+	h := learner.Home{Root: filepath.Join(w.here, learner.Folder, name)}
 	w.home = h
-	if err := hostfs.MkdirAll(w.here, filepath.Join(learner.Folder, filepath.Base(h.Root), project.Dir)); err != nil {
+	if err := hostfs.MkdirAll(w.here, filepath.Join(learner.Folder, name, project.Dir)); err != nil {
 		return s, settle(fmt.Errorf("cannot make the project: %w", err))
 	}
 	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
@@ -147,30 +174,30 @@ func (w *work) learnAt(ctx context.Context, h learner.Home, task string, o optio
 	if err == nil || ctx.Err() != nil {
 		learner.TellEnd(w.tell, h, s)
 	}
-	if err != nil {
-		return s, exit.Because(ctx, settle(err))
+	switch {
+	case err != nil:
+		err = exit.Because(ctx, settle(exit.OnEngine(err)))
+	case s.Best() == 0:
+		err = noneWorked(h, s)
 	}
-	if s.Best() == 0 {
-		return s, noneWorked(h, s)
-	}
-	return s, nil
+	return s, err
 }
 
 // play takes the session to its end.
-func (w *work) play(ctx context.Context, s learner.State) (_ learner.State, err error) {
-	x := &learner.Session{
-		Home: w.home, Tell: w.tell, Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64, Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: fate.Sleep,
-	}
-	b, err := w.open(ctx, w, s)
+func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
+	p, err := w.open(ctx, w, s)
 	if err != nil {
-		return s, ground.OnEngine(err)
+		return s, err
 	}
-	x.Calls, x.Hosts = b, b.Hosts()
+	x := &learner.Session{
+		Home: w.home, Calls: p, Tell: w.tell, Hosts: p.Hosts(), Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64,
+		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: fate.Sleep,
+	}
 	s, err = x.Play(ctx, s)
-	if cerr := b.Close(ctx, err); cerr != nil {
+	if cerr := p.Close(ctx, err); cerr != nil {
 		w.in.Warn(cerr)
 	}
-	return s, ground.OnEngine(err)
+	return s, err
 }
 
 // settle gives an error its exit code and says what to do about it, whichever
@@ -181,9 +208,17 @@ func settle(err error) error {
 	if err == nil || errors.As(err, &known) || errors.As(err, &usage) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	do := ground.Hint(err)
+	do := exit.HintOf(err)
 	if do == "" && errors.Is(err, fate.ErrAgent) {
 		do = "see the records in .abl/logs/calls of the project, then run the same command again"
 	}
-	return exit.With(ground.Rules().Code(err), err, do)
+	return exit.With(exit.Calls().Code(err), err, do)
+}
+
+// noneWorked is how a session ends in which no program ran.
+func noneWorked(h learner.Home, s learner.State) error {
+	return &exit.Error{
+		Code: exit.Stuck, What: fmt.Sprintf("no cycle of %d made a program that runs: %s", len(s.Log), s.Last().Failure),
+		Safe: "what was learned is kept", Do: "see " + h.Rel(h.Cycle(s.Cycle)) + "; the next session on this task goes on from what was learned",
+	}
 }

@@ -1,0 +1,166 @@
+package learn
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/internal/hostfs"
+	"abl/orchestrator/learner"
+
+	"golang.org/x/term"
+)
+
+const promptText = "agent> "
+
+// lines are what a person types, with history and completion, or what comes
+// through a pipe.
+type lines struct {
+	tty  *os.File // nil for a pipe
+	edit *term.Terminal
+	pipe *bufio.Reader
+}
+
+func openLines(w *work) *lines {
+	tty, out := terminalOf(w.in.Stdin), terminalOf(w.in.Bare.Stdout)
+	if tty == nil || out == nil {
+		return &lines{pipe: bufio.NewReaderSize(w.in.Stdin, maxTyped)}
+	}
+	edit := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{tty, out}, promptText)
+	edit.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		done := completed(line[:pos], w.names())
+		return done + line[pos:], len(done), key == '\t'
+	}
+	edit.History = openHistory(filepath.Join(w.here, learner.Folder, ".history"))
+	return &lines{tty: tty, edit: edit}
+}
+
+// terminalOf is a stream that is a terminal, nil for any other.
+func terminalOf(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// clearScreen does so where there is one.
+func clearScreen(in *cli.Input) {
+	if out := terminalOf(in.Bare.Stdout); out != nil {
+		_, _ = out.WriteString("\x1b[2J\x1b[H")
+	}
+}
+
+// maxTyped bounds a line that comes through a pipe, in bytes.
+const maxTyped = 1 << 20
+
+// next is the next line; io.EOF is the end. A signal does not wait for what a person
+// may never type: who reads then is left behind, and the process ends.
+func (l *lines) next(ctx context.Context) (string, error) {
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if l.tty != nil { // raw only meanwhile, so that Ctrl-C stops a task as it stops any other command
+		was, err := term.MakeRaw(int(l.tty.Fd()))
+		if err != nil {
+			return "", err
+		}
+		defer term.Restore(int(l.tty.Fd()), was)
+	}
+	type typed struct {
+		line string
+		err  error
+	}
+	got := make(chan typed, 1)
+	go func() {
+		line, err := l.read()
+		got <- typed{line, err}
+	}()
+	select {
+	case t := <-got:
+		return t.line, t.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (l *lines) read() (string, error) {
+	if l.tty != nil {
+		if w, h, err := term.GetSize(int(l.tty.Fd())); err == nil && w > 0 && h > 0 {
+			_ = l.edit.SetSize(w, h) // a wrong size is no reason to stop
+		}
+		line, err := l.edit.ReadLine()
+		if errors.Is(err, term.ErrPasteIndicator) {
+			err = nil
+		}
+		return line, err
+	}
+	line, err := l.pipe.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return "", cli.Usagef("a task has at most %d bytes", maxTyped)
+	case errors.Is(err, io.EOF) && len(line) > 0:
+		err = nil
+	}
+	return string(line), err
+}
+
+// completed is a line whose last word is completed when it can be but one: a command,
+// or the agent after :agent.
+func completed(line string, agents []string) string {
+	head, words := "", colonNames()
+	word, ok := strings.CutPrefix(line, ":agent ")
+	if ok {
+		head, words = ":agent ", agents
+	} else if !strings.HasPrefix(line, ":") {
+		return line
+	}
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, word) })
+	if len(words) != 1 {
+		return line
+	}
+	return head + words[0] + " "
+}
+
+// history keeps what was typed, over sessions. It implements term.History.
+type history struct {
+	path  string
+	lines []string // the latest last
+}
+
+// maxHistory bounds it, in lines.
+const maxHistory = 500
+
+func openHistory(path string) *history {
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxTyped)
+	if err != nil {
+		data = nil
+	}
+	return &history{path, strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })}
+}
+
+// Add notes a line. A history that cannot be kept is no reason to stop.
+func (h *history) Add(line string) {
+	if line = strings.TrimSpace(line); line == "" || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
+		return
+	}
+	h.lines = append(h.lines, line)
+	h.lines = h.lines[max(len(h.lines)-maxHistory, 0):]
+	if os.MkdirAll(filepath.Dir(h.path), 0o755) == nil {
+		_ = hostfs.Write(h.path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
+	}
+}
+
+// Len is how many lines there are.
+func (h *history) Len() int { return len(h.lines) }
+
+// At is the line i, 0 the latest.
+func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
