@@ -8,13 +8,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-
-	"abl/orchestrator/gateway/tunnel"
 )
 
 // registry is a dialer that finds every name where names says, and connects with
 // a server that answers each line with itself.
-func registry(t *testing.T, names map[string]string) tunnel.Dialer {
+func registry(t *testing.T, names map[string]string) Dialer {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,12 +28,12 @@ func registry(t *testing.T, names map[string]string) tunnel.Dialer {
 			go func() { io.Copy(c, c); c.Close() }()
 		}
 	}()
-	return tunnel.Dialer{
-		Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+	return Dialer{
+		Lookup: func(_ context.Context, _, host string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr(names[host])}, nil
 		},
-		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-			if to.String() != "93.184.216.34:443" {
+		Dial: func(ctx context.Context, _, to string) (net.Conn, error) {
+			if to != "93.184.216.34:443" {
 				t.Errorf("it dials %s", to)
 			}
 			return (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())

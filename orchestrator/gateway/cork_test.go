@@ -102,7 +102,7 @@ func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	}
 	g.transport = answers(func(*http.Request) *http.Response { return answer })
 	count, input, served := &counting{Listener: inner}, make(chan []byte), make(chan error, 1)
-	go func() { served <- g.serve(count, input) }()
+	go func() { served <- g.serve(t.Context(), count, input) }()
 	q, err := http.NewRequest(http.MethodPost, "http://"+inner.Addr().String()+"/"+callID+gen, strings.NewReader(someBody))
 	if err != nil {
 		t.Fatal(err)

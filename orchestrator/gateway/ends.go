@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"abl/orchestrator/gateway/trouble"
+	"abl/orchestrator/gateway/meter"
 )
 
 // Trouble is what was wrong with the provider when a call came to its end.
 type Trouble struct {
-	Kind    trouble.Kind
+	Kind    meter.Kind
 	Status  int    // of the last answer in trouble, 0 for none
 	Broken  bool   // that answer had begun well and ended in an error
 	Words   string // about it
@@ -33,7 +33,7 @@ func LastTrouble(log []Entry, call string) (t Trouble) {
 	denied, first, well := "", true, false
 	defer func() {
 		if t.Times == 0 && !t.Waiting && denied != "" {
-			t.Kind, t.Words = trouble.Denied, denied
+			t.Kind, t.Words = meter.Denied, denied
 		}
 	}()
 	for _, e := range slices.Backward(log) {
@@ -85,12 +85,12 @@ func isAside(r *Request) bool {
 func (t *Trouble) ended(e Entry) {
 	r := e.Req
 	switch {
-	case r.Trouble == string(trouble.Odd) && t.Times == 0:
-		t.Kind, t.Status, t.Broken, t.Words = trouble.Odd, r.Status, r.Broken, e.Reason
+	case r.Trouble == string(meter.Odd) && t.Times == 0:
+		t.Kind, t.Status, t.Broken, t.Words = meter.Odd, r.Status, r.Broken, e.Reason
 	case r.Trouble == "" && r.Status < http.StatusBadRequest:
 		t.Model, t.Finish, t.Most = r.Model, r.Finish, r.MaxTokens
 		if t.Times == 0 && !t.Waiting {
-			t.Kind = trouble.OfFinish(r.Finish)
+			t.Kind = meter.OfFinish(r.Finish)
 		}
 	}
 }
@@ -102,16 +102,16 @@ func isDenied(r *Request) bool {
 
 // troubleOf is what was wrong with one request. left says that nobody knows, for
 // its client went away before the answer.
-func troubleOf(e Entry) (kind trouble.Kind, left bool) {
+func troubleOf(e Entry) (kind meter.Kind, left bool) {
 	switch {
-	case e.Req.Trouble == string(trouble.Odd):
+	case e.Req.Trouble == string(meter.Odd):
 		return "", false // the request was at fault
 	case e.Req.Trouble != "":
-		return trouble.Kind(e.Req.Trouble), false
+		return meter.Kind(e.Req.Trouble), false
 	case e.Req.Aborted:
 		return "", true
 	case e.Req.Status < http.StatusBadRequest && e.Usage != nil && !e.Usage.Known():
-		return trouble.Garbled, false
+		return meter.Garbled, false
 	}
 	return "", false
 }

@@ -9,7 +9,7 @@ import (
 
 	"abl/internal/tokens"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/gateway/trouble"
+	"abl/orchestrator/gateway/meter"
 )
 
 func TestLastTrouble(t *testing.T) {
@@ -50,7 +50,7 @@ func TestLastTrouble(t *testing.T) {
 		if !got.Back.IsZero() {
 			text += " " + got.Back.Format(time.TimeOnly)
 		}
-		if text != c.want || got.Kind != "" && got.Kind != trouble.Garbled && got.Words != string(got.Kind)+"!" {
+		if text != c.want || got.Kind != "" && got.Kind != meter.Garbled && got.Words != string(got.Kind)+"!" {
 			t.Errorf("%s: %s (%q), want %s", c.name, text, got.Words, c.want)
 		}
 	}
@@ -64,42 +64,42 @@ func TestTroubleInTheLog(t *testing.T) {
 	rich := `{"error":{"message":"slow down, sk-REAL-canary-9f8e7d6c5b4a","status":"RESOURCE_EXHAUSTED"}}`
 	for name, c := range map[string]struct {
 		does   http.HandlerFunc
-		kind   trouble.Kind
+		kind   meter.Kind
 		status int
 		says   string
 	}{
 		"a rate limit": {func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Retry-After", "9")
 			say(429, "application/json", rich)(w, q)
-		}, trouble.Rate, 429, "slow down"},
-		"an error":  {say(500, "text/plain", "boom"), trouble.Away, 500, "Internal Server Error"},
-		"a refusal": {say(401, "application/json", `{"error":{"message":"no such key"}}`), trouble.Login, 401, "no such key"},
+		}, meter.Rate, 429, "slow down"},
+		"an error":  {say(500, "text/plain", "boom"), meter.Away, 500, "Internal Server Error"},
+		"a refusal": {say(401, "application/json", `{"error":{"message":"no such key"}}`), meter.Login, 401, "no such key"},
 		"a reset": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
 				conn.Close()
 			}
-		}, trouble.Network, 502, "the provider gave no answer"},
+		}, meter.Network, 502, "the provider gave no answer"},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte(`{"candidates":`))
-		}, trouble.Cut, 200, "has no end"},
+		}, meter.Cut, 200, "has no end"},
 		"half an error": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(429)
 			_, _ = w.Write([]byte(`{"error":`))
-		}, trouble.Rate, 429, ""},
-		"silence": {func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, trouble.Silent, 504, "no answer"},
+		}, meter.Rate, 429, ""},
+		"silence": {func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, meter.Silent, 504, "no answer"},
 		"nobody behind a forwarder": {func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set(dirs.NoAnswer, dirs.Asked)
 			say(502, "text/plain", "the server gives no answer: EOF")(w, q)
-		}, trouble.Network, 502, "no answer: EOF"},
-		"an error at the end of a stream": {say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":503,\"message\":\"overloaded\",\"status\":\"UNAVAILABLE\"}}\n\n"), trouble.Away, 200, "overloaded"},
+		}, meter.Network, 502, "no answer: EOF"},
+		"an error at the end of a stream": {say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":503,\"message\":\"overloaded\",\"status\":\"UNAVAILABLE\"}}\n\n"), meter.Away, 200, "overloaded"},
 		"an error at the end of half an answer": {func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n")(w, q)
-		}, trouble.Rate, 200, "slow down"},
-		"wrong": {say(200, "application/json", `{"hello":"world"}`), trouble.Garbled, 200, ""},
+		}, meter.Rate, 200, "slow down"},
+		"wrong": {say(200, "application/json", `{"hello":"world"}`), meter.Garbled, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

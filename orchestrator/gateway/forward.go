@@ -15,7 +15,6 @@ import (
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway/filter"
 	"abl/orchestrator/gateway/meter"
-	"abl/orchestrator/gateway/trouble"
 )
 
 // Why a request ends before its answer does.
@@ -30,7 +29,7 @@ func (x *exchange) api() meter.API {
 	if x.verdict.Provider == nil {
 		return ""
 	}
-	return x.verdict.Provider.API
+	return x.verdict.Provider.Kind
 }
 
 // forward takes a request that the filter has passed through the bounds, to the
@@ -44,12 +43,12 @@ func (x *exchange) forward() {
 		return
 	}
 	size := x.r.ContentLength
-	if x.held.Add(size) > x.limits.Bodies {
-		x.held.Add(-size)
+	if x.bodies.Add(size) > x.limits.Bodies {
+		x.bodies.Add(-size)
 		x.refuse(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
 		return
 	}
-	defer x.held.Add(-size)
+	defer x.bodies.Add(-size)
 	body, err := x.read()
 	if err != nil {
 		x.line.Req.Aborted = true
@@ -64,9 +63,9 @@ func (x *exchange) forward() {
 		x.refuse(v.Status, v.Reason)
 		return
 	}
-	if why := x.call.useless(x.holder()); why != "" {
+	if said, found := x.useless.Load(x.model()); found && said.(lasting).holds() {
 		x.line.Req.Held = true
-		x.refuse(http.StatusForbidden, why)
+		x.refuse(http.StatusForbidden, said.(lasting).words)
 		return
 	}
 	x.spend(body)
@@ -94,7 +93,7 @@ func (x *exchange) spend(body []byte) {
 	free := x.verdict.Route.Free
 	t := x.tariff()
 	guess := estimate(len(body), 0, free, t)
-	if why := x.call.budget.admit(guess); why != "" {
+	if why := x.budget.admit(guess); why != "" {
 		x.line.Req.Over = true
 		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
 		return
@@ -104,7 +103,7 @@ func (x *exchange) spend(body []byte) {
 	if free {
 		charged = amount{}
 	}
-	spent := x.call.budget.settle(guess, charged)
+	spent := x.budget.settle(guess, charged)
 	x.line.Req.Charged, x.line.Req.Spent = charged.tokens, spent.tokens
 	if t.known {
 		x.line.Req.ChargedUSD, x.line.Req.SpentUSD = &charged.usd, &spent.usd
@@ -113,8 +112,13 @@ func (x *exchange) spend(body []byte) {
 
 // tariff is what the request's model costs.
 func (x *exchange) tariff() tariff {
-	price, known := x.prices[x.verdict.Provider.Name][x.verdict.Model]
-	return tariff{price, known}
+	for _, p := range x.setup.Providers {
+		if p.Name == string(x.api()) {
+			price, known := p.Prices[x.verdict.Model]
+			return tariff{price, known}
+		}
+	}
+	return tariff{}
 }
 
 // ask sends the request and passes the answer on. It returns what to charge.
@@ -123,7 +127,7 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	defer end(nil)
 	limit := time.AfterFunc(span(x.limits.RequestMS), func() { end(errTime) })
 	defer limit.Stop()
-	defer context.AfterFunc(x.call.ctx, func() { end(errCallOver) })()
+	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
 
 	answer, err := x.transport.RoundTrip(x.request(ctx, body))
 	x.line.Req.HeadersMS = time.Since(x.begun).Milliseconds()
@@ -144,11 +148,11 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
-		x.troubled(trouble.Garbled) // whoever stands in the provider's place: a portal, a wrong address
+		x.troubled(meter.Garbled) // whoever stands in the provider's place: a portal, a wrong address
 		x.fail(http.StatusBadGateway, x.line.Reason)
 		return amount{}
 	}
-	if answer.StatusCode >= http.StatusBadRequest && x.hold(end, answer) {
+	if answer.StatusCode >= http.StatusBadRequest && x.failed(end, answer) {
 		return amount{}
 	}
 	m := x.relay(ctx, end, answer)
@@ -171,7 +175,7 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
 	v := x.verdict
 	return (&http.Request{
-		Method: v.Route.Method, URL: target(v), Host: v.Provider.Upstream.Host,
+		Method: http.MethodPost, URL: target(v), Host: v.Provider.Upstream.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: outward(x.r.Header, v.Provider), ContentLength: int64(len(body)),
 		Body:    io.NopCloser(bytes.NewReader(body)),
@@ -196,20 +200,20 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 		x.fail(http.StatusForbidden, cause.Error())
 	case errors.Is(cause, errTime):
 		x.line.Reason = cause.Error()
-		x.troubled(trouble.Silent)
+		x.troubled(meter.Silent)
 		x.fail(http.StatusGatewayTimeout, cause.Error())
 	case cause != nil:
 		x.line.Reason, x.line.Req.Aborted = "the client left", true
 		if time.Since(x.begun) > longSilence {
-			x.troubled(trouble.Silent)
+			x.troubled(meter.Silent)
 		}
 	default:
 		x.line.Reason = "the provider gave no answer: " + err.Error()
-		status, kind := http.StatusBadGateway, trouble.Network
+		status, kind := http.StatusBadGateway, meter.Network
 		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 			status = http.StatusGatewayTimeout
 			if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
-				kind = trouble.Silent
+				kind = meter.Silent
 			}
 		}
 		x.troubled(kind)
@@ -221,12 +225,12 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 func (x *exchange) noAnswer(words io.Reader) {
 	text, _ := io.ReadAll(io.LimitReader(words, maxWords)) // half of it says as much
 	x.line.Reason = "the provider gave no answer: " + strings.TrimSpace(string(text))
-	x.troubled(trouble.Network)
+	x.troubled(meter.Network)
 	x.fail(http.StatusBadGateway, "the provider gave no answer")
 }
 
 // troubled notes what is wrong with the provider.
-func (x *exchange) troubled(kind trouble.Kind) { x.line.Req.Trouble = string(kind) }
+func (x *exchange) troubled(kind meter.Kind) { x.line.Req.Trouble = string(kind) }
 
 // longSilence is how long a client has to have waited in vain before it is the
 // provider's silence that made it leave.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/orchestrator/gateway/api"
 	"abl/orchestrator/gateway/filter"
 )
 
@@ -18,7 +17,7 @@ func outward(from http.Header, p *filter.Provider) http.Header {
 		"User-Agent":      {""},         // without one net/http would name itself
 	}
 	for name, values := range from {
-		if listed(name, p.Headers) {
+		if listed(name, filter.Common) || listed(name, p.Headers) {
 			to[name] = values
 		}
 	}
@@ -27,7 +26,7 @@ func outward(from http.Header, p *filter.Provider) http.Header {
 	}
 	switch {
 	case p.Key == "":
-	case p.Auth == api.Bearer:
+	case p.Auth == filter.Bearer:
 		to.Set("Authorization", "Bearer "+p.Key)
 	default:
 		to.Set(p.Auth, p.Key)

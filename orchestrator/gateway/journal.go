@@ -82,10 +82,3 @@ func (j *journal) Write(p []byte) (int, error) {
 	j.note(first)
 	return len(p), nil
 }
-
-// turn makes the journal ready for the next call.
-func (j *journal) turn(secrets *redact.Redactor) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.secrets, j.refusals = secrets, 0
-}

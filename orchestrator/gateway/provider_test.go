@@ -115,40 +115,6 @@ func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
 	}
 }
 
-func TestCustomProvider(t *testing.T) {
-	u := serve(t, say(http.StatusOK, "application/json", `{"usage":{"total_tokens":4}}`))
-	s := setup(u.URL)
-	s.Providers = []Provider{
-		{Name: "local", API: "openai-chat", Upstream: u.URL + "/v9", Models: []string{"tiny"}},
-		{Name: "odd", Upstream: u.URL, Key: realKey, Auth: "X-Odd-Key", Models: []string{"tiny"}, Headers: []string{"X-Odd-Trace"}},
-	}
-	if err := decode([]byte(`[{"method":"PUT","path":"/say/{model}/now","class":"say","model":"path"}]`), &s.Providers[1].Routes); err != nil {
-		t.Fatal(err)
-	}
-	r := start(t, s)
-	if got := r.post("/local/v1/chat/completions", `{"model":"tiny"}`); got.status != http.StatusOK {
-		t.Errorf("%+v", got)
-	}
-	if e := r.next(Requested); numbers(e) != "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:4" {
-		t.Error(numbers(e))
-	}
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+r.addr+"/"+callID+"/odd/say/tiny/now", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.Header = http.Header{"X-Api-Key": {callTok}, "X-Odd-Trace": {"7"}}
-	if got := r.do(q); got.status != http.StatusOK {
-		t.Errorf("%+v", got)
-	}
-	saw := u.requests()
-	if saw[0].URL.Path != "/v9/chat/completions" || saw[0].Header.Get("Authorization")+saw[0].Header.Get("X-Goog-Api-Key") != "" {
-		t.Errorf("%s %v", saw[0].URL, saw[0].Header)
-	}
-	if saw[1].URL.Path != "/say/tiny/now" || saw[1].Header.Get("X-Odd-Key") != realKey || saw[1].Header.Get("X-Odd-Trace") != "7" || saw[1].Header.Get("X-Api-Key") != "" {
-		t.Errorf("%s %v", saw[1].URL, saw[1].Header)
-	}
-}
-
 func TestCertificatesAreVerified(t *testing.T) {
 	u := httptest.NewUnstartedServer(say(http.StatusOK, "application/json", "{}"))
 	u.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the handshake that is to fail
@@ -166,14 +132,5 @@ func TestCertificatesAreVerified(t *testing.T) {
 	s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: u.Certificate().Raw}))
 	if got := start(t, s).post(gen, "{}"); got.status != http.StatusOK {
 		t.Errorf("the setup's authority is not trusted: %+v", got)
-	}
-}
-
-func TestProxyIsAsked(t *testing.T) {
-	proxy := serve(t, func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, `{"for":"`+q.RequestURI+`"}`) })
-	s := setup("http://provider.example")
-	s.Proxy = proxy.URL
-	if got := start(t, s).post(gen, "{}"); got.body != `{"for":"http://provider.example/v1beta/models/m1:streamGenerateContent?alt=sse"}` {
-		t.Errorf("%+v", got)
 	}
 }

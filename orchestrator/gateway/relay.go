@@ -10,7 +10,6 @@ import (
 
 	"abl/internal/redact"
 	"abl/orchestrator/gateway/meter"
-	"abl/orchestrator/gateway/trouble"
 )
 
 // pieceSize is how much of an answer is passed on at most at once, in bytes.
@@ -30,24 +29,19 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	}
 	x.line.Req.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
-	m := meter.New(x.verdict.Provider.API)
-	out := &outlet{
+	m := meter.New(x.api())
+	out := &passage{
 		to: x.w, conn: connOf(x.r.Context()), flush: control.Flush, opening: open(x.w, answer.StatusCode, control.Flush), m: m, n: &x.line.Req.Out,
 		ctx: ctx, end: stop, most: x.limits.Answer, idle: span(x.limits.IdleMS), open: x.w.Header().Get("Content-Length") == "",
 	}
-	var err error
+	pass := out.masked
 	if failed {
-		first := &head{most: maxWords}
-		out.heard = first
-		err = out.redacted(answer.Body, key)
-		x.told(answer, first.text)
-	} else {
-		last := ends.Get().(*end)
-		out.heard = last
-		err = out.masked(answer.Body, key)
-		x.ended(answer, last.text)
-		last.text = last.text[:0]
-		ends.Put(last)
+		pass = out.redacted
+	}
+	err := pass(answer.Body, key)
+	if said, broken := m.Failed(answer.Header, time.Now()); broken && !failed {
+		x.line.Req.Broken = true
+		x.wrong(said)
 	}
 	if err != nil {
 		x.cut(ctx, control, err)
@@ -66,11 +60,11 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 	case cause != nil:
 		x.line.Reason = cause.Error()
 		if errors.Is(cause, errIdle) || errors.Is(cause, errTime) {
-			x.troubled(trouble.Silent)
+			x.troubled(meter.Silent)
 		}
 	default:
 		if x.line.Req.Trouble == "" { // else it has said what is wrong
-			x.troubled(trouble.Cut)
+			x.troubled(meter.Cut)
 			x.line.Reason = "the provider's answer has no end: " + err.Error()
 		}
 	}
@@ -81,15 +75,14 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 
 var errClient = errors.New("cannot write to the client")
 
-// outlet writes an answer to the client, counted and metered.
-type outlet struct {
+// passage writes an answer to the client, counted and metered.
+type passage struct {
 	to      io.Writer
 	conn    *conn // below to, nil where there is none
 	flush   func() error
 	opening *opening
 	m       *meter.Meter
 	n       *int64
-	heard   interface{ note(p []byte) }
 	ctx     context.Context // of the request to the provider
 	end     context.CancelCauseFunc
 	most    int64
@@ -98,7 +91,7 @@ type outlet struct {
 	last    bool // so this one goes out with it
 }
 
-func (o *outlet) Write(p []byte) (int, error) {
+func (o *passage) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -118,7 +111,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 }
 
 // masked passes a good answer on.
-func (o *outlet) masked(from io.Reader, key string) error {
+func (o *passage) masked(from io.Reader, key string) error {
 	m := mask{key: []byte(key)}
 	err := o.each(from, func(p []byte) error {
 		_, err := o.Write(m.pass(p))
@@ -132,7 +125,7 @@ func (o *outlet) masked(from io.Reader, key string) error {
 }
 
 // redacted passes an error on: there a key may be in any form, and the answer is short.
-func (o *outlet) redacted(from io.Reader, key string) error {
+func (o *passage) redacted(from io.Reader, key string) error {
 	r, _ := redact.New(key)
 	w := r.Writer(o)
 	err := o.each(from, func(p []byte) error {
@@ -146,7 +139,7 @@ func (o *outlet) redacted(from io.Reader, key string) error {
 }
 
 // each reads the answer piece by piece.
-func (o *outlet) each(from io.Reader, pass func([]byte) error) error {
+func (o *passage) each(from io.Reader, pass func([]byte) error) error {
 	buffer := pieces.Get().(*[]byte)
 	defer pieces.Put(buffer)
 	silence := newWatch(o.idle, func() { o.end(errIdle) })
@@ -160,15 +153,15 @@ func (o *outlet) each(from io.Reader, pass func([]byte) error) error {
 			}
 			silence.note()
 			o.last = err == io.EOF && o.open
-			piece := (*buffer)[:n]
-			o.m.Write(piece)
-			o.heard.note(piece)
 			if read += int64(n); read > o.most {
 				o.end(errLong)
 				return context.Cause(o.ctx)
 			}
-			if err := pass(piece); err != nil {
-				return err
+			piece := (*buffer)[:n]
+			failed := pass(piece)
+			o.m.Write(piece) // when it is on its way
+			if failed != nil {
+				return failed
 			}
 		}
 		if err == io.EOF {

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"abl/orchestrator/gateway/tunnel"
 )
 
 const (
@@ -47,7 +45,7 @@ func setup(upstream string) Setup {
 }
 
 // launch starts a process and sends it the lines.
-func launch(t testing.TB, d tunnel.Dialer, patience time.Duration, send ...string) *rig {
+func launch(t testing.TB, d Dialer, patience time.Duration, send ...string) *rig {
 	in, feed := io.Pipe()
 	log, out := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -68,10 +66,10 @@ func launch(t testing.TB, d tunnel.Dialer, patience time.Duration, send ...strin
 // start launches a gateway and waits until it listens.
 func start(t testing.TB, s Setup) *rig {
 	t.Helper()
-	return startWith(t, tunnel.Dialer{}, s)
+	return startWith(t, Dialer{}, s)
 }
 
-func startWith(t testing.TB, d tunnel.Dialer, s Setup) *rig {
+func startWith(t testing.TB, d Dialer, s Setup) *rig {
 	t.Helper()
 	r := launch(t, d, 0, encode(t, s))
 	r.addr = r.next(Ready).Listen

@@ -8,34 +8,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"abl/orchestrator/gateway/api"
 	"abl/orchestrator/gateway/filter"
-	"abl/orchestrator/gateway/tunnel"
-	"abl/orchestrator/prices"
 )
 
-// call is the call that is on: its rules, its budget and, as a context, its life.
-type call struct {
-	Call
-	rules  *filter.Rules
-	budget *budget
-	ctx    context.Context
-	end    context.CancelFunc
-	held   sync.Map // provider and model → held: what it is of no use to ask
-}
-
-// server answers the role.
+// server answers the role for as long as the call is on.
 type server struct {
+	setup     Setup
 	limits    Limits
-	prices    map[string]map[string]prices.Price // by provider and model
+	rules     *filter.Rules
+	budget    *budget
 	journal   *journal
 	transport http.RoundTripper
-	dialer    tunnel.Dialer
-	now       atomic.Pointer[call]
+	dialer    Dialer
+	ctx       context.Context // the call's life
+	end       context.CancelFunc
+	fatal     chan error
 
 	slots   chan struct{} // one a request under way
 	tunnels chan struct{}
-	held    atomic.Int64 // bytes of bodies
+	bodies  atomic.Int64 // bytes of those that are held
+	useless sync.Map     // provider and model → lasting: what it is of no use to ask
 	busy    sync.WaitGroup
 	look    sync.Mutex // at one body after the other: each look takes some of its size once more
 }
@@ -43,7 +35,6 @@ type server struct {
 // exchange is one request on its way through.
 type exchange struct {
 	*server
-	call    *call
 	verdict filter.Verdict
 	w       http.ResponseWriter
 	r       *http.Request
@@ -55,12 +46,11 @@ type exchange struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	defer s.busy.Done()
-	c := s.now.Load()
-	x := &exchange{server: s, call: c, verdict: c.rules.Decide(r), w: w, r: r, begun: time.Now()}
+	x := &exchange{server: s, verdict: s.rules.Decide(r), w: w, r: r, begun: time.Now()}
 	v := &x.verdict
-	x.line = Entry{Kind: Requested, Call: c.ID, Req: &Request{Method: method(r), Class: v.Class, Model: v.Model, Host: v.Connect}}
+	x.line = Entry{Kind: Requested, Req: &Request{Method: method(r), Class: v.Class, Model: v.Model, Host: v.Connect}}
 	if v.Provider != nil {
-		x.line.Req.Provider = v.Provider.Name
+		x.line.Req.Provider = string(v.Provider.Kind)
 	}
 	if r.Method == http.MethodConnect {
 		x.line.Kind = Tunneled
@@ -71,14 +61,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case v.Connect != "":
 		x.connect()
 	case v.Local:
-		x.answer(http.StatusOK, api.List(v.Provider.API, v.Provider.Models))
+		x.answer(http.StatusOK, modelList(v.Provider.Kind, v.Provider.Models))
 	default:
 		x.forward()
 	}
 	x.line.Req.TotalMS = time.Since(x.begun).Milliseconds()
-	s.journal.write(x.line)
-	for _, text := range c.budget.nearly() {
-		s.journal.write(Entry{Kind: Nearly, Call: c.ID, Reason: text})
+	s.tell(x.line)
+	for _, text := range s.budget.nearly() {
+		s.tell(Entry{Kind: Nearly, Reason: text})
 	}
 }
 
@@ -108,7 +98,7 @@ func (x *exchange) fail(status int, message string) {
 	case http.StatusProxyAuthRequired:
 		h.Set("Proxy-Authenticate", `Basic realm="abl"`)
 	}
-	x.answer(status, api.Error(x.api(), status, message))
+	x.answer(status, errorWords(x.api(), status, message))
 }
 
 func (x *exchange) answer(status int, body []byte) {

@@ -1,14 +1,23 @@
 // Package gateway is the one way out of a role's network: it holds the providers'
 // keys, lets through what an agent needs and nothing else, counts the tokens and
 // keeps budgets. It runs in a container of its own, is told everything on standard
-// input and tells everything on standard output, a line of JSON each.
+// input and tells everything on standard output, a line of JSON each. How abl runs
+// one, and what it makes of its log, is package sidecar's.
 package gateway
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
-	"abl/orchestrator/gateway/api"
+	"abl/orchestrator/gateway/filter"
+	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/prices"
 )
 
@@ -29,11 +38,10 @@ type Setup struct {
 	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
 	Inside    []string   `json:"inside,omitempty"`  // addresses of the engine's machine: no tunnel leads there, be they public
 	CA        string     `json:"ca,omitempty"`      // PEM, trusted besides the container's own
-	Proxy     string     `json:"proxy,omitempty"`   // on the way to the providers; the environment is not asked
 	Limits    Limits     `json:"limits,omitzero"`
 }
 
-// Call is who may use the gateway now: one call of one role.
+// Call is who may use the gateway: one call of one role.
 type Call struct {
 	ID       string `json:"id"`    // the first part of every path
 	Token    Secret `json:"token"` // what the role has for a key
@@ -58,23 +66,12 @@ type Bound struct {
 	UsedUSD    prices.USD  `json:"used_usd,omitempty"`
 }
 
-// inMoney says whether a bound is in US dollars.
-func (b Budget) inMoney() bool {
-	return slices.ContainsFunc(b.Bounds, func(one Bound) bool { return one.USD != nil })
-}
-
-// Provider is one upstream and what may be asked of it. What is empty is as the
-// API has it.
+// Provider is one upstream and what may be asked of it.
 type Provider struct {
-	Name     string      `json:"name"`               // the second part of every path
-	API      string      `json:"api,omitempty"`      // gemini, anthropic, openai-responses or openai-chat; "" is the name
-	Upstream string      `json:"upstream,omitempty"` // base address, with the version for OpenAI's
-	Key      Secret      `json:"key,omitempty"`      // "" where the upstream needs none
-	Auth     string      `json:"auth,omitempty"`     // "bearer" or the header that holds the key
-	Models   []string    `json:"models"`             // exact names
-	Routes   []api.Route `json:"routes,omitempty"`   // instead of the API's
-	Queries  []string    `json:"queries,omitempty"`  // names passed on besides the API's
-	Headers  []string    `json:"headers,omitempty"`  // names passed on besides the API's
+	Name     string   `json:"name"`               // gemini, anthropic, openai-responses or openai-chat; the second part of every path
+	Upstream string   `json:"upstream,omitempty"` // base address, with the version for OpenAI's; "" is the provider's own
+	Key      Secret   `json:"key,omitempty"`      // "" where the upstream needs none
+	Models   []string `json:"models"`             // exact names
 
 	// Prices of models; one without is metered, and holds no budget in money.
 	Prices map[string]prices.Price `json:"prices,omitempty"`
@@ -86,7 +83,7 @@ type Limits struct {
 	Bodies      int64 `json:"bodies,omitempty"`      // bytes of all requests held at once
 	Answer      int64 `json:"answer,omitempty"`      // bytes of one answer
 	Concurrent  int   `json:"concurrent,omitempty"`  // requests at once
-	Connections int   `json:"connections,omitempty"` // open at once
+	Connections int64 `json:"connections,omitempty"` // open at once
 	HeadersMS   int64 `json:"headers_ms,omitempty"`  // until an upstream answers
 	IdleMS      int64 `json:"idle_ms,omitempty"`     // between two pieces of an answer
 	RequestMS   int64 `json:"request_ms,omitempty"`  // one request in all
@@ -96,39 +93,107 @@ type Limits struct {
 	Tunnels     int   `json:"tunnels,omitempty"`     // open at once
 }
 
-// Command is a later line on standard input: exactly one of its members is set.
-type Command struct {
-	Call   *Call   `json:"call,omitempty"`   // the next call; the former one's token is worth nothing from here on
-	Budget *Budget `json:"budget,omitempty"` // new bounds for the call that is on
-	Stop   bool    `json:"stop,omitempty"`
-}
-
 // filled returns the limits with the defaults in place.
 func (l Limits) filled() Limits {
 	const mib = 1 << 20
-	ms := func(d time.Duration) int64 { return d.Milliseconds() }
-	for _, n := range []struct {
-		to    *int64
-		usual int64
-	}{
-		{&l.Body, 20 * mib}, {&l.Bodies, 48 * mib}, {&l.Answer, 64 * mib}, {&l.Tunnel, 2048 * mib},
-		{&l.HeadersMS, ms(5 * time.Minute)}, {&l.IdleMS, ms(5 * time.Minute)}, {&l.RequestMS, ms(20 * time.Minute)},
-		{&l.ReadMS, ms(time.Minute)}, {&l.TunnelMS, ms(20 * time.Minute)},
-	} {
-		if *n.to == 0 {
-			*n.to = n.usual
-		}
+	minutes := func(n int64) int64 { return n * time.Minute.Milliseconds() }
+	return Limits{
+		Body: cmp.Or(l.Body, 20*mib), Bodies: cmp.Or(l.Bodies, 48*mib), Answer: cmp.Or(l.Answer, 64*mib),
+		Concurrent: cmp.Or(l.Concurrent, 64), Connections: cmp.Or(l.Connections, 1024),
+		HeadersMS: cmp.Or(l.HeadersMS, minutes(5)), IdleMS: cmp.Or(l.IdleMS, minutes(5)),
+		RequestMS: cmp.Or(l.RequestMS, minutes(20)), ReadMS: cmp.Or(l.ReadMS, minutes(1)),
+		Tunnel: cmp.Or(l.Tunnel, 2048*mib), TunnelMS: cmp.Or(l.TunnelMS, minutes(20)), Tunnels: cmp.Or(l.Tunnels, 32),
 	}
-	for _, n := range []struct {
-		to    *int
-		usual int
-	}{{&l.Concurrent, 64}, {&l.Connections, 1024}, {&l.Tunnels, 32}} {
-		if *n.to == 0 {
-			*n.to = n.usual
-		}
-	}
-	return l
 }
 
 // span is a limit in milliseconds as a duration.
 func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+const (
+	shortestToken = 16 // characters; a shorter one could be guessed
+	longestName   = 100
+)
+
+// rules checks the setup and returns what the call may do. Errors name no value that
+// may be a key.
+func (s Setup) rules() (*filter.Rules, error) {
+	r := &filter.Rules{
+		Call: s.Call.ID, Token: filter.Hash(string(s.Call.Token)), MaxBody: s.Limits.Body,
+		Providers: map[string]*filter.Provider{}, Connect: map[string]bool{},
+	}
+	switch c := s.Call; {
+	case !filter.Plain(c.ID) || len(c.ID) > longestName:
+		return nil, fmt.Errorf("cannot use the call id %q: want letters, digits, . _ - and ~", c.ID)
+	case len(c.Token) < shortestToken || !filter.Plain(string(c.Token)):
+		return nil, fmt.Errorf("cannot use the call's token: want %d or more letters and digits", shortestToken)
+	case c.Deadline <= 0:
+		return nil, errors.New("cannot serve a call without a deadline")
+	}
+	for i, p := range s.Providers {
+		if !filter.Plain(p.Name) || r.Providers[p.Name] != nil {
+			return nil, fmt.Errorf("cannot use provider %d: its name is missing, odd or there twice", i+1)
+		}
+		one, err := p.compile()
+		if err != nil {
+			return nil, fmt.Errorf("cannot use provider %q: %v", p.Name, err)
+		}
+		r.Providers[p.Name] = one
+	}
+	for _, target := range s.Connect {
+		if host, port, err := net.SplitHostPort(target); err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("cannot allow %q: want host:port", target)
+		}
+		r.Connect[strings.ToLower(target)] = true
+	}
+	return r, nil
+}
+
+func (p Provider) compile() (*filter.Provider, error) {
+	api, known := filter.APIs[meter.API(p.Name)]
+	switch {
+	case !known:
+		return nil, errors.New("its API is unknown")
+	case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
+		return nil, errors.New("its key has a line break, or a space at an end")
+	case len(p.Models) == 0:
+		return nil, errors.New("it has no models")
+	case slices.ContainsFunc(p.Models, func(m string) bool { return m == "" || len(m) > longestName }):
+		return nil, errors.New("a model has no name, or too long a one")
+	}
+	u, err := url.Parse(strings.TrimRight(cmp.Or(p.Upstream, api.Base), "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return nil, errors.New("its upstream is not an http or https address") // which may hold a password
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.RawPath != "" {
+		return nil, errors.New("its upstream has a user, a query or an encoded path")
+	}
+	return &filter.Provider{API: api, Upstream: u, Key: string(p.Key), Models: p.Models}, nil
+}
+
+// inside checks the addresses that no tunnel may lead to.
+func (s Setup) inside() ([]netip.Addr, error) {
+	var all []netip.Addr
+	for _, text := range s.Inside {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot refuse %q: want an address", text)
+		}
+		all = append(all, addr.Unmap().WithZone(""))
+	}
+	return all, nil
+}
+
+// canPrice refuses a budget in money that a model without a price would get around.
+func (s Setup) canPrice(b Budget) error {
+	if !slices.ContainsFunc(b.Bounds, func(one Bound) bool { return one.USD != nil }) {
+		return nil
+	}
+	for _, p := range s.Providers {
+		for _, model := range p.Models {
+			if _, known := p.Prices[model]; !known {
+				return fmt.Errorf("cannot hold a budget in US dollars: %q of provider %q has no price", model, p.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -25,7 +24,7 @@ const (
 
 // transport is the way to the providers. It speaks HTTP/1.1 alone, so that a
 // stream that stalls or breaks holds up no other.
-func (s Setup) transport(limits Limits) (*http.Transport, error) {
+func (s Setup) transport() (*http.Transport, error) {
 	roots, err := s.roots()
 	if err != nil {
 		return nil, err
@@ -34,10 +33,10 @@ func (s Setup) transport(limits Limits) (*http.Transport, error) {
 		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTime,
-		ResponseHeaderTimeout:  span(limits.HeadersMS),
+		ResponseHeaderTimeout:  span(s.Limits.HeadersMS),
 		MaxResponseHeaderBytes: maxHeader,
-		MaxIdleConns:           limits.Concurrent,
-		MaxIdleConnsPerHost:    limits.Concurrent,
+		MaxIdleConns:           s.Limits.Concurrent,
+		MaxIdleConnsPerHost:    s.Limits.Concurrent,
 		IdleConnTimeout:        restTime,
 		DisableCompression:     true,
 		ReadBufferSize:         pieceSize,
@@ -45,13 +44,6 @@ func (s Setup) transport(limits Limits) (*http.Transport, error) {
 		Protocols:              new(http.Protocols),
 	}
 	t.Protocols.SetHTTP1(true)
-	if s.Proxy != "" {
-		proxy, err := url.Parse(s.Proxy)
-		if err != nil || proxy.Host == "" || proxy.Scheme != "http" && proxy.Scheme != "https" {
-			return nil, errors.New("cannot use the proxy: want an http or https address")
-		}
-		t.Proxy = http.ProxyURL(proxy)
-	}
 	return t, nil
 }
 
@@ -65,17 +57,4 @@ func (s Setup) roots() (*x509.CertPool, error) {
 		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
 	}
 	return pool, nil
-}
-
-// secrets are what no line may show.
-func (s Setup) secrets() []string {
-	var all []string
-	for _, p := range s.Providers {
-		all = append(all, string(p.Key))
-	}
-	if proxy, err := url.Parse(s.Proxy); err == nil && proxy.User != nil {
-		password, _ := proxy.User.Password()
-		all = append(all, password)
-	}
-	return all
 }

@@ -12,6 +12,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/sidecar"
 	"abl/orchestrator/prices"
 	"abl/roles"
 	"abl/roles/agent"
@@ -93,7 +94,7 @@ func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []
 		return err
 	}
 	g.Hosts, g.Notes, g.Setup.Connect = reach.Hosts, reach.Notes, reach.Hosts
-	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
+	if g.Setup.Inside, err = sidecar.MachineAddrs(); err != nil {
 		return err
 	}
 	if e.trusted().Own() {

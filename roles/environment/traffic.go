@@ -6,8 +6,8 @@ import (
 
 	"abl/internal/tokens"
 	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/gateway/sidecar"
-	"abl/orchestrator/gateway/trouble"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -49,41 +49,41 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 }
 
 // classes are what the kinds of a provider's trouble make of a call.
-var classes = map[trouble.Kind]roles.Class{
-	trouble.Login: roles.Refused, trouble.Rate: roles.Limited, trouble.Quota: roles.Quota, trouble.Credit: roles.Quota,
-	trouble.Away: roles.Away, trouble.Silent: roles.Away, trouble.Cut: roles.Away, trouble.Garbled: roles.Away,
-	trouble.Network: roles.Network, trouble.Large: roles.TooLarge, trouble.NoModel: roles.NoModel, trouble.Denied: roles.Denied,
-	trouble.Length: roles.Cut, trouble.Window: roles.Cut, trouble.Filter: roles.Filtered,
+var classes = map[meter.Kind]roles.Class{
+	meter.Login: roles.Refused, meter.Rate: roles.Limited, meter.Quota: roles.Quota, meter.Credit: roles.Quota,
+	meter.Away: roles.Away, meter.Silent: roles.Away, meter.Cut: roles.Away, meter.Garbled: roles.Away,
+	meter.Network: roles.Network, meter.Large: roles.TooLarge, meter.NoModel: roles.NoModel, meter.Denied: roles.Denied,
+	meter.Length: roles.Cut, meter.Window: roles.Cut, meter.Filter: roles.Filtered,
 }
 
 // faultOf words what was wrong with the provider at a call's end.
 func faultOf(t gateway.Trouble) roles.Fault {
-	f := roles.Fault{Class: classes[t.Kind], Back: t.Back, Paid: t.Kind == trouble.Credit, Waiting: t.Waiting}
+	f := roles.Fault{Class: classes[t.Kind], Back: t.Back, Paid: t.Kind == meter.Credit, Waiting: t.Waiting}
 	if t.Kind == "" {
 		return f
 	}
 	switch {
-	case t.Kind == trouble.Length && t.Most > 0:
+	case t.Kind == meter.Length && t.Most > 0:
 		f.What = fmt.Sprintf("the last answer of %s was cut at %d tokens, which is what the agent allows for one (%s)", t.Model, t.Most, t.Finish)
-	case t.Kind == trouble.Length:
+	case t.Kind == meter.Length:
 		f.What = fmt.Sprintf("the last answer of %s was cut at the model's own limit of tokens for one (%s)", t.Model, t.Finish)
-	case t.Kind == trouble.Window:
+	case t.Kind == meter.Window:
 		f.What = fmt.Sprintf("the last answer of %s was cut since the conversation fills the model's context (%s)", t.Model, t.Finish)
-	case t.Kind == trouble.Filter:
+	case t.Kind == meter.Filter:
 		f.What = fmt.Sprintf("%s or its provider's filter declined to answer (%s)", t.Model, t.Finish)
-	case t.Kind == trouble.Unended:
+	case t.Kind == meter.Unended:
 		f.What = fmt.Sprintf("the last answer of %s does not say that it is finished", t.Model)
-	case t.Kind == trouble.Denied:
+	case t.Kind == meter.Denied:
 		f.What = "abl's gateway refuses the agent's request: " + t.Words
 	case t.Broken:
 		f.What = "the provider ends its answer with an error: " + strings.TrimSuffix(t.Words, ".")
-	case t.Kind == trouble.Garbled && t.Words != "":
+	case t.Kind == meter.Garbled && t.Words != "":
 		f.What = t.Words
-	case t.Kind == trouble.Garbled:
+	case t.Kind == meter.Garbled:
 		f.What = fmt.Sprintf("the provider answers %d with what is no answer of a model", t.Status)
-	case t.Kind == trouble.Silent:
+	case t.Kind == meter.Silent:
 		f.What = "the provider fell silent"
-	case t.Kind == trouble.Cut, t.Kind == trouble.Network:
+	case t.Kind == meter.Cut, t.Kind == meter.Network:
 		f.What = t.Words
 	default:
 		f.What = fmt.Sprintf("the provider answers %d: %s", t.Status, strings.TrimSuffix(t.Words, "."))

@@ -7,8 +7,8 @@ import (
 
 	"abl/internal/tokens"
 	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/meter"
 	"abl/orchestrator/gateway/sidecar"
-	"abl/orchestrator/gateway/trouble"
 )
 
 func TestTraffic(t *testing.T) {
@@ -58,12 +58,12 @@ func TestTraffic(t *testing.T) {
 func TestFaultInWords(t *testing.T) {
 	for want, c := range map[string]gateway.Trouble{
 		" ": {},
-		"away the provider answers 503: overloaded":                                                    {Kind: trouble.Away, Status: 503, Words: "overloaded."},
-		"rate the provider ends its answer with an error: slow down (3 requests in a row had trouble)": {Kind: trouble.Rate, Status: 200, Broken: true, Words: "slow down.", Times: 3},
-		"away the provider answers 200 with what is no answer of a model":                              {Kind: trouble.Garbled, Status: 200},
-		"away the provider answers 302; the gateway follows no redirect":                               {Kind: trouble.Garbled, Status: 502, Words: "the provider answers 302; the gateway follows no redirect"},
-		"network the provider gave no answer: EOF":                                                     {Kind: trouble.Network, Status: 502, Words: "the provider gave no answer: EOF"},
-		" the provider answers 404: no such model":                                                     {Kind: trouble.Odd, Status: 404, Words: "no such model"},
+		"away the provider answers 503: overloaded":                                                    {Kind: meter.Away, Status: 503, Words: "overloaded."},
+		"rate the provider ends its answer with an error: slow down (3 requests in a row had trouble)": {Kind: meter.Rate, Status: 200, Broken: true, Words: "slow down.", Times: 3},
+		"away the provider answers 200 with what is no answer of a model":                              {Kind: meter.Garbled, Status: 200},
+		"away the provider answers 302; the gateway follows no redirect":                               {Kind: meter.Garbled, Status: 502, Words: "the provider answers 302; the gateway follows no redirect"},
+		"network the provider gave no answer: EOF":                                                     {Kind: meter.Network, Status: 502, Words: "the provider gave no answer: EOF"},
+		" the provider answers 404: no such model":                                                     {Kind: meter.Odd, Status: 404, Words: "no such model"},
 	} {
 		if f := faultOf(c); string(f.Class)+" "+f.What != want {
 			t.Errorf("%+v is told as %q %q, want %q", c, f.Class, f.What, want)

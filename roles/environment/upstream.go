@@ -12,17 +12,17 @@ import (
 	"os"
 
 	"abl/internal/hostfs"
-	"abl/orchestrator/gateway/loopback"
+	"abl/orchestrator/gateway/sidecar"
 	"abl/roles/agent"
 )
 
 // Override is the address that the person gives instead of the provider's own;
 // target is nil when raw, the value of the provider's variable, is empty.
-func Override(vars agent.Provider, raw string) (way loopback.Way, target *url.URL, err error) {
+func Override(vars agent.Provider, raw string) (way sidecar.Way, target *url.URL, err error) {
 	if raw == "" {
-		return loopback.Direct, nil, nil
+		return sidecar.Direct, nil, nil
 	}
-	way, target, err = loopback.Override(vars.BaseVar, raw)
+	way, target, err = sidecar.Override(vars.BaseVar, raw)
 	if err != nil {
 		return way, nil, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
 	}
@@ -30,7 +30,7 @@ func Override(vars agent.Provider, raw string) (way loopback.Way, target *url.UR
 }
 
 // forwards let gateways come to model servers on this machine's loopback, by target.
-type forwards map[string]*loopback.Forwarder
+type forwards map[string]*sidecar.Forwarder
 
 func (f forwards) close() (err error) {
 	for _, one := range f {
@@ -46,7 +46,7 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 	switch {
 	case err != nil || target == nil:
 		return "", err
-	case way == loopback.Direct:
+	case way == sidecar.Direct:
 		return target.String(), nil
 	case !e.Info.Local:
 		return "", &Error{Usage, "give an address that the engine's machine reaches", fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar)}
@@ -66,7 +66,7 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 
 // forward listens on the gateways' way out, where an earlier abl did if it can: a
 // gateway that is still running looks for it there.
-func (e *Environment) forward(ctx context.Context, name string, target *url.URL) (*loopback.Forwarder, error) {
+func (e *Environment) forward(ctx context.Context, name string, target *url.URL) (*sidecar.Forwarder, error) {
 	if err := e.Site.OpenWay(ctx); err != nil {
 		return nil, err
 	}
@@ -87,15 +87,15 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 	}
 	alive := context.WithoutCancel(ctx) // until Close
 	if at := was[target.String()]; at.Addr.Addr() == addr {
-		if one, err := loopback.Listen(alive, at, target, roots); err == nil {
+		if one, err := sidecar.Listen(alive, at, target, roots); err == nil {
 			return one, nil
 		}
 	}
-	one, err := loopback.Listen(alive, loopback.State{Addr: netip.AddrPortFrom(addr, 0), Token: loopback.NewToken()}, target, roots)
+	one, err := sidecar.Listen(alive, sidecar.Listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
 	if err != nil {
 		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
 	}
-	was[target.String()] = one.State()
+	was[target.String()] = one.Listening()
 	data, err := json.Marshal(was)
 	if err == nil {
 		err = hostfs.Write(note, append(data, '\n'), 0o600)
@@ -107,11 +107,11 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 }
 
 // noted is where an earlier abl listened, by target.
-func noted(note string) (map[string]loopback.State, error) {
-	was := map[string]loopback.State{}
+func noted(note string) (map[string]sidecar.Listening, error) {
+	was := map[string]sidecar.Listening{}
 	data, err := os.ReadFile(note)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &was) != nil {
-		return map[string]loopback.State{}, nil // a broken note costs a call that runs now its provider, and nothing else
+		return map[string]sidecar.Listening{}, nil // a broken note costs a call that runs now its provider, and nothing else
 	}
 	return was, err
 }

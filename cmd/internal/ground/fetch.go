@@ -8,7 +8,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/cacerts"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/gateway"
+	"abl/orchestrator/gateway/sidecar"
 	"abl/roles/registry"
 )
 
@@ -22,7 +22,7 @@ func (g *Gate) Fetch(ctx context.Context, asker registry.Asker, allow []string, 
 		return e, nil, err
 	}
 	g.Setup.Connect = e.Hosts
-	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
+	if g.Setup.Inside, err = sidecar.MachineAddrs(); err != nil {
 		return e, nil, err
 	}
 	if !trust.Own() {

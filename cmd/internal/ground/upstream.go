@@ -16,18 +16,18 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
-	"abl/orchestrator/gateway/loopback"
+	"abl/orchestrator/gateway/sidecar"
 	"abl/roles"
 	"abl/roles/agent"
 )
 
 // Override is the address that the person gives instead of the provider's own;
 // target is nil when raw, the value of the provider's variable, is empty.
-func Override(vars agent.Provider, raw string) (way loopback.Way, target *url.URL, err error) {
+func Override(vars agent.Provider, raw string) (way sidecar.Way, target *url.URL, err error) {
 	if raw == "" {
-		return loopback.Direct, nil, nil
+		return sidecar.Direct, nil, nil
 	}
-	way, target, err = loopback.Override(vars.BaseVar, raw)
+	way, target, err = sidecar.Override(vars.BaseVar, raw)
 	if err != nil {
 		return way, nil, exit.With(exit.Usage, err, "correct it in .env or in the environment, or take it away to use the provider's own address")
 	}
@@ -41,7 +41,7 @@ type Forwards struct {
 	Site    *roles.Site
 	Note    string         // file that remembers where abl listens
 	Trusted cacerts.Finder // whom a target with TLS has to be known to
-	open    map[string]*loopback.Forwarder
+	open    map[string]*sidecar.Forwarder
 }
 
 // Upstream is where the gateway finds the provider: the person's address, one at
@@ -51,13 +51,13 @@ func (f *Forwards) Upstream(ctx context.Context, vars agent.Provider, raw string
 	switch {
 	case err != nil || target == nil:
 		return "", err
-	case way == loopback.Direct:
+	case way == sidecar.Direct:
 		return target.String(), nil
 	case !f.Info.Local:
 		return "", exit.With(exit.Usage, fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar), "give an address that the engine's machine reaches")
 	}
 	if f.open == nil {
-		f.open = map[string]*loopback.Forwarder{}
+		f.open = map[string]*sidecar.Forwarder{}
 	}
 	one := f.open[target.String()]
 	if one == nil {
@@ -71,7 +71,7 @@ func (f *Forwards) Upstream(ctx context.Context, vars agent.Provider, raw string
 
 // forward listens on the gateways' way out, where an earlier abl did if it can: a
 // gateway that is still running looks for it there.
-func (f *Forwards) forward(ctx context.Context, name string, target *url.URL) (*loopback.Forwarder, error) {
+func (f *Forwards) forward(ctx context.Context, name string, target *url.URL) (*sidecar.Forwarder, error) {
 	if err := f.Site.OpenWay(ctx); err != nil {
 		return nil, err
 	}
@@ -91,15 +91,15 @@ func (f *Forwards) forward(ctx context.Context, name string, target *url.URL) (*
 	}
 	alive := context.WithoutCancel(ctx) // until Close
 	if at := was[target.String()]; at.Addr.Addr() == addr {
-		if one, err := loopback.Listen(alive, at, target, roots); err == nil {
+		if one, err := sidecar.Listen(alive, at, target, roots); err == nil {
 			return one, nil
 		}
 	}
-	one, err := loopback.Listen(alive, loopback.State{Addr: netip.AddrPortFrom(addr, 0), Token: loopback.NewToken()}, target, roots)
+	one, err := sidecar.Listen(alive, sidecar.Listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
 	if err != nil {
 		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
 	}
-	was[target.String()] = one.State()
+	was[target.String()] = one.Listening()
 	data, err := json.Marshal(was)
 	if err == nil {
 		err = hostfs.Write(f.Note, append(data, '\n'), 0o600)
@@ -111,11 +111,11 @@ func (f *Forwards) forward(ctx context.Context, name string, target *url.URL) (*
 }
 
 // noted is where an earlier abl listened, by target.
-func (f *Forwards) noted() (map[string]loopback.State, error) {
-	was := map[string]loopback.State{}
+func (f *Forwards) noted() (map[string]sidecar.Listening, error) {
+	was := map[string]sidecar.Listening{}
 	data, err := os.ReadFile(f.Note)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &was) != nil {
-		return map[string]loopback.State{}, nil // a broken note costs a call that runs now its provider, and nothing else
+		return map[string]sidecar.Listening{}, nil // a broken note costs a call that runs now its provider, and nothing else
 	}
 	return was, err
 }

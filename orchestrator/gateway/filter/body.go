@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/gateway/api"
 	"abl/orchestrator/gateway/meter"
 )
 
@@ -30,7 +29,7 @@ func (v *Verdict) Body(body []byte) {
 		v.refuse(http.StatusBadRequest, err.Error())
 		return
 	}
-	if v.Route.Model == api.InBody {
+	if !v.Route.InPath {
 		var model string
 		known := json.Unmarshal(members["model"], &model) == nil && slices.Contains(p.Models, model)
 		if v.Model = clip(model); !known {
@@ -39,9 +38,9 @@ func (v *Verdict) Body(body []byte) {
 		}
 	}
 	v.MaxTokens = maxTokens(members)
-	if why := oddField(p.API, members); why != "" {
+	if why := oddField(p.Kind, members); why != "" {
 		v.refuse(http.StatusForbidden, why)
-	} else if tool := providersTool(p.API, members); tool != "" {
+	} else if tool := providersTool(p.Kind, members); tool != "" {
 		v.refuse(http.StatusForbidden, fmt.Sprintf("the tool %q is none that the agent runs itself; the agent has to do without it", clip(tool)))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/gateway/api"
 	"abl/orchestrator/gateway/meter"
 )
 
@@ -21,15 +20,8 @@ const token = "tok-0123456789abcdef"
 func rules(t testing.TB) *Rules {
 	t.Helper()
 	r := &Rules{Call: "p1.1", Token: Hash(token), Providers: map[string]*Provider{}, Connect: map[string]bool{"registry.example:443": true}, MaxBody: 1000}
-	for _, kind := range []meter.API{meter.Gemini, meter.Anthropic, meter.Responses, meter.Chat} {
-		a, ok := api.Of(kind)
-		if !ok {
-			t.Fatal(kind)
-		}
-		r.Providers[string(kind)] = &Provider{
-			Name: string(kind), API: kind, Upstream: &url.URL{Scheme: "https", Host: "up.example"}, Key: "the-real-key",
-			Models: []string{"m1", "m2"}, Routes: a.Routes, Lists: a.Lists, Queries: a.Queries,
-		}
+	for kind, a := range APIs {
+		r.Providers[string(kind)] = &Provider{API: a, Upstream: &url.URL{Scheme: "https", Host: "up.example"}, Key: "the-real-key", Models: []string{"m1", "m2"}}
 	}
 	return r
 }
@@ -52,9 +44,9 @@ func show(v Verdict) string {
 	case v.Connect != "":
 		return "connect " + v.Connect
 	case v.Local:
-		return "list of " + v.Provider.Name
+		return "list of " + string(v.Provider.Kind)
 	}
-	return fmt.Sprintf("%s %s %s?%s model=%s", v.Provider.Name, v.Class, v.Path, v.Query, v.Model)
+	return fmt.Sprintf("%s %s %s?%s model=%s", v.Provider.Kind, v.Class, v.Path, v.Query, v.Model)
 }
 
 const (
@@ -246,11 +238,8 @@ func TestBody(t *testing.T) {
 		if known := rules(t).Providers[string(tt.api)]; known != nil {
 			p = *known
 		}
-		p.API = tt.api
+		p.Kind = tt.api
 		v := Verdict{Provider: &p, Route: &p.Routes[0]}
-		if tt.api == "unheard-of" {
-			v.Route = &api.Route{Model: api.Nowhere}
-		}
 		v.Body([]byte(tt.body))
 		got := "passes with model " + v.Model
 		if v.Refused() {

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"abl/orchestrator/gateway/api"
 )
 
 const maxHeaders = 100
@@ -48,23 +46,19 @@ func (r *Rules) framed(q *http.Request, v *Verdict) bool {
 
 // route finds what is asked of the provider.
 func (p *Provider) route(method, path string, query []parameter, v *Verdict) {
-	found := false
+	var route *Route
+	var model string
 	for i := range p.Routes {
-		route := &p.Routes[i]
-		model, ok := match(route.Path, path)
-		if !ok {
-			continue
+		if name, ok := match(p.Routes[i].Path, path); ok {
+			route, model = &p.Routes[i], name
 		}
-		if found = true; route.Method != method {
-			continue
-		}
-		p.take(route, model, query, v)
-		return
 	}
 	switch {
-	case slices.Contains(p.Lists, path) && method == http.MethodGet:
+	case route != nil && method == http.MethodPost:
+		p.take(route, model, query, v)
+	case path == p.List && method == http.MethodGet:
 		v.Class, v.Local = "models", true
-	case found || slices.Contains(p.Lists, path):
+	case route != nil || path == p.List:
 		v.refuse(http.StatusMethodNotAllowed, "the path has no such method")
 	default:
 		v.refuse(http.StatusNotFound, fmt.Sprintf("the path %q is none that passes (docs/gateway.md)", clip(path)))
@@ -72,9 +66,9 @@ func (p *Provider) route(method, path string, query []parameter, v *Verdict) {
 }
 
 // take accepts a route if its model and query are in order.
-func (p *Provider) take(route *api.Route, model string, query []parameter, v *Verdict) {
+func (p *Provider) take(route *Route, model string, query []parameter, v *Verdict) {
 	v.Class, v.Model = route.Class, model
-	if route.Model == api.InPath && !slices.Contains(p.Models, model) {
+	if route.InPath && !slices.Contains(p.Models, model) {
 		v.refuse(http.StatusForbidden, p.otherModel(model))
 		return
 	}
@@ -89,11 +83,7 @@ func (p *Provider) take(route *api.Route, model string, query []parameter, v *Ve
 			return
 		}
 	}
-	to := route.To
-	if to == "" {
-		to = route.Path
-	}
-	v.Route, v.Path, v.Query = route, strings.ReplaceAll(to, "{model}", model), strings.Join(pass, "&")
+	v.Route, v.Path, v.Query = route, strings.ReplaceAll(route.To, "{model}", model), strings.Join(pass, "&")
 }
 
 // match compares a path with a route's; "{model}" stands for one part of it.

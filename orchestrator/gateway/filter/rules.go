@@ -8,9 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"abl/orchestrator/gateway/api"
-	"abl/orchestrator/gateway/meter"
 )
 
 // Rules are what one call may do.
@@ -24,16 +21,10 @@ type Rules struct {
 
 // Provider is one upstream with what may be asked of it.
 type Provider struct {
-	Name     string
-	API      meter.API // how it words errors and tells usage
+	API
 	Upstream *url.URL
 	Key      string
-	Auth     string // header for the key, or api.Bearer
 	Models   []string
-	Routes   []api.Route
-	Lists    []string
-	Queries  []string
-	Headers  []string
 }
 
 // Refusal is why a request does not pass.
@@ -48,8 +39,8 @@ type Verdict struct {
 	Provider  *Provider // nil as long as none is told
 	Class     string    // for the log
 	Model     string
-	Route     *api.Route // set: to be forwarded
-	Path      string     // below the upstream's base
+	Route     *Route // set: to be forwarded
+	Path      string // below the upstream's base
 	Query     string
 	Local     bool   // the list of models, answered here
 	MaxTokens int64  // that the request allows for its answer; 0 where it does not say

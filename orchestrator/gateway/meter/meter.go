@@ -1,9 +1,16 @@
-// Package meter reads out of a provider's answer, while it passes, how many
-// tokens it used. It keeps none of the answer: whatever its length, a Meter is a
-// few hundred bytes.
+// Package meter reads out of a provider's answer, while it passes, how many tokens
+// it used, how it ended, and what it says is wrong: the four APIs word the same few
+// things in their own ways. An answer is hostile text, and what cannot be read tells
+// nothing. Nothing here knows of requests, budgets or connections.
 package meter
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"abl/internal/tokens"
+)
 
 // API is one provider's way of telling usage.
 type API string
@@ -16,88 +23,117 @@ const (
 	Chat      API = "openai-chat"
 )
 
-// Meter takes an answer in pieces of any size: one JSON document, an array of
-// them, or server-sent events.
+// frames are about how many bytes of an event are none of the answer's own.
+var frames = map[API]int64{Gemini: 180, Anthropic: 120, Responses: 300, Chat: 300}
+
+const (
+	bytesPerToken = 4
+	dataField     = "data:"
+	// longest is of one event or document, in bytes; a longer one tells nothing.
+	longest = 4 << 20
+)
+
+// Meter takes an answer in pieces of any size: one JSON document, a list of them, or
+// server-sent events.
 type Meter struct {
-	api   API
-	feed  func(p []byte) // nil until the first byte has told which
-	walk  walker
-	lines events
-	found [fields]count
-	last  [fields]count // of the last record that was whole
-	open  bool          // a record that will replace it is not yet whole
+	api    API
+	begun  bool
+	stream bool   // of events
+	part   []byte // the line that has begun, or the documents so far
+	data   []byte // of the event that has begun
 
-	finish string // how the answer ended
-	firm   bool   // and nothing says otherwise any more
+	usage   tokens.Count
+	finish  string // how the answer ended
+	firm    bool   // and nothing says otherwise any more
+	failure failure
 
-	passed passing
-}
-
-// count is a number that may not have been told.
-type count struct {
-	n     int64
-	known bool
+	bytes, events int64 // that went by
 }
 
 // New returns a meter for an answer of the API. An unknown API tells nothing.
-func New(api API) *Meter {
-	m := &Meter{api: api}
-	m.walk.number = m.take
-	m.walk.object = m.record
-	m.walk.wanted, m.walk.words = m.wanted, m.tell
-	m.lines.walk, m.lines.telling = &m.walk, telling[api]
-	return m
-}
+func New(api API) *Meter { return &Meter{api: api} }
 
 // Write takes the next piece; it never fails.
 func (m *Meter) Write(p []byte) (int, error) {
-	m.passed.note(p)
-	if m.feed == nil {
-		m.detect(p)
+	n := len(p)
+	m.bytes += int64(n)
+	m.events += int64(bytes.Count(p, []byte(dataField)))
+	if !m.begun {
+		if p = bytes.TrimLeft(p, " \t\r\n"); len(p) == 0 {
+			return n, nil
+		}
+		m.begun, m.stream = true, p[0] != '{' && p[0] != '[' // servers mislabel
 	}
-	if m.feed != nil {
-		m.feed(p)
+	for m.stream {
+		line, rest, whole := bytes.Cut(p, []byte("\n"))
+		if !whole {
+			break
+		}
+		if len(m.part) > 0 {
+			line = gather(m.part, line)
+		}
+		m.line(line)
+		m.part, p = m.part[:0], rest
 	}
-	return len(p), nil
+	m.part = gather(m.part, p)
+	return n, nil
 }
 
-// detect goes by the first byte that is no space, because servers mislabel.
-func (m *Meter) detect(p []byte) {
-	p = bytes.TrimLeft(p, " \t\r\n")
-	switch {
-	case len(p) == 0:
-	case p[0] == '{' || p[0] == '[':
-		m.feed = m.walk.write
-	default:
-		m.feed = m.lines.write
+// gather appends to what is kept, of which too much is cut off and then no JSON.
+func gather(to, p []byte) []byte { return append(to, p[:min(len(p), longest-len(to))]...) }
+
+// line takes a line of a stream of events; an empty one ends an event.
+func (m *Meter) line(line []byte) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if data, found := bytes.CutPrefix(line, []byte(dataField)); found {
+		m.data = gather(m.data, data)
+	} else if len(line) == 0 {
+		m.event()
 	}
 }
 
-// take notes a number at a path that tells usage.
-func (m *Meter) take(path []byte, n int64) {
-	if f, ok := places[m.api][string(path)]; ok {
-		m.found[f] = count{n, true}
-	}
-}
+// telling are words of which a document has one that says anything of usage, of the
+// end or of an error. Most events have none, and need not be decoded.
+var telling = [][]byte{[]byte("usage"), []byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error")}
 
-// record notes that a record begins that replaces the ones before, or that it is
-// whole. An answer that is cut in the middle of one has the record before.
-func (m *Meter) record(path []byte, open bool) {
-	if !whole[m.api][string(path)] {
+func (m *Meter) event() {
+	data := bytes.TrimSpace(m.data)
+	m.data = m.data[:0]
+	if len(data) == 0 || string(data) == "[DONE]" {
 		return
 	}
-	if open && !m.open { // else the one before was never whole
-		m.last = m.found
-	}
-	if m.open = open; open {
-		m.found = [fields]count{}
+	m.failure = failure{} // it was not the end
+	if slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }) {
+		m.read(data)
 	}
 }
 
-// told is the number that counts.
-func (m *Meter) told(f field) count {
-	if m.open {
-		return m.last[f]
+// settle takes up what no line break or bracket has ended.
+func (m *Meter) settle() {
+	part := m.part
+	m.part = nil
+	if m.stream {
+		m.line(part)
+		m.event()
+		return
 	}
-	return m.found[f]
+	d := json.NewDecoder(bytes.NewReader(part))
+	if bytes.HasPrefix(part, []byte("[")) {
+		_, _ = d.Token() // a bracket
+	}
+	for d.More() {
+		var one json.RawMessage
+		if d.Decode(&one) != nil {
+			return
+		}
+		m.failure = failure{}
+		m.read(one)
+	}
+}
+
+// Passed is about how many tokens went by of an answer that may never tell its usage: a
+// client can leave before it would, and OpenAI's clients need not ask for it at all. It is
+// one for each event, and one for each four bytes that an event has beyond its usual frame.
+func (m *Meter) Passed() int64 {
+	return m.events + max(m.bytes-m.events*frames[m.api], 0)/bytesPerToken
 }

@@ -10,7 +10,6 @@ import (
 	"abl/internal/config"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/gateway/filter"
-	"abl/orchestrator/gateway/tunnel"
 )
 
 // RefusedHost is a host that a role's tools asked for in vain.
@@ -44,7 +43,7 @@ func why(e gateway.Entry) string {
 	switch {
 	case e.Kind == gateway.Requested:
 		return "plain http; only https passes"
-	case strings.Contains(e.Reason, tunnel.ErrInside.Error()):
+	case strings.Contains(e.Reason, gateway.ErrInside.Error()):
 		return "it has no public address, and no other passes"
 	case !strings.HasSuffix(e.Reason, filter.NotAllowed):
 		return e.Reason

@@ -23,7 +23,6 @@ type Engine interface {
 	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
 	Start(ctx context.Context, name string) error
 	Status(ctx context.Context, name string) (sandbox.Status, error)
-	Wait(ctx context.Context, name string) (sandbox.Exit, error)
 	Stop(ctx context.Context, name string, grace time.Duration) error
 	Remove(ctx context.Context, name string) error
 	Logs(ctx context.Context, name string, max int64) ([]byte, error)

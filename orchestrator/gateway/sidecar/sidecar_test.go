@@ -113,7 +113,7 @@ func TestKilledGatewayLosesItsEnd(t *testing.T) {
 func TestRefusedSetup(t *testing.T) {
 	s, e := place(t)
 	bad := setup()
-	bad.Providers[0].API = "unheard-of"
+	bad.Providers[0].Upstream = "unheard-of"
 	err := s.Open(t.Context(), bad)
 	if err == nil || !strings.Contains(err.Error(), `cannot use provider "gemini"`) || strings.Contains(err.Error(), key) {
 		t.Errorf("%v", err)

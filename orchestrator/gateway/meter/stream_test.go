@@ -1,4 +1,4 @@
-package trouble
+package meter
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 
 // What a provider says is wrong after its status has gone out, in the words of each
 // API; and what only looks like it.
-func TestInStream(t *testing.T) {
+func TestFailed(t *testing.T) {
 	const fine = "data: {\"candidates\":[]}\n\n"
 	for _, c := range []struct {
 		name, text string
@@ -33,7 +33,6 @@ func TestInStream(t *testing.T) {
 		{"gemini, load", fine + "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n", Told{Away, 0, "The model is overloaded."}, true},
 		{"gemini, a day's quota, and when", "data: {\"error\":{\"code\":429,\"message\":\"q\",\"details\":[{\"violations\":[{\"quotaId\":\"RequestsPerDay\"}]},{\"retryDelay\":\"9s\"}]}}", Told{Quota, 9 * time.Second, "q"}, true},
 		{"gemini, in a list", "[{\"candidates\":[]}\n,\r\n{\n  \"error\": {\n    \"code\": 500,\n    \"message\": \"Internal\"\n  }\n}\n]", Told{Away, 0, "Internal"}, true},
-		{"gemini, the end of a long list", `and on"}]}},{"error":{"code":429,"message":"slow"}}]`, Told{Rate, 0, "slow"}, true},
 		{"one document", `{"error":{"message":"no","status":"RESOURCE_EXHAUSTED"}}`, Told{Rate, 0, "no"}, true},
 		{"a model's words", `data: {"text":"{\"error\":{\"code\":503}}"}`, Told{}, false},
 		{"a function's arguments", `[{"args":{"all":[{"error":{"code":503}}]}}]`, Told{}, false},
@@ -43,7 +42,9 @@ func TestInStream(t *testing.T) {
 		{"brackets", strings.Repeat(",{", 2000) + "]", Told{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, failed := InStream([]byte(c.text), http.Header{}, noon)
+			m := New(Chat)
+			m.Write([]byte(c.text))
+			got, failed := m.Failed(http.Header{}, noon)
 			if got != c.want || failed != c.failed {
 				t.Errorf("got  %+v %t\nwant %+v %t", got, failed, c.want, c.failed)
 			}

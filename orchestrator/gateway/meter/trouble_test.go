@@ -1,4 +1,4 @@
-package trouble
+package meter
 
 import (
 	"net/http"
@@ -24,7 +24,7 @@ func TestOf(t *testing.T) {
 		{"a date that is over", 429, h{"Retry-After": "Sun, 01 Mar 2026 11:05:00 GMT"}, "", Told{Rate, 0, "Too Many Requests"}},
 		{"milliseconds", 429, h{"Retry-After-Ms": "1500", "Retry-After": "1"}, "", Told{Rate, 1500 * time.Millisecond, "Too Many Requests"}},
 		{"nonsense", 429, h{"Retry-After": "NaN", "Retry-After-Ms": "-3"}, "", Told{Rate, 0, "Too Many Requests"}},
-		{"ten thousand years", 429, h{"Retry-After": "1e300"}, "", Told{Quota, longest, "Too Many Requests"}},
+		{"ten thousand years", 429, h{"Retry-After": "1e300"}, "", Told{Quota, longestWait, "Too Many Requests"}},
 		{"google, a minute's", 429, nil, google + `{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]},{"@type":"x/google.rpc.RetryInfo","retryDelay":"33.5s"}]}}`, Told{Rate, 33500 * time.Millisecond, "Quota exceeded"}},
 		{"google, a day's", 429, nil, google + `{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`, Told{Quota, 0, "Quota exceeded"}},
 		{"google, in a list", 429, nil, `[` + google + `]}}]`, Told{Rate, 0, "Quota exceeded"}},
@@ -70,10 +70,12 @@ func FuzzOf(f *testing.F) {
 	f.Add(529, "1e400", `data: {"error":"x"}`)
 	f.Fuzz(func(t *testing.T, status int, after, body string) {
 		got := Of(status, http.Header{"Retry-After": {after}}, []byte(body), noon)
-		if got.Retry < 0 || got.Retry > longest {
+		if got.Retry < 0 || got.Retry > longestWait {
 			t.Errorf("waits %s", got.Retry)
 		}
-		if got, failed := InStream([]byte(body), http.Header{"Retry-After": {after}}, noon); got.Retry < 0 || got.Retry > longest || failed != (got.Kind != "") {
+		m := New(Gemini)
+		m.Write([]byte(body))
+		if got, failed := m.Failed(http.Header{"Retry-After": {after}}, noon); got.Retry < 0 || got.Retry > longestWait || failed != (got.Kind != "") {
 			t.Errorf("in a stream: %+v %t", got, failed)
 		}
 	})

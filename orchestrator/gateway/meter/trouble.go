@@ -1,9 +1,7 @@
-// Package trouble tells what a provider's error answer is about: the four APIs
-// word the same few things in their own ways. It is pure; an answer is hostile
-// text, and what cannot be told is told as no more than its status.
-package trouble
+package meter
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -58,17 +56,29 @@ const overloaded = 529
 
 // Of reads an error answer. now is when it came, for a Retry-After with a date.
 func Of(status int, h http.Header, body []byte, now time.Time) Told {
-	a := read(body)
-	t := Told{Retry: retry(h, a, now), Words: a.Message}
-	t.Kind = kind(status, a, t.Retry)
-	if t.Words == "" {
-		t.Words = http.StatusText(status)
-	}
+	a := readFailure(body)
+	t := Told{Retry: a.retry(h, now), Words: cmp.Or(a.message, http.StatusText(status))}
+	t.Kind = a.kind(status, t.Retry)
 	return t
 }
 
-func kind(status int, a answer, wait time.Duration) Kind {
-	text := strings.ToLower(a.Message)
+// Failed says what is wrong where the answer, which began well, ends in an error: a
+// provider that fails after its status has gone out says so in the last event of the
+// stream, or in the last document of a list.
+func (m *Meter) Failed(h http.Header, now time.Time) (Told, bool) {
+	m.settle()
+	a := m.failure
+	if !a.is {
+		return Told{}, false
+	}
+	t := Told{Retry: a.retry(h, now), Words: cmp.Or(a.message, "an error without a word")}
+	t.Kind = a.kind(a.status(), t.Retry)
+	return t, true
+}
+
+// kind goes by the status and the words of an error.
+func (a failure) kind(status int, wait time.Duration) Kind {
+	text := strings.ToLower(a.message)
 	says := func(any ...string) bool {
 		for _, part := range any {
 			if strings.Contains(text, part) {
@@ -101,3 +111,14 @@ func kind(status int, a answer, wait time.Duration) Kind {
 	}
 	return ""
 }
+
+// ends are what the providers' words for the end of an answer mean, in lower case.
+// Others are an end as it should be, or one that the agent itself goes on from.
+var ends = map[string]Kind{
+	"": Unended, "max_tokens": Length, "length": Length, "max_output_tokens": Length, "model_context_window_exceeded": Window,
+	"safety": Filter, "recitation": Filter, "language": Filter, "blocklist": Filter, "prohibited_content": Filter, "spii": Filter,
+	"image_safety": Filter, "content_filter": Filter, "refusal": Filter, "other": Filter,
+}
+
+// OfFinish is what is wrong with an answer that ended with this word, "" for nothing.
+func OfFinish(word string) Kind { return ends[strings.ToLower(word)] }

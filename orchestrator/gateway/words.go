@@ -1,4 +1,4 @@
-package api
+package gateway
 
 import (
 	"encoding/json"
@@ -9,21 +9,21 @@ import (
 
 type object map[string]any
 
-// Error is the body of an error answer as the provider itself would word it, so
+// errorWords is the body of an error answer as the provider itself would word it, so
 // that its client shows the message instead of choking on it. Clients of an
 // unknown API get OpenAI's form, the most copied one.
-func Error(kind meter.API, status int, message string) []byte {
+func errorWords(kind meter.API, status int, message string) []byte {
 	switch kind {
 	case meter.Gemini:
-		return encode(object{"error": object{"code": status, "message": message, "status": googleStatus(status)}})
+		return encodeJSON(object{"error": object{"code": status, "message": message, "status": googleStatus(status)}})
 	case meter.Anthropic:
-		return encode(object{"type": "error", "error": object{"type": anthropicType(status), "message": message}})
+		return encodeJSON(object{"type": "error", "error": object{"type": anthropicType(status), "message": message}})
 	}
-	return encode(object{"error": object{"message": message, "type": openAIType(status), "param": nil, "code": nil}})
+	return encodeJSON(object{"error": object{"message": message, "type": openAIType(status), "param": nil, "code": nil}})
 }
 
-// List is the answer to the question which models there are.
-func List(kind meter.API, models []string) []byte {
+// modelList is the answer to the question which models there are.
+func modelList(kind meter.API, models []string) []byte {
 	all := make([]object, len(models))
 	for i, m := range models {
 		switch kind {
@@ -37,14 +37,14 @@ func List(kind meter.API, models []string) []byte {
 	}
 	switch kind {
 	case meter.Gemini:
-		return encode(object{"models": all})
+		return encodeJSON(object{"models": all})
 	case meter.Anthropic:
-		return encode(object{"data": all, "has_more": false})
+		return encodeJSON(object{"data": all, "has_more": false})
 	}
-	return encode(object{"object": "list", "data": all})
+	return encodeJSON(object{"object": "list", "data": all})
 }
 
-func encode(v object) []byte {
+func encodeJSON(v object) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return []byte("{}") // strings and numbers always encode

@@ -1,4 +1,4 @@
-package tunnel
+package gateway
 
 import (
 	"bytes"
@@ -25,12 +25,12 @@ func TestPublic(t *testing.T) {
 	}
 	for want, all := range tests {
 		for _, a := range all {
-			if got := Public(netip.MustParseAddr(a)); got != want {
+			if got := isPublic(netip.MustParseAddr(a)); got != want {
 				t.Errorf("%s: public %v", a, got)
 			}
 		}
 	}
-	if Public(netip.Addr{}) {
+	if isPublic(netip.Addr{}) {
 		t.Error("no address is public")
 	}
 }
@@ -56,19 +56,19 @@ func TestOpen(t *testing.T) {
 		{"the machine's own", "r.example:443", addrs("5.6.7.8", "::ffff:5.6.7.8", "64:ff9b::506:708", "2000::5"), 0, `cannot connect with "r.example": it resolves to no public address`},
 		{"beside the machine's own", "r.example:443", addrs("5.6.7.8", "93.184.216.34"), 0, "93.184.216.34:443"},
 		{"no address", "r.example:443", nil, 0, `cannot connect with "r.example": it resolves to no public address`},
-		{"port 0", "r.example:0", nil, 0, `cannot read the port of "r.example:0"`},
-		{"port by name", "r.example:https", nil, 0, `cannot read the port of "r.example:https"`},
+		{"port 0", "r.example:0", nil, 0, `cannot read the target "r.example:0"`},
+		{"port by name", "r.example:https", nil, 0, `cannot read the target "r.example:https"`},
 	}
 	for _, tt := range tests {
 		dialled := ""
 		d := Dialer{
 			Not:    addrs("5.6.7.8", "2000::5"),
-			Lookup: func(context.Context, string) ([]netip.Addr, error) { return tt.answers, nil },
-			Dial: func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
+			Lookup: func(context.Context, string, string) ([]netip.Addr, error) { return tt.answers, nil },
+			Dial: func(_ context.Context, _, to string) (net.Conn, error) {
 				if tt.refuse--; tt.refuse >= 0 {
 					return nil, errors.New("refused")
 				}
-				dialled = to.String()
+				dialled = to
 				a, b := net.Pipe()
 				b.Close()
 				return a, nil
@@ -104,26 +104,26 @@ func pair(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-type ended struct {
+type tunnelEnd struct {
 	up, down int64
 	err      error
 }
 
 // relay starts one and returns its outer ends.
-func relay(t *testing.T, b Bounds) (client, server net.Conn, end <-chan ended) {
+func relay(t *testing.T, bytes int64, idle time.Duration) (client, server net.Conn, end <-chan tunnelEnd) {
 	t.Helper()
 	client, near := pair(t)
 	far, server := pair(t)
-	done := make(chan ended, 1)
+	done := make(chan tunnelEnd, 1)
 	go func() {
-		up, down, err := Relay(t.Context(), near, far, b)
-		done <- ended{up, down, err}
+		up, down, err := tunnel{near, far, near, bytes, idle}.relay(t.Context())
+		done <- tunnelEnd{up, down, err}
 	}()
 	return client, server, done
 }
 
 func TestRelay(t *testing.T) {
-	client, server, end := relay(t, Bounds{Bytes: 1 << 20, Idle: time.Minute})
+	client, server, end := relay(t, 1<<20, time.Minute)
 	question, answer := bytes.Repeat([]byte("q"), 1000), bytes.Repeat([]byte("a"), 5000)
 	client.Write(question)
 	client.(*net.TCPConn).CloseWrite()
@@ -142,14 +142,14 @@ func TestRelay(t *testing.T) {
 }
 
 func TestRelayIsBounded(t *testing.T) {
-	client, server, end := relay(t, Bounds{Bytes: 100, Idle: time.Minute})
+	client, server, end := relay(t, 100, time.Minute)
 	go server.Write(make([]byte, 1000))
 	n, _ := io.Copy(io.Discard, client)
-	if e := <-end; n > 100 || !errors.Is(e.err, ErrBytes) {
+	if e := <-end; n > 100 || !errors.Is(e.err, errTunnelBytes) {
 		t.Errorf("%d bytes came, %+v", n, e)
 	}
-	_, _, end = relay(t, Bounds{Bytes: 100, Idle: time.Millisecond})
-	if e := <-end; !errors.Is(e.err, ErrIdle) {
+	_, _, end = relay(t, 100, time.Millisecond)
+	if e := <-end; !errors.Is(e.err, errTunnelIdle) {
 		t.Errorf("%+v", e)
 	}
 }

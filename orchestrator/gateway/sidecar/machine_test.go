@@ -1,17 +1,20 @@
-package gateway
+package sidecar
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 )
 
-// What it finds the gateway takes.
+// What it finds are addresses, as the gateway takes them.
 func TestMachineAddrs(t *testing.T) {
 	all, err := MachineAddrs()
 	if err != nil || !slices.Contains(all, "127.0.0.1") || !slices.IsSorted(all) {
 		t.Fatalf("%q, %v", all, err)
 	}
-	if parsed, err := (Setup{Inside: all}).inside(); err != nil || len(parsed) != len(all) {
-		t.Errorf("%v, %v", parsed, err)
+	for _, a := range all {
+		if _, err := netip.ParseAddr(a); err != nil {
+			t.Error(err)
+		}
 	}
 }

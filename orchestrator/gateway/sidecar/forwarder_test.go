@@ -1,4 +1,4 @@
-package loopback
+package sidecar
 
 import (
 	"bufio"
@@ -31,7 +31,7 @@ func forward(t *testing.T, target string, roots *x509.CertPool) *Forwarder {
 	if err != nil || way != Forwarded {
 		t.Fatal(way, err)
 	}
-	f, err := Listen(t.Context(), State{here, NewToken()}, u, roots)
+	f, err := Listen(t.Context(), Listening{Addr: here}, u, roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,13 +95,13 @@ func verbatim(t *testing.T, answer string) (address string, asked <-chan string)
 
 // Neither side sees a header that the other did not send.
 func TestNothingAdded(t *testing.T) {
-	addr, asked := verbatim(t, "HTTP/1.1 418 Odd\r\nX-One: 1\r\nConnection: x-hop\r\nX-Hop: 1\r\nLocation: http://elsewhere.example/\r\nContent-Length: 2\r\n\r\nno")
+	addr, asked := verbatim(t, "HTTP/1.1 418 Odd\r\nX-One: 1\r\nConnection: x-hop\r\nX-Hop: 1\r\nLocation: http://elsewhere.example/\r\nDate: then\r\nContent-Length: 2\r\n\r\nno")
 	f := forward(t, "http://"+addr+"/base", nil)
-	got := raw(t, f.state.Addr.String(), "POST /"+f.state.Token+"/v1/m:go?alt=sse HTTP/1.1\r\nHost: elsewhere\r\nX-Goog-Api-Key: k\r\nConnection: close, x-mine\r\nX-Mine: 1\r\nContent-Length: 4\r\n\r\nbody")
+	got := raw(t, f.at.Addr.String(), "POST /"+f.at.Token+"/v1/m:go?alt=sse HTTP/1.1\r\nHost: elsewhere\r\nX-Goog-Api-Key: k\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody")
 	if want := "POST /base/v1/m:go?alt=sse HTTP/1.1\r\nHost: " + addr + "\r\nContent-Length: 4\r\nX-Goog-Api-Key: k\r\n\r\nbody"; <-asked != want {
 		t.Errorf("the server was asked otherwise than %q", want)
 	}
-	if want := "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 2\r\nLocation: http://elsewhere.example/\r\nX-One: 1\r\nConnection: close\r\n\r\nno"; got != want {
+	if want := "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 2\r\nDate: then\r\nLocation: http://elsewhere.example/\r\nX-One: 1\r\nConnection: close\r\n\r\nno"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -111,26 +111,23 @@ func TestRefused(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
 	f := forward(t, server.URL, nil)
-	token := f.state.Token
+	token := f.at.Token
 	for request, status := range map[string]string{
-		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                                               "404",
-		"GET /" + token[1:] + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                            "404",
-		"GET /" + token + "x/x HTTP/1.1\r\nHost: x\r\n\r\n":                                               "404",
-		"GET /x/" + token + " HTTP/1.1\r\nHost: x\r\n\r\n":                                                "404",
-		"GET //" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                               "404",
-		"GET http://127.0.0.1/" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                "404",
-		"GET /%" + fmt.Sprintf("%x", token[0]) + token[1:] + "/x HTTP/1.1\r\nHost: x\r\n\r\n":             "404",
-		"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n":                                                           "404",
-		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n":                                                 "404",
-		"CONNECT /" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                            "405",
-		"GET /" + token + "/../x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "400",
-		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n":   "405",
-		"POST /" + token + "/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":        "411",
-		"POST /" + token + "/x HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n":                   "413",
-		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n": "431",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                                             "404",
+		"GET /" + token[1:] + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                          "404",
+		"GET /" + token + "x/x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "404",
+		"GET /x/" + token + " HTTP/1.1\r\nHost: x\r\n\r\n":                                              "404",
+		"GET //" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "404",
+		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n":                                               "404",
+		"CONNECT /" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                          "400",
+		"GET /" + token + "/../x HTTP/1.1\r\nHost: x\r\n\r\n":                                           "400",
+		"GET /" + token + "/%2e%2e/x HTTP/1.1\r\nHost: x\r\n\r\n":                                       "400",
+		"GET /" + token + "//x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "400",
+		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n": "400",
+		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n\r\n":     "431",
 		"nonsense\r\n\r\n": "400",
 	} {
-		if got := raw(t, f.state.Addr.String(), request); !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || strings.Contains(got, token) {
+		if got := raw(t, f.at.Addr.String(), request); !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || strings.Contains(got, token) {
 			t.Errorf("%.80q: got %.80q, want %s", request, got, status)
 		}
 	}
@@ -306,15 +303,15 @@ func TestComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, kill := context.WithCancel(t.Context())
-	first, err := Listen(ctx, State{here, NewToken()}, target, nil)
+	first, err := Listen(ctx, Listening{Addr: here}, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := first.URL()
-	if _, err := Listen(t.Context(), first.State(), target, nil); err == nil || !strings.Contains(err.Error(), "cannot listen for the gateway") {
+	if _, err := Listen(t.Context(), first.Listening(), target, nil); err == nil || !strings.Contains(err.Error(), "cannot listen for the gateway") {
 		t.Errorf("twice at one address: %v", err)
 	}
-	kept, err := json.Marshal(first.State())
+	kept, err := json.Marshal(first.Listening())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +320,7 @@ func TestComesBack(t *testing.T) {
 	if _, err := http.Get(address); err == nil {
 		t.Error("it answers after its end")
 	}
-	var state State
+	var state Listening
 	if err := json.Unmarshal(kept, &state); err != nil {
 		t.Fatal(err)
 	}
@@ -334,23 +331,6 @@ func TestComesBack(t *testing.T) {
 	defer second.Close()
 	if resp, err := http.Get(address); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("at the old address: %v, %v", resp, err)
-	}
-}
-
-func TestListenRefuses(t *testing.T) {
-	elsewhere, local := &url.URL{Scheme: "http", Host: "models.example"}, &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
-	for want, c := range map[string]struct {
-		state  State
-		target *url.URL
-	}{
-		"not on this machine's loopback": {State{here, NewToken()}, elsewhere},
-		"16 or more letters":             {State{here, "short"}, local},
-		"letters and digits":             {State{here, "a/b?c0123456789abcdef"}, local},
-		"cannot listen":                  {State{netip.MustParseAddrPort("192.0.2.200:0"), NewToken()}, local},
-	} {
-		if f, err := Listen(t.Context(), c.state, c.target, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, %v; want %q", f, err, want)
-		}
 	}
 }
 
@@ -378,7 +358,7 @@ func TestNobodyThere(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.state.Token) {
+		if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.at.Token) {
 			t.Errorf("%d %s, %v", resp.StatusCode, text, err)
 		}
 		if got := resp.Header.Get(dirs.NoAnswer); got != c.told {

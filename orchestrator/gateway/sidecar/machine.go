@@ -1,4 +1,4 @@
-package gateway
+package sidecar
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// MachineAddrs are this machine's own addresses, for Setup.Inside: a machine may
+// MachineAddrs are this machine's own addresses, for the Inside of a setup: a machine may
 // have a public one, behind which all its services listen.
 func MachineAddrs() ([]string, error) {
 	addrs, err := net.InterfaceAddrs()
