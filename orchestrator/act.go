@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
@@ -29,7 +30,7 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 		return l.build(ctx, p)
 	case CommitSrc:
 		c, err := l.commit(ctx, l.Src, roles.Builder, p)
-		if err == nil && p.ReportMissing && p.Class == string(roles.Done) {
+		if err == nil && p.ReportMissing && p.Class == string(outcome.Done) {
 			l.emit(p, event.Event{Kind: event.Note, Role: roles.Builder.Name, Text: "the run report of this call is missing"})
 		}
 		return Happened{Commit: c.Hash}, err
@@ -87,7 +88,7 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 		if !begun {
 			p.Regressed, p.AppFailed, err = l.regress(ctx, p)
 			if err != nil || len(p.Regressed) > 0 || p.AppFailed != "" || p.Recheck {
-				return Happened{Class: roles.Done}, err
+				return Happened{Class: outcome.Done}, err
 			}
 		}
 		if up, err = l.App.Up(ctx, key); err != nil {
@@ -95,7 +96,7 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 		}
 		if up.Failed != "" && !begun {
 			p.AppFailed = up.Failed
-			return Happened{Class: roles.Done}, l.App.Down(context.WithoutCancel(ctx), key)
+			return Happened{Class: outcome.Done}, l.App.Down(context.WithoutCancel(ctx), key)
 		}
 	}
 	o, err := l.call(ctx, roles.Verifier, p, up)

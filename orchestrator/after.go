@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
 	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Happened is what came of a step.
@@ -16,7 +17,7 @@ type Happened struct {
 	SpecLen int             // Begin: bytes under that hash
 	Floor   int             // Begin: the highest step on record, whose names are taken
 	Recheck bool            // Begin of a stale phase: what it passed with can be replayed
-	Class   roles.Class     // Build, Verify: how the call ended
+	Class   outcome.Outcome // Build, Verify: how the call ended
 	Reason  string          // Build, Verify: why it is not done
 	Back    time.Time       // Build, Verify: when the provider wants to be asked again
 	Paid    bool            // Build, Verify: no waiting helps
@@ -29,7 +30,7 @@ type Happened struct {
 	Tree    string          // Judge: stands for the source that was tested
 	Stalled string          // Judge: what the next Builder is told when nothing has moved
 	Idle    bool            // Judge: nothing has moved for as long as the person allows
-	Weather Weather         // always
+	Retry   Retry           // always
 }
 
 // maxTries is how often in a row a call may end badly before the phase stops;
@@ -103,16 +104,16 @@ func again(p state.Phase, at state.Status) state.Phase {
 
 // ended takes up the end of a call. An interrupted one is begun anew by the next run.
 func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
-	if h.Class == roles.Interrupted {
+	if h.Class == outcome.Interrupted {
 		return again(p, p.Status), nil
 	}
 	was := p.Outage
 	p.Status, p.Class, p.Note, p.Back, p.NeedsPerson = at, string(h.Class), h.Reason, h.Back, h.Paid
 	p.Outage = nil
 	switch {
-	case h.Class.Weather():
-		p.Outage = fate.Charged(was, h.Class, h.Took, h.Weather.Now)
-	case h.Class == roles.Done && was != nil && was.Class == string(roles.Away):
+	case h.Class.Transient():
+		p.Outage = retry.Charged(was, h.Class, h.Took, h.Retry.Now)
+	case h.Class == outcome.Done && was != nil && was.Class == string(outcome.Unavailable):
 		p.Fallback = with(p.Fallback, roleAt(at), 0) // too much load passes sooner than a quota is filled up
 	}
 	if at == state.Built {
@@ -125,8 +126,8 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 // it did not end properly, or it left no report and was not asked for it yet.
 func committed(p state.Phase, h Happened) (state.Phase, error) {
 	p.SrcCommit = h.Commit
-	if p.Class != string(roles.Done) {
-		return failed(p, state.Building, h.Weather)
+	if p.Class != string(outcome.Done) {
+		return failed(p, state.Building, h.Retry)
 	}
 	if p.ReportMissing && !p.Asked {
 		p = again(p, state.Building)
@@ -139,16 +140,16 @@ func committed(p state.Phase, h Happened) (state.Phase, error) {
 
 // failed goes on after a call that did not end properly: weather is waited out,
 // what no repetition can mend stops the run, and anything else is tried again once.
-func failed(p state.Phase, at state.Status, w Weather) (state.Phase, error) {
-	class, why := roles.Class(p.Class), p.Note
+func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
+	class, why := outcome.Outcome(p.Class), p.Note
 	p = again(p, at)
 	if at == state.Building {
 		p.Why = []string{"that call was ended early: " + string(class)}
 	}
-	if class.Weather() {
-		return weathered(p, roleAt(at), why, class, w)
+	if class.Transient() {
+		return afterTransient(p, roleAt(at), why, class, w)
 	}
-	if err := fate.Stops(class, why); err != nil {
+	if err := retry.Stops(class, why); err != nil {
 		return p, err
 	}
 	p.Tries++
@@ -156,7 +157,7 @@ func failed(p state.Phase, at state.Status, w Weather) (state.Phase, error) {
 		return p, nil
 	}
 	p.Tries = 0
-	return p, fmt.Errorf("%w: %s: %s", fate.ErrAgent, class, why)
+	return p, fmt.Errorf("%w: %s: %s", retry.ErrAgent, class, why)
 }
 
 // roleAt is whose call a status is about.
@@ -184,9 +185,9 @@ func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
 		p = iterate(p, state.Verifying)
 		p.Why = h.Missing
 		return p, nil
-	case p.Class != string(roles.Done):
+	case p.Class != string(outcome.Done):
 		p.Why = h.Missing
-		return failed(p, state.Verifying, h.Weather)
+		return failed(p, state.Verifying, h.Retry)
 	case h.Idle:
 		p.Status, p.Why = state.Unverified, h.Missing
 		return p, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/evidence"
 	"abl/orchestrator/state"
@@ -20,7 +21,7 @@ type Evidence struct {
 	Regressed []verdict.Entry // contracts of earlier phases that a replay has seen broken
 	File      verdict.Result  // of failed_specs.md; absent or empty is verdict.Pass
 	FileError string          // it is there and could not be read as a plain file
-	Class     roles.Class     // how the Verifier's call ended
+	Class     outcome.Outcome // how the Verifier's call ended
 	Reason    string
 	Report    string        // this call's run report, "" when there is none
 	Changed   []string      // source paths that changed while the Verifier tested
@@ -76,15 +77,15 @@ func Decide(e Evidence) Finding {
 
 // lostItsApp says that a call had no app to test, or not the one meant: its entries
 // are about nothing, and it is made again.
-func lostItsApp(c roles.Class) bool {
-	return c == roles.EngineGone || c == roles.AppGone || c == roles.Unproven
+func lostItsApp(c outcome.Outcome) bool {
+	return c == outcome.EngineGone || c == outcome.AppGone || c == outcome.Unproven
 }
 
 func notes(e Evidence) []string { return e.File.Notes(FailedSpecs) }
 
 // missing says what a believable pass lacks, in words that the Verifier is told.
 func missing(e Evidence) (all []string) {
-	if e.Class != roles.Done {
+	if e.Class != outcome.Done {
 		all = append(all, "the call did not end properly: "+e.Reason)
 	}
 	if e.FileError != "" {
@@ -113,7 +114,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 		return Evidence{Regressed: p.Regressed}, nil
 	}
 	if p.Recheck {
-		return l.unmovedSource(ctx, p, Evidence{Class: roles.Done, Report: "of no call", File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)})
+		return l.unmovedSource(ctx, p, Evidence{Class: outcome.Done, Report: "of no call", File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)})
 	}
 	key := l.key(roles.Verifier, p)
 	o, ok, err := roles.Record{Dir: l.Project.Call(key)}.Outcome()
@@ -124,7 +125,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
 	}
 	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)}
-	if o.Class != roles.AppGone && o.Class != roles.EngineGone { // then somebody else may have ended it
+	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // then somebody else may have ended it
 		if ev.Ends, err = roles.EndsOf(l.Project, key); err != nil {
 			return ev, err
 		}

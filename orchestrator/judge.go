@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/internal/outcome"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/evidence"
@@ -81,7 +82,7 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 		return f, err
 	}
 	f = Decide(ev)
-	if l.Replay != nil && !f.ByReplay && ev.Class == roles.Done {
+	if l.Replay != nil && !f.ByReplay && ev.Class == outcome.Done {
 		if err := roles.ForgetReplays(l.Project, key, false); err != nil {
 			return f, err
 		}

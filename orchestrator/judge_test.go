@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/tokens"
 	"abl/orchestrator/ledger"
@@ -19,7 +20,7 @@ func TestDecide(t *testing.T) {
 	fail := verdict.Parse([]byte(entry))
 	half := verdict.Parse([]byte("SPEC: half\n"))
 	sound := func(change func(*Evidence)) Evidence {
-		e := Evidence{File: verdict.Result{Kind: verdict.Pass}, Class: roles.Done, Report: "r.md"}
+		e := Evidence{File: verdict.Result{Kind: verdict.Pass}, Class: outcome.Done, Report: "r.md"}
 		change(&e)
 		return e
 	}
@@ -32,7 +33,7 @@ func TestDecide(t *testing.T) {
 		{"nothing failed", sound(func(*Evidence) {}), Pass, ""},
 		{"nothing known", Evidence{}, Unknown, "did not end properly"},
 		{"an entry", sound(func(e *Evidence) { e.File = fail }), Fail, ""},
-		{"an entry of a call that died", sound(func(e *Evidence) { e.File, e.Class, e.Report = fail, roles.Crashed, "" }), Fail, ""},
+		{"an entry of a call that died", sound(func(e *Evidence) { e.File, e.Class, e.Report = fail, outcome.Crashed, "" }), Fail, ""},
 		{"half an entry", sound(func(e *Evidence) { e.File = half }), Unknown, "no complete entry"},
 		{"no report", sound(func(e *Evidence) { e.Report = "" }), Unknown, "run report"},
 		{"a link", sound(func(e *Evidence) { e.FileError = "is not a readable plain file" }), Unknown, "not a readable plain file"},
@@ -47,7 +48,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: nothing to say", c.name)
 		}
 	}
-	for _, class := range []roles.Class{"", roles.Failed, roles.Crashed, roles.OutOfMemory, roles.Timeout, roles.Flood, roles.Interrupted, roles.Lost, roles.Away, roles.Refused} {
+	for _, class := range []outcome.Outcome{"", outcome.Failed, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Flood, outcome.Interrupted, outcome.Lost, outcome.Unavailable, outcome.Refused} {
 		if f := Decide(sound(func(e *Evidence) { e.Class = class })); f.Verdict != Unknown {
 			t.Errorf("a verifier that ended %q: %s", class, f.Verdict)
 		}
@@ -125,7 +126,7 @@ func (l linking) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 
 func TestRows(t *testing.T) {
 	n := int64(5)
-	o := roles.Outcome{Key: "k", Role: "builder", Model: "m", Session: "s", Agent: "a", Class: roles.Crashed, Duration: 7}
+	o := roles.Outcome{Key: "k", Role: "builder", Model: "m", Session: "s", Agent: "a", Class: outcome.Crashed, Duration: 7}
 	none := rows(2, 3, o)
 	if len(none) != 1 || none[0].Source != ledger.Nobody || none[0].Model != "m" || none[0].Total != nil || none[0].CostUSD != "" || none[0].Outcome != "crashed" || *none[0].DurationMS != 7 {
 		t.Errorf("without usage: %+v", none)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/spec"
 	"abl/roles"
 )
@@ -49,7 +50,7 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 		now, edited := specs(t, "", ""), specs(t, "- more → done\n", "")
 		before := now
 		w := newWorld(t, map[string]play{
-			"p1-build-1.1":  {class: roles.Done, report: true, during: func() { now = edited }},
+			"p1-build-1.1":  {class: outcome.Done, report: true, during: func() { now = edited }},
 			"p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good,
 		})
 		_, err := w.held(&now).Run(t.Context())
@@ -76,7 +77,7 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
 	now, edited := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{
-		"p1-build-1.1": good, "p1-verify-1.1": {class: roles.Done, report: true, during: func() { now = edited }},
+		"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.Done, report: true, during: func() { now = edited }},
 	})
 	_, err := w.held(&now).Run(t.Context())
 	var e Edited
@@ -135,7 +136,7 @@ func effectOf(t *testing.T, key string) int {
 	now := specs(t, "")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	at := 0
-	w.play[key] = play{class: roles.Done, report: true, during: func() { at = w.effects + 1 }}
+	w.play[key] = play{class: outcome.Done, report: true, during: func() { at = w.effects + 1 }}
 	if _, err := w.held(&now).Run(t.Context()); err != nil || at == 0 {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{p.Status, p}, because(ctx, err)
 		}
-		h.Weather = l.weather(&p)
+		h.Retry = l.retry(&p)
 		was := p
 		p, stop := After(p, step, h, l.Max)
 		if step == Judge && judgedFor(was, p) {

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"abl/internal/outcome"
 	"abl/internal/testing/audittest"
 	"abl/internal/tokens"
 	"abl/orchestrator/audit"
@@ -25,7 +24,9 @@ import (
 	"abl/orchestrator/sweep"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/fate"
+	"abl/roles/retry"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var errDied = errors.New("killed here")
@@ -61,7 +62,7 @@ type world struct {
 
 // play is what a call does, by its key.
 type play struct {
-	class  roles.Class
+	class  outcome.Outcome
 	report bool
 	failed string // failed_specs.md, "" for none
 	during func() // what others do while it runs
@@ -306,9 +307,9 @@ func (w *world) audited(step int) audit.Record {
 
 const entry = "SPEC: a → b\nINPUT: a\nOBSERVED: c\n"
 
-var good = play{class: roles.Done, report: true}
+var good = play{class: outcome.Done, report: true}
 
-func failing(text string) play { return play{class: roles.Done, report: true, failed: text} }
+func failing(text string) play { return play{class: outcome.Done, report: true, failed: text} }
 
 // after runs on until nothing dies any more and says how the last run ended.
 func (w *world) after(ctx context.Context) error {
@@ -361,7 +362,7 @@ p1-verify-1.1 verifier cli done 1
 p1-verify-1.2 verifier cli done 2
 p1-verify-2.1 verifier cli done 3
 `},
-		{"no reports", map[string]play{"p1-build-1.1": {class: roles.Done}, "p1-build-1.2": {class: roles.Done}, "p1-verify-1.1": {class: roles.Done}, "p1-verify-1.2": good}, nil, `
+		{"no reports", map[string]play{"p1-build-1.1": {class: outcome.Done}, "p1-build-1.2": {class: outcome.Done}, "p1-verify-1.1": {class: outcome.Done}, "p1-verify-1.2": good}, nil, `
 passed round 1 iteration 1 step 1 call p1-verify-1.2 verdict pass
 history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.2
 record 1.1 step 1 pass passed p1-build-1.2 p1-verify-1.2, p1-build-1.1 done, p1-build-1.2 done, p1-verify-1.1 done, p1-verify-1.2 done
@@ -377,7 +378,7 @@ p1-build-1.2 builder cli done 1
 p1-verify-1.1 verifier cli done 2
 p1-verify-1.2 verifier cli done 3
 `},
-		{"interrupted by an abl before this one", map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good}, nil, `
+		{"interrupted by an abl before this one", map[string]play{"p1-build-1.1": {class: outcome.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good}, nil, `
 passed round 1 iteration 1 step 1 call p1-verify-1.1 verdict pass
 history 1.1 step 1 pass 0 p1-build-1.2 p1-verify-1.1
 record 1.1 step 1 pass passed p1-build-1.2 p1-verify-1.1, p1-build-1.1 interrupted, p1-build-1.2 done, p1-verify-1.1 done
@@ -390,7 +391,7 @@ p1-build-1.1 builder cli interrupted 0
 p1-build-1.2 builder cli done 1
 p1-verify-1.1 verifier cli done 2
 `},
-		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: roles.OutOfMemory}, "p1-verify-1.2": {class: roles.Timeout}}, fate.ErrAgent, `
+		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.OutOfMemory}, "p1-verify-1.2": {class: outcome.Timeout}}, retry.ErrAgent, `
 verifying round 1 iteration 1 step 1 call p1-verify-1.3 verdict unverified
 src phase1/build/step-1 p1-build-1.1
 tests phase1/verify/step-1 p1-verify-1.1

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
-	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // walk plays a phase from ready; each word says what comes of its next call or
@@ -43,7 +43,7 @@ func walkFrom(t *testing.T, p state.Phase, max int, words string) string {
 			h = happens(t, word)
 		}
 		was := p.Status
-		h.Weather.Now = noon
+		h.Retry.Now = noon
 		p, err = After(p, step, h, max)
 		fmt.Fprintf(&out, "%s: %s %s → %s i%d step-%d.%d", was, step, word, p.Status, p.Iteration, p.Step, p.Attempt)
 		if len(p.Why) > 0 {
@@ -65,17 +65,17 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func happens(t *testing.T, word string) Happened {
 	switch word {
 	case "done":
-		return Happened{Class: roles.Done, Report: true}
+		return Happened{Class: outcome.Done, Report: true}
 	case "silent":
-		return Happened{Class: roles.Done}
+		return Happened{Class: outcome.Done}
 	case "crash":
-		return Happened{Class: roles.Crashed, Reason: "ended by signal 9"}
+		return Happened{Class: outcome.Crashed, Reason: "ended by signal 9"}
 	case "away":
-		return Happened{Class: roles.Away, Reason: "HTTP status 429"}
+		return Happened{Class: outcome.Unavailable, Reason: "HTTP status 429"}
 	case "refused":
-		return Happened{Class: roles.Refused, Reason: "HTTP status 401"}
+		return Happened{Class: outcome.Refused, Reason: "HTTP status 401"}
 	case "stop":
-		return Happened{Class: roles.Interrupted}
+		return Happened{Class: outcome.Interrupted}
 	case "tagged":
 		return Happened{Recheck: true}
 	case "untagged":
@@ -252,9 +252,9 @@ func TestNextIsTotal(t *testing.T) {
 }
 
 func TestAfterGivesUpOnTheBuilder(t *testing.T) {
-	p := state.Phase{Status: state.Built, Class: string(roles.Timeout), Attempt: 2, Tries: 1, Note: "stopped"}
+	p := state.Phase{Status: state.Built, Class: string(outcome.Timeout), Attempt: 2, Tries: 1, Note: "stopped"}
 	p, err := After(p, CommitSrc, Happened{Commit: "c"}, 5)
-	if !errors.Is(err, fate.ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
+	if !errors.Is(err, retry.ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
 		t.Errorf("got %+v, %v", p, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
@@ -124,13 +125,13 @@ func TestReplayDecides(t *testing.T) {
 		{"an app that starts no second time", map[string][]string{"app": {"app: exit code 1"}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")}}, "", "unverified: the app did not start for the replay"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Done, report: true}, "p1-verify-1.1": {class: roles.Done, report: true, failed: c.file}})
+			w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Done, report: true}, "p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
 			replays := &tests{t: t, says: c.says}
 			l.Replay, l.Challenge, l.Law = replays, Challenge{Away: true, Null: true}, Law{Specs: law(t, 1)}
 			this, _ := l.Law.Specs.Phase(1)
 			l.Spec = this
-			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(roles.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
 			f, err := w.judged(l, &p)
 			if err != nil {
 				t.Fatal(err)
@@ -152,12 +153,12 @@ func TestLateFilesChangeNothing(t *testing.T) {
 		{"other words after a malformed file", "++", "SPEC: half", refutes, "unverified"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: roles.Done, report: true, failed: c.file}})
+			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
 			l.Replay, l.Law = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}}}, Law{Specs: law(t, 1)}
 			this, _ := l.Law.Specs.Phase(1)
 			l.Spec = this
-			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(roles.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
 			first, err := w.judged(l, &p)
 			if err != nil {
 				t.Fatal(err)
@@ -269,7 +270,7 @@ func TestMutantsMeasureStrength(t *testing.T) {
 		{"no pass to measure", true, "+-", []string{"seen"}, "500, app, app, app, app, empty, no app", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: roles.Done, report: true}})
+			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 			l := w.loop()
 			replays := &tests{t: t, says: maps.Clone(says), could: c.could}
 			if c.refuted != "" {
@@ -277,7 +278,7 @@ func TestMutantsMeasureStrength(t *testing.T) {
 			}
 			l.Replay, l.Challenge, l.Law = replays, Challenge{Away: true, Null: true, Mutants: c.mutants}, Law{Specs: law(t, 1)}
 			l.Spec, _ = l.Law.Specs.Phase(1)
-			f, err := w.judged(l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(roles.Done), SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)})
+			f, err := w.judged(l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace/gitdir"
@@ -92,7 +93,7 @@ func TestHistoryMovesDuringACall(t *testing.T) {
 // Put back, a history is as it was.
 func TestHistoryPutBack(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-verify-1.1": good})
-	w.play["p1-build-1.1"] = play{class: roles.Done, report: true, during: func() { w.moves("src", "refs/heads/main", "bbb") }}
+	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: func() { w.moves("src", "refs/heads/main", "bbb") }}
 	if err := w.after(t.Context()); !errors.Is(err, ErrMoved) {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestHistoryPutBack(t *testing.T) {
 // git is shown when it changed, once.
 func TestSteeringBetweenCalls(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good})
-	w.play["p1-verify-1.1"] = play{class: roles.Done, report: true, failed: entry, during: func() {
+	w.play["p1-verify-1.1"] = play{class: outcome.Done, report: true, failed: entry, during: func() {
 		w.moves("src", "config", "2", "hooks/pre-commit", "3", "refs/heads/main", "bbb")
 	}}
 	if err := w.after(t.Context()); err != nil {
@@ -121,7 +122,7 @@ func TestSteeringBetweenCalls(t *testing.T) {
 
 func TestSteeringDuringACall(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-verify-1.1": good})
-	w.play["p1-build-1.1"] = play{class: roles.Done, report: true, during: func() { w.moves("src", "config", "2") }}
+	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: func() { w.moves("src", "config", "2") }}
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestForeignGit(t *testing.T) {
 		t.Errorf("%v, calls %v", err, w.done)
 	}
 	w.sealErr = nil
-	w.play["p1-build-1.1"] = play{class: roles.Done, report: true, during: func() { w.sealErr = gitdir.Foreign("alternates") }}
+	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: func() { w.sealErr = gitdir.Foreign("alternates") }}
 	err := w.after(t.Context())
 	if !errors.Is(err, gitdir.ErrForeign) || !strings.Contains(err.Error(), "call p1-build-1.1 is kept") || len(w.commits["src"]) > 0 {
 		t.Errorf("%v, commits %v", err, w.commits["src"])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/project"
 	"abl/orchestrator/state"
@@ -62,7 +63,7 @@ func (l *Loop) still(p *state.Phase, f Finding) (s Standstill, tree string, err 
 func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	was := p.Repeated
 	p.Repeated = 0
-	if f.Verdict != Unknown || p.Recheck || p.Class != string(roles.Done) {
+	if f.Verdict != Unknown || p.Recheck || p.Class != string(outcome.Done) {
 		return false
 	}
 	if p.Repeated = 1; sameReasons(p.Why, f.Missing) {

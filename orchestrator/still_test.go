@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/verdict"
-	"abl/roles"
 )
 
 // refusing is a world in which the contract fails with one observation after the
@@ -19,7 +19,7 @@ func refusing(t *testing.T, observed ...string) *world {
 	for step := range 5 {
 		o := observed[min(step, len(observed)-1)]
 		plays[fmt.Sprintf("p1-build-%d.1", step+1)] = good
-		plays[fmt.Sprintf("p1-verify-%d.1", step+1)] = play{class: roles.Done, report: true,
+		plays[fmt.Sprintf("p1-verify-%d.1", step+1)] = play{class: outcome.Done, report: true,
 			failed: string(verdict.Render([]verdict.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: o}}))}
 	}
 	return newWorld(t, plays)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/sweep"
@@ -53,7 +54,7 @@ func TestCancelledAnywhere(t *testing.T) {
 
 // An interrupted call is on record, and the run says what interrupted it.
 func TestInterruptedCall(t *testing.T) {
-	w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l := w.loop()
 	save := l.Save
@@ -213,7 +214,7 @@ func (dying) Snapshot(context.Context, string, string, func(sweep.Found) error) 
 
 // What is told tells the whole story, in order.
 func TestEvents(t *testing.T) {
-	w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Done}, "p1-build-1.2": good, "p1-verify-1.1": good})
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Done}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/orchestrator/sweep"
@@ -14,7 +15,7 @@ import (
 // sweepUnlessCommitted sweeps the role's workspace after a call that no commit
 // follows at once: it was stopped, or the run is about to stop.
 func (l *Loop) sweepUnlessCommitted(ctx context.Context, role roles.Role, p *state.Phase, o roles.Outcome) error {
-	if o.Class != roles.Interrupted && ctx.Err() == nil {
+	if o.Class != outcome.Interrupted && ctx.Err() == nil {
 		return nil
 	}
 	if err := l.repo(role).Sweep(context.WithoutCancel(ctx), l.keepFound(role, p)); err != nil {

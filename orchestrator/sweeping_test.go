@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/sweep"
 	"abl/roles"
 )
@@ -60,13 +61,13 @@ func TestFoundIsKeptAndTold(t *testing.T) {
 
 // A call that no commit follows is swept all the same.
 func TestSweepWithoutACommit(t *testing.T) {
-	w := newWorld(t, map[string]play{"p1-build-1.1": {class: roles.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	if err := w.after(t.Context()); err != nil || strings.Join(w.sweeps, " ") != "src" {
 		t.Errorf("interrupted: %v, swept %v", err, w.sweeps)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w = newWorld(t, map[string]play{})
-	w.play["p1-build-1.1"] = play{class: roles.Done, report: true, during: cancel}
+	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: cancel}
 	if err := w.after(ctx); err == nil || strings.Join(w.sweeps, " ") != "src" {
 		t.Errorf("stopped after the call: %v, swept %v", err, w.sweeps)
 	}

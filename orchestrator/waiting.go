@@ -9,7 +9,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Outages say how a loop lives through a provider's or an engine's absence.
@@ -28,8 +28,8 @@ func (o Outages) now() time.Time {
 }
 
 // weather is what a decision needs now.
-func (l *Loop) weather(p *state.Phase) Weather {
-	return Weather{fate.Weather{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
+func (l *Loop) retry(p *state.Phase) Retry {
+	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
 }
 
 // waitOut waits, before a call, until it makes sense to make it.
@@ -39,19 +39,19 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	}
 	l.tellFallback(p)
 	now := l.Outages.now()
-	wait := fate.Left(p.Outage, now)
+	wait := retry.Left(p.Outage, now)
 	if wait <= 0 {
 		return nil
 	}
 	until := now.Add(wait)
 	l.emit(p, event.Event{
 		Kind: event.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
-		Text: fate.Words(p.Outage, p.Note, l.Outages.Budget),
+		Text: retry.Words(p.Outage, p.Note, l.Outages.Budget),
 	})
 	failpoint.Here("outage.waiting")
 	sleep := l.Outages.Sleep
 	if sleep == nil {
-		sleep = fate.Sleep
+		sleep = retry.Sleep
 	}
 	return because(ctx, sleep(ctx, wait, until))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/roles/agent"
@@ -47,7 +48,7 @@ type ending struct {
 
 // fallen is what a call stood on and lost.
 type fallen struct {
-	class Class
+	class outcome.Outcome
 	what  string
 }
 
@@ -60,13 +61,13 @@ const killedCode = 137
 // cut or declined, of which two CLIs know nothing. Otherwise what
 // abl did and what passed the gate are facts, the agent's own record is its word,
 // and the exit code is what remains.
-func (e ending) classify() (Class, string, Evidence) {
-	unfit := e.passed.Fault.Class == Cut || e.passed.Fault.Class == Filtered || e.fallen.class != "" ||
-		slices.Contains([]Class{Flood, Disk, Lost, Unproven, EngineGone}, e.stopped.Class)
+func (e ending) classify() (outcome.Outcome, string, Evidence) {
+	unfit := e.passed.Fault.Class == outcome.Cut || e.passed.Fault.Class == outcome.Filtered || e.fallen.class != "" ||
+		slices.Contains([]outcome.Outcome{outcome.Flood, outcome.Disk, outcome.Lost, outcome.Unproven, outcome.EngineGone}, e.stopped.Class)
 	if e.said.Finished && !unfit {
-		return Done, "", Evidence{}
+		return outcome.Done, "", Evidence{}
 	}
-	for _, look := range []func() (Class, Evidence){e.byAbl, e.byGateway, e.byAgent, e.byEngine} {
+	for _, look := range []func() (outcome.Outcome, Evidence){e.byAbl, e.byGateway, e.byAgent, e.byEngine} {
 		if c, ev := look(); c != "" {
 			return c, e.reason(c, ev), ev
 		}
@@ -77,37 +78,37 @@ func (e ending) classify() (Class, string, Evidence) {
 
 // byAbl is what abl did to the call. That it was silent or slow may still be the
 // fault of a provider, which the gate knows better.
-func (e ending) byAbl() (Class, Evidence) {
-	is := func(c Class, form string, args ...any) (Class, Evidence) {
+func (e ending) byAbl() (outcome.Outcome, Evidence) {
+	is := func(c outcome.Outcome, form string, args ...any) (outcome.Outcome, Evidence) {
 		return c, Evidence{From: ByAbl, What: fmt.Sprintf(form, args...)}
 	}
 	troubled := e.passed.Fault.Class != "" || e.passed.Fault.Waiting
 	switch killed := e.stopped.Class; {
-	case killed == Unproven, killed == EngineGone:
+	case killed == outcome.Unproven, killed == outcome.EngineGone:
 		return is(killed, "%s", e.stopped.Reason)
-	case killed == Disk:
-		return is(Disk, "stopped: %s", e.stopped.Reason)
-	case killed == Flood:
-		return is(Flood, "stopped: it printed more than %d bytes (limits.output)", e.output)
-	case killed == Interrupted:
-		return is(Interrupted, "stopped on request")
-	case killed == Lost:
-		return is(Lost, "its container was removed by somebody else")
+	case killed == outcome.Disk:
+		return is(outcome.Disk, "stopped: %s", e.stopped.Reason)
+	case killed == outcome.Flood:
+		return is(outcome.Flood, "stopped: it printed more than %d bytes (limits.output)", e.output)
+	case killed == outcome.Interrupted:
+		return is(outcome.Interrupted, "stopped on request")
+	case killed == outcome.Lost:
+		return is(outcome.Lost, "its container was removed by somebody else")
 	case e.passed.Over != "":
-		return OverBudget, Evidence{From: ByGateway, What: e.passed.Over}
-	case killed == Idle && !troubled:
-		return is(Idle, "stopped: it printed nothing and did next to nothing for %s (loop.idle_timeout)", e.idle)
-	case (killed == Timeout || e.last.Deadline) && !troubled:
-		return is(Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
+		return outcome.OverBudget, Evidence{From: ByGateway, What: e.passed.Over}
+	case killed == outcome.Idle && !troubled:
+		return is(outcome.Idle, "stopped: it printed nothing and did next to nothing for %s (loop.idle_timeout)", e.idle)
+	case (killed == outcome.Timeout || e.last.Deadline) && !troubled:
+		return is(outcome.Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
 	}
 	return "", Evidence{}
 }
 
 // byGateway is what was wrong with the provider when the call ended.
-func (e ending) byGateway() (Class, Evidence) {
+func (e ending) byGateway() (outcome.Outcome, Evidence) {
 	t := e.passed.Fault
-	if t.Class == "" && t.Waiting && (e.stopped.Class == Idle || e.stopped.Class == Timeout) {
-		return Away, Evidence{From: ByGateway, What: "the provider did not answer its last request"}
+	if t.Class == "" && t.Waiting && (e.stopped.Class == outcome.Idle || e.stopped.Class == outcome.Timeout) {
+		return outcome.Unavailable, Evidence{From: ByGateway, What: "the provider did not answer its last request"}
 	}
 	if t.Class == "" || e.exit.OOMKilled && e.exit.Code == killedCode {
 		return "", Evidence{}
@@ -117,70 +118,58 @@ func (e ending) byGateway() (Class, Evidence) {
 
 // byAgent is a trouble that the CLI's own record names, or the loss of what it
 // stood on, which it can only have suffered.
-func (e ending) byAgent() (Class, Evidence) {
+func (e ending) byAgent() (outcome.Outcome, Evidence) {
 	if e.exit.OOMKilled && e.exit.Code == killedCode {
 		return "", Evidence{}
 	}
-	if c, known := Means(e.said.Trouble); known {
-		return c, Evidence{From: ByAgent, What: e.said.Reason}
+	if e.said.Trouble != "" {
+		return e.said.Trouble, Evidence{From: ByAgent, What: e.said.Reason}
 	}
 	return "", Evidence{}
 }
 
-// Means is the class of a trouble that an agent's record names; false for none.
-func Means(t agent.Trouble) (Class, bool) {
-	c, known := troubles[t]
-	return c, known
-}
-
-// troubles are the classes of what an agent's record can name.
-var troubles = map[agent.Trouble]Class{
-	agent.Away: Away, agent.Login: Refused, agent.Rate: Limited, agent.Quota: Quota, agent.Network: Network,
-	agent.TooLarge: TooLarge, agent.Nothing: Nothing,
-}
-
-func (e ending) byEngine() (Class, Evidence) {
+func (e ending) byEngine() (outcome.Outcome, Evidence) {
 	switch {
 	case e.exit.OOMKilled:
-		return OutOfMemory, Evidence{From: ByEngine, What: "out of memory (limits.memory)"}
+		return outcome.OutOfMemory, Evidence{From: ByEngine, What: "out of memory (limits.memory)"}
 	case e.fallen.class != "":
 		return e.fallen.class, Evidence{From: ByEngine, What: e.fallen.what}
 	}
 	return "", Evidence{}
 }
 
-func (e ending) byExit() (Class, Evidence) {
+func (e ending) byExit() (outcome.Outcome, Evidence) {
 	switch {
 	case e.last.Late:
-		return Running, Evidence{}
+		return outcome.Running, Evidence{}
 	case e.last.Error != "":
-		return Failed, Evidence{From: ByExit, What: "could not be started: " + e.last.Error}
+		return outcome.Failed, Evidence{From: ByExit, What: "could not be started: " + e.last.Error}
 	case e.last.Signal != "":
-		return Crashed, Evidence{From: ByExit, What: "ended by signal " + e.last.Signal}
+		return outcome.Crashed, Evidence{From: ByExit, What: "ended by signal " + e.last.Signal}
 	case e.last.Exit == 0 && e.exit.Code == killedCode: // abl-run had no time for a word
-		return Crashed, Evidence{From: ByExit, What: "ended by SIGKILL, which abl did not send"}
+		return outcome.Crashed, Evidence{From: ByExit, What: "ended by SIGKILL, which abl did not send"}
 	case e.passed.Fault.Class == "" && e.passed.Fault.What != "":
-		return Failed, Evidence{From: ByGateway, What: e.passed.Fault.What}
+		return outcome.Failed, Evidence{From: ByGateway, What: e.passed.Fault.What}
 	case e.said.Reason != "":
-		return Failed, Evidence{From: ByAgent, What: e.said.Reason}
+		return outcome.Failed, Evidence{From: ByAgent, What: e.said.Reason}
 	}
-	return Failed, Evidence{From: ByExit, What: fmt.Sprintf("ended with exit code %d and no result", e.exit.Code)}
+	return outcome.Failed, Evidence{From: ByExit, What: fmt.Sprintf("ended with exit code %d and no result", e.exit.Code)}
 }
 
 // reason is the sentence for a person.
-func (e ending) reason(c Class, ev Evidence) string {
-	if c == Refused && e.keyVar != "" {
+func (e ending) reason(c outcome.Outcome, ev Evidence) string {
+	if c == outcome.Refused && e.keyVar != "" {
 		return e.keyVar + " is refused: " + ev.What
 	}
 	switch c {
-	case Cut:
+	case outcome.Cut:
 		return fmt.Sprintf("%s; models.%s may name a model that answers at greater length, or the phase may ask for less at once", ev.What, e.role)
-	case Filtered:
+	case outcome.Filtered:
 		return fmt.Sprintf("%s; models.%s may name another model, or the spec may say what the phase is for", ev.What, e.role)
-	case NoModel:
+	case outcome.NoModel:
 		return fmt.Sprintf("models.%s names %q: %s", e.role, e.model, ev.What)
 	}
-	if stop := e.stopped.Class; stop != "" && stop != c && c.Weather() {
+	if stop := e.stopped.Class; stop != "" && stop != c && c.Transient() {
 		return fmt.Sprintf("%s (stopped as %s)", ev.What, stop)
 	}
 	return ev.What
@@ -194,11 +183,11 @@ func (r *Runner) standing(ctx context.Context, j Job, finished bool) fallen {
 	switch {
 	case finished && !verifies:
 	case j.Join != "" && gone(ctx, r.Engine, j.Join):
-		return fallen{EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}
+		return fallen{outcome.EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}
 	case verifies && gone(ctx, r.Engine, BoxName(r.ID, "holder-"+PlaceApp)):
-		return fallen{EngineGone, "the container that holds the app's network ended while the app was tested: the engine was stopped, or somebody stopped it"}
+		return fallen{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine was stopped, or somebody stopped it"}
 	case verifies && j.Env != nil && !finished && gone(ctx, r.Engine, BoxName(r.ID, PlaceApp)):
-		return fallen{AppGone, "the app's container ended while it was tested"}
+		return fallen{outcome.AppGone, "the app's container ended while it was tested"}
 	}
 	return fallen{}
 }

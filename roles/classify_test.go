@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/roles/agent"
@@ -14,68 +15,68 @@ var when = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func TestClassify(t *testing.T) {
 	done := agent.Result{Finished: true}
-	says := func(t agent.Trouble) agent.Result { return agent.Result{Trouble: t, Reason: "it says " + string(t)} }
-	passed := func(c Class) Traffic { return Traffic{Fault: Fault{Class: c, What: "log", Back: when}} }
+	says := func(t outcome.Outcome) agent.Result { return agent.Result{Trouble: t, Reason: "it says " + string(t)} }
+	passed := func(c outcome.Outcome) Traffic { return Traffic{Fault: Fault{Class: c, What: "log", Back: when}} }
 	waiting := Traffic{Fault: Fault{Waiting: true}}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
 	for _, c := range []struct {
 		name string
 		e    ending
-		want Class
+		want outcome.Outcome
 		from Witness
 	}{
-		{"proper end", ending{said: done}, Done, ""},
-		{"proper end just before it was stopped", ending{said: done, stopped: stopped{Class: Interrupted}}, Done, ""},
-		{"proper end just in time", ending{said: done, stopped: stopped{Class: Timeout}}, Done, ""},
-		{"proper end just before it was taken for idle", ending{said: done, stopped: stopped{Class: Idle}}, Done, ""},
-		{"proper end after trouble", ending{said: done, passed: passed(Limited)}, Done, ""},
-		{"proper end after a flood", ending{said: done, stopped: stopped{Class: Flood}}, Flood, ByAbl},
-		{"proper end after it filled the disk", ending{said: done, stopped: stopped{Class: Disk, Reason: "r"}}, Disk, ByAbl},
-		{"proper words, and gone", ending{said: done, exit: code(-1), stopped: stopped{Class: Lost}}, Lost, ByAbl},
-		{"proper end with a child out of memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}}, Done, ""},
-		{"proper end over the budget", ending{said: done, passed: Traffic{Over: "reached"}}, Done, ""},
+		{"proper end", ending{said: done}, outcome.Done, ""},
+		{"proper end just before it was stopped", ending{said: done, stopped: stopped{Class: outcome.Interrupted}}, outcome.Done, ""},
+		{"proper end just in time", ending{said: done, stopped: stopped{Class: outcome.Timeout}}, outcome.Done, ""},
+		{"proper end just before it was taken for idle", ending{said: done, stopped: stopped{Class: outcome.Idle}}, outcome.Done, ""},
+		{"proper end after trouble", ending{said: done, passed: passed(outcome.RateLimited)}, outcome.Done, ""},
+		{"proper end after a flood", ending{said: done, stopped: stopped{Class: outcome.Flood}}, outcome.Flood, ByAbl},
+		{"proper end after it filled the disk", ending{said: done, stopped: stopped{Class: outcome.Disk, Reason: "r"}}, outcome.Disk, ByAbl},
+		{"proper words, and gone", ending{said: done, exit: code(-1), stopped: stopped{Class: outcome.Lost}}, outcome.Lost, ByAbl},
+		{"proper end with a child out of memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}}, outcome.Done, ""},
+		{"proper end over the budget", ending{said: done, passed: Traffic{Over: "reached"}}, outcome.Done, ""},
 
-		{"proper end whose last answer was cut", ending{said: done, passed: passed(Cut)}, Cut, ByGateway},
-		{"proper end whose last answer was declined", ending{said: done, passed: passed(Filtered)}, Filtered, ByGateway},
+		{"proper end whose last answer was cut", ending{said: done, passed: passed(outcome.Cut)}, outcome.Cut, ByGateway},
+		{"proper end whose last answer was declined", ending{said: done, passed: passed(outcome.Filtered)}, outcome.Filtered, ByGateway},
 
-		{"idle", ending{exit: code(143), stopped: stopped{Class: Idle}}, Idle, ByAbl},
-		{"late", ending{exit: code(143), stopped: stopped{Class: Timeout}}, Timeout, ByAbl},
-		{"ended by its own deadline", ending{exit: code(124), last: dirs.RunEnd{Deadline: true, Signal: "SIGTERM"}}, Timeout, ByAbl},
-		{"stopped", ending{exit: code(143), stopped: stopped{Class: Interrupted}, last: dirs.RunEnd{Signal: "SIGTERM"}}, Interrupted, ByAbl},
-		{"stopped in a rate limit", ending{exit: code(143), stopped: stopped{Class: Interrupted}, passed: passed(Limited)}, Interrupted, ByAbl},
-		{"stopped out of memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, stopped: stopped{Class: Interrupted}}, Interrupted, ByAbl},
-		{"over the budget", ending{exit: code(1), passed: Traffic{Over: "reached"}, said: says(agent.Login)}, OverBudget, ByGateway},
+		{"idle", ending{exit: code(143), stopped: stopped{Class: outcome.Idle}}, outcome.Idle, ByAbl},
+		{"late", ending{exit: code(143), stopped: stopped{Class: outcome.Timeout}}, outcome.Timeout, ByAbl},
+		{"ended by its own deadline", ending{exit: code(124), last: dirs.RunEnd{Deadline: true, Signal: "SIGTERM"}}, outcome.Timeout, ByAbl},
+		{"stopped", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, last: dirs.RunEnd{Signal: "SIGTERM"}}, outcome.Interrupted, ByAbl},
+		{"stopped in a rate limit", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, passed: passed(outcome.RateLimited)}, outcome.Interrupted, ByAbl},
+		{"stopped out of memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, stopped: stopped{Class: outcome.Interrupted}}, outcome.Interrupted, ByAbl},
+		{"over the budget", ending{exit: code(1), passed: Traffic{Over: "reached"}, said: says(outcome.Refused)}, outcome.OverBudget, ByGateway},
 
-		{"idle since the provider is silent", ending{stopped: stopped{Class: Idle}, passed: waiting}, Away, ByGateway},
-		{"late in a storm of refusals", ending{stopped: stopped{Class: Timeout}, passed: passed(Limited)}, Limited, ByGateway},
-		{"a request that nobody waited for", ending{exit: code(1), passed: waiting, said: says("")}, Failed, ByAgent},
-		{"the log before the agent's word", ending{exit: code(145), passed: passed(Quota), said: says(agent.Login)}, Quota, ByGateway},
-		{"the log before the exit code", ending{exit: code(0), passed: passed(Away)}, Away, ByGateway},
-		{"the log before a child out of memory", ending{exit: sandbox.Exit{Code: 1, OOMKilled: true}, passed: passed(Away)}, Away, ByGateway},
+		{"idle since the provider is silent", ending{stopped: stopped{Class: outcome.Idle}, passed: waiting}, outcome.Unavailable, ByGateway},
+		{"late in a storm of refusals", ending{stopped: stopped{Class: outcome.Timeout}, passed: passed(outcome.RateLimited)}, outcome.RateLimited, ByGateway},
+		{"a request that nobody waited for", ending{exit: code(1), passed: waiting, said: says("")}, outcome.Failed, ByAgent},
+		{"the log before the agent's word", ending{exit: code(145), passed: passed(outcome.Quota), said: says(outcome.Refused)}, outcome.Quota, ByGateway},
+		{"the log before the exit code", ending{exit: code(0), passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
+		{"the log before a child out of memory", ending{exit: sandbox.Exit{Code: 1, OOMKilled: true}, passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
 
-		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: dirs.RunEnd{Signal: "SIGKILL"}, said: says("")}, OutOfMemory, ByEngine},
-		{"memory in a storm of refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(Limited), said: says(agent.Away)}, OutOfMemory, ByEngine},
-		{"137 alone is no memory", ending{exit: code(137), last: dirs.RunEnd{Signal: "SIGKILL"}}, Crashed, ByExit},
-		{"the engine went down", ending{exit: code(137), fallen: fallen{EngineGone, "x"}, last: dirs.RunEnd{Signal: "SIGKILL"}}, EngineGone, ByEngine},
-		{"the app went down", ending{exit: code(1), fallen: fallen{AppGone, "x"}, said: says("")}, AppGone, ByEngine},
+		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: dirs.RunEnd{Signal: "SIGKILL"}, said: says("")}, outcome.OutOfMemory, ByEngine},
+		{"memory in a storm of refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(outcome.RateLimited), said: says(outcome.Unavailable)}, outcome.OutOfMemory, ByEngine},
+		{"137 alone is no memory", ending{exit: code(137), last: dirs.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
+		{"the engine went down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: dirs.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
+		{"the app went down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
 
-		{"not started", ending{exit: code(127), last: dirs.RunEnd{Error: "x"}}, Failed, ByExit},
-		{"its own words", ending{exit: code(1), said: says("")}, Failed, ByAgent},
-		{"away", ending{exit: code(1), said: says(agent.Away)}, Away, ByAgent},
-		{"rate", ending{exit: code(1), said: says(agent.Rate)}, Limited, ByAgent},
-		{"quota", ending{exit: code(1), said: says(agent.Quota)}, Quota, ByAgent},
-		{"network", ending{exit: code(1), said: says(agent.Network)}, Network, ByAgent},
-		{"too large", ending{exit: code(1), said: says(agent.TooLarge)}, TooLarge, ByAgent},
-		{"did nothing", ending{said: says(agent.Nothing)}, Nothing, ByAgent},
-		{"the key is refused", ending{exit: code(1), said: says(agent.Login), keyVar: "A_KEY"}, Refused, ByAgent},
-		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: Fault{What: "the provider answers 404"}}}, Failed, ByGateway},
-		{"nothing at all", ending{}, Failed, ByExit},
+		{"not started", ending{exit: code(127), last: dirs.RunEnd{Error: "x"}}, outcome.Failed, ByExit},
+		{"its own words", ending{exit: code(1), said: says("")}, outcome.Failed, ByAgent},
+		{"away", ending{exit: code(1), said: says(outcome.Unavailable)}, outcome.Unavailable, ByAgent},
+		{"rate", ending{exit: code(1), said: says(outcome.RateLimited)}, outcome.RateLimited, ByAgent},
+		{"quota", ending{exit: code(1), said: says(outcome.Quota)}, outcome.Quota, ByAgent},
+		{"network", ending{exit: code(1), said: says(outcome.Network)}, outcome.Network, ByAgent},
+		{"too large", ending{exit: code(1), said: says(outcome.TooLarge)}, outcome.TooLarge, ByAgent},
+		{"did nothing", ending{said: says(outcome.Nothing)}, outcome.Nothing, ByAgent},
+		{"the key is refused", ending{exit: code(1), said: says(outcome.Refused), keyVar: "A_KEY"}, outcome.Refused, ByAgent},
+		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
+		{"nothing at all", ending{}, outcome.Failed, ByExit},
 	} {
 		got, why, evidence := c.e.classify()
-		if got != c.want || evidence.From != c.from || (why == "") != (got == Done) || (evidence.What == "") != (got == Done) {
+		if got != c.want || evidence.From != c.from || (why == "") != (got == outcome.Done) || (evidence.What == "") != (got == outcome.Done) {
 			t.Errorf("%s: %s (%s), %s, want %s by %s", c.name, got, why, evidence, c.want, c.from)
 		}
-		if got == Refused && !strings.HasPrefix(why, "A_KEY is refused: ") {
+		if got == outcome.Refused && !strings.HasPrefix(why, "A_KEY is refused: ") {
 			t.Errorf("%s: %s", c.name, why)
 		}
 		if c.e.passed.Fault.Class == got && evidence.Back != when {
@@ -86,13 +87,13 @@ func TestClassify(t *testing.T) {
 
 // What is weather is not the agent's fault, and nothing else is.
 func TestWeather(t *testing.T) {
-	for _, c := range []Class{Limited, Quota, Away, Network, EngineGone} {
-		if !c.Weather() {
+	for _, c := range []outcome.Outcome{outcome.RateLimited, outcome.Quota, outcome.Unavailable, outcome.Network, outcome.EngineGone} {
+		if !c.Transient() {
 			t.Errorf("%s is no weather", c)
 		}
 	}
-	for _, c := range []Class{"", Done, Failed, Nothing, Crashed, OutOfMemory, Timeout, Flood, Disk, Idle, Interrupted, TooLarge, Refused, Cut, Filtered, NoModel, Denied, AppGone, Lost, OverBudget} {
-		if c.Weather() {
+	for _, c := range []outcome.Outcome{"", outcome.Done, outcome.Failed, outcome.Nothing, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Flood, outcome.Disk, outcome.Idle, outcome.Interrupted, outcome.TooLarge, outcome.Refused, outcome.Cut, outcome.Filtered, outcome.NoModel, outcome.Denied, outcome.AppGone, outcome.Lost, outcome.OverBudget} {
+		if c.Transient() {
 			t.Errorf("%s is weather", c)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
@@ -59,7 +60,7 @@ func TestDiskFillsUp(t *testing.T) {
 		return sandbox.Exit{}
 	}}
 	r.runner.Grow = Growth{Disks: []string{disk}, Every: 1}
-	if o := r.run(); o.Class != Disk || !strings.Contains(o.Reason, "have to stay free") {
+	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "have to stay free") {
 		t.Errorf("ended %s", show(o))
 	}
 }

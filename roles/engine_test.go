@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 )
 
@@ -29,7 +30,7 @@ func TestEngineCannotMakeABox(t *testing.T) {
 				t.Errorf("the call is taken for begun: %t, %v", ended, err)
 			}
 			c.mend(r)
-			if o := r.run(); o.Class != Done {
+			if o := r.run(); o.Class != outcome.Done {
 				t.Errorf("and then: %s", show(o))
 			}
 			r.wantLeft()

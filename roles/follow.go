@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
@@ -72,7 +73,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if why.Class == "" && (!res.Finished || j.Limit > 0) {
 		var gone bool
 		if end, gone = r.lastWords(context.WithoutCancel(ctx), j); gone && !res.Finished {
-			why.Class = Lost
+			why.Class = outcome.Lost
 		}
 	}
 	passed, err := r.settle(ctx, j, o)
@@ -117,28 +118,28 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		select {
 		case e := <-ended:
 			if errors.Is(e.err, sandbox.ErrNotFound) {
-				return sandbox.Exit{Code: -1}, stopped{Class: Lost}, nil // nobody knows its code, so nothing it said can make it done
+				return sandbox.Exit{Code: -1}, stopped{Class: outcome.Lost}, nil // nobody knows its code, so nothing it said can make it done
 			}
 			if killed.Class == "" && r.flooded(printed()) {
-				killed.Class = Flood
+				killed.Class = outcome.Flood
 				return e.exit, killed, errors.Join(e.err, rec.stop(killed))
 			}
 			return e.exit, killed, e.err
 		case <-done:
-			why.Class, done = Interrupted, nil
+			why.Class, done = outcome.Interrupted, nil
 		case <-wall.C:
-			why.Class = Timeout
+			why.Class = outcome.Timeout
 		case text := <-outgrown:
-			why = stopped{Disk, text}
+			why = stopped{outcome.Disk, text}
 		case <-tick.C:
 			if _, err := t.pump(); err != nil {
 				return sandbox.Exit{}, killed, err
 			}
 			switch now := printed(); {
 			case r.flooded(now):
-				why.Class = Flood
+				why.Class = outcome.Flood
 			case killed.Class == "" && r.Idle > 0 && quiet.tooLong(tidy, now):
-				why.Class = Idle
+				why.Class = outcome.Idle
 			}
 		}
 		if why.Class != "" && killed.Class == "" && r.running(tidy, j) {

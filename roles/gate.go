@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/prices"
 	"abl/roles/agent"
@@ -40,11 +41,11 @@ type Traffic struct {
 
 // Fault is what was wrong with the provider when the call ended.
 type Fault struct {
-	Class   Class     // "" for none
-	What    string    // in its words; without a class, what it had against the last request
-	Back    time.Time // when the provider wants to be asked again; zero when it does not say
-	Paid    bool      // no waiting helps
-	Waiting bool      // the last request was not answered when the call ended
+	Class   outcome.Outcome // "" for none
+	What    string          // in its words; without a class, what it had against the last request
+	Back    time.Time       // when the provider wants to be asked again; zero when it does not say
+	Paid    bool            // no waiting helps
+	Waiting bool            // the last request was not answered when the call ended
 }
 
 // Charged is what the budgets counted of a call: what its provider told, and

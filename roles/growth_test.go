@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
@@ -57,7 +58,7 @@ func TestGrowthEndsACall(t *testing.T) {
 				write(t, filepath.Join(r.runner.Project.Src, "before", fmt.Sprint(i)), "")
 			}
 			o := r.run()
-			if o.Class != Disk || o.Exit != 143 {
+			if o.Class != outcome.Disk || o.Exit != 143 {
 				t.Fatalf("ended %s", show(o))
 			}
 			for _, want := range append(c.want, "its workspace grew by") {
@@ -65,7 +66,7 @@ func TestGrowthEndsACall(t *testing.T) {
 					t.Errorf("%q lacks %q", o.Reason, want)
 				}
 			}
-			if why, err := r.rec().stopped(); err != nil || why.Class != Disk || !strings.Contains(o.Reason, why.Reason) {
+			if why, err := r.rec().stopped(); err != nil || why.Class != outcome.Disk || !strings.Contains(o.Reason, why.Reason) {
 				t.Errorf("on disk: %+v, %v", why, err)
 			}
 		})
@@ -87,7 +88,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 	}}
 	r.runner.Grow = Growth{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
 	write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
-	if o := r.run(); o.Class != Done {
+	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
 	}
 }
@@ -98,7 +99,7 @@ func TestGrowthAfterAKill(t *testing.T) {
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
 	r.runner.Grow = Growth{Bytes: 4 << 20, Every: time.Millisecond}
 	r.begin()
-	if o := r.run(); o.Class != Disk {
+	if o := r.run(); o.Class != outcome.Disk {
 		t.Errorf("ended %s", show(o))
 	}
 }
@@ -106,7 +107,7 @@ func TestGrowthAfterAKill(t *testing.T) {
 func TestNoRoomForACall(t *testing.T) {
 	r := newRig(t, says("end\n", 0))
 	r.runner.Grow = Growth{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
-	if o := r.run(); o.Class != Done {
+	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 )
 
@@ -65,13 +66,13 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 		}
 		return sandbox.Load{CPU: time.Duration(n) * time.Hour}
 	}
-	if o := r.run(); o.Class != Done || looks.Load() < times {
+	if o := r.run(); o.Class != outcome.Done || looks.Load() < times {
 		t.Errorf("%s after %d looks", show(o), looks.Load())
 	}
 
 	r = newRig(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
 	r.runner.Idle = 400 * time.Millisecond
-	if o := r.run(); o.Class != Idle {
+	if o := r.run(); o.Class != outcome.Idle {
 		t.Errorf("%s", show(o))
 	}
 }

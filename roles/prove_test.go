@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
@@ -44,7 +45,7 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 		t.Errorf("kept is %+v, %v", b, err)
 	}
 	r.runner.Engine = r.engine
-	if o := r.run(); o.Class != Done || o.Key != "p1-build-1.1" {
+	if o := r.run(); o.Class != outcome.Done || o.Key != "p1-build-1.1" {
 		t.Errorf("afterwards: %s", show(o))
 	}
 	if b, _, _ := r.rec().Boundary(); b.Failed != "" || b.Inside.Err() != nil || b.Made.Err() != nil || b.Unheard {
@@ -124,7 +125,7 @@ func TestFirstWords(t *testing.T) {
 			})
 			r.engine.Opening = c.says
 			o, err := r.runner.Run(t.Context(), r.job)
-			refused := o.Class == Unproven
+			refused := o.Class == outcome.Unproven
 			if err != nil || !refused && show(o) != c.want || refused && !strings.Contains(o.Reason, c.want) {
 				t.Errorf("got %s, %v, want %s", show(o), err, c.want)
 			}
@@ -151,7 +152,7 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 			must(t, os.Remove(filepath.Join(r.rec().Dir, boundaryFile)))
 		}
 		r.engine.Forget()
-		if o := r.run(); o.Class != Done {
+		if o := r.run(); o.Class != outcome.Done {
 			t.Errorf("read %t: %s", read, show(o))
 		}
 		b, _, err := r.rec().Boundary()
@@ -161,7 +162,7 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 	}
 	r := newRig(t, says("end", 0))
 	r.engine.Sync, r.engine.Opening = true, func(sandbox.Box) string { return "" }
-	if o := r.run(); o.Class != Unproven {
+	if o := r.run(); o.Class != outcome.Unproven {
 		t.Errorf("got %s", show(o))
 	}
 	r.wantLeft()

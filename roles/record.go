@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/roles/agent"
 )
@@ -29,28 +30,28 @@ func (r Record) Stderr() string { return filepath.Join(r.Dir, "stderr") }
 
 // Outcome is how a call ended; it is on disk before its box is removed.
 type Outcome struct {
-	Key      string        `json:"key"`
-	Role     string        `json:"role"`
-	Agent    string        `json:"agent"`
-	Model    string        `json:"model"`
-	Session  string        `json:"session"`
-	Class    Class         `json:"class"`
-	Reason   string        `json:"reason,omitempty"` // one sentence when the class is not done
-	Evidence Evidence      `json:"evidence,omitzero"`
-	Exit     int           `json:"exit"`
-	Started  time.Time     `json:"started"`
-	Ended    time.Time     `json:"ended"`
-	Duration int64         `json:"duration_ms"`
-	Usage    []agent.Usage `json:"usage,omitempty"`
-	Source   string        `json:"source,omitempty"`  // who counted: gateway or cli
-	Claimed  []agent.Usage `json:"claimed,omitempty"` // what the agent says where the gateway counted
-	Over     string        `json:"over,omitempty"`    // the budget's words when it ended the call
-	Charged  *Charged      `json:"charged,omitempty"` // what the budgets counted
-	Requests int64         `json:"requests"`          // -1 unknown
-	Finish   string        `json:"finish,omitempty"`  // how the last whole answer ended, in the provider's word
-	Report   string        `json:"report,omitempty"`
-	Output   int64         `json:"output_bytes"`
-	Ports    string        `json:"ports,omitempty"` // on which it listened in the end, when it was only watched for a while
+	Key      string          `json:"key"`
+	Role     string          `json:"role"`
+	Agent    string          `json:"agent"`
+	Model    string          `json:"model"`
+	Session  string          `json:"session"`
+	Class    outcome.Outcome `json:"class"`
+	Reason   string          `json:"reason,omitempty"` // one sentence when the class is not done
+	Evidence Evidence        `json:"evidence,omitzero"`
+	Exit     int             `json:"exit"`
+	Started  time.Time       `json:"started"`
+	Ended    time.Time       `json:"ended"`
+	Duration int64           `json:"duration_ms"`
+	Usage    []agent.Usage   `json:"usage,omitempty"`
+	Source   string          `json:"source,omitempty"`  // who counted: gateway or cli
+	Claimed  []agent.Usage   `json:"claimed,omitempty"` // what the agent says where the gateway counted
+	Over     string          `json:"over,omitempty"`    // the budget's words when it ended the call
+	Charged  *Charged        `json:"charged,omitempty"` // what the budgets counted
+	Requests int64           `json:"requests"`          // -1 unknown
+	Finish   string          `json:"finish,omitempty"`  // how the last whole answer ended, in the provider's word
+	Report   string          `json:"report,omitempty"`
+	Output   int64           `json:"output_bytes"`
+	Ports    string          `json:"ports,omitempty"` // on which it listened in the end, when it was only watched for a while
 }
 
 // Intent is what the call was started with, written before its box is made.
@@ -85,7 +86,7 @@ func (r Record) Intent() (i Intent, ok bool, err error) {
 // Stop notes that abl is about to end the call's box, and why. The first reason
 // stays: an abl that is killed right afterwards must not take its own stop for
 // the agent's failure.
-func (r Record) Stop(why Class) error { return r.stop(stopped{Class: why}) }
+func (r Record) Stop(why outcome.Outcome) error { return r.stop(stopped{Class: why}) }
 
 func (r Record) stop(why stopped) error {
 	if already, err := r.stopped(); err != nil || already.Class != "" {
@@ -96,8 +97,8 @@ func (r Record) stop(why stopped) error {
 
 // stopped is why abl ended a call's box; no class when it did not.
 type stopped struct {
-	Class  Class  `json:"class"`
-	Reason string `json:"reason,omitempty"` // beyond what the class says
+	Class  outcome.Outcome `json:"class"`
+	Reason string          `json:"reason,omitempty"` // beyond what the class says
 }
 
 func (r Record) stopped() (why stopped, err error) {

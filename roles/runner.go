@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
@@ -197,9 +198,9 @@ func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error
 	case serr != nil || st.State == sandbox.Created:
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.name(j)), rec.unmark())
 	}
-	why := stopped{Class: Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
+	why := stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
 	if herr := held(ctx, r.Engine, j.Join, err); errors.Is(herr, ErrHolder) {
-		why = stopped{Class: EngineGone, Reason: herr.Error()}
+		why = stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.stop(why); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator/dirs"
@@ -208,21 +209,21 @@ func TestAdoption(t *testing.T) {
 		{"gone on request", func(r *rig) {
 			r.engine.Sync = true
 			r.begin()
-			must(r.T, r.rec().Stop(Interrupted))
+			must(r.T, r.rec().Stop(outcome.Interrupted))
 			must(r.T, r.engine.Remove(r.Context(), box))
 		}, "interrupted -1 stopped on request, m-1 5", "call_start action:a call_end usage", 1},
 		{"stopped for being late, and not told", func(r *rig) {
 			r.engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			must(r.T, r.rec().Stop(Timeout))
-			must(r.T, r.rec().Stop(Interrupted)) // the first reason stays
+			must(r.T, r.rec().Stop(outcome.Timeout))
+			must(r.T, r.rec().Stop(outcome.Interrupted)) // the first reason stays
 			must(r.T, r.engine.Stop(r.Context(), box, 0))
 		}, "timeout 143 stopped after 1h0m0s (loop.call_timeout), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"told to stop, and ended properly", func(r *rig) {
 			r.engine.Sync = true
 			r.begin()
-			must(r.T, r.rec().Stop(Interrupted))
+			must(r.T, r.rec().Stop(outcome.Interrupted))
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -264,7 +265,7 @@ func TestEngineAway(t *testing.T) {
 	if _, ended, _ := r.rec().Outcome(); ended {
 		t.Error("an outcome is on disk")
 	}
-	if o := r.run(); o.Class != Done {
+	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("afterwards: %s", show(o))
 	}
 }

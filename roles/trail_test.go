@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/audit"
 	"abl/orchestrator/dirs"
@@ -25,7 +26,7 @@ func put(t *testing.T, dir, name, text string) {
 }
 
 // keptCall is the record of a call that ended.
-func keptCall(t *testing.T, p project.Project, key string, class Class) {
+func keptCall(t *testing.T, p project.Project, key string, class outcome.Outcome) {
 	t.Helper()
 	rec := Record{Dir: p.Call(key)}
 	put(t, rec.Dir, "started", "")
@@ -57,9 +58,9 @@ func TestTrail(t *testing.T) {
 	if calls, replays, err := Trail(p, 1, 2); err != nil || calls != nil || replays != nil {
 		t.Errorf("without a record: %v, %v, %v", calls, replays, err)
 	}
-	for key, class := range map[string]Class{
-		"p1-build-2.1": Failed, "p1-build-2.2": Done, "p1-verify-2.10": Done, "p1-verify-2.9": Crashed,
-		"p1-build-1.1": Done, "p1-build-22.1": Done, "p2-build-2.1": Done, "p1-build-2.1x": Done, "p1-build-2.01": Done,
+	for key, class := range map[string]outcome.Outcome{
+		"p1-build-2.1": outcome.Failed, "p1-build-2.2": outcome.Done, "p1-verify-2.10": outcome.Done, "p1-verify-2.9": outcome.Crashed,
+		"p1-build-1.1": outcome.Done, "p1-build-22.1": outcome.Done, "p2-build-2.1": outcome.Done, "p1-build-2.1x": outcome.Done, "p1-build-2.01": outcome.Done,
 	} {
 		keptCall(t, p, key, class)
 	}

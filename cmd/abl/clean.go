@@ -8,6 +8,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/learn"
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
@@ -96,7 +97,7 @@ func (s *session) abandon(f *state.File) error {
 		if _, begun, err := rec.Intent(); err != nil || !begun {
 			continue // there is nothing to end
 		}
-		if err := rec.Stop(roles.Interrupted); err != nil {
+		if err := rec.Stop(outcome.Interrupted); err != nil {
 			return err
 		}
 	}

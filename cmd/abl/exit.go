@@ -13,7 +13,7 @@ import (
 	"abl/orchestrator/workspace"
 	"abl/roles"
 	"abl/roles/environment"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // rules say which exit code an error means that does not bring its own: those of
@@ -50,7 +50,7 @@ func hint(err error) string {
 		return edited.Hint()
 	case errors.Is(err, hostfs.ErrLost):
 		return "see who took it away and whether another abl works here; when none does, run the same command again"
-	case errors.Is(err, fate.ErrAgent):
+	case errors.Is(err, retry.ErrAgent):
 		return "everything is kept; see abl logs, then run the same command again"
 	case errors.Is(err, environment.ErrElsewhere):
 		return "mount the project into abl's container under the very path that it has on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl where the engine is"

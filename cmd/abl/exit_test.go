@@ -20,7 +20,7 @@ import (
 	"abl/orchestrator/project"
 	"abl/orchestrator/state"
 	"abl/orchestrator/workspace"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -35,8 +35,8 @@ func TestExitCodes(t *testing.T) {
 		{project.ErrNone, exit.Usage},
 		{&strictyaml.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
 		{images.ErrDockerfile, exit.Usage},
-		{fate.ErrAgent, exit.Agent},
-		{fate.ErrBudget, exit.Budget},
+		{retry.ErrAgent, exit.Agent},
+		{retry.ErrBudget, exit.Budget},
 		{noFile, exit.Environment},
 		{syscall.ENOSPC, exit.Environment},
 		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, exit.Environment},
@@ -75,7 +75,7 @@ func TestHints(t *testing.T) {
 		{errors.New("trouble"), ""},
 		{&strictyaml.Error{Hint: "mend it"}, "mend it"},
 		{fault(exit.Usage, &strictyaml.Error{Hint: "mend it"}, "do that"), "do that"},
-		{fate.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
+		{retry.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},

@@ -12,26 +12,26 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/outcome"
 	"abl/orchestrator"
 	"abl/orchestrator/state"
-	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // classesAndCodes is what a run ends with that gave up on a call of each class.
 func classesAndCodes(t *testing.T) (all []string) {
-	for _, c := range []roles.Class{
-		roles.Failed, roles.Nothing, roles.Crashed, roles.OutOfMemory, roles.Timeout, roles.Idle, roles.Flood, roles.Disk, roles.Lost, roles.AppGone,
-		roles.TooLarge, roles.Refused, roles.Cut, roles.Filtered, roles.NoModel, roles.Denied, roles.Limited, roles.Quota, roles.Away, roles.Network, roles.EngineGone, roles.OverBudget, roles.Unproven,
+	for _, c := range []outcome.Outcome{
+		outcome.Failed, outcome.Nothing, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Idle, outcome.Flood, outcome.Disk, outcome.Lost, outcome.AppGone,
+		outcome.TooLarge, outcome.Refused, outcome.Cut, outcome.Filtered, outcome.NoModel, outcome.Denied, outcome.RateLimited, outcome.Quota, outcome.Unavailable, outcome.Network, outcome.EngineGone, outcome.OverBudget, outcome.Unproven,
 	} {
 		p := state.Phase{Status: state.Built, Class: string(c), Tries: 1}
-		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Weather: orchestrator.Weather{Weather: fate.Weather{Now: time.Now()}}}, 5)
+		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Retry: orchestrator.Retry{Policy: retry.Policy{Now: time.Now()}}}, 5)
 		if err == nil {
 			t.Errorf("a call that ends as %s twice stops nothing", c)
 		}
 		all = append(all, fmt.Sprintf("%s %d", c, rules().Code(onEngine(err))))
 	}
-	return append(all, fmt.Sprintf("%s %d", roles.Done, exit.Passed), fmt.Sprintf("%s %d", roles.Interrupted, exit.INT))
+	return append(all, fmt.Sprintf("%s %d", outcome.Done, exit.Passed), fmt.Sprintf("%s %d", outcome.Interrupted, exit.INT))
 }
 
 var (

@@ -11,7 +11,7 @@ import (
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // outcomeOf says how phase n ended: where it rests, or what stopped it.
@@ -25,7 +25,7 @@ func outcomeOf(n int, r orchestrator.Result, why string, err error) event.Event 
 			e.Text += ": " + why
 		}
 	}
-	var absent fate.Absent
+	var absent retry.Unavailable
 	if errors.As(err, &absent) {
 		e.Until = absent.Back
 	}

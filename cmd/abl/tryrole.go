@@ -14,6 +14,7 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -89,7 +90,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded
 		p.Error = rerr.Error()
 	case rerr != nil:
 		return p, rerr
-	case o.Class != roles.Done:
+	case o.Class != outcome.Done:
 		p.Error = o.Reason
 	}
 	return p, err

@@ -17,12 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/testing/modelserver"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // weather is one trouble and what has to come of it.
@@ -35,7 +36,7 @@ type weather struct {
 	limits func(*climate)
 	place  func(t *testing.T, c *climate, well string) // where the provider is instead, until the first wait
 
-	class  roles.Class
+	class  outcome.Outcome
 	finish string // of the last answer, where it is of matter
 	says   string
 	exit   int
@@ -123,16 +124,16 @@ func cut() []weather {
 	longer := anthropicAPI
 	longer.body = `{"model":"m","max_tokens":32000,"messages":[]}`
 	return []weather{
-		{name: "cut, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"MAX_TOKENS","content":`), class: roles.Cut, finish: "MAX_TOKENS", says: "the last answer of m was cut at the model's own limit of tokens"},
-		{name: "cut in a stream, Gemini", does: streams(`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}]}`, `{"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"totalTokenCount":7}}`), class: roles.Cut, finish: "MAX_TOKENS", says: much},
-		{name: "cut, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"max_tokens"`), class: roles.Cut, finish: "max_tokens", says: "was cut at 32000 tokens, which is what the agent allows for one (max_tokens)"},
-		{name: "a full context, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"model_context_window_exceeded"`), class: roles.Cut, finish: "model_context_window_exceeded", says: "fills the model's context"},
-		{name: "cut again, Responses", api: responsesAPI, times: 2, does: streams(`{"type":"response.output_text.delta","delta":"WELL"}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`), class: roles.Cut, finish: "max_output_tokens", says: much, exit: 5},
-		{name: "cut, Chat", api: chatAPI, does: whole(chatAPI, `{"message":`, `{"finish_reason":"length","message":`), class: roles.Cut, finish: "length", says: much},
-		{name: "a filter, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"SAFETY","content":`), class: roles.Filtered, finish: "SAFETY", says: "m or its provider's filter declined to answer (SAFETY)"},
-		{name: "a model that declines, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"refusal"`), class: roles.Filtered, finish: "refusal", says: "may name another model"},
-		{name: "a filter again, Chat", api: chatAPI, times: 2, does: whole(chatAPI, `{"message":`, `{"finish_reason":"content_filter","message":`), class: roles.Filtered, finish: "content_filter", says: "declined to answer", exit: 5},
-		{name: "no end that says so", times: 2, does: answers(200, `{"candidates":[{"content":{}}],"usageMetadata":{"totalTokenCount":7}}`), class: roles.Failed, says: "the last answer of m does not say that it is finished", exit: 5},
+		{name: "cut, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"MAX_TOKENS","content":`), class: outcome.Cut, finish: "MAX_TOKENS", says: "the last answer of m was cut at the model's own limit of tokens"},
+		{name: "cut in a stream, Gemini", does: streams(`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}]}`, `{"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"totalTokenCount":7}}`), class: outcome.Cut, finish: "MAX_TOKENS", says: much},
+		{name: "cut, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"max_tokens"`), class: outcome.Cut, finish: "max_tokens", says: "was cut at 32000 tokens, which is what the agent allows for one (max_tokens)"},
+		{name: "a full context, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"model_context_window_exceeded"`), class: outcome.Cut, finish: "model_context_window_exceeded", says: "fills the model's context"},
+		{name: "cut again, Responses", api: responsesAPI, times: 2, does: streams(`{"type":"response.output_text.delta","delta":"WELL"}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`), class: outcome.Cut, finish: "max_output_tokens", says: much, exit: 5},
+		{name: "cut, Chat", api: chatAPI, does: whole(chatAPI, `{"message":`, `{"finish_reason":"length","message":`), class: outcome.Cut, finish: "length", says: much},
+		{name: "a filter, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"SAFETY","content":`), class: outcome.Filtered, finish: "SAFETY", says: "m or its provider's filter declined to answer (SAFETY)"},
+		{name: "a model that declines, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"refusal"`), class: outcome.Filtered, finish: "refusal", says: "may name another model"},
+		{name: "a filter again, Chat", api: chatAPI, times: 2, does: whole(chatAPI, `{"message":`, `{"finish_reason":"content_filter","message":`), class: outcome.Filtered, finish: "content_filter", says: "declined to answer", exit: 5},
+		{name: "no end that says so", times: 2, does: answers(200, `{"candidates":[{"content":{}}],"usageMetadata":{"totalTokenCount":7}}`), class: outcome.Failed, says: "the last answer of m does not say that it is finished", exit: 5},
 	}
 }
 
@@ -151,50 +152,50 @@ func weathers() []weather {
 		}
 	}
 	return []weather{
-		{name: "429", does: answers(429, ""), class: roles.Limited, says: "answers 429", waits: short},
-		{name: "429 and soon", does: plays("429 200"), class: roles.Limited, says: "answers 429", waits: [2]time.Duration{time.Second, 4 * time.Minute}},
-		{name: "429 and when", does: plays("429 3600"), asks: 3, class: roles.Quota, says: "answers 429", waits: about(time.Hour)},
-		{name: "429 and a date", does: in2h, asks: 3, class: roles.Quota, says: "answers 429", waits: about(2 * time.Hour)},
-		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), asks: 3, class: roles.Quota, says: "answers 429", waits: about(time.Hour)},
-		{name: "429 in Google's words", does: answers(429, minute), asks: 3, class: roles.Quota, says: "slow down", waits: about(50 * time.Minute)},
-		{name: "429 for longer than the budget", does: plays("429 90000"), asks: 3, class: roles.Quota, says: "come back after 20", exit: 75},
-		{name: "a storm of 429", does: answers(429, ""), times: 5, asks: 5, class: roles.Limited, says: "5 requests in a row", waits: short},
-		{name: "a day's quota", does: plays(modelserver.Daily), asks: 3, class: roles.Quota, says: "the day's quota is used up", waits: long},
-		{name: "a day's quota until tomorrow", does: answers(429, nightly), class: roles.Quota, says: "come back after 20", exit: 75},
-		{name: "nobody has paid", does: plays(modelserver.Broke), asks: 3, class: roles.Quota, says: "nobody has paid", exit: 75},
-		{name: "no money is left", api: responsesAPI, does: answers(429, `{"error":{"code":"insufficient_quota","message":"check your plan"}}`, "Retry-After", "1"), class: roles.Quota, says: "check your plan", exit: 75},
-		{name: "500, again and again", does: plays("500"), times: 4, asks: 4, class: roles.Away, says: "4 requests in a row", waits: short},
-		{name: "502 with a page", does: answers(502, "<html>Bad Gateway</html>"), class: roles.Away, says: "answers 502", waits: short},
-		{name: "503 and when", does: plays("503 3600"), asks: 3, class: roles.Away, says: "answers 503", waits: about(time.Hour)},
-		{name: "529", api: anthropicAPI, does: answers(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: roles.Away, says: "Overloaded", waits: short},
-		{name: "half an answer", does: plays(modelserver.Half), class: roles.Away, says: "has no end", waits: short},
-		{name: "silence", does: plays(modelserver.Silence), limits: quickly, class: roles.Away, says: "silent", waits: short},
-		{name: "slow bytes", does: plays(modelserver.Slow), limits: quickly, class: roles.Away, says: "silent", waits: short},
-		{name: "a reset", does: plays(modelserver.Reset), class: roles.Network, says: "gave no answer", waits: short},
-		{name: "wrong JSON", does: plays(modelserver.Garbled), class: roles.Away, says: "no answer of a model", waits: short},
-		{name: "a page with 200", does: answers(200, "<html>Welcome to the hotel</html>", "Content-Type", "text/html"), class: roles.Away, says: "no answer of a model", waits: short},
-		{name: "a redirect", does: answers(302, "", "Location", "https://hotel.example/login"), class: roles.Away, says: "no redirect", waits: short},
-		{name: "an answer without end", does: endless, limits: func(c *climate) { c.setup.Limits.Answer = 1 << 20 }, class: roles.Away, says: "longer than one may be", waits: short},
-		{name: "too much load in a stream", api: anthropicAPI, does: streams(`{"type":"message_start","message":{"usage":{"input_tokens":7}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: roles.Away, says: "error: Overloaded", waits: short},
-		{name: "a limit of the rate in a stream", api: responsesAPI, does: streams(`{"type":"response.created"}`, `{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}`), class: roles.Limited, says: "error: slow down", waits: short},
-		{name: "an error in a stream, and then its end", api: chatAPI, does: streams(`{"choices":[]}`, `{"error":{"message":"boom","type":"server_error"}}`+"\n\ndata: [DONE]"), class: roles.Away, says: "error: boom", waits: short},
-		{name: "a quota in a stream", does: streams(`{"candidates":[],"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7}}`, strings.Replace(nightly, "72000s", "3600s", 1)), class: roles.Quota, says: "quota is used up", waits: about(time.Hour)},
-		{name: "nobody listens", place: nobody, class: roles.Network, says: "connection refused", waits: short},
-		{name: "a name that nobody knows", place: instead("http://provider..example"), class: roles.Network, says: "gave no answer", waits: short},
-		{name: "a certificate that nobody knows", place: stranger, class: roles.Network, says: "certificate", waits: short},
-		{name: "401", does: plays("401"), asks: 3, class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
-		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: roles.Refused, says: "ANTHROPIC_API_KEY is refused: the provider answers 403: not this model", exit: 5},
-		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: roles.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
-		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: roles.TooLarge, says: "longer than the model takes", exit: 5},
-		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: roles.TooLarge, says: "too large", exit: 5},
-		{name: "a model that is not there", does: answers(404, gone), asks: 3, class: roles.NoModel, says: `models.builder names "m": the provider answers 404: models/m is not found`, exit: 5},
-		{name: "a model that OpenAI does not have", api: chatAPI, does: answers(404, `{"error":{"code":"model_not_found","message":"no access"}}`), asks: 3, class: roles.NoModel, says: "answers 404: no access", exit: 5},
-		{name: "an alias, for which the agent asks another model", api: anthropicAPI, place: asks("", `{"model":"claude-sonnet-5-5"}`), class: roles.Denied, says: `abl's gateway refuses the agent's request: the model "claude-sonnet-5-5" is not this call's`, exit: 5},
-		{name: "a model in the path that is not the call's", place: asks("/v1beta/models/other:generateContent", ""), class: roles.Denied, says: `the model "other"`, exit: 5},
-		{name: "a field that does not pass", api: responsesAPI, place: asks("", `{"model":"m","previous_response_id":"r"}`), class: roles.Denied, says: `the field "previous_response_id"`, exit: 5},
-		{name: "a tool that the provider runs", api: anthropicAPI, place: asks("", `{"model":"m","tools":[{"type":"web_search_20250305"}]}`), class: roles.Denied, says: `the tool "web_search_20250305"`, exit: 5},
-		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: roles.Denied, says: `the path "/v1/responses"`, exit: 5},
-		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: roles.Failed, says: "answers 400: bad schema", exit: 5},
+		{name: "429", does: answers(429, ""), class: outcome.RateLimited, says: "answers 429", waits: short},
+		{name: "429 and soon", does: plays("429 200"), class: outcome.RateLimited, says: "answers 429", waits: [2]time.Duration{time.Second, 4 * time.Minute}},
+		{name: "429 and when", does: plays("429 3600"), asks: 3, class: outcome.Quota, says: "answers 429", waits: about(time.Hour)},
+		{name: "429 and a date", does: in2h, asks: 3, class: outcome.Quota, says: "answers 429", waits: about(2 * time.Hour)},
+		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), asks: 3, class: outcome.Quota, says: "answers 429", waits: about(time.Hour)},
+		{name: "429 in Google's words", does: answers(429, minute), asks: 3, class: outcome.Quota, says: "slow down", waits: about(50 * time.Minute)},
+		{name: "429 for longer than the budget", does: plays("429 90000"), asks: 3, class: outcome.Quota, says: "come back after 20", exit: 75},
+		{name: "a storm of 429", does: answers(429, ""), times: 5, asks: 5, class: outcome.RateLimited, says: "5 requests in a row", waits: short},
+		{name: "a day's quota", does: plays(modelserver.Daily), asks: 3, class: outcome.Quota, says: "the day's quota is used up", waits: long},
+		{name: "a day's quota until tomorrow", does: answers(429, nightly), class: outcome.Quota, says: "come back after 20", exit: 75},
+		{name: "nobody has paid", does: plays(modelserver.Broke), asks: 3, class: outcome.Quota, says: "nobody has paid", exit: 75},
+		{name: "no money is left", api: responsesAPI, does: answers(429, `{"error":{"code":"insufficient_quota","message":"check your plan"}}`, "Retry-After", "1"), class: outcome.Quota, says: "check your plan", exit: 75},
+		{name: "500, again and again", does: plays("500"), times: 4, asks: 4, class: outcome.Unavailable, says: "4 requests in a row", waits: short},
+		{name: "502 with a page", does: answers(502, "<html>Bad Gateway</html>"), class: outcome.Unavailable, says: "answers 502", waits: short},
+		{name: "503 and when", does: plays("503 3600"), asks: 3, class: outcome.Unavailable, says: "answers 503", waits: about(time.Hour)},
+		{name: "529", api: anthropicAPI, does: answers(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: outcome.Unavailable, says: "Overloaded", waits: short},
+		{name: "half an answer", does: plays(modelserver.Half), class: outcome.Unavailable, says: "has no end", waits: short},
+		{name: "silence", does: plays(modelserver.Silence), limits: quickly, class: outcome.Unavailable, says: "silent", waits: short},
+		{name: "slow bytes", does: plays(modelserver.Slow), limits: quickly, class: outcome.Unavailable, says: "silent", waits: short},
+		{name: "a reset", does: plays(modelserver.Reset), class: outcome.Network, says: "gave no answer", waits: short},
+		{name: "wrong JSON", does: plays(modelserver.Garbled), class: outcome.Unavailable, says: "no answer of a model", waits: short},
+		{name: "a page with 200", does: answers(200, "<html>Welcome to the hotel</html>", "Content-Type", "text/html"), class: outcome.Unavailable, says: "no answer of a model", waits: short},
+		{name: "a redirect", does: answers(302, "", "Location", "https://hotel.example/login"), class: outcome.Unavailable, says: "no redirect", waits: short},
+		{name: "an answer without end", does: endless, limits: func(c *climate) { c.setup.Limits.Answer = 1 << 20 }, class: outcome.Unavailable, says: "longer than one may be", waits: short},
+		{name: "too much load in a stream", api: anthropicAPI, does: streams(`{"type":"message_start","message":{"usage":{"input_tokens":7}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: outcome.Unavailable, says: "error: Overloaded", waits: short},
+		{name: "a limit of the rate in a stream", api: responsesAPI, does: streams(`{"type":"response.created"}`, `{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}`), class: outcome.RateLimited, says: "error: slow down", waits: short},
+		{name: "an error in a stream, and then its end", api: chatAPI, does: streams(`{"choices":[]}`, `{"error":{"message":"boom","type":"server_error"}}`+"\n\ndata: [DONE]"), class: outcome.Unavailable, says: "error: boom", waits: short},
+		{name: "a quota in a stream", does: streams(`{"candidates":[],"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7}}`, strings.Replace(nightly, "72000s", "3600s", 1)), class: outcome.Quota, says: "quota is used up", waits: about(time.Hour)},
+		{name: "nobody listens", place: nobody, class: outcome.Network, says: "connection refused", waits: short},
+		{name: "a name that nobody knows", place: instead("http://provider..example"), class: outcome.Network, says: "gave no answer", waits: short},
+		{name: "a certificate that nobody knows", place: stranger, class: outcome.Network, says: "certificate", waits: short},
+		{name: "401", does: plays("401"), asks: 3, class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
+		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider answers 403: not this model", exit: 5},
+		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
+		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: outcome.TooLarge, says: "longer than the model takes", exit: 5},
+		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: outcome.TooLarge, says: "too large", exit: 5},
+		{name: "a model that is not there", does: answers(404, gone), asks: 3, class: outcome.NoModel, says: `models.builder names "m": the provider answers 404: models/m is not found`, exit: 5},
+		{name: "a model that OpenAI does not have", api: chatAPI, does: answers(404, `{"error":{"code":"model_not_found","message":"no access"}}`), asks: 3, class: outcome.NoModel, says: "answers 404: no access", exit: 5},
+		{name: "an alias, for which the agent asks another model", api: anthropicAPI, place: asks("", `{"model":"claude-sonnet-5-5"}`), class: outcome.Denied, says: `abl's gateway refuses the agent's request: the model "claude-sonnet-5-5" is not this call's`, exit: 5},
+		{name: "a model in the path that is not the call's", place: asks("/v1beta/models/other:generateContent", ""), class: outcome.Denied, says: `the model "other"`, exit: 5},
+		{name: "a field that does not pass", api: responsesAPI, place: asks("", `{"model":"m","previous_response_id":"r"}`), class: outcome.Denied, says: `the field "previous_response_id"`, exit: 5},
+		{name: "a tool that the provider runs", api: anthropicAPI, place: asks("", `{"model":"m","tools":[{"type":"web_search_20250305"}]}`), class: outcome.Denied, says: `the tool "web_search_20250305"`, exit: 5},
+		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: outcome.Denied, says: `the path "/v1/responses"`, exit: 5},
+		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: outcome.Failed, says: "answers 400: bad schema", exit: 5},
 	}
 }
 
@@ -278,7 +279,7 @@ func (c *climate) told(w weather, r orchestrator.Result, err error) {
 	if p := r.Phase; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {
 		c.Errorf("the state: %+v", p)
 	}
-	if absent := (fate.Absent{}); errors.As(err, &absent) && !absent.Person && absent.Back.IsZero() {
+	if absent := (retry.Unavailable{}); errors.As(err, &absent) && !absent.Person && absent.Back.IsZero() {
 		c.Errorf("nobody says when to come back: %+v", absent)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"abl/images"
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
@@ -134,7 +135,7 @@ func (r *rig) call(b *testing.B) {
 		Prompt: func() (string, error) { return "nothing\n", nil },
 	})
 	r.must(err)
-	if o.Class != roles.Done {
+	if o.Class != outcome.Done {
 		r.Fatalf("%s: %s", o.Class, o.Reason)
 	}
 	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Somebody ends the container that holds a network before what joins it has begun:
@@ -56,7 +57,7 @@ func TestHolderKilledAmidTheVerifier(t *testing.T) {
 		}
 	}()
 	ends := lab.Of(r.end(0), event.CallEnd)
-	if len(ends) != 5 || ends[1].Class != string(roles.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
+	if len(ends) != 5 || ends[1].Class != string(outcome.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
 		t.Errorf("the calls ended as %+v", ends)
 	}
 	s.settled()
@@ -74,11 +75,11 @@ func TestUnprovenCallIsKept(t *testing.T) {
 		return b.engine.Proven(box)
 	}
 	err := b.run()
-	if !errors.Is(err, fate.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
+	if !errors.Is(err, retry.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
 		t.Errorf("it ended with %v", err)
 	}
 	o, ended, err := roles.Record{Dir: b.Dir + "/.abl/logs/calls/p1-build-1.1"}.Outcome()
-	if err != nil || !ended || o.Class != roles.Unproven {
+	if err != nil || !ended || o.Class != outcome.Unproven {
 		t.Errorf("the outcome is %+v, %v", o, err)
 	}
 	if n := strings.Count(b.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {

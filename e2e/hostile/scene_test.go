@@ -22,9 +22,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/testing/lab"
 	"abl/orchestrator/event"
-	"abl/roles"
 	"abl/roles/scenario"
 )
 
@@ -233,7 +233,7 @@ func (s *scene) play(code int, args ...string) lab.Result {
 		s.Errorf("abl ended with %d, want %d: %s%s", r.Code, code, r.Stderr, lastLines(r.Stdout, 12))
 	}
 	for _, e := range of(events(s, r), event.CallEnd) {
-		if e.Class != string(roles.Done) { // shown when the test fails
+		if e.Class != string(outcome.Done) { // shown when the test fails
 			s.Logf("call %s ended as %s: %s", e.Call, e.Class, e.Evidence)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
@@ -70,12 +71,12 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 		return Happened{}, err
 	}
 	h := Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
-	if o.Class == roles.Timeout {
+	if o.Class == outcome.Timeout {
 		h.Reason = fmt.Sprintf("it did not end within %s, retries included", CallTime)
 	}
 	h.Text, err = lastWords(rec, c.Agent.NewReader(job.Call))
-	if o.Class == roles.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
-		o.Class, h.Class, h.Reason = roles.Done, roles.Done, ""
+	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
+		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
 	}
 	return h, errors.Join(err, c.Enter(a.Session, a.Cycle, o))
 }
@@ -102,7 +103,7 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 	o, err := c.run(ctx, a, job, roles.PlaceApp, func(r *roles.Runner) {
 		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
 	})
-	if err != nil || o.Class == roles.Interrupted {
+	if err != nil || o.Class == outcome.Interrupted {
 		return Happened{Class: o.Class}, err
 	}
 	ran := ranOf(o)

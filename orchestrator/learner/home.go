@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/project"
 	"abl/roles"
 )
@@ -77,7 +78,7 @@ func (h Home) Abandon(s State) error {
 	if err := errors.Join(err, ierr); err != nil || ended || !begun {
 		return err
 	}
-	return rec.Stop(roles.Interrupted)
+	return rec.Stop(outcome.Interrupted)
 }
 
 func (h Home) state() string { return h.path(".abl", stateFile) }

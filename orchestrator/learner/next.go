@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"abl/roles"
-	"abl/roles/fate"
+	"abl/internal/outcome"
+	"abl/roles/retry"
 )
 
 // Happened is what came of a step.
 type Happened struct {
-	Class   roles.Class
+	Class   outcome.Outcome
 	Reason  string    // why it is not done
 	Back    time.Time // when the provider wants to be asked again; zero when it does not say
 	Paid    bool      // no waiting helps
@@ -19,7 +19,7 @@ type Happened struct {
 	Text    string // the answer
 	Ran     *Ran   // of Run
 	Kept    Kept   // of Weigh and Keep
-	Weather fate.Weather
+	Retry   retry.Policy
 }
 
 // Kept is what a cycle adds to what is known.
@@ -80,24 +80,24 @@ func (s State) anew(attempt int) State {
 // anew and takes nothing of the time; weather is waited out while there is time;
 // what no repetition can mend ends the run; any other failure is tried once more.
 func afterCall(s State, h Happened) (State, error) {
-	if h.Class == roles.Interrupted {
+	if h.Class == outcome.Interrupted {
 		s.Attempt++
 		return s, nil
 	}
 	was := s.Outage
 	s.SpentMS, s.Outage = s.SpentMS+h.SpentMS, nil
-	if h.Class == roles.Done {
+	if h.Class == outcome.Done {
 		return s.take(h), nil
 	}
-	if h.Class.Weather() {
+	if h.Class.Transient() {
 		s.Outage = was
-		return s.weathered(h)
+		return s.waitOut(h)
 	}
-	if err := fate.Stops(h.Class, h.Reason); err != nil {
+	if err := retry.Stops(h.Class, h.Reason); err != nil {
 		return s.anew(s.Attempt + 1), err // under a name of its own, once somebody has done something about it
 	}
 	s.Failed++
-	if h.Class != roles.Timeout && s.Failed < tries && s.SpentMS < CallTime.Milliseconds() {
+	if h.Class != outcome.Timeout && s.Failed < tries && s.SpentMS < CallTime.Milliseconds() {
 		s.Attempt++
 		return s, nil
 	}
@@ -109,15 +109,15 @@ func afterCall(s State, h Happened) (State, error) {
 	return s.take(h), nil
 }
 
-// weathered goes on after a call that the weather ended. The waits are part of the
+// waitOut goes on after a call that a transient failure ended. The waits are part of the
 // time that a call has: one that would leave none ends the run.
-func (s State) weathered(h Happened) (State, error) {
-	s.Outage = fate.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, h.Weather.Now)
+func (s State) waitOut(h Happened) (State, error) {
+	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, h.Retry.Now)
 	room := CallTime - leastCall - time.Duration(s.SpentMS)*time.Millisecond
-	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < h.Weather.Budget {
-		h.Weather.Budget, h.Weather.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
+	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < h.Retry.Budget {
+		h.Retry.Budget, h.Retry.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
 	}
-	o, err := fate.Wait(s.Outage, fate.End{Class: h.Class, Why: h.Reason, Back: h.Back, Paid: h.Paid}, h.Weather)
+	o, err := retry.Wait(s.Outage, retry.End{Class: h.Class, Why: h.Reason, Back: h.Back, Paid: h.Paid}, h.Retry)
 	if err != nil {
 		return s.anew(s.Attempt + 1), err
 	}
@@ -133,13 +133,13 @@ func (s State) take(h Happened) State {
 	switch s.Step {
 	case Generate:
 		c.Said = cut(strings.TrimSpace(h.Text), maxSaid)
-		if h.Class != roles.Done {
+		if h.Class != outcome.Done {
 			c.Failure = "the agent failed: " + h.Reason
 			return s.to(Mistakes)
 		}
 		return s.to(Run)
 	case Review:
-		if h.Class == roles.Done {
+		if h.Class == outcome.Done {
 			r := ParseReview(h.Text)
 			c.Review = &r
 		}
@@ -166,7 +166,7 @@ func (c *Cycle) lessons(kind string, text string) []string {
 }
 
 func afterRun(s State, h Happened) State {
-	if h.Class == roles.Interrupted {
+	if h.Class == outcome.Interrupted {
 		s.Attempt++
 		return s
 	}

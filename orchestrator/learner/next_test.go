@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/roles"
-	"abl/roles/fate"
+	"abl/internal/outcome"
+	"abl/roles/retry"
 )
 
 // walk plays a session of pure decisions and prints every step.
@@ -18,7 +18,7 @@ func walk(cycles int, answer func(State) Happened) (string, State) {
 	for s.Step != Done && len(lines) < 100 {
 		lines = append(lines, fmt.Sprintf("%d %s.%d", s.Cycle, s.Step, s.Attempt))
 		h := answer(s)
-		h.Weather = fate.Weather{Now: time.Unix(0, 0), Budget: 4 * time.Hour}
+		h.Retry = retry.Policy{Now: time.Unix(0, 0), Budget: 4 * time.Hour}
 		next, err := After(s, h)
 		if s = next; err != nil {
 			return strings.Join(append(lines, err.Error()), "\n"), s
@@ -27,7 +27,7 @@ func walk(cycles int, answer func(State) Happened) (string, State) {
 	return strings.Join(lines, "\n"), s
 }
 
-func done(text string) Happened { return Happened{Class: roles.Done, Text: text, SpentMS: 1000} }
+func done(text string) Happened { return Happened{Class: outcome.Done, Text: text, SpentMS: 1000} }
 
 func TestWalks(t *testing.T) {
 	good := func(s State) Happened {
@@ -63,7 +63,7 @@ func TestWalks(t *testing.T) {
 		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 0},
 		{"the author is too slow: no time is left for a second try", 1, func(s State) Happened {
 			if s.Step == Generate {
-				return Happened{Class: roles.Timeout, SpentMS: 300_000}
+				return Happened{Class: outcome.Timeout, SpentMS: 300_000}
 			}
 			return good(s)
 		}, "1 generate.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 0},
@@ -75,7 +75,7 @@ func TestWalks(t *testing.T) {
 		}, "1 generate.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 0},
 		{"a person stops a call three times, which takes nothing of it", 1, func(s State) Happened {
 			if s.Step == Review && s.Attempt < 4 {
-				return Happened{Class: roles.Interrupted, SpentMS: 250_000}
+				return Happened{Class: outcome.Interrupted, SpentMS: 250_000}
 			}
 			return good(s)
 		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 review.3 1 review.4 1 learnings.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 1},
@@ -152,9 +152,9 @@ func TestWeatherOfACall(t *testing.T) {
 		h    Happened
 		want string
 	}
-	away := func(ms int64) Happened { return Happened{Class: roles.Away, Reason: "503", SpentMS: ms} }
+	away := func(ms int64) Happened { return Happened{Class: outcome.Unavailable, Reason: "503", SpentMS: ms} }
 	asks := func(d time.Duration) Happened {
-		return Happened{Class: roles.Limited, Reason: "429", SpentMS: 1000, Back: time.Unix(0, 0).Add(d)}
+		return Happened{Class: outcome.RateLimited, Reason: "429", SpentMS: 1000, Back: time.Unix(0, 0).Add(d)}
 	}
 	for _, c := range []struct {
 		name   string
@@ -165,11 +165,11 @@ func TestWeatherOfACall(t *testing.T) {
 			{away(1000), "generate.2 after 2s, 3s of the call"}, {away(1000), "generate.3 after 4s, 8s of the call"}, {done("made"), "run.1 after 0s, 0s of the call"},
 		}},
 		{"the agent's own failure is no weather", time.Hour, []end{
-			{away(1000), "generate.2 after 2s, 3s of the call"}, {Happened{Class: roles.Crashed, SpentMS: 1000}, "generate.3 after 0s, 4s of the call"},
-			{away(1000), "generate.4 after 2s, 7s of the call"}, {Happened{Class: roles.Crashed, SpentMS: 1000}, "mistakes.1 after 0s, 0s of the call"},
+			{away(1000), "generate.2 after 2s, 3s of the call"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "generate.3 after 0s, 4s of the call"},
+			{away(1000), "generate.4 after 2s, 7s of the call"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "mistakes.1 after 0s, 0s of the call"},
 		}},
 		{"interrupted while it waits", time.Hour, []end{
-			{away(1000), "generate.2 after 2s, 3s of the call"}, {Happened{Class: roles.Interrupted, SpentMS: 9000}, "generate.3 after 2s, 3s of the call"},
+			{away(1000), "generate.2 after 2s, 3s of the call"}, {Happened{Class: outcome.Interrupted, SpentMS: 9000}, "generate.3 after 2s, 3s of the call"},
 		}},
 		{"the provider names a time that leaves enough", time.Hour, []end{{asks(4 * time.Minute), "generate.2 after 4m0s, 4m1s of the call"}}},
 		{"and one that does not", time.Hour, []end{{asks(295 * time.Second), "generate.2: the provider is away: 429; another wait of 4m55s does not fit, after 1s (a call may take 5m0s, retries included); come back after 1970-01-01 00:04:55 UTC"}}},
@@ -177,20 +177,20 @@ func TestWeatherOfACall(t *testing.T) {
 			{away(1000), "generate.2 after 2s, 3s of the call"}, {away(1000), "generate.3: the provider is away: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
 		}},
 		{"silence that took all the time", time.Hour, []end{{away(300_000), "generate.2: the provider is away: 503; another wait of 2s does not fit, after 5m0s (a call may take 5m0s, retries included); come back after 1970-01-01 00:00:02 UTC"}}},
-		{"somebody has to pay", time.Hour, []end{{Happened{Class: roles.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants somebody to pay, or to change something in its account: no credit"}}},
-		{"the key is refused", time.Hour, []end{{Happened{Class: roles.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
-		{"the budget is reached", time.Hour, []end{{Happened{Class: roles.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
-		{"the prompt is too long", time.Hour, []end{{Happened{Class: roles.TooLarge, Reason: "1 of 0"}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
+		{"somebody has to pay", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants somebody to pay, or to change something in its account: no credit"}}},
+		{"the key is refused", time.Hour, []end{{Happened{Class: outcome.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
+		{"the budget is reached", time.Hour, []end{{Happened{Class: outcome.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
+		{"the prompt is too long", time.Hour, []end{{Happened{Class: outcome.TooLarge, Reason: "1 of 0"}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
 	} {
 		s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))
 		for i, e := range c.ends {
-			e.h.Weather = fate.Weather{Now: time.Unix(0, 0), Budget: c.budget}
+			e.h.Retry = retry.Policy{Now: time.Unix(0, 0), Budget: c.budget}
 			var err error
 			s, err = After(s, e.h)
-			got := fmt.Sprintf("%s.%d after %s, %s of the call", s.Step, s.Attempt, fate.Left(s.Outage, time.Unix(0, 0)), time.Duration(s.SpentMS)*time.Millisecond)
+			got := fmt.Sprintf("%s.%d after %s, %s of the call", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)), time.Duration(s.SpentMS)*time.Millisecond)
 			if err != nil {
 				got = fmt.Sprintf("%s.%d: %v", s.Step, s.Attempt, err)
-				if s.SpentMS != 0 || s.Outage != nil || errors.Is(err, fate.ErrAway) != e.h.Class.Weather() {
+				if s.SpentMS != 0 || s.Outage != nil || errors.Is(err, retry.ErrUnavailable) != e.h.Class.Transient() {
 					t.Errorf("%s: %v leaves %+v", c.name, err, s)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -42,15 +43,15 @@ func (program) Result(code int) agent.Result {
 func ranOf(o roles.Outcome) *Ran {
 	ran := &Ran{Exit: o.Exit, Ports: o.Ports}
 	switch o.Class {
-	case roles.Done:
+	case outcome.Done:
 		ran.OK = true
-	case roles.Running:
+	case outcome.Running:
 		ran.OK, ran.Running = true, true
-	case roles.Failed:
+	case outcome.Failed:
 		ran.Reason = fmt.Sprintf("it ended with exit code %d", o.Exit)
-	case roles.Flood:
+	case outcome.Flood:
 		ran.Reason = fmt.Sprintf("it printed more than %d MiB", programPrints>>20)
-	case roles.Timeout:
+	case outcome.Timeout:
 		ran.Reason = "it could not be stopped in time"
 	default:
 		ran.Reason = strings.TrimSpace(o.Reason)

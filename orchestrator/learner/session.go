@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/testing/failpoint"
-	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Caller makes the calls of a session. Made again under the same key, a call that has
@@ -64,7 +64,7 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 		if err != nil {
 			return s, err
 		}
-		h.Weather = fate.Weather{Now: x.Now(), Jitter: x.Jitter(), Budget: x.Budget}
+		h.Retry = retry.Policy{Now: x.Now(), Jitter: x.Jitter(), Budget: x.Budget}
 		next, stop := After(s, h)
 		if err := next.Save(x.Home); err != nil {
 			return s, err
@@ -83,12 +83,12 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 
 // waitOut waits, before a call, until it makes sense to make it.
 func (x *Session) waitOut(ctx context.Context, s State) error {
-	wait := fate.Left(s.Outage, x.Now())
+	wait := retry.Left(s.Outage, x.Now())
 	if wait <= 0 {
 		return nil
 	}
 	until := x.Now().Add(wait)
-	why := fate.Words(s.Outage, s.Note, min(x.Budget, CallTime))
+	why := retry.Words(s.Outage, s.Note, min(x.Budget, CallTime))
 	x.Tell.Note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
 	return x.Sleep(ctx, wait, until)
 }
@@ -141,7 +141,7 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 		return Happened{}, err
 	}
 	h.Text, h.Reason = x.Clean(h.Text), x.Clean(h.Reason)
-	if h.Class == roles.Interrupted && ctx.Err() == nil {
+	if h.Class == outcome.Interrupted && ctx.Err() == nil {
 		h.Class = "stopped" // by somebody else: an attempt that failed
 	}
 	return h, x.store(s, a.Prompt, h)
@@ -150,7 +150,7 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 // store keeps an answer beside the program.
 func (x *Session) store(s State, prompt string, h Happened) error {
 	text := h.Text
-	if h.Class != roles.Done {
+	if h.Class != outcome.Done {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
 	}
 	files := map[Step]string{Generate: outputFile, Review: reviewFile, Learnings: learningsFile, Mistakes: cycleMistakes, Improve: improvedFile}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/roles"
-	"abl/roles/fate"
+	"abl/internal/outcome"
+	"abl/roles/retry"
 )
 
 // world is an agent and a program that do as they are told.
@@ -70,7 +70,7 @@ func (w *world) session(h Home) *Session {
 }
 
 func scripted(a Call) Happened {
-	return Happened{Class: roles.Done, SpentMS: 10, Text: map[Step]string{
+	return Happened{Class: outcome.Done, SpentMS: 10, Text: map[Step]string{
 		Generate: "Made.", Review: "TESTS: OK", Learnings: fmt.Sprintf("LEARNING: lesson of cycle %d\nLEARNING: Use a pool", a.Cycle),
 		Mistakes: "MISTAKE: No test", Improve: fmt.Sprintf("Prompt %d.\n# Past Prompts", a.Cycle),
 	}[a.Step]}
@@ -161,7 +161,7 @@ func TestResume(t *testing.T) {
 		w.say = func(a Call) Happened {
 			if a.Key == at {
 				cancel()
-				return Happened{Class: roles.Interrupted}
+				return Happened{Class: outcome.Interrupted}
 			}
 			return scripted(a)
 		}
@@ -194,7 +194,7 @@ func TestResumeWithAnotherAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	w.say = func(Call) Happened { cancel(); return Happened{Class: roles.Interrupted} }
+	w.say = func(Call) Happened { cancel(); return Happened{Class: outcome.Interrupted} }
 	if _, err := w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 	w, h := newWorld(t)
 	w.say = func(a Call) Happened {
 		if a.Step == Review && a.Attempt < 3 {
-			return Happened{Class: roles.Away, Reason: "503", SpentMS: 1000}
+			return Happened{Class: outcome.Unavailable, Reason: "503", SpentMS: 1000}
 		}
 		if a.Step == Review && a.Limit != CallTime-8*time.Second {
 			t.Errorf("the third attempt may take %s", a.Limit)
@@ -329,7 +329,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 }
 
 func TestStopped(t *testing.T) {
-	for class, want := range map[roles.Class]error{roles.Refused: fate.ErrLogin, roles.OverBudget: fate.ErrBudget, roles.Quota: fate.ErrAway, roles.TooLarge: fate.ErrAgent} {
+	for class, want := range map[outcome.Outcome]error{outcome.Refused: retry.ErrLogin, outcome.OverBudget: retry.ErrBudget, outcome.Quota: retry.ErrUnavailable, outcome.TooLarge: retry.ErrAgent} {
 		w, h := newWorld(t)
 		w.say = func(Call) Happened { return Happened{Class: class, Reason: "why"} }
 		s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())

@@ -6,6 +6,7 @@ package agent
 import (
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 	"abl/orchestrator/prices"
 )
@@ -42,27 +43,13 @@ type Usage struct {
 
 // Result is what an agent's own output says about how it ended.
 type Result struct {
-	Finished bool   // a final record of the right type and status was there, and at least one model request
-	Reason   string // why it is not finished, in one sentence; "" otherwise
-	Trouble  Trouble
+	Finished bool            // a final record of the right type and status was there, and at least one model request
+	Reason   string          // why it is not finished, in one sentence; "" otherwise
+	Trouble  outcome.Outcome // what is wrong, as far as the output tells; "" otherwise
 	Session  string
 	Usage    []Usage // one a model, sorted by model
 	Requests int64   // model requests counted, -1 when the output does not tell
 }
-
-// Trouble is what is wrong, as far as an agent's output tells.
-type Trouble string
-
-// The kinds of trouble; "" is none, or none that can be told.
-const (
-	Away     Trouble = "away"    // it is in trouble or overloaded: another time it may answer
-	Rate     Trouble = "rate"    // it limits the rate
-	Quota    Trouble = "quota"   // what may be asked of it is used up
-	Network  Trouble = "network" // it is out of reach
-	Login    Trouble = "login"   // it refuses the key: no other time will help
-	TooLarge Trouble = "large"   // the prompt is longer than the model takes
-	Nothing  Trouble = "nothing" // none with the provider: the agent ended well and did nothing
-)
 
 // Reader consumes an agent's standard output line by line, while it runs or
 // afterwards; both ways give the same Result. Lines longer than MaxLine reach

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 )
 
@@ -105,7 +106,7 @@ func (r *claudeReader) Result(exit int) Result {
 	switch {
 	case res.Finished:
 	case r.result != nil && res.Reason == r.unmoved(res.Usage):
-		res.Trouble = Nothing
+		res.Trouble = outcome.Nothing
 	case r.result != nil && r.result.IsError:
 		res.Trouble = claudeTrouble(*r.result)
 	}
@@ -153,22 +154,22 @@ func claudeUsage(models map[string]claudeTokens) []Usage {
 }
 
 // claudeTrouble tells a provider's trouble from the agent's.
-func claudeTrouble(rec claudeRecord) Trouble {
+func claudeTrouble(rec claudeRecord) outcome.Outcome {
 	text := strings.ToLower(rec.words())
 	has := func(all ...string) bool {
 		return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(text, s) })
 	}
 	switch {
 	case has("prompt is too long", "context window"):
-		return TooLarge
+		return outcome.TooLarge
 	case has("credit balance", "usage limit"):
-		return Quota
+		return outcome.Quota
 	case has("not logged in", "invalid api key"):
-		return Login
+		return outcome.Refused
 	case has("econnrefused", "econnreset", "enotfound", "etimedout", "connection error"):
-		return Network
+		return outcome.Network
 	case rec.Status.n != nil:
-		return troubleOf(*rec.Status.n)
+		return outcome.FromHTTP(*rec.Status.n)
 	}
 	return ""
 }

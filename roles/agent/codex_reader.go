@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 )
 
@@ -115,7 +116,7 @@ func (r *codexReader) Result(exit int) Result {
 	if !res.Finished {
 		res.Trouble = codexTrouble(res.Reason)
 		if r.result != nil && res.Reason == r.unmoved(res.Usage) {
-			res.Trouble = Nothing
+			res.Trouble = outcome.Nothing
 		}
 	}
 	return res
@@ -142,25 +143,25 @@ func (r *codexReader) unmoved(usage []Usage) string { return idle("codex", usage
 
 // codexTrouble tells a provider's trouble from the agent's. The CLI tells it in
 // words alone; of a bad request it prints the provider's own document.
-func codexTrouble(reason string) Trouble {
+func codexTrouble(reason string) outcome.Outcome {
 	text := strings.ToLower(reason)
 	has := func(all ...string) bool {
 		return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(text, s) })
 	}
 	switch {
 	case has("context_length_exceeded", "context window", "exceeds the maximum length"):
-		return TooLarge
+		return outcome.TooLarge
 	case has("insufficient_quota", "quota exceeded", "usage limit"):
-		return Quota
+		return outcome.Quota
 	case has("high demand", "overloaded"):
-		return Away
+		return outcome.Unavailable
 	case has("error sending request", "waiting for network", "network error", "connection failed"):
-		return Network
+		return outcome.Network
 	}
 	if _, after, ok := strings.Cut(text, "status"); ok {
 		digits := strings.TrimLeft(after, ": ")
 		if n, err := strconv.ParseInt(digits[:min(len(digits), 3)], 10, 64); err == nil {
-			return troubleOf(n)
+			return outcome.FromHTTP(n)
 		}
 	}
 	return ""

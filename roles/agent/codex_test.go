@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -11,23 +13,23 @@ func TestCodexSamples(t *testing.T) {
 	trySamples(t, "codex", []sampled{
 		{"fail-badjson", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: stream closed before response.completed"`, ""},
 		{"fail-e400", 1, `finished=false requests=-1 "codex stopped: {\"error\":{\"message\":\"stub says 400\",\"type\":\"server_error\",\"code\":null,\"param\":null}}"`, ""},
-		{"fail-e401", 1, `finished=false requests=-1 "codex stopped: unexpected status 401 Unauthorized: stub says 401, url: http://127.0.0.1:9100/s/e401:xf-e401/v1/responses"`, Login},
-		{"fail-e401_after", 1, `finished=false requests=-1 "codex stopped: unexpected status 401 Unauthorized: stub says 401, url: http://127.0.0.1:9100/s/e401_after:xf-e401_after/v1/responses"`, Login},
-		{"fail-e403", 1, `finished=false requests=-1 "codex stopped: unexpected status 403 Forbidden: stub says 403, url: http://127.0.0.1:9100/s/e403:xf-e403/v1/responses"`, Login},
+		{"fail-e401", 1, `finished=false requests=-1 "codex stopped: unexpected status 401 Unauthorized: stub says 401, url: http://127.0.0.1:9100/s/e401:xf-e401/v1/responses"`, outcome.Refused},
+		{"fail-e401_after", 1, `finished=false requests=-1 "codex stopped: unexpected status 401 Unauthorized: stub says 401, url: http://127.0.0.1:9100/s/e401_after:xf-e401_after/v1/responses"`, outcome.Refused},
+		{"fail-e403", 1, `finished=false requests=-1 "codex stopped: unexpected status 403 Forbidden: stub says 403, url: http://127.0.0.1:9100/s/e403:xf-e403/v1/responses"`, outcome.Refused},
 		{"fail-e404", 1, `finished=false requests=-1 "codex stopped: unexpected status 404 Not Found: stub says 404, url: http://127.0.0.1:9100/s/e404:xf-e404/v1/responses"`, ""},
-		{"fail-e429", 1, `finished=false requests=-1 "codex stopped: exceeded retry limit, last status: 429 Too Many Requests"`, Rate},
-		{"fail-e429_ra30", 1, `finished=false requests=-1 "codex stopped: exceeded retry limit, last status: 429 Too Many Requests"`, Rate},
-		{"fail-e429x2", 1, `finished=false requests=-1 "codex stopped: exceeded retry limit, last status: 429 Too Many Requests"`, Rate},
-		{"fail-e500", 1, `finished=false requests=-1 "codex stopped: We’re currently experiencing high demand, which may cause temporary errors"`, Away},
-		{"fail-e500_after", 1, `finished=false requests=-1 "codex stopped: We’re currently experiencing high demand, which may cause temporary errors"`, Away},
+		{"fail-e429", 1, `finished=false requests=-1 "codex stopped: exceeded retry limit, last status: 429 Too Many Requests"`, outcome.RateLimited},
+		{"fail-e429_ra30", 1, `finished=false requests=-1 "codex stopped: exceeded retry limit, last status: 429 Too Many Requests"`, outcome.RateLimited},
+		{"fail-e429x2", 1, `finished=false requests=-1 "codex stopped: exceeded retry limit, last status: 429 Too Many Requests"`, outcome.RateLimited},
+		{"fail-e500", 1, `finished=false requests=-1 "codex stopped: We’re currently experiencing high demand, which may cause temporary errors"`, outcome.Unavailable},
+		{"fail-e500_after", 1, `finished=false requests=-1 "codex stopped: We’re currently experiencing high demand, which may cause temporary errors"`, outcome.Unavailable},
 		{"fail-empty", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: stream closed before response.completed"`, ""},
 		{"fail-failedevent", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: stub failed event"`, ""},
 		{"fail-hang", 124, `finished=false requests=-1 "codex ended without a result record, with exit code 124"`, ""},
 		{"fail-malformed", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: stream closed before response.completed"`, ""},
 		{"fail-nofinish", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: stream closed before response.completed"`, ""},
-		{"fail-refused", 124, `finished=false requests=-1 "codex ended without a result record, with exit code 124; its last word was: Reconnecting... waiting for network (Connection failed: error sending request)"`, Network},
-		{"fail-reset", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: error sending request"`, Network},
-		{"fail-truncated", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: Transport error: network error: error decoding response body"`, Network},
+		{"fail-refused", 124, `finished=false requests=-1 "codex ended without a result record, with exit code 124; its last word was: Reconnecting... waiting for network (Connection failed: error sending request)"`, outcome.Network},
+		{"fail-reset", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: error sending request"`, outcome.Network},
+		{"fail-truncated", 1, `finished=false requests=-1 "codex stopped: stream disconnected before completion: Transport error: network error: error decoding response body"`, outcome.Network},
 		{"ok-json", 0, `finished=true requests=-1 | unknown in=6000 out=18 cached=600 thoughts=42 tool=- total=6060`, ""},
 	})
 }
@@ -53,17 +55,17 @@ func TestCodexLines(t *testing.T) {
 		lines []string
 		cut   bool
 		want  string
-		is    Trouble
+		is    outcome.Outcome
 	}{
 		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"item.completed","item":[]}`, used, good, "\x00\xff"}, false, "finished=true requests=-1" + row, ""},
 		{"no tool", []string{`{"type":"item.completed","item":{"type":"agent_message","text":"no"}}`, good}, false,
-			`finished=false requests=-1 "codex ended without using a tool, so it did nothing of its task"` + row, Nothing},
-		{"no figures", []string{used, `{"type":"turn.completed"}`}, false, `finished=false requests=-1 "codex ended without a model request that counted a token"`, Nothing},
+			`finished=false requests=-1 "codex ended without using a tool, so it did nothing of its task"` + row, outcome.Nothing},
+		{"no figures", []string{used, `{"type":"turn.completed"}`}, false, `finished=false requests=-1 "codex ended without a model request that counted a token"`, outcome.Nothing},
 		{"cut", []string{good}, true, `finished=false requests=-1 "codex ended without a result record that could be read: a line was too long"`, ""},
 		{"the last result counts", []string{used, good, failed("x\\u001b[2J")}, false, `finished=false requests=-1 "codex stopped: x [2J"`, ""},
-		{"too long", []string{failed("Input exceeds the maximum length of 1048576 characters.")}, false, `finished=false requests=-1 "codex stopped: Input exceeds the maximum length of 1048576 characters"`, TooLarge},
-		{"quota", []string{failed("insufficient_quota")}, false, `finished=false requests=-1 "codex stopped: insufficient_quota"`, Quota},
-		{"bad gateway", []string{failed("unexpected status 502 Bad Gateway")}, false, `finished=false requests=-1 "codex stopped: unexpected status 502 Bad Gateway"`, Away},
+		{"too long", []string{failed("Input exceeds the maximum length of 1048576 characters.")}, false, `finished=false requests=-1 "codex stopped: Input exceeds the maximum length of 1048576 characters"`, outcome.TooLarge},
+		{"quota", []string{failed("insufficient_quota")}, false, `finished=false requests=-1 "codex stopped: insufficient_quota"`, outcome.Quota},
+		{"bad gateway", []string{failed("unexpected status 502 Bad Gateway")}, false, `finished=false requests=-1 "codex stopped: unexpected status 502 Bad Gateway"`, outcome.Unavailable},
 		{"a status that is none", []string{failed("the status of things")}, false, `finished=false requests=-1 "codex stopped: the status of things"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tryLines(t, Codex{}, tt.lines, tt.cut, tt.want, tt.is) })

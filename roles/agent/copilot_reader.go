@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 )
 
@@ -71,7 +72,7 @@ func (r *copilotReader) Result(exit int) Result {
 	switch {
 	case res.Finished:
 	case r.result != nil && res.Reason == r.unmoved(res.Usage):
-		res.Trouble = Nothing
+		res.Trouble = outcome.Nothing
 	case r.failed != nil:
 		res.Trouble = copilotTrouble(*r.failed)
 	}
@@ -125,17 +126,17 @@ func copilotUsage(models map[string]copilotMetrics) (rows []Usage) {
 }
 
 // copilotTrouble tells a provider's trouble from the agent's.
-func copilotTrouble(d copilotData) Trouble {
+func copilotTrouble(d copilotData) outcome.Outcome {
 	text := strings.ToLower(d.Message)
 	switch {
 	case strings.Contains(text, "could not connect"), strings.Contains(text, "error reading a body from connection"):
-		return Network
+		return outcome.Network
 	case strings.Contains(text, "context_length_exceeded"), strings.Contains(text, "maximum context length"):
-		return TooLarge
+		return outcome.TooLarge
 	case strings.Contains(text, "insufficient_quota"):
-		return Quota
+		return outcome.Quota
 	case d.Status.n != nil:
-		return troubleOf(*d.Status.n)
+		return outcome.FromHTTP(*d.Status.n)
 	}
 	return ""
 }

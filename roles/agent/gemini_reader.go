@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 )
 
@@ -107,7 +108,7 @@ func (r *geminiReader) Result(exit int) Result {
 	if !res.Finished {
 		res.Trouble = geminiTrouble(exit, res.Reason)
 		if r.result != nil && res.Reason == unmoved(r.result.Stats.usage(), r.result.Stats.ToolCalls) {
-			res.Trouble = Nothing
+			res.Trouble = outcome.Nothing
 		}
 	}
 	return res

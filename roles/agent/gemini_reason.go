@@ -3,6 +3,8 @@ package agent
 import (
 	"fmt"
 	"strings"
+
+	"abl/internal/outcome"
 )
 
 // reason says why the call is not finished. The exit code alone proves nothing:
@@ -67,26 +69,26 @@ func geminiExit(exit int) string {
 // geminiTrouble tells a provider's trouble from the agent's. The CLI has tried
 // again by itself, for minutes, before it gives one of the first up. A refused key
 // and a prompt that is too long have the same status, and differ in their words.
-func geminiTrouble(exit int, reason string) Trouble {
+func geminiTrouble(exit int, reason string) outcome.Outcome {
 	text := strings.ToLower(reason)
 	switch {
 	case strings.Contains(text, "api key not valid"), strings.Contains(text, "api_key_invalid"):
-		return Login
+		return outcome.Refused
 	case strings.Contains(text, "maximum number of tokens"), strings.Contains(text, "input token count"):
-		return TooLarge
+		return outcome.TooLarge
 	case exit == 173 && (strings.Contains(text, "perday") || strings.Contains(text, "daily")):
-		return Quota
+		return outcome.Quota
 	}
 	switch exit {
 	case 173: // 429
-		return Rate
+		return outcome.RateLimited
 	case 244, 246, 247, 248: // 500, 502, 503, 504
-		return Away
+		return outcome.Unavailable
 	case 41, 145, 147: // no key, 401, 403
-		return Login
+		return outcome.Refused
 	}
 	if strings.Contains(text, "fetch failed") {
-		return Network
+		return outcome.Network
 	}
 	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/outcome"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -207,15 +209,15 @@ func TestGeminiTrouble(t *testing.T) {
 	for _, c := range []struct {
 		sample string
 		exit   int
-		want   Trouble
+		want   outcome.Outcome
 	}{
 		{"ok-streamjson", 0, ""},
-		{"fail-e429", 173, Rate},
-		{"fail-e500", 244, Away},
-		{"fail-e503", 247, Away},
-		{"fail-e401-streamjson", 145, Login},
-		{"fail-e403", 147, Login},
-		{"fail-nokey", 41, Login},
+		{"fail-e429", 173, outcome.RateLimited},
+		{"fail-e500", 244, outcome.Unavailable},
+		{"fail-e503", 247, outcome.Unavailable},
+		{"fail-e401-streamjson", 145, outcome.Refused},
+		{"fail-e403", 147, outcome.Refused},
+		{"fail-nokey", 41, outcome.Refused},
 		{"fail-e400", 144, ""},
 		{"safety-streamjson", 0, ""},
 	} {
@@ -231,15 +233,15 @@ func TestGeminiTrouble(t *testing.T) {
 	for _, c := range []struct {
 		status, message, stats string
 		exit                   int
-		want                   Trouble
+		want                   outcome.Outcome
 	}{
-		{"error", "exception TypeError: fetch failed sending request", "", 1, Network},
-		{"error", "API key not valid. Please pass a valid API key.", "", 144, Login},
-		{"error", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "", 144, TooLarge},
-		{"error", "Quota exceeded for quotaId: GenerateRequestsPerDayPerProject", "", 173, Quota},
-		{"error", "Quota exceeded", "", 173, Rate},
-		{"success", "", "", 0, Nothing},
-		{"success", "", `"tool_calls":0,"models":{"m":{"total_tokens":9}}`, 0, Nothing},
+		{"error", "exception TypeError: fetch failed sending request", "", 1, outcome.Network},
+		{"error", "API key not valid. Please pass a valid API key.", "", 144, outcome.Refused},
+		{"error", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", "", 144, outcome.TooLarge},
+		{"error", "Quota exceeded for quotaId: GenerateRequestsPerDayPerProject", "", 173, outcome.Quota},
+		{"error", "Quota exceeded", "", 173, outcome.RateLimited},
+		{"success", "", "", 0, outcome.Nothing},
+		{"success", "", `"tool_calls":0,"models":{"m":{"total_tokens":9}}`, 0, outcome.Nothing},
 	} {
 		record := `{"type":"result","status":"` + c.status + `","stats":{` + c.stats + `}`
 		if c.message != "" {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 
+	"abl/internal/outcome"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -18,7 +20,7 @@ type sampled struct {
 	sample  string
 	exit    int
 	want    string
-	trouble Trouble
+	trouble outcome.Outcome
 }
 
 func trySamples(t *testing.T, name string, all []sampled) {
@@ -133,7 +135,7 @@ func TestCommands(t *testing.T) {
 }
 
 // tryLines gives a reader lines, which end with exit code 0.
-func tryLines(t *testing.T, a Agent, lines []string, cut bool, want string, is Trouble) {
+func tryLines(t *testing.T, a Agent, lines []string, cut bool, want string, is outcome.Outcome) {
 	t.Helper()
 	r := a.NewReader(Call{Model: "m"})
 	for _, l := range lines {

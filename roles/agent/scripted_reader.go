@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"abl/internal/outcome"
 	"abl/roles/scenario"
 )
 
@@ -50,9 +51,9 @@ func (r *scriptedReader) Result(exit int) Result {
 	if !res.Finished && r.last != nil {
 		switch r.last.Trouble {
 		case scenario.EndAway:
-			res.Trouble = Away
+			res.Trouble = outcome.Unavailable
 		case scenario.EndLogin:
-			res.Trouble = Login
+			res.Trouble = outcome.Refused
 		}
 	}
 	return res

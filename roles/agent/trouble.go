@@ -5,23 +5,6 @@ import (
 	"slices"
 )
 
-// troubleOf is what an HTTP status of a provider means.
-func troubleOf(status int64) Trouble {
-	switch {
-	case status == 401 || status == 403:
-		return Login
-	case status == 402:
-		return Quota
-	case status == 413:
-		return TooLarge
-	case status == 429:
-		return Rate
-	case status >= 500 && status < 600:
-		return Away
-	}
-	return ""
-}
-
 // idle says why a run of that agent that calls itself a success did nothing: no
 // model answered it, or it used no tool and so changed nothing.
 func idle(name string, usage []Usage, toolless bool) string {

@@ -15,6 +15,7 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
@@ -224,7 +225,7 @@ func (e *Environment) goesOn(ctx context.Context, stopping bool) (string, error)
 	if live == "" || err != nil || !stopping {
 		return live, err
 	}
-	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(roles.Interrupted)
+	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(outcome.Interrupted)
 }
 
 // Limits are those of the boxes that what a model wrote runs in.

@@ -13,7 +13,7 @@ import (
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Calls are the rules that say which exit code an error of a call means, or of what it stands on.
@@ -24,15 +24,15 @@ func Calls() Rules {
 		classed(environment.Usage, Usage),
 		classed(environment.Unavailable, Environment),
 		Is(environment.ErrNetworks, Boundary),
-		Is(fate.ErrAgent, Agent),
-		Is(fate.ErrLogin, Agent),
-		Is(fate.ErrModel, Agent),
-		Is(fate.ErrDenied, Agent),
+		Is(retry.ErrAgent, Agent),
+		Is(retry.ErrLogin, Agent),
+		Is(retry.ErrModel, Agent),
+		Is(retry.ErrDenied, Agent),
 		Is(agent.ErrNoCall, Agent),
 		Is(agent.ErrPrompt, Usage),
-		Is(fate.ErrAway, Away),
-		Is(fate.ErrBudget, Budget),
-		Is(fate.ErrUnproven, Boundary),
+		Is(retry.ErrUnavailable, Away),
+		Is(retry.ErrBudget, Budget),
+		Is(retry.ErrUnproven, Boundary),
 		Is(roles.ErrHolder, Environment),
 		Is(roles.ErrSource, Person),
 		Is(roles.ErrNoRoom, Environment),
@@ -56,7 +56,7 @@ func HintOf(err error) string {
 		return h
 	}
 	var mistake *strictyaml.Error
-	var away fate.Absent
+	var away retry.Unavailable
 	var torn *hostfs.ShortWrite // a regular file takes a part only when there is no room for the rest
 	switch {
 	case errors.As(err, &mistake):
@@ -65,21 +65,21 @@ func HintOf(err error) string {
 		return "abl doctor --boundary shows what was found; with --allow-weak-network abl goes on, and every report says so"
 	case errors.As(err, &away) && away.Person:
 		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
-	case errors.Is(err, fate.ErrAway):
+	case errors.Is(err, retry.ErrUnavailable):
 		return "what was done is kept; run the same command then: it goes on from there"
-	case errors.Is(err, fate.ErrLogin):
+	case errors.Is(err, retry.ErrLogin):
 		return "put a valid key into .env (the environment is asked after it), then run the same command again"
-	case errors.Is(err, fate.ErrModel):
+	case errors.Is(err, retry.ErrModel):
 		return "name a model that the provider has, in full, in .abl/config.yaml (models.builder, models.verifier), then run the same command again"
-	case errors.Is(err, fate.ErrDenied):
+	case errors.Is(err, retry.ErrDenied):
 		return "no key is at fault: the gateway lets through one model, by its full name, and what docs/gateway.md lists; change models or the agent in .abl/config.yaml, then run the same command again"
-	case errors.Is(err, fate.ErrBudget):
+	case errors.Is(err, retry.ErrBudget):
 		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
 	case errors.Is(err, agent.ErrPrompt):
 		return "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"
 	case errors.Is(err, hostfs.ErrHeld):
 		return "wait for it, or stop it; the lock is freed when it ends"
-	case errors.Is(err, fate.ErrUnproven):
+	case errors.Is(err, retry.ErrUnproven):
 		return "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"
 	case errors.Is(err, roles.ErrHolder):
 		return "run the same command again: it makes another"

@@ -13,7 +13,7 @@ import (
 	"abl/orchestrator/ledger"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Rules say which exit code an error of a call means, or of what it stands on.
@@ -21,15 +21,15 @@ import (
 // as its cause.
 func Rules() exit.Rules {
 	return exit.Rules{
-		exit.Is(fate.ErrAgent, exit.Agent),
-		exit.Is(fate.ErrLogin, exit.Agent),
-		exit.Is(fate.ErrModel, exit.Agent),
-		exit.Is(fate.ErrDenied, exit.Agent),
+		exit.Is(retry.ErrAgent, exit.Agent),
+		exit.Is(retry.ErrLogin, exit.Agent),
+		exit.Is(retry.ErrModel, exit.Agent),
+		exit.Is(retry.ErrDenied, exit.Agent),
 		exit.Is(agent.ErrNoCall, exit.Agent),
 		exit.Is(agent.ErrPrompt, exit.Usage),
-		exit.Is(fate.ErrAway, exit.Away),
-		exit.Is(fate.ErrBudget, exit.Budget),
-		exit.Is(fate.ErrUnproven, exit.Boundary),
+		exit.Is(retry.ErrUnavailable, exit.Away),
+		exit.Is(retry.ErrBudget, exit.Budget),
+		exit.Is(retry.ErrUnproven, exit.Boundary),
 		exit.Is(roles.ErrHolder, exit.Environment),
 		exit.Is(roles.ErrSource, exit.Person),
 		exit.Is(roles.ErrNoRoom, exit.Environment),
@@ -53,28 +53,28 @@ func Hint(err error) string {
 		return h
 	}
 	var mistake *strictyaml.Error
-	var away fate.Absent
+	var away retry.Unavailable
 	var torn *hostfs.ShortWrite // a regular file takes a part only when there is no room for the rest
 	switch {
 	case errors.As(err, &mistake):
 		return mistake.Hint
 	case errors.As(err, &away) && away.Person:
 		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
-	case errors.Is(err, fate.ErrAway):
+	case errors.Is(err, retry.ErrUnavailable):
 		return "what was done is kept; run the same command then: it goes on from there"
-	case errors.Is(err, fate.ErrLogin):
+	case errors.Is(err, retry.ErrLogin):
 		return "put a valid key into .env (the environment is asked after it), then run the same command again"
-	case errors.Is(err, fate.ErrModel):
+	case errors.Is(err, retry.ErrModel):
 		return "name a model that the provider has, in full, in .abl/config.yaml (models.builder, models.verifier), then run the same command again"
-	case errors.Is(err, fate.ErrDenied):
+	case errors.Is(err, retry.ErrDenied):
 		return "no key is at fault: the gateway lets through one model, by its full name, and what docs/gateway.md lists; change models or the agent in .abl/config.yaml, then run the same command again"
-	case errors.Is(err, fate.ErrBudget):
+	case errors.Is(err, retry.ErrBudget):
 		return "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"
 	case errors.Is(err, agent.ErrPrompt):
 		return "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"
 	case errors.Is(err, hostfs.ErrHeld):
 		return "wait for it, or stop it; the lock is freed when it ends"
-	case errors.Is(err, fate.ErrUnproven):
+	case errors.Is(err, retry.ErrUnproven):
 		return "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"
 	case errors.Is(err, roles.ErrHolder):
 		return "run the same command again: it makes another"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/gateway/meter"
@@ -49,11 +50,11 @@ func Traffic(log sidecar.Log, call string) roles.Traffic {
 }
 
 // classes are what the kinds of a provider's trouble make of a call.
-var classes = map[meter.Kind]roles.Class{
-	meter.Login: roles.Refused, meter.Rate: roles.Limited, meter.Quota: roles.Quota, meter.Credit: roles.Quota,
-	meter.Away: roles.Away, meter.Silent: roles.Away, meter.Cut: roles.Away, meter.Garbled: roles.Away,
-	meter.Network: roles.Network, meter.Large: roles.TooLarge, meter.NoModel: roles.NoModel, meter.Denied: roles.Denied,
-	meter.Length: roles.Cut, meter.Window: roles.Cut, meter.Filter: roles.Filtered,
+var classes = map[meter.Kind]outcome.Outcome{
+	meter.Login: outcome.Refused, meter.Rate: outcome.RateLimited, meter.Quota: outcome.Quota, meter.Credit: outcome.Quota,
+	meter.Away: outcome.Unavailable, meter.Silent: outcome.Unavailable, meter.Cut: outcome.Unavailable, meter.Garbled: outcome.Unavailable,
+	meter.Network: outcome.Network, meter.Large: outcome.TooLarge, meter.NoModel: outcome.NoModel, meter.Denied: outcome.Denied,
+	meter.Length: outcome.Cut, meter.Window: outcome.Cut, meter.Filter: outcome.Filtered,
 }
 
 // faultOf words what was wrong with the provider at a call's end.

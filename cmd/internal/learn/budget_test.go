@@ -11,12 +11,13 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
 	"abl/roles"
 	"abl/roles/environment"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // spentPlace is one whose ledger has these rows, with no engine behind it.
@@ -39,7 +40,7 @@ func spentPlace(t *testing.T, caps config.Budget, rows ...ledger.Row) *place {
 	return b
 }
 
-func paid(call string, used int64, outcome roles.Class) ledger.Row {
+func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
 	none := int64(0)
 	return ledger.Row{
 		Timestamp: ledger.Stamp(time.Now()), Phase: "1", Model: "gemini-2.5-pro", CallID: call, Source: ledger.Gateway, CostUSD: "0.5",
@@ -52,16 +53,16 @@ func paid(call string, used int64, outcome roles.Class) ledger.Row {
 // sums that phases use: failed attempts count towards the call's own, and what a
 // gateway charged where nobody told counts too.
 func TestReachedBudgetStartsNothing(t *testing.T) {
-	untold := paid("s1-c1-generate.1", 0, roles.Done)
+	untold := paid("s1-c1-generate.1", 0, outcome.Done)
 	untold.Source, untold.CostUSD, untold.Input, untold.Candidates, untold.Total = ledger.Nobody, "", nil, nil, nil
 	for name, c := range map[string]struct {
 		budget config.Budget
 		row    ledger.Row
 		want   string
 	}{
-		"the session's":         {config.Budget{Phase: config.Cap{Tokens: 100}}, paid("s1-c1-generate.1", 100, roles.Done), "100 of 100 tokens of the phase are used"},
-		"the project's dollars": {config.Budget{Project: config.Cap{USD: 0.5}}, paid("s0-c1-generate.1", 1, roles.Done), "0.50 of 0.5 USD of the project are spent"},
-		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, roles.Crashed), "9 of 9 tokens of the call are used"},
+		"the session's":         {config.Budget{Phase: config.Cap{Tokens: 100}}, paid("s1-c1-generate.1", 100, outcome.Done), "100 of 100 tokens of the phase are used"},
+		"the project's dollars": {config.Budget{Project: config.Cap{USD: 0.5}}, paid("s0-c1-generate.1", 1, outcome.Done), "0.50 of 0.5 USD of the project are spent"},
+		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, outcome.Crashed), "9 of 9 tokens of the call are used"},
 		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
 	} {
 		b := spentPlace(t, c.budget, c.row)
@@ -73,7 +74,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 			t.Errorf("%s: the call was begun", name)
 			return nil
 		}})
-		if !errors.Is(err, fate.ErrBudget) || exit.Calls().Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, retry.ErrBudget) || exit.Calls().Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
@@ -84,7 +85,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 
 // The gateway is told the caps that are left, raised by what the command line adds.
 func TestWhatTheGatewayIsTold(t *testing.T) {
-	b := spentPlace(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, roles.Crashed))
+	b := spentPlace(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
 	left, err := b.left("s1-c1-review.2")
 	if err != nil || len(left.Bounds) != 2 || *left.Requests != b.conf.Limits.Requests {
 		t.Fatalf("%+v, %v", left, err)
@@ -117,11 +118,11 @@ func TestStopsAreSettled(t *testing.T) {
 		code int
 		hint string
 	}{
-		{fate.Stops(roles.Refused, "GEMINI_API_KEY is refused: 401"), exit.Agent, "put a valid key into .env"},
-		{fate.Stops(roles.OverBudget, "5 of 5"), exit.Budget, "--budget-usd +5"},
-		{fate.Stops(roles.TooLarge, "long"), exit.Agent, "see the records in .abl/logs/calls of the project"},
-		{fate.Absent{Class: roles.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command then"},
-		{fate.Absent{Class: roles.EngineGone}, exit.Environment, ""},
+		{retry.Stops(outcome.Refused, "GEMINI_API_KEY is refused: 401"), exit.Agent, "put a valid key into .env"},
+		{retry.Stops(outcome.OverBudget, "5 of 5"), exit.Budget, "--budget-usd +5"},
+		{retry.Stops(outcome.TooLarge, "long"), exit.Agent, "see the records in .abl/logs/calls of the project"},
+		{retry.Unavailable{Class: outcome.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command then"},
+		{retry.Unavailable{Class: outcome.EngineGone}, exit.Environment, ""},
 	} {
 		err := settle(exit.OnEngine(c.err))
 		if exit.Calls().Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {

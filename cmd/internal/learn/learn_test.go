@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"abl/cmd/internal/cli"
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/orchestrator/event"
 	"abl/orchestrator/learner"
-	"abl/roles"
 )
 
 // stub is where a session's calls are made in place of containers: an agent that
@@ -29,7 +29,7 @@ func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error)
 	if err := a.Begin(); err != nil {
 		return learner.Happened{}, err
 	}
-	answer := learner.Happened{Class: roles.Done, Text: map[learner.Step]string{
+	answer := learner.Happened{Class: outcome.Done, Text: map[learner.Step]string{
 		learner.Generate: "made", learner.Review: "ARCHITECTURE: OK\nSECURITY: key in source\n", learner.Learnings: "LEARNING: Use a pool\nLEARNING: Task completed successfully\n",
 		learner.Mistakes: "MISTAKE: No tests\n", learner.Improve: "Better.\n",
 	}[a.Step]}
@@ -37,13 +37,13 @@ func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error)
 	switch _, err := os.Stat(hung); {
 	case a.Step != learner.Generate:
 	case strings.Contains(a.Prompt, "do fail"):
-		return learner.Happened{Class: roles.Failed, Reason: "it ended with exit code 3"}, nil
+		return learner.Happened{Class: outcome.Failed, Reason: "it ended with exit code 3"}, nil
 	case strings.Contains(a.Prompt, "do hang") && err != nil:
 		if err := os.WriteFile(hung, nil, 0o644); err != nil {
 			return answer, err
 		}
 		<-ctx.Done()
-		return learner.Happened{Class: roles.Interrupted}, nil
+		return learner.Happened{Class: outcome.Interrupted}, nil
 	default:
 		return answer, os.WriteFile(filepath.Join(a.Dir, "run.sh"), []byte("echo hello\n"), 0o644)
 	}

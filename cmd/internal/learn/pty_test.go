@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
-
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+
+	"github.com/creack/pty"
 )
 
 // screen is all that a terminal was told, for whoever waits for a part of it.

@@ -22,7 +22,7 @@ import (
 	"abl/orchestrator/project"
 	"abl/roles/agent"
 	"abl/roles/environment"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // work is the directory that solutions stands in, and what is known of it.
@@ -191,7 +191,7 @@ func (w *work) play(ctx context.Context, s learner.State) (learner.State, error)
 	}
 	x := &learner.Session{
 		Home: w.home, Calls: p, Tell: w.tell, Hosts: p.Hosts(), Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64,
-		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: fate.Sleep,
+		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: retry.Sleep,
 	}
 	s, err = x.Play(ctx, s)
 	if cerr := p.Close(ctx, err); cerr != nil {
@@ -209,7 +209,7 @@ func settle(err error) error {
 		return err
 	}
 	do := exit.HintOf(err)
-	if do == "" && errors.Is(err, fate.ErrAgent) {
+	if do == "" && errors.Is(err, retry.ErrAgent) {
 		do = "see the records in .abl/logs/calls of the project, then run the same command again"
 	}
 	return exit.With(exit.Calls().Code(err), err, do)

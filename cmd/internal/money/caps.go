@@ -10,7 +10,7 @@ import (
 	"abl/internal/config"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/prices"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // Cap is one that is set, and what counts towards it.
@@ -66,7 +66,7 @@ func (c Cap) Admits(w Words) error {
 }
 
 func (w Words) spentOut(what, do string) error {
-	return &exit.Error{Code: exit.Budget, Err: fate.ErrBudget, Safe: w.Safe, What: fmt.Sprintf("%v: %s", fate.ErrBudget, what), Do: do}
+	return &exit.Error{Code: exit.Budget, Err: retry.ErrBudget, Safe: w.Safe, What: fmt.Sprintf("%v: %s", retry.ErrBudget, what), Do: do}
 }
 
 // Nearly is what a person should know of a cap by now.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
 	"abl/orchestrator/prices"
@@ -113,7 +114,7 @@ func (c *counting) counts(r ledger.Row) []*Spending {
 	if r.Phase == c.phase {
 		all = append(all, &c.Phase)
 	}
-	if same, _, _ := strings.Cut(c.key, "."); same != "" && r.CallID != c.key && strings.HasPrefix(r.CallID, same+".") && r.Outcome != string(roles.Done) {
+	if same, _, _ := strings.Cut(c.key, "."); same != "" && r.CallID != c.key && strings.HasPrefix(r.CallID, same+".") && r.Outcome != string(outcome.Done) {
 		all = append(all, &c.Call)
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
+	"abl/internal/outcome"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
 	"abl/orchestrator/prices"
@@ -40,7 +41,7 @@ func accounts(t *testing.T, rows ...ledger.Row) (project.Project, pricelist.List
 }
 
 // used is a row of gemini-2.5-pro, of which a million prompt tokens cost 1.25 USD.
-func used(call, source, cost string, tokens int64, outcome roles.Class) ledger.Row {
+func used(call, source, cost string, tokens int64, outcome outcome.Outcome) ledger.Row {
 	phase, _, _ := strings.Cut(strings.TrimPrefix(call, "p"), "-")
 	r := ledger.Row{Timestamp: ledger.Stamp(time.Now()), Phase: phase, Model: "gemini-2.5-pro", CallID: call, Source: source, CostUSD: cost, Outcome: string(outcome)}
 	if source != ledger.Nobody {
@@ -55,22 +56,22 @@ func (s Spending) String() string {
 }
 
 func TestSpent(t *testing.T) {
-	other := used("p1-build-1.1", ledger.CLI, ledger.Unknown, 7, roles.Done)
+	other := used("p1-build-1.1", ledger.CLI, ledger.Unknown, 7, outcome.Done)
 	other.Model = "my-model"
 	for name, c := range map[string]struct {
 		rows []ledger.Row
 		want string
 	}{
 		"nothing":                    {nil, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 0 unknown, unpriced []"},
-		"as the rows say":            {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, roles.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, roles.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
-		"by a price that came later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, roles.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
-		"too long for one price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, roles.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
+		"as the rows say":            {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
+		"by a price that came later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
+		"too long for one price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
 		"a model without a price":    {[]ledger.Row{other}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 7 tokens, 0 USD, 0 unknown, unpriced [my-model]"},
-		"an attempt that was made anew": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, roles.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, roles.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, roles.Crashed)},
+		"an attempt that was made anew": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, outcome.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, outcome.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, outcome.Crashed)},
 			"call 100 tokens, 0.5 USD, 0 unknown, unpriced []; phase 111 tokens, 3.5 USD, 0 unknown, unpriced []"},
-		"what was charged where nobody told": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, roles.Done), used("p1-build-1.1", ledger.Nobody, "", 0, roles.Done)},
+		"what was charged where nobody told": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p1-build-1.1", ledger.Nobody, "", 0, outcome.Done)},
 			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 5000 tokens, 0.75 USD, 0 unknown, unpriced []"},
-		"what nobody knows": {[]ledger.Row{used("p1-verify-9.1", ledger.Nobody, "", 0, roles.Lost), used("../../x", ledger.Nobody, "", 0, roles.Lost)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 1 unknown, unpriced []"},
+		"what nobody knows": {[]ledger.Row{used("p1-verify-9.1", ledger.Nobody, "", 0, outcome.Lost), used("../../x", ledger.Nobody, "", 0, outcome.Lost)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 1 unknown, unpriced []"},
 	} {
 		p, list := accounts(t, c.rows...)
 		usd := prices.Dollar * 3 / 4
@@ -126,8 +127,8 @@ func TestCapsAdmit(t *testing.T) {
 func TestEnteredRowsArePriced(t *testing.T) {
 	p, list := accounts(t)
 	b := Book{Ledger: ledger.Open(p.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
-	nobody := used("p1-build-1.1", ledger.Nobody, ledger.Unknown, 5, roles.Done)
-	if err := b.Append([]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 200_000, roles.Done), used("p1-build-2.1", ledger.CLI, ledger.Unknown, 200_001, roles.Done), nobody}); err != nil {
+	nobody := used("p1-build-1.1", ledger.Nobody, ledger.Unknown, 5, outcome.Done)
+	if err := b.Append([]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 200_000, outcome.Done), used("p1-build-2.1", ledger.CLI, ledger.Unknown, 200_001, outcome.Done), nobody}); err != nil {
 		t.Fatal(err)
 	}
 	var costs []string

@@ -1,20 +1,20 @@
-// Package fate decides what comes of a call that did not end properly: which end
-// stops the run, and how a provider's or an engine's absence is waited out. It is
-// the same for everybody who makes calls.
-package fate
+// Package retry decides what comes of a call that did not end properly: which outcome
+// stops the run, and how a transient failure of a provider or an engine is waited out.
+// It is the same for everybody who makes calls, and makes none itself.
+package retry
 
 import (
 	"errors"
 	"fmt"
 
-	"abl/roles"
+	"abl/internal/outcome"
 )
 
 // ErrAgent means that an agent did not end properly, and neither when it was tried again.
 var ErrAgent = errors.New("the agent failed")
 
-// ErrAway means that the provider limits the rate or does not answer.
-var ErrAway = errors.New("the provider is away")
+// ErrUnavailable means that the provider limits the rate or does not answer.
+var ErrUnavailable = errors.New("the provider is away")
 
 // ErrBudget means that the gateway admitted no further request of a call.
 var ErrBudget = errors.New("the budget is reached")
@@ -33,19 +33,19 @@ var ErrUnproven = errors.New("a call was ended, since where it ran is not proven
 
 // Stops is the error of an end that neither waiting nor repeating can mend, nil
 // for any other.
-func Stops(c roles.Class, why string) error {
+func Stops(c outcome.Outcome, why string) error {
 	switch c {
-	case roles.OverBudget:
+	case outcome.OverBudget:
 		return fmt.Errorf("%w: %s", ErrBudget, why)
-	case roles.Unproven:
+	case outcome.Unproven:
 		return fmt.Errorf("%w: %s", ErrUnproven, why)
-	case roles.Refused:
+	case outcome.Refused:
 		return fmt.Errorf("%w: %s", ErrLogin, why)
-	case roles.NoModel:
+	case outcome.NoModel:
 		return fmt.Errorf("%w: %s", ErrModel, why)
-	case roles.Denied:
+	case outcome.Denied:
 		return fmt.Errorf("%w: %s", ErrDenied, why)
-	case roles.TooLarge:
+	case outcome.TooLarge:
 		return fmt.Errorf("%w: the prompt is longer than the model takes: %s", ErrAgent, why)
 	}
 	return nil

@@ -9,16 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/orchestrator/event"
 	"abl/orchestrator/state"
 	"abl/roles"
-	"abl/roles/fate"
+	"abl/roles/retry"
 )
 
 // What is decided after each end of a call, one after the other.
 func TestWeathered(t *testing.T) {
 	type end struct {
-		class roles.Class
+		class outcome.Outcome
 		retry time.Duration // what the provider asks for, 0 for nothing
 		paid  bool
 		want  string
@@ -30,44 +31,44 @@ func TestWeathered(t *testing.T) {
 		ends   []end
 	}{
 		{"a storm is waited out in longer and longer steps", time.Hour, 1, []end{
-			{roles.Away, 0, false, "waits 2s, 3s used, model 0"},
-			{roles.Away, 0, false, "waits 4s, 8s used, model 0"},
-			{roles.Network, 0, false, "waits 8s, 17s used, model 0"},
+			{outcome.Unavailable, 0, false, "waits 2s, 3s used, model 0"},
+			{outcome.Unavailable, 0, false, "waits 4s, 8s used, model 0"},
+			{outcome.Network, 0, false, "waits 8s, 17s used, model 0"},
 		}},
 		{"the provider's own word counts where it is longer", time.Hour, 1, []end{
-			{roles.Limited, 30 * time.Second, false, "waits 30s, 31s used, model 0"},
-			{roles.Limited, time.Second, false, "waits 4s, 36s used, model 0"},
+			{outcome.RateLimited, 30 * time.Second, false, "waits 30s, 31s used, model 0"},
+			{outcome.RateLimited, time.Second, false, "waits 4s, 36s used, model 0"},
 		}},
 		{"the budget ends it", 10 * time.Second, 1, []end{
-			{roles.Limited, 0, false, "waits 2s, 3s used, model 0"},
-			{roles.Limited, 0, false, "waits 4s, 8s used, model 0"},
-			{roles.Limited, 0, false, "the provider is away: why; another wait of 8s does not fit, after 9s (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
+			{outcome.RateLimited, 0, false, "waits 2s, 3s used, model 0"},
+			{outcome.RateLimited, 0, false, "waits 4s, 8s used, model 0"},
+			{outcome.RateLimited, 0, false, "the provider is away: why; another wait of 8s does not fit, after 9s (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
 		}},
 		{"a time beyond the budget ends it at once", time.Hour, 1, []end{
-			{roles.Quota, 20 * time.Hour, false, "the provider is away: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
+			{outcome.Quota, 20 * time.Hour, false, "the provider is away: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
 		}},
-		{"no budget", 0, 1, []end{{roles.Away, 0, false, "the provider is away: why; come back after 2026-03-01 12:00:02 UTC"}}},
-		{"nobody pays", time.Hour, 1, []end{{roles.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"}}},
-		{"the engine", 0, 1, []end{{roles.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"no budget", 0, 1, []end{{outcome.Unavailable, 0, false, "the provider is away: why; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"}}},
+		{"the engine", 0, 1, []end{{outcome.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"a chain is gone through before anybody waits, and begun anew", time.Hour, 3, []end{
-			{roles.Quota, 0, false, "waits 0s, 1s used, model 1"},
-			{roles.Away, 0, false, "waits 0s, 2s used, model 2"},
-			{roles.Quota, 0, false, "waits 20m0s, 20m3s used, model 0"},
-			{roles.Quota, 0, false, "waits 0s, 20m4s used, model 1"},
+			{outcome.Quota, 0, false, "waits 0s, 1s used, model 1"},
+			{outcome.Unavailable, 0, false, "waits 0s, 2s used, model 2"},
+			{outcome.Quota, 0, false, "waits 20m0s, 20m3s used, model 0"},
+			{outcome.Quota, 0, false, "waits 0s, 20m4s used, model 1"},
 		}},
 		{"a chain has the answer to a lack of money, too", time.Hour, 2, []end{
-			{roles.Quota, 0, true, "waits 0s, 1s used, model 1"},
-			{roles.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"},
+			{outcome.Quota, 0, true, "waits 0s, 1s used, model 1"},
+			{outcome.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"},
 		}},
 		{"another model is as far away", time.Hour, 2, []end{
-			{roles.Network, 0, false, "waits 2s, 3s used, model 0"},
-			{roles.Limited, 0, false, "waits 4s, 8s used, model 0"},
+			{outcome.Network, 0, false, "waits 2s, 3s used, model 0"},
+			{outcome.RateLimited, 0, false, "waits 4s, 8s used, model 0"},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := state.Phase{Status: state.Building}
 			for i, e := range c.ends {
-				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Weather: Weather{fate.Weather{Now: noon, Budget: c.budget}, c.models}}
+				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Retry: Retry{retry.Policy{Now: noon, Budget: c.budget}, c.models}}
 				if e.retry > 0 {
 					h.Back = noon.Add(e.retry)
 				}
@@ -75,11 +76,11 @@ func TestWeathered(t *testing.T) {
 				if p, err = ended(p, state.Built, h); err != nil {
 					t.Fatal(err)
 				}
-				p, err = committed(p, Happened{Weather: h.Weather})
+				p, err = committed(p, Happened{Retry: h.Retry})
 				got := fmt.Sprint(err)
 				if err == nil {
-					got = fmt.Sprintf("waits %s, %s used, model %d", fate.Left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
-				} else if wrapped := errors.Is(err, fate.ErrAway) != (e.class == roles.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
+					got = fmt.Sprintf("waits %s, %s used, model %d", retry.Left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
+				} else if wrapped := errors.Is(err, retry.ErrUnavailable) != (e.class == outcome.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
 					t.Errorf("end %d: %v leaves %+v", i+1, err, p)
 				}
 				if got != e.want {
@@ -96,9 +97,9 @@ func TestWeathered(t *testing.T) {
 // stormy is a world whose provider is in trouble three times; it sleeps no longer
 // than it takes to note for how long it should.
 func stormy(t *testing.T) *world {
-	away := play{class: roles.Away, took: time.Second, said: roles.Evidence{From: roles.ByGateway, What: "x"}}
+	away := play{class: outcome.Unavailable, took: time.Second, said: roles.Evidence{From: roles.ByGateway, What: "x"}}
 	w := newWorld(t, map[string]play{
-		"p1-build-1.1": away, "p1-build-1.2": {class: roles.Limited}, "p1-build-1.3": good, "p1-verify-1.1": away, "p1-verify-1.2": good,
+		"p1-build-1.1": away, "p1-build-1.2": {class: outcome.RateLimited}, "p1-build-1.3": good, "p1-verify-1.1": away, "p1-verify-1.2": good,
 	})
 	w.outages = Outages{Budget: time.Hour, Models: map[string]int{"builder": 1, "verifier": 1}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
 		w.waits = append(w.waits, d)
@@ -180,7 +181,7 @@ func TestInterruptedWhileItWaits(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.outages.Sleep = func(ctx context.Context, d time.Duration, until time.Time) error {
 		cancel(errHangup)
-		return fate.Sleep(ctx, d, until)
+		return retry.Sleep(ctx, d, until)
 	}
 	if _, err := w.loop().Run(ctx); !errors.Is(err, errHangup) {
 		t.Errorf("ended with %v", err)

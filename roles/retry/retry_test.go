@@ -1,32 +1,32 @@
-package fate
+package retry
 
 import (
 	"errors"
 	"testing"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/state"
-	"abl/roles"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func TestPause(t *testing.T) {
 	for _, c := range []struct {
-		class  roles.Class
+		class  outcome.Outcome
 		tries  int
 		jitter float64
 		want   time.Duration
 	}{
-		{roles.Limited, 1, 0, 2 * time.Second},
-		{roles.Away, 3, 0, 8 * time.Second},
-		{roles.Network, 8, 0, 256 * time.Second},
-		{roles.Away, 9, 0, 5 * time.Minute},
-		{roles.Away, 1 << 40, 0, 5 * time.Minute},
-		{roles.Away, 2, 0.5, 5 * time.Second},
-		{roles.Quota, 1, 0, 5 * time.Minute},
-		{roles.Quota, 9, 0, time.Hour},
+		{outcome.RateLimited, 1, 0, 2 * time.Second},
+		{outcome.Unavailable, 3, 0, 8 * time.Second},
+		{outcome.Network, 8, 0, 256 * time.Second},
+		{outcome.Unavailable, 9, 0, 5 * time.Minute},
+		{outcome.Unavailable, 1 << 40, 0, 5 * time.Minute},
+		{outcome.Unavailable, 2, 0.5, 5 * time.Second},
+		{outcome.Quota, 1, 0, 5 * time.Minute},
+		{outcome.Quota, 9, 0, time.Hour},
 	} {
 		if got := Pause(c.class, c.tries, c.jitter); got != c.want {
 			t.Errorf("%s, call %d, jitter %v: %s, want %s", c.class, c.tries, c.jitter, got, c.want)
@@ -60,7 +60,7 @@ func TestSleep(t *testing.T) {
 }
 
 func TestAbsent(t *testing.T) {
-	if err := error(Absent{Class: roles.EngineGone}); !errors.Is(err, sandbox.ErrUnreachable) || errors.Is(err, ErrAway) {
+	if err := error(Unavailable{Class: outcome.EngineGone}); !errors.Is(err, sandbox.ErrUnreachable) || errors.Is(err, ErrUnavailable) {
 		t.Error("the engine is taken for a provider")
 	}
 }
@@ -68,24 +68,24 @@ func TestAbsent(t *testing.T) {
 // A bound of the caller's own is named in the place of the setting, and a refusal
 // for want of money names none.
 func TestWaitSaysWhatBoundsIt(t *testing.T) {
-	w := Weather{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
-	_, err := Wait(&state.Outage{UsedMS: 90_000}, End{Class: roles.Away, Why: "503"}, w)
+	w := Policy{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
+	_, err := Wait(&state.Outage{UsedMS: 90_000}, End{Class: outcome.Unavailable, Why: "503"}, w)
 	if want := "the provider is away: 503; another wait of 2s does not fit, after 1m30s (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	_, err = Wait(&state.Outage{UsedMS: 90_000}, End{Class: roles.Quota, Why: "pay", Paid: true}, w)
+	_, err = Wait(&state.Outage{UsedMS: 90_000}, End{Class: outcome.Quota, Why: "pay", Paid: true}, w)
 	if want := "the provider wants somebody to pay, or to change something in its account: pay"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
 
 func TestStops(t *testing.T) {
-	for class, want := range map[roles.Class]error{roles.OverBudget: ErrBudget, roles.Refused: ErrLogin, roles.TooLarge: ErrAgent} {
+	for class, want := range map[outcome.Outcome]error{outcome.OverBudget: ErrBudget, outcome.Refused: ErrLogin, outcome.TooLarge: ErrAgent} {
 		if err := Stops(class, "why"); !errors.Is(err, want) {
 			t.Errorf("%s: %v", class, err)
 		}
 	}
-	for _, class := range []roles.Class{roles.Done, roles.Failed, roles.Timeout, roles.Away, roles.Interrupted} {
+	for _, class := range []outcome.Outcome{outcome.Done, outcome.Failed, outcome.Timeout, outcome.Unavailable, outcome.Interrupted} {
 		if err := Stops(class, "why"); err != nil {
 			t.Errorf("%s: %v", class, err)
 		}

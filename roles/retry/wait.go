@@ -1,17 +1,17 @@
-package fate
+package retry
 
 import (
 	"cmp"
 	"fmt"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/orchestrator/state"
-	"abl/roles"
 )
 
-// Weather is what a decision about an outage needs besides the outage itself.
-type Weather struct {
+// Policy is what a decision about a transient failure needs besides the failure itself.
+type Policy struct {
 	Now    time.Time
 	Jitter float64       // from 0 up to 1, so that many abl do not come back at once
 	Budget time.Duration // how much of an outage is waited out
@@ -19,24 +19,24 @@ type Weather struct {
 }
 
 // bound says what sets the budget.
-func (w Weather) bound() string {
+func (w Policy) bound() string {
 	if w.Bound == "" && w.Budget > 0 {
 		return fmt.Sprintf("loop.outage_budget is %s", w.Budget)
 	}
 	return w.Bound
 }
 
-// End is how the weather ended a call.
+// End is how a transient failure ended a call.
 type End struct {
-	Class roles.Class
+	Class outcome.Outcome
 	Why   string
 	Back  time.Time // when the provider wants to be asked again; zero when it does not say
 	Paid  bool      // no waiting helps
 }
 
-// Absent says that a run ends since what it waited for did not come back in time.
-type Absent struct {
-	Class  roles.Class
+// Unavailable says that a run ends since what it waited for did not come back in time.
+type Unavailable struct {
+	Class  outcome.Outcome
 	Why    string
 	Waited time.Duration // in this outage, the calls that failed included
 	Next   time.Duration // the wait that there was no more room for
@@ -45,7 +45,7 @@ type Absent struct {
 	Back   time.Time     // when it makes sense to come back; zero when nobody knows
 }
 
-func (a Absent) Error() string {
+func (a Unavailable) Error() string {
 	if a.Person {
 		return "the provider wants somebody to pay, or to change something in its account: " + a.Why
 	}
@@ -63,18 +63,18 @@ func (a Absent) Error() string {
 	return text
 }
 
-// Unwrap is ErrAway, or the engine's own word for it.
-func (a Absent) Unwrap() error {
-	if a.Class == roles.EngineGone {
+// Unwrap is ErrUnavailable, or the engine's own word for it.
+func (a Unavailable) Unwrap() error {
+	if a.Class == outcome.EngineGone {
 		return sandbox.ErrUnreachable
 	}
-	return ErrAway
+	return ErrUnavailable
 }
 
-// Wait goes on with an outage after another call that the weather ended: with a
+// Wait goes on with an outage after another call that a transient failure ended: with a
 // wait, unless the budget or the provider's own word says that the person had
 // better come back. Then whoever runs it again begins with a budget of their own.
-func Wait(was *state.Outage, end End, w Weather) (*state.Outage, error) {
+func Wait(was *state.Outage, end End, w Policy) (*state.Outage, error) {
 	o := Tried(was, end.Class, w.Now)
 	wait := Pause(end.Class, o.Tries, w.Jitter)
 	if ask := end.Back.Sub(w.Now); !end.Back.IsZero() && ask > wait {
@@ -83,9 +83,9 @@ func Wait(was *state.Outage, end End, w Weather) (*state.Outage, error) {
 	used := time.Duration(o.UsedMS) * time.Millisecond
 	switch {
 	case end.Paid:
-		return nil, Absent{Class: end.Class, Why: end.Why, Person: true}
+		return nil, Unavailable{Class: end.Class, Why: end.Why, Person: true}
 	case used+wait > w.Budget:
-		return nil, Absent{Class: end.Class, Why: end.Why, Waited: used, Next: wait, Bound: w.bound(), Back: w.Now.Add(wait)}
+		return nil, Unavailable{Class: end.Class, Why: end.Why, Waited: used, Next: wait, Bound: w.bound(), Back: w.Now.Add(wait)}
 	}
 	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
 	o.UsedMS += o.WaitMS
@@ -93,7 +93,7 @@ func Wait(was *state.Outage, end End, w Weather) (*state.Outage, error) {
 }
 
 // Tried is an outage with one more call that it ended.
-func Tried(was *state.Outage, class roles.Class, now time.Time) *state.Outage {
+func Tried(was *state.Outage, class outcome.Outcome, now time.Time) *state.Outage {
 	o := state.Outage{Since: now.UTC()}
 	if was != nil {
 		o = *was
@@ -104,7 +104,7 @@ func Tried(was *state.Outage, class roles.Class, now time.Time) *state.Outage {
 }
 
 // Charged is an outage to whose budget a call that it ended counts as well.
-func Charged(was *state.Outage, class roles.Class, took time.Duration, now time.Time) *state.Outage {
+func Charged(was *state.Outage, class outcome.Outcome, took time.Duration, now time.Time) *state.Outage {
 	o := state.Outage{Since: now.UTC(), Class: string(class)}
 	if was != nil {
 		o = *was
@@ -115,9 +115,9 @@ func Charged(was *state.Outage, class roles.Class, took time.Duration, now time.
 
 // Pause is how long is waited after a number of calls in a row: the first time
 // shortly, for most trouble is short, then twice as long each time.
-func Pause(c roles.Class, tries int, jitter float64) time.Duration {
+func Pause(c outcome.Outcome, tries int, jitter float64) time.Duration {
 	first, most := 2*time.Second, 5*time.Minute
-	if c == roles.Quota { // which is filled up by the hour or the day
+	if c == outcome.Quota { // which is filled up by the hour or the day
 		first, most = 5*time.Minute, time.Hour
 	}
 	d := most
@@ -138,10 +138,10 @@ func Left(o *state.Outage, now time.Time) time.Duration {
 
 // Words say what is waited for, and since when in vain.
 func Words(o *state.Outage, why string, budget time.Duration) string {
-	what := map[roles.Class]string{
-		roles.Limited: "the provider limits the rate", roles.Quota: "the provider's quota is used up",
-		roles.Network: "there is no connection with the provider", roles.EngineGone: "the engine was stopped",
-	}[roles.Class(o.Class)]
+	what := map[outcome.Outcome]string{
+		outcome.RateLimited: "the provider limits the rate", outcome.Quota: "the provider's quota is used up",
+		outcome.Network: "there is no connection with the provider", outcome.EngineGone: "the engine was stopped",
+	}[outcome.Outcome(o.Class)]
 	used := time.Duration(o.UsedMS) * time.Millisecond
 	return fmt.Sprintf("%s: %s (call %d in a row, %s of %s)", cmp.Or(what, "the provider is in trouble"), why, o.Tries, used.Round(time.Second), budget)
 }
