@@ -1,6 +1,7 @@
 package codecommit
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,10 +14,12 @@ import (
 	"strings"
 	"time"
 
+	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/orchestrator/project"
 	"abl/roles"
+	"abl/roles/environment"
 )
 
 // Dockerfile is a project's own image for its builds, on top of abl's. All of its
@@ -38,23 +41,123 @@ func (p Project) Handed() project.Project {
 // Box runs build.sh in a container that sees a copy of the project, no key, no log and
 // no repository, and reaches the hosts of network.allow or nothing.
 type Box struct {
-	Root    string
-	Builds  *roles.Builds
-	Limit   time.Duration
-	Stream  io.Writer // shows both outputs as they come
-	Secrets *redact.Redactor
+	project Project
+	limit   time.Duration
+	stream  io.Writer
+	secrets *redact.Redactor
+	env     *environment.Environment
+	builds  *roles.Builds
 	n       int
+}
+
+// OpenBox makes what builds need on the engine. o has what the person says about it.
+func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *Box, err error) {
+	o.Project, o.ID, o.Root, o.Owned = p.Handed(), p.EngineID(), p.Root, p.Root
+	o.Cut, o.Life = len(o.Conf.Network.Allow) == 0, max(24*time.Hour, h.Limit+time.Hour)
+	b = &Box{project: p, limit: h.Limit, stream: h.Stream, secrets: h.Secrets}
+	if b.env, err = environment.Open(ctx, o); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
+	}
+	b.builds = &roles.Builds{
+		Engine: b.env.Engine, Project: o.Project, ID: o.ID, UID: b.env.UID, GID: b.env.GID, Root: os.Geteuid() == 0, Outlet: o.Outlet,
+		Box: b.env.Limits(), Net: *b.env.Net, Site: b.env.Site, Argv: []string{"/bin/sh", "-c", "exec ./" + Script}, Tree: b.copy,
+	}
+	for _, name := range []string{".git", ".env", ConfigDir} {
+		b.builds.Absent = append(b.builds.Absent, filepath.Join(p.Root, name))
+	}
+	if err = b.image(ctx); err == nil {
+		err = b.gate(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close(ctx))
+	}
+	return b, nil
+}
+
+// Close takes everything down: containers, networks, volumes.
+func (b *Box) Close(ctx context.Context) error {
+	_, err := b.env.Close(ctx, nil)
+	return errors.Join(err, os.RemoveAll(b.project.Handed().Root))
+}
+
+// image makes the one that builds run in: abl's, or the project's own on top of it.
+func (b *Box) image(ctx context.Context) error {
+	want := images.Want{Agent: images.Tools}
+	own := filepath.Join(b.project.Root, Dockerfile)
+	if _, err := os.Lstat(own); err == nil && b.project.Name == V2 {
+		// All but agent-config is the model's to write.
+		if real, err := filepath.EvalSymlinks(own); err == nil && real != own {
+			return problem("put the real folder there", "cannot build an image from %q: a link leads there", Dockerfile)
+		}
+		if want.Dockerfile, err = environment.Dockerfile(b.project.Root, Dockerfile); err != nil {
+			return err
+		}
+	}
+	var err error
+	if b.builds.Image, err = b.env.Images.Ensure(ctx, want); err != nil {
+		return fmt.Errorf("cannot make the image for the build: %w", err)
+	}
+	return nil
+}
+
+// gate lets the build's tools through to the hosts of network.allow, if any.
+func (b *Box) gate(ctx context.Context) error {
+	if b.env.Net.Weak != "" {
+		b.env.Note("weak network, as --allow-weak-network allows: " + b.env.Net.Weak)
+	}
+	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Role: "build", Image: b.builds.Image, Fetch: true})
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		b.env.Note("build.sh runs in a container, on a copy of the project and without a network")
+		return nil
+	}
+	for _, note := range g.Notes {
+		b.env.Note(note)
+	}
+	b.builds.Gate, b.builds.Files = g, g.Files
+	b.env.Note("build.sh runs in a container, on a copy of the project; it reaches " + strings.Join(g.Hosts, ", ") + " and nothing else")
+	return nil
+}
+
+// copy writes the project as a tar stream: all of it but what is nobody's business
+// there, and as the property of the container's user.
+func (b *Box) copy(to io.Writer, as string) error {
+	from, whole := io.Pipe()
+	go func() { whole.CloseWithError(hostfs.Tar(whole, as, b.project.Root, ".git", ConfigDir)) }()
+	defer from.Close()
+	in, out := tar.NewReader(from), tar.NewWriter(to)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return out.Close()
+		}
+		if err == nil && b.project.Withheld(strings.TrimSuffix(strings.TrimPrefix(h.Name, as+"/"), "/")) {
+			continue
+		}
+		if err == nil {
+			h.Uid, h.Gid = b.env.UID, b.env.GID
+			err = out.WriteHeader(h)
+		}
+		if err == nil {
+			_, err = io.Copy(out, in)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Build runs it once, in a container of its own.
 func (b *Box) Build(ctx context.Context) (built Built, err error) {
-	if note, code := Runnable(b.Root); note != "" {
+	if note, code := Runnable(b.project.Root); note != "" {
 		return Built{Code: code, Note: note}, nil
 	}
 	b.n++
 	key := "build-" + strconv.Itoa(b.n)
-	out, voice := NewOutput(b.Stream, b.Secrets), NewOutput(b.Stream, b.Secrets)
-	end, err := b.Builds.Run(ctx, roles.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
+	out, voice := NewOutput(b.stream, b.secrets), NewOutput(b.stream, b.secrets)
+	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.limit, Stdout: out, Stderr: voice})
 	built = Built{Code: end.Exit, Signal: end.Signal, Stdout: out.Close(), Stderr: voice.Close(), Notes: end.Notes}
 	papers, perr := b.papers(key)
 	built.Papers = papers
@@ -66,9 +169,9 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 	case end.Gone != "":
 		return built, fmt.Errorf("%w: build.sh could not be started: %s", ErrEnvironment, end.Gone)
 	case end.Late:
-		built.Note = fmt.Sprintf("build.sh was stopped after %s", b.Limit)
+		built.Note = fmt.Sprintf("build.sh was stopped after %s", b.limit)
 	case end.OOMKilled:
-		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.Builds.Box.Memory>>20)
+		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Box.Memory>>20)
 	case end.Exit == notFound:
 		lines := strings.Split(strings.TrimSpace(built.Stderr), "\n")
 		return built, fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)", ErrEnvironment, lines[len(lines)-1], Dockerfile)
@@ -80,7 +183,7 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 // and what passed its gateway.
 func (b *Box) papers(key string) (map[string]string, error) {
 	const most = 32 << 20
-	all, dir := map[string]string{}, b.Builds.Project.Call(key)
+	all, dir := map[string]string{}, b.builds.Project.Call(key)
 	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
 		data, err := hostfs.Read(dir, name, most)
 		if err == nil {

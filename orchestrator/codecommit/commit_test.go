@@ -73,7 +73,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		}
 		g, protected = real, real.List()
 	}
-	in, err := p.ReadInputs(l.root, protected)
+	in, err := codecommit.Project{Root: l.root, Profile: p}.ReadInputs(protected)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,9 +392,8 @@ func TestMissingInputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.ReadInputs(t.TempDir(), nil)
-		var missing *codecommit.Missing
-		if !errors.As(err, &missing) || missing.Path != p.Query {
+		_, err = codecommit.Project{Root: t.TempDir(), Profile: p}.ReadInputs(nil)
+		if err == nil || err.Error() != "cannot find "+p.Query+", the query" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -95,16 +95,14 @@ const ReportFile = ConfigDir + "/consistency-report.txt"
 // ReportInputs are what a person asks about, if anything, and the code.
 func (p Project) ReportInputs() (in Inputs, err error) {
 	for _, name := range []string{p.Query, ConfigDir + "/consistency-query.txt"} { // the last one counts
-		query, err := need(p.Root, name, "", maxQuery)
-		var missing *Missing
-		switch {
-		case err == nil && query != firstQuery: // somebody has written into it
+		query, err := p.need(name, "", "", maxQuery)
+		if err == nil && query != firstQuery { // somebody has written into it
 			in.Query = query
-		case err != nil && !errors.As(err, &missing):
+		} else if err != nil && !errors.Is(err, errMissing) {
 			return in, err
 		}
 	}
-	in.Codebase, err = need(p.Root, p.Codebase, "the code rollup", maxCodebase)
+	in.Codebase, err = p.codebase()
 	return in, err
 }
 

@@ -17,37 +17,41 @@ const (
 	maxCodebase = 256 << 20
 )
 
-// Missing is a file that a run cannot do without.
-type Missing struct{ Path, For string }
-
-// Error names the file.
-func (m *Missing) Error() string { return fmt.Sprintf("cannot find %s, %s", m.Path, m.For) }
+// errMissing is a file that a run cannot do without.
+var errMissing = errors.New("cannot find")
 
 // need reads a file that has to be there.
-func need(root, name, what string, most int64) (string, error) {
-	data, err := hostfs.Read(root, name, most)
+func (p Project) need(name, what, do string, most int64) (string, error) {
+	data, err := hostfs.Read(p.Root, name, most)
 	if errors.Is(err, hostfs.ErrAbsent) {
-		return "", &Missing{Path: name, For: what}
+		return "", problem(do, "%w %s, %s", errMissing, name, what)
 	}
 	return hostfs.Text(data), err
 }
 
+// codebase reads the code that the model is shown.
+func (p Project) codebase() (string, error) {
+	do := "make it with ./codeRollup.sh, which " + p.Self + " init writes, or with a script of your own"
+	if p.Name == V1 {
+		do = "make it with a script of your own"
+	}
+	return p.need(p.Codebase, "the code rollup", do, maxCodebase)
+}
+
 // ReadInputs reads what the prompts of a run are made of.
-func (p Profile) ReadInputs(root string, protected []string) (in Inputs, err error) {
+func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 	in.Protected = protected
-	if in.Query, err = need(root, p.Query, "the query", maxQuery); err != nil {
+	if in.Query, err = p.need(p.Query, "the query", "write what you want into it; "+p.Self+" init makes the files", maxQuery); err != nil {
 		return in, err
 	}
-	if in.Codebase, err = need(root, p.Codebase, "the code rollup", maxCodebase); err != nil {
+	if in.Codebase, err = p.codebase(); err != nil {
 		return in, err
 	}
 	if p.System != "" {
-		in.System, err = need(root, p.System, "the system prompt", maxQuery)
+		in.System, err = p.need(p.System, "the system prompt", "write into it what is to be said to the model", maxQuery)
 		return in, err
 	}
-	in.Structure, err = need(root, p.Structure, "", maxQuery)
-	var missing *Missing
-	if errors.As(err, &missing) {
+	if in.Structure, err = p.need(p.Structure, "", "", maxQuery); errors.Is(err, errMissing) {
 		in.Structure, err = prompts.CommitStructure, nil
 	}
 	return in, err

@@ -15,32 +15,22 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/orchestrator/codecommit/guard"
+	"abl/roles/environment"
 	"abl/roles/model"
 )
 
 // Project is where a run works.
 type Project struct {
+	Self string // what the person calls the program: code-commit, or abl code-commit
 	Root string // absolute, without links
 	Profile
 	Logs string            // absolute; where the folders of the logs are made
 	Env  map[string]string // of .env
 }
 
-// Problem is what keeps a run from beginning: something is missing or unsafe. Do is
-// what a person can do about it.
-type Problem struct {
-	Err error
-	Do  string
-}
-
-// Error is the problem.
-func (p *Problem) Error() string { return p.Err.Error() }
-
-// Unwrap gives the cause.
-func (p *Problem) Unwrap() error { return p.Err }
-
-func problem(do, format string, args ...any) *Problem {
-	return &Problem{Err: fmt.Errorf(format, args...), Do: do}
+// problem is what keeps a run from beginning, which a person can do something about.
+func problem(do, format string, args ...any) error {
+	return &environment.Error{Class: environment.Usage, Do: do, Err: fmt.Errorf(format, args...)}
 }
 
 // ErrTorn is a run that was killed while it changed files, which cannot be put back.
@@ -62,7 +52,7 @@ func (p Project) Guard() (Guard, []string, error) {
 	}
 	g, err := guard.New(p.Root, p.LogsBelow())
 	if err != nil {
-		return nil, nil, &Problem{Err: err}
+		return nil, nil, problem("", "%w", err)
 	}
 	return g, g.List(), nil
 }
@@ -83,7 +73,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		return nil, nil, err
 	}
 	if unlock, err = hostfs.Lock(file); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("another code-commit works on this project: %w", err)
 	}
 	for _, stage := range Stages() {
 		paths, problem := Recover(p.Root, stage)
@@ -134,11 +124,11 @@ func (p Project) Tidy() (restored []string, err error) {
 
 // Exposed are the files with a key that git does not leave out. A project of the
 // protocol v2 whose .gitignore lacks their folder is refused.
-func (p Project) Exposed(ctx context.Context, self string) ([]string, error) {
+func (p Project) Exposed(ctx context.Context) ([]string, error) {
 	if p.Ignored {
 		err := CheckIgnored(p.Root)
 		if wrong := new(Unignored); errors.As(err, &wrong) {
-			err = problem("add a line /agent-config to the end of .gitignore; "+self+" init does", "%w", err)
+			err = problem("add a line /agent-config to the end of .gitignore; "+p.Self+" init does", "%w", err)
 		}
 		return nil, err
 	}
@@ -149,7 +139,7 @@ func (p Project) Exposed(ctx context.Context, self string) ([]string, error) {
 func (p Project) unignored(ctx context.Context, files ...string) (all []string, err error) {
 	ignored, err := guard.Ignored(ctx, p.Root, files...)
 	if err != nil {
-		return nil, &Problem{Err: err}
+		return nil, problem("", "%w", err)
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(filepath.Join(p.Root, file)); err == nil && !ignored[file] {
@@ -208,7 +198,7 @@ func (p Project) FindKey(name, provider string) (k Key, err error) {
 	case err == nil:
 		k = Key{string(data), FromFile, file}
 	case !errors.Is(err, hostfs.ErrAbsent):
-		return k, &Problem{Err: err}
+		return k, problem("", "%w", err)
 	case os.Getenv(variable) != "":
 		k = Key{os.Getenv(variable), FromEnvironment, variable + " of the environment"}
 	default:

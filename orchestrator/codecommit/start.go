@@ -132,7 +132,7 @@ func (p Project) Provider(name string) (string, error) {
 			known, err = known.With(p.Models, data)
 		}
 		if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-			return "", &Problem{Err: err}
+			return "", problem("", "%w", err)
 		}
 	}
 	if provider := known[name]; provider != "" {
@@ -172,7 +172,7 @@ func (p Project) Client(ctx context.Context, name string, c model.Config, warn f
 	}
 	client, err := model.New(name, c)
 	if err != nil {
-		err = &Problem{Err: err}
+		err = problem("", "%w", err)
 	}
 	return client, key, err
 }

@@ -29,7 +29,7 @@ type Access struct {
 	Models []string
 	Prices map[string]prices.Price
 	Fetch  bool // the hosts of network.allow
-	Budget func(call string) (gateway.Budget, error)
+	Budget func(call string) (gateway.Budget, error) // nil for none
 	Nearly func(texts ...string) // hears, while a call runs, that a budget is nearly spent
 }
 
@@ -50,6 +50,9 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	image, err := e.gatewayImage(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if a.Budget == nil {
+		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
 	g := &Gate{
 		Engine: e.Engine, Project: e.Project, Site: e.Site, Place: a.Place, Role: a.Role, Image: image,

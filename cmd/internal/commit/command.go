@@ -28,7 +28,7 @@ show all that was changed; the call, the answer and the build are in logs/.
 Nobody watches build.sh: on this machine it runs as you do, on code that a model
 wrote. --build-on container runs it in a box instead, which reaches the hosts of
 network.allow in .abl/config.yaml, or nothing.`,
-		Flags:    append(flags(), boxFlags()...),
+		Flags:    append(flags(), cli.EnvironmentFlags()...),
 		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
 		Subs:     []cli.Command{initCommand(self), costsCommand(self), cleanCommand(self)},
 		Codes:    Codes(),
@@ -44,7 +44,7 @@ func opened(self string, do func(context.Context, *session) error) func(context.
 		if err == nil {
 			err = do(ctx, s)
 		}
-		return explained(err)
+		return explained(err, "")
 	}
 }
 
@@ -109,7 +109,7 @@ func run(ctx context.Context, s *session) error {
 	}
 	switch {
 	case in.Bool("rollup"):
-		return cli.Usagef("--rollup is gone: run ./codeRollup.sh, which %s init writes", s.self)
+		return cli.Usagef("--rollup is gone: run ./codeRollup.sh, which %s init writes", s.project.Self)
 	case len(given) > 1:
 		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
 	case in.Bool("print-protected"):

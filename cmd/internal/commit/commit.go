@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/dotenv"
 	"abl/internal/redact"
@@ -21,7 +22,6 @@ import (
 // session is one call of the program in one project.
 type session struct {
 	in      *cli.Input
-	self    string // what the person calls the program: code-commit, or abl code-commit
 	project codecommit.Project
 	warned  []string // of .env
 }
@@ -32,33 +32,30 @@ func open(in *cli.Input, self string) (*session, error) {
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
+	p := codecommit.Project{Self: self, Root: root, Logs: cmp.Or(in.String("log-dir"), "logs")}
+	if err == nil {
+		p.Profile, err = codecommit.ProfileOf(cmp.Or(in.String("protocol"), codecommit.V2))
+	}
 	if err != nil {
-		return nil, &codecommit.Problem{Err: err}
+		return nil, exit.With(exit.Usage, err, "")
 	}
-	s := &session{in: in, self: self, project: codecommit.Project{Root: root, Logs: cmp.Or(in.String("log-dir"), "logs")}}
-	if s.project.Profile, err = codecommit.ProfileOf(cmp.Or(in.String("protocol"), codecommit.V2)); err != nil {
-		return nil, &codecommit.Problem{Err: err}
+	if !filepath.IsAbs(p.Logs) {
+		p.Logs = filepath.Join(root, p.Logs)
 	}
-	if !filepath.IsAbs(s.project.Logs) {
-		s.project.Logs = filepath.Join(root, s.project.Logs)
-	}
-	if filepath.Clean(s.project.Logs) == root {
+	if filepath.Clean(p.Logs) == root {
 		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
 	}
-	vars, warnings, err := dotenv.Read(filepath.Join(root, ".env"))
-	if err != nil {
-		if _, gone := os.Lstat(filepath.Join(root, ".env")); gone != nil {
-			return s, nil
-		}
-		return nil, &codecommit.Problem{Err: err}
+	var warnings []string
+	p.Env, warnings, err = dotenv.Read(filepath.Join(root, ".env"))
+	if _, gone := os.Lstat(filepath.Join(root, ".env")); err != nil && gone == nil {
+		return nil, exit.With(exit.Usage, err, "")
 	}
-	s.project.Env, s.warned = vars, warnings
-	secrets, _ := redact.Secrets(vars, true)
+	secrets, _ := redact.Secrets(p.Env, true)
 	in.Outlet.Hide(secrets...)
 	for _, w := range warnings {
 		in.Warn(w)
 	}
-	return s, nil
+	return &session{in: in, project: p, warned: warnings}, nil
 }
 
 // locked does something while nobody else works in the project.
@@ -74,7 +71,7 @@ func (s *session) locked(do func() error) (err error) {
 
 // safe refuses a project whose keys are on their way into the repository.
 func (s *session) safe(ctx context.Context) error {
-	files, err := s.project.Exposed(ctx, s.self)
+	files, err := s.project.Exposed(ctx)
 	for _, file := range files {
 		s.warnKey(file)
 	}
@@ -102,8 +99,8 @@ func (s *session) change(ctx context.Context) error {
 			return err
 		}
 		r := &codecommit.Run{Root: s.project.Root, Profile: s.project.Profile, Guard: g, Limits: limits}
-		if r.Inputs, err = s.project.ReadInputs(s.project.Root, list); err != nil {
-			return s.missing(err)
+		if r.Inputs, err = s.project.ReadInputs(list); err != nil {
+			return err
 		}
 		if err := s.project.Untouched(r.Inputs.Query, r.DryRun); err != nil {
 			return err

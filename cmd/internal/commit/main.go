@@ -7,11 +7,12 @@ import (
 	"io"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/ground"
+	"abl/cmd/internal/exit"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/ledger"
+	"abl/roles/environment"
 	"abl/roles/model"
 )
 
@@ -20,7 +21,7 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	root := Command("")
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
-		Name: "code-commit", Version: version, Usage: root.Usage, Code: rules().Code, Hint: hint,
+		Name: "code-commit", Version: version, Usage: root.Usage, Code: rules().Code, Hint: exit.HintOf,
 		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}},
 		Root:  &root,
 	}, args, stdin, stdout, stderr)
@@ -51,7 +52,7 @@ func initialise(ctx context.Context, s *session) error {
 	for _, m := range steps {
 		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
 	}
-	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", s.project.Query, s.project.Keys[model.Google], s.self)
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", s.project.Query, s.project.Keys[model.Google], s.project.Self)
 	return nil
 }
 
@@ -108,13 +109,13 @@ func clean(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	eng, _, err := ground.Connect(ctx)
+	eng, _, err := environment.Connect(ctx)
 	if errors.Is(err, sandbox.ErrUnreachable) {
 		s.in.Say("no engine answers, so none was asked for what builds in containers have left")
 		return nil
 	}
 	if err != nil {
-		return settle(err)
+		return exit.OnEngine(err)
 	}
 	defer eng.Close()
 	removed, err := Sweep(ctx, eng, s.project.Root)
@@ -124,7 +125,7 @@ func clean(ctx context.Context, s *session) error {
 	if err == nil && len(removed) == 0 {
 		fmt.Fprintln(s.in.Stdout, "nothing was left on the engine")
 	}
-	return settle(err)
+	return exit.OnEngine(err)
 }
 
 // CleanFiles removes what a run that was killed has left in a project's files.
@@ -132,7 +133,7 @@ func CleanFiles(in *cli.Input, root string) error {
 	s := &session{in: in, project: codecommit.Project{Root: root, Logs: root + "/logs"}}
 	restored, err := s.project.Tidy()
 	s.tellRestored(restored)
-	return explained(err)
+	return explained(err, "")
 }
 
 // Sweep removes what runs in a project have left on an engine.

@@ -22,7 +22,7 @@ func (s *session) consistency(ctx context.Context) error {
 	return s.locked(func() error {
 		in, err := s.project.ReportInputs()
 		if err != nil {
-			return s.missing(err)
+			return err
 		}
 		return s.report(ctx, in, filepath.Join(s.project.Root, codecommit.ReportFile), s.ledger())
 	})
@@ -68,7 +68,7 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	p.Keys, p.Models, p.Ignored = nil, "", false // an abl project has its keys in .env
-	s := &session{in: in, self: "abl code-commit", project: codecommit.Project{Root: c.Root, Profile: p, Logs: c.Logs, Env: c.Env}}
+	s := &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: c.Root, Profile: p, Logs: c.Logs, Env: c.Env}}
 	clean := s.project.Secrets("").Clean
 	specs, left, err := codecommit.Collect(c.Root, c.Specs, clean)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	if err := os.MkdirAll(filepath.Dir(c.Report), 0o755); err != nil {
 		return err
 	}
-	return explained(s.report(ctx, codecommit.Inputs{Query: c.Query, Codebase: specs + source}, c.Report, c.Ledger))
+	return explained(s.report(ctx, codecommit.Inputs{Query: c.Query, Codebase: specs + source}, c.Report, c.Ledger), "")
 }
 
 // CheckFlags are the flags of a command that calls Check.

@@ -5,22 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
-	"syscall"
 	"time"
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
-	"abl/images"
 	"abl/internal/hostfs"
-	"abl/internal/sandbox"
-	"abl/internal/strictyaml"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/ledger"
 	"abl/orchestrator/workspace"
-	"abl/roles"
 	"abl/roles/model"
 )
 
@@ -100,7 +93,7 @@ func (s *session) finish(res codecommit.Result, err error) error {
 		tell(s.in.Stdout, res)
 	}
 	if err != nil {
-		return trouble(err, "what was asked and answered is in "+res.Logs)
+		return explained(err, "what was asked and answered is in "+res.Logs)
 	}
 	kept := "all that was asked, answered and built is in " + res.Logs
 	switch res.Outcome {
@@ -134,117 +127,67 @@ func unclean(n int) error {
 	return exit.With(exit.Person, fmt.Errorf("git status shows %d changes, and --require-clean was given", n), "commit or stash them first")
 }
 
-// missing says what to do about an input that is not there.
-func (s *session) missing(err error) error {
-	var missing *codecommit.Missing
-	if !errors.As(err, &missing) {
-		return &codecommit.Problem{Err: err}
-	}
-	do := "write what you want into it; " + s.self + " init makes the files"
-	switch v1 := s.project.Name == codecommit.V1; {
-	case missing.Path == s.project.Codebase && v1:
-		do = "make it with a script of your own"
-	case missing.Path == s.project.Codebase:
-		do = "make it with ./codeRollup.sh, which " + s.self + " init writes, or with a script of your own"
-	case v1:
-		do = "write into it what is to be said to the model"
-	}
-	return &codecommit.Problem{Err: err, Do: do}
+// meaning is what an error of code-commit's own means: abl's table knows the others.
+type meaning struct {
+	exit.Rule
+	do string
 }
 
-// trouble gives an error of a run its exit code. kept is what is safe by then.
-func trouble(err error, kept string) error {
-	e := &exit.Error{Code: rules().Code(err), What: err.Error(), Safe: kept, Do: hint(err), Err: err}
-	var wrong *model.Error
-	var known *exit.Error
-	switch {
-	case errors.As(err, &wrong) && wrong.Kind == model.Away:
-		e.What = fmt.Sprintf("%v (after %s)", wrong, codecommit.Counted(wrong.Tries, "try", "tries"))
-	case errors.As(err, &wrong):
-		e.What = wrong.Error()
-	case errors.As(err, &known):
-		e.What = known.What
-	case e.Code == exit.Bug, errors.Is(err, context.Canceled):
-		return err
+func meanings() []meaning {
+	refused := func(kind model.Kind) func(error) bool {
+		return func(err error) bool {
+			var wrong *model.Error
+			return errors.As(err, &wrong) && wrong.Kind == kind
+		}
 	}
-	return e
+	return []meaning{
+		{exit.Rule{When: refused(model.Away), Code: exit.Away}, "try again later"},
+		{exit.Rule{When: refused(model.Login), Code: exit.Agent}, "check the key"},
+		{exit.As[*model.Error](exit.Agent), ""},
+		{exit.Is(codecommit.ErrBlocked, exit.Agent), "word the query differently, or ask another model (--model)"},
+		{exit.Is(codecommit.ErrTorn, exit.Person), "look at git status; what the edits replaced is in the folder that is named"},
+		{exit.Is(codecommit.ErrInTheWay, exit.Person), "no file was changed; look at git status, then run the same command again"},
+		{exit.Is(codecommit.ErrEnvironment, exit.Environment), ""},
+		{exit.Is(hostfs.ErrNotRegular, exit.Usage), ""},
+		{exit.Is(hostfs.ErrTooLarge, exit.Usage), ""},
+	}
 }
 
 // rules say which exit code an error means that does not bring its own.
-func rules() exit.Rules {
-	kind := func(kinds ...model.Kind) func(error) bool {
-		return func(err error) bool {
-			var wrong *model.Error
-			return errors.As(err, &wrong) && (len(kinds) == 0 || wrong.Kind == kinds[0])
-		}
+func rules() (all exit.Rules) {
+	for _, m := range meanings() {
+		all = append(all, m.Rule)
 	}
-	return exit.Rules{
-		{When: kind(model.Away), Code: exit.Away},
-		{When: kind(), Code: exit.Agent},
-		exit.Is(codecommit.ErrBlocked, exit.Agent),
-		exit.Is(hostfs.ErrHeld, exit.Busy),
-		exit.Is(codecommit.ErrTorn, exit.Person),
-		exit.Is(codecommit.ErrInTheWay, exit.Person),
-		exit.As[*ledger.Foreign](exit.Person),
-		exit.Is(roles.ErrSource, exit.Person),
-		exit.As[*codecommit.Problem](exit.Usage),
-		exit.As[*strictyaml.Error](exit.Usage),
-		exit.Is(images.ErrDockerfile, exit.Usage),
-		exit.Is(sandbox.ErrWeak, exit.Boundary),
-		exit.Is(sandbox.ErrUnproven, exit.Boundary),
-		exit.Is(sandbox.ErrUnreachable, exit.Environment),
-		exit.Is(codecommit.ErrEnvironment, exit.Environment),
-		exit.Is(hostfs.ErrNotRegular, exit.Usage),
-		exit.Is(hostfs.ErrTooLarge, exit.Usage),
-		exit.As[syscall.Errno](exit.Environment),
-		exit.As[net.Error](exit.Environment),
-	}
-}
-
-// hint is what a person can do about an error.
-func hint(err error) string {
-	var wrong *model.Error
-	var problem *codecommit.Problem
-	var mistake *strictyaml.Error
-	switch {
-	case exit.Hint(err) != "":
-		return exit.Hint(err)
-	case errors.As(err, &problem):
-		return problem.Do
-	case errors.As(err, &mistake):
-		return mistake.Hint
-	case errors.As(err, &wrong) && wrong.Kind == model.Away:
-		return "try again later"
-	case errors.As(err, &wrong) && wrong.Kind == model.Login:
-		return "check the key"
-	case errors.Is(err, codecommit.ErrBlocked):
-		return "word the query differently, or ask another model (--model)"
-	case errors.Is(err, hostfs.ErrHeld):
-		return "wait until it has ended"
-	case errors.Is(err, codecommit.ErrTorn):
-		return "look at git status; what the edits replaced is in the folder that is named"
-	case errors.Is(err, codecommit.ErrInTheWay):
-		return "no file was changed; look at git status, then run the same command again"
-	case errors.Is(err, sandbox.ErrUnproven):
-		return "nothing was started in there; abl doctor --boundary looks at the engine's networks"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "make room on the disk, then run the same command again"
-	}
-	return ""
+	return append(all, exit.Calls()...)
 }
 
 // explained gives an error its exit code and its hint, also where code-commit is a
-// command of abl, whose table knows none of its errors.
-func explained(err error) error {
+// command of abl. kept is what is safe by then.
+func explained(err error, kept string) error {
 	var known *exit.Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {
+	code := rules().Code(err)
+	switch {
+	case err == nil, code == exit.Bug, errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &known):
+		if known.Safe == "" {
+			known.Safe = kept
+		}
 		return err
 	}
-	if errors.Is(err, hostfs.ErrHeld) {
-		err = fmt.Errorf("another code-commit works on this project: %w", err)
+	e := &exit.Error{Code: code, What: err.Error(), Safe: kept, Do: exit.HintOf(err), Err: err}
+	for _, m := range meanings() {
+		if m.When(err) {
+			e.Do = m.do
+			break
+		}
 	}
-	if code := rules().Code(err); code != exit.Bug {
-		return exit.With(code, err, hint(err))
+	var wrong *model.Error
+	if errors.As(err, &wrong) {
+		e.What = wrong.Error()
+		if wrong.Kind == model.Away {
+			e.What = fmt.Sprintf("%v (after %s)", wrong, codecommit.Counted(wrong.Tries, "try", "tries"))
+		}
 	}
-	return err
+	return e
 }

@@ -21,7 +21,7 @@ var layers = []struct{ pkg, may string }{
 	{"orchestrator", values + " roles/... internal/... prompts images"},
 	{"orchestrator/scaffold", values + " . internal/... prompts"},
 	// What git ignores is a parser without effects, though it stands with git's adapter.
-	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... orchestrator/workspace/ignore roles/... internal/... prompts"},
+	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... orchestrator/workspace/ignore roles/... internal/... prompts images"},
 	{"orchestrator/learner", values + " roles/... internal/... prompts"},
 	{"orchestrator/report/...", values + " orchestrator/report/... internal/... prompts"},
 
