@@ -23,7 +23,7 @@ func First(argv []string) int {
 		fmt.Fprintf(os.Stderr, "cannot start %q: %v\n", argv[0], err)
 		return exitNotRun
 	}
-	ended, status := reap(pid)
+	ended, _, status := reap(pid)
 	for {
 		select {
 		case sig := <-signals:

@@ -27,7 +27,7 @@ type bounds struct {
 // supervise waits for the agent, ends it at the deadline, and leaves no process
 // behind that could still write into its files.
 func supervise(pid int, b bounds, signals <-chan os.Signal) dirs.RunEnd {
-	ended, status := reap(pid)
+	ended, alone, status := reap(pid)
 	late, stopLate := after(!b.deadline.IsZero(), time.Until(b.deadline))
 	defer stopLate()
 	over, stopOver := after(b.limit > 0, b.limit)
@@ -43,20 +43,30 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) dirs.RunEnd {
 			}
 		case <-late:
 			proc.Stop(pid, ended, deadlineGrace)
-			proc.KillDescendants(os.Getpid())
+			leave(alone)
 			<-ended
 			return dirs.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
 		case <-over:
 			ports := b.look()
 			proc.Stop(pid, ended, limitGrace)
-			proc.KillDescendants(os.Getpid())
+			leave(alone)
 			<-ended
 			return dirs.RunEnd{Exit: exitDeadline, Late: true, Ports: ports}
 		case <-ended:
 			ports := b.look() // of what it left in the background
-			proc.KillDescendants(os.Getpid())
+			leave(alone)
 			return dirs.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws), Ports: ports}
 		}
+	}
+}
+
+// leave kills what the agent left and waits until it is gone: what is killed still
+// runs until the kernel comes to it. What hangs in the kernel writes nothing.
+func leave(alone <-chan struct{}) {
+	proc.KillDescendants(os.Getpid())
+	select {
+	case <-alone:
+	case <-time.After(time.Second):
 	}
 }
 
@@ -72,10 +82,11 @@ func after(set bool, d time.Duration) (<-chan time.Time, func() bool) {
 type childStatus struct{ ws syscall.WaitStatus }
 
 // reap waits for every child there is until none is left, and closes ended once
-// pid itself has; from then on its status may be read.
-func reap(pid int) (ended chan struct{}, status *childStatus) {
-	ended, status = make(chan struct{}), &childStatus{}
+// pid itself has; from then on its status may be read. It closes alone at the end.
+func reap(pid int) (ended, alone chan struct{}, status *childStatus) {
+	ended, alone, status = make(chan struct{}), make(chan struct{}), &childStatus{}
 	go func() {
+		defer close(alone)
 		for {
 			var ws syscall.WaitStatus
 			got, err := syscall.Wait4(-1, &ws, 0, nil)
@@ -89,7 +100,7 @@ func reap(pid int) (ended chan struct{}, status *childStatus) {
 			}
 		}
 	}()
-	return ended, status
+	return ended, alone, status
 }
 
 func signalName(ws syscall.WaitStatus) string {
