@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
@@ -21,11 +23,14 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	_, err := Lock(path)
+	h, err := Hold(path)
 	child := exec.Command("sleep", "600")
 	startErr := child.Start()
 	fmt.Println(err, startErr, child.Process.Pid)
-	select {}
+	for {
+		time.Sleep(time.Hour)
+		runtime.KeepAlive(h) // what nobody holds is closed, and so unlocked, by the garbage collector
+	}
 }
 
 func mustLock(t *testing.T, path string) func() error {
