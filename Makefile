@@ -5,7 +5,11 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false
+GOBUILD := go build
+
+# Programs and tests are compiled alike, so that either finds what the other compiled.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false $(filter-out -trimpath -buildvcs=false,$(GOFLAGS))
 
 # Tests find the programs that are laid into the images here.
 export ABL_HELPER := $(CURDIR)/bin/abl-cmd
@@ -16,6 +20,10 @@ export ABL_BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 FUZZTIME    ?= 2s
+# Tests whose folders containers see write to the disk, all others to memory.
+export ABL_TEST_MEMORY := $(shell scripts/tmpdir.sh)
+WITH_ENGINE = $(shell grep -rlE --include='*_test.go' '\blab\.|ABL_TEST_ENGINE' . | xargs -n1 dirname | sort -u)
+WITHOUT = $(filter-out $(patsubst ./%,abl/%,$(WITH_ENGINE)),$(shell go list ./...))
 ENGINE_SUITES := go test -count=1 -timeout 30m ./internal/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
 
 .DEFAULT_GOAL := help
@@ -56,13 +64,14 @@ demo: images
 ## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
-	@go test -timeout 60m ./...
+	@TMPDIR=$(ABL_TEST_MEMORY) go test -vet=off -timeout 20m $(WITHOUT)
+	@go test -vet=off -timeout 60m $(WITH_ENGINE)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 ## test-fast: every test that needs no engine
 .PHONY: test-fast
 test-fast: build check
-	@ABL_TEST_ENGINE=off go test -timeout 20m ./...
+	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -vet=off -timeout 20m ./...
 
 ## test-agents: phases, learning and trouble by each agent's real program (a gigabyte of images, made when missing)
 .PHONY: test-agents

@@ -46,7 +46,7 @@ func newPlant(t *testing.T) *plant {
 // supervisor is a child process that supervises the plant, with failpoints set.
 func (p *plant) supervisor(points string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childRoot+"="+p.Dir, childSocket+"="+p.socket, "ABL_FAILPOINT_DIR="+p.points, "ABL_FAILPOINTS="+points)
+	cmd.Env = append(os.Environ(), childRoot+"="+p.Dir, childSocket+"="+p.socket, "GOGC=off", "ABL_FAILPOINT_DIR="+p.points, "ABL_FAILPOINTS="+points)
 	return cmd
 }
 

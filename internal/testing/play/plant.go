@@ -24,10 +24,20 @@ type Plant struct {
 	Worked func(sandbox.Box) // what happens once a role, or a replay, has done its work; nil for nothing
 }
 
-// NewPlant makes the project. Its engine plays Plant.Play in every box.
+// NewPlant makes the project, in the folder that ABL_TEST_MEMORY names where it
+// names one. Its engine plays Plant.Play in every box.
 func NewPlant(t testing.TB) *Plant {
 	t.Helper()
-	return NewPlantIn(t, t.TempDir())
+	dir, err := os.MkdirTemp(os.Getenv("ABL_TEST_MEMORY"), "abl-plant")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return NewPlantIn(t, dir)
 }
 
 // NewPlantIn makes it in this directory.
