@@ -3,6 +3,7 @@ package roles
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -22,11 +23,31 @@ func keepAll(o *redact.Sanitizer, dir string, names ...string) error {
 		if err := ownMode(filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		if err := o.Keep(filepath.Join(dir, name)); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-			return err
+		if err := keepFile(o, dir, name); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+			return fmt.Errorf("cannot make the output in %q safe to keep: %w", filepath.Join(dir, name), err)
 		}
 	}
 	return nil
+}
+
+// keepFile replaces a file that is not safe, so that a hard link to it keeps what was
+// there. The caller holds the lock under which its folder is written.
+func keepFile(o *redact.Sanitizer, dir, name string) error {
+	if err := hostfs.SweepTemps(dir); err != nil {
+		return err
+	}
+	f, err := hostfs.Open(dir, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return o.Keep(f, func(fill func(io.Writer) error) error {
+		return hostfs.Fill(filepath.Join(dir, name), fi.Mode().Perm(), fill)
+	})
 }
 
 // keep makes safe what the call printed, gives it to the person, and makes the

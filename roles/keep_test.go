@@ -76,7 +76,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r.begin()
 	_, err := r.engine.Wait(t.Context(), r.runner.name(r.job))
 	must(t, err)
-	must(t, r.runner.Outlet.Keep(r.rec().Stdout()))
+	must(t, keepFile(r.runner.Outlet, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
 		t.Errorf("got %s", got)
 	}

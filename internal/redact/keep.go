@@ -3,34 +3,15 @@ package redact
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-
-	"abl/internal/hostfs"
 )
 
-// Keep makes safe the file at path, which took the output of an agent that has
-// ended. A file that is safe already, as nearly all are, is left untouched;
-// another one is replaced as a whole, so a hard link to it keeps what was there.
-// The caller holds the lock under which the file's folder is written.
-func (o *Sanitizer) Keep(path string) error {
-	if err := o.keep(path); err != nil {
-		return fmt.Errorf("cannot make the output in %q safe to keep: %w", path, err)
-	}
-	return nil
-}
-
-func (o *Sanitizer) keep(path string) error {
-	if err := hostfs.SweepTemps(filepath.Dir(path)); err != nil {
-		return err
-	}
-	f, err := hostfs.Open(filepath.Dir(path), filepath.Base(path))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+// Keep makes safe the file f, which took the output of an agent that has ended. A file
+// that is safe already, as nearly all are, is left untouched; another one replace writes
+// anew as a whole with what it is given. It is the caller's, for the gateway has this
+// package and no other's code.
+func (o *Sanitizer) Keep(f *os.File, replace func(fill func(io.Writer) error) error) error {
 	fi, err := f.Stat()
 	if err != nil {
 		return err
@@ -43,7 +24,7 @@ func (o *Sanitizer) keep(path string) error {
 	if !errors.Is(err, errDiffers) {
 		return err
 	}
-	return hostfs.Fill(path, fi.Mode().Perm(), func(w io.Writer) error { return o.copy(w, f) })
+	return replace(func(w io.Writer) error { return o.copy(w, f) })
 }
 
 // copy passes the whole file through the sanitizer.

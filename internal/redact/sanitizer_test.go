@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/hostfs"
 )
 
 const aKey = "sesame-open-4711"
@@ -214,6 +217,20 @@ func onlySafe(t *testing.T, s string) {
 	}
 }
 
+// keep makes a file safe as abl does.
+func keep(o *Sanitizer, path string) error {
+	f, err := hostfs.Open(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return o.Keep(f, func(fill func(io.Writer) error) error { return hostfs.Fill(path, fi.Mode().Perm(), fill) })
+}
+
 func TestKeep(t *testing.T) {
 	o := hiding(aKey)
 	coded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("z", 51) + aKey))
@@ -231,7 +248,7 @@ func TestKeep(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := stat(t, path)
-		if err := o.Keep(path); err != nil {
+		if err := keep(o, path); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
@@ -266,7 +283,7 @@ func TestKeepRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"link", "missing", "."} {
-		if err := hiding(aKey).Keep(filepath.Join(dir, name)); err == nil {
+		if err := keep(hiding(aKey), filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s was kept", name)
 		}
 	}
