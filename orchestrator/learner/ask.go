@@ -37,18 +37,9 @@ func section(b *strings.Builder, title, text string) {
 // question is the prompt of a step that asks about a cycle.
 func question(s State, prompt string) string {
 	c := s.Last()
-	return map[Step]func() string{
-		Review: func() string { return fill(prompts.LearnReview, "TASK", s.Task, "RESULT", c.Ran.words()) },
-		Learnings: func() string {
-			return fill(prompts.LearnLearnings, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged())
-		},
-		Mistakes: func() string {
-			return fill(prompts.LearnMistakes, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged())
-		},
-		Improve: func() string {
-			return fill(prompts.LearnImprove, "PROMPT", prompt, "LEARNINGS", list(c.Learned), "MISTAKES", list(c.Mistaken), "REVIEW", c.judged())
-		},
-	}[s.Step]()
+	template := map[Step]string{Review: prompts.LearnReview, Learnings: prompts.LearnLearnings, Mistakes: prompts.LearnMistakes, Improve: prompts.LearnImprove}[s.Step]
+	return fill(template, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged(),
+		"PROMPT", prompt, "LEARNINGS", list(c.Learned), "MISTAKES", list(c.Mistaken))
 }
 
 // fill puts quotations into a template: indented, so that none of them can pass

@@ -41,8 +41,8 @@ type Containers struct {
 	AuthorGate roles.Gate        // of a call that writes a program
 	Files      map[string][]byte // that such a call needs for it
 	Out        event.Sink
-	Admit      func(key string) error                          // asked whether a new call may be paid
-	Enter      func(session, cycle int, o roles.Outcome) error // puts an ended call into the ledger
+	Admit      func(key string) error                 // asked whether a new call may be paid
+	Enter      func(cycle int, o roles.Outcome) error // puts an ended call into the ledger
 }
 
 // Ask implements Caller. The folder can be changed only where a program is written.
@@ -78,7 +78,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
 		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
 	}
-	return h, errors.Join(err, c.Enter(a.Session, a.Cycle, o))
+	return h, errors.Join(err, c.Enter(a.Cycle, o))
 }
 
 // lastWords are those of an agent, out of what is kept of its output.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,27 +19,33 @@ import (
 // The old code/ stays until the new one is whole. What a person should not run
 // into is left out and named.
 func (h Home) publish(n int) (left []string, err error) {
-	const fresh, old = "code.new", "code.old"
-	for _, name := range []string{fresh, old} {
-		if err := hostfs.Remove(h.Private(), name); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-			return nil, err
-		}
+	fresh, old := h.path(".abl", "code.new"), h.path(".abl", "code.old")
+	if err = errors.Join(remove(fresh), remove(old)); err == nil {
+		left, err = copyTree(h.Cycle(n), fresh)
 	}
-	if left, err = copyTree(h.Cycle(n), h.path(".abl", fresh)); err != nil {
-		return nil, fmt.Errorf("cannot copy %s to %s: %w", h.Rel(h.Cycle(n)), h.Rel(h.Code()), err)
+	if err != nil {
+		return left, fmt.Errorf("cannot copy %s to %s: %w", h.Rel(h.Cycle(n)), h.Rel(h.Code()), err)
 	}
 	failpoint.Here("learn.copied")
-	if err := os.Rename(h.Code(), h.path(".abl", old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
+	if err = os.Rename(h.Code(), old); errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	failpoint.Here("learn.replacing")
-	if err := os.Rename(h.path(".abl", fresh), h.Code()); err != nil {
-		return nil, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
+	if err == nil {
+		err = os.Rename(fresh, h.Code())
 	}
-	if err := hostfs.Remove(h.Private(), old); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return left, err
+	if err != nil {
+		return left, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
 	}
-	return left, nil
+	return left, remove(old)
+}
+
+// remove takes a path away with all below it, if it is there.
+func remove(path string) error {
+	if err := hostfs.Remove(filepath.Dir(path), filepath.Base(path)); !errors.Is(err, hostfs.ErrAbsent) {
+		return err
+	}
+	return nil
 }
 
 // copyTree copies files, folders and those links that stay inside. Nothing is

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"abl/internal/hostfs"
@@ -45,19 +46,16 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 
 // begin makes the files of a project that are not there, and says which version
 // prompts.md is at.
-func (h Home) begin() (book int, err error) {
+func (h Home) begin() (version int, err error) {
 	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: Prompts{Current: prompts.LearnGenerate}.Render()} {
-		if _, err := h.text(name, maxPrompts*2); errors.Is(err, hostfs.ErrAbsent) {
-			err = hostfs.Write(h.path(name), []byte(text), perm)
-			if err != nil {
+		if _, err := os.Lstat(h.path(name)); errors.Is(err, fs.ErrNotExist) {
+			if err := hostfs.Write(h.path(name), []byte(text), perm); err != nil {
 				return 0, err
 			}
-		} else if err != nil {
-			return 0, err
 		}
 	}
-	text, err := h.text(PromptsFile, maxPrompts*2)
-	return ParsePrompts(text).Number(), err
+	all, err := h.Prompts()
+	return all.Number(), err
 }
 
 var cycleName = regexp.MustCompile(`^cycle-\d+$`)
@@ -105,51 +103,42 @@ func Projects(dir string) (homes []Home, err error) {
 	return homes, err
 }
 
-// text is a file of the project's, which no container sees.
+// text is a file of the project's, which no container sees; "" when it is not there:
+// a person may have taken it away.
 func (h Home) text(name string, most int64) (string, error) {
 	data, err := hostfs.Read(h.Root, name, most)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return "", nil
+	}
 	return string(data), err
 }
 
-// Known reads what the prompt of a cycle is made of.
+// known reads what the prompt of a cycle is made of.
 func (h Home) known() (k known, err error) {
-	if _, err := h.begin(); err != nil { // a person may have taken a file away meanwhile
-		return k, err
-	}
-	book, err := h.text(PromptsFile, maxPrompts*2)
-	if err != nil {
-		return k, err
-	}
-	k.Prompt = ParsePrompts(book).Current
-	if k.Memory, err = h.text(MemoryFile, maxLessons); err != nil {
-		return k, err
-	}
-	k.Mistakes, err = h.text(MistakesFile, maxLessons)
-	return k, err
+	all, err := h.Prompts()
+	memory, merr := h.text(MemoryFile, maxLessons)
+	mistakes, xerr := h.text(MistakesFile, maxLessons)
+	return known{all.Current, memory, mistakes}, errors.Join(err, merr, xerr)
 }
 
-// Lessons are those of a project's memory.txt or mistakes.txt, none when it is
-// not there.
+// Lessons are those of a project's memory.txt or mistakes.txt.
 func (h Home) Lessons(name string) ([]string, error) {
 	text, err := h.text(name, maxLessons)
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return nil, nil
-	}
 	return lessonsIn(text), err
 }
 
-// Prompts is a project's prompts.md, an empty book when it is not there.
+// Prompts is a project's prompts.md; without any text it has abl's own prompt.
 func (h Home) Prompts() (Prompts, error) {
-	text, err := h.text(PromptsFile, maxPrompts*2)
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return Prompts{}, nil
+	text, err := h.text(PromptsFile, 2*maxPrompts)
+	if strings.TrimSpace(text) == "" {
+		text = prompts.LearnGenerate
 	}
 	return ParsePrompts(text), err
 }
 
 // clear makes the folder of a cycle, empty.
 func (h Home) clear(n int) error {
-	if err := hostfs.Remove(h.Root, filepath.Base(h.Cycle(n))); err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+	if err := remove(h.Cycle(n)); err != nil {
 		return fmt.Errorf("cannot empty %s: %w", h.Rel(h.Cycle(n)), err)
 	}
 	return os.MkdirAll(h.Cycle(n), 0o755)
@@ -170,30 +159,16 @@ func (h Home) note(n int, name, text string) error {
 }
 
 // weigh counts which lessons of a cycle are new.
-func (h Home) weigh(c Cycle) (k Kept, err error) {
-	for name, lessons := range c.lessonsOf() {
-		m, err := h.merged(name, lessons)
-		if err != nil {
-			return k, err
-		}
-		if name == MemoryFile {
-			k.Remembers = len(m.Added)
-		} else {
-			k.Avoids = len(m.Added)
-		}
-	}
-	return k, nil
-}
-
-// lessonsOf are what a cycle taught, by the file that it is kept in.
-func (c Cycle) lessonsOf() map[string][]string {
-	return map[string][]string{MemoryFile: c.Learned, MistakesFile: c.Mistaken}
+func (h Home) weigh(c Cycle) (Kept, error) {
+	learned, err := h.merged(MemoryFile, c.Learned)
+	mistaken, merr := h.merged(MistakesFile, c.Mistaken)
+	return Kept{Remembers: len(learned.Added), Avoids: len(mistaken.Added)}, errors.Join(err, merr)
 }
 
 // keep writes what a cycle taught. Done twice it is done once.
 func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	c := s.Last()
-	for name, lessons := range c.lessonsOf() {
+	for name, lessons := range map[string][]string{MemoryFile: c.Learned, MistakesFile: c.Mistaken} {
 		m, err := h.merged(name, lessons)
 		if err == nil && len(m.Added) > 0 {
 			err = hostfs.Write(h.path(name), []byte(m.Text), perm)
@@ -203,16 +178,13 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 		}
 		failpoint.Here("learn.merged")
 	}
-	book, err := h.Prompts()
-	if err != nil {
-		return k, err
+	all, err := h.Prompts()
+	if k.Version = all.Number(); err != nil || k.Version > s.Book {
+		return k, err // written by one that was killed right afterwards
 	}
-	if k.Version = book.Number(); k.Version > s.Book {
-		return k, nil // by one that was killed right afterwards
-	}
-	book = book.Next(c.Improved, now)
-	k.Version = book.Number()
-	err = hostfs.Write(h.path(PromptsFile), []byte(book.Render()), perm)
+	all = all.Next(c.Improved, now)
+	k.Version = all.Number()
+	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
 	failpoint.Here("learn.archived")
 	return k, err
 }
@@ -220,10 +192,7 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 // merged is a file of lessons with more of them.
 func (h Home) merged(name string, items []string) (merged, error) {
 	text, err := h.text(name, maxLessons)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return merged{}, err
-	}
-	return mergeLessons(text, items), nil
+	return mergeLessons(text, items), err
 }
 
 // hasRun says why a cycle's program cannot be started, "" when it can.

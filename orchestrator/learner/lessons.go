@@ -139,10 +139,9 @@ const (
 
 // merged is what became of a file.
 type merged struct {
-	Text    string
-	Added   []string
-	Dropped []Dropped // that the file knows already
-	Forgot  int       // the oldest lessons, for which there was no room any more
+	Text   string
+	Added  []string
+	Forgot int // the oldest lessons, for which there was no room any more
 }
 
 // mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,
@@ -162,7 +161,6 @@ func mergeLessons(file string, items []string) merged {
 	for _, s := range items {
 		s = strings.Join(strings.Fields(cut(s, maxItem)), " ")
 		if seen[lessonKey(s)] {
-			m.Dropped = append(m.Dropped, Dropped{cut(s, 80), "known already"})
 			continue
 		}
 		seen[lessonKey(s)] = true

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Prompts is the content of prompts.md: the prompt in use, and below it every earlier
@@ -145,16 +144,10 @@ func (b Prompts) Number() int {
 	return most
 }
 
+// bounded is the beginning of a prompt that is too long.
 func bounded(text string) string {
-	if len(text) <= maxPrompt {
-		return text
-	}
-	text = text[:maxPrompt]
-	for !utf8.ValidString(text) && len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
-		text = text[:len(text)-1]
-	}
-	if r, size := utf8.DecodeLastRuneInString(text); r == utf8.RuneError && size == 1 {
-		text = text[:len(text)-1]
+	if len(text) > maxPrompt {
+		text = strings.ToValidUTF8(text[:maxPrompt], "")
 	}
 	return text
 }

@@ -30,14 +30,15 @@ func spentPlace(t *testing.T, caps config.Budget, rows ...ledger.Row) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &place{budget: &budget{conf: conf, session: 1, project: learner.Home{Root: root}.Project()}}
-	b.Containers = &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: b.project}}, Admit: b.admit}
-	b.ledger = money.Book{Ledger: ledger.Open(b.project.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
-	b.warner.Tell = func(string) {}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(b.project.Ledger()), 0o755), b.ledger.Append(rows)); err != nil {
+	p := &place{work: &work{conf: conf, home: learner.Home{Root: root}}, session: 1}
+	at := p.home.Project()
+	p.Containers = &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: at}}, Admit: p.admit}
+	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
+	p.warner.Tell = func(string) {}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), p.ledger.Append(rows)); err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return p
 }
 
 func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
@@ -66,7 +67,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
 	} {
 		b := spentPlace(t, c.budget, c.row)
-		rec := roles.Record{Dir: b.project.Call("s1-c1-generate.1")}
+		rec := roles.Record{Dir: b.home.Project().Call("s1-c1-generate.1")}
 		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,11 @@ import (
 	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/internal/hostfs"
+	"abl/orchestrator"
+	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/pricelist"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -24,38 +28,43 @@ type calls interface {
 }
 
 // opener makes them ready for a session. Tests have one without an engine.
-type opener func(context.Context, *work, learner.State) (calls, error)
+type opener func(context.Context, *work, learner.State, asked) (calls, error)
 
-// place is an environment for a session's calls, and what they may spend.
+// asked is who answers in a session.
+type asked struct {
+	agent  agent.Agent
+	model  string // its full name: the gateway lets through what was named and no other
+	prices pricelist.List
+}
+
+// place is an environment for a session's calls, with what they may spend. A session
+// counts as a phase, a project as one.
 type place struct {
 	*learner.Containers
-	*budget
-	w     *work
-	hosts []string
+	*work
+	session int
+	ledger  money.Book
+	warner  money.Warner
+	hosts   []string
 }
 
 // openPlace opens an environment. What it has made is taken down when it fails.
-func openPlace(ctx context.Context, w *work, s learner.State) (calls, error) {
-	b, err := openBudget(w, s)
-	if err != nil {
-		return nil, err
-	}
-	a, err := w.agents().Find(s.Agent)
-	if err != nil {
-		return nil, err
-	}
-	model, err := agent.FullName(a, s.Model) // the gateway lets through what was named and no other
-	if err != nil {
+func openPlace(ctx context.Context, w *work, s learner.State, who asked) (calls, error) {
+	at := w.home.Project()
+	p := &place{work: w, session: s.Session}
+	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: who.prices, Hide: w.in.Outlet.Redact, Tell: w.tell.Note}
+	p.warner.Tell = w.tell.Note
+	if err := p.ledger.Ready(); err != nil {
 		return nil, err
 	}
 	env, err := environment.Open(ctx, environment.Options{
-		Project: b.project, ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
+		Project: at, ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
 		Weak: w.in.Bool(cli.WeakFlag), Secret: w.secret, Outlet: w.in.Outlet, Note: w.tell.Note, NoteImage: w.tell.progress,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &place{&learner.Containers{Env: env, Agent: a, Model: model, Out: w.tell, Admit: b.admit, Enter: b.enter}, b, w, nil}
+	p.Containers = &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: p.admit, Enter: p.enter}
 	if err := errors.Join(p.prepare(ctx), ctx.Err()); err != nil {
 		return nil, errors.Join(err, p.Close(ctx, err))
 	}
@@ -66,11 +75,11 @@ func openPlace(ctx context.Context, w *work, s learner.State) (calls, error) {
 // and while a program is written, what network.allow lists.
 func (p *place) prepare(ctx context.Context) (err error) {
 	if weak := p.Env.Net.Weak; weak != "" {
-		p.w.tell.Note("weak network, as --" + cli.WeakFlag + " allows: " + weak)
+		p.tell.Note("weak network, as --" + cli.WeakFlag + " allows: " + weak)
 	}
-	root, of := p.w.root, p.conf.Directories
+	root, of := p.root, p.conf.Directories
 	want := images.Want{Agent: p.Agent.Image()}
-	want.Dockerfile, err = environment.Dockerfile(root, p.conf.Images.Builder.Dockerfile, environment.Path(root, of.Src), environment.Path(root, of.Tests), filepath.Join(p.w.here, learner.Folder))
+	want.Dockerfile, err = environment.Dockerfile(root, p.conf.Images.Builder.Dockerfile, environment.Path(root, of.Src), environment.Path(root, of.Tests), filepath.Join(p.here, learner.Folder))
 	if err != nil {
 		return err
 	}
@@ -92,7 +101,7 @@ func (p *place) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for _, note := range gate.Notes {
-		p.w.tell.Note(note)
+		p.tell.Note(note)
 	}
 	p.AuthorGate, p.Files, p.hosts = gate, gate.Files, gate.Hosts
 	return nil
@@ -101,10 +110,41 @@ func (p *place) prepare(ctx context.Context) (err error) {
 // Hosts implements calls.
 func (p *place) Hosts() []string { return p.hosts }
 
-// Close implements calls. The environment says itself what it cannot take down.
+// caps are those of a call, with what is used of them.
+func (p *place) caps(key string) ([]money.Cap, error) {
+	used, err := money.Spent(p.home.Project(), p.ledger.List, p.session, key)
+	return money.Caps(p.conf.Budget, used), err
+}
+
+// admit is asked before every call whether there is anything left to spend.
+func (p *place) admit(key string) error {
+	caps, err := p.caps(key)
+	if err != nil {
+		return err
+	}
+	return money.Admit(caps, money.Words{Again: "the same command and", Safe: "what was done is kept"}, p.warner.Warn)
+}
+
+// left is what a call may spend, as its gateway is told.
+func (p *place) left(key string) (gateway.Budget, error) {
+	caps, err := p.caps(key)
+	return money.Left(p.conf.Limits.Requests, caps), err
+}
+
+// enter puts an ended call into the ledger.
+func (p *place) enter(cycle int, o roles.Outcome) error {
+	return p.ledger.Append(orchestrator.Rows(p.session, cycle, o))
+}
+
+// Close implements calls. The last request of a call may go beyond a cap, so that is
+// said in the end; what it cannot take down the environment says itself.
 func (p *place) Close(ctx context.Context, why error) error {
-	p.tellSpent()
+	if caps, err := p.caps(""); err == nil {
+		for _, c := range caps {
+			p.warner.Warn(c.Nearly()...)
+		}
+	}
 	_, _ = p.Env.Close(ctx, why)
-	rel, err := filepath.Rel(p.w.here, p.project.Root)
-	return errors.Join(err, hostfs.HandOver(p.w.here, rel))
+	rel, err := filepath.Rel(p.here, p.home.Root)
+	return errors.Join(err, hostfs.HandOver(p.here, rel))
 }

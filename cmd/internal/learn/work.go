@@ -120,30 +120,25 @@ func modelName(name string) (string, error) {
 	return name, nil
 }
 
-// playable says what is missing for an agent, before anything is made.
-func (w *work) playable(o options) error {
-	a, err := w.agents().Find(o.agent)
-	if err != nil {
-		return err
+// find finds who is to answer, or says what is missing, before anything is made.
+func (w *work) find(o options) (who asked, err error) {
+	if who.prices, err = money.Prices(w.root, w.conf); err != nil {
+		return who, err
 	}
-	model, err := agent.FullName(a, o.model)
-	if err != nil {
-		return exit.With(exit.Usage, err, "name one model with --model")
+	if who.agent, err = w.agents().Find(o.agent); err != nil {
+		return who, err
 	}
-	vars, served := agent.ProviderOf(a)
+	if who.model, err = agent.FullName(who.agent, o.model); err != nil {
+		return who, exit.With(exit.Usage, err, "name one model with --model")
+	}
+	vars, served := agent.ProviderOf(who.agent)
 	switch {
-	case !served:
-		return nil
-	case w.secret(vars.KeyVar) == "":
-		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar))
-	case !w.conf.NeedsPrices():
-		return nil
+	case served && w.secret(vars.KeyVar) == "":
+		err = exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar))
+	case served && w.conf.NeedsPrices() && len(money.Of(who.prices, []string{who.model})) == 0:
+		err = money.Unpriced("the model "+who.model+" has no price", who.model)
 	}
-	list, err := money.Prices(w.root, w.conf)
-	if err == nil && len(money.Of(list, []string{model})) == 0 {
-		err = money.Unpriced("the model "+model+" has no price", model)
-	}
-	return err
+	return who, err
 }
 
 // learn plays a session on a task: a new one, or the one that was interrupted.
@@ -151,7 +146,8 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 	if task = strings.TrimSpace(task); task == "" {
 		return s, cli.Usagef("the task is empty")
 	}
-	if err := w.playable(o); err != nil {
+	who, err := w.find(o)
+	if err != nil {
 		return s, settle(err)
 	}
 	name := learner.Name(task)
@@ -170,7 +166,7 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 		return s, settle(err)
 	}
 	learner.TellBegin(w.tell, h, s, resumed)
-	s, err = w.play(ctx, s)
+	s, err = w.play(ctx, s, who)
 	if err == nil || ctx.Err() != nil {
 		learner.TellEnd(w.tell, h, s)
 	}
@@ -184,8 +180,8 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 }
 
 // play takes the session to its end.
-func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
-	p, err := w.open(ctx, w, s)
+func (w *work) play(ctx context.Context, s learner.State, who asked) (learner.State, error) {
+	p, err := w.open(ctx, w, s, who)
 	if err != nil {
 		return s, err
 	}
