@@ -15,7 +15,7 @@ import (
 	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/project"
 	"abl/orchestrator/state"
@@ -33,7 +33,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, exit.Passed},
 		{trouble, exit.Bug},
 		{project.ErrNone, exit.Usage},
-		{&strictyaml.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
+		{&yamlfile.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
 		{images.ErrDockerfile, exit.Usage},
 		{retry.ErrAgent, exit.Agent},
 		{retry.ErrBudget, exit.Budget},
@@ -73,8 +73,8 @@ func TestHints(t *testing.T) {
 		want string
 	}{
 		{errors.New("trouble"), ""},
-		{&strictyaml.Error{Hint: "mend it"}, "mend it"},
-		{fault(exit.Usage, &strictyaml.Error{Hint: "mend it"}, "do that"), "do that"},
+		{&yamlfile.Error{Hint: "mend it"}, "mend it"},
+		{fault(exit.Usage, &yamlfile.Error{Hint: "mend it"}, "do that"), "do that"},
 		{retry.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},

@@ -32,7 +32,7 @@ func (l *Loaded) checkLimits() error {
 	if l.Limits.Memory < smallest {
 		return l.mistake("limits.memory", "", "want 16m or more")
 	}
-	if l.Limits.CPUs <= 0 {
+	if !(l.Limits.CPUs > 0 && l.Limits.CPUs < 1<<20) { // .nan is neither
 		return l.mistake("limits.cpus", "", "want more than 0, got %g", l.Limits.CPUs)
 	}
 	for key, n := range byKey(map[string]int64{
@@ -52,7 +52,7 @@ func (l *Loaded) checkLimits() error {
 
 func (l *Loaded) checkBudget() error {
 	for key, c := range byKey(l.caps()) {
-		if c.Tokens < 0 || c.USD < 0 {
+		if c.Tokens < 0 || !(c.USD >= 0) { // .nan is no number
 			return l.mistake(key, "", "want 0 (no limit) or more")
 		}
 	}

@@ -30,14 +30,25 @@ func Default() Config {
 	}
 }
 
-// SetDefaults fills in what an app section may leave out.
-func (a *App) SetDefaults() {
-	a.Copy = "auto"
-	a.Ready.Timeout = Duration(time.Minute)
+// UnmarshalYAML fills in what an app section leaves out.
+func (a *App) UnmarshalYAML(read func(any) error) error {
+	if a.Copy == "" {
+		*a = App{Copy: "auto", Ready: Ready{Timeout: Duration(time.Minute)}}
+	}
+	type plain App
+	return read((*plain)(a))
 }
 
-// SetDefaults fills in what a service may leave out.
-func (s *Service) SetDefaults() { s.Ready.Timeout = Duration(time.Minute) }
+// UnmarshalYAML fills in what a service leaves out.
+func (s *Service) UnmarshalYAML(read func(any) error) error {
+	s.Ready.Timeout = Duration(time.Minute)
+	type plain Service
+	return read((*plain)(s))
+}
 
-// SetDefaults fills in what a declared command may leave out.
-func (c *Command) SetDefaults() { c.Timeout = Duration(10 * time.Minute) }
+// UnmarshalYAML fills in what a declared command leaves out.
+func (c *Command) UnmarshalYAML(read func(any) error) error {
+	c.Timeout = Duration(10 * time.Minute)
+	type plain Command
+	return read((*plain)(c))
+}

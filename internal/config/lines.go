@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 )
 
 // Line is one setting as `abl config` shows it.
@@ -18,7 +18,7 @@ type Line struct {
 
 // Lines lists every setting, sorted by key.
 func (l *Loaded) Lines() []Line {
-	values := strictyaml.Values(l.Config)
+	values := yamlfile.Values(l.Config)
 	lines := make([]Line, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		lines = append(lines, Line{key, values[key], l.source(key).String()})
@@ -71,7 +71,7 @@ func (l *Loaded) hasParts(key string) bool {
 // line.
 func (l *Loaded) mistake(key, hint, format string, args ...any) error {
 	msg := key + ": " + fmt.Sprintf(format, args...)
-	return &strictyaml.Error{File: l.place(key).Name, Line: l.place(key).Line, Msg: msg, Hint: hint}
+	return &yamlfile.Error{File: l.place(key).Name, Line: l.place(key).Line, Msg: msg, Hint: hint}
 }
 
 func (l *Loaded) place(key string) Source {

@@ -2,13 +2,14 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"abl/internal/dotenv"
 	"abl/internal/hostfs"
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 )
 
 // files are where settings may stand, relative to the project; the first that
@@ -44,7 +45,7 @@ type Loaded struct {
 // checked without looking at the disk. Each layer covers the one before it:
 // defaults, the project's file, ABL_* in .env, ABL_* in the environment, flags
 // by dotted key. Empty variables and flags say nothing. Mistakes are
-// *strictyaml.Error, with a hint where there is one.
+// *yamlfile.Error, with a hint where there is one.
 func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: Default(), Sources: map[string]Source{}}
 	steps := []func() error{
@@ -85,14 +86,16 @@ func (l *Loaded) readFile(project string) error {
 }
 
 func (l *Loaded) decode(data []byte) error {
-	if err := strictyaml.Decode(l.File, data, &l.Config); err != nil {
+	if err := yamlfile.Decode(l.File, data, &l.Config); err != nil {
 		return err
 	}
-	lines, err := strictyaml.Lines(l.File, data)
-	for key, line := range lines {
+	if l.Verify.Challenge == nil { // the key alone, which says nothing
+		l.Verify.Challenge = Default().Verify.Challenge
+	}
+	for key, line := range yamlfile.Lines(data) {
 		l.Sources[key] = Source{l.File, line}
 	}
-	return err
+	return nil
 }
 
 func (l *Loaded) readDotenv(project string) error {
@@ -127,8 +130,18 @@ func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
+// settable are the keys that a variable may set, sorted: each single value, and what one
+// value means for all of.
+func settable() []string {
+	c := Default()
+	c.App = &App{}
+	keys := append(slices.Collect(maps.Keys(yamlfile.Values(c))), "agent", "models", "loop.no_progress")
+	slices.Sort(keys)
+	return keys
+}
+
 func (l *Loaded) overlay(from layer) error {
-	for _, key := range strictyaml.Keys(l.Config) {
+	for _, key := range settable() {
 		text, name := from(key)
 		if text == "" || key == keyVersion {
 			continue
@@ -160,7 +173,7 @@ func (l *Loaded) setFlags(flags map[string]string) error {
 
 // set gives a key a value and forgets where the parts that it covers came from.
 func (l *Loaded) set(key, text, name string) error {
-	if err := strictyaml.Set(name, &l.Config, key, text); err != nil {
+	if err := yamlfile.Set(name, &l.Config, key, text); err != nil {
 		return err
 	}
 	for covered := range l.Sources {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"abl/internal/hostfs"
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 )
 
 // project makes a project of the files by name.
@@ -80,7 +80,7 @@ func TestLoadWhole(t *testing.T) {
 		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "prices": "my-model, other", "network.allow": "npm, registry.example, mirror.example:8443",
 		"limits.memory": "512m", "limits.disk": "1t", "limits.inodes": "20000", "limits.output": "100k", "limits.file": "4k", "limits.cpus": "1.5",
 	}
-	values := strictyaml.Values(l.Config)
+	values := yamlfile.Values(l.Config)
 	for key, text := range want {
 		if values[key] != text {
 			t.Errorf("%s = %q, want %q", key, values[key], text)
@@ -97,7 +97,7 @@ func TestMarshalledConfigLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := strictyaml.Marshal(l.Config)
+	data, err := yamlfile.Marshal(l.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestMarshalledConfigLoads(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
-	if diff := cmp.Diff(strictyaml.Values(l.Config), strictyaml.Values(again.Config)); diff != "" {
+	if diff := cmp.Diff(yamlfile.Values(l.Config), yamlfile.Values(again.Config)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"abl/internal/strictyaml"
 )
 
 // Prices are what a project says that models cost: a file, or the models
@@ -15,17 +13,13 @@ type Prices struct {
 	Own  map[string]any `yaml:"-"` // by model, what stands there
 }
 
-// FromYAML reads prices.yaml, or {model: {input: 1.25, output: 10}}.
-func (p *Prices) FromYAML(n strictyaml.Node) error {
-	if file, one := n.Scalar(); one {
-		*p = Prices{File: file}
+// UnmarshalYAML reads prices.yaml, or {model: {input: 1.25, output: 10}}.
+func (p *Prices) UnmarshalYAML(read func(any) error) error {
+	*p = Prices{}
+	if read(&p.File) == nil {
 		return nil
 	}
-	if !n.IsMap() {
-		return n.Errorf("prices: want a file, or {MODEL: {input: 1.25, output: 10}} in US dollars for a million tokens")
-	}
-	*p = Prices{}
-	return n.Decode(&p.Own)
+	return read(&p.Own)
 }
 
 // MarshalText names the file, or the models.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 )
 
 // Duration is a time.Duration written as 30m.
@@ -21,6 +21,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	*d = Duration(t)
 	return nil
 }
+
+// UnmarshalYAML reads the same, so that a mistake has a line.
+func (d *Duration) UnmarshalYAML(n *yamlfile.Node) error { return yamlfile.Text(n, d.UnmarshalText) }
 
 // MarshalText writes 30m rather than 30m0s.
 func (d Duration) MarshalText() ([]byte, error) {
@@ -63,6 +66,9 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// UnmarshalYAML reads the same, so that a mistake has a line.
+func (s *Size) UnmarshalYAML(n *yamlfile.Node) error { return yamlfile.Text(n, s.UnmarshalText) }
+
 // MarshalText writes the shortest form that means the same number.
 func (s Size) MarshalText() ([]byte, error) {
 	for _, u := range units {
@@ -73,66 +79,64 @@ func (s Size) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(s), 10), nil
 }
 
-// FromYAML reads one name for both roles, or {builder: …, verifier: …}.
-func (p *PerRole) FromYAML(n strictyaml.Node) error {
-	if name, one := n.Scalar(); one {
+// The types below are written in more than one way. They read themselves by the form of
+// UnmarshalYAML that keeps the decoder, and with it that unknown keys are refused.
+
+// UnmarshalYAML reads one name for both roles, or {builder: …, verifier: …}.
+func (p *PerRole) UnmarshalYAML(read func(any) error) error {
+	var name string
+	if read(&name) == nil {
 		*p = PerRole{Builder: name, Verifier: name}
 		return nil
 	}
-	if !n.IsMap() {
-		return n.Errorf("want one agent, or {builder: …, verifier: …}")
-	}
 	type parts PerRole
-	return n.Decode((*parts)(p))
+	return read((*parts)(p))
 }
 
-// FromYAML reads the number for failures, or {failed: …, unverified: …}.
-func (p *NoProgress) FromYAML(n strictyaml.Node) error {
-	if _, one := n.Scalar(); one {
-		return n.Decode(&p.Failed)
-	}
-	if !n.IsMap() {
-		return n.Errorf("want a number, or {failed: …, unverified: …}")
+// UnmarshalYAML reads the number for failures, or {failed: …, unverified: …}.
+func (p *NoProgress) UnmarshalYAML(read func(any) error) error {
+	var word string
+	if read(&word) == nil {
+		return read(&p.Failed)
 	}
 	type parts NoProgress
-	return n.Decode((*parts)(p))
+	return read((*parts)(p))
 }
 
-// FromYAML reads one model, a list of them, or either for each role.
-func (m *Models) FromYAML(n strictyaml.Node) error {
-	if !n.IsMap() {
-		var c chain
-		err := n.Decode(&c)
-		*m = Models{Builder: c, Verifier: c}
-		return err
+// UnmarshalYAML reads one model, a list of them, or either for each role.
+func (m *Models) UnmarshalYAML(read func(any) error) error {
+	var both chain
+	if read(&both) == nil {
+		*m = Models{Builder: both, Verifier: both}
+		return nil
 	}
 	var parts struct {
 		Builder  chain `yaml:"builder"`
 		Verifier chain `yaml:"verifier"`
 	}
-	if err := n.Decode(&parts); err != nil {
-		return err
-	}
+	err := read(&parts)
 	if parts.Builder != nil {
 		m.Builder = parts.Builder
 	}
 	if parts.Verifier != nil {
 		m.Verifier = parts.Verifier
 	}
-	return nil
+	return err
 }
 
 // chain is a fallback chain; one name is a chain of one. Commas part the names
 // in a variable or a flag, where a list cannot be written.
 type chain []string
 
-func (c *chain) FromYAML(n strictyaml.Node) error {
-	if text, one := n.Scalar(); one {
-		*c = nil
-		for name := range strings.SplitSeq(text, ",") {
-			*c = append(*c, strings.TrimSpace(name))
-		}
-		return nil
+// UnmarshalYAML reads both forms.
+func (c *chain) UnmarshalYAML(read func(any) error) error {
+	var text string
+	if read(&text) != nil {
+		return read((*[]string)(c))
 	}
-	return n.Decode((*[]string)(c))
+	*c = nil
+	for name := range strings.SplitSeq(text, ",") {
+		*c = append(*c, strings.TrimSpace(name))
+	}
+	return nil
 }

@@ -4,12 +4,13 @@ package pricelist
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 	"abl/orchestrator/prices"
 )
 
@@ -71,18 +72,24 @@ type file struct {
 	Models map[string]entries `yaml:"models"`
 }
 
-// Parse reads a table; its mistakes are *strictyaml.Error.
+// Parse reads a table; its mistakes are *yamlfile.Error.
 func Parse(name string, data []byte) (List, error) {
 	var f file
-	if err := strictyaml.Decode(name, data, &f); err != nil {
+	if err := yamlfile.Decode(name, data, &f); err != nil {
 		return List{}, err
 	}
 	t := List{Date: f.Date.Time, models: map[string][]period{}}
-	for model, list := range f.Models {
-		t.models[model] = list
+	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
+		periods, err := f.Models[model].periods()
+		if err != nil {
+			mistake := yamlfile.At(name, data, "models."+model, err)
+			mistake.Msg = err.Error()
+			return t, mistake
+		}
+		t.models[model] = periods
 	}
 	if len(t.models) == 0 {
-		return t, &strictyaml.Error{File: name, Msg: "it has no models", Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars for a million tokens"}
+		return t, &yamlfile.Error{File: name, Msg: "it has no models", Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars for a million tokens"}
 	}
 	return t, nil
 }
@@ -90,40 +97,48 @@ func Parse(name string, data []byte) (List, error) {
 // day is a date as 2026-11-22.
 type day struct{ time.Time }
 
-func (d *day) UnmarshalText(text []byte) (err error) {
-	if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
-		err = fmt.Errorf("want a date such as 2026-11-22, got %q", text)
-	}
-	return err
+// UnmarshalYAML reads it.
+func (d *day) UnmarshalYAML(n *yamlfile.Node) error {
+	return yamlfile.Text(n, func(text []byte) (err error) {
+		if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
+			err = fmt.Errorf("want a date such as 2026-11-22, got %q", text)
+		}
+		return err
+	})
 }
 
 // entries are the prices of one model: one, or a list by date.
-type entries []period
+type entries []written
 
-// FromYAML reads both forms.
-func (e *entries) FromYAML(n strictyaml.Node) error {
-	list := make([]written, 1)
-	var err error
-	if n.IsList() {
-		err = n.Decode(&list)
-	} else {
-		err = n.Decode(&list[0])
-	}
-	if err != nil {
+// UnmarshalYAML reads both forms.
+func (e *entries) UnmarshalYAML(read func(any) error) error {
+	var one written
+	var form any
+	if err := read(&form); err != nil {
 		return err
 	}
-	for i, w := range list {
+	if _, list := form.([]any); list {
+		return read((*[]written)(e))
+	}
+	err := read(&one)
+	*e = entries{one}
+	return err
+}
+
+// periods are the prices, each from its day on.
+func (e entries) periods() (all []period, err error) {
+	for i, w := range e {
 		p, err := w.price()
 		if err != nil {
-			return n.Errorf("%v", err)
+			return nil, err
 		}
-		if i > 0 && !w.From.After((*e)[i-1].from) {
-			return n.Errorf("the dates do not rise: each further price needs a later from")
+		if i > 0 && !w.From.After(all[i-1].from) {
+			return nil, errors.New("the dates do not rise: each further price needs a later from")
 		}
-		*e = append(*e, period{from: w.From.Time, Price: p})
+		all = append(all, period{from: w.From.Time, Price: p})
 	}
-	if len(*e) == 0 {
-		return n.Errorf("there is no price")
+	if len(all) == 0 {
+		return nil, errors.New("there is no price")
 	}
-	return nil
+	return all, nil
 }

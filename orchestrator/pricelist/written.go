@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 	"abl/orchestrator/prices"
 )
 
@@ -36,14 +36,16 @@ type dollars prices.USD
 
 const dearest = 100_000 * prices.Dollar
 
-// UnmarshalText reads a decimal; 0 has to be written to be meant.
-func (d *dollars) UnmarshalText(text []byte) error {
-	u, err := prices.Parse(string(text))
-	if err != nil || u > dearest {
-		return fmt.Errorf("want US dollars for a million tokens, such as 1.25, got %q", text)
-	}
-	*d = dollars(u)
-	return nil
+// UnmarshalYAML reads a decimal; 0 has to be written to be meant.
+func (d *dollars) UnmarshalYAML(n *yamlfile.Node) error {
+	return yamlfile.Text(n, func(text []byte) error {
+		u, err := prices.Parse(string(text))
+		if err != nil || u > dearest {
+			return fmt.Errorf("want US dollars for a million tokens, such as 1.25, got %q", text)
+		}
+		*d = dollars(u)
+		return nil
+	})
 }
 
 // price checks what is written and fills in what follows from it.
@@ -88,12 +90,12 @@ func rate(input, cached, write, output, thinking *dollars) (prices.Rate, error) 
 // Own reads the price that a project's settings give for one model: what stands
 // there under its name.
 func Own(model string, value any) (List, error) {
-	data, err := strictyaml.Marshal(map[string]any{"models": map[string]any{model: value}})
+	data, err := yamlfile.Marshal(map[string]any{"models": map[string]any{model: value}})
 	if err != nil {
 		return List{}, err
 	}
 	t, err := Parse("prices", data)
-	var mistake *strictyaml.Error
+	var mistake *yamlfile.Error
 	if errors.As(err, &mistake) { // its line is one of this text, which nobody has seen
 		return t, errors.New(mistake.Msg)
 	}

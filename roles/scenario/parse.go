@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 )
 
 // Parse reads a scenario file. Every error names the file, and the line where
@@ -20,10 +20,12 @@ func Parse(name string, data []byte) (Scenario, error) {
 		if err := decodeJSON(data, &s); err != nil {
 			return Scenario{}, fmt.Errorf("%s: %w", name, err)
 		}
-	} else if err := strictyaml.Decode(name, data, &s); err != nil {
+	} else if err := yamlfile.Decode(name, data, &s); err != nil {
 		return Scenario{}, err
 	}
-	if err := s.check(); err != nil {
+	if key, err := s.check(); key != "" {
+		return Scenario{}, yamlfile.At(name, data, key, err)
+	} else if err != nil {
 		return Scenario{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return s, nil
@@ -53,37 +55,26 @@ func decodeJSON(data []byte, into any) error {
 	return nil
 }
 
-func (s Scenario) check() error {
+// check finds the first mistake and the key of the part that has it.
+func (s Scenario) check() (key string, err error) {
 	if s.Version != Version {
-		return fmt.Errorf("version is %d, want %d", s.Version, Version)
+		return "", fmt.Errorf("version is %d, want %d", s.Version, Version)
 	}
 	if len(s.Calls) == 0 {
-		return fmt.Errorf("has no calls")
+		return "", fmt.Errorf("has no calls")
 	}
 	for i, c := range s.Calls {
-		if err := c.check(); err != nil {
-			return fmt.Errorf("call %d: %w", i+1, err)
+		key := fmt.Sprintf("calls[%d]", i)
+		for j, step := range c.Steps {
+			if err := step.check(); err != nil {
+				return fmt.Sprintf("%s.steps[%d]", key, j), err
+			}
+		}
+		if err := c.checkHead(); err != nil {
+			return key, err
 		}
 	}
-	return nil
-}
-
-// FromYAML reads a call and checks it, so that a mistake is answered with its line.
-func (c *Call) FromYAML(n strictyaml.Node) error {
-	type plain Call
-	if err := n.Decode((*plain)(c)); err != nil {
-		return err
-	}
-	return c.checkHead()
-}
-
-// FromYAML reads a step and checks it, so that a mistake is answered with its line.
-func (s *Step) FromYAML(n strictyaml.Node) error {
-	type plain Step
-	if err := n.Decode((*plain)(s)); err != nil {
-		return err
-	}
-	return s.check()
+	return "", nil
 }
 
 func (c Call) check() error {

@@ -8,7 +8,7 @@ import (
 	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 	"abl/orchestrator/ledger"
 	"abl/roles"
 	"abl/roles/agent"
@@ -38,7 +38,7 @@ func Calls() Rules {
 		Is(roles.ErrNoRoom, Environment),
 		Is(hostfs.ErrHeld, Busy),
 		As[*ledger.Foreign](Person),
-		As[*strictyaml.Error](Usage),
+		As[*yamlfile.Error](Usage),
 		Is(images.ErrDockerfile, Usage),
 		Is(images.ErrHelper, Environment),
 		Is(sandbox.ErrWeak, Boundary),
@@ -55,7 +55,7 @@ func HintOf(err error) string {
 	if h := Hint(err); h != "" {
 		return h
 	}
-	var mistake *strictyaml.Error
+	var mistake *yamlfile.Error
 	var away retry.Unavailable
 	var torn *hostfs.ShortWrite // a regular file takes a part only when there is no room for the rest
 	switch {

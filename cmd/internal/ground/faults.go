@@ -9,7 +9,7 @@ import (
 	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 	"abl/orchestrator/ledger"
 	"abl/roles"
 	"abl/roles/agent"
@@ -35,7 +35,7 @@ func Rules() exit.Rules {
 		exit.Is(roles.ErrNoRoom, exit.Environment),
 		exit.Is(hostfs.ErrHeld, exit.Busy),
 		exit.As[*ledger.Foreign](exit.Person),
-		exit.As[*strictyaml.Error](exit.Usage),
+		exit.As[*yamlfile.Error](exit.Usage),
 		exit.Is(images.ErrDockerfile, exit.Usage),
 		exit.Is(images.ErrHelper, exit.Environment),
 		exit.Is(sandbox.ErrWeak, exit.Boundary),
@@ -52,7 +52,7 @@ func Hint(err error) string {
 	if h := exit.Hint(err); h != "" {
 		return h
 	}
-	var mistake *strictyaml.Error
+	var mistake *yamlfile.Error
 	var away retry.Unavailable
 	var torn *hostfs.ShortWrite // a regular file takes a part only when there is no room for the rest
 	switch {

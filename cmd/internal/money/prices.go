@@ -11,7 +11,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
 	"abl/internal/hostfs"
-	"abl/internal/strictyaml"
+	"abl/internal/yamlfile"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
 	"abl/orchestrator/prices"
@@ -27,7 +27,7 @@ func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
 		return list, fmt.Errorf("internal error: %w", err)
 	}
 	if list, err = withOwn(list, root, conf); err != nil {
-		var mistake *strictyaml.Error
+		var mistake *yamlfile.Error
 		do := ""
 		if errors.As(err, &mistake) {
 			do = mistake.Hint

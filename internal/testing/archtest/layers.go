@@ -64,7 +64,7 @@ var homes = []struct{ module, home string }{
 	{"github.com/urfave/cli/...", "cmd/internal/cli"},
 	{"github.com/joho/godotenv", "internal/dotenv"},
 	{"github.com/gofrs/flock", "internal/hostfs"},
-	{"go.yaml.in/yaml/...", "internal/strictyaml"},
+	{"go.yaml.in/yaml/...", "internal/yamlfile"},
 	{"github.com/google/go-cmp/...", "test"},
 	{"github.com/rogpeppe/go-internal/...", "test"},
 	{"github.com/creack/pty", "test"},

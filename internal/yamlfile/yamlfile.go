@@ -1,0 +1,189 @@
+// Package yamlfile reads files of YAML with go.yaml.in/yaml, unknown keys refused, and
+// words the library's mistakes for a person: with the file, the line, the key and the
+// nearest right one. It is the only importer of the library; what a file means is not in it.
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"abl/internal/nearest"
+)
+
+// Node is one value of a document, for types that read themselves.
+type Node = yaml.Node
+
+// Error is a mistake in a YAML file.
+type Error struct {
+	File string
+	Line int // counted from 1; 0 when the mistake has no line
+	Msg  string
+	Hint string // what to do about it, "" when the message says it already
+}
+
+// Error gives "FILE:LINE: message".
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Msg
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+}
+
+// Decode reads the one document in data into the value that into points to. Keys that
+// the document lacks keep what into already holds. Every error is an *Error; name is
+// the file that it names.
+func Decode(name string, data []byte, into any) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var doc, next yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return wrongSyntax(name, data, err)
+	}
+	if err := d.Decode(&next); err == nil {
+		return &Error{File: name, Line: next.Line, Msg: `a second document begins here; want one, without "---" between`}
+	} else if !errors.Is(err, io.EOF) {
+		return wrongSyntax(name, data, err)
+	}
+	strict := yaml.NewDecoder(bytes.NewReader(data))
+	strict.KnownFields(true)
+	if err := strict.Decode(into); err != nil {
+		return reword(name, &doc, into, err)
+	}
+	return nil
+}
+
+// Text reads a value that is one word by a function that reads a text. A type that has
+// UnmarshalText alone would be told by the library without its line.
+func Text(n *Node, read func([]byte) error) error {
+	if n.Kind != yaml.ScalarNode {
+		return &Error{Line: n.Line, Msg: "want one value, got " + looks(n)}
+	}
+	if err := read([]byte(n.Value)); err != nil {
+		return &Error{Line: n.Line, Msg: err.Error()}
+	}
+	return nil
+}
+
+// Marshal writes v as YAML.
+func Marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
+
+var (
+	libraryLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+	unknown     = regexp.MustCompile(`^line \d+: field (.+) not found in type `)
+	twice       = regexp.MustCompile(`^line \d+: mapping key (".+") already defined at line (\d+)$`)
+	wrongType   = regexp.MustCompile("^line \\d+: cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
+)
+
+func lineOf(msg string) (line int, rest string) {
+	at := libraryLine.FindStringSubmatch(msg)
+	line, _ = strconv.Atoi(at[1]) // no line is line 0
+	return line, strings.TrimPrefix(msg, at[0])
+}
+
+// wrongSyntax looks for a tab first, since the library's sentence about it does not say "tab".
+func wrongSyntax(name string, data []byte, err error) *Error {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		if text := bytes.TrimLeft(line, " \t"); bytes.ContainsRune(line[:len(line)-len(text)], '\t') {
+			return &Error{File: name, Line: n, Msg: "is indented with a tab; YAML wants spaces"}
+		}
+	}
+	line, msg := lineOf(err.Error())
+	return &Error{File: name, Line: line, Msg: "is not YAML: " + msg}
+}
+
+// reword words the first mistake that the library, or a type that reads itself, found.
+func reword(name string, doc *yaml.Node, into any, err error) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		e := &Error{File: name, Line: own.Line, Msg: own.Msg, Hint: own.Hint}
+		key := find(doc, func(_ string, _, v *yaml.Node) bool {
+			return v.Line == own.Line && strings.Contains(own.Msg, looks(v))
+		})
+		e.Msg = strings.TrimPrefix(key+": "+e.Msg, ": ")
+		return e
+	}
+	msg := err.Error()
+	var many *yaml.TypeError
+	if errors.As(err, &many) {
+		msg = many.Errors[0]
+	}
+	line, rest := lineOf(msg)
+	e := &Error{File: name, Line: line, Msg: rest}
+	if m := unknown.FindStringSubmatch(msg); m != nil {
+		key := find(doc, func(_ string, k, _ *yaml.Node) bool { return k.Line == line && k.Value == m[1] })
+		e.Msg = unknownKey(m[1], parentOf(key), Fields(into, parentOf(key)))
+	} else if m := twice.FindStringSubmatch(msg); m != nil {
+		e.Msg = fmt.Sprintf("duplicate key %s; it stands on line %s already", m[1], m[2])
+	} else if m := wrongType.FindStringSubmatch(msg); m != nil {
+		value, got := strings.TrimSuffix(m[2], "..."), doc // the library cuts a long one
+		key := find(doc, func(_ string, _, v *yaml.Node) bool {
+			is := v.Line == line && v.ShortTag() == m[1] && strings.HasPrefix(v.Value, value)
+			if is {
+				got = v
+			}
+			return is
+		})
+		e.Msg = strings.TrimPrefix(fmt.Sprintf("%s: want %s, got %s", key, wanted(m[3]), looks(got)), ": ")
+	}
+	return e
+}
+
+// unknownKey words the answer to a key that the part of the file at parent lacks.
+func unknownKey(word, parent string, known []string) string {
+	msg := fmt.Sprintf("unknown key %q", word)
+	if parent != "" {
+		msg += " in " + parent
+	}
+	if near := nearest.Word(word, known); near != "" {
+		return fmt.Sprintf("%s; did you mean %q?", msg, near)
+	}
+	return msg + "; known are " + strings.Join(known, ", ")
+}
+
+// wanted says in a person's words what a Go type takes.
+func wanted(goType string) string {
+	switch {
+	case slices.Contains([]string{"int", "int64"}, goType):
+		return "a whole number"
+	case goType == "float64":
+		return "a number"
+	case goType == "bool":
+		return "true or false"
+	case goType == "string":
+		return "text"
+	case strings.HasPrefix(goType, "[]"):
+		return "a list"
+	}
+	return "keys and values"
+}
+
+func looks(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "keys and values"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.DocumentNode:
+		return looks(n.Content[0])
+	case yaml.AliasNode:
+		return looks(n.Alias)
+	}
+	const shown = 60
+	if text := []rune(n.Value); len(text) > shown {
+		return strconv.Quote(string(text[:shown]) + "…")
+	}
+	return strconv.Quote(n.Value)
+}
