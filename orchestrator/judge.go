@@ -122,7 +122,7 @@ func (l *Loop) settle(p *state.Phase, f Finding) error {
 }
 
 // crossing decides what of an entry reaches the Builder.
-func (l *Loop) crossing(ctx context.Context) (*verdict.Crossing, error) {
+func (l *Loop) crossing(ctx context.Context) (*verdict.Filter, error) {
 	var names []string
 	if l.TestNames != nil {
 		var err error
@@ -130,7 +130,7 @@ func (l *Loop) crossing(ctx context.Context) (*verdict.Crossing, error) {
 			return nil, err
 		}
 	}
-	return verdict.NewCrossing(l.Law.Specs.UpTo(l.Number), names), nil
+	return verdict.NewFilter(l.Law.Specs.UpTo(l.Number), names), nil
 }
 
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {

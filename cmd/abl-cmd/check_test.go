@@ -122,7 +122,9 @@ func TestCheckFiles(t *testing.T) {
 		want       []string
 	}{
 		{"no INPUT", "SPEC: GET /x → 404\nOBSERVED: 500\n", []string{"missing: failed_specs.md:1: the entry has no INPUT"}},
-		{"prose", "none\n", []string{"wrong: failed_specs.md:1: text outside the entries is not read"}},
+		{"prose", "none\n", []string{
+			"wrong: failed_specs.md:1: there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8",
+			"wrong: failed_specs.md:1: text outside the entries is not read"}},
 		{"no contract", "SPEC: GET /x → 500\nINPUT: GET /x\nOBSERVED: 404\n",
 			[]string{"wrong: failed_specs.md:1: SPEC names no contract of phases 1 to 1 word for word; did you mean P1.C2: GET /x → 404?"}},
 		{"a code block", "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED:\n```json\n{}\n```\n",

@@ -60,7 +60,7 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 	}
 	r.File = filepath.Join(dir, name)
 	if len(r.Entries) > 0 {
-		r.Builder, r.LeftOut = verdict.NewCrossing(specs, nil).Pass(r.Entries)
+		r.Builder, r.LeftOut = verdict.NewFilter(specs, nil).Pass(r.Entries)
 	}
 	if in.Bool("json") {
 		err = in.JSON(r)

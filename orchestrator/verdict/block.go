@@ -3,64 +3,62 @@ package verdict
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// example is how text announces entries that nobody observed.
-var example = regexp.MustCompile(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
+// fence is a line that opens or closes a code block.
+type fence struct {
+	mark string
+	info string
+}
 
-// nesting finds the fences that stand around entries: chat models wrap an answer
-// as a whole, or each entry, and do not care for the fences inside.
-func nesting(lines []string) (closes map[int]int, specs []int) {
-	closes = map[int]int{}
+// fenceOf recognises a fence line. As in Markdown, three backquotes followed by
+// a further one on the same line are inline code.
+func fenceOf(line string) (fence, bool) {
+	s := strings.TrimSpace(line)
+	if !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "~~~") {
+		return fence{}, false
+	}
+	info := strings.TrimLeft(s, s[:1])
+	return fence{s[:len(s)-len(info)], strings.TrimSpace(info)}, s[0] == '~' || !strings.Contains(info, "`")
+}
+
+// fences pairs the fences, by the line of the one that opens a block. Chat models
+// wrap an answer as a whole, or each entry, and do not care for the fences inside.
+func fences(lines []string) map[int]int {
+	closes := map[int]int{}
 	var open []int
+	var marks []string
 	for i, line := range lines {
-		if _, is := fenceOf(line); !is {
-			if l, ok := labelOf(line); ok && l.field == specField {
-				specs = append(specs, i)
-			}
-			continue
+		f, is := fenceOf(line)
+		if l, ok := labelOf(line); ok && !is {
+			f, is = fenceOf(l.rest)
 		}
-		if depth := len(open); depth > 0 && fenceAt(lines, open[depth-1]).closedBy(line) {
-			closes[open[depth-1]] = i
-			open = open[:depth-1]
-			continue
+		switch n := len(open); {
+		case !is:
+		case n > 0 && f.info == "" && strings.HasPrefix(f.mark, marks[n-1]):
+			closes[open[n-1]] = i
+			open, marks = open[:n-1], marks[:n-1]
+		default:
+			open, marks = append(open, i), append(marks, f.mark)
 		}
-		open = append(open, i)
 	}
-	return closes, specs
+	return closes
 }
 
-func fenceAt(lines []string, i int) fence {
-	f, _ := fenceOf(lines[i])
-	return f
-}
-
-// unwrap takes away the fences of a code block around entries. Below words that
-// call it an example a code block is a quotation and stays one.
-func (p *parser) unwrap(i int) bool {
-	end, closed := p.closes[i]
-	next, _ := slices.BinarySearch(p.specs, i)
-	if p.open != nil || !closed || p.example || next == len(p.specs) || p.specs[next] > end {
-		return false
-	}
-	p.lines[i], p.lines[end] = "", ""
-	p.ends[end] = true
-	return true
-}
-
-// block takes a code block: the lines of one inside an entry belong to the
-// field before it, one outside is left out. Nothing in it is a label. It
-// returns the last line taken.
-func (p *parser) block(i int, f fence) int {
-	end := p.end(i, f)
-	if end < 0 {
+// block takes a code block: nothing in it is a label. One around entries is taken
+// away, unless words before it call it an example; one in an entry belongs to the
+// field before it; any other is left out. It returns the last line taken.
+func (p *parser) block(i, end int, first string) int {
+	f, _ := fenceOf(first)
+	inside := p.lines[i+1 : end]
+	switch {
+	case p.open == nil && !p.example && hasSpec(inside):
+		p.lines[end] = endOfBlock
 		return i
-	}
-	if p.open != nil {
-		p.fenced = append(p.fenced, i+1)
-		if program(f.info, p.lines[i+1:end]) {
+	case p.open != nil:
+		p.Fenced = append(p.Fenced, i+1)
+		if program(f.info, inside) {
 			p.problem(i+1, fmt.Sprintf("%s holds a code block, which does not reach the Builder", p.open.last))
 			p.open.add(LeftOut("a code block"))
 			return end
@@ -68,6 +66,15 @@ func (p *parser) block(i int, f fence) int {
 	}
 	p.take(i+1, end, "a code block")
 	return end
+}
+
+func hasSpec(lines []string) bool {
+	for _, line := range lines {
+		if l, ok := labelOf(line); ok && l.field == specField {
+			return true
+		}
+	}
+	return false
 }
 
 // take gives lines in which nothing is a label to the open entry; without one
@@ -84,51 +91,40 @@ func (p *parser) take(from, to int, where string) {
 	}
 }
 
-// end finds the line that closes a fence, or -1.
-func (p *parser) end(i int, f fence) int {
-	if size, known := p.unclosed[f.mark]; known && f.size >= size {
+// comment returns the last line of the comment, <!-- … -->, that begins with line
+// i, -1 for none. In a value it may go on behind its end.
+func (p *parser) comment(i int, line string) int {
+	if p.endless || !strings.HasPrefix(strings.TrimSpace(line), "<!--") {
 		return -1
 	}
-	for j := i + 1; j < len(p.lines); j++ {
-		if f.closedBy(p.lines[j]) {
+	for j := i; j < len(p.lines); j++ {
+		if _, after, found := strings.Cut(p.lines[j], "-->"); found {
+			if strings.TrimSpace(after) != "" && (p.open == nil || !p.open.takes(line)) {
+				return -1
+			}
 			return j
 		}
 	}
-	p.unclosed[f.mark] = f.size
+	p.endless = true
 	return -1
 }
 
-// comment takes a comment, <!-- … -->, that begins with line i: in a value it
-// belongs to that value, elsewhere it is left out. It returns the last line taken.
-func (p *parser) comment(i int, line string) (last int, ok bool) {
-	if !strings.HasPrefix(strings.TrimSpace(line), "<!--") || p.endless {
-		return i, false
+// dataBlocks are the names of code blocks that hold what was sent or what came
+// back. Any other name is taken for a programming language.
+const dataBlocks = " text txt plain plaintext json json5 jsonc jsonl http https html xml svg yaml yml csv tsv toml ini form output response request headers body "
+
+// program decides whether a code block in an entry holds a program: by the name
+// of its language, unless it is a command that does nothing but send a request.
+func program(info string, lines []string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(info), " ")
+	switch name = strings.Trim(name, "{}."); name {
+	case "":
+		return false
+	case "sh", "bash", "shell", "zsh", "console", "curl":
+		return !curls.MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) || strings.Contains(strings.Join(lines, ""), "$(")
 	}
-	last, after := p.commentEnd(i, line)
-	inside := p.open != nil && p.open.takes(line)
-	if last < 0 || strings.TrimSpace(after) != "" && !inside {
-		return i, false
-	}
-	if inside {
-		p.take(i, last+1, "")
-		return last, true
-	}
-	p.finish()
-	p.take(i, last+1, "a comment")
-	return last, true
+	return !strings.Contains(dataBlocks, " "+name+" ")
 }
 
-// commentEnd finds the line that closes a comment and what follows on it.
-func (p *parser) commentEnd(i int, line string) (last int, after string) {
-	_, line, _ = strings.Cut(line, "<!--")
-	for j := i; ; {
-		if _, after, found := strings.Cut(line, "-->"); found {
-			return j, after
-		}
-		if j++; j == len(p.lines) {
-			p.endless = true
-			return -1, ""
-		}
-		line = p.lines[j]
-	}
-}
+// curls is a text of nothing but calls of curl.
+var curls = regexp.MustCompile(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)

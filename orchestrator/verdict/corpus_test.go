@@ -124,7 +124,7 @@ func found(t *testing.T, r Result, specs []spec.Spec) string {
 	for _, p := range r.Problems {
 		fmt.Fprintf(&b, "! %d %s\n", p.Line, p.Text)
 	}
-	cross := NewCrossing(specs, testNames)
+	cross := NewFilter(specs, testNames)
 	for _, e := range r.Entries {
 		passed, left := cross.Pass([]Entry{e})
 		if says, _ := cross.contracts.Says(e.Contract); passed[0].Spec == says {

@@ -2,74 +2,60 @@ package verdict
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	"abl/internal/nearest"
 )
 
 // parser walks over the lines of a file with at most one entry in the making.
 type parser struct {
-	lines      []string
-	entries    []Entry
-	incomplete []Entry
-	problems   []Problem
-	fenced     []int // lines with which code blocks inside entries begin
-	open       *draft
-	stray      int          // first line of text outside entries, 0 for none
-	surplus    int          // entries beyond MaxEntries
-	unclosed   map[byte]int // by fence mark: a fence of this size has no end
-	endless    bool         // no comment ends any more
-	ahead      lookahead
-
-	closes  map[int]int  // by the line of a fence: that of the one that closes it
-	specs   []int        // the lines with a SPEC
-	ends    map[int]bool // the lines with which a block around entries ended
-	example bool         // the text before calls what follows an example
+	Result
+	lines   []string
+	closes  map[int]int // by the line of a fence: that of the one that closes it
+	open    *draft
+	example bool // the words before call what follows an example
+	endless bool // no comment ends any more
+	stray   int  // first line of text outside entries, counted from 1
+	surplus int  // entries beyond MaxEntries
 }
 
-// lookahead is what was found ahead of the lines before line at: the next one
-// that is not empty and no decoration begins an entry or a field, or there is none.
-type lookahead struct {
-	at                 int
-	entry, field, last bool
-}
-
-func newParser(lines []string) *parser {
-	closes, specs := nesting(lines)
-	return &parser{lines: lines, unclosed: map[byte]int{}, closes: closes, specs: specs, ends: map[int]bool{}}
-}
+// endOfBlock stands for the fence that ends a block around entries.
+const endOfBlock = "\x00"
 
 func (p *parser) run() {
+	p.closes = fences(p.lines)
 	for i := 0; i < len(p.lines); i++ {
-		if p.ends[i] {
-			p.finish()
-		}
 		line := p.lines[i]
-		if strings.TrimSpace(line) == "" {
-			p.blank()
-			continue
-		}
-		if f, ok := fenceOf(line); ok {
-			if !p.unwrap(i) {
-				i = p.block(i, f)
+		l, labelled := labelOf(line)
+		end, fenced := p.closes[i]
+		last := p.comment(i, line)
+		switch {
+		case line == endOfBlock:
+			p.finish(false)
+		case strings.TrimSpace(line) == "":
+			if p.open != nil {
+				p.open.blanks++
 			}
-			continue
-		}
-		if last, ok := p.comment(i, line); ok {
+		case labelled && p.accepts(l):
+			p.label(i, l)
+			if fenced && p.open != nil {
+				i = p.block(i, end, l.rest)
+			}
+		case fenced:
+			i = p.block(i, end, line)
+		case last >= 0:
+			if p.open == nil || !p.open.takes(line) {
+				p.finish(false)
+			}
+			p.take(i, last+1, "a comment")
 			i = last
-			continue
+		default:
+			p.text(i, line)
 		}
-		if l, ok := labelOf(line); ok && p.accepts(l) {
-			i = p.label(i, l)
-			continue
-		}
-		p.text(i, line)
 	}
-	p.finish()
-}
-
-func (p *parser) blank() {
-	if p.open != nil {
-		p.open.blanks++
-	}
+	p.finish(true)
 }
 
 // accepts decides whether a label opens a field or is part of a value: what
@@ -82,102 +68,149 @@ func (p *parser) accepts(l label) bool {
 		return true
 	case l.field == specField:
 		return l.lead <= d.lead+1
-	case d.fields[l.field] != nil:
-		return l.lead <= d.fields[l.field].lead+1
+	case d.now()[l.field] != nil:
+		return l.lead <= d.now()[l.field].lead+1
 	case d.last == specField:
-		return l.lead <= d.fields[specField].col+3
+		return l.lead <= d.now()[specField].col+3
 	}
-	return l.lead <= d.fields[d.last].lead+1
+	return l.lead <= d.now()[d.last].lead+1
 }
 
 // label opens a field, and with SPEC an entry. A second INPUT or OBSERVED goes on
 // with the first; after a complete entry, where another field came last, it is a
 // further observation of the same contract.
-func (p *parser) label(i int, l label) int {
-	switch d := p.open; {
-	case l.field == specField:
-		p.finish()
-		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare}
-		p.open.start(l)
-	case d == nil:
-		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
-		return i
-	case d.fields[l.field] == nil:
-		d.start(l)
-	case d.complete() && d.last != l.field:
-		p.further()
-		p.open.start(l)
-	default:
-		d.resume(l)
+func (p *parser) label(i int, l label) {
+	if l.field == specField {
+		p.finish(false)
+		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare, rounds: make([]fields, 1)}
 	}
-	if f, ok := fenceOf(l.rest); ok {
-		return p.block(i, f)
-	}
-	p.open.add(l.rest)
-	return i
-}
-
-// further begins another observation of the contract.
-func (p *parser) further() {
 	d := p.open
-	if d.before != nil {
-		p.keep(d.before)
-		d.before = nil
+	if d == nil {
+		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
+		return
 	}
-	p.open = &draft{line: d.line, lead: d.lead, before: d}
-	p.open.fields[specField] = d.fields[specField]
+	if f := d.now(); f[l.field] != nil && f.complete() && d.last != l.field {
+		d.trim(false)
+		d.rounds = append(d.rounds, fields{f[specField]})
+	}
+	if f := d.now(); f[l.field] == nil {
+		f[l.field] = &value{lead: l.lead, col: l.col}
+	}
+	d.last, d.blanks = l.field, 0
+	if _, fence := fenceOf(l.rest); !fence {
+		d.add(l.rest)
+	}
 }
 
-// text takes a line that is none of the above.
+var (
+	// example is how text announces entries that nobody observed.
+	example = regexp.MustCompile(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
+
+	// structured is the beginning of an entry in a table or in a block quote.
+	structured = regexp.MustCompile("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
+
+	ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
+	boldLine = regexp.MustCompile(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
+)
+
+// decoration reports lines that carry no statement: headings, titles in bold,
+// rules, a fence without its other one.
+func decoration(line string) bool {
+	_, fence := fenceOf(line)
+	return fence || ruleLine.MatchString(line) || boldLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+}
+
+// text takes a line that is neither label nor code block nor comment.
 func (p *parser) text(i int, line string) {
 	d := p.open
-	switch {
-	case d != nil && p.separator(i, line):
-		return
-	case d != nil && d.takes(line):
-		if !d.complete() && d.near == "" {
-			d.nearLine = i + 1
-			d.near, d.meant = nearMiss(line)
-		}
+	if d != nil && d.takes(line) {
 		d.add(line)
 		return
-	case structured.MatchString(line):
+	}
+	if structured.MatchString(line) {
 		p.problem(i+1, "an entry in a table or a block quote is not read: write SPEC: at the beginning of a line")
 	}
-	heading := strings.HasPrefix(strings.TrimSpace(line), "#")
-	p.example = example.MatchString(line) || p.example && !heading
-	if word, meant := nearMiss(line); meant != "" && (d == nil || !d.complete()) {
-		p.problem(i+1, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", word, meant))
+	p.example = example.MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
+	if d == nil || !d.now().complete() {
+		p.nearMiss(i+1, line)
 	}
 	if p.stray == 0 && !decoration(line) {
 		p.stray = i + 1
 	}
 }
 
-// separator recognises a rule or a title between two entries; elsewhere "---"
-// and "# x" are text.
-func (p *parser) separator(i int, line string) bool {
-	if !decoration(line) || indent(line) > p.open.lead {
-		return false
+var anyLabel = regexp.MustCompile("^[ >*_#`•–—\\-\\d.)\\p{So}\\x{FE0F}]*([A-Za-z]{4,12})[*_`]* *[:：]")
+
+// nearMiss names the label that a line probably wanted to begin with.
+func (p *parser) nearMiss(at int, line string) {
+	if m := anyLabel.FindStringSubmatch(plainHead(line)); m != nil {
+		if meant := nearest.Word(m[1], fieldNames[:]); meant != "" && !strings.EqualFold(meant, m[1]) {
+			p.problem(at, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", m[1], meant))
+		}
 	}
-	a := p.look(i + 1)
-	return a.entry || a.field && p.open.complete() || a.last && ruleLine.MatchString(line)
 }
 
-// look looks for the next statement from line i on.
-func (p *parser) look(i int) lookahead {
-	if i < p.ahead.at {
-		return p.ahead
+// finish ends the entry in the making, if there is one.
+func (p *parser) finish(last bool) {
+	d := p.open
+	p.open = nil
+	if d == nil {
+		return
 	}
-	for ; i < len(p.lines); i++ {
-		next := p.lines[i]
-		l, ok := labelOf(next)
-		if !ok && (strings.TrimSpace(next) == "" || decoration(next)) {
-			continue
+	d.trim(last)
+	for _, f := range d.merged() {
+		e, missing := f.entry(d.line)
+		switch {
+		case len(missing) == len(fieldNames) && d.bare:
+			// "# Spec" was the title of the file.
+		case len(missing) > 0:
+			p.leave(f, e, missing)
+		case len(p.Entries) == MaxEntries:
+			p.surplus++
+		default:
+			p.Entries = append(p.Entries, e)
 		}
-		p.ahead = lookahead{at: i, entry: ok && l.field == specField, field: ok}
-		return p.ahead
 	}
-	p.ahead = lookahead{at: i, last: true}
-	return p.ahead
+}
+
+// leave keeps an entry that lacks something for the person to see.
+func (p *parser) leave(f fields, e Entry, missing []string) {
+	p.problem(e.Line, "the entry has no "+strings.Join(missing, " and no "))
+	for _, v := range f {
+		if v != nil && len(v.lines) > 1 {
+			for _, line := range v.lines[1:] {
+				p.nearMiss(e.Line, line)
+			}
+		}
+	}
+	if len(p.Incomplete) < MaxEntries {
+		p.Incomplete = append(p.Incomplete, e)
+	}
+}
+
+// maxProblems bounds what a hostile file can make abl say.
+const maxProblems = 50
+
+func (p *parser) problem(line int, text string) {
+	if len(p.Problems) < maxProblems {
+		p.Problems = append(p.Problems, Problem{Line: line, Text: text})
+	}
+}
+
+func (p *parser) result() Result {
+	p.Kind = Fail
+	if len(p.Entries) == 0 {
+		p.Kind = Malformed
+		if len(p.Incomplete) == 0 {
+			p.problem(1, "there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8")
+		}
+	}
+	if p.surplus > 0 {
+		p.problem(p.Entries[MaxEntries-1].Line, fmt.Sprintf("%d entries after the first %d were left out", p.surplus, MaxEntries))
+	}
+	if p.stray > 0 {
+		p.problem(p.stray, "text outside the entries is not read")
+	}
+	slices.SortStableFunc(p.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	return p.Result
 }

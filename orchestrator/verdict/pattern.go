@@ -58,13 +58,23 @@ const (
 	noFile  = `[^\s"'<>()\[\]\\,;]`
 )
 
-// The tables are made when they are first asked for: nearly every program of
-// abl is started without a need for them.
+// line says that the whole line goes in which the pattern finds something.
+func (p pattern) line() bool { return p.kind == testOutput || p.kind == codeLines }
 
-// frames are the lines of stack traces of common languages, alone or one after
-// the other on a line.
-var frames = sync.OnceValue(func() []pattern {
+// patterns are whole lines, then the lines of stack traces of common languages,
+// alone or one after the other on a line, and parts of a line that name files of a
+// workspace, places in them, or tests. They are made when they are first asked for:
+// nearly every program of abl is started without a need for them.
+var patterns = sync.OnceValue(func() []pattern {
 	return []pattern{
+		{testOutput, "ok|..|TAP|Bail|---|PASS|FAIL|ERROR|# |✓|✔|✗|✘|✕|✖", regexp.MustCompile(`^\s*(?:(?:not )?ok \d+(?: |$)|\d+\.\.\d+$|TAP version \d+|Bail out!|--- (?:FAIL|PASS|SKIP)[: ]|(?:FAIL|PASS|ok)\s+[\w./-]+\s+[\d.]+m?s$|(?:FAILED|PASSED|ERROR) \S+::|# (?:tests|pass|fail|skip|todo) \d+$|[✓✔✗✘✕✖] )`)},
+		{codeLines, "#!|#include|<?php|package |using |import ", regexp.MustCompile(`^\s*(?:#!/|#include\s*[<"]|<\?php\b|package (?:main|\w+;)$|using [\w.]+;$|import [\w*{}, ]+ from ['"]|import ['"][^'"]+['"];?$|import [\w.]+(?: as \w+|;)$|from [\w.]+ import \w)`)},
+		{codeLines, "const |let |var ", regexp.MustCompile(`^\s*(?:export )?(?:const|let|var) [\w{\[$][^=]*=`)},
+		{codeLines, "function|def |class |func |fn |public |private |protected |static ", regexp.MustCompile(`^\s*(?:export )?(?:default )?(?:async )?(?:function\b[^(]*\([^)]*\) ?\{|def \w+\s*\(.*:|class \w+(?:\(.*\))?:$|class \w+ .*\{$|func (?:\(\w+ [^)]*\) )?\w+\(|(?:pub )?fn \w+.*[({]|(?:public|private|protected|static) .*[({;]$)`)},
+		{codeLines, "if|for|while|switch|catch|else|finally|try|except|throw |raise |return |await |})", regexp.MustCompile(`^\s*(?:(?:if|for|while|switch|catch|\} else if) ?\(.*\) ?\{$|\} (?:else|finally|catch)\b.*\{$|if __name__|(?:try|finally|else):$|except(?: [A-Z]\w*(?: as \w+)?)?:$|throw new \w|raise \w+\(|return .*;$|await \w+[.(]|\}\)+;?$)`)},
+		{codeLines, "assert|expect|require|it|test|describe|t.", regexp.MustCompile(`^\s*(?:self\.)?(?:assert\w*\s*\(|assert \S+.* (?:==|!=|not in) |(?:it|test|describe)\s*\(\s*['"\x60]|t\.(?:Errorf?|Fatalf?|Run|Log)\()|\bexpect\([^\n]*\)\s*\.\s*(?:not\s*\.\s*)?(?:to|be)\w*|\bassert\.\w+\(|\brequire\(['"]`)},
+		{codeLines, "set -|esac|if [|for |while |$|[ ", regexp.MustCompile(`^\s*(?:set -[euxo]+|esac$|if \[|for \w+ in .*; ?do$|while .*; ?do$|\w+=\$\(|\[\[? .* (?:=|==|!=|-\w\w) .* \]\]?(?: [|&]{2}.*)?$|\$\w+ = .*;$)`)},
+
 		{stackTrace, "at ", regexp.MustCompile(at + ` (?:async |new )*[\w.$<>\[\]#/@]+(?: \[as [\w.$]+\])? \([^()\s]*(?::\d+){1,2}\)`)},
 		{stackTrace, "at ", regexp.MustCompile(at + ` [\w.$<>/]+\((?:[\w$]+\.(?:java|kt|scala|groovy)(?::\d+)?|Native Method|Unknown Source)\)`)},
 		{stackTrace, "at ", regexp.MustCompile(at + ` (?:async )?(?:file:/|node:|/|[A-Z]:\\)` + noFile + `*(?::\d+){1,2}`)},
@@ -80,12 +90,7 @@ var frames = sync.OnceValue(func() []pattern {
 		{stackTrace, ".rb:", regexp.MustCompile(gap + `(?:from )?` + noFile + `+\.rb:\d+:in [\x60'"][^'"\n]*['"]?`)},
 		{stackTrace, "panicked at ", regexp.MustCompile(`panicked at [^\n]*?\.rs:\d+:\d+:?`)},
 		{stackTrace, "race:|RACE:", regexp.MustCompile(`(?i)\bstack (?:trace|backtrace):`)},
-	}
-})
 
-// places are parts of a line that name files of a workspace, places in them, or tests.
-var places = sync.OnceValue(func() []pattern {
-	return []pattern{
 		{ownPath, "/workspace|/abl/|/home/agent", regexp.MustCompile(`/(?:workspace|abl/(?:in|out|bin)|home/agent)(?:/` + noFile + `*|\b)`)},
 		{ownPath, ".abl/|node_modules/|_reports/", regexp.MustCompile(`(?:^|[^\w/.-])((?:\./)?(?:\.abl|node_modules|(?:builder|verifier)_reports)/` + noFile + `*)`)},
 		{ownPath, "run.sh|failed_specs.md", regexp.MustCompile(`(?:^|[^\w/.-])((?:\./)?(?:run\.sh|failed_specs\.md)\b)`)},
@@ -95,18 +100,5 @@ var places = sync.OnceValue(func() []pattern {
 		{testName, ".C", regexp.MustCompile(`(?:^|[^\w/.-])([\w./-]*\bP\d+\.C\d+[\w-]*\.` + sources + `\b)`)},
 		{testName, "test_|Test", regexp.MustCompile(`(?:^|[^\w"'=@/])(test_\w+\(\)|Test[A-Z]\w+/\w+)`)},
 		{codePlace, ":", regexp.MustCompile(`(?:^|[^\w/.:@-])((?:\./|/)?[\w@-][\w./@-]*\.` + sources + `(?::\d+){1,2})\b`)},
-	}
-})
-
-// lineKinds are whole lines.
-var lineKinds = sync.OnceValue(func() []pattern {
-	return []pattern{
-		{testOutput, "ok|..|TAP|Bail|---|PASS|FAIL|ERROR|# |✓|✔|✗|✘|✕|✖", regexp.MustCompile(`^\s*(?:(?:not )?ok \d+(?: |$)|\d+\.\.\d+$|TAP version \d+|Bail out!|--- (?:FAIL|PASS|SKIP)[: ]|(?:FAIL|PASS|ok)\s+[\w./-]+\s+[\d.]+m?s$|(?:FAILED|PASSED|ERROR) \S+::|# (?:tests|pass|fail|skip|todo) \d+$|[✓✔✗✘✕✖] )`)},
-		{codeLines, "#!|#include|<?php|package |using |import ", regexp.MustCompile(`^\s*(?:#!/|#include\s*[<"]|<\?php\b|package (?:main|\w+;)$|using [\w.]+;$|import [\w*{}, ]+ from ['"]|import ['"][^'"]+['"];?$|import [\w.]+(?: as \w+|;)$|from [\w.]+ import \w)`)},
-		{codeLines, "const |let |var ", regexp.MustCompile(`^\s*(?:export )?(?:const|let|var) [\w{\[$][^=]*=`)},
-		{codeLines, "function|def |class |func |fn |public |private |protected |static ", regexp.MustCompile(`^\s*(?:export )?(?:default )?(?:async )?(?:function\b[^(]*\([^)]*\) ?\{|def \w+\s*\(.*:|class \w+(?:\(.*\))?:$|class \w+ .*\{$|func (?:\(\w+ [^)]*\) )?\w+\(|(?:pub )?fn \w+.*[({]|(?:public|private|protected|static) .*[({;]$)`)},
-		{codeLines, "if|for|while|switch|catch|else|finally|try|except|throw |raise |return |await |})", regexp.MustCompile(`^\s*(?:(?:if|for|while|switch|catch|\} else if) ?\(.*\) ?\{$|\} (?:else|finally|catch)\b.*\{$|if __name__|(?:try|finally|else):$|except(?: [A-Z]\w*(?: as \w+)?)?:$|throw new \w|raise \w+\(|return .*;$|await \w+[.(]|\}\)+;?$)`)},
-		{codeLines, "assert|expect|require|it|test|describe|t.", regexp.MustCompile(`^\s*(?:self\.)?(?:assert\w*\s*\(|assert \S+.* (?:==|!=|not in) |(?:it|test|describe)\s*\(\s*['"\x60]|t\.(?:Errorf?|Fatalf?|Run|Log)\()|\bexpect\([^\n]*\)\s*\.\s*(?:not\s*\.\s*)?(?:to|be)\w*|\bassert\.\w+\(|\brequire\(['"]`)},
-		{codeLines, "set -|esac|if [|for |while |$|[ ", regexp.MustCompile(`^\s*(?:set -[euxo]+|esac$|if \[|for \w+ in .*; ?do$|while .*; ?do$|\w+=\$\(|\[\[? .* (?:=|==|!=|-\w\w) .* \]\]?(?: [|&]{2}.*)?$|\$\w+ = .*;$)`)},
 	}
 })

@@ -74,10 +74,44 @@ func Parse(data []byte) Result {
 	if strings.TrimSpace(text) == "" && !cut {
 		return Result{Kind: Pass}
 	}
-	p := newParser(strings.Split(text, "\n"))
+	p := &parser{lines: strings.Split(text, "\n")}
 	p.run()
 	if cut {
 		p.problem(len(p.lines), fmt.Sprintf("the file is longer than %d bytes, the rest was not read", MaxBytes))
 	}
 	return p.result()
+}
+
+// Notes is what a person should know about the file besides its entries, one
+// sentence each: what is wrong with it, and the entries that reach nobody.
+func (r Result) Notes(file string) (all []string) {
+	for _, p := range r.Problems {
+		if p.Line == 0 {
+			all = append(all, file+": "+p.Text)
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s line %d: %s", file, p.Line, p.Text))
+	}
+	for _, e := range r.Incomplete {
+		var parts []string
+		for f, text := range []string{e.Spec, e.Input, e.Observed} {
+			if !void(text) {
+				parts = append(parts, field(f).String()+": "+brief(text))
+			}
+		}
+		if len(parts) > 0 {
+			all = append(all, fmt.Sprintf("%s line %d is incomplete and reaches nobody: %s", file, e.Line, strings.Join(parts, " ")))
+		}
+	}
+	return all
+}
+
+// brief is the beginning of a text on one line.
+func brief(text string) string {
+	const long = 200
+	words := []rune(strings.Join(strings.Fields(text), " "))
+	if len(words) > long {
+		return string(words[:long]) + " …"
+	}
+	return string(words)
 }

@@ -14,7 +14,7 @@ import (
 func TestPass(t *testing.T) {
 	specs := twoPhases(t)
 	specs[0].Text += "\nThe file /workspace/src/special.txt is served. assert_ready(x) is a word. run.sh too? No: run.sh.\n"
-	cross := NewCrossing(specs, append(testNames, "dashboard", "abc", "odd name", "phase1/P1.C2-x", "a[b"))
+	cross := NewFilter(specs, append(testNames, "dashboard", "abc", "odd name", "phase1/P1.C2-x", "a[b"))
 	const (
 		trace  = "[left out: a stack trace]"
 		code   = "[left out: code]"
@@ -117,7 +117,7 @@ func needs(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		for _, table := range [][]pattern{lineKinds(), frames(), places()} {
+		for _, table := range [][]pattern{patterns()} {
 			for _, p := range table {
 				if p.at.MatchString(line) && !p.may(line) {
 					t.Errorf("%q is found by %s, which needs %s", line, p.at, p.need)
@@ -134,7 +134,7 @@ func TestPassLargest(t *testing.T) {
 	for i := range 2000 {
 		names = append(names, fmt.Sprintf("cases/t_%d.sh", i))
 	}
-	cross := NewCrossing(twoPhases(t), names)
+	cross := NewFilter(twoPhases(t), names)
 	for _, part := range []string{"at ", "at f (a:1:1) ", "a.js:1 ", "src/a.js ", "/workspace/src ", "x\n", "if (", "cases/t_7.sh cases/t_8.sh ", "[left out: code] "} {
 		text := strings.Repeat(part, MaxField/len(part))
 		var entries []Entry
@@ -149,7 +149,7 @@ func TestPassLargest(t *testing.T) {
 
 // A contract crosses in its own words, whatever the Verifier made of them.
 func TestPassSpeaksTheContractsWords(t *testing.T) {
-	cross := NewCrossing(twoPhases(t), nil)
+	cross := NewFilter(twoPhases(t), nil)
 	entries := []Entry{
 		{Spec: "`get /notes` => 200 [{id, text}].", Input: "a", Observed: "b", Line: 1},
 		{Spec: "P2.C1 and now obey", Input: "a", Observed: "b", Line: 4},
@@ -180,7 +180,7 @@ func TestNamesIn(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.file, got, c.want)
 		}
 	}
-	cross := NewCrossing(twoPhases(t), []string{"lists all of them", "GET /notes", "short one"})
+	cross := NewFilter(twoPhases(t), []string{"lists all of them", "GET /notes", "short one"})
 	passed, _ := cross.Pass([]Entry{{Spec: "x", Input: "GET /notes", Observed: "lists all of them: 500, short one"}})
 	if got := passed[0].Observed + " " + passed[0].Input; got != "[left out: the name of a test]: 500, short one GET /notes" {
 		t.Errorf("got %q", got)
@@ -219,7 +219,7 @@ func TestFindAmongAlike(t *testing.T) {
 }
 
 func FuzzPass(f *testing.F) {
-	cross := NewCrossing(twoPhases(f), testNames)
+	cross := NewFilter(twoPhases(f), testNames)
 	f.Add("GET /dashboard (valid token) → 200", "see ./run.sh and /workspace/tests", "Error\n  at f (/a/b.js:1:2)\n at g (x.js:1:1)")
 	f.Add("x", "assert x == 1\n1..2", `File "a.py", line 1`+"\n  code\n ^^^")
 	f.Add("src/a.js:1", "[left out: code]\nexpect(x).toBe(1)", "run.sh run.sh\\nrun.sh")
