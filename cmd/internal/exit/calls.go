@@ -12,18 +12,15 @@ import (
 	"abl/orchestrator/ledger"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/environment"
 	"abl/roles/retry"
 )
 
-// Calls are the rules that say which exit code an error of a call means, or of what it stands on.
+// Calls are the rules that say which exit code an error of a call means, or of its
+// environment.
 // What the environment did comes last: a person's mistake may have a file's error
 // as its cause.
 func Calls() Rules {
 	return Rules{
-		classed(environment.Usage, Usage),
-		classed(environment.Unavailable, Environment),
-		Is(environment.ErrNetworks, Boundary),
 		Is(retry.ErrAgent, Agent),
 		Is(retry.ErrLogin, Agent),
 		Is(retry.ErrModel, Agent),
@@ -61,8 +58,6 @@ func HintOf(err error) string {
 	switch {
 	case errors.As(err, &mistake):
 		return mistake.Hint
-	case errors.Is(err, environment.ErrNetworks):
-		return "abl doctor --boundary shows what was found; with --allow-weak-network abl goes on, and every report says so"
 	case errors.As(err, &away) && away.Person:
 		return "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"
 	case errors.Is(err, retry.ErrUnavailable):
@@ -89,14 +84,6 @@ func HintOf(err error) string {
 		return "make room on the disk, then run the same command again"
 	}
 	return ""
-}
-
-// classed is the rule for an error of an environment's.
-func classed(class environment.Class, code int) Rule {
-	return Rule{func(err error) bool {
-		var e *environment.Error
-		return errors.As(err, &e) && e.Class == class
-	}, code}
 }
 
 // outside is an error of work on the engine: unless it is known better, the

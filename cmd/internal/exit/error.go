@@ -41,9 +41,12 @@ func Hint(err error) string {
 	if errors.As(err, &told) {
 		return told.Do
 	}
-	var of *environment.Error
-	if errors.As(err, &of) {
-		return of.Do
+	var classed *environment.Error
+	if errors.As(err, &classed) {
+		return classed.Do
+	}
+	if errors.Is(err, environment.ErrNetworks) {
+		return "abl doctor --boundary shows what was found; with --allow-weak-network abl goes on, and every report says so"
 	}
 	return ""
 }
@@ -87,6 +90,10 @@ func (r Rules) Code(err error) int {
 	var s Signal
 	if errors.As(err, &s) {
 		return s.Code()
+	}
+	var classed *environment.Error
+	if errors.As(err, &classed) {
+		return map[environment.Class]int{environment.Usage: Usage, environment.Unavailable: Environment}[classed.Class]
 	}
 	for _, rule := range append(r[:len(r):len(r)], shared()...) {
 		if rule.When(err) {
