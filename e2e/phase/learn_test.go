@@ -134,7 +134,7 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 	l := learn(p, 0, "add two numbers", "--agent", a.name, "--cycles", "1")
 	t.Logf("a cycle by %s took %v", a.name, time.Since(begun))
 	c := l.Cycles[0]
-	if !l.Done || l.Best != 1 || !c.OK || c.Ran == nil || c.Ran.Exit != 0 || c.Review == nil || c.Review.Count("ok") != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
+	if !l.Done || l.Best != 1 || !c.OK || c.Ran == nil || c.Ran.Exit != 0 || c.Review == nil || strings.Count(c.Review.Summary(), ": OK\n") != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
 		t.Fatalf("%+v", l)
 	}
 	wants(t, "what the program printed", c.Ran.Output, "the sum is 42", "run.sh")

@@ -27,7 +27,7 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 	if s, err = Load(h); err != nil {
 		return s, false, err
 	}
-	if resumed = s.Unfinished(task); resumed {
+	if resumed = s.Session > 0 && s.Step != Done && s.Task == task; resumed {
 		s.Agent, s.Model, s.Cycles = agent, model, max(cycles, s.Cycle)
 		s.at().Agent, s.at().Model = agent, model
 		return s, true, s.Save(h)

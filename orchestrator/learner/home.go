@@ -4,7 +4,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -45,19 +47,17 @@ const (
 	MistakesFile = "mistakes.txt"
 	PromptsFile  = "prompts.md"
 
-	promptFile    = "prompt.txt"
-	outputFile    = "output.txt"
-	reviewFile    = "review.txt"
-	learningsFile = "learnings.txt"
-	cycleMistakes = "mistakes.txt"
-	improvedFile  = "improved_prompt.txt"
-	runFile       = "run.sh"
+	promptFile = "prompt.txt"
+	runFile    = "run.sh"
 )
 
-// notes are the files about a cycle, which are no part of the program.
-func notes() []string {
-	return []string{promptFile, outputFile, reviewFile, learningsFile, cycleMistakes, improvedFile}
+// answerFiles are where the answers of an agent are kept.
+var answerFiles = map[Step]string{
+	Generate: "output.txt", Review: "review.txt", Learnings: "learnings.txt", Mistakes: "mistakes.txt", Improve: "improved_prompt.txt",
 }
+
+// notes are the files about a cycle, which are no part of the program.
+func notes() []string { return append(slices.Sorted(maps.Values(answerFiles)), promptFile) }
 
 func (h Home) path(elem ...string) string {
 	return filepath.Join(append([]string{h.Root}, elem...)...)

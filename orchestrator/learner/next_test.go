@@ -108,7 +108,7 @@ func TestAfterReadsAnswers(t *testing.T) {
 		return done(texts[s.Step])
 	})
 	c := s.Last()
-	got := fmt.Sprintf("%v %q %v %v %v %q %q", c.OK, c.Said, c.Review.Count("ok"), c.Review.Count("issues"), c.Learned, c.Dropped, c.Improved)
+	got := fmt.Sprintf("%v %q %v %v %v %q %q", c.OK, c.Said, strings.Count(c.Review.Summary(), ": OK"), strings.Count(c.Review.Summary(), ": issues"), c.Learned, c.Dropped, c.Improved)
 	if got != `true "I made it." 1 1 [Use a pool] ["Task completed successfully (generic)"] "Write tests."` {
 		t.Error(got)
 	}

@@ -48,8 +48,10 @@ func ParsePrompts(text string) Prompts {
 	for _, line := range splitLines(text) {
 		m := heading.FindStringSubmatch(line)
 		switch {
-		case m == nil || m[1] != "":
-			into = append(into, unescape(line, m))
+		case m == nil:
+			into = append(into, line)
+		case m[1] != "": // escaped
+			into = append(into, line[1:])
 		case m[2] == currentHeading && !began:
 			flush()
 			part, began = &b.Current, true
@@ -69,14 +71,6 @@ func ParsePrompts(text string) Prompts {
 		b.Head, b.Current = "", b.Head
 	}
 	return b
-}
-
-// unescape takes one backslash off a line that would be a heading.
-func unescape(line string, m []string) string {
-	if m != nil && m[1] != "" {
-		return line[1:]
-	}
-	return line
 }
 
 func escape(text string) string {

@@ -170,13 +170,3 @@ func (r CodeReview) Summary() string {
 	}
 	return b.String()
 }
-
-// Count is how many categories are in a state.
-func (r CodeReview) Count(s Rating) (n int) {
-	for _, f := range r.Findings {
-		if f.State == s {
-			n++
-		}
-	}
-	return n
-}

@@ -153,8 +153,7 @@ func (x *Session) store(s State, prompt string, h Happened) error {
 	if h.Class != outcome.Done {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
 	}
-	files := map[Step]string{Generate: outputFile, Review: reviewFile, Learnings: learningsFile, Mistakes: cycleMistakes, Improve: improvedFile}
-	err := x.Home.note(s.Cycle, files[s.Step], text)
+	err := x.Home.note(s.Cycle, answerFiles[s.Step], text)
 	if s.Step == Generate {
 		err = errors.Join(x.Home.note(s.Cycle, promptFile, prompt), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,11 +110,6 @@ func (s State) Begin(task, agent, model string, cycles int, now time.Time) State
 	}
 }
 
-// Unfinished says that a session for this task was begun and not finished.
-func (s State) Unfinished(task string) bool {
-	return s.Session > 0 && s.Step != Done && s.Task == task
-}
-
 // Last is the cycle that the session is in, or was in last.
 func (s State) Last() Cycle {
 	if len(s.Log) == 0 {
@@ -164,10 +160,7 @@ var idForm = regexp.MustCompile(`^learn-[a-z0-9]{10}$`)
 
 // check refuses a state that no step leads out of.
 func (s State) check(h Home) error {
-	known := false
-	for _, step := range []Step{Generate, Run, Review, Learnings, Mistakes, Improve, Weigh, Keep, Finish, Done} {
-		known = known || s.Step == step
-	}
+	known := slices.Contains([]Step{Generate, Run, Review, Learnings, Mistakes, Improve, Weigh, Keep, Finish, Done}, s.Step)
 	if s.Session > 0 && (!known || s.Cycle < 1 || s.Cycle > MaxCycles || s.Cycles > MaxCycles || len(s.Log) != s.Cycle) || !idForm.MatchString(s.ID) {
 		return fmt.Errorf("cannot use %s: it is damaged; move it away to begin anew with what was learned", h.Rel(h.state()))
 	}
