@@ -7,33 +7,31 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// Write writes dir as a folder of the name as, with owners and modes, without
+// Tar writes dir as a folder of the name as, with owners and modes, without
 // the entries of the top folder named in without.
 func Tar(w io.Writer, as, dir string, without ...string) error {
+	return TarSome(w, as, dir, func(name string, _ *tar.Header) bool { return !slices.Contains(without, name) })
+}
+
+// TarSome is Tar without what take refuses, which may change the headers of the rest.
+// A folder is refused with all that is in it.
+func TarSome(w io.Writer, as, dir string, take func(name string, h *tar.Header) bool) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("cannot copy %q: %w", dir, err)
 	}
 	defer root.Close()
-	skip := map[string]bool{}
-	for _, name := range without {
-		skip[name] = true
-	}
 	t := tar.NewWriter(w)
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	err = fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
 			return err
-		case skip[name] && d.IsDir():
-			return fs.SkipDir
-		case skip[name]:
-			return nil
 		}
-		return tarEntry(t, root, name, path.Join(as, name))
+		return tarEntry(t, root, name, path.Join(as, name), take)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot copy %q: %w", dir, err)
@@ -41,7 +39,7 @@ func Tar(w io.Writer, as, dir string, without ...string) error {
 	return t.Close()
 }
 
-func tarEntry(t *tar.Writer, root *os.Root, name, as string) error {
+func tarEntry(t *tar.Writer, root *os.Root, name, as string, take func(string, *tar.Header) bool) error {
 	fi, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -62,6 +60,12 @@ func tarEntry(t *tar.Writer, root *os.Root, name, as string) error {
 	h.Name, h.Uname, h.Gname = as, "", ""
 	if fi.IsDir() {
 		h.Name += "/"
+	}
+	if !take(name, h) {
+		if fi.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
 	}
 	if err := t.WriteHeader(h); err != nil {
 		return err

@@ -124,29 +124,10 @@ func (b *Box) gate(ctx context.Context) error {
 // copy writes the project as a tar stream: all of it but what is nobody's business
 // there, and as the property of the container's user.
 func (b *Box) copy(to io.Writer, as string) error {
-	from, whole := io.Pipe()
-	go func() { whole.CloseWithError(hostfs.Tar(whole, as, b.project.Root, ".git", ConfigDir)) }()
-	defer from.Close()
-	in, out := tar.NewReader(from), tar.NewWriter(to)
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return out.Close()
-		}
-		if err == nil && b.project.Withheld(strings.TrimSuffix(strings.TrimPrefix(h.Name, as+"/"), "/")) {
-			continue
-		}
-		if err == nil {
-			h.Uid, h.Gid = b.env.UID, b.env.GID
-			err = out.WriteHeader(h)
-		}
-		if err == nil {
-			_, err = io.Copy(out, in)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return hostfs.TarSome(to, as, b.project.Root, func(name string, h *tar.Header) bool {
+		h.Uid, h.Gid = b.env.UID, b.env.GID
+		return !b.project.Withheld(name)
+	})
 }
 
 // Build runs it once, in a container of its own.

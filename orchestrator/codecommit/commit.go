@@ -111,7 +111,7 @@ func (r *Run) understand(ctx context.Context, a model.Answer) (round Round, wron
 			return round, nil, err
 		}
 		round.Thoughts, round.says, edits = v1.Thoughts, strings.Join(v1.Calm, "\n"), v1.Edits
-	} else if edits, wrong = fence.Parse(a.Text); fence.Is(wrong, fence.NoOperations) {
+	} else if edits, wrong = fence.Parse(a.Text); fence.Empty(wrong) {
 		round.says = a.Text
 	}
 	if wrong != nil {
@@ -166,7 +166,7 @@ func (r *Run) build(ctx context.Context, edits []fence.Edit, at *Attempt) (outpu
 		r.Show.Say(note)
 	}
 	for name, text := range built.Papers {
-		err = errors.Join(err, r.Logs.Put(r.Profile.numbered(len(r.result.Attempts))+name, "", text))
+		err = errors.Join(err, r.Logs.Put(r.Profile.numbered(len(r.history))+name, "", text))
 	}
 	if err != nil {
 		return built.Text(), err

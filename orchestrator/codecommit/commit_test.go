@@ -376,12 +376,12 @@ func TestCheckIgnored(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err := codecommit.CheckIgnored(root)
+		err := codecommit.Project{Root: root}.CheckIgnored()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if err := codecommit.CheckIgnored(t.TempDir()); err == nil {
+	if err := (codecommit.Project{Root: t.TempDir()}).CheckIgnored(); err == nil {
 		t.Error("no .gitignore at all")
 	}
 }

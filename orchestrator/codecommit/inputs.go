@@ -3,7 +3,6 @@ package codecommit
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -58,31 +57,28 @@ func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 }
 
 // CheckIgnored makes sure that git leaves out the folder that holds the keys.
-func CheckIgnored(root string) error {
+func (p Project) CheckIgnored() error {
 	const most = 1 << 20
-	data, err := hostfs.Read(root, ".gitignore", most)
+	data, err := hostfs.Read(p.Root, ".gitignore", most)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return err
 	}
-	covered, again := false, (*Unignored)(nil)
-	names := []string{ConfigDir, "/" + ConfigDir, ConfigDir + "/", "/" + ConfigDir + "/"}
-	for i, l := range strings.Split(string(data), "\n") {
+	covered, again := false, ""
+	for i, l := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
 		l = strings.TrimRight(l, " \t\r")
-		if i == 0 {
-			l = strings.TrimPrefix(l, "\ufeff")
-		}
-		if slices.Contains(names, l) {
-			covered, again = true, nil
+		if strings.TrimSuffix(strings.TrimPrefix(l, "/"), "/") == ConfigDir {
+			covered, again = true, ""
 		}
 		if pattern, negated := strings.CutPrefix(l, "!"); negated && mayInclude(pattern) {
-			again = &Unignored{Line: i + 1, Text: l}
+			again = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, where the keys are", i+1, l, ConfigDir)
 		}
 	}
+	do := "add a line /agent-config to the end of .gitignore; " + p.Self + " init does"
 	switch {
-	case again != nil:
-		return again
+	case again != "":
+		return problem(do, "%s", again)
 	case !covered:
-		return &Unignored{}
+		return problem(do, ".gitignore has no line /%s, so a commit could carry your keys away", ConfigDir)
 	}
 	return nil
 }
@@ -97,18 +93,4 @@ func mayInclude(pattern string) bool {
 		return true
 	}
 	return first == ConfigDir || strings.HasPrefix(ConfigDir, strings.TrimRight(first, "*")) && strings.HasSuffix(first, "*")
-}
-
-// Unignored says that the keys are on their way into the repository.
-type Unignored struct {
-	Line int // of a line that includes the folder again; 0 when none leaves it out
-	Text string
-}
-
-// Error says what the .gitignore lacks, or has too much.
-func (u *Unignored) Error() string {
-	if u.Line > 0 {
-		return fmt.Sprintf(".gitignore line %d, %q, includes /%s again, where the keys are", u.Line, u.Text, ConfigDir)
-	}
-	return fmt.Sprintf(".gitignore has no line /%s, so a commit could carry your keys away", ConfigDir)
 }

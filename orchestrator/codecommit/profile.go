@@ -64,38 +64,35 @@ func Stages() []string { return []string{".code-commit", ConfigDir + "/.apply"} 
 // files are the names of one call's files in the log folder.
 type files struct{ query, request, text, body, build string }
 
-// files names those of the call n, the first being 0, and the numbered names of
-// the same files, empty where there are none.
-func (p Profile) files(n int) (own, numbered files) {
-	no := strconv.Itoa(n + 1)
-	if p.Name == V1 {
-		stem := "query-" + no
-		return files{query: stem + ".txt", text: stem + "-response.txt", body: stem + "-response.json", build: stem + "-build.txt"}, files{}
-	}
-	stem, build := "initial-query", "initial-build.txt"
-	if n > 0 {
-		stem = "repair-query-" + strconv.Itoa(n)
-		build = stem + "-build.txt"
-	}
-	return files{query: stem + ".txt", text: stem + "-response.txt", body: stem + "-response.json", build: build},
-		files{query: no + "-query.txt", request: no + "-query.json", text: no + "-response.txt", body: no + "-response.json", build: no + "-build.txt"}
-}
-
-// numbered begins the name of a further file of the call n, the first being 1.
-func (p Profile) numbered(n int) string {
-	if p.Name == V1 {
-		return "query-" + strconv.Itoa(n) + "-"
-	}
-	return strconv.Itoa(n) + "-"
-}
-
-// step is the name of the call n.
+// step is the name of the call n, the first being 0.
 func (p Profile) step(n int) string {
-	if p.Name == V1 {
+	switch {
+	case p.Name == V1:
 		return "query-" + strconv.Itoa(n+1)
-	}
-	if n == 0 {
+	case n == 0:
 		return "initial-query"
 	}
 	return "repair-query-" + strconv.Itoa(n)
+}
+
+// numbered begins the names of further files of the call n.
+func (p Profile) numbered(n int) string {
+	if p.Name == V1 {
+		return p.step(n) + "-"
+	}
+	return strconv.Itoa(n+1) + "-"
+}
+
+// files names those of the call n, and the numbered names of the same files, empty
+// where there are none.
+func (p Profile) files(n int) (own, also files) {
+	step, no := p.step(n), p.numbered(n)
+	own = files{query: step + ".txt", text: step + "-response.txt", body: step + "-response.json", build: step + "-build.txt"}
+	if p.Name == V1 {
+		return own, files{}
+	}
+	if n == 0 {
+		own.build = "initial-build.txt"
+	}
+	return own, files{query: no + "query.txt", request: no + "query.json", text: no + "response.txt", body: no + "response.json", build: no + "build.txt"}
 }

@@ -73,7 +73,10 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		return nil, nil, err
 	}
 	if unlock, err = hostfs.Lock(file); err != nil {
-		return nil, nil, fmt.Errorf("another code-commit works on this project: %w", err)
+		if errors.Is(err, hostfs.ErrHeld) {
+			err = fmt.Errorf("another code-commit works on this project: %w", err)
+		}
+		return nil, nil, err
 	}
 	for _, stage := range Stages() {
 		paths, problem := Recover(p.Root, stage)
@@ -126,11 +129,7 @@ func (p Project) Tidy() (restored []string, err error) {
 // protocol v2 whose .gitignore lacks their folder is refused.
 func (p Project) Exposed(ctx context.Context) ([]string, error) {
 	if p.Ignored {
-		err := CheckIgnored(p.Root)
-		if wrong := new(Unignored); errors.As(err, &wrong) {
-			err = problem("add a line /agent-config to the end of .gitignore; "+p.Self+" init does", "%w", err)
-		}
-		return nil, err
+		return nil, p.CheckIgnored()
 	}
 	return p.unignored(ctx, slices.Sorted(maps.Values(p.Keys))...)
 }
@@ -208,10 +207,12 @@ func (p Project) FindKey(name, provider string) (k Key, err error) {
 	switch {
 	case k.Value == "" && data != nil:
 		return k, problem("put the key into it, or remove it to use "+variable, "%s is empty", file)
-	case k.Value == "" && file == "":
-		return k, problem("put it into "+variable+" in the environment or in .env", "cannot find a key for %s", name)
 	case k.Value == "":
-		return k, problem("put it into "+variable+" in the environment or in .env, or into "+file, "cannot find a key for %s", name)
+		do := "put it into " + variable + " in the environment or in .env"
+		if file != "" {
+			do += ", or into " + file
+		}
+		return k, problem(do, "cannot find a key for %s", name)
 	case strings.ContainsFunc(k.Value, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return k, problem("", "what %s holds is no key: it has blanks, line ends or other characters that no key has", k.Where)
 	}

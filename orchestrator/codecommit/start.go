@@ -89,7 +89,7 @@ func (p Project) ignore(ctx context.Context) (do string, err error) {
 		return "", err
 	}
 	add := ""
-	if CheckIgnored(p.Root) != nil {
+	if p.CheckIgnored() != nil {
 		add += "/agent-config\n"
 	}
 	if !ignored["logs/x"] {

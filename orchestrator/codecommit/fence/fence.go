@@ -1,13 +1,14 @@
 // Package fence reads the answers of a model that speaks in fences: lines that
 // begin with three marks and say that a file begins, ends or goes. It is pure,
 // holds no line back whatever its length, and understands an answer whole or
-// not at all: half an answer must never reach a disk.
+// not at all: half an answer must never reach a disk. Which paths are allowed is
+// not its business.
 package fence
 
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 )
 
 // Edit is what an answer wants done to one file: its whole new content, or its
@@ -26,29 +27,16 @@ const (
 	MaxFiles  = 2000
 )
 
-// Kind says what is wrong with an answer.
-type Kind string
-
-// The kinds.
-const (
-	TooLarge     Kind = "too_large"
-	NoOperations Kind = "no_operations"
-	Unterminated Kind = "unterminated"
-	Stray        Kind = "stray"
-	Nested       Kind = "nested"
-	Malformed    Kind = "malformed"
-	Duplicate    Kind = "duplicate"
-	Overlap      Kind = "overlap"
-	Conflict     Kind = "conflict"
-)
-
 // Error is why an answer cannot be understood. Its text is for the model as
 // much as for a person.
 type Error struct {
-	Kind Kind
-	Line int // from 1; 0 for the answer as a whole
+	Kind string // a word for it
+	Line int    // from 1; 0 for the answer as a whole
 	What string
 }
+
+// NoOperations is the kind of an answer that changes nothing.
+const NoOperations = "no_operations"
 
 // Error is the line and the sentence.
 func (e *Error) Error() string {
@@ -58,73 +46,101 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.What)
 }
 
-// Is says whether an error is of that kind.
-func Is(err error, kind Kind) bool {
+// Empty says whether an error is that an answer changes nothing.
+func Empty(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Kind == kind
+	return errors.As(err, &e) && e.Kind == NoOperations
 }
 
-func wrong(kind Kind, line int, format string, args ...any) *Error {
+func wrong(kind string, line int, format string, args ...any) error {
 	return &Error{Kind: kind, Line: line, What: fmt.Sprintf(format, args...)}
 }
 
-// line is one line of an answer: where it begins and ends, its line feed
-// included.
-type line struct {
-	no         int
-	start, end int
-	text       string // without line feed, carriage return and trailing blanks
+// Parse reads an answer of the protocol v2: files between ^^^path and ^^^end,
+// removals as ^^^path and ^^^delete in the next line, and prose around them,
+// which is nobody's business.
+func Parse(text string) ([]Edit, error) {
+	blocks, err := strict(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(blocks) == 0 {
+		return nil, wrong(NoOperations, 0, "the answer changes no file: give at least one as ^^^path, its whole content, ^^^end")
+	}
+	return edits(blocks)
 }
 
-// lines splits text, which is never copied.
-func lines(text string) func(yield func(line) bool) {
-	return func(yield func(line) bool) {
-		for no, start := 1, 0; start < len(text); no++ {
-			end := len(text)
-			if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
-				end = start + i + 1
-			}
-			l := line{no: no, start: start, end: end, text: strings.TrimRight(text[start:end], " \t\r\n")}
-			if no == 1 {
-				l.text = strings.TrimPrefix(l.text, "\ufeff")
-			}
-			if !yield(l) {
-				return
-			}
-			start = end
+// Answer is an answer of the protocol v1, by kind of fence.
+type Answer struct {
+	Said     []string // &&&: for the person, now
+	Thoughts []string // %%%: for the calls that follow
+	Edits    []Edit   // ^^^: files
+	Calm     []string // $$$: nothing is to be changed, and why
+}
+
+// ParseV1 reads an answer of the protocol v1, in one pass for each of the four
+// kinds of fence, none of which looks at another. What it returns with an error
+// is for the person alone: their words are theirs whatever else is wrong.
+func ParseV1(text string) (Answer, error) {
+	var blocks [4][]block
+	var heard Answer
+	for i, mark := range []string{"&&&", "%%%", "^^^", "$$$"} {
+		var err error
+		blocks[i], err = lenient(text, mark)
+		if i == 0 {
+			heard.Said = contents(blocks[0])
+		}
+		if err != nil {
+			return heard, err
 		}
 	}
+	if err := apart(slices.Concat(blocks[:]...)); err != nil {
+		return heard, err
+	}
+	a := Answer{Said: heard.Said, Thoughts: contents(blocks[1]), Calm: contents(blocks[3])}
+	var err error
+	if a.Edits, err = edits(blocks[2]); err != nil {
+		return heard, err
+	}
+	switch {
+	case len(a.Edits) == 0 && len(a.Calm) == 0:
+		return heard, wrong(NoOperations, 0, "the answer gives no file and does not say by $$$ that none is needed")
+	case len(a.Edits) > 0 && len(a.Calm) > 0:
+		return heard, wrong("conflict", a.Edits[0].Line, "the answer says by $$$ that nothing is to be changed, and gives %q all the same", a.Edits[0].Path)
+	}
+	return a, nil
 }
 
-// marked returns what follows a mark at the beginning of text. A run of more
-// than three marks is a line under a headline, say, and no fence.
-func marked(text, mark string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(text, mark)
-	if !ok || strings.HasPrefix(rest, mark[:1]) {
-		return "", false
-	}
-	return rest, true
-}
-
-func tooLarge(text string) error {
-	if len(text) <= MaxAnswer {
-		return nil
-	}
-	return wrong(TooLarge, 0, "the answer has %d bytes, and more than %d are not looked at: change fewer files at once", len(text), MaxAnswer)
-}
-
-// together is about the edits of an answer together: how many they are, and that
-// no two name one path.
-func together(edits []Edit) error {
-	if len(edits) > MaxFiles {
-		return wrong(TooLarge, 0, "the answer gives %d files, and more than %d are not taken: change fewer files at once", len(edits), MaxFiles)
-	}
-	first := map[string]int{}
-	for _, e := range edits {
-		if at, ok := first[e.Path]; ok {
-			return wrong(Duplicate, e.Line, "%q was given in line %d already: give each file once, whole", e.Path, at)
+// apart refuses blocks that overlap.
+func apart(all []block) error {
+	slices.SortFunc(all, func(a, b block) int { return a.begin - b.begin })
+	for i := 1; i < len(all); i++ {
+		if was := all[i-1]; all[i].begin < was.end {
+			return wrong("overlap", all[i].begin, "%s%s begins before %s%s of line %d has ended", all[i].mark, all[i].word, was.mark, was.word, was.begin)
 		}
-		first[e.Path] = e.Line
 	}
 	return nil
+}
+
+func contents(blocks []block) (all []string) {
+	for _, b := range blocks {
+		all = append(all, b.content)
+	}
+	return all
+}
+
+// edits are those of blocks together: not too many, and no two of one path.
+func edits(blocks []block) (all []Edit, err error) {
+	if len(blocks) > MaxFiles {
+		return nil, wrong("too_large", 0, "the answer gives %d files, and more than %d are not taken: change fewer files at once", len(blocks), MaxFiles)
+	}
+	first := map[string]int{}
+	for _, b := range blocks {
+		if at, ok := first[b.word]; ok {
+			return nil, wrong("duplicate", b.begin, "%q was given in line %d already: give each file once, whole", b.word, at)
+		}
+		first[b.word] = b.begin
+		all = append(all, Edit{Path: b.word, Content: b.content, Delete: b.deleted, Line: b.begin})
+	}
+	return all, nil
 }

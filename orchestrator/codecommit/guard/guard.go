@@ -60,11 +60,11 @@ func New(root, logs string) (*Guard, error) {
 		return nil, err
 	}
 	lifted := ignore.Exclude([]byte(lockRules())).Below("", bytes.ToLower(list))
-	return &Guard{root: root, fixed: always(logs), lifted: lifted, list: list, git: true}, nil
+	return &Guard{root: root, fixed: always(false, logs), lifted: lifted, list: list, git: true}, nil
 }
 
 // NewV1 is the guard of the protocol v1.
-func NewV1(root, logs string) *Guard { return &Guard{root: root, fixed: alwaysV1(logs)} }
+func NewV1(root, logs string) *Guard { return &Guard{root: root, fixed: always(true, logs)} }
 
 // Check judges all edits before any of them is made, and returns them with
 // their paths in one spelling. It refuses with every rule that is broken.

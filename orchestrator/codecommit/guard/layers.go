@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 
 	"abl/orchestrator/workspace/ignore"
@@ -13,53 +14,28 @@ type entry struct {
 }
 
 // always is protected whatever a project says.
-func always(logs string) []entry {
-	list := []entry{
-		{"/.gitignore", ".gitignore"},
-		{"/cargo.lock", "Cargo.lock"},
-		{"/build.sh", "build.sh"},
-		{"/coderollup.sh", "codeRollup.sh"},
-		{"/llminstructions.md", "LLMInstructions.md"},
-		{"userspecification.md", "any file named UserSpecification.md"},
-		{".git", "anything in a folder named .git"},
-		{"/agent-config", "anything in the agent-config folder"},
-		{"/logs", "anything in the logs folder"},
-		{"/target", "anything in the target folder"},
-		{".env*", "anything whose name begins with .env"},
-		{".abl", "anything in a folder named .abl"},
-		{"/abl.config.yaml", "abl.config.yaml"}, // settings too: what a build may reach
+func always(v1 bool, logs string) (list []entry) {
+	files := []string{".gitignore", "Cargo.lock", "build.sh", "codeRollup.sh", "LLMInstructions.md"}
+	folders := []string{"agent-config", "logs", "target"}
+	if v1 { // what it was told to, and its own inputs and outputs
+		files = []string{"build.sh", "query.txt", "codeRollup.txt", "gemini-key.txt", "openai-key.txt", "gemini-system-prompt.txt", "llm-user-output.txt"}
+		folders = []string{"logs", ".code-commit"}
 	}
-	return withLogs(list, logs)
-}
-
-// alwaysV1 is what the protocol v1 protects: what it was told to, and its own
-// inputs and outputs.
-func alwaysV1(logs string) []entry {
-	list := []entry{
-		{"/build.sh", "build.sh"},
-		{".git", "anything in a folder named .git"},
-		{"/query.txt", "query.txt"},
-		{"/coderollup.txt", "codeRollup.txt"},
-		{"/gemini-key.txt", "gemini-key.txt"},
-		{"/openai-key.txt", "openai-key.txt"},
-		{"/gemini-system-prompt.txt", "gemini-system-prompt.txt"},
-		{"/llm-user-output.txt", "llm-user-output.txt"},
-		{"/logs", "anything in the logs folder"},
-		{".env*", "anything whose name begins with .env"},
-		{".abl", "anything in a folder named .abl"},
-		{"/abl.config.yaml", "abl.config.yaml"}, // settings too: what a build may reach
-		{"/.code-commit", "anything in the .code-commit folder"},
+	for _, name := range files {
+		list = append(list, entry{"/" + strings.ToLower(name), name})
 	}
-	return withLogs(list, logs)
-}
-
-// withLogs adds the folder of the logs where it is none of those listed.
-func withLogs(list []entry, logs string) []entry {
-	folded := strings.ToLower(logs)
-	if logs == "" || logs == "logs" || strings.HasPrefix(folded, "agent-config/") {
-		return list
+	if !v1 {
+		list = append(list, entry{"userspecification.md", "any file named UserSpecification.md"})
 	}
-	return append(list, entry{"/" + escape(folded), "anything in the " + logs + " folder"})
+	list = append(list, entry{".git", "anything in a folder named .git"}, entry{".abl", "anything in a folder named .abl"},
+		entry{".env*", "anything whose name begins with .env"}, entry{"/abl.config.yaml", "abl.config.yaml"}) // settings too: what a build may reach
+	if logs != "" && !slices.Contains(folders, logs) && !strings.HasPrefix(strings.ToLower(logs), "agent-config/") {
+		folders = append(folders, logs)
+	}
+	for _, name := range folders {
+		list = append(list, entry{"/" + escape(strings.ToLower(name)), "anything in the " + name + " folder"})
+	}
+	return list
 }
 
 // escape lets a name stand for itself in a pattern.
