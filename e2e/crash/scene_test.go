@@ -91,9 +91,9 @@ func (s *scene) print() string {
 	for _, dir := range []string{"src", ".abl/tests"} {
 		fmt.Fprintf(&b, "%s\n%s\n", dir, s.Git(dir, "log", "--reverse", "--format=%s, tree %T, call %(trailers:key=Abl-Call,valueonly,separator=%x20)"))
 		fmt.Fprintf(&b, "commits without a parent: %d\n", strings.Count(s.Git(dir, "rev-list", "--max-parents=0", "--all")+"\n", "\n"))
-		fmt.Fprintf(&b, "tags: %s, at %s\n", s.Git(dir, "tag"), s.Git(dir, "log", "-1", "--format=%s", "phase1/passed"))
+		fmt.Fprintf(&b, "tags: %s\n", s.Git(dir, "for-each-ref", "--format=%(refname) at %(subject)%(*subject)", "refs/tags"))
 		fmt.Fprintf(&b, "status: %q\n", s.Git(dir, "status", "--porcelain"))
-		s.Git(dir, "fsck", "--strict")
+		s.Git(dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict") // abl makes neither
 		s.files(&b, dir)
 	}
 	s.ledger(&b)
