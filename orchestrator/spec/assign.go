@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,15 +104,7 @@ func (a *assigner) reworded() {
 			}
 		}
 	}
-	slices.SortStableFunc(pairs, func(x, y pair) int {
-		if x.score > y.score {
-			return -1
-		}
-		if x.score < y.score {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(pairs, func(x, y pair) int { return cmp.Compare(y.score, x.score) })
 	for _, p := range pairs {
 		if a.numbers[p.i] == 0 && !a.taken[p.e] {
 			a.give(p.i, p.e)

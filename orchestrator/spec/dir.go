@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,21 +67,18 @@ func load(dir string, n int) (s Set, ids string) {
 func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
 
 // names lists a directory that is no link.
-func names(dir string) ([]string, error) {
+func names(dir string) (names []string, err error) {
 	info, err := os.Lstat(dir)
-	switch {
-	case os.IsNotExist(err):
-		return nil, fmt.Errorf("there is no such directory")
-	case err != nil:
-		return nil, fmt.Errorf("cannot be read: %w", err)
-	case !info.IsDir():
-		return nil, fmt.Errorf("this is not a directory, or a link to one")
+	if os.IsNotExist(err) {
+		return nil, errors.New("there is no such directory")
+	}
+	if err == nil && !info.IsDir() {
+		return nil, errors.New("this is not a directory, or a link to one")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
-	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -99,25 +97,18 @@ func (s *Set) file(name string) {
 		s.read(name, n)
 		return
 	}
-	if m := nearName.FindStringSubmatch(name); m != nil {
-		s.misnamed(name, m[1])
+	if m := nearName.FindStringSubmatch(name); m != nil { // phase01.md beside phase1.md would be two specs of one phase
+		n, _ := strconv.Atoi(m[1])
+		if n > MaxPhase {
+			n = 0 // it stops every phase
+		}
+		s.report(name, n, "name", true, "a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999",
+			fmt.Sprintf("rename it to phase%d.md, or away", max(n, 1)))
 		return
 	}
 	if !strings.HasPrefix(name, ".") && name != IDFile {
 		s.report(name, 0, "not-a-spec", false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
 	}
-}
-
-// misnamed refuses what looks like a spec under another name: phase01.md beside
-// phase1.md would be two specs of one phase.
-func (s *Set) misnamed(name, digits string) {
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > MaxPhase {
-		s.report(name, 0, "name", true, fmt.Sprintf("phases are numbered from 1 to %d", MaxPhase), "rename it")
-		return
-	}
-	s.report(name, n, "name", true, "a spec's name has no leading zeros, capitals or other additions",
-		fmt.Sprintf("rename it to phase%d.md, or away", n))
 }
 
 func (s *Set) read(name string, n int) {

@@ -58,12 +58,12 @@ func TestLoadDir(t *testing.T) {
 		{"other files", []string{"phase1.md", "README.md", ".ids"}, []int{1},
 			"0 README.md: this is not a spec and is left alone\n"},
 		{"leading zero", []string{"phase1.md", "phase01.md"}, []int{1},
-			"! 1 phase01.md: a spec's name has no leading zeros, capitals or other additions\n"},
+			"! 1 phase01.md: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
 		{"capitals", []string{"phase1.md", "Phase2.MD"}, []int{1},
-			"! 2 Phase2.MD: a spec's name has no leading zeros, capitals or other additions\n"},
-		{"zero", []string{"phase0.md", "phase1.md"}, []int{1}, "! 0 phase0.md: phases are numbered from 1 to 9999\n"},
+			"! 2 Phase2.MD: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
+		{"zero", []string{"phase0.md", "phase1.md"}, []int{1}, "! 0 phase0.md: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
 		{"huge", []string{"phase1.md", "phase99999999999999999999.md"}, []int{1},
-			"! 0 phase99999999999999999999.md: phases are numbered from 1 to 9999\n"},
+			"! 0 phase99999999999999999999.md: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
 		{"none", nil, nil, "! 0 : there is no spec\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -80,10 +81,7 @@ func damaged(line int, text string) Problem {
 // renderIDs is the file's content.
 func renderIDs(entries []entry) string {
 	slices.SortStableFunc(entries, func(a, b entry) int {
-		if a.phase != b.phase {
-			return a.phase - b.phase
-		}
-		return a.number - b.number
+		return cmp.Or(cmp.Compare(a.phase, b.phase), cmp.Compare(a.number, b.number))
 	})
 	var out strings.Builder
 	out.WriteString(idsHeader)

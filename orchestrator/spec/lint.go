@@ -16,18 +16,18 @@ func (s Set) Lint() []Problem {
 	all := s.Problems()
 	seen := map[string]Contract{}
 	for _, spec := range s.UpTo(MaxPhase) {
-		r := &remarks{spec: spec}
+		r := &reader{name: spec.File, phase: spec.Number, most: MaxBytes, told: map[bool]int{}}
 		if !spec.HasContracts {
-			r.add(1, "", "no-contracts", "there is no Contracts section, so every line with an arrow is taken for a contract", `put "## Contracts" above them`)
+			r.warn(1, "no-contracts", "there is no Contracts section, so every line with an arrow is taken for a contract", `put "## Contracts" above them`)
 		}
 		if !spec.HasContext {
-			r.add(1, "", "no-context", "there is no Context section", `say under "## Context" what is intended and what is decided`)
+			r.warn(1, "no-context", "there is no Context section", `say under "## Context" what is intended and what is decided`)
 		}
 		for _, c := range spec.Contracts {
 			r.contract(c)
 			r.against(c, seen)
 		}
-		all = append(all, r.all...)
+		all = append(all, r.problems...)
 	}
 	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
@@ -42,21 +42,12 @@ func (s Set) Stops(n int) []Problem {
 	return slices.DeleteFunc(s.Lint(), func(p Problem) bool { return p.Phase != n || !p.Stops() })
 }
 
-// remarks collects what there is to say about one spec.
-type remarks struct {
-	spec Spec
-	all  []Problem
-}
-
-func (r *remarks) add(line int, id, code, text, hint string) *Problem {
-	r.all = append(r.all, Problem{File: r.spec.File, Line: line, Phase: r.spec.Number, Contract: id, Code: code, Text: text, Hint: hint})
-	return &r.all[len(r.all)-1]
-}
-
 // contract looks at one contract by itself.
-func (r *remarks) contract(c Contract) {
+func (r *reader) contract(c Contract) {
 	action, result := prose(c.Action), prose(c.Result)
-	say := func(code, text, hint string) { r.add(c.Line, c.ID, code, c.ID+" "+text, hint) }
+	say := func(code, text, hint string) {
+		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: code, Text: c.ID + " " + text, Hint: hint})
+	}
 	if words, hint := vague(action, result); len(words) > 0 {
 		say("vague", "is vague: "+strings.Join(words, ", "), hint)
 	}
@@ -83,7 +74,7 @@ func (r *remarks) contract(c Contract) {
 
 // against compares a contract with the first one of the same action before it, in
 // its own spec or in one of an earlier phase.
-func (r *remarks) against(b Contract, seen map[string]Contract) {
+func (r *reader) against(b Contract, seen map[string]Contract) {
 	action := same(fmt.Sprint(b.Under, " ", b.Step, " ", b.Action))
 	a, twice := seen[action]
 	if !twice {
@@ -91,22 +82,25 @@ func (r *remarks) against(b Contract, seen map[string]Contract) {
 		return
 	}
 	other := a.ID
-	if !strings.HasPrefix(a.ID, fmt.Sprintf("P%d.", r.spec.Number)) {
+	if !strings.HasPrefix(a.ID, fmt.Sprintf("P%d.", r.phase)) {
 		other = fmt.Sprintf("%s (%q)", a.ID, clip(a.Says(), 80))
 	}
 	x, xOK := status(a.Result)
 	y, yOK := status(b.Result)
+	p := Problem{Line: b.Line, Contract: b.ID, Code: "contradiction"}
 	switch {
 	case same(a.Result) == same(b.Result):
-		r.add(b.Line, b.ID, "duplicate", b.ID+" says the same as "+other, "leave one of them out: what a phase has promised, all later ones keep")
+		p = Problem{Line: b.Line, Contract: b.ID, Code: "duplicate", Text: b.ID + " says the same as " + other,
+			Hint: "leave one of them out: what a phase has promised, all later ones keep"}
 	case xOK && yOK && x != y:
-		p := r.add(b.Line, b.ID, "contradiction", b.ID+" wants "+y+" where "+other+" wants "+x+", for the same action",
-			"both have to hold at the same time: say in each action when it applies, or make them steps, numbered below one item")
+		p.Text = b.ID + " wants " + y + " where " + other + " wants " + x + ", for the same action"
+		p.Hint = "both have to hold at the same time: say in each action when it applies, or make them steps, numbered below one item"
 		p.Error = !condition.MatchString(a.Result + " " + b.Result)
 	default:
-		r.add(b.Line, b.ID, "contradiction", b.ID+" has the action of "+other+" and another result",
-			"both have to hold at the same time: if they cannot, say in each action when it applies; if they can, make one of them")
+		p.Text = b.ID + " has the action of " + other + " and another result"
+		p.Hint = "both have to hold at the same time: if they cannot, say in each action when it applies; if they can, make one of them"
 	}
+	r.tell(p)
 }
 
 const methods = `\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+\S`

@@ -8,25 +8,30 @@ import (
 	"strings"
 )
 
-// reader collects what it finds wrong on its way through one spec.
+// reader collects what there is to say about one spec.
 type reader struct {
 	name     string
 	phase    int
 	problems []Problem
-	warnings int
-	errors   int
+	most     int          // warnings that are kept, and errors
+	told     map[bool]int // how many there were of each
 
 	hasContracts bool
 }
 
-func (r *reader) fatal(line int, code, text, hint string) {
-	r.problems = append(r.problems,
-		Problem{File: r.name, Line: line, Phase: r.phase, Code: code, Text: text, Hint: hint, Fatal: true})
+// maxTold keeps a file that is no spec at all from filling a terminal.
+const maxTold = 50
+
+func (r *reader) tell(p Problem) {
+	p.File, p.Phase = r.name, r.phase
+	if r.told[p.Error]++; p.Fatal || r.told[p.Error] <= r.most {
+		r.problems = append(r.problems, p)
+	}
 }
 
-// maxTold keeps a file that is no spec at all from filling a terminal: so many
-// warnings are kept, and so many errors.
-const maxTold = 50
+func (r *reader) fatal(line int, code, text, hint string) {
+	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint, Fatal: true})
+}
 
 func (r *reader) warn(line int, code, text, hint string) {
 	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint})
@@ -35,17 +40,6 @@ func (r *reader) warn(line int, code, text, hint string) {
 // wrong is an error: the phase does not start.
 func (r *reader) wrong(line int, code, text, hint string) {
 	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint, Error: true})
-}
-
-func (r *reader) tell(p Problem) {
-	count := &r.warnings
-	if p.Error {
-		count = &r.errors
-	}
-	if *count++; *count <= maxTold {
-		p.File, p.Phase = r.name, r.phase
-		r.problems = append(r.problems, p)
-	}
 }
 
 // readable refuses what cannot be read as a spec at all.
@@ -95,11 +89,4 @@ func (r *reader) overlooked(x *lexer) {
 }
 
 // quote shows the beginning of a text.
-func quote(s string) string {
-	const most = 60
-	runes := []rune(s)
-	if len(runes) > most {
-		return strconv.Quote(string(runes[:most]) + "…")
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return strconv.Quote(clip(s, 60)) }

@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // MaxBytes is the largest spec that is read.
@@ -87,7 +86,7 @@ func (p Problem) Stops() bool { return p.Fatal || p.Error }
 // returns, the spec is not to be used. name is used in problems alone. The ids
 // are those that the text alone tells: see LoadDir for those that last.
 func Parse(name string, data []byte, number int) (Spec, []Problem) {
-	r := &reader{name: name, phase: number}
+	r := &reader{name: name, phase: number, most: maxTold, told: map[bool]int{}}
 	if !r.readable(data) {
 		return Spec{Number: number, File: name}, r.problems
 	}
@@ -120,18 +119,12 @@ func sum(text string) string {
 
 // invalid returns the line of the first byte that no text has, 0 for none.
 func invalid(data []byte) int {
-	if utf8.Valid(data) && !bytes.ContainsRune(data, 0) {
+	text := strings.ToValidUTF8(string(data), "\x00")
+	at := strings.IndexByte(text, 0)
+	if at < 0 {
 		return 0
 	}
-	at := 0
-	for at < len(data) {
-		r, n := utf8.DecodeRune(data[at:])
-		if r == 0 || r == utf8.RuneError && n == 1 {
-			break
-		}
-		at += n
-	}
-	return 1 + bytes.Count(data[:at], []byte("\n"))
+	return 1 + strings.Count(text[:at], "\n")
 }
 
 // Begins reports whether the first bytes of the spec are an earlier one. sha and

@@ -86,39 +86,27 @@ func normal(lines []string) string {
 }
 
 func shape(lines []string) string {
-	lines = trimBlank(unfence(lines))
-	for len(lines) > 1 && scalarMark.MatchString(lines[0]) {
-		lines = trimBlank(lines[1:])
+	var kept []string
+	for _, l := range lines {
+		_, isFence := fenceOf(l)
+		first := len(kept) == 0 || len(kept) == 1 && scalarMark.MatchString(kept[0])
+		l = strings.TrimRightFunc(l, unicode.IsSpace)
+		switch {
+		case isFence, first && l == "":
+		case first && len(kept) == 1:
+			kept[0] = l
+		default:
+			kept = append(kept, l)
+		}
 	}
-	if len(lines) == 0 {
+	if len(kept) == 0 {
 		return ""
 	}
-	lines = append([]string{strings.TrimSpace(lines[0])}, dedent(lines[1:])...)
-	return strings.Join(lines, "\n")
+	return strings.TrimSpace(strings.Join(append([]string{strings.TrimSpace(kept[0])}, dedent(kept[1:])...), "\n"))
 }
 
 // scalarMark is how YAML announces a text of several lines.
 var scalarMark = regexp.MustCompile(`^ *[|>][-+]?$`)
-
-func unfence(lines []string) []string {
-	var kept []string
-	for _, l := range lines {
-		if _, ok := fenceOf(l); !ok {
-			kept = append(kept, strings.TrimRightFunc(l, unicode.IsSpace))
-		}
-	}
-	return kept
-}
-
-func trimBlank(lines []string) []string {
-	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
-		lines = lines[1:]
-	}
-	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
 
 func cut(s string) string {
 	whole := strings.ToValidUTF8(s[:MaxField-len(cutMark)], "") // drops a rune cut in two
