@@ -8,19 +8,13 @@ import (
 	"abl/orchestrator/sweep"
 )
 
-// Files of a record that say what a sweep found after the call.
-const (
-	FoundFile   = "swept.json"
-	IgnoredFile = "ignored.json"
-)
+// FoundFile is the file of a record that says what a sweep found after the call.
+const FoundFile = "swept.json"
 
 // KeepFound keeps what a sweep of the role's workspace found after the call.
 func (r Record) KeepFound(f sweep.Found) error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
-	}
-	if err := noteJSON(filepath.Join(r.Dir, IgnoredFile), f.Ignored); err != nil {
-		return err
 	}
 	return noteJSON(filepath.Join(r.Dir, FoundFile), f)
 }

@@ -180,7 +180,7 @@ mkdir -p was && echo x > was/f && rm -rf was && ln -s /workspace/specs was && mk
 mkdir -p hid && echo 'backdoor.py' > hid/.gitignore && echo 'import os' > hid/backdoor.py && held made`, after: func(t *testing.T, s *scene, _ lab.Result) {
 			lacks(t, "git's own word", s.git("src", "status", "--porcelain"), "backdoor") // that is why
 			for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
-				wants(t, "the record of "+key, s.Read(".abl/logs/calls/"+key+"/ignored.json"), "hid/backdoor.py", "3727adff524e0616022eadd8f4af21a0778b29fc4c77bdfefd1afce2cbf5e4b7")
+				wants(t, "the record of "+key, s.Read(".abl/logs/calls/"+key+"/swept.json"), "hid/backdoor.py")
 			}
 		}},
 		{id: "F11", by: "both", what: "files that steer other agents, editors and services later", script: `

@@ -87,7 +87,8 @@ func (p Project) Calls() string { return p.abl("logs", "calls") }
 // Call is the record of one call, named by <call>.<attempt>.
 func (p Project) Call(key string) string { return p.abl("logs", "calls", key) }
 
-// Ignored is what abl remembers of the files that git ignores in a role's workspace.
+// Ignored is what abl remembers of the files in a role's workspace that are in no
+// commit and steer a person's tools.
 func (p Project) Ignored(role string) string { return p.abl("logs", "ignored-"+role) }
 
 // Empty is a directory without content that covers what must not be seen.

@@ -12,7 +12,7 @@ import (
 type Found struct {
 	Cleared []Thing `json:"cleared"` // taken away: setuid bits, file capabilities, devices, sockets, FIFOs
 	Control []Thing `json:"control"` // new or changed since the sweep before: files that steer an agent's CLI, an editor, CI or git
-	Ignored Ignored `json:"-"`       // kept in a file of its own
+	Ignored Ignored `json:"ignored"`
 }
 
 // Thing is a path in a workspace, and what it is.
@@ -43,36 +43,47 @@ func InOrder(all []Thing) []Thing {
 }
 
 // Ignored is what stands in a workspace and is in no commit: ignored files, and
-// the insides of nested repositories. Below MaxListed files it names them one by
-// one, else their top folders.
+// the insides of nested repositories. Up to MaxListed files it names them one by
+// one, else it counts them by their top folders, "." for the workspace itself.
 type Ignored struct {
-	Files   int64    `json:"files"`
-	Bytes   int64    `json:"bytes"`
-	Listed  []File   `json:"listed,omitempty"`
-	Folders []Folder `json:"folders,omitempty"`
+	Files   int64            `json:"files"`
+	Bytes   int64            `json:"bytes"`
+	Listed  []string         `json:"listed,omitempty"`
+	Folders map[string]int64 `json:"folders,omitempty"`
 }
 
-// MaxListed is from how many ignored files on they are summed up by folder.
+// MaxListed is up to how many ignored files are named.
 const MaxListed = 1000
 
-// MaxFolders is how many top folders are named; the rest is one entry, "…".
-const MaxFolders = 1000
+// maxFolders is how many top folders are named; the rest is one entry, "…".
+const maxFolders = 1000
 
-// File is one ignored file; a link counts as a file that holds its target.
-type File struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // hexadecimal; "" when it was not read
-	Unread string `json:"unread,omitempty"` // why it was not read
+// Add counts a file in; a link counts as one.
+func (i *Ignored) Add(path string, size int64) {
+	i.Files++
+	i.Bytes += size
+	if i.Files <= MaxListed {
+		i.Listed = append(i.Listed, path)
+	}
+	top, _, below := strings.Cut(path, "/")
+	if !below {
+		top = "."
+	}
+	if i.Folders == nil {
+		i.Folders = map[string]int64{}
+	}
+	if _, named := i.Folders[top]; !named && len(i.Folders) >= maxFolders {
+		top = "…"
+	}
+	i.Folders[top]++
 }
 
-// Folder is a folder in the top of the workspace, "." for the files there. Its
-// digest is the SHA-256 of a line for each folder in it, in order: the SHA-256
-// of that folder's own lines ("name size sha256" for each file) and its path.
-type Folder struct {
-	Path   string `json:"path"`
-	Files  int64  `json:"files"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256,omitempty"`
-	Unread int64  `json:"unread,omitempty"` // files whose size stands for their content
+// Finish puts what was added in order.
+func (i *Ignored) Finish() {
+	if i.Files > MaxListed {
+		i.Listed = nil
+		return
+	}
+	i.Folders = nil
+	slices.Sort(i.Listed)
 }

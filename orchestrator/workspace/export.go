@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"abl/orchestrator/workspace/gitdir"
-	"abl/orchestrator/workspace/gitindex"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
@@ -31,7 +32,7 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	if err != nil {
 		return err
 	}
-	list, err := r.appendEntries(nil, s, c.Tree, "", 0)
+	all, err := r.base(c)
 	if err != nil {
 		return err
 	}
@@ -39,9 +40,9 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	if err := x.folder(as); err != nil {
 		return err
 	}
-	for _, e := range list {
-		if err := x.add(e, path.Join(as, e.Path)); err != nil {
-			return fmt.Errorf("cannot export %q of commit %s: %w", e.Path, commit, err)
+	for _, e := range all.entries {
+		if err := x.add(e, path.Join(as, e.Name)); err != nil {
+			return fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
 		}
 	}
 	return x.tar.Close()
@@ -57,25 +58,14 @@ type exporter struct {
 	made  map[string]bool // folders
 }
 
-// The kinds of entries that a commit has, as git's modes.
-const (
-	modeKind = 0o170000
-	modeFile = 0o100000
-	modeLink = 0o120000
-)
-
-func (x *exporter) add(e gitindex.Entry, name string) error {
+func (x *exporter) add(e *index.Entry, name string) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
-	}
-	kind := e.Mode & modeKind
-	if kind != modeFile && kind != modeLink {
-		return nil // a repository within the repository: its content is not here
 	}
 	if err := x.folder(path.Dir(name)); err != nil {
 		return err
 	}
-	o, err := x.store.EncodedObject(plumbing.BlobObject, plumbing.Hash(e.Hash))
+	o, err := x.store.EncodedObject(plumbing.BlobObject, e.Hash)
 	if err != nil {
 		return err
 	}
@@ -85,7 +75,7 @@ func (x *exporter) add(e gitindex.Entry, name string) error {
 	}
 	h := x.header(name, tar.TypeReg, int64(e.Mode&0o777))
 	h.Size = o.Size()
-	if kind == modeLink {
+	if e.Mode == filemode.Symlink {
 		target, err := io.ReadAll(io.LimitReader(from, 1<<16))
 		if err = errors.Join(err, from.Close()); err != nil {
 			return err

@@ -1,14 +1,16 @@
 package workspace
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"abl/orchestrator/workspace/gitdir"
-	"abl/orchestrator/workspace/gitobj"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -19,7 +21,7 @@ import (
 // store opens the objects. A store keeps the list of packs that it saw first,
 // so each operation opens its own.
 func (r *Repo) store() *filesystem.Storage {
-	return filesystem.NewStorage(osfs.New(r.git.Path, osfs.WithBoundOS()), cache.NewObjectLRUDefault())
+	return filesystem.NewStorage(r.git.FS(), cache.NewObjectLRUDefault())
 }
 
 // tip is the commit that the branch names, "" when it has none. A branch
@@ -48,6 +50,9 @@ func (r *Repo) Head() (Commit, bool, error) {
 	if err != nil || hash == "" {
 		return Commit{}, false, err
 	}
+	if last := r.last.Load(); last != nil && last.commit.Hash == hash {
+		return last.commit, true, nil
+	}
 	c, err := r.commit(r.store(), hash)
 	return c, err == nil, err
 }
@@ -64,7 +69,7 @@ func (r *Repo) commit(s storer.EncodedObjectStorer, hash string) (Commit, error)
 }
 
 func readCommit(c *object.Commit) Commit {
-	subject, trailers := gitobj.ParseMessage(c.Message)
+	subject, trailers := parseMessage(c.Message)
 	return Commit{
 		Hash: c.Hash.String(), Tree: c.TreeHash.String(),
 		Subject: subject, Trailers: trailers, When: c.Committer.When,
@@ -97,24 +102,36 @@ func (r *Repo) Log(max int) ([]Commit, error) {
 	return log, nil
 }
 
-// tree reads one tree object.
-func (r *Repo) tree(s storer.EncodedObjectStorer, hash string) ([]gitobj.TreeItem, error) {
-	o, err := s.EncodedObject(plumbing.TreeObject, plumbing.NewHash(hash))
+// sizeOf is the size of an object.
+func (r *Repo) sizeOf(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
+
+// TreeKey stands for all that a commit holds but the named files and folders at
+// its top: two commits have the same key when they differ in those alone.
+func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
+	s := r.store()
+	c, err := r.commit(s, commit)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read tree %s of %q: %w", hash, r.dir, err)
+		return "", err
 	}
-	f, err := o.Reader()
+	tree, err := object.GetTree(s, plumbing.NewHash(c.Tree))
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("cannot read tree %s of %q: %w", c.Tree, r.dir, err)
 	}
-	data, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
+	tree.Entries = slices.DeleteFunc(tree.Entries, func(e object.TreeEntry) bool { return slices.Contains(without, e.Name) })
+	var o plumbing.MemoryObject
+	if err := tree.Encode(&o); err != nil {
+		return "", err
 	}
-	return gitobj.ParseTree(data)
+	data, err := o.Reader()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, data)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// sizeOf is the size of an object.
-func (r *Repo) sizeOf(h gitobj.Hash) (int64, error) {
-	return r.store().EncodedObjectSize(plumbing.Hash(h))
+func (r *Repo) shallow() bool {
+	_, err := os.Lstat(r.git.Join("shallow"))
+	return err == nil
 }

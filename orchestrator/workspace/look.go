@@ -25,20 +25,20 @@ func (r *Repo) DiffersFrom(ctx context.Context, commit string) ([]string, error)
 			return nil, err
 		}
 	}
-	ix, written, err := r.index(head)
+	base, err := r.base(then)
 	if err != nil {
 		return nil, err
 	}
-	base, err := r.base(then, ix)
+	o, err := r.walk(head)
 	if err != nil {
 		return nil, err
 	}
-	found, err := scan.Walk(ctx, r.walk(ix, written))
+	found, err := scan.Walk(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
-	differing(base, found.Entries, func(path string) {
+	differing(base.entries, found.Entries, func(path string) {
 		if len(paths) < maxDiffers {
 			paths = append(paths, path)
 		}
@@ -53,11 +53,10 @@ func (r *Repo) Files(ctx context.Context, max int) (paths []string, total int, e
 	if err != nil {
 		return nil, 0, err
 	}
-	ix, written, err := r.index(head)
+	o, err := r.walk(head)
 	if err != nil {
 		return nil, 0, err
 	}
-	o := r.walk(ix, written)
 	o.NamesOnly = true
 	found, err := scan.Walk(ctx, o)
 	if err != nil {
@@ -65,7 +64,7 @@ func (r *Repo) Files(ctx context.Context, max int) (paths []string, total int, e
 	}
 	paths = make([]string, 0, min(max, len(found.Entries)))
 	for _, e := range found.Entries[:cap(paths)] {
-		paths = append(paths, e.Path)
+		paths = append(paths, e.Name)
 	}
 	return paths, len(found.Entries), nil
 }

@@ -10,6 +10,10 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/orchestrator/workspace/gitdir"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // Open opens or makes the repository of a workspace directory, which must
@@ -84,10 +88,7 @@ func gitFolder(dir string, top fs.FileInfo) (fs.FileInfo, error) {
 	return id, nil
 }
 
-const (
-	newConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
-	newHead   = "ref: refs/heads/main\n"
-)
+const newConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
 
 // initialise makes a repository, or ends what a killed abl began: HEAD comes
 // last, and without it git sees no repository.
@@ -99,15 +100,16 @@ func initialise(d gitdir.Dir) error {
 	if born {
 		return gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", d.Path)
 	}
-	for _, folder := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks"} {
-		if err := d.Mkdir(folder); err != nil {
-			return err
-		}
+	// go-git's PlainInit does the same by these calls, on a file system of its own,
+	// and brings its transports along.
+	s := filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
+	if err := errors.Join(s.Init(), d.Mkdir("info"), d.Mkdir("hooks")); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(d.Join("config")); errors.Is(err, fs.ErrNotExist) {
 		if err := d.Replace("config", []byte(newConfig)); err != nil {
 			return err
 		}
 	}
-	return d.Replace("HEAD", []byte(newHead))
+	return s.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/main"))
 }

@@ -1,8 +1,18 @@
+// Package workspace keeps the git history of a role's directory: it takes
+// snapshots of what an agent left there, without trusting a byte of it, and
+// without ever leaving the history half written.
+//
+// go-git reads and writes objects, packs and the index. An agent's tree is
+// walked by hand (package scan), and refs are moved by hand (package gitdir),
+// because go-git's own Worktree hangs on a FIFO, stops at an odd name, trusts
+// file times and writes refs and the index in place. Nothing of a repository is
+// ever executed, and no program is started.
 package workspace
 
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"abl/orchestrator/sweep"
@@ -10,12 +20,19 @@ import (
 	"abl/orchestrator/workspace/scan"
 )
 
+// ErrForeign marks a history that a person must decide about first: the
+// message says what stands in the way and what to do.
+var ErrForeign = gitdir.ErrForeign
+
+// ErrTooLarge marks a tree beyond Options.MaxEntries.
+var ErrTooLarge = scan.ErrTooLarge
+
 // Options change how a workspace is read. The zero value is what abl uses.
 type Options struct {
 	MaxFile    int64             // bytes; a larger file is listed and left out, 0 is 50 MiB
 	MaxEntries int               // names that a walk may meet before it gives up, 0 is two million
 	MaxDepth   int               // folders within folders; what lies deeper is left out, 0 is 256
-	Cache      string            // file that remembers what ignored files held, "" for none
+	Cache      string            // file that remembers what steers a person's tools and is in no tree, "" for none
 	LockWait   time.Duration     // how long to wait for a lock that another git holds, 0 is 5 s
 	Begun      bool              // the workspace had a repository before: none is made in its place
 	Commit     string            // one that it held, "" for none: it has a history
@@ -92,7 +109,8 @@ type Repo struct {
 	hooks  string // folder below the workspace from which the config runs hooks, "" for none
 	opts   Options
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	last atomic.Pointer[written]
 }
 
 // Dir is the workspace directory, absolute.

@@ -10,9 +10,10 @@ import (
 	"sync"
 
 	"abl/internal/redact"
-	"abl/orchestrator/workspace/gitindex"
-	"abl/orchestrator/workspace/gitobj"
 	"abl/orchestrator/workspace/scan"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
 // ErrSecret marks a tree that was not committed for a secret that it holds.
@@ -26,11 +27,11 @@ type searched struct {
 	byName map[string]*redact.Redactor
 
 	mu    sync.Mutex
-	found map[gitindex.Hash]string
+	found map[plumbing.Hash]string
 }
 
 func newSearched(store scan.Store, secrets map[string]string) *searched {
-	s := &searched{Store: store, byName: map[string]*redact.Redactor{}, found: map[gitindex.Hash]string{}}
+	s := &searched{Store: store, byName: map[string]*redact.Redactor{}, found: map[plumbing.Hash]string{}}
 	s.any, _ = redact.New(slices.Collect(maps.Values(secrets))...)
 	for name, value := range secrets {
 		s.byName[name], _ = redact.New(value)
@@ -50,28 +51,19 @@ func (s *searched) in(text []byte) string {
 	return ""
 }
 
-func (s *searched) note(hash gitindex.Hash, name string) {
-	if name != "" {
+// Put looks at content on its way.
+func (s *searched) Put(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error {
+	if kind != plumbing.BlobObject {
+		return s.Store.Put(kind, hash, size, r)
+	}
+	w := &window{in: s.in, held: make([]byte, 0, min(size, part+overlap))}
+	err := s.Store.Put(kind, hash, size, io.TeeReader(r, w))
+	w.look()
+	if w.name != "" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.found[hash] = name
+		s.found[hash] = w.name
 	}
-}
-
-// Put looks at a small object on its way.
-func (s *searched) Put(k gitobj.Kind, hash gitobj.Hash, data []byte) error {
-	if k == gitobj.Blob {
-		s.note(hash, s.in(data))
-	}
-	return s.Store.Put(k, hash, data)
-}
-
-// PutStream looks at a large one.
-func (s *searched) PutStream(k gitobj.Kind, hash gitobj.Hash, size int64, r io.Reader) error {
-	w := &window{in: s.in}
-	err := s.Store.PutStream(k, hash, size, io.TeeReader(r, w))
-	w.look()
-	s.note(hash, w.name)
 	return err
 }
 
@@ -90,7 +82,7 @@ const (
 
 func (w *window) Write(p []byte) (int, error) {
 	w.held = append(w.held, p...)
-	if len(w.held) >= part {
+	if len(w.held)+len(p) > part+overlap {
 		w.look()
 		w.held = append(w.held[:0], w.held[len(w.held)-overlap:]...)
 	}
@@ -105,16 +97,16 @@ func (w *window) look() {
 
 // judge names the files, new or changed, that hold a secret, in their names or in
 // what stands in them. The value is never told.
-func (s *searched) judge(base, entries []gitindex.Entry) error {
+func (s *searched) judge(base, entries []*index.Entry) error {
 	fresh := map[string]bool{}
 	differing(base, entries, func(path string) { fresh[path] = true })
 	const most = 10
 	var all []string
 	for _, e := range entries {
-		if !fresh[e.Path] {
+		if !fresh[e.Name] {
 			continue
 		}
-		path := e.Path
+		path := e.Name
 		name := s.found[e.Hash]
 		if other := s.in([]byte(path)); other != "" {
 			name, path = other, s.any.String(path)

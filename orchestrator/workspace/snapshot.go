@@ -1,15 +1,19 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
-	"abl/orchestrator/workspace/gitindex"
-	"abl/orchestrator/workspace/gitobj"
 	"abl/orchestrator/workspace/scan"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // Snapshot commits what stands in the directory, as git add -A and git commit
@@ -20,7 +24,7 @@ import (
 // branch does, so a kill at any moment leaves a state that git itself could
 // have left, and the next Snapshot goes on from it.
 func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
-	text, err := gitobj.FormatMessage(m.Subject, m.Trailers)
+	text, err := formatMessage(m.Subject, m.Trailers)
 	if err != nil {
 		return Snap{}, err
 	}
@@ -64,87 +68,86 @@ func (r *Repo) lock(ctx context.Context, names ...string) (unlock func(), err er
 }
 
 func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string) (Snap, error) {
-	ix, written, err := r.index(head)
+	base, err := r.base(head)
 	if err != nil {
 		return Snap{}, err
 	}
-	base, err := r.base(head, ix)
+	o, err := r.walk(head)
 	if err != nil {
 		return Snap{}, err
 	}
-	sink := gitobj.NewSink(r.git)
-	defer sink.Close()
-	o := r.walk(ix, written)
-	search := newSearched(sink, r.opts.Secrets)
-	o.Store, o.Sweep = search, m.Keep != nil
+	objects, err := newSpool(r.git)
+	if err != nil {
+		return Snap{}, err
+	}
+	defer objects.close()
+	search := newSearched(objects, r.opts.Secrets)
+	o.Store, o.Trees, o.Sweep = search, base.trees, m.Keep != nil
 	found, err := scan.Walk(ctx, o)
 	if err != nil {
 		return Snap{}, err
 	}
 	if m.Keep != nil {
-		if err := r.keep(ctx, base, found, m.Keep); err != nil {
+		if err := r.keep(base.entries, found, m.Keep); err != nil {
 			return Snap{}, err
 		}
 	}
-	if err := search.judge(base, found.Entries); err != nil {
+	if err := search.judge(base.entries, found.Entries); err != nil {
 		return Snap{}, err
 	}
-	c := commitOf(found.Tree.Hash.String(), head.Hash, m, text)
-	if err := r.write(ctx, sink, found, head.Hash, &c); err != nil {
-		return Snap{}, err
-	}
-	s := Snap{Commit: c.Commit, Skipped: found.Skipped}
-	differing(base, found.Entries, func(string) { s.Changed++ })
-	return s, nil
+	s := Snap{Skipped: found.Skipped}
+	differing(base.entries, found.Entries, func(string) { s.Changed++ })
+	s.Commit, err = r.write(ctx, objects, content{found.Entries, found.Trees}, head.Hash, m.When, text)
+	return s, err
 }
 
 // walk is how the work tree is read.
-func (r *Repo) walk(ix *gitindex.Index, written time.Time) scan.Options {
+func (r *Repo) walk(head Commit) (scan.Options, error) {
+	known, when, err := r.index(head)
 	exclude, _ := os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
 	return scan.Options{
-		Root: r.dir, Index: ix, Written: written, Exclude: exclude, NoExec: r.noExec, SizeOf: r.sizeOf,
+		Root: r.dir, Known: known, Written: when, Exclude: exclude, NoExec: r.noExec, SizeOf: r.sizeOf,
 		MaxFile: r.opts.MaxFile, MaxDepth: r.opts.MaxDepth, MaxEntries: r.opts.MaxEntries,
-	}
+	}, err
 }
 
-type newCommit struct {
-	Commit
-	data   []byte
-	name   gitobj.Hash
-	reflog string
-}
-
-func commitOf(tree, parent string, m Message, text string) newCommit {
-	data := gitobj.EncodeCommit(tree, parent, m.When, text)
-	subject, trailers := gitobj.ParseMessage(text)
-	name := gitobj.Name(gitobj.CommitKind, data)
-	how, old := "commit", parent
-	if parent == "" {
-		how, old = "commit (initial)", gitobj.Hash{}.String()
+// write makes everything durable, in the order that a kill may interrupt. The
+// index is encoded while the disk works.
+func (r *Repo) write(ctx context.Context, objects *spool, now content, parent string, when time.Time, text string) (Commit, error) {
+	c := object.Commit{Author: author(when), Committer: author(when), Message: text, TreeHash: now.trees[""]}
+	how, old := "commit (initial)", plumbing.ZeroHash.String()
+	if parent != "" {
+		c.ParentHashes = []plumbing.Hash{plumbing.NewHash(parent)}
+		how, old = "commit", parent
 	}
-	return newCommit{
-		Commit: Commit{Hash: name.String(), Tree: tree, Subject: subject, Trailers: trailers, When: m.When},
-		data:   data, name: name,
-		reflog: fmt.Sprintf("%s %s %s\t%s: %s\n", old, name, gitobj.Signature(m.When), how, subject),
+	var o plumbing.MemoryObject
+	if err := errors.Join(c.Encode(&o), objects.add(&o)); err != nil {
+		return Commit{}, err
 	}
-}
-
-// write makes everything durable, in the order that a kill may interrupt.
-func (r *Repo) write(ctx context.Context, sink *gitobj.Sink, found *scan.Result, parent string, c *newCommit) error {
-	if err := sink.Finish(); err != nil {
-		return err
+	var ix bytes.Buffer
+	encoded := make(chan error, 1)
+	go func() {
+		encoded <- index.NewEncoder(&ix).Encode(&index.Index{Version: 2, Entries: slices.Clone(now.entries)})
+	}()
+	if err := errors.Join(objects.finish(r.git), <-encoded); err != nil {
+		return Commit{}, err
 	}
-	if err := gitobj.WriteLoose(r.git, gitobj.CommitKind, c.name, c.data); err != nil {
-		return err
+	if err := r.git.Replace("index", ix.Bytes()); err != nil {
+		return Commit{}, err
 	}
-	ix := gitindex.Index{Entries: found.Entries, Tree: found.Tree}
-	if err := r.git.Replace("index", gitindex.Encode(&ix)); err != nil {
-		return err
+	c.Hash = o.Hash()
+	made := readCommit(&c)
+	if info, err := os.Lstat(r.git.Join("index")); err == nil {
+		r.last.Store(&written{now, made, info})
 	}
-	if err := r.git.Move(ctx, r.ref(), parent, c.Hash, r.opts.LockWait); err != nil {
-		return err
+	if err := r.git.Move(ctx, r.ref(), parent, made.Hash, r.opts.LockWait); err != nil {
+		return Commit{}, err
 	}
-	return r.record(c.reflog)
+	var who bytes.Buffer
+	if err := c.Committer.Encode(&who); err != nil {
+		return Commit{}, err
+	}
+	return made, r.record(fmt.Sprintf("%s %s %s\t%s: %s\n", old, c.Hash, who.String(), how, made.Subject))
 }
 
 // record writes the reflogs, after the ref: a reflog without its ref would
@@ -163,16 +166,16 @@ func (r *Repo) existing(head Commit) (Snap, error) {
 	if err != nil {
 		return Snap{}, err
 	}
-	before, err := r.entries(parent.Tree)
+	before, err := r.base(parent)
 	if err != nil {
 		return Snap{}, err
 	}
-	after, err := r.entries(head.Tree)
+	after, err := r.base(head)
 	if err != nil {
 		return Snap{}, err
 	}
 	s := Snap{Commit: head, Existing: true}
-	differing(before, after, func(string) { s.Changed++ })
+	differing(before.entries, after.entries, func(string) { s.Changed++ })
 	return s, nil
 }
 

@@ -2,15 +2,20 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
+	"abl/internal/hostfs"
 	"abl/orchestrator/sweep"
-	"abl/orchestrator/workspace/digest"
-	"abl/orchestrator/workspace/gitindex"
 	"abl/orchestrator/workspace/scan"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
 // Sweep does what a snapshot does besides committing: for a call whose work is
@@ -22,69 +27,77 @@ func (r *Repo) Sweep(ctx context.Context, keep func(sweep.Found) error) error {
 	if err != nil {
 		return err
 	}
-	ix, written, err := r.index(head)
+	base, err := r.base(head)
 	if err != nil {
 		return err
 	}
-	base, err := r.base(head, ix)
+	o, err := r.walk(head)
 	if err != nil {
 		return err
 	}
-	o := r.walk(ix, written)
 	o.Sweep = true
 	found, err := scan.Walk(ctx, o)
 	if err != nil {
 		return err
 	}
-	return r.keep(ctx, base, found, keep)
+	return r.keep(base.entries, found, keep)
 }
 
-// keep hands on what a walk found. The cache forgets what was new only when
-// that is kept.
-func (r *Repo) keep(ctx context.Context, base []gitindex.Entry, w *scan.Result, keep func(sweep.Found) error) error {
-	cache := digest.Open(r.opts.Cache)
-	f := sweep.Found{Cleared: w.Cleared, Control: r.control(base, w, cache)}
-	var mu sync.Mutex
-	found := func(path, what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		f.Cleared = append(f.Cleared, sweep.Thing{Path: path, What: what, Runs: true})
+// keep hands on what a walk found. What was new is remembered only when that is
+// kept.
+func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(sweep.Found) error) error {
+	was, is := r.marks(), map[string]string{}
+	control := r.control(base, w.Entries)
+	for _, m := range w.Marks {
+		name := strconv.Quote(m.Path) // which JSON keeps whatever bytes a path has
+		is[name] = m.State
+		if before, known := was[name]; !known || before != m.State {
+			control = append(control, m.Thing)
+		}
 	}
-	var err error
-	if f.Ignored, err = digest.Take(ctx, r.dir, w.Ignored, cache, found); err != nil {
+	if err := keep(sweep.Found{Cleared: w.Cleared, Control: sweep.InOrder(control), Ignored: w.Ignored}); err != nil {
 		return err
 	}
-	for _, list := range []*[]sweep.Thing{&f.Cleared, &f.Control} {
-		*list = sweep.InOrder(*list)
+	if r.opts.Cache == "" || maps.Equal(was, is) {
+		return nil
 	}
-	if err := keep(f); err != nil {
-		return err
+	data, err := json.Marshal(is)
+	if err == nil {
+		err = hostfs.Write(r.opts.Cache, data, 0o600)
 	}
-	if err := cache.Save(); err != nil {
-		return fmt.Errorf("cannot remember what is ignored in %q: %w", r.dir, err)
+	if err != nil {
+		return fmt.Errorf("cannot remember what was found in %q: %w", r.dir, err)
 	}
 	return nil
 }
 
-// control lists what steers a person's tools and is new or changed: of the
-// tree since the commit before, of what is in no tree since the sweep before.
-func (r *Repo) control(base []gitindex.Entry, w *scan.Result, cache *digest.Cache) []sweep.Thing {
-	var all []sweep.Thing
-	differing(base, w.Entries, func(path string) {
-		i, there := slices.BinarySearchFunc(w.Entries, path, func(e gitindex.Entry, path string) int { return strings.Compare(e.Path, path) })
+const maxMarks = 64 << 20 // bytes
+
+// marks are those of the sweep before. Without them all are new.
+func (r *Repo) marks() (was map[string]string) {
+	if r.opts.Cache == "" {
+		return nil
+	}
+	data, err := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
+	if err != nil || json.Unmarshal(data, &was) != nil {
+		return nil
+	}
+	return was
+}
+
+// control lists what of the tree steers a person's tools and is new or changed
+// since the commit before.
+func (r *Repo) control(base, entries []*index.Entry) (all []sweep.Thing) {
+	differing(base, entries, func(path string) {
+		i, there := slices.BinarySearchFunc(entries, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
 		what := scan.SteersPath(path)
 		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
 			what = scan.Hook
 		}
 		if there && what != "" {
-			runs := scan.Runs(what) || w.Entries[i].Mode == gitindex.ModeExec
+			runs := scan.Runs(what) || entries[i].Mode == filemode.Executable
 			all = append(all, sweep.Thing{Path: path, What: what, Runs: runs})
 		}
 	})
-	for _, m := range w.Marks {
-		if !cache.Marked(m.Path, m.Key) {
-			all = append(all, m.Thing)
-		}
-	}
 	return all
 }

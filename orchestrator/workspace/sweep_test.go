@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +13,7 @@ import (
 
 	"abl/orchestrator/sweep"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -37,13 +37,6 @@ func things(list []sweep.Thing) string {
 		all = append(all, l.Path+": "+l.What)
 	}
 	return strings.Join(all, "\n")
-}
-
-// settle makes what stands in dir old enough for its times to be believed.
-func settle(t *testing.T) {
-	t.Helper()
-	for begun := time.Now(); time.Since(begun) < 30*time.Millisecond; {
-	}
 }
 
 const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // cap_net_bind_service=ep
@@ -209,120 +202,28 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
-// Files that git ignores are listed one by one, and read again only when they
-// have changed.
-func TestIgnoredOneByOne(t *testing.T) {
-	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
-	r, err := Open(dir, Options{Cache: cache})
-	must(t, err)
-	write(t, dir, map[string]string{
-		".gitignore": "*.log\n/out/\n", "a": "1", "x.log": "one", "sub/y.log": "two", "out/z": "three", "out/deep/w": "four", "out/l": "->../../secret",
-		"nested/.git/config": "[core]\n", "nested/kept": "5", "forced.log": "6",
-	})
-	git(t, dir, "add", "-f", "forced.log")
-	stamp := time.Now().Add(-time.Hour)
-	must(t, os.Chtimes(filepath.Join(dir, "x.log"), stamp, stamp))
-	settle(t)
-	f := swept(t, r, "1").Ignored
-	want := map[string]string{"x.log": "one", "sub/y.log": "two", "out/z": "three", "out/deep/w": "four", "out/l": "../../secret", "nested/.git/config": "[core]\n"}
-	if len(f.Listed) != len(want) || f.Files != 6 || len(f.Folders) > 0 {
-		t.Errorf("%+v", f)
-	}
-	for _, l := range f.Listed {
-		if l.Size != int64(len(want[l.Path])) || l.SHA256 != fmt.Sprintf("%x", sha256.Sum256([]byte(want[l.Path]))) || l.Unread != "" {
-			t.Errorf("%+v", l)
-		}
-	}
-	// The cache says what the files held: a sum planted there is believed while the file stays.
-	data, err := os.ReadFile(cache)
-	must(t, err)
-	must(t, os.WriteFile(cache, []byte(strings.ReplaceAll(string(data), fmt.Sprintf("%x", sha256.Sum256([]byte("one"))), "planted")), 0o600))
-	sum := func(f sweep.Ignored, path string) string {
-		for _, l := range f.Listed {
-			if l.Path == path {
-				return l.SHA256
-			}
-		}
-		return "not listed"
-	}
-	if got := sum(swept(t, r, "2").Ignored, "x.log"); got != "planted" {
-		t.Errorf("an unchanged file was read again: %s", got)
-	}
-	must(t, os.WriteFile(filepath.Join(dir, "x.log"), []byte("ONE"), 0o644))
-	must(t, os.Chtimes(filepath.Join(dir, "x.log"), stamp, stamp)) // its old time hides nothing
-	if got := sum(swept(t, r, "3").Ignored, "x.log"); got != fmt.Sprintf("%x", sha256.Sum256([]byte("ONE"))) {
-		t.Errorf("a changed file was not read again: %s", got)
-	}
-	must(t, os.WriteFile(cache, []byte("\x00 broken\n\n 1 2"), 0o600))
-	if got := sum(swept(t, r, "4").Ignored, "sub/y.log"); got != fmt.Sprintf("%x", sha256.Sum256([]byte("two"))) {
-		t.Errorf("with a broken cache: %s", got)
-	}
-}
-
-// Many files have a digest a top folder, which changes with any of them.
-func TestIgnoredByFolder(t *testing.T) {
-	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
-	r, err := Open(dir, Options{Cache: cache})
-	must(t, err)
-	files := map[string]string{".gitignore": "node_modules/\nout/\n*.log\n", "top.log": "t", "a/b.log": "u"}
-	for i := range 1200 {
-		files[fmt.Sprintf("node_modules/p%d/f%d.js", i%40, i)] = fmt.Sprint(i)
-	}
-	files["out/one"] = "1"
-	write(t, dir, files)
-	settle(t)
-	was := swept(t, r, "1").Ignored
-	if got := folders(was); got != ". 1, a 1, node_modules 1200, out 1" || was.Files != 1203 || len(was.Listed) > 0 {
-		t.Fatalf("%s of %d", got, was.Files)
-	}
-	if again := swept(t, r, "2").Ignored; digests(again) != digests(was) {
-		t.Errorf("unchanged: %s, then %s", digests(was), digests(again))
-	}
-	must(t, os.Remove(cache))
-	if again := swept(t, r, "3").Ignored; digests(again) != digests(was) {
-		t.Errorf("without a cache: %s, then %s", digests(was), digests(again))
-	}
-	for name, change := range map[string]func(){
-		"content": func() { write(t, dir, map[string]string{"node_modules/p7/f7.js": "8"}) },
-		"name":    func() { must(t, os.Rename(dir+"/node_modules/p3", dir+"/node_modules/q3")) },
-		"gone":    func() { must(t, os.Remove(dir+"/node_modules/p5/f5.js")) },
-		"new":     func() { write(t, dir, map[string]string{"node_modules/p5/new.js": ""}) },
-	} {
-		before := swept(t, r, "before "+name).Ignored
-		change()
-		settle(t)
-		after := swept(t, r, "after "+name).Ignored
-		if before.Folders[2].SHA256 == after.Folders[2].SHA256 || before.Folders[3] != after.Folders[3] {
-			t.Errorf("%s: %s, then %s", name, digests(before), digests(after))
-		}
-	}
-}
-
-func folders(f sweep.Ignored) string {
-	var all []string
-	for _, d := range f.Folders {
-		all = append(all, fmt.Sprintf("%s %d", d.Path, d.Files))
-	}
-	return strings.Join(all, ", ")
-}
-
-func digests(f sweep.Ignored) string {
-	var all []string
-	for _, d := range f.Folders {
-		all = append(all, d.Path+" "+d.SHA256)
-	}
-	return strings.Join(all, ", ")
-}
-
-// What is too large, or may not be read, is said to be unread.
-func TestIgnoredUnread(t *testing.T) {
+// Files that git ignores are named one by one, or counted by their top folders.
+func TestIgnored(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
-	write(t, dir, map[string]string{".gitignore": "out/\n", "out/huge": "", "out/ok": "1"})
-	must(t, os.Truncate(filepath.Join(dir, "out/huge"), 10<<40))
-	f := swept(t, r, "1").Ignored
-	if len(f.Listed) != 2 || f.Listed[0].Unread != "larger than 256 MiB" || f.Listed[0].SHA256 != "" || f.Listed[1].SHA256 == "" {
-		t.Errorf("%+v", f)
+	write(t, dir, map[string]string{
+		".gitignore": "*.log\n/out/\n", "a": "1", "x.log": "one", "sub/y.log": "two", "out/z": "three", "out/deep/w": "four", "out/l": "->../../secret",
+		"nested/.git/config": "[core]\n", "nested/kept": "5", "forced.log": "6", "out/huge": "",
+	})
+	must(t, os.Truncate(filepath.Join(dir, "out/huge"), 10<<40)) // which nobody reads
+	git(t, dir, "add", "-f", "forced.log")
+	want := sweep.Ignored{Files: 7, Bytes: 10<<40 + 34, Listed: []string{
+		"nested/.git/config", "out/deep/w", "out/huge", "out/l", "out/z", "sub/y.log", "x.log",
+	}}
+	if diff := cmp.Diff(want, swept(t, r, "1").Ignored); diff != "" {
+		t.Errorf("few (-want +got):\n%s", diff)
+	}
+	for i := range sweep.MaxListed {
+		write(t, dir, map[string]string{fmt.Sprintf("out/p%d/f%d.js", i%40, i): ""})
+	}
+	want = sweep.Ignored{Files: 1007, Bytes: 10<<40 + 34, Folders: map[string]int64{".": 1, "nested": 1, "out": 1004, "sub": 1}}
+	if diff := cmp.Diff(want, swept(t, r, "2").Ignored); diff != "" {
+		t.Errorf("many (-want +got):\n%s", diff)
 	}
 }
 

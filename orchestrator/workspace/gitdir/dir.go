@@ -12,9 +12,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
+
+	"abl/internal/hostfs"
 )
 
 // tempPrefix marks abl's temporary files; they stand in the top of .git, since
@@ -51,6 +52,15 @@ func (d Dir) Temp(folder, prefix string) (*os.File, error) {
 	return f, d.give(f.Chown)
 }
 
+// Unnamed makes a file that is gone when it is closed.
+func (d Dir) Unnamed() (*os.File, error) {
+	f, err := d.Temp(".", tempPrefix)
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return f, err
+}
+
 func (d Dir) give(chown func(uid, gid int) error) error {
 	if d.uid < 0 {
 		return nil
@@ -77,7 +87,7 @@ func (d Dir) Mkdir(name string) error {
 	if err := d.give(func(u, g int) error { return os.Lchown(path, u, g) }); err != nil {
 		return err
 	}
-	return SyncFolder(filepath.Dir(path))
+	return hostfs.SyncDir(filepath.Dir(path))
 }
 
 // Replace writes a file of .git whole. Its folder must exist.
@@ -91,39 +101,42 @@ func (d Dir) Replace(name string, data []byte) error {
 	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("cannot write %q: %w", d.Join(name), err)
 	}
-	return Publish(f.Name(), d.Join(name))
+	return publish(f.Name(), d.Join(name))
 }
 
-// Publish gives a finished and synced file its final name, durably.
-func Publish(temp, final string) error {
+// publish gives a finished and synced file its final name, durably.
+func publish(temp, final string) error {
 	if err := os.Rename(temp, final); err != nil {
 		return err
 	}
-	return SyncFolder(filepath.Dir(final))
-}
-
-// SyncFolder makes the names in a folder durable.
-func SyncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return hostfs.SyncDir(filepath.Dir(final))
 }
 
 // Sweep removes temporary files that a killed abl left in the top of .git and
 // among its packs. A fresh one may belong to an abl that still runs.
 func (d Dir) Sweep(now time.Time) {
-	for folder, prefix := range map[string]string{".": tempPrefix, "objects/pack": PackTemp} {
-		entries, _ := os.ReadDir(d.Join(folder)) // a folder that cannot be read has nothing to sweep
-		for _, e := range entries {
-			info, err := e.Info()
-			if err == nil && strings.HasPrefix(e.Name(), prefix) && now.Sub(info.ModTime()) > time.Hour {
-				os.Remove(d.Join(folder, e.Name()))
+	for _, pattern := range []string{tempPrefix + "*", "objects/pack/tmp_*" + tempObject + "*"} {
+		left, _ := fs.Glob(os.DirFS(d.Path), pattern) // a folder that cannot be read has nothing to sweep
+		for _, name := range left {
+			if info, err := os.Lstat(d.Join(name)); err == nil && now.Sub(info.ModTime()) > time.Hour {
+				os.Remove(d.Join(name))
 			}
 		}
 	}
 }
 
-// PackTemp begins the name of an unfinished pack, so that git gc knows it too.
-const PackTemp = "tmp_pack_abl"
+// tempObject is in the names of unfinished objects and packs, after the tmp_
+// by which git gc knows them too.
+const tempObject = "abl"
+
+// ErrForeign marks a repository in a state that a person must decide about.
+// The message of an error that Is this says what and what to do.
+var ErrForeign = errors.New("the history needs a person's decision")
+
+type foreign string
+
+func (f foreign) Error() string        { return string(f) }
+func (f foreign) Is(target error) bool { return target == ErrForeign }
+
+// Foreign is an error that Is ErrForeign.
+func Foreign(format string, args ...any) error { return foreign(fmt.Sprintf(format, args...)) }

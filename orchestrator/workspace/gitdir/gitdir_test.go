@@ -175,7 +175,7 @@ func TestSweep(t *testing.T) {
 	d := repository(t)
 	must(t, d.Mkdir("objects/pack"))
 	must(t, d.Replace(tempPrefix+"old", nil))
-	must(t, d.Replace("objects/pack/"+PackTemp+"old", nil))
+	must(t, d.Replace("objects/pack/"+"tmp_pack_"+tempObject+"old", nil))
 	d.Sweep(time.Now())
 	if _, err := os.Stat(d.Join(tempPrefix + "old")); err != nil {
 		t.Errorf("a fresh one is gone: %v", err)

@@ -44,9 +44,9 @@ var controlFiles = map[string]string{
 	".bashrc": forShell, ".bash_profile": forShell, ".profile": forShell, ".zshrc": forShell, ".zprofile": forShell, ".zshenv": forShell, ".inputrc": forShell,
 }
 
-// Steers says what a name steers wherever it stands, "" for nothing. Letter case
+// steers says what a name steers wherever it stands, "" for nothing. Letter case
 // is ignored, since some file systems and tools ignore it.
-func Steers(base string, folder bool) string {
+func steers(base string, folder bool) string {
 	if folder {
 		return controlFolders[strings.ToLower(base)]
 	}
@@ -62,7 +62,7 @@ func Steers(base string, folder bool) string {
 func SteersPath(path string) string {
 	for {
 		step, rest, more := strings.Cut(path, "/")
-		if what := Steers(step, more); what != "" || !more {
+		if what := steers(step, more); what != "" || !more {
 			return what
 		}
 		path = rest

@@ -1,7 +1,8 @@
 // Package scan walks a work tree that an agent has written and says what git
 // would commit of it. It opens folders and regular files only, one name at a
 // time from the folder above, so it follows no link, never leaves the
-// directory, and hangs on nothing that was put there.
+// directory, and hangs on nothing that was put there. It knows no repository:
+// what is tracked it is told, and what is new it hands on.
 package scan
 
 import (
@@ -15,29 +16,33 @@ import (
 	"time"
 
 	"abl/orchestrator/sweep"
-	"abl/orchestrator/workspace/gitindex"
-	"abl/orchestrator/workspace/gitobj"
 	"abl/orchestrator/workspace/ignore"
 
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"golang.org/x/sys/unix"
 )
 
 // ErrTooLarge marks a tree beyond the limits of a walk.
 var ErrTooLarge = errors.New("the tree is too large")
 
-// Store takes the objects that a walk finds new.
+// ErrChanging says that content is not what it was a moment ago.
+var ErrChanging = errors.New("it changes while it is read")
+
+// Store takes the objects that a walk finds new, from several goroutines. What r
+// gives must be size bytes and have this hash, else it is ErrChanging.
 type Store interface {
-	Put(k gitobj.Kind, name gitindex.Hash, data []byte) error
-	PutStream(k gitobj.Kind, name gitindex.Hash, size int64, r io.Reader) error
+	Put(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error
 }
 
 // Options say what to walk and how far.
 type Options struct {
 	Root    string
-	Index   *gitindex.Index // what is tracked
-	Written time.Time       // when the index was written; zero trusts no entry
-	Exclude []byte          // the repository's info/exclude
-	NoExec  bool            // the executable bit means nothing here (core.fileMode=false)
+	Known   []*index.Entry           // what is tracked, in git's order
+	Written time.Time                // when the index was written; zero trusts no entry
+	Trees   map[string]plumbing.Hash // objects that are there: a folder, with a slash at its end, to its tree
+	Exclude []byte                   // the repository's info/exclude
+	NoExec  bool                     // the executable bit means nothing here (core.fileMode=false)
 
 	// Sweep takes away what no role needs (package sweep) and walks what is left
 	// out of the tree too. No container that could race it may run.
@@ -47,8 +52,8 @@ type Options struct {
 	Store     Store // nil: content is hashed and not kept
 
 	// SizeOf is asked for the size of a tracked object when a file is beyond
-	// MaxFile, from several goroutines; nil knows none.
-	SizeOf func(gitindex.Hash) (int64, error)
+	// MaxFile, from several goroutines.
+	SizeOf func(plumbing.Hash) (int64, error)
 
 	MaxFile              int64
 	MaxDepth, MaxEntries int
@@ -57,19 +62,19 @@ type Options struct {
 // Skipped is a path that was left out.
 type Skipped struct{ Path, Why string }
 
-// MaxSkipped is how many skipped paths are named.
-const MaxSkipped = 1000
+// maxSkipped is how many skipped paths are named.
+const maxSkipped = 1000
 
 // Result is what git would have in its index after git add -A.
 type Result struct {
-	Entries []gitindex.Entry
-	Tree    *gitindex.Tree // all valid; nil with NamesOnly
+	Entries []*index.Entry
+	Trees   map[string]plumbing.Hash // as in Options, "" for the root; of no use with NamesOnly
 	Skipped []Skipped
 
 	// With Sweep alone.
 	Cleared []sweep.Thing
 	Marks   []Mark
-	Ignored []Ignored // sorted by folder
+	Ignored sweep.Ignored
 }
 
 // Walk reads the tree below o.Root.
@@ -85,12 +90,11 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 		// File systems stamp times by a clock that ticks slower than this one.
 		settled: time.Now().Add(-20 * time.Millisecond),
 	}
-	root := folder{rules: ignore.Exclude(o.Exclude), known: o.Index.Entries, cached: o.Index.Tree}
-	n, err := w.folder(ctx, fd, root)
+	n, err := w.folder(ctx, fd, folder{rules: ignore.Exclude(o.Exclude), known: o.Known})
 	if err != nil {
 		return nil, err
 	}
-	return w.result(n), nil
+	return w.finish(n), nil
 }
 
 type walker struct {
@@ -99,31 +103,17 @@ type walker struct {
 	settled time.Time // files changed since may change again within one tick
 	met     atomic.Int64
 
-	mu      sync.Mutex
-	skipped []Skipped
-	cleared []sweep.Thing
-	clears  tally
-	marks   []Mark
-	marked  tally
-	ignored []Ignored
-}
-
-// folder is one directory on the way.
-type folder struct {
-	path    string // with a trailing slash; "" is the root
-	depth   int
-	rules   *ignore.Rules
-	ignored bool             // only tracked names below it count
-	control string           // what the files in it steer, "" for nothing
-	known   []gitindex.Entry // what is tracked below it
-	cached  *gitindex.Tree
+	mu     sync.Mutex
+	result Result
+	clears tally
+	marked tally
 }
 
 func (w *walker) skip(path, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.skipped) < MaxSkipped {
-		w.skipped = append(w.skipped, Skipped{path, why})
+	if len(w.result.Skipped) < maxSkipped {
+		w.result.Skipped = append(w.result.Skipped, Skipped{path, why})
 	}
 }
 

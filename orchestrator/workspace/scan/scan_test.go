@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/workspace/gitindex"
-	"abl/orchestrator/workspace/gitobj"
-
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -21,19 +20,15 @@ import (
 // kept counts what a walk stores.
 type kept struct {
 	mu    sync.Mutex
-	kinds map[gitobj.Kind]int
+	kinds map[plumbing.ObjectType]int
 }
 
-func (k *kept) Put(kind gitobj.Kind, _ gitindex.Hash, _ []byte) error {
+func (k *kept) Put(kind plumbing.ObjectType, _ plumbing.Hash, _ int64, r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kinds[kind]++
-	return nil
-}
-
-func (k *kept) PutStream(kind gitobj.Kind, name gitindex.Hash, _ int64, r io.Reader) error {
-	_, err := io.Copy(io.Discard, r)
-	return errors.Join(err, k.Put(kind, name, nil))
+	return err
 }
 
 func must(t *testing.T, err error) {
@@ -52,7 +47,7 @@ func put(t *testing.T, dir, name, content string) {
 
 func walk(t *testing.T, o Options) (*Result, *kept) {
 	t.Helper()
-	k := &kept{kinds: map[gitobj.Kind]int{}}
+	k := &kept{kinds: map[plumbing.ObjectType]int{}}
 	o.Store = k
 	r, err := Walk(t.Context(), o)
 	must(t, err)
@@ -60,13 +55,13 @@ func walk(t *testing.T, o Options) (*Result, *kept) {
 }
 
 func options(dir string) Options {
-	return Options{Root: dir, Index: &gitindex.Index{}, MaxFile: 1 << 20, MaxDepth: 100, MaxEntries: 1000}
+	return Options{Root: dir, MaxFile: 1 << 20, MaxDepth: 100, MaxEntries: 1000}
 }
 
 // after are options for a second walk, an hour later.
 func after(dir string, r *Result) Options {
 	o := options(dir)
-	o.Index = &gitindex.Index{Entries: r.Entries, Tree: r.Tree}
+	o.Known, o.Trees = r.Entries, r.Trees
 	o.Written = time.Now().Add(time.Hour)
 	return o
 }
@@ -85,21 +80,21 @@ func sample(t *testing.T) string {
 func TestStoresWhatIsNew(t *testing.T) {
 	dir := sample(t)
 	first, k := walk(t, options(dir))
-	if want := map[gitobj.Kind]int{gitobj.Blob: 5, gitobj.TreeKind: 4}; !cmp.Equal(k.kinds, want) {
+	if want := map[plumbing.ObjectType]int{plumbing.BlobObject: 5, plumbing.TreeObject: 4}; !cmp.Equal(k.kinds, want) {
 		t.Errorf("first: %v", k.kinds)
 	}
 	again, k := walk(t, after(dir, first))
-	if len(k.kinds) > 0 || !cmp.Equal(first.Entries, again.Entries) || !cmp.Equal(first.Tree, again.Tree) {
+	if len(k.kinds) > 0 || !cmp.Equal(first.Entries, again.Entries) || !cmp.Equal(first.Trees, again.Trees) {
 		t.Errorf("unchanged: %v\n%s", k.kinds, cmp.Diff(first, again))
 	}
 	put(t, dir, "b/d/e", "new")
 	_, k = walk(t, after(dir, first))
-	if want := map[gitobj.Kind]int{gitobj.Blob: 1, gitobj.TreeKind: 3}; !cmp.Equal(k.kinds, want) {
+	if want := map[plumbing.ObjectType]int{plumbing.BlobObject: 1, plumbing.TreeObject: 3}; !cmp.Equal(k.kinds, want) {
 		t.Errorf("one changed: %v", k.kinds)
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, "b")))
 	_, k = walk(t, after(dir, first))
-	if want := map[gitobj.Kind]int{gitobj.Blob: 0, gitobj.TreeKind: 1}; k.kinds[gitobj.Blob] != 0 || k.kinds[gitobj.TreeKind] != want[gitobj.TreeKind] {
+	if want := map[plumbing.ObjectType]int{plumbing.BlobObject: 0, plumbing.TreeObject: 1}; k.kinds[plumbing.BlobObject] != 0 || k.kinds[plumbing.TreeObject] != want[plumbing.TreeObject] {
 		t.Errorf("a folder gone: %v", k.kinds)
 	}
 }
@@ -111,8 +106,8 @@ func TestUnsettled(t *testing.T) {
 	must(t, os.Chtimes(filepath.Join(dir, "a"), time.Time{}, ahead))
 	r, _ := walk(t, options(dir))
 	for _, e := range r.Entries {
-		if unsettled := e.Stat.Size == 0; unsettled != (e.Path == "a") {
-			t.Errorf("%q unsettled is %v", e.Path, unsettled)
+		if unsettled := e.Size == 0; unsettled != (e.Name == "a") {
+			t.Errorf("%q unsettled is %v", e.Name, unsettled)
 		}
 	}
 }
@@ -125,9 +120,9 @@ func TestNamesOnly(t *testing.T) {
 	r, k := walk(t, o)
 	var paths []string
 	for _, e := range r.Entries {
-		paths = append(paths, e.Path)
+		paths = append(paths, e.Name)
 	}
-	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || len(k.kinds) > 0 || r.Tree != nil {
+	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || len(k.kinds) > 0 {
 		t.Errorf("%q %v", paths, k.kinds)
 	}
 }
@@ -159,17 +154,16 @@ func TestSwapped(t *testing.T) {
 		must(t, unix.Fstatat(fd, "a", &e.stat, unix.AT_SYMLINK_NOFOLLOW))
 		must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "old"))) // keeps its inode taken
 		must(t, swap(filepath.Join(dir, "a")))
-		c := content{fd: fd, e: e, entry: &gitindex.Entry{Path: "a"}}
-		if f, err := c.open(); err == nil {
+		if f, err := openRegular(fd, e); err == nil {
 			t.Errorf("%s: opened as %d", what, f)
 		}
 	}
 }
 
 func TestTake(t *testing.T) {
-	list := func(paths ...string) (es []gitindex.Entry) {
+	list := func(paths ...string) (es []*index.Entry) {
 		for _, p := range paths {
-			es = append(es, gitindex.Entry{Path: p})
+			es = append(es, &index.Entry{Name: p})
 		}
 		return es
 	}
@@ -177,14 +171,39 @@ func TestTake(t *testing.T) {
 	for _, c := range []struct {
 		key   string
 		count int
-		gone  bool
-	}{{"a", 1, false}, {"b", 0, false}, {"b/", 2, true}, {"c", 0, true}, {"z/", 0, true}} {
-		mine, gone := f.take(c.key)
-		if len(mine) != c.count || gone != c.gone {
-			t.Errorf("take(%q) = %v, %v", c.key, mine, gone)
+	}{{"a", 1}, {"b", 0}, {"b/", 2}, {"c", 0}, {"z/", 0}} {
+		if mine := f.take(c.key); len(mine) != c.count {
+			t.Errorf("take(%q) = %v", c.key, mine)
 		}
 	}
 	if len(f.known) != 0 {
 		t.Errorf("left: %v", f.known)
+	}
+}
+
+func TestFresh(t *testing.T) {
+	type entry = index.Entry
+	written := time.Unix(100, 50)
+	for name, c := range map[string]struct {
+		edit func(was, now *entry)
+		want bool
+	}{
+		"same":                 {func(_, _ *entry) {}, true},
+		"other device":         {func(_, now *entry) { now.Dev = 7 }, true},
+		"other size":           {func(_, now *entry) { now.Size = 4 }, false},
+		"other inode":          {func(_, now *entry) { now.Inode = 5 }, false},
+		"other change time":    {func(_, now *entry) { now.CreatedAt = time.Unix(10, 0) }, false},
+		"as young as index":    {func(was, now *entry) { was.ModifiedAt, now.ModifiedAt = written, written }, false},
+		"intent to add":        {func(was, _ *entry) { was.IntentToAdd = true }, false},
+		"unsettled":            {func(was, _ *entry) { was.Size = 0 }, false},
+		"unsettled, now empty": {func(was, now *entry) { was.Size, now.Size = 0, 0 }, false},
+		"empty":                {func(was, now *entry) { was.Size, now.Size, was.Hash = 0, 0, emptyBlob }, true},
+	} {
+		was := entry{Hash: plumbing.Hash{1}, CreatedAt: time.Unix(9, 0), ModifiedAt: time.Unix(100, 49), Size: 3, Inode: 4}
+		now := was
+		c.edit(&was, &now)
+		if got := fresh(&was, &now, written); got != c.want {
+			t.Errorf("%s: fresh is %v, want %v", name, got, c.want)
+		}
 	}
 }

@@ -1,34 +1,21 @@
-package gitobj
+package workspace
 
 import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Who is the author and committer of every commit that abl makes.
-const Who = "abl <abl@localhost>"
-
-// Signature is who and when, as commits and reflogs write it.
-func Signature(when time.Time) string {
-	return fmt.Sprintf("%s %d %s", Who, when.Unix(), when.Format("-0700"))
+// author is who and when stands in a commit, and committer too.
+func author(when time.Time) object.Signature {
+	return object.Signature{Name: "abl", Email: "abl@localhost", When: when}
 }
 
-// EncodeCommit writes a commit object; parent is "" for the first.
-func EncodeCommit(tree, parent string, when time.Time, message string) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "tree %s\n", tree)
-	if parent != "" {
-		fmt.Fprintf(&b, "parent %s\n", parent)
-	}
-	sig := Signature(when)
-	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", sig, sig, message)
-	return []byte(b.String())
-}
-
-// FormatMessage joins a subject and its trailers. No part may hold a line
+// formatMessage joins a subject and its trailers. No part may hold a line
 // break, which would let one part pass for another.
-func FormatMessage(subject string, trailers [][2]string) (string, error) {
+func formatMessage(subject string, trailers [][2]string) (string, error) {
 	if subject == "" || strings.ContainsAny(subject, "\n\r\x00") {
 		return "", fmt.Errorf("cannot commit under the subject %q: it must be one line", subject)
 	}
@@ -46,9 +33,9 @@ func FormatMessage(subject string, trailers [][2]string) (string, error) {
 	return b.String(), nil
 }
 
-// ParseMessage takes a message apart: its first line, and the trailers in its
+// parseMessage takes a message apart: its first line, and the trailers in its
 // last paragraph when that is not the first.
-func ParseMessage(message string) (subject string, trailers map[string]string) {
+func parseMessage(message string) (subject string, trailers map[string]string) {
 	message = strings.TrimRight(message, "\n")
 	subject, body, _ := strings.Cut(message, "\n")
 	trailers = map[string]string{}

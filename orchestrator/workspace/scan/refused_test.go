@@ -1,4 +1,4 @@
-package gitname
+package scan
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestRefused(t *testing.T) {
 		`.git\x`, `a\.git`, `a\b\git~1`, ".g\u200cit", "\ufeff.git", ".GI\u202et", ".git\u200d", ".git\xff",
 	}
 	for _, name := range forbidden {
-		if Refused(name, false) == "" {
+		if refusedName(name, false) == "" {
 			t.Errorf("%q is not refused", name)
 		}
 	}
@@ -21,7 +21,7 @@ func TestRefused(t *testing.T) {
 		`back\slash`, "x\ny", "\x01", "\xff", "ü", ".gitmodules", "gi7eba~1", "maker", "g", ".g\u200dot",
 	}
 	for _, name := range fine {
-		if why := Refused(name, false); why != "" {
+		if why := refusedName(name, false); why != "" {
 			t.Errorf("%q is refused: %s", name, why)
 		}
 	}
@@ -32,12 +32,12 @@ func TestRefusedLinks(t *testing.T) {
 		".gitmodules", ".GITMODULES", ".gitmodules .", "gitmod~1", "GITMOD~4", "gi7eba~1", "GI7EB~11", "~1000000",
 		".gitignore", ".gitattributes", ".mailmap", "gi250a~9", `x\.gitmodules`, ".gitmod\u200cules", ".gitmodules:$DATA",
 	} {
-		if Refused(name, true) == "" {
+		if refusedName(name, true) == "" {
 			t.Errorf("a link %q is not refused", name)
 		}
 	}
 	for _, name := range []string{"gitmodules", "gitmod~5", "gi7eba", "gi7ebb~1", "link", ".gitmodule", "~0000001", "mail"} {
-		if why := Refused(name, true); why != "" {
+		if why := refusedName(name, true); why != "" {
 			t.Errorf("a link %q is refused: %s", name, why)
 		}
 	}
@@ -59,8 +59,8 @@ func TestRefusedContent(t *testing.T) {
 		{".gitmodules", "\"[", true},
 		{"gi7eba~1", "\"[", true},
 	} {
-		if why := RefusedContent(c.name, []byte(c.data)); (why != "") != c.refused {
-			t.Errorf("RefusedContent(%q, %.40q) says %q", c.name, c.data, why)
+		if why := refusedContent(c.name, []byte(c.data)); (why != "") != c.refused {
+			t.Errorf("refusedContent(%q, %.40q) says %q", c.name, c.data, why)
 		}
 	}
 }
@@ -72,10 +72,10 @@ func FuzzRefused(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if ntfsGit(s) && Refused(strings.ToUpper(s)+" . ", false) == "" && !strings.ContainsAny(s, "/\x00:\\") {
+		if ntfsGit(s) && refusedName(strings.ToUpper(s)+" . ", false) == "" && !strings.ContainsAny(s, "/\x00:\\") {
 			t.Errorf("%q is refused, its variant is not", s)
 		}
-		if harmless := Refused(s, true) == ""; harmless && (meansGit(s) || meansSpecial(s)) {
+		if harmless := refusedName(s, true) == ""; harmless && (meansGit(s) || meansSpecial(s)) {
 			t.Errorf("%q slipped through", s)
 		}
 	})

@@ -1,0 +1,103 @@
+package gitdir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+)
+
+// FS is the folder as go-git writes into it: nothing has its name before it is
+// whole and on the disk, and everything belongs to the folder's owner.
+func (d Dir) FS() billy.Filesystem {
+	return durable{osfs.New(d.Path, osfs.WithBoundOS()), d}
+}
+
+type durable struct {
+	billy.Filesystem
+	dir Dir
+}
+
+// file is a file in the making.
+type file struct {
+	*os.File
+	name   string // below the folder
+	become string // the name that it has when it is closed, "" for none
+	in     durable
+}
+
+func (f file) Name() string  { return f.name }
+func (f file) Lock() error   { return nil } // nobody else knows its name
+func (f file) Unlock() error { return nil }
+
+func (f file) Close() error {
+	err := f.File.Close()
+	if err != nil || f.become == "" {
+		return err
+	}
+	return f.in.Rename(f.name, f.become)
+}
+
+// TempFile makes the files of which go-git makes objects and packs.
+func (d durable) TempFile(folder, prefix string) (billy.File, error) {
+	if err := d.dir.Mkdir(folder); err != nil {
+		return nil, err
+	}
+	f, err := d.dir.Temp(folder, prefix+tempObject)
+	if err != nil {
+		return nil, err
+	}
+	return file{File: f, name: path.Join(folder, filepath.Base(f.Name()))}, nil
+}
+
+func (d durable) Create(name string) (billy.File, error) {
+	f, err := d.dir.Temp(".", tempPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return file{f, filepath.Base(f.Name()), name, d}, nil
+}
+
+func (d durable) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
+	if flag&os.O_CREATE == 0 {
+		return d.Filesystem.OpenFile(name, flag, perm)
+	}
+	return d.Create(name)
+}
+
+func (d durable) MkdirAll(name string, _ fs.FileMode) error { return d.dir.Mkdir(name) }
+
+// Lstat passes over an empty object, which git leaves when the power goes, so
+// that a whole one takes its place.
+func (d durable) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.Filesystem.Lstat(name)
+	if err == nil && info.Mode().IsRegular() && info.Size() == 0 && isObject(name) {
+		return nil, fs.ErrNotExist
+	}
+	return info, err
+}
+
+func (d durable) Rename(from, to string) error {
+	if err := d.dir.Mkdir(path.Dir(to)); err != nil {
+		return err
+	}
+	f, err := os.Open(d.dir.Join(from))
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if isObject(to) {
+		mode = 0o444
+	}
+	if err := errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return publish(d.dir.Join(from), d.dir.Join(to))
+}
+
+func isObject(name string) bool { return strings.HasPrefix(name, "objects/") }
