@@ -17,34 +17,14 @@ type application struct {
 	events *events
 	limit  time.Duration // until it must be ready
 
-	mu    sync.Mutex // one start or restart at a time
-	state appState
+	mu sync.Mutex // one start or restart at a time
 }
-
-// appState is what GET /healthz tells.
-type appState struct {
-	mu   sync.Mutex
-	word string
-}
-
-func (s *appState) set(word string) { s.mu.Lock(); s.word = word; s.mu.Unlock() }
-
-func (s *appState) get() string { s.mu.Lock(); defer s.mu.Unlock(); return s.word }
 
 func newApplication(s *server, host string) *application {
-	spec := s.spec
-	a := &application{
-		prober: prober{app: *spec.App, host: host},
-		events: s.events,
-		limit:  duration(spec.App.TimeoutMS, defaultReady),
+	return &application{
+		prober: prober{app: *s.spec.App, host: host}, events: s.events,
+		limit: duration(s.spec.App.TimeoutMS, defaultReady), unit: s.unit("app", s.spec.App.Command),
 	}
-	a.state.set("starting")
-	a.unit = &unit{name: "app", command: spec.App.Command, dir: spec.Dir, output: s.log.pipe}
-	a.unit.exited = func(code int, ran time.Duration) {
-		a.state.set("exited")
-		s.ended("app", code, ran)
-	}
-	return a
 }
 
 // up stops the app if it runs, starts it, waits until it answers, and reports
@@ -53,7 +33,6 @@ func (a *application) up(ctx context.Context, success string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unit.stop()
-	a.state.set("starting")
 	start := time.Now()
 	r, err := a.unit.start()
 	if err != nil {
@@ -78,7 +57,6 @@ func (a *application) up(ctx context.Context, success string) error {
 		}
 		return a.failed(start, nil, fmt.Sprintf("not ready after %v: %s", time.Since(start).Round(time.Millisecond), saw.detail))
 	}
-	a.state.set("ready")
 	a.events.add(dirs.Event{Event: success, Name: "app", MS: since(start), Detail: saw.detail})
 	a.unit.watch(r)
 	return nil
@@ -93,7 +71,6 @@ func (a *application) endedEarly(start time.Time, code int, saw answer) error {
 }
 
 func (a *application) failed(start time.Time, code *int, detail string) error {
-	a.state.set("failed")
 	a.events.add(dirs.Event{Event: EventFailed, Name: "app", Exit: code, MS: since(start), Detail: detail})
 	return fmt.Errorf("%s", detail)
 }

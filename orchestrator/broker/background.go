@@ -12,7 +12,7 @@ import (
 // startBackground starts a command that is meant to stay, anew when it is
 // running, and answers once it has lived for a while or the app's port answers.
 func (s *server) startBackground(ctx context.Context, c *declared) dirs.CommandReply {
-	u := s.backgroundUnit(c)
+	u := c.unit
 	u.stop()
 	r, err := u.start()
 	if err != nil {
@@ -41,16 +41,6 @@ func (s *server) startBackground(ctx context.Context, c *declared) dirs.CommandR
 	return dirs.CommandReply{}
 }
 
-func (s *server) backgroundUnit(c *declared) *unit {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unit == nil {
-		c.unit = &unit{name: c.Name, command: c.Command.Command, dir: s.spec.Dir, output: s.log.pipe}
-		c.unit.exited = func(code int, ran time.Duration) { s.ended(c.Name, code, ran) }
-	}
-	return c.unit
-}
-
 func (s *server) portAnswers(ctx context.Context) bool {
 	if s.app == nil {
 		return false
@@ -66,11 +56,6 @@ func (s *server) stopAll() {
 		s.app.unit.stop()
 	}
 	for _, c := range s.commands {
-		c.mu.Lock()
-		u := c.unit
-		c.mu.Unlock()
-		if u != nil {
-			u.stop()
-		}
+		c.unit.stop()
 	}
 }

@@ -96,7 +96,6 @@ func (s *server) servicesUp(ctx context.Context) bool {
 	for _, svc := range s.spec.Services {
 		start := time.Now()
 		if a := awaitService(ctx, svc); !a.ready {
-			s.app.state.set("failed")
 			s.events.add(dirs.Event{Event: EventFailed, Name: svc.Name, MS: since(start), Detail: "service " + svc.Name + ", " + a.detail})
 			return false
 		}

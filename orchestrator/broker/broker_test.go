@@ -162,20 +162,6 @@ func (b *bench) get(path string) string {
 	return string(body)
 }
 
-func (b *bench) health() string {
-	b.t.Helper()
-	resp, err := http.Get(b.client.URL + "/healthz")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var h map[string]string
-	if err := json.NewDecoder(resp.Body).Decode(&h); err != nil {
-		b.t.Fatal(err)
-	}
-	return h["app"]
-}
-
 func (b *bench) log() string {
 	b.t.Helper()
 	data, err := os.ReadFile(b.spec.Log)
@@ -202,9 +188,6 @@ func TestAppComesUpCrashesAndRestarts(t *testing.T) {
 	b.get("/crash")
 	if ev := b.want(EventExited); ev.Exit == nil || *ev.Exit != 7 {
 		t.Errorf("got %+v, want exit code 7", ev)
-	}
-	if word := b.health(); word != "exited" {
-		t.Errorf("health says %q", word)
 	}
 	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 {
 		t.Fatalf("restart after a crash: %+v, %v", reply, err)
@@ -248,9 +231,6 @@ func TestAppDoesNotComeUp(t *testing.T) {
 			}
 			if (tt.exit < 0) != (ev.Exit == nil) || ev.Exit != nil && *ev.Exit != tt.exit {
 				t.Errorf("got %+v, want exit code %d", ev, tt.exit)
-			}
-			if word := b.health(); word != "failed" {
-				t.Errorf("health says %q", word)
 			}
 		})
 	}

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
+	"time"
 
 	"abl/orchestrator/dirs"
 )
@@ -33,12 +34,17 @@ type server struct {
 	commands map[string]*declared
 }
 
+// unit is a program of the broker's that is meant to stay.
+func (s *server) unit(name, command string) *unit {
+	ended := func(code int, ran time.Duration) { s.ended(name, code, ran) }
+	return &unit{command: command, dir: s.spec.Dir, output: s.log.pipe, exited: ended}
+}
+
 // declared is one command with what is known of it.
 type declared struct {
 	dirs.Command
 	turn chan struct{} // holds one token: the same command never runs twice at once
-	mu   sync.Mutex
-	unit *unit // of a background command, once it was started
+	unit *unit         // of a background command
 }
 
 func newServer(spec dirs.BrokerSpec, ev *events, log *appLog) *server {
@@ -49,14 +55,13 @@ func newServer(spec dirs.BrokerSpec, ev *events, log *appLog) *server {
 		commands: make(map[string]*declared, len(spec.Commands)),
 	}
 	for _, c := range spec.Commands {
-		s.commands[c.Name] = &declared{Command: c, turn: make(chan struct{}, 1)}
+		s.commands[c.Name] = &declared{Command: c, turn: make(chan struct{}, 1), unit: s.unit(c.Name, c.Command)}
 	}
 	return s
 }
 
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.Handle("GET /list", s.guard(s.list))
 	mux.Handle("POST /run/{name}", s.guard(s.runCommand))
 	mux.Handle("POST /restart", s.guard(s.restart))
@@ -82,18 +87,9 @@ func (s *server) guard(next http.HandlerFunc) http.Handler {
 	})
 }
 
-func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
-	word := "none"
-	if s.app != nil {
-		word = s.app.state.get()
-	}
-	write(w, http.StatusOK, map[string]string{"app": word})
-}
-
 // list names the commands; how they are carried out is not the Verifier's to know.
 func (s *server) list(w http.ResponseWriter, _ *http.Request) {
-	list := make([]dirs.Command, len(s.spec.Commands))
-	copy(list, s.spec.Commands)
+	list := slices.Clone(s.spec.Commands)
 	for i := range list {
 		list[i].Command = ""
 	}

@@ -12,7 +12,6 @@ import (
 
 // unit is a program that is meant to stay: the app, or a background command.
 type unit struct {
-	name    string
 	command string
 	dir     string
 	output  *os.File
