@@ -16,33 +16,26 @@ import (
 )
 
 // serveNull stands in for the app and, where it is told to, for its broker.
-func serveNull(ctx context.Context, s started) int {
+func serveNull(ctx context.Context, s started) error {
 	var listen, commands, text string
 	var status int
-	rest, deadline, err := flags(dirs.HelperNull, s.args, func(f *flag.FlagSet) {
+	rest, ctx, cancel, err := s.flags(ctx, func(f *flag.FlagSet) {
 		f.StringVar(&listen, "listen", "", "where the app would listen, \"\" for an app that is away")
 		f.IntVar(&status, "status", 200, "what it answers every request with")
 		f.StringVar(&text, "says", "", "the text of every answer, with the status 200")
 		f.StringVar(&commands, "commands", "", "where the broker would listen, \"\" for no broker")
 	})
-	if err != nil {
-		return exitUsage
-	}
-	if len(rest) > 0 || listen+commands == "" || status < 200 || status > 599 || text != "" && status != 200 {
-		return refuse(dirs.HelperNull, errors.New("takes -listen ADDRESS, -commands ADDRESS or both, and a -status from 200 to 599 or what it -says"))
-	}
-	ctx, cancel := until(ctx, deadline)
 	defer cancel()
+	if err != nil || len(rest) > 0 || listen+commands == "" || status < 200 || status > 599 || text != "" && status != 200 {
+		return errors.Join(err, errors.New("takes -listen ADDRESS, -commands ADDRESS or both, and a -status from 200 to 599 or what it -says"))
+	}
 	null := func(ctx context.Context, l net.Listener) error {
 		if text != "" {
 			return challenge.Say(ctx, l, text)
 		}
 		return challenge.Null(ctx, l, status)
 	}
-	if err := serveAll(ctx, place{listen, null}, place{commands, challenge.Commands}); err != nil {
-		return refuse(dirs.HelperNull, err)
-	}
-	return 0
+	return serveAll(ctx, place{listen, null}, place{commands, challenge.Commands})
 }
 
 // place is an address with what serves there until ctx ends.
@@ -82,36 +75,29 @@ func serveAll(ctx context.Context, places ...place) error {
 }
 
 // serveMutant stands before the app and changes its answers in one way.
-func serveMutant(ctx context.Context, s started) int {
+func serveMutant(ctx context.Context, s started) error {
 	var listen, to, name string
-	rest, deadline, err := flags(dirs.HelperMutant, s.args, func(f *flag.FlagSet) {
+	rest, ctx, cancel, err := s.flags(ctx, func(f *flag.FlagSet) {
 		f.StringVar(&listen, "listen", "", "where to serve")
 		f.StringVar(&to, "to", "", "address of the app; :PORT is on this container's own address")
 		f.StringVar(&name, "mutation", challenge.Control, "what to change")
 	})
-	if err != nil {
-		return exitUsage
-	}
-	if len(rest) > 0 || listen == "" || to == "" {
-		return refuse(dirs.HelperMutant, errors.New("takes -listen ADDRESS -to ADDRESS -mutation NAME"))
+	defer cancel()
+	if err != nil || len(rest) > 0 || listen == "" || to == "" {
+		return errors.Join(err, errors.New("takes -listen ADDRESS -to ADDRESS -mutation NAME"))
 	}
 	m, err := challenge.Named(name)
 	if err != nil {
-		return refuse(dirs.HelperMutant, err)
+		return err
 	}
 	if port, ok := strings.CutPrefix(to, ":"); ok {
 		own, err := broker.OwnAddress()
 		if err != nil {
-			return refuse(dirs.HelperMutant, err)
+			return err
 		}
 		to = net.JoinHostPort(own, port)
 	}
-	ctx, cancel := until(ctx, deadline)
-	defer cancel()
 	out := json.NewEncoder(os.Stdout)
 	p := &challenge.Proxy{To: to, Mutation: m, Tell: func(r dirs.Mutated) { _ = out.Encode(r) }}
-	if err := serveAll(ctx, place{listen, p.Serve}); err != nil {
-		return refuse(dirs.HelperMutant, err)
-	}
-	return 0
+	return serveAll(ctx, place{listen, p.Serve})
 }

@@ -6,11 +6,14 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"abl/cmd/abl-cmd/internal/commands"
 	"abl/cmd/abl-cmd/internal/runner"
@@ -64,21 +67,20 @@ func run(s started) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	switch s.as {
-	case dirs.HelperAgent:
-		return agent(ctx, s)
-	case dirs.HelperBroker:
-		return serveCommands(ctx, s)
-	case dirs.HelperHolder:
-		return hold(ctx, s)
-	case dirs.HelperProbe:
-		return look(ctx, s)
-	case dirs.HelperNull:
-		return serveNull(ctx, s)
-	case dirs.HelperMutant:
-		return serveMutant(ctx, s)
+	programs := map[string]func(context.Context, started) error{
+		dirs.HelperBroker: serveCommands, dirs.HelperHolder: hold, dirs.HelperProbe: look, dirs.HelperNull: serveNull, dirs.HelperMutant: serveMutant,
 	}
-	return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
+	program := programs[s.as]
+	switch {
+	case s.as == dirs.HelperAgent:
+		return agent(ctx, s)
+	case program == nil:
+		return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
+	}
+	if err := program(ctx, s); err != nil {
+		return refuse(s.as, err)
+	}
+	return 0
 }
 
 func (s started) file(usual string) string {
@@ -92,4 +94,18 @@ func (s started) file(usual string) string {
 func refuse(name string, err error) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	return exitUsage
+}
+
+// flags parses a program's own flags and the one that all have: an end for ctx.
+func (s started) flags(ctx context.Context, define func(*flag.FlagSet)) (rest []string, until context.Context, cancel context.CancelFunc, err error) {
+	set := flag.NewFlagSet(s.as, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	deadline := set.Int64("deadline", 0, "Unix seconds at which to end, 0 for never")
+	define(set)
+	err = set.Parse(s.args)
+	until, cancel = context.WithCancel(ctx)
+	if *deadline != 0 {
+		until, cancel = context.WithDeadline(ctx, time.Unix(*deadline, 0))
+	}
+	return set.Args(), until, cancel, err
 }

@@ -20,36 +20,28 @@ const answerTime = 5 * time.Second
 // look is the engine's probe: "abl-probe look NET" prints what it found of a
 // network as a line of JSON, "abl-probe [--deadline N] say WORD ADDRESS" is a
 // peer for it.
-func look(ctx context.Context, s started) int {
-	args, deadline, err := flags(dirs.HelperProbe, s.args, func(*flag.FlagSet) {})
-	if err != nil {
-		return exitUsage
-	}
-	ctx, cancel := until(ctx, deadline)
+func look(ctx context.Context, s started) error {
+	args, ctx, cancel, err := s.flags(ctx, func(*flag.FlagSet) {})
 	defer cancel()
 	switch {
+	case err != nil:
+		return err
 	case len(args) == 2 && args[0] == "look":
 		return lookAround(ctx, args[1])
 	case len(args) == 3 && args[0] == "say":
-		if err := say(ctx, args[1], args[2]); err != nil {
-			return refuse(dirs.HelperProbe, err)
-		}
-		return 0
+		return say(ctx, args[1], args[2])
 	}
-	return refuse(dirs.HelperProbe, errors.New("takes look NET or say WORD ADDRESS"))
+	return errors.New("takes look NET or say WORD ADDRESS")
 }
 
-func lookAround(ctx context.Context, text string) int {
+func lookAround(ctx context.Context, text string) error {
 	var spec dirs.ProbeNet
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
-		return refuse(dirs.HelperProbe, fmt.Errorf("cannot read what to look for: %w", err))
+		return fmt.Errorf("cannot read what to look for: %w", err)
 	}
 	begun := time.Now()
 	proof := probe.Network(ctx, &spec)
-	if err := json.NewEncoder(os.Stdout).Encode(dirs.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()}); err != nil {
-		return exitUsage
-	}
-	return 0
+	return json.NewEncoder(os.Stdout).Encode(dirs.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
 }
 
 // say tells everybody who connects a word, until ctx ends, and prints a line when it is ready to.

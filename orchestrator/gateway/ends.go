@@ -37,7 +37,7 @@ func LastTrouble(log []Entry, call string) (t Trouble) {
 		}
 	}()
 	for _, e := range slices.Backward(log) {
-		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Free {
+		if !e.isOf(call) {
 			continue
 		}
 		if e.Req.Refused {

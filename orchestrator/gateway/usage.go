@@ -23,10 +23,7 @@ type Row struct {
 func Usage(log []Entry, call string) []Row {
 	rows := map[string]Row{}
 	for _, e := range log {
-		if e.Kind != Requested || e.Call != call || e.Usage == nil || e.Req == nil || e.Req.Free {
-			continue
-		}
-		if e.Req.Status >= http.StatusBadRequest && !e.Usage.Known() { // an error answer is not paid for
+		if !e.isOf(call) || e.Usage == nil || e.Req.Status >= http.StatusBadRequest && !e.Usage.Known() { // an error answer is not paid for
 			continue
 		}
 		r := rows[e.Req.Model]
@@ -39,6 +36,11 @@ func Usage(log []Entry, call string) []Row {
 		sorted = append(sorted, rows[model])
 	}
 	return sorted
+}
+
+// isOf says that a line is that of a request of the call which may use tokens.
+func (e Entry) isOf(call string) bool {
+	return e.Kind == Requested && e.Call == call && e.Req != nil && !e.Req.Free
 }
 
 // add counts one answer. It was told whole when its price is known, and where the

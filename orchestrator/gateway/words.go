@@ -1,25 +1,43 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
-	"net/http"
 
 	"abl/orchestrator/gateway/meter"
 )
 
 type object map[string]any
 
+// statusWords are the APIs' names of the statuses with which the gateway itself answers;
+// 4 and 5 stand for all others that begin so.
+var statusWords = map[meter.API]map[int]string{
+	meter.Gemini: {
+		401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+		4: "INVALID_ARGUMENT", 5: "INVALID_ARGUMENT",
+	},
+	meter.Anthropic: {
+		401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 503: "overloaded_error",
+		4: "invalid_request_error", 5: "api_error",
+	},
+	meter.Chat: {401: "authentication_error", 403: "permission_error", 4: "invalid_request_error", 5: "server_error"},
+}
+
 // errorWords is the body of an error answer as the provider itself would word it, so
 // that its client shows the message instead of choking on it. Clients of an
 // unknown API get OpenAI's form, the most copied one.
 func errorWords(kind meter.API, status int, message string) []byte {
+	if statusWords[kind] == nil {
+		kind = meter.Chat
+	}
+	word := cmp.Or(statusWords[kind][status], statusWords[kind][status/100])
 	switch kind {
 	case meter.Gemini:
-		return encodeJSON(object{"error": object{"code": status, "message": message, "status": googleStatus(status)}})
+		return encodeJSON(object{"error": object{"code": status, "message": message, "status": word}})
 	case meter.Anthropic:
-		return encodeJSON(object{"type": "error", "error": object{"type": anthropicType(status), "message": message}})
+		return encodeJSON(object{"type": "error", "error": object{"type": word, "message": message}})
 	}
-	return encodeJSON(object{"error": object{"message": message, "type": openAIType(status), "param": nil, "code": nil}})
+	return encodeJSON(object{"error": object{"message": message, "type": word, "param": nil, "code": nil}})
 }
 
 // modelList is the answer to the question which models there are.
@@ -50,50 +68,4 @@ func encodeJSON(v object) []byte {
 		return []byte("{}") // strings and numbers always encode
 	}
 	return data
-}
-
-func googleStatus(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusServiceUnavailable, http.StatusBadGateway:
-		return "UNAVAILABLE"
-	case http.StatusGatewayTimeout:
-		return "DEADLINE_EXCEEDED"
-	}
-	return "INVALID_ARGUMENT"
-}
-
-func anthropicType(status int) string {
-	switch {
-	case status == http.StatusUnauthorized:
-		return "authentication_error"
-	case status == http.StatusForbidden:
-		return "permission_error"
-	case status == http.StatusNotFound:
-		return "not_found_error"
-	case status == http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case status == http.StatusServiceUnavailable:
-		return "overloaded_error"
-	case status >= http.StatusInternalServerError:
-		return "api_error"
-	}
-	return "invalid_request_error"
-}
-
-func openAIType(status int) string {
-	switch {
-	case status == http.StatusUnauthorized:
-		return "authentication_error"
-	case status == http.StatusForbidden:
-		return "permission_error"
-	case status >= http.StatusInternalServerError:
-		return "server_error"
-	}
-	return "invalid_request_error"
 }
