@@ -70,6 +70,7 @@ var homes = []struct{ module, home string }{
 	{"github.com/creack/pty", "test"},
 	{"google.golang.org/genai/...", "roles/model"},
 	{"github.com/openai/openai-go/...", "roles/model"},
+	{"golang.org/x/net/...", "cmd/abl-cmd/internal/holder"},
 	{"golang.org/x/...", "..."},
 }
 

@@ -2,29 +2,18 @@ package holder
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 )
 
 // dropDefault takes the default routes of this network namespace away: they lead to an
 // address where nobody is, or are closed, and who tries one would wait for minutes.
-func dropDefault() error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return fmt.Errorf("cannot take the default route away: %w", err)
-	}
-	defer unix.Close(fd)
+func dropDefault(k kernel) error {
 	for seq := uint32(1); ; seq++ {
-		err := unix.Sendto(fd, deletion(seq), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
-		if err == nil {
-			err = acknowledged(fd, seq)
-		}
-		if errors.Is(err, unix.ESRCH) {
+		if err := k.ask(deletion(seq), seq); errors.Is(err, unix.ESRCH) {
 			return nil // there is none any more
-		}
-		if err != nil {
-			return fmt.Errorf("cannot take the default route away: %w", err)
+		} else if err != nil {
+			return err
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,34 +21,47 @@ import (
 // whoever lacks it cannot undo it.
 func Seal() error {
 	loop, networks, err := interfaces()
+	if err == nil {
+		err = keepTo(loop, networks)
+	}
 	if err != nil {
-		return fmt.Errorf("cannot close the network: %w", err)
+		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
 	}
-	if err := keepTo(loop, networks); err != nil {
-		return err
+	if err := netlink(unix.NETLINK_ROUTE, dropDefault); err != nil {
+		return fmt.Errorf("cannot take the default route away: %w", err)
 	}
-	return dropDefault()
+	return nil
 }
 
 // keepTo lets nothing leave but on the interface loop and to machines of the networks.
 func keepTo(loop int, networks []netip.Prefix) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	batch, last := ruleset(loop, networks)
+	return netlink(unix.NETLINK_NETFILTER, func(k kernel) error { return k.ask(batch, last) })
+}
+
+// kernel is a netlink socket.
+type kernel int
+
+// netlink talks with a part of the kernel.
+func netlink(family int, talk func(kernel) error) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, family)
 	if err != nil {
-		return fmt.Errorf("cannot close the network: %w", err)
+		return err
 	}
 	defer unix.Close(fd)
 	const patience = 10 // seconds
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: patience}); err != nil {
-		return fmt.Errorf("cannot close the network: %w", err)
+		return err
 	}
-	batch, last := ruleset(loop, networks)
-	if err := unix.Sendto(fd, batch, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("cannot close the network: %w", err)
+	return talk(kernel(fd))
+}
+
+// ask sends messages and reads the kernel's answers up to the one to the last.
+func (k kernel) ask(messages []byte, last uint32) error {
+	if err := unix.Sendto(int(k), messages, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
 	}
-	if err := acknowledged(fd, last); err != nil {
-		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
-	}
-	return nil
+	return acknowledged(int(k), last)
 }
 
 // interfaces are the number of the loopback's and the networks of the others.
@@ -76,7 +88,7 @@ func interfaces() (loop int, networks []netip.Prefix, err error) {
 	return loop, networks, nil
 }
 
-// acknowledged reads the kernel's answers up to the one to the last message.
+// acknowledged is the kernel's answer to the last message, or its refusal of one before.
 func acknowledged(fd int, last uint32) error {
 	buf := make([]byte, 8<<10)
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
@@ -115,34 +127,10 @@ func Become(user string) error {
 	if err := errors.Join(uerr, gerr); err != nil || uid <= 0 || gid <= 0 {
 		return fmt.Errorf("user %q: want \"uid:gid\" in numbers, and not root", user)
 	}
-	// Of package syscall, whose calls hold for all threads. To leave uid 0 is to
-	// give every capability up.
+	// Of package syscall, whose calls hold for all threads. To leave uid 0 with all three
+	// is to give every capability up.
 	if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid)); err != nil {
 		return fmt.Errorf("cannot become user %s: %w", user, err)
-	}
-	return powerless()
-}
-
-// powerless looks whether no thread has a capability left.
-func powerless() error {
-	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return err
-	}
-	for _, task := range tasks {
-		text, err := os.ReadFile("/proc/self/task/" + task.Name() + "/status")
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(text)) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
-			switch name {
-			case "CapInh", "CapPrm", "CapEff", "CapAmb":
-				if strings.Trim(value, "0") != "" {
-					return fmt.Errorf("internal error: %s is still %s", name, value)
-				}
-			}
-		}
 	}
 	return nil
 }

@@ -28,10 +28,13 @@ type bounds struct {
 // behind that could still write into its files.
 func supervise(pid int, b bounds, signals <-chan os.Signal) dirs.RunEnd {
 	ended, alone, status := reap(pid)
-	late, stopLate := after(!b.deadline.IsZero(), time.Until(b.deadline))
-	defer stopLate()
-	over, stopOver := after(b.limit > 0, b.limit)
-	defer stopOver()
+	var late, over <-chan time.Time
+	if !b.deadline.IsZero() {
+		late = time.After(time.Until(b.deadline))
+	}
+	if b.limit > 0 {
+		over = time.After(b.limit)
+	}
 	if b.look == nil {
 		b.look = func() string { return "" }
 	}
@@ -68,15 +71,6 @@ func leave(alone <-chan struct{}) {
 	case <-alone:
 	case <-time.After(time.Second):
 	}
-}
-
-// after is a timer, or a channel on which nothing ever comes.
-func after(set bool, d time.Duration) (<-chan time.Time, func() bool) {
-	if !set {
-		return nil, func() bool { return false }
-	}
-	t := time.NewTimer(d)
-	return t.C, t.Stop
 }
 
 type childStatus struct{ ws syscall.WaitStatus }
