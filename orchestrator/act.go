@@ -184,14 +184,30 @@ func (l *Loop) key(role roles.Role, p *state.Phase) string {
 	return roles.Key(l.Number, role, p.Step, p.Attempt)
 }
 
+// mostHolders is how often a call that could not begin, since somebody ended what
+// holds its network, is begun with another.
+const mostHolders = 3
+
 // call runs one call and enters it in the ledger.
-func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (roles.Outcome, error) {
+func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (o roles.Outcome, err error) {
 	failpoint.Here("call.before")
-	o, err := l.run(ctx, role, p, up)
-	if err != nil {
-		return o, err
+	for range mostHolders {
+		var j roles.Job
+		if j, err = l.Jobs.Job(ctx, role, *p, up); err != nil {
+			return o, err
+		}
+		if err := l.seal(role, p); err != nil {
+			return o, err
+		}
+		if o, err = l.Calls.Run(ctx, j); !errors.Is(err, roles.ErrHolder) || ctx.Err() != nil {
+			break
+		}
+		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: err.Error() + "; another is made"})
 	}
-	if err := l.Alone(); err != nil {
+	if err == nil {
+		err = l.Alone()
+	}
+	if err != nil {
 		return o, err
 	}
 	failpoint.Here("ledger.before")
@@ -203,28 +219,6 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 		return o, err
 	}
 	return o, l.sweepUnlessCommitted(ctx, role, p, o)
-}
-
-// mostHolders is how often a call that could not begin, since somebody ended what
-// holds its network, is begun with another.
-const mostHolders = 3
-
-// run runs one call.
-func (l *Loop) run(ctx context.Context, role roles.Role, p *state.Phase, up roles.Up) (o roles.Outcome, err error) {
-	for range mostHolders {
-		var j roles.Job
-		if j, err = l.Jobs.Job(ctx, role, *p, up); err != nil {
-			return o, err
-		}
-		if err := l.seal(role, p); err != nil {
-			return o, err
-		}
-		if o, err = l.Calls.Run(ctx, j); !errors.Is(err, roles.ErrHolder) || ctx.Err() != nil {
-			return o, err
-		}
-		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: err.Error() + "; another is made"})
-	}
-	return o, err
 }
 
 // commit takes a snapshot of a workspace under the call's key.

@@ -133,7 +133,7 @@ func (r *rig) run() Outcome {
 // begin starts the call as an abl does that is killed right afterwards.
 func (r *rig) begin() {
 	r.Helper()
-	if _, err := r.runner.ensure(r.Context(), r.job, r.rec()); err != nil {
+	if _, err := r.runner.begin(r.Context(), r.job, r.rec()); err != nil {
 		r.Fatal(err)
 	}
 }

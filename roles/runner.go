@@ -86,7 +86,12 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 		}
 		return o, err
 	}
-	intent, err := r.ensure(ctx, j, rec)
+	intent, goesOn, err := r.takeUp(ctx, j, rec)
+	if err == nil && !goesOn {
+		// What is asked of the engine from here on happens even if the asking is cut
+		// short, so it is seen through; a cancelled ctx ends the call right afterwards.
+		intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
+	}
 	if err != nil {
 		return Outcome{}, held(ctx, r.Engine, j.Join, err)
 	}
@@ -103,36 +108,34 @@ func (r *Runner) name(j Job) string { return BoxName(r.ID, j.Call.ID) }
 // BoxName is the engine-wide name of a call's box or of another box of the project.
 func BoxName(id, key string) string { return "abl-" + id + "-" + key }
 
-// ensure makes the call's box run, whatever an earlier abl left of it. A box
-// that was started and is gone is left to follow, which reads what it printed.
-// One that was made and never started is made anew: its deadline runs already.
-func (r *Runner) ensure(ctx context.Context, j Job, rec Record) (Intent, error) {
+// takeUp finds a call that an earlier abl started. A box that was started and is gone
+// is left to follow, which reads what it printed. One that was made and never started
+// does not go on and is made anew: its deadline runs already.
+func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, goesOn bool, err error) {
 	intent, begun, err := rec.Intent()
 	if err != nil {
-		return intent, err
+		return intent, false, err
 	}
 	st, err := r.Engine.Status(ctx, r.name(j))
 	gone := errors.Is(err, sandbox.ErrNotFound)
 	switch {
 	case err != nil && !gone:
-		return intent, err
+		return intent, false, err
 	case begun && gone && rec.started():
-		return intent, nil
+		return intent, true, nil
 	case begun && !gone && st.State != sandbox.Created:
 		r.emit(j, event.Event{Kind: event.CallResume})
 		if j.Gate != nil {
 			if err := j.Gate.Resume(ctx, j.Call.ID); err != nil {
-				return intent, err
+				return intent, false, err
 			}
 		}
-		return intent, r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.name(j)}).after(ctx, false))
+		return intent, true, r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.name(j)}).after(ctx, false))
 	}
 	if err := ctx.Err(); err != nil {
-		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
+		return intent, false, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
 	}
-	// What is asked of the engine from here on happens even if the asking is cut
-	// short, so it is seen through; a cancelled ctx ends the call right afterwards.
-	return r.begin(context.WithoutCancel(ctx), j, rec)
+	return intent, false, nil
 }
 
 // begin makes the call's box and starts it. That it is started is on disk

@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"strconv"
-	"time"
 
 	"abl/images"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/orchestrator/dirs"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
-
-// doctorPatience is how long an agent has to say its version.
-const doctorPatience = time.Minute
 
 // versionWord is a version in what a program says of itself.
 var versionWord = regexp.MustCompile(`\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*[0-9A-Za-z])?`)
@@ -59,46 +55,16 @@ func judgeAgent(name, want, words string, err error) finding {
 
 // askVersion runs an agent's program with --version in a box of its own.
 func askVersion(ctx context.Context, eng *docker.Engine, name, image string) (words string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
-	defer cancel()
 	project := fmt.Sprintf("doctor-%d", os.Getpid())
-	box := sandbox.Box{
+	code, words, err := environment.Ask(ctx, eng, sandbox.Box{
 		Name: "abl-" + project + "-" + name, Image: image, User: "10001:10001", Dir: "/tmp", Argv: []string{name, "--version"},
 		Env:    []string{"HOME=" + dirs.Home, "NO_COLOR=1"},
 		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}, {Target: dirs.Home, Size: 512 << 20, Owned: true, Exec: true}},
 		Limits: sandbox.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, OpenFile: 4096, FileSize: 512 << 20},
-		Labels: map[string]string{
-			sandbox.LabelProject: project, sandbox.LabelKind: "doctor",
-			sandbox.LabelDeadline: strconv.FormatInt(time.Now().Add(doctorPatience).Unix(), 10),
-		},
+		Labels: map[string]string{sandbox.LabelProject: project, sandbox.LabelKind: "doctor"},
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s --version ends with code %d", name, code)
 	}
-	defer func() {
-		tidy, cancel := late(ctx)
-		defer cancel()
-		if gone := eng.Remove(tidy, box.Name); err == nil {
-			err = gone
-		}
-	}()
-	if _, err := eng.Create(ctx, box); err != nil {
-		return "", err
-	}
-	proof, err := eng.Prove(ctx, box)
-	if err == nil {
-		err = proof.Err()
-	}
-	if err != nil {
-		return "", err
-	}
-	if err := eng.Start(ctx, box.Name); err != nil {
-		return "", err
-	}
-	exit, err := eng.Wait(ctx, box.Name)
-	if err != nil {
-		return "", err
-	}
-	said, err := eng.Logs(ctx, box.Name, 4<<10)
-	if err == nil && exit.Code != 0 {
-		err = fmt.Errorf("%s --version ends with code %d", name, exit.Code)
-	}
-	return string(said), err
+	return words, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/internal/sandbox"
@@ -11,11 +10,6 @@ import (
 	"abl/orchestrator/state"
 	"abl/roles/environment"
 )
-
-// late is a context for tidying up after ctx ended.
-func late(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-}
 
 // proveNetworks learns, once a run, how the engine keeps networks apart.
 func (s *session) proveNetworks(ctx context.Context) error {

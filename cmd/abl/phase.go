@@ -57,15 +57,15 @@ func (s *session) runPhase(ctx context.Context, n int, again bool) error {
 		return err
 	}
 	defer v.Close()
-	e, err := s.playAndPublish(ctx, n, again, v)
+	e, err := s.playPhase(ctx, n, again, v)
+	e, err = s.published(ctx, n, e, err)
 	return s.tellOutcome(v, e, err)
 }
 
-// playAndPublish plays phase n and tells those who asked for it how it ended.
-func (s *session) playAndPublish(ctx context.Context, n int, again bool, out event.Sink) (event.Event, error) {
-	e, err := s.playPhase(ctx, n, again, out)
-	told := s.publish(ctx, n, err)
-	if err == nil && told != nil {
+// published tells those who asked for it how phase n ended.
+func (s *session) published(ctx context.Context, n int, e event.Event, ended error) (event.Event, error) {
+	told := s.publish(ctx, n, ended)
+	if ended == nil && told != nil {
 		e.Text += ": " + told.Error()
 	}
 	return e, told
@@ -86,7 +86,19 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 // event, unless another phase follows.
 func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) (event.Event, error) {
 	out = marked{out, s}
-	result, why, err := s.lockAndPlay(ctx, n, again, out)
+	f, a, unlock, err := s.takeUp(ctx, n, again, out)
+	result, why := orchestrator.Result{}, ""
+	switch {
+	case err != nil:
+	case !a.Go:
+		result, why = orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why
+		err = s.tidyAtRest(ctx, f, out)
+		unlock()
+	default:
+		f.Phases[fmt.Sprint(n)] = &a.Open
+		result, err = s.playIn(ctx, n, f, s.keepIDs(n), out)
+		unlock()
+	}
 	if err == nil {
 		err = s.verdictError(n, result)
 	} else {
@@ -97,34 +109,22 @@ func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Si
 	return outcomeOf(n, result, why, err), err
 }
 
-// lockAndPlay takes the lock and plays phase n. why is said beside the status.
-func (s *session) lockAndPlay(ctx context.Context, n int, again bool, out event.Sink) (r orchestrator.Result, why string, err error) {
-	specs := s.specs()
-	if err := s.preflight(ctx, specs, n, again); err != nil {
-		return r, "", err
+// takeUp looks whether phase n may run, and takes the project for this process.
+func (s *session) takeUp(ctx context.Context, n int, again bool, out event.Sink) (f *state.File, a orchestrator.Admission, unlock func(), err error) {
+	if err := s.preflight(ctx, s.specs(), n, again); err != nil {
+		return nil, a, nil, err
 	}
 	if why := s.weak(); why != "" {
 		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: "weak network, as --" + cli.WeakFlag + " allows: " + why})
 	}
-	unlock, err := s.lock()
-	if err != nil {
-		return r, "", err
+	if unlock, err = s.lock(); err != nil {
+		return nil, a, nil, err
 	}
-	defer unlock()
 	failpoint.Here("lock.taken")
-	specs = s.specs()
-	f, a, err := s.admission(specs, n, again)
-	if err != nil {
-		return r, "", err
+	if f, a, err = s.admission(s.specs(), n, again); err != nil {
+		unlock()
 	}
-	if !a.Go {
-		return orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why, s.tidyAtRest(ctx, f, out)
-	}
-	specs = s.keepIDs(n)
-	s.remark(n, specs, out)
-	f.Phases[fmt.Sprint(n)] = &a.Open
-	result, err := s.playIn(ctx, n, f, specs, out)
-	return result, "", err
+	return f, a, unlock, err
 }
 
 // admission reads where the project stands and whether phase n may run.
@@ -139,6 +139,7 @@ func (s *session) admission(specs spec.Set, n int, again bool) (*state.File, orc
 
 // playIn runs the loop in an environment, and closes that whatever happens.
 func (s *session) playIn(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink) (orchestrator.Result, error) {
+	s.remark(n, specs, out)
 	if err := s.announce(n, f, out); err != nil {
 		return orchestrator.Result{}, err
 	}

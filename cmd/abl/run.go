@@ -99,7 +99,8 @@ func (s *session) runPending(ctx context.Context, through bool) error {
 		case played:
 			v.Emit(event.Event{Kind: event.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
-		if e, err = s.playAndPublish(ctx, n, false, v); err != nil || !through {
+		e, err = s.playPhase(ctx, n, false, v)
+		if e, err = s.published(ctx, n, e, err); err != nil || !through {
 			return s.tellOutcome(v, e, err)
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"abl/internal/cacerts"
 	"abl/internal/sandbox"
@@ -16,7 +18,6 @@ import (
 	"abl/orchestrator/prices"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/registry"
 )
 
 // Access is what the calls of a role may reach: a provider, whose key the gateway
@@ -28,9 +29,9 @@ type Access struct {
 	Agent  agent.Agent // nil for none
 	Models []string
 	Prices map[string]prices.Price
-	Fetch  bool // the hosts of network.allow
+	Fetch  bool                                      // the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil for none
-	Nearly func(texts ...string) // hears, while a call runs, that a budget is nearly spent
+	Nearly func(texts ...string)                     // hears, while a call runs, that a budget is nearly spent
 }
 
 // caFile is in dirs.In of a box whose tools have to trust more than its image does.
@@ -85,14 +86,14 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their dirs.In for that.
 func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
-	asker := registry.Asker{
+	ask := asker{
 		Engine: e.Engine, Image: image, User: fmt.Sprintf("%d:%d", e.UID, e.GID),
 		Name: func(tool string) string { return roles.BoxName(e.ID, "ask-"+tool) },
 		Labels: map[string]string{
 			sandbox.LabelProject: e.ID, sandbox.LabelKind: "helper", sandbox.LabelPhase: strconv.Itoa(e.Phase), sandbox.LabelRole: g.Role,
 		},
 	}
-	reach, err := asker.Resolve(ctx, e.Conf.Network.Allow)
+	reach, err := ask.resolve(ctx, e.Conf.Network.Allow)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []
 		return err
 	}
 	if e.trusted().Own() {
-		g.Certs = registry.CertEnv(filepath.Join(dirs.In, caFile))
+		g.Certs = certEnv(filepath.Join(dirs.In, caFile))
 		g.Files = map[string][]byte{caFile: certs}
 	}
 	return nil
@@ -110,4 +111,36 @@ func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []
 // trusted is whom this machine, and this person, trust.
 func (e *Environment) trusted() cacerts.Finder {
 	return cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(e.CACert, Path(e.Root, e.Conf.Network.CACert))}
+}
+
+// near are the names that tools reach without a proxy, whoever they mean by them.
+var near = []string{"localhost", ".localhost", "127.0.0.1", "::1", "[::1]", "0.0.0.0"}
+
+// proxyEnv is the environment in which a role's tools find the gateway as their proxy,
+// which is "http://abl:TOKEN@host:port"; inside are the names that are reached
+// without one. Plain http goes to the gateway, too, which refuses it at once and
+// with a reason, rather than to a name that nobody resolves.
+func proxyEnv(proxy string, inside ...string) []string {
+	no := strings.Join(slices.Concat(near, inside), ",")
+	return []string{
+		"HTTPS_PROXY=" + proxy, "https_proxy=" + proxy, "HTTP_PROXY=" + proxy, "http_proxy=" + proxy,
+		"NO_PROXY=" + no, "no_proxy=" + no,
+		// What tools look up for their own sake.
+		"npm_config_update_notifier=false", "PIP_DISABLE_PIP_VERSION_CHECK=1",
+	}
+}
+
+// certEnv makes a role's tools trust the authorities in a file instead of those
+// that their image comes with.
+func certEnv(file string) []string {
+	var env []string
+	for _, name := range []string{
+		"SSL_CERT_FILE",       // Go, OpenSSL, Ruby, uv
+		"NODE_EXTRA_CA_CERTS", // Node, npm
+		"PIP_CERT", "REQUESTS_CA_BUNDLE",
+		"CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
+	} {
+		env = append(env, name+"="+file)
+	}
+	return env
 }

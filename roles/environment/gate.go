@@ -18,7 +18,6 @@ import (
 	"abl/orchestrator/project"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/registry"
 )
 
 // Gate opens the gateways of one role's calls.
@@ -69,7 +68,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		env = append(env, g.Vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", g.Vars.BaseVar, at, key, g.Vars.API))
 	}
 	if len(setup.Connect) > 0 {
-		env = append(env, registry.Env(fmt.Sprintf("http://abl:%s@%s", token, at), dirs.GatewayAlias, dirs.AppAlias)...)
+		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), dirs.GatewayAlias, dirs.AppAlias)...)
 		env = append(env, g.Certs...)
 	}
 	return env, nil

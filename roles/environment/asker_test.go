@@ -1,4 +1,4 @@
-package registry
+package environment
 
 import (
 	"context"
@@ -111,8 +111,8 @@ func image(says map[string]string) *sandboxtest.Engine {
 	return e
 }
 
-func asker(e Engine) Asker {
-	return Asker{
+func askerOf(e askEngine) asker {
+	return asker{
 		Engine: e, Image: "abl/run-x", User: "1000:1000", Name: func(tool string) string { return "ask-" + tool },
 		Labels: map[string]string{sandbox.LabelProject: "id", sandbox.LabelKind: "helper"},
 	}
@@ -120,7 +120,7 @@ func asker(e Engine) Asker {
 
 func TestResolve(t *testing.T) {
 	e := image(map[string]string{"npm": "https://registry.example/\n", "go": "https://proxy.example,direct\noff\n"})
-	got, err := asker(e).Resolve(t.Context(), []string{"z.example:8443", "npm", "a.example", "registry.example", "go"})
+	got, err := askerOf(e).resolve(t.Context(), []string{"z.example:8443", "npm", "a.example", "registry.example", "go"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,16 +131,16 @@ func TestResolve(t *testing.T) {
 		t.Errorf("left on the engine: %q", left)
 	}
 	e.Forget()
-	if got, err := asker(e).Resolve(t.Context(), []string{"a.example"}); err != nil || len(got.Hosts) != 1 || e.Journal() != "" {
+	if got, err := askerOf(e).resolve(t.Context(), []string{"a.example"}); err != nil || len(got.Hosts) != 1 || e.Journal() != "" {
 		t.Errorf("%+v, %v; asked the engine for %q", got, err, e.Journal())
 	}
-	if got, err := asker(e).Resolve(t.Context(), nil); err != nil || len(got.Hosts) != 0 {
+	if got, err := askerOf(e).resolve(t.Context(), nil); err != nil || len(got.Hosts) != 0 {
 		t.Errorf("nothing allowed: %+v, %v", got, err)
 	}
 }
 
 func TestResolveRefuses(t *testing.T) {
-	many := strings.Repeat(" https://h.example", most)
+	many := strings.Repeat(" https://h.example", mostHosts)
 	for want, says := range map[string]map[string]string{
 		"image abl/run-x has no pip: add it in images.builder.dockerfile, or name the host itself": {},
 		"pip of image abl/run-x ended with code 1":                                                 {"pypi": ""},
@@ -148,7 +148,7 @@ func TestResolveRefuses(t *testing.T) {
 		"image abl/run-x names 17 hosts: name those that you want":                                 {"pypi": help("https://i.example/") + "g.extra-index-url='" + many + "'\n"},
 	} {
 		e := image(says)
-		got, err := asker(e).Resolve(t.Context(), []string{"a.example", "pypi"})
+		got, err := askerOf(e).resolve(t.Context(), []string{"a.example", "pypi"})
 		if err == nil || !strings.Contains(err.Error(), want) || len(got.Hosts) > 0 {
 			t.Errorf("%+v, %v; want %q", got, err, want)
 		}
@@ -163,7 +163,7 @@ func TestResolveGivesUp(t *testing.T) {
 	e := &sandboxtest.Engine{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := asker(e).Resolve(ctx, []string{"npm"}); !errors.Is(err, context.Canceled) {
+	if _, err := askerOf(e).resolve(ctx, []string{"npm"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if left := e.Left(); len(left) > 0 {
@@ -173,7 +173,7 @@ func TestResolveGivesUp(t *testing.T) {
 	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
 		e := image(map[string]string{"npm": "https://registry.example/\n"})
 		e.Fail(method, 1, lost)
-		if got, err := asker(e).Resolve(t.Context(), []string{"npm"}); !errors.Is(err, lost) || len(got.Hosts) > 0 {
+		if got, err := askerOf(e).resolve(t.Context(), []string{"npm"}); !errors.Is(err, lost) || len(got.Hosts) > 0 {
 			t.Errorf("%s: %+v, %v", method, got, err)
 		}
 		if left := e.Left(); len(left) > 0 {
@@ -187,7 +187,7 @@ func TestBoxThatAsks(t *testing.T) {
 	e := image(nil)
 	var box sandbox.Box
 	e.Scripts["ask-npm"] = func(b sandbox.Box) sandbox.Exit { box = b; return sandbox.Exit{Code: 127} }
-	_, _ = asker(e).Resolve(t.Context(), []string{"npm"})
+	_, _ = askerOf(e).resolve(t.Context(), []string{"npm"})
 	if box.Image != "abl/run-x" || len(box.Mounts) > 0 || box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || box.User != "1000:1000" {
 		t.Errorf("%+v", box)
 	}
@@ -195,7 +195,7 @@ func TestBoxThatAsks(t *testing.T) {
 
 func TestEnv(t *testing.T) {
 	got := map[string]string{}
-	for _, kv := range slices.Concat(Env("http://abl:T@gateway:8080", "gateway", "app"), CertEnv("/abl/in/ca.pem")) {
+	for _, kv := range slices.Concat(proxyEnv("http://abl:T@gateway:8080", "gateway", "app"), certEnv("/abl/in/ca.pem")) {
 		k, v, _ := strings.Cut(kv, "=")
 		if _, twice := got[k]; twice {
 			t.Errorf("%s is there twice", k)

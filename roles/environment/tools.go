@@ -1,8 +1,12 @@
-package registry
+package environment
 
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -12,7 +16,7 @@ type tool struct {
 	name   string
 	script string // prints the answer; exits with 127 when the tool is missing
 	env    []string
-	parse  func(words string) (Egress, error)
+	parse  func(words string) (toolHosts, error)
 }
 
 // tools by their word in network.allow.
@@ -42,19 +46,19 @@ $pip install --help 2>/dev/null && $pip config list 2>/dev/null`,
 }
 
 // npm reads one address.
-func npm(words string) (Egress, error) {
+func npm(words string) (toolHosts, error) {
 	host, err := hostOf(strings.TrimSpace(words))
 	if err != nil {
-		return Egress{}, fmt.Errorf("npm's registry %w", err)
+		return toolHosts{}, fmt.Errorf("npm's registry %w", err)
 	}
-	return Egress{Hosts: []string{host}}, nil
+	return toolHosts{Hosts: []string{host}}, nil
 }
 
 // pip reads "--index-url … (default ADDRESS)" and the lines of `pip config list`.
 // An index may have the packages themselves on another host, which pip does not
 // know before it asks: that one is refused, and listed with the line to add.
-func pip(words string) (Egress, error) {
-	var e Egress
+func pip(words string) (toolHosts, error) {
+	var e toolHosts
 	for line := range strings.Lines(words) {
 		var found []string
 		if _, after, ok := strings.Cut(line, "--index-url <url>"); ok {
@@ -67,22 +71,22 @@ func pip(words string) (Egress, error) {
 		for _, address := range found {
 			host, err := hostOf(address)
 			if err != nil {
-				return Egress{}, fmt.Errorf("pip's index %w", err)
+				return toolHosts{}, fmt.Errorf("pip's index %w", err)
 			}
 			e.Hosts = append(e.Hosts, host)
 		}
 	}
 	if len(e.Hosts) == 0 {
-		return Egress{}, errors.New("pip does not say which index it uses: name the host itself")
+		return toolHosts{}, errors.New("pip does not say which index it uses: name the host itself")
 	}
 	return e, nil
 }
 
 // golang reads GOPROXY and GOSUMDB, a line each.
-func golang(words string) (Egress, error) {
+func golang(words string) (toolHosts, error) {
 	proxies, rest, _ := strings.Cut(words, "\n")
 	sums, _, _ := strings.Cut(rest, "\n")
-	var e Egress
+	var e toolHosts
 	direct := false
 	for _, entry := range strings.FieldsFunc(strings.TrimSpace(proxies), func(r rune) bool { return r == ',' || r == '|' }) {
 		if entry = strings.TrimSpace(entry); entry == "off" || strings.HasPrefix(entry, "file://") {
@@ -94,19 +98,19 @@ func golang(words string) (Egress, error) {
 		}
 		host, err := hostOf(entry)
 		if err != nil {
-			return Egress{}, fmt.Errorf("Go's module proxy %w", err)
+			return toolHosts{}, fmt.Errorf("Go's module proxy %w", err)
 		}
 		e.Hosts = append(e.Hosts, host)
 	}
 	if len(e.Hosts) == 0 {
-		return Egress{}, errors.New("GOPROXY names no proxy, so that modules come from hosts of their own: name these hosts themselves")
+		return toolHosts{}, errors.New("GOPROXY names no proxy, so that modules come from hosts of their own: name these hosts themselves")
 	}
 	if direct {
 		e.Notes = append(e.Notes, "GOPROXY ends in direct: a module that the proxy lacks comes from a host of its own, which has to be in network.allow, too")
 	}
 	host, err := sumHost(sums)
 	if err != nil {
-		return Egress{}, err
+		return toolHosts{}, err
 	}
 	if host != "" {
 		e.Hosts = append(e.Hosts, host)
@@ -130,4 +134,35 @@ func sumHost(line string) (string, error) {
 		return "", fmt.Errorf("Go's checksum database %w", err)
 	}
 	return host, nil
+}
+
+var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9_-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
+
+const longestName = 253
+
+// hostOf gives an https address as "host:port". Errors go on from the name of what
+// the address is, and show no more of it than its host.
+func hostOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || strings.ContainsAny(address, " \t\r\n") || u.Host == "" || strings.HasSuffix(u.Host, ":") {
+		return "", errors.New("is no address that could be read: name the host itself")
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return "", fmt.Errorf("is the bare address %s: the gateway goes to public hosts by their name", host)
+	}
+	if len(host) > longestName || !hostName.MatchString(host) {
+		return "", errors.New("has a host that could not be read: name the host itself")
+	}
+	if u.Scheme != "https" {
+		return "", fmt.Errorf("at %s is not https, and nothing else passes the gateway", host)
+	}
+	port := u.Port()
+	if port == "" {
+		return host + ":443", nil
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", errors.New("has a port that could not be read: name the host itself")
+	}
+	return host + ":" + strings.TrimLeft(port, "0"), nil
 }
