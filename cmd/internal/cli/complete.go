@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -10,115 +12,123 @@ import (
 // line so far follow, the last of them is the one to complete.
 const completeWord = "__complete"
 
-// candidate is a word that may stand next, with what it means.
-type candidate struct{ word, about string }
-
-// suggest prints candidates, one a line, a tab before what they mean.
-func suggest(w io.Writer, all []candidate) {
-	for _, c := range all {
-		fmt.Fprintf(w, "%s\t%s\n", c.word, c.about)
+// suggest prints what the last of words may become, one a line, a tab before what it
+// means. Bash hands --name=value over in three words, and replaces the last alone.
+func suggest(w io.Writer, app *App, words []string) {
+	if len(words) == 0 || words[len(words)-1] == "=" {
+		words = append(words, "")
 	}
-}
-
-// complete says what the last of words may become.
-func complete(app *App, words []string) []candidate {
-	if len(words) == 0 {
-		words = []string{""}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "=" })
+	last, before := words[len(words)-1], words[:len(words)-1]
+	prefix := ""
+	if name, value, has := strings.Cut(last, "="); has && strings.HasPrefix(name, "--") {
+		prefix, last, before = name+"=", value, append(before, name)
 	}
-	words = rejoin(words)
-	last := words[len(words)-1]
-	l, err := parse(app, words[:len(words)-1])
-	switch {
-	case l.wants != nil:
-		return matching(values(l.wants.Values, ""), last)
-	case err != nil:
-		return nil
-	case l.literal:
-	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
-		return valuesOf(app, l, last)
-	case strings.HasPrefix(last, "-"):
-		return matching(flagCandidates(app, l), last)
-	}
-	return matching(wordCandidates(app, l), last)
-}
-
-// rejoin undoes what bash does to --name=value and NAME=value: it splits them
-// at the sign. The value stays a word of its own, because bash replaces only
-// that; the parser takes it in either form.
-func rejoin(words []string) []string {
-	var out []string
-	for i, word := range words {
-		switch {
-		case word != "=" || i == 0:
-			out = append(out, word)
-		case i == len(words)-1:
-			out = append(out, "")
+	for _, c := range candidates(app, before, last) {
+		if strings.HasPrefix(c[0], last) {
+			fmt.Fprintf(w, "%s%s\t%s\n", prefix, c[0], c[1])
 		}
 	}
-	return out
 }
 
-// valuesOf completes --name=value, for shells that leave it whole.
-func valuesOf(app *App, l *line, last string) []candidate {
-	name, _, _ := strings.Cut(last, "=")
-	p := &parser{app: app, line: *l}
-	f, _ := p.flag(func(f Flag) bool { return "--"+f.Name == name })
-	if f == nil {
-		return nil
-	}
-	return matching(values(f.Values, name+"="), last)
-}
-
-func values(list []string, prefix string) []candidate {
-	var all []candidate
-	for _, v := range list {
-		all = append(all, candidate{prefix + v, ""})
-	}
-	return all
-}
-
-func flagCandidates(app *App, l *line) []candidate {
-	all := []candidate{{"--help", "show help"}}
-	if c := l.command(); c != nil {
-		for _, f := range c.Flags {
-			if !f.Hidden {
-				all = append(all, candidate{"--" + f.Name, f.Usage})
+// candidates are the words that may stand next, each with what it means.
+func candidates(app *App, before []string, last string) (all [][2]string) {
+	at, path, ordered := order(app, before)
+	if len(before) > 0 {
+		if name, is := flagName(before[len(before)-1]); is {
+			if f := at.flagOf(app, name); f != nil && f.Value != "" {
+				return values(f.Values)
 			}
 		}
 	}
-	for _, f := range app.Flags {
-		all = append(all, candidate{"--" + f.Name, f.Usage})
-	}
-	return all
-}
-
-// wordCandidates are commands, else the known arguments of a command that takes more.
-func wordCandidates(app *App, l *line) []candidate {
-	subs, c := app.Commands, l.command()
-	var all []candidate
-	if c != nil {
-		subs = c.Subs
-		if c.MaxArgs < 0 || len(l.args) < c.MaxArgs {
-			all = values(c.Values, "")
+	if strings.HasPrefix(last, "-") {
+		all = append(all, [2]string{"--help", "show help"})
+		for _, f := range slices.Concat(at.Flags, app.Flags) {
+			if !f.Hidden && (len(path) > 0 || at.flag(f.Name) == nil) {
+				all = append(all, [2]string{"--" + f.Name, f.Usage})
+			}
 		}
-	}
-	if len(l.args) > 0 {
 		return all
 	}
-	for _, s := range subs {
-		if !s.Hidden {
-			all = append(all, candidate{s.Name, s.Usage})
+	args := 0
+	if i := slices.Index(ordered, "--"); i >= 0 {
+		args = len(ordered) - i - 1
+	}
+	if at.MaxArgs < 0 || args < at.MaxArgs {
+		all = values(at.Values)
+	}
+	for _, s := range at.Subs {
+		if !s.Hidden && args == 0 {
+			all = append(all, [2]string{s.Name, s.Usage})
 		}
 	}
 	return all
 }
 
-func matching(all []candidate, prefix string) []candidate {
-	var some []candidate
-	for _, c := range all {
-		if strings.HasPrefix(c.word, prefix) {
-			some = append(some, c)
-		}
+func values(list []string) (all [][2]string) {
+	for _, v := range list {
+		all = append(all, [2]string{v, ""})
 	}
-	return some
+	return all
+}
+
+// The scripts ask the program itself, so they never fall behind it. Where it
+// has nothing to say the shells offer file names.
+const (
+	bashScript = `# bash completion for NAME: put this line into ~/.bashrc
+#   source <(NAME completion bash)
+_NAME_complete() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("${line%%$'\t'*}")
+  done < <(NAME __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _NAME_complete NAME
+`
+	zshScript = `#compdef NAME
+# zsh completion for NAME: put this line into ~/.zshrc, after compinit
+#   source <(NAME completion zsh)
+_NAME() {
+  local line word
+  local -a all
+  while IFS= read -r line; do
+    word=${line%%$'\t'*}
+    all+=("${word//:/\\:}:${line#*$'\t'}")
+  done < <(NAME __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+  if (( ${#all} )); then
+    _describe NAME all
+  else
+    _files
+  fi
+}
+compdef _NAME NAME
+`
+	fishScript = `# fish completion for NAME: run this once
+#   NAME completion fish > ~/.config/fish/completions/NAME.fish
+function __NAME_complete
+  set -l words (commandline -opc) (commandline -ct)
+  NAME __complete $words[2..-1] 2>/dev/null
+end
+complete -c NAME -a '(__NAME_complete)'
+`
+)
+
+// Completion is the command that prints the script of a shell.
+func Completion(name string) Command {
+	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
+	return Command{
+		Name: "completion", Group: Upkeep, Usage: "print the completion script of a shell",
+		Args: "bash|zsh|fish", MinArgs: 1, MaxArgs: 1, Values: []string{"bash", "zsh", "fish"},
+		Long:     "The script completes commands, their flags and what these take. Load it where\nyour shell starts.",
+		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" + name + ".fish",
+		Run: func(_ context.Context, in *Input) error {
+			script, ok := scripts[in.Args[0]]
+			if !ok {
+				return Usagef("completion knows bash, zsh and fish, not %q", in.Args[0])
+			}
+			_, err := io.WriteString(in.Stdout, strings.ReplaceAll(script, "NAME", name))
+			return err
+		},
+	}
 }

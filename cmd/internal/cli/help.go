@@ -11,15 +11,12 @@ import (
 // columns is how wide help may be.
 const columns = 80
 
-// help is the help of the program or of one command.
-func help(app *App, l *line) string {
-	if l.command() == nil {
-		return programHelp(app)
-	}
-	return commandHelp(app, l)
-}
+// The texts are templates of the library that have nothing to fill in.
 
 func programHelp(app *App) string {
+	if app.Root != nil {
+		return commandHelp(app.root(), app.Name)
+	}
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s - %s\n\nUsage:\n  %s COMMAND [flags] [arguments]\n", app.Name, app.Usage, app.Name)
 	if app.Long != "" {
@@ -29,7 +26,7 @@ func programHelp(app *App) string {
 	for _, g := range groups(app.Commands) {
 		fmt.Fprintf(b, "\n%s:\n%s", g, table(rows(app.Commands, g), left))
 	}
-	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(append(slices.Clone(app.Flags), Flag{Name: "version", Usage: "print the version"})))
+	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(app.root().Flags))
 	fmt.Fprintf(b, "\nExit codes:\n%s", exit.Table())
 	fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", app.Name)
 	return b.String()
@@ -72,8 +69,7 @@ func rows(commands []Command, of string) [][2]string {
 	return all
 }
 
-func commandHelp(app *App, l *line) string {
-	c, name := l.command(), strings.TrimSpace(app.Name+" "+l.name())
+func commandHelp(c *Command, name string) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s - %s\n\nUsage:\n", name, c.Usage)
 	if c.Run != nil {
@@ -92,11 +88,7 @@ func commandHelp(app *App, l *line) string {
 		subs := rows(c.Subs, "")
 		fmt.Fprintf(b, "\nCommands:\n%s", table(subs, leftColumn(subs)))
 	}
-	own := append(slices.Clone(c.Flags), app.Flags...)
-	if c == app.Root {
-		own = append(own, Flag{Name: "version", Usage: "print the version"})
-	}
-	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(own))
+	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(c.Flags))
 	if c.Examples != "" {
 		fmt.Fprintf(b, "\nExamples:\n%s", examples(c.Examples))
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,61 +21,17 @@ import (
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	in := input(&app, stdin, stdout, stderr)
 	if len(args) > 0 && args[0] == completeWord {
-		suggest(in.Stdout, complete(&app, args[1:]))
+		suggest(in.Stdout, &app, args[1:])
 		in.close()
 		return exit.Passed
 	}
-	l := &line{}
-	err := guard(in, func() (err error) {
-		if l, err = parse(&app, args); err != nil {
-			return err
-		}
-		return act(ctx, &app, l, in)
-	})
+	_, path, words := order(&app, args)
+	err := guard(in, func() error { return run(ctx, &app, words, in) })
 	in.close()
 	if err == nil {
 		err = in.result.err
 	}
-	return end(ctx, &app, l, in, err)
-}
-
-// act shows help or the version, or runs the command.
-func act(ctx context.Context, app *App, l *line, in *Input) error {
-	c := l.command()
-	switch {
-	case l.help:
-		return show(in.Stdout, help(app, l))
-	case l.version:
-		return show(in.Stdout, app.Name+" "+app.Version+"\n")
-	case c == nil:
-		return show(in.Stdout, help(app, l))
-	case c.Run == nil:
-		return WithHint("", "%s needs a command: %s", l.name(), oneOf(names(c.Subs)))
-	}
-	if err := count(app, l); err != nil {
-		return err
-	}
-	in.Args = l.args
-	return run(ctx, app, l, in)
-}
-
-func show(w io.Writer, text string) error {
-	_, err := io.WriteString(w, text)
-	return err
-}
-
-// count checks how many arguments there are.
-func count(app *App, l *line) error {
-	c, n, called := l.command(), len(l.args), cmp.Or(l.name(), app.Name)
-	switch {
-	case n < c.MinArgs:
-		return Usagef("%s needs %s", called, c.Args)
-	case c.MaxArgs < 0 || n <= c.MaxArgs:
-		return nil
-	case c.MaxArgs == 0:
-		return Usagef("%s takes no arguments, but got %q", called, l.args[0])
-	}
-	return Usagef("%s takes %s and no more, but got %q", called, c.Args, l.args[c.MaxArgs])
+	return end(ctx, &app, path, in, err)
 }
 
 // panicked is a bug that a command ran into.
@@ -99,7 +55,7 @@ func guard(in *Input, do func() error) (err error) {
 func debugging() bool { return os.Getenv("ABL_DEBUG") == "1" }
 
 // end says what went wrong and returns the exit code.
-func end(ctx context.Context, app *App, l *line, in *Input, err error) int {
+func end(ctx context.Context, app *App, path []string, in *Input, err error) int {
 	err = exit.Because(ctx, err)
 	if err == nil || readerGone(err) {
 		return exit.Passed
@@ -108,7 +64,7 @@ func end(ctx context.Context, app *App, l *line, in *Input, err error) int {
 		err = fmt.Errorf("cannot write to standard output: %w", p)
 	}
 	in.Say("%s", oneLine(in.Outlet.Redact(err.Error())))
-	if hint := hintFor(app, l, err); hint != "" {
+	if hint := hintFor(app, path, err); hint != "" {
 		in.Say("hint: %s", oneLine(in.Outlet.Redact(hint)))
 	}
 	return code(app, err)
@@ -131,7 +87,7 @@ func code(app *App, err error) int {
 	return exit.Code(err)
 }
 
-func hintFor(app *App, l *line, err error) string {
+func hintFor(app *App, path []string, err error) string {
 	var usage *UsageError
 	var bug panicked
 	switch {
@@ -149,7 +105,7 @@ func hintFor(app *App, l *line, err error) string {
 		}
 	}
 	if usage != nil {
-		return "see " + strings.Join(strings.Fields(app.Name+" "+l.name()+" --help"), " ")
+		return "see " + strings.Join(slices.Concat([]string{app.Name}, path, []string{"--help"}), " ")
 	}
 	return ""
 }
