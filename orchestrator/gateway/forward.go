@@ -8,12 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/gateway/filter"
 	"abl/orchestrator/gateway/meter"
 )
 
@@ -133,14 +131,15 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	x.line.Req.HeadersMS = time.Since(x.begun).Milliseconds()
 	if err != nil {
 		x.unanswered(ctx, err)
-		if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		if failedToDial(err) {
 			return amount{} // nothing was asked
 		}
 		return guess
 	}
 	defer answer.Body.Close()
 	if far := answer.Header.Get(dirs.NoAnswer); far != "" {
-		x.noAnswer(answer.Body)
+		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // of a forwarder; half of them say as much
+		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, meter.Network)
 		if far == dirs.NotAsked {
 			return amount{}
 		}
@@ -174,21 +173,12 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 // request is what the provider gets to see.
 func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
 	v := x.verdict
-	return (&http.Request{
-		Method: http.MethodPost, URL: target(v), Host: v.Provider.Upstream.Host,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: outward(x.r.Header, v.Provider), ContentLength: int64(len(body)),
-		Body:    io.NopCloser(bytes.NewReader(body)),
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}).WithContext(ctx)
-}
-
-// target is the upstream's base with what the request adds to it.
-func target(v filter.Verdict) *url.URL {
-	u := *v.Provider.Upstream
-	u.Path += v.Path
-	u.RawQuery = v.Query
-	return &u
+	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body)) // fails of nothing that stands here
+	to := *v.Provider.Upstream
+	to.Path += v.Path
+	to.RawQuery = v.Query
+	q.URL, q.Header = &to, outward(x.r.Header, v.Provider)
+	return q
 }
 
 // unanswered tells the client why there is no answer, if it is still there.
@@ -208,25 +198,26 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 			x.troubled(meter.Silent)
 		}
 	default:
-		x.line.Reason = "the provider gave no answer: " + err.Error()
 		status, kind := http.StatusBadGateway, meter.Network
 		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 			status = http.StatusGatewayTimeout
-			if op := (*net.OpError)(nil); !errors.As(err, &op) || op.Op != "dial" {
+			if !failedToDial(err) {
 				kind = meter.Silent
 			}
 		}
-		x.troubled(kind)
-		x.fail(status, "the provider gave no answer")
+		x.noAnswer(err.Error(), status, kind)
 	}
 }
 
-// noAnswer takes up the word of a forwarder behind which nobody answered.
-func (x *exchange) noAnswer(words io.Reader) {
-	text, _ := io.ReadAll(io.LimitReader(words, maxWords)) // half of it says as much
-	x.line.Reason = "the provider gave no answer: " + strings.TrimSpace(string(text))
-	x.troubled(meter.Network)
-	x.fail(http.StatusBadGateway, "the provider gave no answer")
+func failedToDial(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func (x *exchange) noAnswer(words string, status int, kind meter.Kind) {
+	x.line.Reason = "the provider gave no answer: " + words
+	x.troubled(kind)
+	x.fail(status, "the provider gave no answer")
 }
 
 // troubled notes what is wrong with the provider.

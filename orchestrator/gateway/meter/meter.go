@@ -41,6 +41,7 @@ type Meter struct {
 	stream bool   // of events
 	part   []byte // the line that has begun, or the documents so far
 	data   []byte // of the event that has begun
+	late   []byte // an event that tells of usage alone, as long as no later one does
 
 	usage   tokens.Count
 	finish  string // how the answer ended
@@ -92,9 +93,9 @@ func (m *Meter) line(line []byte) {
 	}
 }
 
-// telling are words of which a document has one that says anything of usage, of the
-// end or of an error. Most events have none, and need not be decoded.
-var telling = [][]byte{[]byte("usage"), []byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error")}
+// telling are words of which an event has one that says anything of the end or of an
+// error. Most have none, and of those only the last that says anything of usage counts.
+var telling = [][]byte{[]byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error")}
 
 func (m *Meter) event() {
 	data := bytes.TrimSpace(m.data)
@@ -103,8 +104,20 @@ func (m *Meter) event() {
 		return
 	}
 	m.failure = failure{} // it was not the end
-	if slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }) {
+	usage := bytes.Contains(data, []byte("usage"))
+	switch {
+	case usage && m.api == Anthropic, slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }):
+		m.readLate()
 		m.read(data)
+	case usage && json.Valid(data): // one that is cut takes nothing back
+		m.late = append(m.late[:0], data...)
+	}
+}
+
+func (m *Meter) readLate() {
+	if len(m.late) > 0 {
+		m.read(m.late)
+		m.late = m.late[:0]
 	}
 }
 
@@ -115,6 +128,7 @@ func (m *Meter) settle() {
 	if m.stream {
 		m.line(part)
 		m.event()
+		m.readLate()
 		return
 	}
 	d := json.NewDecoder(bytes.NewReader(part))
