@@ -13,9 +13,6 @@ import (
 )
 
 func (r *Run) begin(workflow string) {
-	if r.Now == nil {
-		r.Now = time.Now
-	}
 	r.result = Result{Workflow: workflow, Protocol: r.Profile.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Change{}}
 }
 
@@ -35,30 +32,30 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	}
 	data, err := json.MarshalIndent(res, "", "  ")
 	if err == nil {
-		err = r.Logs.Put("run.json", "", string(data)+"\n")
+		err = r.Logs.Put(string(data)+"\n", "run.json")
 	}
 	if outcome == Failed || outcome == Red || outcome == Unusable {
-		err = errors.Join(err, r.Logs.Put("final_error.txt", "", res.Why+"\n"))
+		err = errors.Join(err, r.Logs.Put(res.Why+"\n", "final_error.txt"))
 	}
 	return *res, errors.Join(cause, err)
 }
 
 // ask puts one question: it is on the disk before it is sent, and so is whatever
 // comes back before anything is made of it.
-func (r *Run) ask(ctx context.Context, name, prompt string, own, numbered files) (model.Answer, *Attempt, error) {
+func (r *Run) ask(ctx context.Context, name, prompt string, f files) (model.Answer, *Attempt, error) {
 	at := &Attempt{Name: name, Outcome: Failed}
 	r.result.Attempts = append(r.result.Attempts, at)
 	prompt = r.Clean(prompt)
-	if err := r.Logs.Put(own.query, numbered.query, prompt); err != nil {
+	if err := r.Logs.Put(prompt, f.query...); err != nil {
 		return model.Answer{}, at, err
 	}
-	r.sending = numbered
+	r.sending = f.request
 	r.Show.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", name, r.Model.Name(), Tokens(len(prompt))))
 	stop := r.Show.Wait(r.Model.Name())
-	began := r.Now()
+	began := time.Now()
 	a, err := r.Model.Ask(ctx, prompt)
 	stop()
-	took := r.Now().Sub(began)
+	took := time.Since(began)
 	at.CallMS, at.Tries, at.Model, at.Finish = took.Milliseconds(), a.Tries, a.Model, string(a.Finish)
 	at.Input, at.Output, at.Total = a.Usage.Input, a.Usage.Candidates, a.Usage.Total
 	r.result.CallMS += at.CallMS
@@ -70,47 +67,36 @@ func (r *Run) ask(ctx context.Context, name, prompt string, own, numbered files)
 	if errors.As(err, &wrong) {
 		body = wrong.Body
 	}
+	ended := "an answer"
 	switch {
 	case err != nil:
+		ended = "no answer"
 		at.Why, text = err.Error(), "ERROR\n"+err.Error()+"\n"
 	case a.Finish == model.Cut:
+		ended = "an answer that was cut off"
 		text = "ERROR\nthe answer was cut off (" + a.Reason + "); what came of it:\n\n" + a.Text
 	}
-	r.Show.Say(fmt.Sprintf("%s: %s after %s%s", name, ended(a, err), took.Round(100*time.Millisecond), tokens(a)))
-	return a, at, errors.Join(err, r.Logs.Put(own.text, numbered.text, text), r.Logs.Body(own.body, numbered.body, body), r.enter(name, a, err, took))
-}
-
-// ended says how a call ended, in a word.
-func ended(a model.Answer, err error) string {
-	switch {
-	case err != nil:
-		return "no answer"
-	case a.Finish == model.Cut:
-		return "an answer that was cut off"
+	ended += " after " + took.Round(100*time.Millisecond).String()
+	if a.Usage.Total != nil {
+		ended += fmt.Sprintf(", %d tokens", *a.Usage.Total)
 	}
-	return "an answer"
-}
-
-func tokens(a model.Answer) string {
-	if a.Usage.Total == nil {
-		return ""
-	}
-	return ", " + strconv.FormatInt(*a.Usage.Total, 10) + " tokens"
+	r.Show.Say(name + ": " + ended)
+	return a, at, errors.Join(err, r.Logs.Put(text, f.text...), r.Logs.Body(body, f.body...), r.enter(name, a, err, took))
 }
 
 // Sending keeps what is about to be sent, for whoever makes the model.
 func (r *Run) Sending(body []byte) error {
-	if r.sending.request == "" {
+	if r.sending == "" {
 		return nil
 	}
-	return r.Logs.Put(r.sending.request, "", string(body))
+	return r.Logs.Put(string(body), r.sending)
 }
 
 // enter writes the call into the ledger.
 func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) error {
 	ms := took.Milliseconds()
 	row := ledger.Row{
-		Timestamp: ledger.Stamp(r.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: a.Model, Count: a.Usage,
+		Timestamp: ledger.Stamp(time.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: a.Model, Count: a.Usage,
 		Source: ledger.API, CallID: r.Logs.Name() + "/" + name, Agent: "code-commit", DurationMS: &ms, Outcome: "done",
 	}
 	if row.Model == "" {
@@ -130,10 +116,7 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	if !a.Usage.Known() {
 		row.Source = ledger.Nobody
 	}
-	row.CostUSD = ledger.Cost(row)
-	if r.Price != nil {
-		row.CostUSD = r.Price(row)
-	}
+	row.CostUSD = r.Price(row)
 	notices, problem := r.Book.Append([]ledger.Row{row})
 	for _, n := range notices {
 		r.Show.Say("the ledger: " + n)

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,12 +124,15 @@ func (b *Box) gate(ctx context.Context) error {
 	return nil
 }
 
-// copy writes the project as a tar stream: all of it but what is nobody's business
-// there, and as the property of the container's user.
+// copy writes the project as a tar stream, as the property of the container's user: all
+// of it but logs, keys, repositories and what .env files hold.
 func (b *Box) copy(to io.Writer, as string) error {
-	return hostfs.TarSome(to, as, b.project.Root, func(name string, h *tar.Header) bool {
+	p := b.project
+	withheld := append(slices.Collect(maps.Values(p.Keys)), "logs", p.LogsBelow(), p.Stage, ConfigDir)
+	return hostfs.TarSome(to, as, p.Root, func(name string, h *tar.Header) bool {
 		h.Uid, h.Gid = b.env.UID, b.env.GID
-		return !b.project.Withheld(name)
+		base := path.Base(name)
+		return base != ".git" && !strings.HasPrefix(base, ".env") && !slices.Contains(withheld, name)
 	})
 }
 

@@ -1,11 +1,13 @@
 package codecommit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit/fence"
@@ -54,8 +56,8 @@ func (r *Run) Commit(ctx context.Context) (Result, error) {
 // attempt is one call, and the build after it.
 func (r *Run) attempt(ctx context.Context, prompt string) error {
 	n := len(r.history)
-	own, numbered := r.Profile.files(n)
-	answer, at, err := r.ask(ctx, r.Profile.step(n), prompt, own, numbered)
+	f := r.Profile.files(n)
+	answer, at, err := r.ask(ctx, r.Profile.step(n), prompt, f)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (r *Run) attempt(ctx context.Context, prompt string) error {
 		r.Show.Plan(round.Edits)
 	default:
 		if round.Output, err = r.build(ctx, round.Edits, at); err != nil && round.Output != "" {
-			err = errors.Join(err, r.Logs.Put(own.build, numbered.build, round.Output))
+			err = errors.Join(err, r.Logs.Put(round.Output, f.build...))
 		}
 		if err != nil {
 			return err
@@ -88,16 +90,13 @@ func (r *Run) attempt(ctx context.Context, prompt string) error {
 	if r.DryRun {
 		return nil
 	}
-	return r.Logs.Put(own.build, numbered.build, round.Output)
+	return r.Logs.Put(round.Output, f.build...)
 }
 
 // understand reads an answer. wrong is what the model did wrong.
 func (r *Run) understand(ctx context.Context, a model.Answer) (round Round, wrong, err error) {
 	if a.Finish == model.Cut {
-		why := a.Reason
-		if why == "" {
-			why = "no reason given"
-		}
+		why := cmp.Or(a.Reason, "no reason given")
 		return round, fmt.Errorf("the answer was cut off (%s), so the rest of it is unknown: answer more briefly, with fewer or smaller files", why), nil
 	}
 	if r.Holds != nil && r.Holds(a.Text) {
@@ -156,17 +155,17 @@ func (r *Run) build(ctx context.Context, edits []fence.Edit, at *Attempt) (outpu
 	}
 	r.Show.Say(Counted(len(edits), "file", "files") + " changed; building")
 	stop := r.Show.Wait("the build")
-	began := r.Now()
+	began := time.Now()
 	built, err := r.Builder.Build(ctx)
 	stop()
-	at.BuildMS = r.Now().Sub(began).Milliseconds()
+	at.BuildMS = time.Since(began).Milliseconds()
 	r.result.BuildMS += at.BuildMS
 	at.Notes = built.Notes
 	for _, note := range built.Notes {
 		r.Show.Say(note)
 	}
 	for name, text := range built.Papers {
-		err = errors.Join(err, r.Logs.Put(r.Profile.numbered(len(r.history))+name, "", text))
+		err = errors.Join(err, r.Logs.Put(text, r.Profile.numbered(len(r.history))+name))
 	}
 	if err != nil {
 		return built.Text(), err

@@ -83,7 +83,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	}
 	l.run = codecommit.Run{
 		Root: l.root, Profile: p, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: ledger.Open(filepath.Join(l.root, "logs/tokens.csv")),
-		Limits: codecommit.Limits{Repairs: p.Repairs}, Clean: clean,
+		Limits: codecommit.Limits{Repairs: p.Repairs}, Clean: clean, Price: ledger.Cost,
 		Show: codecommit.Show{
 			Say: func(text string) { fmt.Fprintln(&l.said, text) }, Said: func(text string) { l.said.WriteString("> " + text) },
 			Plan: func(e []fence.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) }, Wait: func(string) func() { return func() {} },
@@ -357,7 +357,7 @@ func TestFolders(t *testing.T) {
 	}
 	f, _ := codecommit.NewFolder(dir, now, "-y", func(s string) string { return s })
 	for in, want := range map[string]string{`{"a": 1}` + "\n": `{"a": 1}` + "\n", "<html>": `{"not_json":"\u003chtml\u003e"}` + "\n", "": `{"not_json":""}` + "\n"} {
-		err := f.Body("b.json", "", []byte(in))
+		err := f.Body([]byte(in), "b.json")
 		data, _ := os.ReadFile(filepath.Join(f.Path, "b.json"))
 		if err != nil || string(data) != want {
 			t.Errorf("%q: %q, %v", in, data, err)

@@ -110,9 +110,9 @@ func (p Project) ReportInputs() (in Inputs, err error) {
 func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
 	r.begin("consistency-report")
 	r.result.Protocol = ""
-	own := files{query: "query.txt", request: "query.json", text: "response.txt", body: "response.json"}
+	f := files{query: []string{"query.txt"}, request: "query.json", text: []string{"response.txt"}, body: []string{"response.json"}}
 	prompt := join([]section{{"system prompt", prompts.Consistency}, {"query", r.Inputs.Query}, {"codebase", r.Inputs.Codebase}})
-	a, at, err := r.ask(ctx, "query", prompt, own, files{request: own.request})
+	a, at, err := r.ask(ctx, "query", prompt, f)
 	if err == nil && strings.TrimSpace(a.Text) == "" {
 		err = fmt.Errorf("%w by %s: it is empty", ErrBlocked, r.Model.Name())
 	}

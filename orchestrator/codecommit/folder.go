@@ -47,26 +47,24 @@ func NewFolder(dir string, now time.Time, suffix string, clean func(string) stri
 // Name is the folder's own name.
 func (f *Folder) Name() string { return filepath.Base(f.Path) }
 
-// Put writes a file, and gives it a second name unless that is empty.
-func (f *Folder) Put(name, second, text string) error {
-	path := filepath.Join(f.Path, name)
+// Put writes a file, under all of its names.
+func (f *Folder) Put(text string, names ...string) error {
 	data := []byte(f.clean(text))
-	if err := hostfs.Write(path, data, logPerm); err != nil {
-		return err
+	for i, name := range names {
+		path := filepath.Join(f.Path, name)
+		if i > 0 && os.Link(filepath.Join(f.Path, names[0]), path) == nil {
+			continue // but on a file system without second names
+		}
+		if err := hostfs.Write(path, data, logPerm); err != nil {
+			return err
+		}
 	}
-	if second == "" {
-		return nil
-	}
-	as := filepath.Join(f.Path, second)
-	if err := os.Link(path, as); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return hostfs.Write(as, data, logPerm) // a file system without second names
+	return nil
 }
 
 // Body writes a response as it was received; what is no JSON is wrapped, so that
 // the file is what its name says.
-func (f *Folder) Body(name, second string, body []byte) error {
+func (f *Folder) Body(body []byte, names ...string) error {
 	if !json.Valid(body) {
 		wrapped, err := json.Marshal(map[string]string{"not_json": string(body)})
 		if err != nil {
@@ -74,5 +72,5 @@ func (f *Folder) Body(name, second string, body []byte) error {
 		}
 		body = append(wrapped, '\n')
 	}
-	return f.Put(name, second, string(body))
+	return f.Put(string(body), names...)
 }

@@ -61,8 +61,11 @@ func ProfileOf(name string) (Profile, error) {
 // Stages are where edits of any protocol are prepared, for Recover.
 func Stages() []string { return []string{".code-commit", ConfigDir + "/.apply"} }
 
-// files are the names of one call's files in the log folder.
-type files struct{ query, request, text, body, build string }
+// files are the names of one call's files in the log folder; one file may have two.
+type files struct {
+	query, text, body, build []string
+	request                  string // "" where it is not kept
+}
 
 // step is the name of the call n, the first being 0.
 func (p Profile) step(n int) string {
@@ -83,16 +86,18 @@ func (p Profile) numbered(n int) string {
 	return strconv.Itoa(n+1) + "-"
 }
 
-// files names those of the call n, and the numbered names of the same files, empty
-// where there are none.
-func (p Profile) files(n int) (own, also files) {
+// files names those of the call n.
+func (p Profile) files(n int) files {
 	step, no := p.step(n), p.numbered(n)
-	own = files{query: step + ".txt", text: step + "-response.txt", body: step + "-response.json", build: step + "-build.txt"}
+	f := files{query: []string{step + ".txt"}, text: []string{step + "-response.txt"}, body: []string{step + "-response.json"}, build: []string{step + "-build.txt"}}
 	if p.Name == V1 {
-		return own, files{}
+		return f
 	}
 	if n == 0 {
-		own.build = "initial-build.txt"
+		f.build[0] = "initial-build.txt"
 	}
-	return own, files{query: no + "query.txt", request: no + "query.json", text: no + "response.txt", body: no + "response.json", build: no + "build.txt"}
+	f.query, f.text = append(f.query, no+"query.txt"), append(f.text, no+"response.txt")
+	f.body, f.build = append(f.body, no+"response.json"), append(f.build, no+"build.txt")
+	f.request = no + "query.json"
+	return f
 }

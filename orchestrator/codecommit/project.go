@@ -157,32 +157,13 @@ func (p Project) Changes(ctx context.Context) (int, error) {
 	return strings.Count(string(out), "\n"), nil
 }
 
-// Withheld says whether a build in a container does not get to see a path: logs, keys,
-// repositories and what .env files hold.
-func (p Project) Withheld(name string) bool {
-	for _, dir := range []string{"logs", p.LogsBelow(), p.Stage, ConfigDir} {
-		if dir != "" && (name == dir || strings.HasPrefix(name, dir+"/")) {
-			return true
-		}
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.HasPrefix(part, ".env") || part == ".git" {
-			return true
-		}
-	}
-	return slices.Contains(slices.Collect(maps.Values(p.Keys)), name)
-}
-
-// Origins of a key.
-const (
-	FromFile        = "file"
-	FromEnvironment = "environment"
-	FromDotenv      = ".env"
-)
-
 // Key is a provider's key. Where says where it was found, since a person may have
 // several.
-type Key struct{ Value, Origin, Where string }
+type Key struct {
+	Value, Where string
+	Personal     bool // of the environment, not of the project
+	Dotenv       bool
+}
 
 // FindKey looks for a provider's key: in its file, then in the environment, then in
 // .env.
@@ -195,13 +176,13 @@ func (p Project) FindKey(name, provider string) (k Key, err error) {
 	}
 	switch {
 	case err == nil:
-		k = Key{string(data), FromFile, file}
+		k = Key{Value: string(data), Where: file}
 	case !errors.Is(err, hostfs.ErrAbsent):
 		return k, problem("", "%w", err)
 	case os.Getenv(variable) != "":
-		k = Key{os.Getenv(variable), FromEnvironment, variable + " of the environment"}
+		k = Key{Value: os.Getenv(variable), Where: variable + " of the environment", Personal: true}
 	default:
-		k = Key{p.Env[variable], FromDotenv, variable + " in .env"}
+		k = Key{Value: p.Env[variable], Where: variable + " in .env", Dotenv: true}
 	}
 	k.Value = strings.TrimSpace(strings.TrimPrefix(k.Value, "\ufeff"))
 	switch {

@@ -3,7 +3,6 @@ package codecommit
 import (
 	"context"
 	"errors"
-	"time"
 
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/ledger"
@@ -32,14 +31,13 @@ type Run struct {
 	Builder Builder
 	Logs    *Folder
 	Book    *ledger.Ledger
-	Price   func(ledger.Row) string // the cost_usd of a row; nil where nothing has a price
+	Price   func(ledger.Row) string // the cost_usd of a row
 	Limits
 	Clean func(string) string
 	Holds func(string) bool // whether a text holds a provider's key; nil knows none
 	Show  Show
-	Now   func() time.Time
 
-	sending files // where the request at hand is kept
+	sending string // the file of the request at hand
 	result  Result
 	history []Round
 }

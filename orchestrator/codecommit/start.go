@@ -157,7 +157,7 @@ func (p Project) Client(ctx context.Context, name string, c model.Config, warn f
 	if err != nil {
 		return nil, key, err
 	}
-	if key.Origin == FromDotenv {
+	if key.Dotenv {
 		files, err := p.unignored(ctx, ".env")
 		if err != nil {
 			return nil, key, err
@@ -167,7 +167,7 @@ func (p Project) Client(ctx context.Context, name string, c model.Config, warn f
 		}
 	}
 	c.Key, c.Base = key.Value, os.Getenv(model.BaseVar(c.Provider))
-	if c.Base == "" && key.Origin != FromEnvironment {
+	if c.Base == "" && !key.Personal {
 		c.Base = p.Env[model.BaseVar(c.Provider)] // where a project wants its own key to go; the person's own key goes nowhere on its word
 	}
 	client, err := model.New(name, c)

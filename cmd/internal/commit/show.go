@@ -33,20 +33,19 @@ func (s *session) show() codecommit.Show {
 
 // wait says now and then that something still goes on.
 func (s *session) wait(what string) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
 	began := time.Now()
 	go func() {
-		defer close(ended)
 		for pause := 10 * time.Second; ; pause = min(2*pause, time.Minute) {
 			select {
-			case <-done:
+			case <-ctx.Done():
 				return
 			case <-time.After(pause):
 				s.in.Say("still waiting for %s, %s by now", what, time.Since(began).Round(time.Second))
 			}
 		}
 	}()
-	return func() { close(done); <-ended }
+	return stop
 }
 
 // plan shows what a dry run would change, as a diff.

@@ -5,18 +5,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"abl/internal/proc"
 )
 
 // listening are the TCP ports of this network namespace on which somebody listens.
 func listening() map[int]bool {
 	ports := map[int]bool{}
-	all, _ := proc.Sockets(os.Getpid())
-	for _, s := range all {
-		ports[s.Port] = true
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		data, err := os.ReadFile(table)
+		if err != nil {
+			continue // a kernel without IPv6
+		}
+		for line := range strings.Lines(string(data)) {
+			if port, ok := listener(line); ok {
+				ports[port] = true
+			}
+		}
 	}
 	return ports
+}
+
+// listener reads a line of the kernel's table: the second field is the local
+// address, hexadecimal, the fourth the state.
+func listener(line string) (port int, ok bool) {
+	const state, listens = 3, "0A"
+	f := strings.Fields(line)
+	if len(f) <= state || f[state] != listens {
+		return 0, false
+	}
+	_, hex, _ := strings.Cut(f[1], ":")
+	n, err := strconv.ParseUint(hex, 16, 16)
+	return int(n), err == nil
 }
 
 // maxPorts bounds how many ports are told.
