@@ -99,7 +99,7 @@ func helperLayer(helper entry) []entry {
 		dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), helper,
 		dirEntry("root/abl/scratch", 0o755), dirEntry("root/abl/scratch/u", 0o777), dirEntry("root/abl/scratch/w", 0o777),
 	}
-	for _, name := range []string{dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperProbe, dirs.HelperNull, dirs.HelperMutant} {
+	for _, name := range []string{dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperProbe, dirs.HelperNull} {
 		files = append(files, linkEntry("root/abl/bin/"+name, dirs.HelperCmd))
 	}
 	return files

@@ -83,7 +83,6 @@ func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 	for _, clause := range f.Held.Clauses {
 		r.Contracts = append(r.Contracts, contractOfRecord(clause, f, r))
 	}
-	r.Strength = strengthOf(f)
 	return r
 }
 
@@ -129,23 +128,10 @@ func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Cont
 
 func found(s evidence.Standing) audit.Finding {
 	f := audit.Finding{
-		Is: string(s.Is), Why: s.Why, Entries: s.Entries, Input: s.Input, Observed: s.Observed, Under: s.Under, Notices: s.Notices,
+		Is: string(s.Is), Why: s.Why, Entries: s.Entries, Input: s.Input, Observed: s.Observed, Under: s.Under,
 	}
 	for _, run := range s.Runs {
 		f.Runs = append(f.Runs, string(run))
 	}
 	return f
-}
-
-// strengthOf is what the tests noticed of small changes; nil when none was tried.
-func strengthOf(f Finding) *audit.Strength {
-	if f.Evidence == nil || f.Evidence.Strength == nil {
-		return nil
-	}
-	s := f.Evidence.Strength
-	kept := &audit.Strength{Noticed: s.Noticed, Tried: s.Applied, Missed: s.Missed, Idle: s.Idle, Contracts: map[string]int{}}
-	for _, c := range f.Evidence.Contracts {
-		kept.Contracts[c.Contract] = len(c.Notices)
-	}
-	return kept
 }

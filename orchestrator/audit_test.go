@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"abl/orchestrator/audit"
 	"abl/orchestrator/evidence"
 	"abl/orchestrator/tap"
@@ -77,18 +75,5 @@ func TestRecordOf(t *testing.T) {
 		if got := strings.Join(got, ", "); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
-	}
-}
-
-func TestStrengthOfRecord(t *testing.T) {
-	f := Finding{Held: &audit.Held{}, Evidence: standings(evidence.Verified, evidence.Verified)}
-	if got := strengthOf(f); got != nil {
-		t.Errorf("nothing was tried, and the strength is %+v", got)
-	}
-	f.Evidence.Contracts[0].Notices = []string{"status", "field"}
-	f.Evidence.Strength = &evidence.Strength{Noticed: 2, Applied: 3, Missed: []string{"value"}, Idle: []string{"write"}}
-	want := &audit.Strength{Noticed: 2, Tried: 3, Contracts: map[string]int{"P1.C1": 2, "P1.C2": 0}, Missed: []string{"value"}, Idle: []string{"write"}}
-	if diff := cmp.Diff(want, strengthOf(f)); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -13,9 +13,6 @@ import (
 func confront(f Finding, found evidence.Finding) Finding {
 	f.Evidence = &found
 	f.Notes = append(f.Notes, found.Notes...)
-	if strength := measured(found.Strength); strength != "" {
-		f.Notes = append(f.Notes, strength)
-	}
 	switch {
 	case f.Verdict == Fail:
 		f.Entries = doubted(f.Entries, found)

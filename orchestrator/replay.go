@@ -22,8 +22,8 @@ type Replays interface {
 
 // Challenge says what the tests are tried against besides the app.
 type Challenge struct {
-	Away, Null, Mutants bool
-	LeftOut             string // what the person asked for and cannot be tried here, with the reason; "" for nothing
+	Away, Null bool
+	LeftOut    string // what the person asked for and cannot be tried here, with the reason; "" for nothing
 }
 
 // maxReplayTime is the longest that one replay against the app may take.
@@ -74,12 +74,6 @@ func (l *Loop) weigh(ctx context.Context, p *state.Phase, claims evidence.Claims
 		return evidence.Finding{}, err
 	}
 	if err := l.plant(ctx, p, &suite, limit); err != nil {
-		return evidence.Finding{}, err
-	}
-	if f := evidence.Decide(claims, suite); f.Verdict != evidence.Pass || !l.Challenge.Mutants {
-		return l.leftOut(f), nil
-	}
-	if err := l.mutate(ctx, p, &suite, limit); err != nil {
 		return evidence.Finding{}, err
 	}
 	return l.leftOut(evidence.Decide(claims, suite)), nil
@@ -155,4 +149,12 @@ func (l *Loop) replayKey(p *state.Phase, name string) string {
 
 func weighed(r roles.Replayed) evidence.Run {
 	return evidence.Run{TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
+}
+
+// counted is a number with its noun.
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }

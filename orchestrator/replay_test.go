@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/dirs"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/state"
@@ -31,17 +29,13 @@ type tests struct {
 	runs  map[string]int
 	order []string // sorted: some are made at the same time
 	late  map[string]bool
-	could []string // mutations that would find something
 }
 
 func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := string(r.Against)
-	if r.Mutate != "" {
-		what = r.Mutate
-	}
-	if r.Commit != "" && r.Against == roles.TheApp && r.Mutate == "" {
+	if r.Commit != "" && r.Against == roles.TheApp {
 		what = strings.TrimPrefix(r.Commit, "tests of ")
 	}
 	if s.runs == nil {
@@ -59,14 +53,7 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	if failed, ok := strings.CutPrefix(out, "app: "); ok {
 		return roles.Replayed{AppFailed: failed}, nil
 	}
-	run := roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}
-	if r.Mutate != "" {
-		run.Mutated = dirs.Mutated{Mutation: r.Mutate, Applied: 1, Could: s.could}
-		if r.Mutate == "idle" || r.Mutate == dirs.NoMutation {
-			run.Mutated.Applied = 0
-		}
-	}
-	return run, nil
+	return roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}, nil
 }
 
 // suite prints one TAP line a result: "+" ok, "-" not ok, "." nothing.
@@ -245,54 +232,6 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 			}
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-		})
-	}
-}
-
-// Where a pass is proven and the person asks for it, the tests are tried against
-// small changes of the app's answers, those alone that find something to change.
-func TestMutantsMeasureStrength(t *testing.T) {
-	says := map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}, "empty": {suite(1, "--")}, "500": {suite(1, "--")},
-		"control": {suite(1, "++")}, "seen": {suite(1, "+-")}, "unseen": {suite(1, "++")}, "idle": {suite(1, "++")}}
-	for _, c := range []struct {
-		name    string
-		mutants bool
-		refuted string
-		could   []string
-		order   string
-		want    string // of the notes
-	}{
-		{"not asked for", false, "", nil, "500, app, empty, no app", ""},
-		{"asked for", true, "", []string{"seen", "unseen", "idle"}, "500, app, control, empty, idle, no app, seen, unseen",
-			"verification strength 50 %: the tests notice 1 of 2 changes in the app's answers; not unseen"},
-		{"nothing to change", true, "", nil, "500, app, control, empty, no app", "verification strength is unknown: no change that abl can make found anything in the app's answers"},
-		{"no pass to measure", true, "+-", []string{"seen"}, "500, app, app, app, app, empty, no app", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
-			l := w.loop()
-			replays := &tests{t: t, says: maps.Clone(says), could: c.could}
-			if c.refuted != "" {
-				replays.says["app"] = []string{suite(1, c.refuted)}
-			}
-			l.Replay, l.Challenge, l.Law = replays, Challenge{Away: true, Null: true, Mutants: c.mutants}, Law{Specs: law(t, 1)}
-			l.Spec, _ = l.Law.Specs.Phase(1)
-			f, err := w.judged(l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Join(replays.order, ", "); got != c.order {
-				t.Errorf("replays %s, want %s", got, c.order)
-			}
-			var strength string
-			for _, n := range f.Notes {
-				if strings.HasPrefix(n, "verification strength") {
-					strength = n
-				}
-			}
-			if strength != c.want {
-				t.Errorf("%q, want %q", strength, c.want)
 			}
 		})
 	}

@@ -9,7 +9,6 @@ import (
 
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 )
 
 // Replayer runs the tests that a Verifier saved once more, without the Verifier:
@@ -40,7 +39,6 @@ type Replay struct {
 	Key     string // "<call>/replay-<name>": the folder of its record below the calls
 	Commit  string // of the tests
 	Against Against
-	Mutate  string // mutation that the app's answers go through, "" for none; of TheApp alone
 	Limit   time.Duration
 	Cut     <-chan struct{} // closed when its time is up before that, nil for never
 	Cmds    dirs.CmdSpec    // what abl-cmd offers; the broker's address is added
@@ -53,16 +51,12 @@ type Replayed struct {
 	Late      bool          `json:"late,omitempty"`       // stopped at its time limit
 	Gone      string        `json:"gone,omitempty"`       // why nothing could be run
 	AppFailed string        `json:"app_failed,omitempty"` // the app did not start: nothing was run
-	Mutated   dirs.Mutated  `json:"mutated,omitzero"`     // what became of the app's answers, where Mutate asks for it
 	Ends      AppEnds       `json:"-"`                    // of the app that was to go on; its record keeps them
 	Took      time.Duration `json:"took_ns"`
 }
 
 // maxReplay bounds the output of run.sh that is read, in bytes.
 const maxReplay = 4 << 20
-
-// maxReport bounds what is read of a mutant's reports, in bytes from the end.
-const maxReport = 64 << 10
 
 // Run makes one replay. A repetition makes it anew: it costs time and no tokens.
 func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) {
@@ -94,7 +88,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 
 // ends is how the app under test ended, if it did.
 func (r *Replayer) ends(ctx context.Context, p Replay) (AppEnds, error) {
-	if p.Against != TheApp || p.Mutate != "" {
+	if p.Against != TheApp {
 		return AppEnds{}, nil
 	}
 	if err := r.App.noteEnd(ctx, p.Key); err != nil {
@@ -106,17 +100,7 @@ func (r *Replayer) ends(ctx context.Context, p Replay) (AppEnds, error) {
 // stand puts up what the tests are run against.
 func (r *Replayer) stand(ctx context.Context, p Replay) (Up, error) {
 	if p.Against == TheApp {
-		if p.Mutate == "" {
-			return r.App.Up(ctx, p.Key)
-		}
-		silent := *r.App // that it starts once more for each small change is no news
-		silent.Out = event.Discard
-		up, err := silent.Up(ctx, p.Key)
-		if err != nil || up.Failed != "" {
-			return up, err
-		}
-		up.URL = at(r.place(p).app)
-		return up, r.standIn(ctx, p)
+		return r.App.Up(ctx, p.Key)
 	}
 	up := Up{Broker: at(r.place(p).commands), Token: "none"}
 	if r.App.Spec.App != nil {

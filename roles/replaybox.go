@@ -87,9 +87,6 @@ func (r *Replayer) standIn(ctx context.Context, p Replay) error {
 	deadline := time.Now().Add(p.Limit + time.Minute)
 	argv := []string{dirs.Bin + "/" + dirs.HelperNull, "-commands", fmt.Sprintf(":%d", r.place(p).commands), "-deadline", strconv.FormatInt(deadline.Unix(), 10)}
 	switch {
-	case p.Mutate != "" && a.Spec.App != nil: // before the app that runs beside it
-		argv = []string{dirs.Bin + "/" + dirs.HelperMutant, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-to", fmt.Sprintf(":%d", a.Spec.App.Port),
-			"-mutation", p.Mutate, "-deadline", strconv.FormatInt(deadline.Unix(), 10)}
 	case p.Against == NoApp: // a live namespace without a listener refuses at once
 	case a.Spec.App == nil:
 		return errors.New("internal error: a stand-in for a system without an app section")

@@ -49,24 +49,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 		return out, err
 	}
 	out.Took = time.Since(begun)
-	if err := r.read(ctx, p, rec, &out); err != nil || p.Mutate == "" {
-		return out, err
-	}
-	return out, r.mutated(ctx, p, &out)
-}
-
-// mutated takes the last report of what stood between the tests and the app. One
-// that says nothing changed nothing that anybody knows of.
-func (r *Replayer) mutated(ctx context.Context, p Replay, out *Replayed) error {
-	if err := r.App.Engine.Stop(ctx, r.double(p), late); err != nil {
-		return err
-	}
-	said, err := r.App.Engine.Logs(ctx, r.double(p), maxReport)
-	if err != nil {
-		return err
-	}
-	out.Mutated, _ = dirs.LastMutated(said)
-	return nil
+	return out, r.read(ctx, p, rec, &out)
 }
 
 // await waits for the end, and brings it about at the limit.

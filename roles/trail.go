@@ -35,7 +35,6 @@ type keptReplay struct {
 	At      time.Time `json:"at"`
 	Against Against   `json:"against"`
 	Commit  string    `json:"commit,omitempty"`
-	Mutate  string    `json:"mutate,omitempty"`
 	Replayed
 }
 
@@ -45,7 +44,7 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot keep the record of a replay: %w", err)
 	}
-	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Mutate: p.Mutate, Replayed: out}
+	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
 	if err := r.App.Outlet.Clean(&k); err != nil {
 		return err
 	}
@@ -159,7 +158,7 @@ func tellReplays(p project.Project, key string) (all []audit.Replay, err error) 
 			continue // it was forgotten, or abl was killed amid it
 		}
 		r := audit.Replay{
-			Name: strings.TrimPrefix(name, replayDir), Call: key, Against: string(k.Against), Mutation: k.Mutate, Changed: k.Mutated.Applied, Commit: k.Commit,
+			Name: strings.TrimPrefix(name, replayDir), Call: key, Against: string(k.Against), Commit: k.Commit,
 			Exit: k.Exit, Late: k.Late, Gone: k.Gone, Failed: k.AppFailed, MS: k.Took.Milliseconds(),
 		}
 		if k.AppFailed == "" {

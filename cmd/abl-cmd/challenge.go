@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"os"
-	"strings"
 
-	"abl/orchestrator/broker"
 	"abl/orchestrator/challenge"
-	"abl/orchestrator/dirs"
 )
 
 // serveNull stands in for the app and, where it is told to, for its broker.
@@ -72,32 +68,4 @@ func serveAll(ctx context.Context, places ...place) error {
 		cancel()
 	}
 	return errors.Join(errs...)
-}
-
-// serveMutant stands before the app and changes its answers in one way.
-func serveMutant(ctx context.Context, s started) error {
-	var listen, to, name string
-	rest, ctx, cancel, err := s.flags(ctx, func(f *flag.FlagSet) {
-		f.StringVar(&listen, "listen", "", "where to serve")
-		f.StringVar(&to, "to", "", "address of the app; :PORT is on this container's own address")
-		f.StringVar(&name, "mutation", challenge.Control, "what to change")
-	})
-	defer cancel()
-	if err != nil || len(rest) > 0 || listen == "" || to == "" {
-		return errors.Join(err, errors.New("takes -listen ADDRESS -to ADDRESS -mutation NAME"))
-	}
-	m, err := challenge.Named(name)
-	if err != nil {
-		return err
-	}
-	if port, ok := strings.CutPrefix(to, ":"); ok {
-		own, err := broker.OwnAddress()
-		if err != nil {
-			return err
-		}
-		to = net.JoinHostPort(own, port)
-	}
-	out := json.NewEncoder(os.Stdout)
-	p := &challenge.Proxy{To: to, Mutation: m, Tell: func(r dirs.Mutated) { _ = out.Encode(r) }}
-	return serveAll(ctx, place{listen, p.Serve})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -63,45 +62,6 @@ func TestNull(t *testing.T) {
 		"-listen 127.0.0.1:0 -deadline so": "invalid value",
 	} {
 		if r := finish(t, as(t, dirs.HelperNull, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
-			t.Errorf("%s: %+v", args, r)
-		}
-	}
-}
-
-func TestMutant(t *testing.T) {
-	app := as(t, dirs.HelperNull, "-listen", "127.0.0.1:0")
-	to := said[readyAt](t, begin(t, app)).Ready
-	cmd := as(t, dirs.HelperMutant, "-listen", "127.0.0.1:0", "-to", to, "-mutation", "status-200-201")
-	lines := begin(t, cmd)
-	at := said[readyAt](t, lines).Ready
-	for range 2 {
-		resp, err := http.Get("http://" + at)
-		if err != nil || resp.StatusCode != 201 {
-			t.Fatalf("%v, %v", resp, err)
-		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			t.Error(err)
-		}
-	}
-	if r := said[dirs.Mutated](t, lines); r.Mutation != "status-200-201" || r.Applied != 1 {
-		t.Errorf("at the first change: %+v", r)
-	}
-	cmd.Process.Signal(os.Interrupt)
-	if r := said[dirs.Mutated](t, lines); r.Applied != 2 || r.Answers != 2 {
-		t.Errorf("at the end: %+v", r)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("stopped, it ended with %v", err)
-	}
-	for args, want := range map[string]string{
-		"":                                    "takes -listen ADDRESS",
-		"-listen :0":                          "takes -listen ADDRESS",
-		"-listen :0 -to x y":                  "takes -listen ADDRESS",
-		"-listen nowhere -to x":               "cannot serve",
-		"-listen :0 -to x -mutation teleport": `there is no mutation "teleport"; there are control, status-200-201,`,
-		"-listen :0 -to x -deadline so":       "invalid value",
-	} {
-		if r := finish(t, as(t, dirs.HelperMutant, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}

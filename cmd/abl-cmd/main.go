@@ -68,7 +68,7 @@ func run(s started) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	programs := map[string]func(context.Context, started) error{
-		dirs.HelperBroker: serveCommands, dirs.HelperHolder: hold, dirs.HelperProbe: look, dirs.HelperNull: serveNull, dirs.HelperMutant: serveMutant,
+		dirs.HelperBroker: serveCommands, dirs.HelperHolder: hold, dirs.HelperProbe: look, dirs.HelperNull: serveNull,
 	}
 	program := programs[s.as]
 	switch {

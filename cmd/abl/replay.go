@@ -31,12 +31,12 @@ func (r *phaseRun) saved(ctx context.Context, w io.Writer, commit, as string) er
 // challenge is what the tests are tried against besides the app.
 func (r *phaseRun) challenge() orchestrator.Challenge {
 	asked := func(how string) bool { return slices.Contains(r.conf.Verify.Challenge, how) }
-	c := orchestrator.Challenge{Away: asked("away"), Null: asked("null-app"), Mutants: asked("mutants")}
-	if r.conf.App != nil || !c.Null && !c.Mutants {
+	c := orchestrator.Challenge{Away: asked("away"), Null: asked("null-app")}
+	if r.conf.App != nil || !c.Null {
 		return c
 	}
-	c.Null, c.Mutants = false, false
-	c.LeftOut = "the tests are not tried against null apps or changed answers: without an app section nobody knows what stands in for the system"
+	c.Null = false
+	c.LeftOut = "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
 	return c
 }
 

@@ -174,10 +174,10 @@ func (s *session) reportAll(all []audit.Record) error {
 		return err
 	}
 	t := tabwriter.NewWriter(s.in.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PHASE\tSTEP\tDECIDED\tVERDICT\tCONTRACTS\tSTRENGTH\tTITLE")
+	fmt.Fprintln(t, "PHASE\tSTEP\tDECIDED\tVERDICT\tCONTRACTS\tTITLE")
 	for _, r := range all {
 		l := report.Overview(r)
-		fmt.Fprintf(t, "%d\tstep-%d\t%s\t%s\t%s\t%s\t%s\n", r.Phase, r.Step, l.Decided, l.Verdict, l.Contracts, l.Strength, l.Title)
+		fmt.Fprintf(t, "%d\tstep-%d\t%s\t%s\t%s\t%s\n", r.Phase, r.Step, l.Decided, l.Verdict, l.Contracts, l.Title)
 	}
 	return t.Flush()
 }

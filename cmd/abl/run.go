@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
@@ -24,7 +22,6 @@ func runFlags() []cli.Flag {
 		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Builder with this agent"},
 		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
 		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
-		{Name: "challenge", Value: "HOW", Multi: true, Values: challenges, Usage: "try the saved tests harder than verify.challenge asks for: mutants changes the app's answers and measures which contracts notice"},
 	}, money.Flags(), cli.EnvironmentFlags())
 }
 
@@ -38,25 +35,6 @@ func flagSettings(in *cli.Input) map[string]string {
 	}
 	money.Settings(in, set)
 	return set
-}
-
-// challenges are what verify.challenge can name.
-var challenges = []string{"away", "null-app", "mutants"}
-
-// challenged adds what --challenge asks for to what the project asks for.
-func (s *session) challenged() error {
-	if !s.in.Set("challenge") {
-		return nil
-	}
-	if s.conf.Verify.Evidence == "off" {
-		return fault(exit.Usage, errors.New("--challenge tries what a replay shows, and verify.evidence is off"), "set verify.evidence to required in .abl/config.yaml")
-	}
-	for _, how := range s.in.Strings("challenge") {
-		if !slices.Contains(s.conf.Verify.Challenge, how) {
-			s.conf.Verify.Challenge = append(slices.Clip(s.conf.Verify.Challenge), how)
-		}
-	}
-	return nil
 }
 
 func runCommand() cli.Command {

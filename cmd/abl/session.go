@@ -60,9 +60,6 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 	if err := s.checkSecrets(); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
 	}
-	if err := s.challenged(); err != nil {
-		return nil, err
-	}
 	s.project = project.New(root, s.conf.Directories.Src, s.conf.Directories.Tests)
 	return s, nil
 }

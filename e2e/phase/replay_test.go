@@ -1,7 +1,6 @@
 package phase
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -168,35 +167,6 @@ func TestRefutationThatDoesNotReplay(t *testing.T) {
 	}
 	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-1.1/finding.json"), "not reproduced")
 	wants(t, "the second Builder's prompt", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"), "not reproduced")
-}
-
-// The tests of a pass are tried against an app whose answers are changed a little.
-func TestStrengthIsMeasured(t *testing.T) {
-	h := honestly()
-	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write(h[0], h[1], h[2])))
-	r := p.Must(0, "phase", "1", "--json", "--challenge", "mutants")
-	wants(t, "the notes", notesOf(t, r.Stdout), "the tests are tried against", "verification strength", "the tests notice")
-	var f struct {
-		Evidence struct {
-			Strength  *struct{ Noticed, Applied int }
-			Contracts []struct{ Notices []string }
-		}
-	}
-	if err := json.Unmarshal([]byte(p.Read(".abl/logs/calls/p1-verify-1.1/finding.json")), &f); err != nil {
-		t.Fatal(err)
-	}
-	s := f.Evidence.Strength
-	if s == nil || s.Noticed == 0 || s.Noticed == s.Applied { // curl sees the body alone, not whether it came with 200 or 201
-		t.Fatalf("strength %+v", s)
-	}
-	if got := strings.Join(f.Evidence.Contracts[0].Notices, " "); got != "body-empty" {
-		t.Errorf("notices %s", got)
-	}
-	if kept := audited(p, 1, 1).Strength; kept == nil || kept.Noticed != s.Noticed || kept.Tried != s.Applied || kept.Contracts["P1.C1"] != 1 {
-		t.Errorf("the record says %+v", kept)
-	}
-	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, "strength ", "mutants noticed")
-	noLeftovers(p)
 }
 
 // An iteration that moves nothing is said to be one, and ends the phase where the

@@ -92,7 +92,7 @@ type NoProgress struct {
 // Verify says what a pass needs.
 type Verify struct {
 	Evidence  string   `yaml:"evidence"`  // required or off
-	Challenge []string `yaml:"challenge"` // away, null-app, mutants
+	Challenge []string `yaml:"challenge"` // away, null-app
 }
 
 // Commit says what may be committed.

@@ -158,8 +158,8 @@ func (l *Loaded) checkVerify() error {
 		return l.mistake("verify.evidence", "", "want required or off, got %q", l.Verify.Evidence)
 	}
 	for _, c := range l.Verify.Challenge {
-		if !slices.Contains([]string{"away", "null-app", "mutants"}, c) {
-			return l.mistake("verify.challenge", "", "want away, null-app or mutants, got %q", c)
+		if !slices.Contains([]string{"away", "null-app"}, c) {
+			return l.mistake("verify.challenge", "", "want away or null-app, got %q", c)
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func TestValidate(t *testing.T) {
 		{"loop: {no_progress: {unverified: -2}}\n", f + "1: loop.no_progress.unverified: want 0 (off) or more, got -2"},
 		{"loop: {no_progress: [2]}\n", f + "1: loop.no_progress: want keys and values, got a list"},
 		{"verify: {evidence: maybe}\n", f + `1: verify.evidence: want required or off, got "maybe"`},
-		{"verify: {challenge: [home]}\n", f + `1: verify.challenge: want away, null-app or mutants, got "home"`},
+		{"verify: {challenge: [home]}\n", f + `1: verify.challenge: want away or null-app, got "home"`},
 		{"budget: {call: {tokens: -1}}\n", f + "1: budget.call: want 0 (no limit) or more"},
 		{"network: {pool: 8.8.0.0/16}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "8.8.0.0/16"`},
 		{"network: {pool: 10.1.2.3/16}\n", f + `1: network.pool: want a private IPv4 range such as 10.231.0.0/16, got "10.1.2.3/16"`},

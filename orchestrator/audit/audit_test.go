@@ -24,7 +24,7 @@ func full() Record {
 	hash := strings.Repeat("0a", 32)
 	file := File{Path: ".abl/logs/calls/p1-verify-3.1/boundary.json", SHA256: hash}
 	proof := &Proof{File: file, Box: "b", At: at, Image: "sha256:" + hash, Checks: 9, Held: 8, Weak: "w", Unheard: true, Failed: "f"}
-	finding := Finding{Is: "flaky", Why: "y", Runs: []string{"ok", "not ok"}, Entries: 1, Input: "i", Observed: "o", Under: []string{"empty 200"}, Notices: []string{"m"}}
+	finding := Finding{Is: "flaky", Why: "y", Runs: []string{"ok", "not ok"}, Entries: 1, Input: "i", Observed: "o", Under: []string{"empty 200"}}
 	return Record{
 		Version: Version, Project: "0123456789ab", Phase: 1, Title: "T", Round: 2, Iteration: 1, Step: 3, Decided: at, Verdict: "fail", Status: "refuted",
 		Evidence: "required", ByReplay: true, Missing: []string{"m"}, Notes: []string{"n"},
@@ -33,8 +33,7 @@ func full() Record {
 		Specs:     []Spec{{Phase: 1, Title: "T", File: ".abl/specs/phase1.md", SHA256: hash, Bytes: 7}},
 		Contracts: []Contract{{Clause: Clause{ID: "P1.C1", Phase: 1, Line: 5, Says: "a → b", Absence: true}, Result: Fail, By: ByReplay, Finding: finding}},
 		Earlier:   []Earlier{{Contract: "P1.C1", Suite: "phase1/passed", Finding: finding}},
-		Strength:  &Strength{Noticed: 1, Tried: 3, Contracts: map[string]int{"P1.C1": 1}, Missed: []string{"m"}, Idle: []string{"i"}},
-		Replays: []Replay{{Name: "app-1", Call: "p1-verify-3.1", Against: "app", Mutation: "m", Changed: 1, Commit: "c", Exit: 1, Late: true, Gone: "g", Failed: "f", MS: 12, Tests: 2, OK: 1,
+		Replays: []Replay{{Name: "app-1", Call: "p1-verify-3.1", Against: "app", Commit: "c", Exit: 1, Late: true, Gone: "g", Failed: "f", MS: 12, Tests: 2, OK: 1,
 			Output: &file, Boundary: proof, App: proof, Doubts: []string{"d"}}},
 		Calls: []Call{{Key: "p1-verify-3.1", Role: "verifier", Attempt: 1, Agent: "a", Model: "m", Session: "s", Image: "i", Class: "done", Finish: "STOP", Reason: "r", Exit: 1,
 			Started: at, Ended: at, Report: "r", Verdict: "fail", Boundary: proof, App: proof}},

@@ -34,9 +34,8 @@ type Record struct {
 	Commits   Commits         `json:"commits"`
 	Specs     []Spec          `json:"specs"`
 	Contracts []Contract      `json:"contracts"`
-	Earlier   []Earlier       `json:"earlier,omitempty"`  // what the tests of earlier phases showed before a Verifier was called
-	Strength  *Strength       `json:"strength,omitempty"` // absent: no mutant was tried
-	Replays   []Replay        `json:"replays"`            // in the order in which they were made
+	Earlier   []Earlier       `json:"earlier,omitempty"` // what the tests of earlier phases showed before a Verifier was called
+	Replays   []Replay        `json:"replays"`           // in the order in which they were made
 	Calls     []Call          `json:"calls"`
 }
 
@@ -105,7 +104,6 @@ type Finding struct {
 	Input    string   `json:"input,omitempty"`    // of the first run that was not ok, or of the entry
 	Observed string   `json:"observed,omitempty"` // likewise
 	Under    []string `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
-	Notices  []string `json:"notices,omitempty"`  // the mutants under which it is not ok
 }
 
 // Earlier is a contract of an earlier phase, as the tests that this phase passed
@@ -116,23 +114,12 @@ type Earlier struct {
 	Finding
 }
 
-// Strength is how many small changes of the app's answers the tests notice.
-type Strength struct {
-	Noticed   int            `json:"noticed"`
-	Tried     int            `json:"tried"`               // mutants that changed an answer
-	Contracts map[string]int `json:"contracts,omitempty"` // how many of them each contract notices
-	Missed    []string       `json:"missed,omitempty"`    // mutants that no contract notices
-	Idle      []string       `json:"idle,omitempty"`      // mutants that found no answer to change
-}
-
 // Replay is one run of saved tests.
 type Replay struct {
-	Name     string   `json:"name"`               // app-1, no app, phase1-app-1 …
-	Call     string   `json:"call"`               // whose tests, or whose turn, it was
-	Against  string   `json:"against"`            // app, no app, empty, 500 …
-	Mutation string   `json:"mutation,omitempty"` // through which the app's answers went; "control" for the proxy alone
-	Changed  int      `json:"changed,omitempty"`  // answers that it changed
-	Commit   string   `json:"commit,omitempty"`   // of the tests; absent: as this call left them, which is commits.tests
+	Name     string   `json:"name"`             // app-1, no app, phase1-app-1 …
+	Call     string   `json:"call"`             // whose tests, or whose turn, it was
+	Against  string   `json:"against"`          // app, no app, empty, 500 …
+	Commit   string   `json:"commit,omitempty"` // of the tests; absent: as this call left them, which is commits.tests
 	Exit     int      `json:"exit"`
 	Late     bool     `json:"late,omitempty"`
 	Gone     string   `json:"gone,omitempty"`       // why nothing could be run

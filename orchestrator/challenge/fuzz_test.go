@@ -4,12 +4,10 @@ import (
 	"context"
 	"io"
 	"net"
-	"strings"
 	"testing"
 )
 
-// Whatever an app says, without a change it comes through byte by byte; with
-// one, the connection comes to its end too.
+// Whatever an app says comes through byte by byte.
 func FuzzAnswer(f *testing.F) {
 	for path, a := range answers() {
 		if len(a) < 1000 {
@@ -32,20 +30,14 @@ func FuzzAnswer(f *testing.F) {
 			_, _ = io.Copy(io.Discard, conn)
 		})
 	})
-	control, _ := proxied(f, app, Control)
-	mutant, _ := proxied(f, app, "value-number")
-	empty, _ := proxied(f, app, "body-empty")
+	through := proxied(f, app)
 	f.Fuzz(func(t *testing.T, request, answer string) {
-		if strings.Contains(strings.ToLower(request), "accept-encoding") || len(request) == 0 {
-			return // that is the one thing that does not get through
+		if len(request) == 0 {
+			return
 		}
 		talk <- [2]string{request, answer}
-		if got := say(t, control, request); got != answer {
+		if got := say(t, through, request); got != answer {
 			t.Errorf("the app says %q to %q, the client hears %q", answer, request, got)
-		}
-		for _, at := range []string{mutant, empty} {
-			talk <- [2]string{request, answer}
-			say(t, at, request)
 		}
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"strconv"
-	"strings"
 )
 
 // lineSize is the longest line of a head that is read, in bytes.
@@ -76,43 +74,4 @@ func readRequest(r *bufio.Reader) (raw []byte, req *http.Request, err error) {
 		return raw, nil, errNotHTTP
 	}
 	return raw, req, nil
-}
-
-// withoutHeader is a head without the lines of a header.
-func withoutHeader(raw []byte, name string) []byte {
-	var kept []byte
-	dropping := false
-	for i, line := range bytes.SplitAfter(raw, []byte("\n")) {
-		key, _, found := bytes.Cut(line, []byte(":"))
-		folded := len(line) > 0 && (line[0] == ' ' || line[0] == '\t')
-		if !folded || i == 0 {
-			dropping = i > 0 && found && strings.EqualFold(string(bytes.TrimSpace(key)), name)
-		}
-		if !dropping {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
-}
-
-// withHeader is a head with a header more.
-func withHeader(raw []byte, name, value string) []byte {
-	end := bytes.TrimRight(raw, "\r\n")
-	return append(bytes.Clone(end), "\r\n"+name+": "+value+"\r\n\r\n"...)
-}
-
-// withLength is a head for a body of n bytes in one piece.
-func withLength(raw []byte, n int) []byte {
-	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Trailer"} {
-		raw = withoutHeader(raw, name)
-	}
-	return withHeader(raw, "Content-Length", strconv.Itoa(n))
-}
-
-var statusLine = regexp.MustCompile(`^(HTTP/1\.[01] )\d{3}[^\r\n]*`)
-
-// withStatus is a head with another status.
-func withStatus(raw []byte, status int) []byte {
-	text := strconv.Itoa(status) + " " + http.StatusText(status)
-	return statusLine.ReplaceAll(raw, []byte("${1}"+text))
 }

@@ -36,7 +36,7 @@ func always(ctx context.Context, l net.Listener, reply func(*http.Request) strin
 		r := bufio.NewReaderSize(conn, lineSize)
 		for {
 			_, req, err := readRequest(r)
-			if err != nil || nod(conn, req) != nil || copyBody(io.Discard, io.Discard, r, requestFraming(req)) != nil {
+			if err != nil || nod(conn, req) != nil || copyBody(io.Discard, r, requestFraming(req)) != nil {
 				return
 			}
 			if _, err := io.WriteString(conn, reply(req)); err != nil || req.Close {

@@ -6,56 +6,24 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
-
-	"abl/orchestrator/dirs"
 )
 
 // dialTime bounds how long the app may take to accept a connection.
 const dialTime = 10 * time.Second
 
-// Proxy passes on to the app, and changes its answers in one way. What is not
-// HTTP/1 passes as it is, and so does a connection that becomes something else.
+// Proxy passes on to the app and back, byte by byte, and knows of each answer to
+// which request it belongs. What is not HTTP/1 passes as it is, and so does a
+// connection that becomes something else.
 type Proxy struct {
-	To       string // address of the app
-	Mutation Mutation
-	Tell     func(dirs.Mutated) // called for the first change, for each thing that could be changed, and at the end
-
-	mu     sync.Mutex
-	report dirs.Mutated
-	held   chan struct{}
-	stale  stale
+	To string // address of the app
 }
 
 // Serve serves until ctx ends.
-func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
-	p.held = make(chan struct{}, maxHeld)
-	p.report.Mutation = p.Mutation.Name
-	err := serve(ctx, l, p.connect)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.Tell(p.report)
-	return err
-}
-
-// note changes the report, and tells it when note says so.
-func (p *Proxy) note(change func(*dirs.Mutated) (tell bool)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if change(&p.report) {
-		p.Tell(p.report)
-	}
-}
-
-func (p *Proxy) applied() {
-	p.note(func(r *dirs.Mutated) bool { r.Applied++; return r.Applied == 1 })
-}
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return serve(ctx, l, p.connect) }
 
 // conn is one connection of a client, with its own to the app.
 type conn struct {
-	*Proxy
-	ctx          context.Context
 	client, app  net.Conn
 	fromClient   *bufio.Reader
 	fromApp      *bufio.Reader
@@ -68,16 +36,9 @@ type conn struct {
 type exchange struct {
 	raw     bool // no HTTP from here on
 	method  string
-	path    string // without a query
-	query   bool
-	host    string
-	header  http.Header
 	head    []byte
-	body    []byte        // nil when it is not needed, or too long
-	sent    chan struct{} // closed when all of it was sent
 	upgrade bool          // it asks for another protocol
 	stays   chan struct{} // closed when it did not get it
-	before  []watched
 }
 
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
@@ -89,7 +50,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	stop := context.AfterFunc(ctx, func() { app.Close() })
 	defer stop()
 	c := &conn{
-		Proxy: p, ctx: ctx, client: client, app: app,
+		client: client, app: app,
 		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
 		asked: make(chan *exchange, 64), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
 	}
@@ -117,7 +78,10 @@ func (c *conn) requests() {
 			}
 			return
 		}
-		x := c.exchange(raw, req)
+		x := &exchange{
+			method: req.Method, head: raw, stays: make(chan struct{}),
+			upgrade: req.Method == http.MethodConnect || req.Header.Get("Upgrade") != "",
+		}
 		if !c.push(x) || !c.send(x, requestFraming(req)) {
 			return
 		}
@@ -150,44 +114,17 @@ func (c *conn) switched(x *exchange) bool {
 	}
 }
 
-// send sends a request on, and keeps its body where it will be sent again.
+// send sends a request on, and what follows a body that is none.
 func (c *conn) send(x *exchange, f framing) bool {
-	defer close(x.sent)
 	if _, err := c.app.Write(x.head); err != nil {
 		return false
 	}
-	if c.Mutation.repeat != x.method || !c.hold() {
-		return c.sendBody(io.Discard, f)
-	}
-	defer c.free()
-	t := &tentative{to: io.Discard}
-	whole := c.sendBody(dataSide{t}, f)
-	if whole && !t.gone {
-		x.body = append([]byte{}, t.data.Bytes()...)
-	}
-	return whole
-}
-
-// sendBody sends a body on, and what follows one that is none.
-func (c *conn) sendBody(data io.Writer, f framing) bool {
-	err := copyBody(c.app, data, c.fromClient, f)
+	err := copyBody(c.app, c.fromClient, f)
 	if err != nil {
 		_, _ = io.Copy(c.app, c.fromClient)
 	}
 	return err == nil
 }
-
-// hold takes a place for a body; without one it streams.
-func (p *Proxy) hold() bool {
-	select {
-	case p.held <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p *Proxy) free() { <-p.held }
 
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

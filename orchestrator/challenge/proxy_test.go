@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func answerOf(status, head, body string) string {
@@ -21,7 +19,7 @@ const isJSON = "Content-Type: application/json\r\n"
 
 // answers are those of an app with all that HTTP/1 knows.
 func answers() map[string]string {
-	big := `["` + strings.Repeat("x", maxBody) + `"]`
+	big := `["` + strings.Repeat("x", 1<<20) + `"]`
 	return map[string]string{
 		"/":          answerOf("200 Fine", isJSON+"x-Odd:  spaces \r\n", `{"a": 1}`),
 		"/text":      answerOf("200 OK", "", "hello"),
@@ -59,11 +57,10 @@ func get(paths ...string) string {
 	return b.String()
 }
 
-// Through the proxy that changes nothing, and through each that finds nothing
-// to change, comes the very same as without one, byte by byte.
+// Through the proxy comes the very same as without one, byte by byte.
 func TestUntouched(t *testing.T) {
 	app := rawApp(t, answers())
-	control, end := proxied(t, app, Control)
+	through := proxied(t, app)
 	var all []string
 	for path := range answers() {
 		if path != "" { // of a tunnel
@@ -90,114 +87,8 @@ func TestUntouched(t *testing.T) {
 		said = append(said, get(path))
 	}
 	for _, s := range said {
-		if want, got := say(t, app, s), say(t, control, s); got != want {
+		if want, got := say(t, app, s), say(t, through, s); got != want {
 			t.Errorf("%.60q: %.300q, want %.300q", s, got, want)
-		}
-	}
-	r := end()
-	want := []string{"status-200-201", "status-201-200", "status-204-200", "status-404-200", "header-location", "header-content-type",
-		"body-empty", "field-first", "value-number", "value-null", "array-short", "array-long", "create-twice", "forget-create"}
-	slices.Sort(want)
-	slices.Sort(r.Could)
-	if diff := cmp.Diff(want, r.Could); diff != "" || r.Applied != 0 {
-		t.Errorf("applied %d, could (-want +got)\n%s", r.Applied, diff)
-	}
-	if r.Unread < 12 || r.Answers < 30 {
-		t.Errorf("%+v", r)
-	}
-}
-
-// A write is seen for what it is whatever its answer.
-func TestCould(t *testing.T) {
-	app := rawApp(t, answers())
-	for _, path := range []string{"/", "/big", "/empty", "/close"} {
-		at, end := proxied(t, app, Control)
-		say(t, at, "PUT "+path+" HTTP/1.1\r\nHost: a\r\n\r\n")
-		if r := end(); !slices.Contains(r.Could, "forget-change") || slices.Contains(r.Could, "forget-create") {
-			t.Errorf("%s: %v", path, r.Could)
-		}
-	}
-	at, end := proxied(t, app, Control)
-	say(t, at, "PUT /missing HTTP/1.1\r\nHost: a\r\n\r\n")
-	if r := end(); slices.Contains(r.Could, "forget-change") {
-		t.Errorf("a write that was refused: %v", r.Could)
-	}
-}
-
-// Each mutation changes what it says, and nothing else.
-func TestMutants(t *testing.T) {
-	app := rawApp(t, answers())
-	json := func(body string) string {
-		return fmt.Sprintf("HTTP/1.1 200 Fine\r\n%sx-Odd:  spaces \r\nContent-Length: %d\r\n\r\n%s", isJSON, len(body), body)
-	}
-	for _, c := range []struct {
-		name, path, want string // "" is the answer as it is
-		applied          int
-	}{
-		{"status-200-201", "/", strings.Replace(answers()["/"], "200 Fine", "201 Created", 1), 1},
-		{"status-200-201", "/lines", "HTTP/1.1 201 Created\nContent-Length: 2\n\nok", 1},
-		{"status-200-201", "/close", strings.Replace(answers()["/close"], "200 OK", "201 Created", 1), 1},
-		{"status-200-201", "/missing", "", 0},
-		{"status-201-200", "/echo", strings.Replace(answers()["/echo"], "201 Created", "200 OK", 1), 1},
-		{"status-204-200", "/empty", emptyOK, 1},
-		{"status-404-200", "/missing", strings.Replace(answers()["/missing"], "404 Not Found", "200 OK", 1), 1},
-		{"status-refused-200", "/missing", "", 0},
-		{"header-location", "/echo", strings.Replace(answers()["/echo"], "Location: /echo/1\r\n", "", 1), 1},
-		{"header-content-type", "/chunks", strings.Replace(answers()["/chunks"], isJSON, "", 1), 1},
-		{"header-content-type", "/text", "", 0},
-		{"body-empty", "/text", emptyOK, 1},
-		{"body-empty", "/chunks", "HTTP/1.1 200 OK\r\n" + isJSON + "Content-Length: 0\r\n\r\n", 1},
-		{"body-empty", "/big", "HTTP/1.1 200 OK\r\n" + isJSON + "Content-Length: 0\r\n\r\n", 1},
-		{"body-empty", "/empty", "", 0},
-		{"body-empty", "/none", emptyOK, 0},
-		{"body-empty", "/missing", "", 0},
-		{"body-empty", "/sse/close", "", 0},
-		{"field-first", "/", json("{}"), 1},
-		{"value-number", "/", json(`{"a": 2}`), 1},
-		{"value-number", "/chunks", "HTTP/1.1 200 OK\r\n" + isJSON + "Content-Length: 10\r\n\r\n" + `{"a": [2]}`, 1},
-		{"value-number", "/close", "HTTP/1.1 200 OK\r\n" + isJSON + "Content-Length: 8\r\n\r\n" + `{"a": 2}`, 1},
-		{"value-number", "/api", strings.Replace(answers()["/api"], "[1]", "[2]", 1), 1},
-		{"value-number", "/docs", "", 0},
-		{"value-number", "/missing", "", 0},
-		{"value-number", "/text", "", 0},
-		{"value-number", "/zip", "", 0},
-		{"value-number", "/cut/close", "", 0},
-		{"value-text", "/", "", 0},
-		{"value-text", "/big", "", 0},
-		{"value-text", "/bigchunks", "", 0},
-		{"array-short", "/chunks", "HTTP/1.1 200 OK\r\n" + isJSON + "Content-Length: 9\r\n\r\n" + `{"a": []}`, 1},
-		{"forget-create", "/", "", 0},
-	} {
-		t.Run(c.name+c.path, func(t *testing.T) {
-			at, end := proxiedTo(t, app, c.name)
-			what := get(c.path)
-			want := c.want
-			if want == "" {
-				want = answers()[c.path]
-			}
-			if got := say(t, at, what); got != want {
-				t.Errorf("%.300q, want %.300q", got, want)
-			}
-			said := end()
-			if r := said[len(said)-1]; r.Applied != c.applied || r.Mutation != c.name || r.Could != nil || len(said) != 1+c.applied {
-				t.Errorf("reports %+v", said)
-			}
-		})
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	for from, to := range map[int]int{400: 422, 401: 403, 403: 401, 409: 400, 422: 400, 404: 404, 200: 200, 500: 500} {
-		if got := refusedOtherwise(from); got != to {
-			t.Errorf("%d becomes %d", from, got)
-		}
-		if got := refusedToSuccess(from); (got == 200) != (from != to || from == 200) {
-			t.Errorf("%d becomes %d", from, got)
-		}
-	}
-	for from, to := range map[int]int{301: 200, 308: 200, 300: 300, 304: 304} {
-		if got := redirectToSuccess(from); got != to {
-			t.Errorf("%d becomes %d", from, got)
 		}
 	}
 }
@@ -218,7 +109,7 @@ func TestServerFirst(t *testing.T) {
 			}
 		})
 	})
-	at, _ := proxied(t, app, "status-200-201")
+	at := proxied(t, app)
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +140,7 @@ func TestHalfClosed(t *testing.T) {
 			heard <- string(data)
 		})
 	})
-	at, _ := proxied(t, app, Control)
+	at := proxied(t, app)
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +157,7 @@ func TestHalfClosed(t *testing.T) {
 	}
 }
 
-// What is too long to be held streams: its beginning is here before its end is there.
+// An answer streams: its beginning is here before its end is there.
 func TestStreams(t *testing.T) {
 	more := make(chan bool)
 	app := start(t, func(ctx context.Context, l net.Listener) error {
@@ -274,44 +165,33 @@ func TestStreams(t *testing.T) {
 			if _, err := readHead(bufio.NewReader(conn)); err != nil {
 				return
 			}
-			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\n%s\r\n[\"%s", isJSON, strings.Repeat("x", maxBody))
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\nbegin")
 			<-more
-			_, _ = io.WriteString(conn, `"]`)
+			_, _ = io.WriteString(conn, "end")
 		})
 	})
-	for _, name := range []string{Control, "value-text", "body-empty"} {
-		at, end := proxied(t, app, name)
-		conn, err := net.Dial("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, get("/")); err != nil {
-			t.Fatal(err)
-		}
-		if name != "body-empty" {
-			if _, err := io.ReadFull(conn, make([]byte, maxBody)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		more <- true
-		rest, err := io.ReadAll(conn)
-		conn.Close()
-		if name != "body-empty" && !strings.HasSuffix(string(rest), `x"]`) || err != nil {
-			t.Errorf("%s: it ends with %.50q, %v", name, rest, err)
-		}
-		if r := end(); r.Applied != map[string]int{"body-empty": 1}[name] {
-			t.Errorf("%s: %+v", name, r)
-		}
+	conn, err := net.Dial("tcp", proxied(t, app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, get("/")); err != nil {
+		t.Fatal(err)
+	}
+	const begin = "HTTP/1.1 200 OK\r\n\r\nbegin"
+	first := make([]byte, len(begin))
+	if _, err := io.ReadFull(conn, first); err != nil || string(first) != begin {
+		t.Fatalf("%q, %v", first, err)
+	}
+	more <- true
+	if rest, err := io.ReadAll(conn); string(rest) != "end" || err != nil {
+		t.Errorf("it ends with %q, %v", rest, err)
 	}
 }
 
 // An app that is not there is as if it had closed the connection.
 func TestNoApp(t *testing.T) {
-	at, end := proxied(t, "127.0.0.1:1", Control)
-	if got := say(t, at, get("/")); got != "" {
+	if got := say(t, proxied(t, "127.0.0.1:1"), get("/")); got != "" {
 		t.Errorf("%q", got)
-	}
-	if r := end(); r.Answers != 0 {
-		t.Errorf("%+v", r)
 	}
 }

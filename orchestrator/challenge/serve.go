@@ -1,7 +1,6 @@
-// Package challenge stands in the app's place while the tests are tested: as an
-// app that answers everything with nothing, and as a proxy that passes on to
-// the real one and changes its answers in one small way. A test that is worth
-// something notices.
+// Package challenge stands at the app's door while the tests are tested: as an
+// app that answers everything with nothing, and as a proxy that passes every
+// byte on. It knows HTTP/1, and nothing of contracts.
 package challenge
 
 import (
@@ -17,8 +16,6 @@ import (
 const (
 	maxConns = 256      // further ones wait
 	maxHead  = 64 << 10 // bytes of one request's or answer's head; a longer one is passed on unread
-	maxBody  = 1 << 20  // bytes of a body that is held to be changed; a longer one streams through
-	maxHeld  = 8        // bodies held at once; others stream through
 )
 
 // serve hands each connection to handle until ctx ends, and then ends them all.

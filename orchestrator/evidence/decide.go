@@ -22,10 +22,9 @@ const (
 type Finding struct {
 	Verdict   Verdict    `json:"verdict"`
 	Contracts []Standing `json:"contracts"`
-	Reasons   []string   `json:"reasons,omitempty"`  // why it is no pass, the deciding ones first
-	Ended     []string   `json:"ended,omitempty"`    // how the app ended by itself, with a code other than 0: a fail
-	Notes     []string   `json:"notes,omitempty"`    // what a person should know besides
-	Strength  *Strength  `json:"strength,omitempty"` // nil: no mutant was tried
+	Reasons   []string   `json:"reasons,omitempty"` // why it is no pass, the deciding ones first
+	Ended     []string   `json:"ended,omitempty"`   // how the app ended by itself, with a code other than 0: a fail
+	Notes     []string   `json:"notes,omitempty"`   // what a person should know besides
 }
 
 // Decide weighs the claims of a failed_specs.md and the replays. An entry is a
@@ -71,7 +70,6 @@ func Decide(claims Claims, suites ...Suite) Finding {
 		f.Verdict = Unverified
 	}
 	f.Reasons = append(fails, opens...)
-	f.Strength = strength(f.Contracts, suites)
 	return f
 }
 

@@ -68,21 +68,12 @@ type Suite struct {
 	// Against an app that answers everything with Planted, where it is Suspect.
 	Planted *Run
 
-	Waived  Waived
-	Control *Run // through the proxy that changes answers, without a change
-	Mutants []Mutant
+	Waived Waived
 }
 
 // Waived is what need not be tried: the person switched it off, or it was tried
 // when these very tests passed.
 type Waived struct{ Away, Null bool }
-
-// Mutant is a replay through the proxy with one change.
-type Mutant struct {
-	Name    string
-	Applied int // answers that were changed
-	Run     Run
-}
 
 // Claims are the complete entries of failed_specs.md: of each the contract's id,
 // "" for one that names no contract.

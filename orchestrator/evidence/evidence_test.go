@@ -75,9 +75,6 @@ func show(f Finding) string {
 		if len(st.Under) > 0 {
 			fmt.Fprintf(&b, ", ok under %s", strings.Join(st.Under, ", "))
 		}
-		if len(st.Notices) > 0 {
-			fmt.Fprintf(&b, ", notices %s", strings.Join(st.Notices, ", "))
-		}
 		b.WriteString("\n")
 	}
 	for _, r := range f.Reasons {
@@ -88,9 +85,6 @@ func show(f Finding) string {
 	}
 	for _, e := range f.Entries() {
 		fmt.Fprintf(&b, "> %s | %s | %s\n", e.Spec, e.Input, e.Observed)
-	}
-	if f.Strength != nil {
-		fmt.Fprintf(&b, "%+v\n", *f.Strength)
 	}
 	return b.String()
 }
@@ -178,12 +172,6 @@ func TestDecide(t *testing.T) {
 		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays say not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which says no more about its input | 404,\nnot 200\n"},
 		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
 			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},
-
-		{"mutants", nil, []Suite{suite("ooo").with(func(s *Suite) {
-			s.Away, s.Control = one("xxo"), one("oxo")
-			s.Mutants = []Mutant{{"a", 1, run("xxx")}, {"b", 2, run("oxx")}, {"c", 0, run("xxx")}, {"d", 1, run("-oo")}}
-		})}, "unverified\n  P1.C1 verified, notices a, d\n  P1.C2 verified\n  P1.C3 vacuous, ok under away\n" +
-			"! P1.C3 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?) (the contract: GET /P1.C3 → 200)\n{Noticed:2 Applied:3 Idle:[c] Missed:[b]}\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, show(Decide(c.claims, c.suites...))); diff != "" {
@@ -229,11 +217,5 @@ func TestLimit(t *testing.T) {
 		if got := Limit(real); got != want {
 			t.Errorf("%v: %v, want %v", real, got, want)
 		}
-	}
-	if _, ok := (Strength{Idle: []string{"a"}}).Share(); ok {
-		t.Error("no mutant was applied, and there is a share")
-	}
-	if share, ok := (Strength{Noticed: 1, Applied: 4}).Share(); !ok || share != 0.25 {
-		t.Errorf("share %v", share)
 	}
 }

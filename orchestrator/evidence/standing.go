@@ -38,7 +38,6 @@ type Standing struct {
 	Input    string       `json:"input,omitempty"`    // of the first replay that was not ok
 	Observed string       `json:"observed,omitempty"` // likewise; of a flaky one, how many runs gave what
 	Under    []string     `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
-	Notices  []string     `json:"notices,omitempty"`  // the mutants under which it is not ok
 
 	says string
 }

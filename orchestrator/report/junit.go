@@ -135,7 +135,6 @@ func (s *suite) describe(r audit.Record) {
 	put("commit.source", r.Commits.Source)
 	put("commit.tests", r.Commits.Tests)
 	put("evidence", evidenceOf(r))
-	put("strength", strength(r.Strength))
 	put("boundary", boundaries(r))
 	for _, spec := range r.Specs {
 		put(fmt.Sprintf("spec.%d.sha256", spec.Phase), spec.SHA256)

@@ -80,7 +80,6 @@ func facts(b *strings.Builder, r audit.Record) {
 	row("tests", r.Commits.Tests)
 	row("tag", r.Commits.Tag)
 	row("evidence", evidenceOf(r))
-	row("strength", strength(r.Strength))
 	row("boundary", boundaries(r))
 	for _, s := range r.Specs {
 		row(fmt.Sprintf("spec %d", s.Phase), "sha256 "+s.SHA256)

@@ -139,9 +139,6 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 	if len(c.Under) > 0 {
 		say("ok as well under: %s", strings.Join(c.Under, ", "))
 	}
-	if r.Strength != nil {
-		say("notices %d of %d mutants", len(c.Notices), r.Strength.Tried)
-	}
 	return lines
 }
 
@@ -155,10 +152,10 @@ func tried(r audit.Record) (all []string) {
 	return all
 }
 
-// plain are the replays without a mutant, which the strength sums up.
+// plain are the replays against the app as it is; older records have others too.
 func plain(all []audit.Replay) (some []audit.Replay) {
 	for _, run := range all {
-		if run.Mutation == "" {
+		if !strings.HasPrefix(run.Name, "mutant-") {
 			some = append(some, run)
 		}
 	}
@@ -179,21 +176,6 @@ func orNone(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-// strength is the share of mutants that were noticed.
-func strength(s *audit.Strength) string {
-	if s == nil {
-		return ""
-	}
-	if s.Tried == 0 {
-		return "unknown: no mutant changed an answer"
-	}
-	text := fmt.Sprintf("%d of %d mutants noticed (%d %%)", s.Noticed, s.Tried, 100*s.Noticed/s.Tried)
-	if len(s.Missed) > 0 {
-		text += ", not " + strings.Join(s.Missed, ", ")
-	}
-	return text
 }
 
 // boundaries sums the proofs of an iteration's containers up.

@@ -30,7 +30,7 @@ func sample(verdictIs, status string, contracts ...audit.Contract) audit.Record 
 		Specs:   []audit.Spec{{Phase: 1, File: ".abl/specs/phase1.md", SHA256: hash}, {Phase: 2, File: ".abl/specs/phase2.md", SHA256: hash}},
 		Replays: []audit.Replay{
 			{Name: "app-1", Against: "app", Tests: 3, OK: 2, Exit: 1, MS: 1234, Boundary: proof, App: proof},
-			{Name: "mutant-status", Against: "app", Mutation: "status", Changed: 2, Tests: 3, MS: 7},
+			{Name: "mutant-status", Against: "app", Tests: 3, MS: 7},
 			{Name: "no app", Against: "no app", Tests: 3, MS: 100, Late: true, Boundary: proof},
 		},
 		Calls: []audit.Call{{Key: "p2-build-2.1", Role: "builder", Agent: "gemini", Model: "m", Class: "done", Boundary: proof}, {Key: "p2-verify-2.1", Role: "verifier", Agent: "gemini", Class: "done"}},
@@ -46,9 +46,9 @@ func runs() map[string]Run {
 	weak := contract(1, "P1.C2", "GET /b → 200", audit.Pass, audit.ByReplay, "weak")
 	weak.Why, weak.Under, weak.Runs = "its test is ok under an app that answers everything with an empty 200", []string{"empty 200"}, []string{"ok"}
 	good := contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByReplay, "verified")
-	good.Runs, good.Notices = []string{"ok"}, []string{"status"}
+	good.Runs = []string{"ok"}
 	passed := sample("pass", "passed", good, weak)
-	passed.Commits.Tag, passed.Strength = "phase2/passed", &audit.Strength{Noticed: 1, Tried: 3, Contracts: map[string]int{"P1.C1": 1}, Missed: []string{"field"}}
+	passed.Commits.Tag = "phase2/passed"
 
 	bad := contract(2, "P2.C1", "POST /links {url} → 201 | {id}", audit.Fail, audit.ByReplay, "failed")
 	bad.Input, bad.Observed, bad.Why, bad.Runs, bad.Entries = "POST /links\n"+hostile, hostile, "1 of 1 replays say not ok: "+hostile, []string{"not ok"}, 1

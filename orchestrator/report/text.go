@@ -39,7 +39,6 @@ func text(b *strings.Builder, r audit.Record) {
 	row("tests", line(r.Commits.Tests))
 	row("tag", line(r.Commits.Tag))
 	row("evidence", evidenceOf(r))
-	row("strength", strength(r.Strength))
 	row("boundary", line(boundaries(r)))
 	for _, s := range r.Specs {
 		row(fmt.Sprintf("spec %d", s.Phase), "sha256 "+line(s.SHA256)+", "+line(s.File))
@@ -195,13 +194,10 @@ func held(p *audit.Proof) string {
 }
 
 // Line is an iteration in a table of many.
-type Line struct{ Decided, Verdict, Contracts, Strength, Title string }
+type Line struct{ Decided, Verdict, Contracts, Title string }
 
 // Overview is a record as one line of a table.
 func Overview(r audit.Record) Line {
-	l := Line{Decided: when(r.Decided), Verdict: line(r.Verdict), Contracts: counted(r).String(), Strength: "-", Title: line(r.Title)}
-	if r.Strength != nil && r.Strength.Tried > 0 {
-		l.Strength = fmt.Sprintf("%d of %d", r.Strength.Noticed, r.Strength.Tried)
-	}
+	l := Line{Decided: when(r.Decided), Verdict: line(r.Verdict), Contracts: counted(r).String(), Title: line(r.Title)}
 	return l
 }
