@@ -89,7 +89,7 @@ func TestGeminiLearns(t *testing.T) { learnsInOneCycle(t, programs["gemini"], "g
 
 // So do the others, each with the learner's default model for it.
 func TestAgentsLearn(t *testing.T) {
-	for name, model := range map[string]string{"claude": "claude-sonnet-4-5", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"} {
+	for name, model := range map[string]string{"claude": "claude-sonnet-5-5", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"} {
 		t.Run(name, func(t *testing.T) {
 			programs[name].needed(t)
 			learnsInOneCycle(t, programs[name], model)
