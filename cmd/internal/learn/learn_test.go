@@ -24,8 +24,8 @@ func openStub(_ context.Context, w *work, _ learner.State, _ asked) (calls, erro
 	return stub{w.here}, nil
 }
 
-func (s stub) Hosts() []string                    { return nil }
-func (s stub) Close(context.Context, error) error { return nil }
+func (s stub) Hosts() []string              { return nil }
+func (s stub) Close(context.Context, error) {}
 
 func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error) {
 	if err := a.Begin(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
 	"abl/images"
-	"abl/internal/hostfs"
 	"abl/orchestrator"
 	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
@@ -23,8 +22,8 @@ import (
 // calls is where the calls of a session are made.
 type calls interface {
 	learner.Caller
-	Hosts() []string                            // that an author can reach besides the model
-	Close(ctx context.Context, why error) error // why is what ended the session
+	Hosts() []string                      // that an author can reach besides the model
+	Close(ctx context.Context, why error) // why is what ended the session
 }
 
 // opener makes them ready for a session. Tests have one without an engine.
@@ -66,7 +65,8 @@ func openPlace(ctx context.Context, w *work, s learner.State, who asked) (calls,
 	}
 	p.Containers = &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: p.admit, Enter: p.enter}
 	if err := errors.Join(p.prepare(ctx), ctx.Err()); err != nil {
-		return nil, errors.Join(err, p.Close(ctx, err))
+		p.Close(ctx, err)
+		return nil, err
 	}
 	return p, nil
 }
@@ -138,13 +138,11 @@ func (p *place) enter(cycle int, o roles.Outcome) error {
 
 // Close implements calls. The last request of a call may go beyond a cap, so that is
 // said in the end; what it cannot take down the environment says itself.
-func (p *place) Close(ctx context.Context, why error) error {
+func (p *place) Close(ctx context.Context, why error) {
 	if caps, err := p.caps(""); err == nil {
 		for _, c := range caps {
 			p.warner.Warn(c.Nearly()...)
 		}
 	}
 	_, _ = p.Env.Close(ctx, why)
-	rel, err := filepath.Rel(p.here, p.home.Root)
-	return errors.Join(err, hostfs.HandOver(p.here, rel))
 }

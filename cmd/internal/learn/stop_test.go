@@ -40,9 +40,12 @@ func TestStopScript(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- ours.Wait() }()
 	defer time.AfterFunc(2*time.Minute, func() { _ = ours.Process.Kill() }).Stop()
-	for hung := filepath.Join(p.dir, "hung"); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(hung); err == nil {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.dir, "hung")); err == nil {
 			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the agent was never started")
 		}
 	}
 	cmd := exec.Command("bash", script)

@@ -150,17 +150,17 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 	if err != nil {
 		return s, settle(err)
 	}
-	name := learner.Name(task)
-	h := learner.Home{Root: filepath.Join(w.here, learner.Folder, name)}
+	at := filepath.Join(learner.Folder, learner.Name(task))
+	h := learner.Home{Root: filepath.Join(w.here, at)}
 	w.home = h
-	if err := hostfs.MkdirAll(w.here, filepath.Join(learner.Folder, name, project.Dir)); err != nil {
+	if err := hostfs.MkdirAll(w.here, filepath.Join(at, project.Dir)); err != nil {
 		return s, settle(fmt.Errorf("cannot make the project: %w", err))
 	}
 	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
 	if err != nil {
 		return s, settle(err)
 	}
-	defer func() { err = errors.Join(err, free()) }()
+	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }() // nothing is left root's
 	s, resumed, err := learner.Open(h, task, o.agent, o.model, o.cycles, time.Now())
 	if err != nil {
 		return s, settle(err)
@@ -190,9 +190,7 @@ func (w *work) play(ctx context.Context, s learner.State, who asked) (learner.St
 		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: retry.Sleep,
 	}
 	s, err = x.Play(ctx, s)
-	if cerr := p.Close(ctx, err); cerr != nil {
-		w.in.Warn(cerr)
-	}
+	p.Close(ctx, err)
 	return s, err
 }
 
