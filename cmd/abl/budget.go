@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"abl/cmd/internal/money"
-	"abl/orchestrator/gateway"
 	"abl/orchestrator/state"
 	"abl/roles"
 )
@@ -18,20 +17,16 @@ func (s *session) spent(n int, key string) (money.Spendings, error) {
 	return money.Spent(s.project, list, n, key)
 }
 
-// caps are those of a call, with what is used of them.
-func (r *phaseRun) caps(key string) ([]money.Cap, error) {
-	used, err := r.spent(r.phase, key)
-	return money.Caps(r.conf.Budget, used), err
+// accounts is what the calls of the phase may spend.
+func (r *phaseRun) accounts() *money.Account {
+	return &money.Account{
+		Conf: r.conf, Used: func(key string) (money.Spendings, error) { return r.spent(r.phase, key) },
+		Words: money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, Tell: r.note,
+	}
 }
 
 // budget is asked before every call whether there is anything left to spend.
-func (r *phaseRun) budget(p *state.Phase) error {
-	caps, err := r.caps(callOf(r.phase, p))
-	if err != nil {
-		return err
-	}
-	return money.Admit(caps, money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, r.warner.Warn)
-}
+func (r *phaseRun) budget(p *state.Phase) error { return r.account.Admit(callOf(r.phase, p)) }
 
 // callOf is the key of the call that a phase is about to make.
 func callOf(n int, p *state.Phase) string {
@@ -40,22 +35,4 @@ func callOf(n int, p *state.Phase) string {
 		role = roles.Verifier
 	}
 	return roles.Key(n, role, p.Step, p.Attempt)
-}
-
-// tellSpent says at the end which caps are nearly spent, or are passed and by how
-// much: the last request may go beyond one.
-func (r *phaseRun) tellSpent() {
-	caps, err := r.caps("")
-	if err != nil {
-		return // the run has said so, or the next one will
-	}
-	for _, c := range caps {
-		r.warner.Warn(c.Nearly()...)
-	}
-}
-
-// left is what a call may spend, as its gateway is told.
-func (r *phaseRun) left(key string) (gateway.Budget, error) {
-	caps, err := r.caps(key)
-	return money.Left(r.conf.Limits.Requests, caps), err
 }

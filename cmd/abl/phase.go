@@ -153,6 +153,6 @@ func (s *session) playIn(ctx context.Context, n int, f *state.File, specs spec.S
 	}
 	r.book = b
 	result, err := r.loop().Run(ctx)
-	r.tellSpent()
+	r.account.TellSpent()
 	return result, onEngine(errors.Join(err, r.end(ctx, err)))
 }

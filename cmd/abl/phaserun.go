@@ -21,18 +21,18 @@ import (
 // phaseRun is a phase, or a shell in one, in its environment.
 type phaseRun struct {
 	*session
-	phase  int
-	file   *state.File
-	specs  spec.Set
-	out    event.Sink
-	env    *environment.Environment
-	src    *workspace.Repo
-	tests  *workspace.Repo
-	jobs   *orchestrator.Cast
-	runner *roles.Runner
-	app    *roles.App
-	book   money.Book
-	warner money.Warner
+	phase   int
+	file    *state.File
+	specs   spec.Set
+	out     event.Sink
+	env     *environment.Environment
+	src     *workspace.Repo
+	tests   *workspace.Repo
+	jobs    *orchestrator.Cast
+	runner  *roles.Runner
+	app     *roles.App
+	book    money.Book
+	account *money.Account
 }
 
 // Whether the agents of a run get their keys.
@@ -45,7 +45,7 @@ const (
 // made so far is taken down.
 func (s *session) begin(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*phaseRun, error) {
 	r := &phaseRun{session: s, phase: n, file: f, specs: specs, out: out}
-	r.warner.Tell = r.note
+	r.account = r.accounts()
 	var err error
 	if r.env, err = environment.Open(ctx, r.options()); err != nil {
 		return nil, onEngine(err)

@@ -32,9 +32,11 @@ func spentPlace(t *testing.T, caps config.Budget, rows ...ledger.Row) *place {
 	}
 	p := &place{work: &work{conf: conf, home: learner.Home{Root: root}}, session: 1}
 	at := p.home.Project()
-	p.Containers = &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: at}}, Admit: p.admit}
+	p.Containers = &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: at}}}
 	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
-	p.warner.Tell = func(string) {}
+	p.account = p.accounts()
+	p.account.Tell = func(string) {}
+	p.Admit = p.account.Admit
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), p.ledger.Append(rows)); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 // The gateway is told the caps that are left, raised by what the command line adds.
 func TestWhatTheGatewayIsTold(t *testing.T) {
 	b := spentPlace(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
-	left, err := b.left("s1-c1-review.2")
+	left, err := b.account.Left("s1-c1-review.2")
 	if err != nil || len(left.Bounds) != 2 || *left.Requests != b.conf.Limits.Requests {
 		t.Fatalf("%+v, %v", left, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/orchestrator"
-	"abl/orchestrator/gateway"
 	"abl/orchestrator/learner"
 	"abl/orchestrator/ledger"
 	"abl/orchestrator/pricelist"
@@ -43,7 +42,7 @@ type place struct {
 	*work
 	session int
 	ledger  money.Book
-	warner  money.Warner
+	account *money.Account
 	hosts   []string
 }
 
@@ -52,7 +51,7 @@ func openPlace(ctx context.Context, w *work, s learner.State, who asked) (calls,
 	at := w.home.Project()
 	p := &place{work: w, session: s.Session}
 	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: who.prices, Hide: w.in.Outlet.Redact, Tell: w.tell.Note}
-	p.warner.Tell = w.tell.Note
+	p.account = p.accounts()
 	if err := p.ledger.Ready(); err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func openPlace(ctx context.Context, w *work, s learner.State, who asked) (calls,
 	if err != nil {
 		return nil, err
 	}
-	p.Containers = &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: p.admit, Enter: p.enter}
+	p.Containers = &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: p.account.Admit, Enter: p.enter}
 	if err := errors.Join(p.prepare(ctx), ctx.Err()); err != nil {
 		p.Close(ctx, err)
 		return nil, err
@@ -88,7 +87,7 @@ func (p *place) prepare(ctx context.Context) (err error) {
 	}
 	access := environment.Access{
 		Place: roles.PlaceBuilder, Role: roles.PlaceBuilder, Image: p.Image, Agent: p.Agent, Models: []string{p.Model}, Prices: money.Of(p.ledger.List, []string{p.Model}),
-		Budget: p.left, Nearly: p.warner.Warn,
+		Budget: p.account.Left, Nearly: p.account.Warn,
 	}
 	if gate, err := p.Env.Gate(ctx, access); err != nil {
 		return err
@@ -110,25 +109,13 @@ func (p *place) prepare(ctx context.Context) (err error) {
 // Hosts implements calls.
 func (p *place) Hosts() []string { return p.hosts }
 
-// caps are those of a call, with what is used of them.
-func (p *place) caps(key string) ([]money.Cap, error) {
-	used, err := money.Spent(p.home.Project(), p.ledger.List, p.session, key)
-	return money.Caps(p.conf.Budget, used), err
-}
-
-// admit is asked before every call whether there is anything left to spend.
-func (p *place) admit(key string) error {
-	caps, err := p.caps(key)
-	if err != nil {
-		return err
+// accounts is what the calls of the session may spend.
+func (p *place) accounts() *money.Account {
+	return &money.Account{
+		Conf: p.conf, Used: func(key string) (money.Spendings, error) {
+			return money.Spent(p.home.Project(), p.ledger.List, p.session, key)
+		}, Words: money.Words{Again: "the same command and", Safe: "what was done is kept"}, Tell: p.tell.Note,
 	}
-	return money.Admit(caps, money.Words{Again: "the same command and", Safe: "what was done is kept"}, p.warner.Warn)
-}
-
-// left is what a call may spend, as its gateway is told.
-func (p *place) left(key string) (gateway.Budget, error) {
-	caps, err := p.caps(key)
-	return money.Left(p.conf.Limits.Requests, caps), err
 }
 
 // enter puts an ended call into the ledger.
@@ -136,13 +123,8 @@ func (p *place) enter(cycle int, o roles.Outcome) error {
 	return p.ledger.Append(orchestrator.Rows(p.session, cycle, o))
 }
 
-// Close implements calls. The last request of a call may go beyond a cap, so that is
-// said in the end; what it cannot take down the environment says itself.
+// Close implements calls. What it cannot take down the environment says itself.
 func (p *place) Close(ctx context.Context, why error) {
-	if caps, err := p.caps(""); err == nil {
-		for _, c := range caps {
-			p.warner.Warn(c.Nearly()...)
-		}
-	}
+	p.account.TellSpent()
 	_, _ = p.Env.Close(ctx, why)
 }

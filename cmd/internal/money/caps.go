@@ -3,8 +3,6 @@ package money
 import (
 	"fmt"
 	"strings"
-	"sync"
-	"unicode"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
@@ -20,33 +18,9 @@ type Cap struct {
 	Used Spending
 }
 
-// Caps are those of a call, with what is used of them.
-func Caps(b config.Budget, used Spendings) (set []Cap) {
-	for _, c := range []Cap{{"call", b.Call, used.Call}, {"phase", b.Phase, used.Phase}, {"project", b.Project, used.Project}} {
-		if c.Cap.Tokens > 0 || c.Cap.USD > 0 {
-			set = append(set, c)
-		}
-	}
-	return set
-}
-
 // Words are those of a command for a cap that is reached: what goes on when it is
 // given again with a higher budget, and what is safe meanwhile.
 type Words struct{ Again, Safe string }
-
-// Admit is nil while every cap leaves something.
-func Admit(caps []Cap, w Words, tell func(...string)) error {
-	for _, c := range caps {
-		if err := c.Admits(w); err != nil {
-			return err
-		}
-		tell(c.Nearly()...)
-		if c.Used.Unknown > 0 {
-			tell(fmt.Sprintf("nobody knows what %d calls of this %s used: its budget sees the rest", c.Used.Unknown, c.Of))
-		}
-	}
-	return nil
-}
 
 // Admits is nil while the cap leaves something.
 func (c Cap) Admits(w Words) error {
@@ -81,50 +55,4 @@ func (c Cap) Nearly() (all []string) {
 		}
 	}
 	return all
-}
-
-// Left is what a call may spend, as its gateway is told.
-func Left(requests int64, caps []Cap) gateway.Budget {
-	b := gateway.Budget{Requests: &requests}
-	for _, c := range caps {
-		bound := gateway.Bound{Of: c.Of, UsedTokens: c.Used.Tokens, UsedUSD: c.Used.USD}
-		if n := c.Cap.Tokens; n > 0 {
-			bound.Tokens = &n
-		}
-		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
-			bound.USD = &usd
-		}
-		b.Bounds = append(b.Bounds, bound)
-	}
-	return b
-}
-
-// Warner passes on warnings of budgets, each once: one that differs from another
-// by its figures alone is the same. A gateway's watch calls it too.
-type Warner struct {
-	mu   sync.Mutex
-	told map[string]bool
-	Tell func(string)
-}
-
-// Warn passes them on.
-func (w *Warner) Warn(texts ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, text := range texts {
-		about := strings.Map(func(c rune) rune {
-			if unicode.IsDigit(c) || c == '.' {
-				return -1
-			}
-			return c
-		}, text)
-		if w.told[about] {
-			continue
-		}
-		if w.told == nil {
-			w.told = map[string]bool{}
-		}
-		w.told[about] = true
-		w.Tell(text)
-	}
 }
