@@ -16,7 +16,7 @@ var (
 const plainImage = "tools"
 
 // checkCustom judges an agent of the project's own.
-func (l *Loaded) checkCustom(key, name string, a Agent) error {
+func checkCustom(l *Loaded, key, name string, a Agent) error {
 	if !a.custom() {
 		return nil
 	}
@@ -37,13 +37,13 @@ func (l *Loaded) checkCustom(key, name string, a Agent) error {
 	case a.Model != "" && !modelName.MatchString(a.Model):
 		return l.mistake(key+".model", "", "want the name of a model, got %q", a.Model)
 	}
-	return l.checkEnv(key+".env", a.Env)
+	return checkEnv(l, key+".env", a.Env)
 }
 
-// hired leaves a role's models out that were meant for another agent: those of a
+// dropModels leaves a role's models out that were meant for another agent: those of a
 // file, once a flag gives the role to an agent of another provider. What was
 // written beside the scripted agent was meant for whoever comes in its place.
-func (l *Loaded) hired(before PerRole) {
+func dropModels(l *Loaded, before PerRole) {
 	for _, r := range []struct {
 		role, was, now string
 		models         *[]string

@@ -11,7 +11,7 @@ var (
 	serviceName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-func (l *Loaded) checkApp() error {
+func checkApp(l *Loaded) error {
 	app := l.App
 	switch {
 	case app == nil:
@@ -25,21 +25,21 @@ func (l *Loaded) checkApp() error {
 	case !slices.Contains([]string{"auto", "overlay", "tar"}, app.Copy):
 		return l.mistake("app.copy", "", "want auto, overlay or tar, got %q", app.Copy)
 	}
-	if err := l.checkReady("app.ready", app.Ready); err != nil {
+	if err := checkReady(l, "app.ready", app.Ready); err != nil {
 		return err
 	}
-	if err := l.checkEnv("app.env", app.Env); err != nil {
+	if err := checkEnv(l, "app.env", app.Env); err != nil {
 		return err
 	}
 	for name, service := range byKey(app.Services) {
-		if err := l.checkService("app.services."+name, name, service); err != nil {
+		if err := checkService(l, "app.services."+name, name, service); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Loaded) checkService(key, name string, s Service) error {
+func checkService(l *Loaded, key, name string, s Service) error {
 	switch {
 	case !serviceName.MatchString(name):
 		return l.mistake(key, "", "%q is not a name for a service; want lower-case letters, digits and -", name)
@@ -50,13 +50,13 @@ func (l *Loaded) checkService(key, name string, s Service) error {
 	case !isPort(s.Ready.Port):
 		return l.mistake(key+".ready.port", "", "want 1 to 65535, got %d", s.Ready.Port)
 	}
-	if err := l.checkReady(key+".ready", s.Ready); err != nil {
+	if err := checkReady(l, key+".ready", s.Ready); err != nil {
 		return err
 	}
-	return l.checkEnv(key+".env", s.Env)
+	return checkEnv(l, key+".env", s.Env)
 }
 
-func (l *Loaded) checkReady(key string, r Ready) error {
+func checkReady(l *Loaded, key string, r Ready) error {
 	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, notPrintable)) {
 		return l.mistake(key+".path", "", "want a path such as /health, got %q", r.Path)
 	}
@@ -68,7 +68,7 @@ func (l *Loaded) checkReady(key string, r Ready) error {
 
 // checkEnv keeps abl's own variables free: an app that can tell that it is
 // under test can behave for the test.
-func (l *Loaded) checkEnv(key string, env map[string]string) error {
+func checkEnv(l *Loaded, key string, env map[string]string) error {
 	for name, value := range byKey(env) {
 		switch {
 		case !envName.MatchString(name):
@@ -105,7 +105,7 @@ func (l *Loaded) CheckSecrets(secrets map[string]string) error {
 			}
 		}
 	}
-	return l.refuse(given, secrets)
+	return refuse(l, given, secrets)
 }
 
 // CheckCommands refuses a command that carries one of the keys: it is run in a
@@ -123,10 +123,10 @@ func (l *Loaded) CheckCommands(keys map[string]string) error {
 			given[table+"."+name+".command"] = c.Command
 		}
 	}
-	return l.refuse(given, keys)
+	return refuse(l, given, keys)
 }
 
-func (l *Loaded) refuse(given, secrets map[string]string) error {
+func refuse(l *Loaded, given, secrets map[string]string) error {
 	for key, value := range byKey(given) {
 		if secret := carried(value, secrets); secret != "" {
 			return l.mistake(key, "use a value made for tests", "holds the secret %s", secret)

@@ -5,7 +5,7 @@ import "time"
 // maxIterations keeps a slip of the finger from costing a fortune.
 const maxIterations = 100
 
-func (l *Loaded) checkLoop() error {
+func checkLoop(l *Loaded) error {
 	if n := l.Loop.MaxVerifierIterations; n < 1 || n > maxIterations {
 		return l.mistake("loop.max_verifier_iterations", "", "want 1 to %d, got %d", maxIterations, n)
 	}
@@ -27,7 +27,7 @@ func (l *Loaded) checkLoop() error {
 	return nil
 }
 
-func (l *Loaded) checkLimits() error {
+func checkLimits(l *Loaded) error {
 	const smallest = 16 << 20 // a container with less does not start
 	if l.Limits.Memory < smallest {
 		return l.mistake("limits.memory", "", "want 16m or more")
@@ -50,7 +50,7 @@ func (l *Loaded) checkLimits() error {
 	return nil
 }
 
-func (l *Loaded) checkBudget() error {
+func checkBudget(l *Loaded) error {
 	for key, c := range byKey(l.caps()) {
 		if c.Tokens < 0 || !(c.USD >= 0) { // .nan is no number
 			return l.mistake(key, "", "want 0 (no limit) or more")

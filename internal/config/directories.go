@@ -16,7 +16,7 @@ var reserved = []string{
 	".abl/abl.config.yaml", ".abl/project.md", ".abl/project_map.txt", "abl.config.yaml", "prompts", ".env", ".git",
 }
 
-func (l *Loaded) checkDirectories() error {
+func checkDirectories(l *Loaded) error {
 	src, tests := l.Directories.Src, l.Directories.Tests
 	for _, d := range []struct{ key, dir string }{{"directories.src", src}, {"directories.tests", tests}} {
 		if !inside(d.dir) {
@@ -54,11 +54,11 @@ func overlap(a, b string) bool {
 // but nothing on the way to it may be a link or a file, and the two must not be
 // the same directory under two names.
 func (l *Loaded) CheckDirs(project string) error {
-	src, err := l.checkDir("directories.src", project, l.Directories.Src)
+	src, err := checkDir(l, "directories.src", project, l.Directories.Src)
 	if err != nil {
 		return err
 	}
-	tests, err := l.checkDir("directories.tests", project, l.Directories.Tests)
+	tests, err := checkDir(l, "directories.tests", project, l.Directories.Tests)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (l *Loaded) CheckDirs(project string) error {
 }
 
 // checkDir returns what the directory is, nil when it is not there yet.
-func (l *Loaded) checkDir(key, project, dir string) (fs.FileInfo, error) {
+func checkDir(l *Loaded, key, project, dir string) (fs.FileInfo, error) {
 	var last fs.FileInfo
 	at := ""
 	for step := range strings.SplitSeq(dir, "/") {

@@ -41,7 +41,7 @@ func (l *Loaded) source(key string) Source {
 		return src
 	}
 	whole, _, _ := strings.Cut(key, ".")
-	if src, ok := l.Sources[whole]; ok && (whole == "agent" || whole == "models") && !l.hasParts(whole) {
+	if src, ok := l.Sources[whole]; ok && (whole == "agent" || whole == "models") && !hasParts(l, whole) {
 		return src
 	}
 	const number = "loop.no_progress" // a number alone is about failures
@@ -53,7 +53,7 @@ func (l *Loaded) source(key string) Source {
 }
 
 // hasParts says whether the file gives the roles of key one by one.
-func (l *Loaded) hasParts(key string) bool {
+func hasParts(l *Loaded, key string) bool {
 	src := l.Sources[key]
 	if src.Line == 0 {
 		return false

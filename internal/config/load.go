@@ -49,12 +49,12 @@ type Loaded struct {
 func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: Default(), Sources: map[string]Source{}}
 	steps := []func() error{
-		func() error { return l.readFile(project) },
-		func() error { return l.readDotenv(project) },
-		func() error { return l.overlay(l.fromDotenv) },
-		func() error { return l.overlay(fromEnvironment(env)) },
-		func() error { return l.setFlags(flags) },
-		l.validate,
+		func() error { return readFile(l, project) },
+		func() error { return readDotenv(l, project) },
+		func() error { return overlay(l, func(key string) (text, name string) { return fromDotenv(l, key) }) },
+		func() error { return overlay(l, fromEnvironment(env)) },
+		func() error { return setFlags(l, flags) },
+		func() error { return validate(l) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -64,7 +64,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 	return l, nil
 }
 
-func (l *Loaded) readFile(project string) error {
+func readFile(l *Loaded, project string) error {
 	for _, name := range files {
 		data, err := hostfs.Read(project, name, maxBytes)
 		if errors.Is(err, hostfs.ErrAbsent) {
@@ -78,14 +78,14 @@ func (l *Loaded) readFile(project string) error {
 			continue
 		}
 		l.File = name
-		if err := l.decode(data); err != nil {
+		if err := decode(l, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Loaded) decode(data []byte) error {
+func decode(l *Loaded, data []byte) error {
 	if err := yamlfile.Decode(l.File, data, &l.Config); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (l *Loaded) decode(data []byte) error {
 	return nil
 }
 
-func (l *Loaded) readDotenv(project string) error {
+func readDotenv(l *Loaded, project string) error {
 	vars, warnings, err := dotenv.Read(filepath.Join(project, envFile))
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
@@ -110,7 +110,7 @@ func (l *Loaded) readDotenv(project string) error {
 // layer gives the text that a layer has for a key, and the name of its place.
 type layer func(key string) (text, name string)
 
-func (l *Loaded) fromDotenv(key string) (text, name string) {
+func fromDotenv(l *Loaded, key string) (text, name string) {
 	if text := l.Dotenv[variable(key)]; text != "" {
 		return text, variable(key) + " in " + envFile
 	}
@@ -140,20 +140,20 @@ func settable() []string {
 	return keys
 }
 
-func (l *Loaded) overlay(from layer) error {
+func overlay(l *Loaded, from layer) error {
 	for _, key := range settable() {
 		text, name := from(key)
 		if text == "" || key == keyVersion {
 			continue
 		}
-		if err := l.set(key, text, name); err != nil {
+		if err := set(l, key, text, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Loaded) setFlags(flags map[string]string) error {
+func setFlags(l *Loaded, flags map[string]string) error {
 	keys := make([]string, 0, len(flags))
 	for key, text := range flags {
 		if text != "" {
@@ -163,16 +163,16 @@ func (l *Loaded) setFlags(flags map[string]string) error {
 	slices.Sort(keys) // agent before agent.builder, which is the narrower one
 	before := l.Agent
 	for _, key := range keys {
-		if err := l.set(key, flags[key], "flag "+key); err != nil {
+		if err := set(l, key, flags[key], "flag "+key); err != nil {
 			return err
 		}
 	}
-	l.hired(before)
+	dropModels(l, before)
 	return nil
 }
 
 // set gives a key a value and forgets where the parts that it covers came from.
-func (l *Loaded) set(key, text, name string) error {
+func set(l *Loaded, key, text, name string) error {
 	if err := yamlfile.Set(name, &l.Config, key, text); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ var Registries = []string{"go", "npm", "pypi"}
 const httpsPort = "443"
 
 // checkAllow wants words for registries and exact names of hosts.
-func (l *Loaded) checkAllow() error {
+func checkAllow(l *Loaded) error {
 	for i, entry := range l.Network.Allow {
 		if slices.Contains(Registries, entry) {
 			continue
@@ -58,7 +58,7 @@ func notAllowable(entry string) string {
 }
 
 // checkCACert keeps those from naming authorities who would gain by it.
-func (l *Loaded) checkCACert() error {
+func checkCACert(l *Loaded) error {
 	file := l.Network.CACert
 	if file == "" || path.IsAbs(file) {
 		return nil
@@ -66,10 +66,8 @@ func (l *Loaded) checkCACert() error {
 	if !inside(file) {
 		return l.mistake("network.ca_cert", "", "want a path inside the project or an absolute one, got %q", file)
 	}
-	for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
-		if overlap(file, dir) {
-			return l.mistake("network.ca_cert", "put it elsewhere, .abl/ca.pem say", "%q is in %s, which a role may write", file, dir)
-		}
+	if dir := writable(l, file); dir != "" {
+		return l.mistake("network.ca_cert", "put it elsewhere, .abl/ca.pem say", "%q is in %s, which a role may write", file, dir)
 	}
 	return nil
 }

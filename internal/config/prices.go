@@ -33,14 +33,12 @@ func (p Prices) MarshalText() ([]byte, error) {
 // Models are those that the configuration itself gives a price, sorted.
 func (p Prices) Models() []string { return slices.Sorted(maps.Keys(p.Own)) }
 
-func (l *Loaded) checkPrices() error {
+func checkPrices(l *Loaded) error {
 	if l.Prices.File != "" && !inside(l.Prices.File) {
 		return l.mistake("prices", "", "want a path inside the project, or {MODEL: {input: 1.25, output: 10}}, got %q", l.Prices.File)
 	}
-	for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
-		if l.Prices.File != "" && overlap(l.Prices.File, dir) {
-			return l.mistake("prices", "", "%q is in %s, which a role may write: its budget would be what it likes", l.Prices.File, dir)
-		}
+	if dir := writable(l, l.Prices.File); dir != "" {
+		return l.mistake("prices", "", "%q is in %s, which a role may write: its budget would be what it likes", l.Prices.File, dir)
 	}
 	for _, name := range l.Prices.Models() {
 		if !modelName.MatchString(name) {

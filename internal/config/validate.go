@@ -34,13 +34,12 @@ var (
 
 // validate judges the values, each by itself and against one another, and
 // returns the first mistake.
-func (l *Loaded) validate() error {
-	checks := []func() error{
-		l.checkVersion, l.checkDirectories, l.checkAgents, l.checkModels, l.checkCommands, l.checkApp,
-		l.checkLoop, l.checkVerify, l.checkBudget, l.checkPrices, l.checkNetwork, l.checkLimits, l.checkImages,
-	}
-	for _, check := range checks {
-		if err := check(); err != nil {
+func validate(l *Loaded) error {
+	for _, check := range []func(*Loaded) error{
+		checkVersion, checkDirectories, checkAgents, checkModels, checkCommands, checkApp,
+		checkLoop, checkVerify, checkBudget, checkPrices, checkNetwork, checkLimits, checkImages,
+	} {
+		if err := check(l); err != nil {
 			return err
 		}
 	}
@@ -59,7 +58,7 @@ func byKey[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-func (l *Loaded) checkVersion() error {
+func checkVersion(l *Loaded) error {
 	switch {
 	case l.Version > version:
 		return l.mistake("version", "update abl", "is %d, and this abl knows %d", l.Version, version)
@@ -69,19 +68,19 @@ func (l *Loaded) checkVersion() error {
 	return nil
 }
 
-func (l *Loaded) checkAgents() error {
+func checkAgents(l *Loaded) error {
 	for key, name := range byKey(map[string]string{"agent.builder": l.Agent.Builder, "agent.verifier": l.Agent.Verifier}) {
-		if err := l.checkAgent(key, name); err != nil {
+		if err := checkAgent(l, key, name); err != nil {
 			return err
 		}
 	}
 	for name, agent := range byKey(l.Agents) {
 		if !agent.custom() || slices.Contains(agents, name) {
-			if err := l.checkAgent("agents."+name, name); err != nil {
+			if err := checkAgent(l, "agents."+name, name); err != nil {
 				return err
 			}
 		}
-		if err := l.checkCustom("agents."+name, name, agent); err != nil {
+		if err := checkCustom(l, "agents."+name, name, agent); err != nil {
 			return err
 		}
 		if path := agent.Scenario; path != "" && !inside(path) {
@@ -97,7 +96,7 @@ func (l *Loaded) checkAgents() error {
 	return nil
 }
 
-func (l *Loaded) checkAgent(key, name string) error {
+func checkAgent(l *Loaded, key, name string) error {
 	known := slices.Clone(agents)
 	for own, agent := range byKey(l.Agents) {
 		if agent.custom() && !slices.Contains(known, own) {
@@ -113,7 +112,7 @@ func (l *Loaded) checkAgent(key, name string) error {
 	return l.mistake(key, "agents.NAME.command makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
 }
 
-func (l *Loaded) checkModels() error {
+func checkModels(l *Loaded) error {
 	for key, chain := range byKey(map[string][]string{"models.builder": l.Models.Builder, "models.verifier": l.Models.Verifier}) {
 		for _, name := range chain {
 			if !modelName.MatchString(name) {
@@ -124,12 +123,12 @@ func (l *Loaded) checkModels() error {
 	return nil
 }
 
-func (l *Loaded) checkCommands() error {
+func checkCommands(l *Loaded) error {
 	for section, commands := range byKey(map[string]map[string]Command{
 		"builder_commands": l.BuilderCommands, "verifier_commands": l.VerifierCommands,
 	}) {
 		for name, command := range byKey(commands) {
-			if err := l.checkCommand(section+"."+name, name, command); err != nil {
+			if err := checkCommand(l, section+"."+name, name, command); err != nil {
 				return err
 			}
 		}
@@ -137,7 +136,7 @@ func (l *Loaded) checkCommands() error {
 	return nil
 }
 
-func (l *Loaded) checkCommand(key, name string, c Command) error {
+func checkCommand(l *Loaded, key, name string, c Command) error {
 	switch {
 	case !commandName.MatchString(name):
 		return l.mistake(key, "", "%q is not a name for a command; want lower-case letters, digits, - and _", name)
@@ -153,7 +152,7 @@ func (l *Loaded) checkCommand(key, name string, c Command) error {
 	return nil
 }
 
-func (l *Loaded) checkVerify() error {
+func checkVerify(l *Loaded) error {
 	if !slices.Contains([]string{"required", "off"}, l.Verify.Evidence) {
 		return l.mistake("verify.evidence", "", "want required or off, got %q", l.Verify.Evidence)
 	}
@@ -165,7 +164,7 @@ func (l *Loaded) checkVerify() error {
 	return nil
 }
 
-func (l *Loaded) checkNetwork() error {
+func checkNetwork(l *Loaded) error {
 	pool, err := netip.ParsePrefix(l.Network.Pool)
 	if err != nil || !pool.Addr().Is4() || !pool.Addr().IsPrivate() || pool != pool.Masked() {
 		return l.mistake("network.pool", "", "want a private IPv4 range such as 10.231.0.0/16, got %q", l.Network.Pool)
@@ -177,10 +176,10 @@ func (l *Loaded) checkNetwork() error {
 	if b := l.Network.Builds; b != "engine" && b != BuildsHost {
 		return l.mistake("network.builds", "", "want engine or host, got %q", b)
 	}
-	if err := l.checkAllow(); err != nil {
+	if err := checkAllow(l); err != nil {
 		return err
 	}
-	if err := l.checkCACert(); err != nil {
+	if err := checkCACert(l); err != nil {
 		return err
 	}
 	if name := l.Network.Egress; name != "" && !engineName.MatchString(name) {
@@ -189,7 +188,7 @@ func (l *Loaded) checkNetwork() error {
 	return nil
 }
 
-func (l *Loaded) checkImages() error {
+func checkImages(l *Loaded) error {
 	for key, path := range byKey(map[string]string{
 		"images.builder.dockerfile":  l.Images.Builder.Dockerfile,
 		"images.verifier.dockerfile": l.Images.Verifier.Dockerfile,
@@ -198,11 +197,19 @@ func (l *Loaded) checkImages() error {
 		if path != "" && !inside(path) {
 			return l.mistake(key, "", "want a path inside the project, got %q", path)
 		}
-		for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
-			if path != "" && overlap(path, dir) {
-				return l.mistake(key, "", "%q lies in %s, where an agent writes: a container would be built from its words; keep it elsewhere", path, dir)
-			}
+		if dir := writable(l, path); dir != "" {
+			return l.mistake(key, "", "%q lies in %s, where an agent writes: a container would be built from its words; keep it elsewhere", path, dir)
 		}
 	}
 	return nil
+}
+
+// writable is the workspace that a file lies in, where a role may write it; "" for none.
+func writable(l *Loaded, file string) string {
+	for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
+		if file != "" && overlap(file, dir) {
+			return dir
+		}
+	}
+	return ""
 }

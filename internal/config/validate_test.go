@@ -270,7 +270,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("directories: {src: a/b, tests: a}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := &Loaded{Config: Default(), File: "c", Sources: map[string]Source{}}
-		if l.decode(data) != nil || l.validate() != nil {
+		if decode(l, data) != nil || validate(l) != nil {
 			return
 		}
 		if overlap(l.Directories.Src, l.Directories.Tests) || overlap(l.Directories.Src, ".env") {
