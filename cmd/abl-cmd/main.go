@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"abl/cmd/abl-cmd/internal/commands"
-	"abl/cmd/abl-cmd/internal/runner"
 	"abl/internal/proc"
 	"abl/orchestrator/dirs"
 
@@ -56,14 +55,14 @@ func run(s started) int {
 	if s.as == dirs.HelperRun || s.as == dirs.HelperBroker { // what they start is not to be trusted
 		proc.HoldThreads()
 		if os.Getpid() == 1 {
-			return runner.First(os.Args)
+			return first(os.Args)
 		}
 	}
 	switch s.as {
 	case dirs.HelperCmd: // it passes signals on itself
 		return commands.Main(context.Background(), s.file(dirs.Cmds), s.args)
 	case dirs.HelperRun:
-		return runner.Run(context.Background(), s.file(dirs.Run), os.Stdout)
+		return runAgent(context.Background(), s.file(dirs.Run), os.Stdout)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -12,11 +12,11 @@ const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec 
 var parents = map[string]string{
 	"internal/child/child.go": "takes the secrets out",
 
-	"cmd/abl-cmd/internal/commands/run.go":  "inside a role's or the app's container, which has no secret of abl's",
-	"cmd/abl-cmd/internal/runner/first.go":  "inside a container",
-	"cmd/abl-cmd/internal/runner/runner.go": "inside a container",
-	"orchestrator/broker/unit.go":           "inside the app's container",
-	"roles/scenario/player/steps.go":        "inside the role's container",
+	"cmd/abl-cmd/internal/commands/run.go": "inside a role's or the app's container, which has no secret of abl's",
+	"cmd/abl-cmd/run.go":                   "inside a container",
+	"cmd/abl-cmd/supervise.go":             "inside a container",
+	"orchestrator/broker/unit.go":          "inside the app's container",
+	"roles/scenario/player/steps.go":       "inside the role's container",
 }
 
 // judgeChildren says where a program is started with the secrets of the

@@ -1,7 +1,4 @@
-// Package runner starts an agent inside its container with its output in files
-// of the call, ends it at the deadline when nobody else did, and reports how it
-// ended.
-package runner
+package main
 
 import (
 	"context"
@@ -34,11 +31,12 @@ const (
 // lastGrace is what it may take to end an agent after its deadline.
 const lastGrace = deadlineGrace + 5*time.Second
 
-// Run does what the RunSpec in the file at path says, writes one RunEnd as a
-// line of JSON to out, and returns the exit code that belongs to it. Where the
-// spec asks for a probe, its answer is the line before.
-func Run(ctx context.Context, path string, out io.Writer) int {
-	end := run(ctx, path, out)
+// runAgent starts an agent as the RunSpec in the file at path says, with its output in
+// files of the call, and ends it at the deadline when nobody else did. It writes one
+// RunEnd as a line of JSON to out, and returns the exit code that belongs to it. Where
+// the spec asks for a probe, its answer is the line before.
+func runAgent(ctx context.Context, path string, out io.Writer) int {
+	end := runSpec(ctx, path, out)
 	if err := tell(out, end); err != nil && end.Exit == 0 {
 		return exitNotRun
 	}
@@ -54,7 +52,7 @@ func tell(out io.Writer, v any) error {
 	return err
 }
 
-func run(ctx context.Context, path string, out io.Writer) dirs.RunEnd {
+func runSpec(ctx context.Context, path string, out io.Writer) dirs.RunEnd {
 	spec, err := readSpec(path)
 	if err != nil {
 		return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
