@@ -66,7 +66,7 @@ demo: images
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
 	@TMPDIR=$(ABL_TEST_MEMORY) go test -vet=off -timeout 20m $(WITHOUT)
 	@go test -vet=off -timeout 60m $(WITH_ENGINE)
-	@scripts/fuzz.sh $(FUZZTIME)
+	@scripts/fuzz.sh $(if $(filter file,$(origin FUZZTIME)),1s,$(FUZZTIME))
 
 ## test-fast: every test that needs no engine
 .PHONY: test-fast

@@ -12,7 +12,17 @@ import (
 // held is a run with its agent at the gate.
 func held(t *testing.T, role, points string) (*scene, *running) {
 	t.Helper()
-	s := newScene(t, map[string]string{role: gate})
+	return atGate(newScene(t, map[string]string{role: gate}), role, points)
+}
+
+// heldLong is held with a second iteration to come.
+func heldLong(t *testing.T, role string) (*scene, *running) {
+	t.Helper()
+	return atGate(newLong(t, map[string]string{role: gate}), role, "")
+}
+
+func atGate(s *scene, role, points string) (*scene, *running) {
+	s.Helper()
 	r := s.start(points)
 	s.atGate(role)
 	return s, r
@@ -21,11 +31,11 @@ func held(t *testing.T, role, points string) (*scene, *running) {
 // An agent that runs while abl is killed is attached to: it and the app are the
 // same containers, and nothing is started twice.
 func TestRunningCallIsAttachedTo(t *testing.T) {
-	want, _ := wanted(t)
+	want, _ := wantedLong(t)
 	for role, key := range map[string]string{"builder": "p1-build-1.1", "verifier": "p1-verify-1.1"} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
-			s, r := held(t, role, "")
+			s, r := heldLong(t, role)
 			r.signal(syscall.SIGKILL)
 			r.end(-1)
 			var agent string
@@ -83,7 +93,7 @@ func TestCleanBetween(t *testing.T) {
 	s.settled()
 	s.open("builder")
 	events := s.events(s.finish().Stdout)
-	if got := calls(events, event.CallStart); !strings.HasPrefix(got, "p1-build-1.2 p1-verify-1.1 ") {
+	if got := calls(events, event.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
 		t.Errorf("calls: %s", got)
 	}
 	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, "p1-build-1.1,scripted,") || !strings.Contains(rows, ",interrupted\n") {

@@ -57,7 +57,7 @@ func TestHolderKilledAmidTheVerifier(t *testing.T) {
 		}
 	}()
 	ends := lab.Of(r.end(0), event.CallEnd)
-	if len(ends) != 5 || ends[1].Class != string(outcome.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
+	if len(ends) != 1+2*s.steps || ends[1].Class != string(outcome.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
 		t.Errorf("the calls ended as %+v", ends)
 	}
 	s.settled()

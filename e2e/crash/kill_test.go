@@ -19,14 +19,18 @@ const facing = " app.created app.down app.started call.created call.ended call.r
 // Killed at a named place, at its first visit or at its last, abl comes to the
 // same end when it is run again. ABL_SOAK tries all of them.
 func TestKilledAtPlaces(t *testing.T) {
-	want, visits := wanted(t)
+	_, long := wantedLong(t)
+	_, short := wanted(t)
 	var always, others []string
 	for _, name := range places(t) {
-		n := visits[name]
+		n := long[name]
 		if n == 0 && !elsewhere(name) {
 			t.Errorf("%s is never reached", name)
 		}
-		if n > 0 && strings.Contains(facing, " "+name+" ") {
+		if strings.Contains(facing, " "+name+" ") {
+			if short[name] == 0 {
+				t.Errorf("one iteration never reaches %s", name)
+			}
 			always = append(always, name+"=kill")
 		} else if n > 0 {
 			others = append(others, name+"=kill")
@@ -39,15 +43,20 @@ func TestKilledAtPlaces(t *testing.T) {
 		dice(t).Shuffle(len(others), func(i, k int) { others[i], others[k] = others[k], others[i] })
 		others = others[:min(4, len(others))]
 	}
-	for _, points := range slices.Concat(always, others) {
-		t.Run(points, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t, nil)
-			s.die(points)
-			s.finish()
-			same(t, want, s.print())
-		})
+	try := func(steps int, all []string) {
+		want, _ := wantedOf(t, steps)
+		for _, points := range all {
+			t.Run(points, func(t *testing.T) {
+				t.Parallel()
+				s := sceneOf(t, steps, nil)
+				s.die(points)
+				s.finish()
+				same(t, want, s.print())
+			})
+		}
 	}
+	try(shortSteps(), always)
+	try(2, others)
 }
 
 // Killed before its first call, abl leaves the id under which the next one looks for
@@ -89,7 +98,7 @@ func never(name string) bool {
 
 // Killed at moments that nobody chose.
 func TestKilledAtRandomMoments(t *testing.T) {
-	want, _ := wanted(t)
+	want, _ := wantedLong(t)
 	moments, times := dice(t), 6
 	if os.Getenv("ABL_SOAK") != "" {
 		times = 300
@@ -98,7 +107,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		after := time.Duration(moments.Int64N(int64(2500 * time.Millisecond)))
 		t.Run(fmt.Sprintf("%d, %v", i, after), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, nil)
+			s := newLong(t, nil)
 			cmd := s.command("", "phase", "1")
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -69,26 +69,39 @@ func placesIn(path string) (names []string, err error) {
 	return names, err
 }
 
-// whole is what an undisturbed run comes to, and how often it meets each place.
-var whole struct {
+// whole is what an undisturbed run of so many iterations comes to, and how often it
+// meets each place.
+var whole [3]struct {
 	sync.Once
 	print  string
 	visits map[string]int
 }
 
-// wanted is what every disturbed run has to come to.
+// wanted is what every disturbed newScene has to come to.
 func wanted(t *testing.T) (string, map[string]int) {
 	t.Helper()
-	lab.Engine(t)
-	whole.Do(func() { t.Run("undisturbed", func(t *testing.T) { whole.print, whole.visits = measure(t) }) })
-	if whole.print == "" {
-		t.Fatal("the undisturbed run failed")
-	}
-	return whole.print, whole.visits
+	return wantedOf(t, shortSteps())
 }
 
-func measure(t *testing.T) (string, map[string]int) {
-	s := newScene(t, nil)
+// wantedLong is what every disturbed newLong has to come to.
+func wantedLong(t *testing.T) (string, map[string]int) {
+	t.Helper()
+	return wantedOf(t, 2)
+}
+
+func wantedOf(t *testing.T, steps int) (string, map[string]int) {
+	t.Helper()
+	lab.Engine(t)
+	w := &whole[steps]
+	w.Do(func() { t.Run("undisturbed", func(t *testing.T) { w.print, w.visits = measure(t, steps) }) })
+	if w.print == "" {
+		t.Fatal("the undisturbed run failed")
+	}
+	return w.print, w.visits
+}
+
+func measure(t *testing.T, steps int) (string, map[string]int) {
+	s := sceneOf(t, steps, nil)
 	names := places(t)
 	if out, err := s.command(strings.Join(names, "=note;")+"=note", "phase", "1").CombinedOutput(); err != nil {
 		t.Fatalf("undisturbed: %v: %s", err, out)

@@ -22,19 +22,47 @@ import (
 // slots bounds how many phases run at once: each needs an engine's attention.
 var slots = make(chan struct{}, 3)
 
-// scene is a project whose phase fails once and then passes, in moments.
+// scene is a project whose phase passes, in moments.
 type scene struct {
 	*lab.Project
 	points string // directory of the failpoints
+	steps  int    // how many iterations it takes to the pass
 }
 
-// newScene waits for a slot. Steps in gates take the place of gate lines of the
-// scenario, by role.
+// newScene passes in its first iteration, which has everything that most tests
+// disturb at half the engine's work. ABL_SOAK plays two everywhere. Steps in gates
+// take the place of gate lines of the scenario, by role.
 func newScene(t *testing.T, gates map[string]string) *scene {
+	t.Helper()
+	return sceneOf(t, shortSteps(), gates)
+}
+
+// newLong fails once and then passes.
+func newLong(t *testing.T, gates map[string]string) *scene {
+	t.Helper()
+	return sceneOf(t, 2, gates)
+}
+
+func shortSteps() int {
+	if os.Getenv("ABL_SOAK") != "" {
+		return 2
+	}
+	return 1
+}
+
+// sceneOf waits for a slot.
+func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	t.Helper()
 	slots <- struct{}{}
 	t.Cleanup(func() { <-slots })
 	p := lab.From(t, os.DirFS("testdata/project"))
+	if steps == 1 {
+		short, err := os.ReadFile("testdata/short.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Write("scenario.yaml", string(short))
+	}
 	for role, step := range gates {
 		old := p.Read("scenario.yaml")
 		text := strings.Replace(old, "# gate "+role+"\n", "- "+step+"\n", 1)
@@ -43,7 +71,7 @@ func newScene(t *testing.T, gates map[string]string) *scene {
 		}
 		p.Write("scenario.yaml", text)
 	}
-	s := &scene{p, t.TempDir()}
+	s := &scene{p, t.TempDir(), steps}
 	p.Env = []string{"ABL_FAILPOINT_DIR=" + s.points}
 	return s
 }
@@ -105,8 +133,8 @@ func (s *scene) print() string {
 	for _, c := range calls {
 		fmt.Fprintln(&b, "record", c.Name())
 	}
-	for _, step := range []int{1, 2} {
-		r, err := audit.Load(project.New(s.Dir, "src", ".abl/tests"), 1, step)
+	for step := range s.steps {
+		r, err := audit.Load(project.New(s.Dir, "src", ".abl/tests"), 1, step+1)
 		if err != nil {
 			s.Error(err)
 		}

@@ -45,7 +45,11 @@ func TestSignals(t *testing.T) {
 		for _, role := range []string{"builder", "verifier"} {
 			t.Run(fmt.Sprint(sig, " amid the ", role), func(t *testing.T) {
 				t.Parallel()
-				s, r := held(t, role, "")
+				at := newScene
+				if sig == syscall.SIGINT {
+					at = newLong
+				}
+				s, r := atGate(at(t, map[string]string{role: gate}), role, "")
 				r.signal(sig)
 				s.stopped(r, sig)
 				s.open(role)
@@ -80,8 +84,11 @@ func (s *scene) passed() {
 		}
 		s.Git(dir, "fsck", "--strict")
 	}
-	log := s.Git("src", "log", "--reverse", "--format=%s")
-	if attempt := regexp.MustCompile(`(?m)\.\d+$`); attempt.ReplaceAllString(log, "") != "phase1/build/step-1\nphase1/build/step-2" {
+	log, want := s.Git("src", "log", "--reverse", "--format=%s"), "phase1/build/step-1"
+	if s.steps == 2 {
+		want += "\nphase1/build/step-2"
+	}
+	if attempt := regexp.MustCompile(`(?m)\.\d+$`); attempt.ReplaceAllString(log, "") != want {
 		s.Errorf("commits: %s", log)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // paid once and nothing of its taken down.
 func TestLockTakenAway(t *testing.T) {
 	wantEngine(t)
-	s, first := held(t, "builder", "")
+	s, first := heldLong(t, "builder")
 	if err := os.Remove(filepath.Join(s.Dir, ".abl/lock")); err != nil {
 		t.Fatal(err)
 	}
