@@ -57,15 +57,6 @@ func (l List) With(own List) List {
 	return List{Date: l.Date, models: all}
 }
 
-// Of is a list of single prices, without dates.
-func Of(models map[string]prices.Price) List {
-	t := List{models: map[string][]period{}}
-	for name, p := range models {
-		t.models[name] = []period{{Price: p}}
-	}
-	return t
-}
-
 // file is the form of a table in a file.
 type file struct {
 	Date   day                `yaml:"date"`

@@ -101,7 +101,7 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := base.With(own).With(Of(map[string]prices.Price{"c": {}}))
+	all := base.With(own)
 	b, _ := all.At("b", time.Now())
 	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.Models()) != 2 {
 		t.Errorf("%+v, %v", b, all.Models())

@@ -1,6 +1,7 @@
 package pricelist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -11,18 +12,19 @@ import (
 
 // written is a price as a file has it.
 type written struct {
-	From       day       `yaml:"from"`
-	Input      *dollars  `yaml:"input"`
-	Cached     *dollars  `yaml:"cached"`
-	CacheWrite *dollars  `yaml:"cache_write"`
-	Output     *dollars  `yaml:"output"`
-	Thinking   *dollars  `yaml:"thinking"`
-	Long       []further `yaml:"long"`
+	From  day `yaml:"from"`
+	rates `yaml:",inline"`
+	Long  []further `yaml:"long"`
 }
 
 // further is the rate of long prompts.
 type further struct {
-	Above      int64    `yaml:"above"`
+	Above int64 `yaml:"above"`
+	rates `yaml:",inline"`
+}
+
+// rates are what is written of one rate; nil is not said.
+type rates struct {
 	Input      *dollars `yaml:"input"`
 	Cached     *dollars `yaml:"cached"`
 	CacheWrite *dollars `yaml:"cache_write"`
@@ -49,41 +51,38 @@ func (d *dollars) UnmarshalYAML(n *yamlfile.Node) error {
 }
 
 // price checks what is written and fills in what follows from it.
-func (w written) price() (prices.Price, error) {
-	r, err := rate(w.Input, w.Cached, w.CacheWrite, w.Output, w.Thinking)
-	p := prices.Price{Rate: r}
+func (w written) price() (p prices.Price, err error) {
+	if p.Rate, err = w.rate(); err != nil {
+		return p, err
+	}
 	above := int64(0)
 	for _, l := range w.Long {
 		if l.Above <= above {
 			return p, errors.New("long: each entry needs above, a number of tokens more than that of the one before")
 		}
 		above = l.Above
-		r, lerr := rate(l.Input, l.Cached, l.CacheWrite, l.Output, l.Thinking)
-		if lerr != nil && err == nil {
-			err = fmt.Errorf("long: %w", lerr)
+		r, err := l.rate()
+		if err != nil {
+			return p, fmt.Errorf("long: %w", err)
 		}
 		p.Long = append(p.Long, prices.Tier{Above: l.Above, Rate: r})
 	}
-	return p, err
+	return p, nil
 }
 
 // rate fills in what is not said: a prompt's parts cost what the prompt does,
 // thoughts what the answer does.
-func rate(input, cached, write, output, thinking *dollars) (prices.Rate, error) {
+func (r rates) rate() (prices.Rate, error) {
 	switch {
-	case input == nil:
+	case r.Input == nil:
 		return prices.Rate{}, errors.New("it lacks input, the price of a million prompt tokens")
-	case output == nil:
+	case r.Output == nil:
 		return prices.Rate{}, errors.New("it lacks output, the price of a million answer tokens")
 	}
-	or := func(d, instead *dollars) prices.USD {
-		if d == nil {
-			d = instead
-		}
-		return prices.USD(*d)
-	}
+	usd := func(d, instead *dollars) prices.USD { return prices.USD(*cmp.Or(d, instead)) }
 	return prices.Rate{
-		Input: prices.USD(*input), Cached: or(cached, input), CacheWrite: or(write, input), Output: prices.USD(*output), Thinking: or(thinking, output),
+		Input: prices.USD(*r.Input), Cached: usd(r.Cached, r.Input), CacheWrite: usd(r.CacheWrite, r.Input),
+		Output: prices.USD(*r.Output), Thinking: usd(r.Thinking, r.Output),
 	}, nil
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"abl/cmd/internal/exit"
@@ -23,8 +22,8 @@ func programHelp(app *App) string {
 		fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(app.Long))
 	}
 	left := leftColumn(rows(app.Commands, ""))
-	for _, g := range groups(app.Commands) {
-		fmt.Fprintf(b, "\n%s:\n%s", g, table(rows(app.Commands, g), left))
+	for _, group := range []string{Starting, Running, Looking, Upkeep} {
+		fmt.Fprintf(b, "\n%s:\n%s", group, table(rows(app.Commands, group), left))
 	}
 	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(app.root().Flags))
 	fmt.Fprintf(b, "\nExit codes:\n%s", exit.Table())
@@ -32,37 +31,11 @@ func programHelp(app *App) string {
 	return b.String()
 }
 
-// groups are those that have something to show: the four in their order, then others.
-func groups(commands []Command) []string {
-	order := []string{Starting, Running, Looking, Upkeep}
-	var shown []string
-	for _, c := range commands {
-		if !c.Hidden && !slices.Contains(shown, group(c)) {
-			shown = append(shown, group(c))
-		}
-	}
-	place := func(g string) int {
-		if i := slices.Index(order, g); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
-	slices.SortStableFunc(shown, func(a, b string) int { return place(a) - place(b) })
-	return shown
-}
-
-func group(c Command) string {
-	if c.Group == "" {
-		return "Commands"
-	}
-	return c.Group
-}
-
 // rows are a row a command of a group; group "" is all of them.
-func rows(commands []Command, of string) [][2]string {
+func rows(commands []Command, group string) [][2]string {
 	var all [][2]string
 	for _, c := range commands {
-		if !c.Hidden && (of == "" || group(c) == of) {
+		if !c.Hidden && (group == "" || c.Group == group) {
 			all = append(all, [2]string{strings.TrimSpace(c.Name + " " + c.Args), c.Usage})
 		}
 	}
