@@ -120,7 +120,7 @@ var ErrChanged = errors.New("the source was changed by hand")
 // Commits that a person made on top are taken with the rest, and named; what is not
 // committed is the person's to decide about.
 func (l *Loop) settled(ctx context.Context, role roles.Role, p *state.Phase) error {
-	changed, err := l.Src.Differs(ctx)
+	changed, err := l.Src.Differs(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (l *Loop) settled(ctx context.Context, role roles.Role, p *state.Phase) err
 		if err := l.takeMine(ctx, role, p); err != nil {
 			return err
 		}
-		changed, err = l.Src.Differs(ctx)
+		changed, err = l.Src.Differs(ctx, "")
 	}
 	if err != nil {
 		return err

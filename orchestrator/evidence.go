@@ -142,7 +142,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 
 // unmovedSource adds what of the source is no longer as it was tested.
 func (l *Loop) unmovedSource(ctx context.Context, p *state.Phase, ev Evidence) (_ Evidence, err error) {
-	if ev.Changed, err = l.Src.Differs(ctx); err != nil {
+	if ev.Changed, err = l.Src.Differs(ctx, ""); err != nil {
 		return ev, err
 	}
 	tip, err := l.Src.Tip()

@@ -36,10 +36,8 @@ type Repo interface {
 	Tip() (string, error)
 	// Seal says what the repository is like now, and refuses what must not be in it.
 	Seal() (state.Seal, error)
-	// Differs lists paths that no longer equal the last commit.
-	Differs(ctx context.Context) ([]string, error)
-	// DiffersFrom does the same for an earlier commit.
-	DiffersFrom(ctx context.Context, commit string) ([]string, error)
+	// Differs lists paths that no longer equal a commit, "" for the last one.
+	Differs(ctx context.Context, commit string) ([]string, error)
 	// TagCommit is the commit that a tag names; false when there is no such tag.
 	TagCommit(name string) (string, bool, error)
 	// TreeKey stands for what a commit holds but the named files and folders at its top.

@@ -240,9 +240,7 @@ func (r repo) Tip() (string, error) {
 	return strings.Fields(all[len(all)-1])[1], nil
 }
 
-func (r repo) Differs(context.Context) ([]string, error) { return r.changed, nil }
-
-func (r repo) DiffersFrom(context.Context, string) ([]string, error) { return r.changed, nil }
+func (r repo) Differs(context.Context, string) ([]string, error) { return r.changed, nil }
 
 func (r repo) TreeKey(commit string, without ...string) (string, error) {
 	return "tree of " + commit, nil

@@ -90,7 +90,7 @@ func (l *Loop) replayOlder(ctx context.Context, p *state.Phase, commit string, o
 	if err := tries.within(evidence.Limit(took), &o.Suite); err != nil {
 		return err
 	}
-	changed, err := l.Tests.DiffersFrom(ctx, commit)
+	changed, err := l.Tests.Differs(ctx, commit)
 	o.Changed = slices.DeleteFunc(changed, func(path string) bool {
 		return path == FailedSpecs || strings.HasPrefix(path, roles.Verifier.Reports+"/")
 	})

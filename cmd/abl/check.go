@@ -79,8 +79,7 @@ func sourceFiles(ctx context.Context, dir string) (names []string, err error) {
 			return nil, err
 		}
 		const most = 50_000
-		names, _, err = repo.Files(ctx, most)
-		return names, err
+		return repo.Files(ctx, most)
 	}
 	err = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error {
 		if e.Kind() == syscall.S_IFREG {

@@ -43,6 +43,5 @@ func (r *phaseRun) challenge() orchestrator.Challenge {
 // testNames are the files of the Verifier's.
 func (r *phaseRun) testNames(ctx context.Context) ([]string, error) {
 	const most = 10_000
-	names, _, err := r.tests.Files(ctx, most)
-	return names, err
+	return r.tests.Files(ctx, most)
 }

@@ -15,7 +15,7 @@ import (
 // files lists a workspace for the project map.
 func files(repo *workspace.Repo) orchestrator.Files {
 	return func(ctx context.Context) ([]projectmap.File, error) {
-		paths, _, err := repo.Files(ctx, 50_000)
+		paths, err := repo.Files(ctx, 50_000)
 		if err != nil {
 			return nil, err
 		}

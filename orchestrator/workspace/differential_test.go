@@ -40,7 +40,7 @@ func likeGit(t *testing.T, rng *rand.Rand, steps int) {
 			t.Fatalf("step %d: the index holds another tree than HEAD", step)
 		}
 		clean(t, ours)
-		differs, err := r.Differs(t.Context())
+		differs, err := r.Differs(t.Context(), "")
 		if err != nil || len(differs) > 0 {
 			t.Fatalf("step %d: Differs says %q, %v", step, differs, err)
 		}

@@ -3,10 +3,8 @@ package workspace
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"abl/orchestrator/workspace/gitdir"
@@ -70,36 +68,11 @@ func (r *Repo) commit(s storer.EncodedObjectStorer, hash string) (Commit, error)
 
 func readCommit(c *object.Commit) Commit {
 	subject, trailers := parseMessage(c.Message)
-	return Commit{
-		Hash: c.Hash.String(), Tree: c.TreeHash.String(),
-		Subject: subject, Trailers: trailers, When: c.Committer.When,
+	read := Commit{Hash: c.Hash.String(), Tree: c.TreeHash.String(), Subject: subject, Trailers: trailers, When: c.Committer.When}
+	if len(c.ParentHashes) > 0 {
+		read.Parent = c.ParentHashes[0].String()
 	}
-}
-
-// Log lists the newest commits of the branch, at most max of them, following
-// first parents. It ends where a shallow clone ends.
-func (r *Repo) Log(max int) ([]Commit, error) {
-	hash, err := r.tip()
-	if err != nil || hash == "" {
-		return nil, err
-	}
-	s := r.store()
-	var log []Commit
-	for next := plumbing.NewHash(hash); len(log) < max; {
-		c, err := object.GetCommit(s, next)
-		if errors.Is(err, plumbing.ErrObjectNotFound) && len(log) > 0 && r.shallow() {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read commit %s of %q: %w", next, r.dir, err)
-		}
-		log = append(log, readCommit(c))
-		if len(c.ParentHashes) == 0 {
-			break
-		}
-		next = c.ParentHashes[0]
-	}
-	return log, nil
+	return read
 }
 
 // sizeOf is the size of an object.
@@ -129,9 +102,4 @@ func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
 	sum := sha256.New()
 	_, err = io.Copy(sum, data)
 	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
-func (r *Repo) shallow() bool {
-	_, err := os.Lstat(r.git.Join("shallow"))
-	return err == nil
 }

@@ -9,12 +9,9 @@ import (
 // maxDiffers is how many differing paths are named.
 const maxDiffers = 100
 
-// Differs lists paths, at most 100, whose content no longer equals the tree of
-// HEAD: changed, deleted, and new unless ignored. It writes nothing.
-func (r *Repo) Differs(ctx context.Context) ([]string, error) { return r.DiffersFrom(ctx, "") }
-
-// DiffersFrom is Differs against the tree of a commit, "" for HEAD.
-func (r *Repo) DiffersFrom(ctx context.Context, commit string) ([]string, error) {
+// Differs lists paths, at most 100, whose content no longer equals the tree of a
+// commit, "" for HEAD: changed, deleted, and new unless ignored. It writes nothing.
+func (r *Repo) Differs(ctx context.Context, commit string) (paths []string, err error) {
 	head, _, err := r.Head()
 	if err != nil {
 		return nil, err
@@ -29,15 +26,10 @@ func (r *Repo) DiffersFrom(ctx context.Context, commit string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.walk(head)
+	found, err := r.walk(ctx, head, func(*scan.Options) {})
 	if err != nil {
 		return nil, err
 	}
-	found, err := scan.Walk(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
 	differing(base.entries, found.Entries, func(path string) {
 		if len(paths) < maxDiffers {
 			paths = append(paths, path)
@@ -47,24 +39,18 @@ func (r *Repo) DiffersFrom(ctx context.Context, commit string) ([]string, error)
 }
 
 // Files lists what stands in the directory and is tracked or not ignored,
-// sorted, at most max paths, and counts all of it.
-func (r *Repo) Files(ctx context.Context, max int) (paths []string, total int, err error) {
+// sorted, at most max paths.
+func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
 	head, _, err := r.Head()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	o, err := r.walk(head)
+	found, err := r.walk(ctx, head, func(o *scan.Options) { o.NamesOnly = true })
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	o.NamesOnly = true
-	found, err := scan.Walk(ctx, o)
-	if err != nil {
-		return nil, 0, err
-	}
-	paths = make([]string, 0, min(max, len(found.Entries)))
-	for _, e := range found.Entries[:cap(paths)] {
+	for _, e := range found.Entries[:min(max, len(found.Entries))] {
 		paths = append(paths, e.Name)
 	}
-	return paths, len(found.Entries), nil
+	return paths, nil
 }

@@ -58,6 +58,7 @@ func (o Options) filled() Options {
 // Commit is one commit as abl reads it.
 type Commit struct {
 	Hash, Tree string // 40 hexadecimal digits
+	Parent     string // the first one, "" for none
 	Subject    string // the first line of the message
 	Trailers   map[string]string
 	When       time.Time

@@ -72,18 +72,15 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 	if err != nil {
 		return Snap{}, err
 	}
-	o, err := r.walk(head)
-	if err != nil {
-		return Snap{}, err
-	}
 	objects, err := newSpool(r.git)
 	if err != nil {
 		return Snap{}, err
 	}
 	defer objects.close()
 	search := newSearched(objects, r.opts.Secrets)
-	o.Store, o.Trees, o.Sweep = search, base.trees, m.Keep != nil
-	found, err := scan.Walk(ctx, o)
+	found, err := r.walk(ctx, head, func(o *scan.Options) {
+		o.Store, o.Trees, o.Sweep = search, base.trees, m.Keep != nil
+	})
 	if err != nil {
 		return Snap{}, err
 	}
@@ -101,14 +98,19 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 	return s, err
 }
 
-// walk is how the work tree is read.
-func (r *Repo) walk(head Commit) (scan.Options, error) {
+// walk reads the work tree.
+func (r *Repo) walk(ctx context.Context, head Commit, change func(*scan.Options)) (*scan.Result, error) {
 	known, when, err := r.index(head)
+	if err != nil {
+		return nil, err
+	}
 	exclude, _ := os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
-	return scan.Options{
+	o := scan.Options{
 		Root: r.dir, Known: known, Written: when, Exclude: exclude, NoExec: r.noExec, SizeOf: r.sizeOf,
 		MaxFile: r.opts.MaxFile, MaxDepth: r.opts.MaxDepth, MaxEntries: r.opts.MaxEntries,
-	}, err
+	}
+	change(&o)
+	return scan.Walk(ctx, o)
 }
 
 // write makes everything durable, in the order that a kill may interrupt. The
@@ -162,9 +164,13 @@ func (r *Repo) record(line string) error {
 
 // existing answers for a snapshot that an earlier run has made.
 func (r *Repo) existing(head Commit) (Snap, error) {
-	parent, err := r.parentOf(head.Hash)
-	if err != nil {
-		return Snap{}, err
+	var parent Commit
+	if head.Parent != "" {
+		var err error
+		parent, err = r.commit(r.store(), head.Parent)
+		if err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) { // as where a shallow clone ends
+			return Snap{}, err
+		}
 	}
 	before, err := r.base(parent)
 	if err != nil {
@@ -177,12 +183,4 @@ func (r *Repo) existing(head Commit) (Snap, error) {
 	s := Snap{Commit: head, Existing: true}
 	differing(before.entries, after.entries, func(string) { s.Changed++ })
 	return s, nil
-}
-
-func (r *Repo) parentOf(hash string) (Commit, error) {
-	log, err := r.Log(2)
-	if err != nil || len(log) < 2 || log[0].Hash != hash {
-		return Commit{}, err
-	}
-	return log[1], nil
 }

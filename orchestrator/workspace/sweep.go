@@ -31,12 +31,7 @@ func (r *Repo) Sweep(ctx context.Context, keep func(sweep.Found) error) error {
 	if err != nil {
 		return err
 	}
-	o, err := r.walk(head)
-	if err != nil {
-		return err
-	}
-	o.Sweep = true
-	found, err := scan.Walk(ctx, o)
+	found, err := r.walk(ctx, head, func(o *scan.Options) { o.Sweep = true })
 	if err != nil {
 		return err
 	}
