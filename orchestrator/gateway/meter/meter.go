@@ -30,7 +30,7 @@ const (
 	bytesPerToken = 4
 	dataField     = "data:"
 	// longest is of one event or document, in bytes; a longer one tells nothing.
-	longest = 4 << 20
+	longest = 8 << 20
 )
 
 // Meter takes an answer in pieces of any size: one JSON document, a list of them, or

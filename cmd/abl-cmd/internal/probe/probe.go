@@ -17,22 +17,6 @@ import (
 	"abl/orchestrator/dirs"
 )
 
-// File looks for what the ProbeSpec at path asks for. It always has something to
-// say: what could not be looked at is an error in the answer.
-func File(ctx context.Context, path string) dirs.Probed {
-	begun := time.Now()
-	var spec dirs.ProbeSpec
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, &spec)
-	}
-	if err != nil {
-		return dirs.Probed{Error: fmt.Sprintf("cannot read what to look for: %v", err)}
-	}
-	proof := Look(ctx, spec)
-	return dirs.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()}
-}
-
 // First is what a container's first program does before it starts anything: it
 // looks whether what the file at path says holds, and writes what it found as one
 // line of JSON. Without a path it does nothing. The error is that something does
@@ -41,15 +25,22 @@ func First(ctx context.Context, path string, out io.Writer) error {
 	if path == "" {
 		return nil
 	}
-	found := File(ctx, path)
-	line, err := json.Marshal(found)
+	begun := time.Now()
+	var found dirs.Probed
+	var spec dirs.ProbeSpec
+	data, err := os.ReadFile(path)
 	if err == nil {
-		_, err = out.Write(append(line, '\n'))
+		err = json.Unmarshal(data, &spec)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
+		found.Error = fmt.Sprintf("cannot read what to look for: %v", err)
+	} else {
+		found = dirs.Probed{Proof: Look(ctx, spec), MS: time.Since(begun).Milliseconds()}
+	}
+	if err := json.NewEncoder(out).Encode(found); err != nil {
 		return fmt.Errorf("cannot say what the probe found: %w", err)
-	case found.Error != "":
+	}
+	if found.Error != "" {
 		return errors.New(found.Error)
 	}
 	return found.Proof.Err()
