@@ -46,7 +46,7 @@ func (e *Engine) Attach(ctx context.Context, name string, term Terminal) (exit i
 }
 
 // talk carries bytes both ways until the box closes its side.
-func (e *Engine) talk(ctx context.Context, id string, term Terminal, stream types.HijackedResponse) error {
+func (e *conn) talk(ctx context.Context, id string, term Terminal, stream types.HijackedResponse) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go e.followSize(ctx, id, term)
@@ -61,7 +61,7 @@ func (e *Engine) talk(ctx context.Context, id string, term Terminal, stream type
 
 // followSize tells the box how large the terminal is. A size that does not
 // arrive costs a misdrawn line, so errors are let go.
-func (e *Engine) followSize(ctx context.Context, id string, term Terminal) {
+func (e *conn) followSize(ctx context.Context, id string, term Terminal) {
 	for {
 		if w, h := term.Size(); w > 0 && h > 0 {
 			_ = e.once(ctx, short, func(ctx context.Context) error {

@@ -43,7 +43,7 @@ func Connect(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, at.Host, err)
 	}
-	e := &Engine{api: c, host: at.Host, pause: firstPause}
+	e := newEngine(&conn{api: c, host: at.Host, pause: firstPause})
 	if err := e.greet(ctx); err != nil {
 		return nil, closing(c, err)
 	}
@@ -51,7 +51,7 @@ func Connect(ctx context.Context, o Options) (*Engine, error) {
 }
 
 // greet learns whether the engine answers and speaks an API that abl knows.
-func (e *Engine) greet(ctx context.Context) error {
+func (e *conn) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	pong, err := e.api.Ping(ctx)

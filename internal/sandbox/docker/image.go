@@ -16,7 +16,7 @@ import (
 )
 
 // ImageID gives the id of an image that the engine has; ok is false when it has none of this name.
-func (e *Engine) ImageID(ctx context.Context, ref string) (id string, ok bool, err error) {
+func (e *images) ImageID(ctx context.Context, ref string) (id string, ok bool, err error) {
 	var found image.InspectResponse
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		found, err = e.api.ImageInspect(ctx, ref)
@@ -33,7 +33,7 @@ func (e *Engine) ImageID(ctx context.Context, ref string) (id string, ok bool, e
 
 // Pull takes an image from its registry and gives it pinned, as name@digest.
 // It waits as long as ctx lets it; progress gets a line whenever a layer's state changes.
-func (e *Engine) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
+func (e *images) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
 	body, err := e.api.ImagePull(ctx, ref, image.PullOptions{})
 	if err == nil {
 		err = follow(body, progress)
@@ -55,7 +55,7 @@ func (e *Engine) Pull(ctx context.Context, ref string, progress func(string)) (d
 // uses the classic builder, which every engine has without a plugin. network
 // is a network mode for the steps, "" for the engine's own; progress gets
 // every line that the build prints.
-func (e *Engine) Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error {
+func (e *images) Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error {
 	given := map[string]*string{}
 	for name, value := range args {
 		given[name] = &value
@@ -75,7 +75,7 @@ func (e *Engine) Build(ctx context.Context, tar io.Reader, ref, network string, 
 
 // ListImages gives the labels of every image that has the label, by each of
 // its references, or by id where it has none.
-func (e *Engine) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
+func (e *images) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
 	var found []image.Summary
 	err := e.do(ctx, short, func(ctx context.Context) (err error) {
 		found, err = e.api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))})
@@ -105,7 +105,7 @@ func byReference(found []image.Summary) map[string]map[string]string {
 
 // RemoveImage removes an image and the unnamed ones below it that nothing else
 // needs. One that is not there is no error.
-func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
+func (e *images) RemoveImage(ctx context.Context, ref string) error {
 	err := e.change(ctx, long, func(ctx context.Context) error {
 		_, err := e.api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
 		return err
@@ -120,7 +120,7 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 }
 
 // SaveImages writes images as one archive that LoadImages reads.
-func (e *Engine) SaveImages(ctx context.Context, w io.Writer, refs []string) error {
+func (e *images) SaveImages(ctx context.Context, w io.Writer, refs []string) error {
 	body, err := e.api.ImageSave(ctx, refs)
 	if err != nil {
 		return fmt.Errorf("cannot save images: %w", e.lost(ctx, err))
@@ -133,7 +133,7 @@ func (e *Engine) SaveImages(ctx context.Context, w io.Writer, refs []string) err
 }
 
 // LoadImages reads an archive of images and gives the references in it.
-func (e *Engine) LoadImages(ctx context.Context, r io.Reader) ([]string, error) {
+func (e *images) LoadImages(ctx context.Context, r io.Reader) ([]string, error) {
 	answer, err := e.api.ImageLoad(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("cannot load images: %w", e.lost(ctx, err))
@@ -151,7 +151,7 @@ func (e *Engine) LoadImages(ctx context.Context, r io.Reader) ([]string, error) 
 }
 
 // lost marks trouble on the way to the engine, in calls that may take any time and are not repeated.
-func (e *Engine) lost(ctx context.Context, err error) error {
+func (e *conn) lost(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -15,7 +15,7 @@ import (
 )
 
 // Info asks the engine what it is.
-func (e *Engine) Info(ctx context.Context) (sandbox.Info, error) {
+func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	var raw system.Info
 	err := e.do(ctx, short, func(ctx context.Context) (err error) {
 		raw, err = e.api.Info(ctx)
@@ -32,7 +32,7 @@ func (e *Engine) Info(ctx context.Context) (sandbox.Info, error) {
 }
 
 // known is Info, asked once: an engine does not change its nature under a client.
-func (e *Engine) known(ctx context.Context) (sandbox.Info, error) {
+func (e *conn) known(ctx context.Context) (sandbox.Info, error) {
 	e.mu.Lock()
 	info := e.info
 	e.mu.Unlock()

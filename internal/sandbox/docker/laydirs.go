@@ -72,7 +72,7 @@ func overlayDirs(lower string) (io.Reader, error) {
 	return &out, err
 }
 
-func (e *Engine) ensureEmptyImage(ctx context.Context) error {
+func (e *images) ensureEmptyImage(ctx context.Context) error {
 	err := e.do(ctx, short, func(ctx context.Context) error {
 		_, err := e.api.ImageInspect(ctx, emptyImage)
 		if errdefs.IsNotFound(err) {
@@ -83,7 +83,7 @@ func (e *Engine) ensureEmptyImage(ctx context.Context) error {
 	return about(err, "cannot make image %q", emptyImage)
 }
 
-func (e *Engine) importEmpty(ctx context.Context) error {
+func (e *images) importEmpty(ctx context.Context) error {
 	var none bytes.Buffer
 	if err := tar.NewWriter(&none).Close(); err != nil {
 		return err

@@ -23,7 +23,7 @@ const (
 
 // EnsureNetwork makes a network unless it is there. One of the same name that
 // is another project's, or not as isolated as asked, is refused.
-func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) (err error) {
+func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err error) {
 	defer func() { err = about(err, "cannot make network %q", n.Name) }()
 	if n.Labels[sandbox.LabelProject] == "" {
 		return fmt.Errorf("it lacks the label %s", sandbox.LabelProject)
@@ -40,7 +40,7 @@ func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	return e.makeNetwork(ctx, n)
 }
 
-func (e *Engine) inspectNetwork(ctx context.Context, name string) (n network.Inspect, err error) {
+func (e *stores) inspectNetwork(ctx context.Context, name string) (n network.Inspect, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		n, err = e.api.NetworkInspect(ctx, name, network.InspectOptions{})
 		return err
@@ -53,7 +53,7 @@ func (e *Engine) inspectNetwork(ctx context.Context, name string) (n network.Ins
 
 // HostAddress is the address at which this machine answers on a network: the
 // bridge's own, which isolated networks do not have.
-func (e *Engine) HostAddress(ctx context.Context, name string) (netip.Addr, error) {
+func (e *stores) HostAddress(ctx context.Context, name string) (netip.Addr, error) {
 	n, err := e.inspectNetwork(ctx, name)
 	if err != nil {
 		return netip.Addr{}, err
@@ -83,7 +83,7 @@ func fits(there network.Inspect, want sandbox.Network) error {
 
 // makeNetwork goes through the free address ranges until the engine takes one:
 // it knows of ranges that no list shows, and others are taking them meanwhile.
-func (e *Engine) makeNetwork(ctx context.Context, n sandbox.Network) error {
+func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	info, err := e.known(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (e *Engine) makeNetwork(ctx context.Context, n sandbox.Network) error {
 }
 
 // tryNetwork makes the network; when another was quicker, theirs has to fit.
-func (e *Engine) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
+func (e *stores) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
 	err := e.change(ctx, short, func(ctx context.Context) error {
 		_, err := e.api.NetworkCreate(ctx, n.Name, o)
 		return err
@@ -164,7 +164,7 @@ func overlaps(err error) bool {
 }
 
 // takenRanges asks the engine's networks and, where its host is this one, the routes.
-func (e *Engine) takenRanges(ctx context.Context, local bool) ([]netip.Prefix, error) {
+func (e *stores) takenRanges(ctx context.Context, local bool) ([]netip.Prefix, error) {
 	var list []network.Summary
 	err := e.do(ctx, short, func(ctx context.Context) (err error) {
 		list, err = e.api.NetworkList(ctx, network.ListOptions{})

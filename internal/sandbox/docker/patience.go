@@ -18,7 +18,7 @@ type patience struct {
 
 // Patient has every call wait up to span for an engine that does not answer, until
 // ends does. tell hears when the waiting begins, and when it was worth while.
-func (e *Engine) Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool)) {
+func (e *conn) Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool)) {
 	e.patience.mu.Lock()
 	defer e.patience.mu.Unlock()
 	e.patience.ends, e.patience.span, e.patience.tell = ends, span, tell

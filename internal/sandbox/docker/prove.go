@@ -47,7 +47,7 @@ func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proo
 	return compare(box, f), nil
 }
 
-func (e *Engine) inspectImage(ctx context.Context, ref string) (i image.InspectResponse, err error) {
+func (e *images) inspectImage(ctx context.Context, ref string) (i image.InspectResponse, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		i, err = e.api.ImageInspect(ctx, ref)
 		return err
@@ -115,7 +115,7 @@ func (e *Engine) Addresses(ctx context.Context, name string) (all []string, err 
 }
 
 // Ranges are the address ranges of those networks that are there, as CIDR.
-func (e *Engine) Ranges(ctx context.Context, networks []string) (all []string, err error) {
+func (e *stores) Ranges(ctx context.Context, networks []string) (all []string, err error) {
 	for _, name := range networks {
 		n, err := e.inspectNetwork(ctx, name)
 		if errdefs.IsNotFound(err) {

@@ -30,7 +30,7 @@ const (
 
 // do makes a call that only asks: under a deadline of its own, and
 // again while only the transport fails.
-func (e *Engine) do(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+func (e *conn) do(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
 	pause := e.pause
 	for left := tries - 1; ; left-- {
 		err := e.once(ctx, limit, call)
@@ -52,7 +52,7 @@ func (e *Engine) do(ctx context.Context, limit time.Duration, call func(context.
 // change makes a call that changes something. Where its answer is lost, done asks
 // the engine what came of it before the call is made again: it may have been
 // carried out, and some do more the second time.
-func (e *Engine) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
+func (e *conn) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
 	pause := e.pause
 	for left := tries - 1; ; left-- {
 		err := e.once(ctx, limit, call)
@@ -71,11 +71,11 @@ func (e *Engine) change(ctx context.Context, limit time.Duration, call func(cont
 
 // Guard has every request refused while check refuses: what is on the engine may
 // be another's by then.
-func (e *Engine) Guard(check func() error) { e.guard = check }
+func (e *conn) Guard(check func() error) { e.guard = check }
 
 // once makes a call under a deadline of its own. A lost engine is told apart
 // by sandbox.ErrUnreachable; a caller that gave up gets its own error.
-func (e *Engine) once(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+func (e *conn) once(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
 	if e.guard != nil {
 		if err := e.guard(); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"abl/internal/sandbox"
@@ -22,7 +23,7 @@ import (
 // cutAPI is an engine behind a bad line: it answers by the functions that are
 // set and panics on a call that a test did not mean.
 type cutAPI struct {
-	api
+	client.APIClient
 	create  func(labels map[string]string) (container.CreateResponse, error)
 	inspect func() (container.InspectResponse, error)
 	wait    func() (container.WaitResponse, error)
@@ -55,7 +56,7 @@ func (c *cutAPI) Info(context.Context) (system.Info, error) { return system.Info
 func (c *cutAPI) ClientVersion() string                     { return oldest }
 
 func overBadLine(c *cutAPI) *Engine {
-	return &Engine{api: c, host: "unix:///nowhere", pause: time.Microsecond}
+	return newEngine(&conn{api: c, host: "unix:///nowhere", pause: time.Microsecond})
 }
 
 func inState(s container.State, labels map[string]string) container.InspectResponse {

@@ -26,7 +26,7 @@ func (e *Engine) Logs(ctx context.Context, name string, max int64) ([]byte, erro
 	return last.bytes(), nil
 }
 
-func (e *Engine) copyLog(ctx context.Context, to io.Writer, id string, tty bool) error {
+func (e *conn) copyLog(ctx context.Context, to io.Writer, id string, tty bool) error {
 	from, err := e.api.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
 	if err != nil {
 		return err

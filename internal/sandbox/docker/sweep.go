@@ -57,13 +57,13 @@ func noteUsed(used map[string]bool, box container.InspectResponse) {
 func volumeKey(name string) string  { return "volume " + name }
 func networkKey(name string) string { return "network " + name }
 
-func (e *Engine) sweepStores(ctx context.Context, labels map[string]string, used map[string]bool) (removed []string, err error) {
+func (e *stores) sweepStores(ctx context.Context, labels map[string]string, used map[string]bool) (removed []string, err error) {
 	volumes, verr := e.sweepVolumes(ctx, labels, used)
 	networks, nerr := e.sweepNetworks(ctx, labels, used)
 	return append(volumes, networks...), errors.Join(verr, nerr)
 }
 
-func (e *Engine) sweepVolumes(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
+func (e *stores) sweepVolumes(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
 	var list volume.ListResponse
 	err := e.do(ctx, short, func(ctx context.Context) (err error) {
 		list, err = e.api.VolumeList(ctx, volume.ListOptions{Filters: withLabels(labels)})
@@ -87,7 +87,7 @@ func (e *Engine) sweepVolumes(ctx context.Context, labels map[string]string, use
 	})
 }
 
-func (e *Engine) sweepNetworks(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
+func (e *stores) sweepNetworks(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
 	var list []network.Summary
 	err := e.do(ctx, short, func(ctx context.Context) (err error) {
 		list, err = e.api.NetworkList(ctx, network.ListOptions{Filters: withLabels(labels)})
@@ -112,7 +112,7 @@ func (e *Engine) sweepNetworks(ctx context.Context, labels map[string]string, us
 // name, which then fits neither, so removal goes by id.
 type storage struct{ name, id string }
 
-func (e *Engine) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove, look func(context.Context, string) error) (removed []string, err error) {
+func (e *stores) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove, look func(context.Context, string) error) (removed []string, err error) {
 	var errs []error
 	slices.SortFunc(all, func(a, b storage) int { return strings.Compare(a.name, b.name) })
 	for _, s := range all {

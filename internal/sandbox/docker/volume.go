@@ -43,7 +43,7 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error)
 	return e.makeVolume(ctx, v, o)
 }
 
-func (e *Engine) inspectVolume(ctx context.Context, name string) (v volume.Volume, err error) {
+func (e *stores) inspectVolume(ctx context.Context, name string) (v volume.Volume, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		v, err = e.api.VolumeInspect(ctx, name)
 		return err
