@@ -13,3 +13,8 @@ var Builder string
 //
 //go:embed verifier.md
 var Verifier string
+
+// SpecDraft asks for a spec whose prose is made contracts of.
+//
+//go:embed spec-draft.md
+var SpecDraft string

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -166,4 +170,20 @@ func owned(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return nil
 	}))
+}
+
+// answersWith FILE lets a provider answer each request with that file, for a key that
+// .env has.
+func answersWith(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: answers FILE")
+	}
+	text, err := json.Marshal(ts.ReadFile(args[0]))
+	ts.Check(err)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}`, text)
+	}))
+	ts.Defer(s.Close)
+	ts.Check(os.WriteFile(ts.MkAbs(".env"), []byte("GEMINI_API_KEY=AIza-key-of-the-draft-7\n"), 0o600))
+	ts.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)
 }

@@ -23,6 +23,7 @@ the codes.`,
 				Flags:    []cli.Flag{json, {Name: "strict", Usage: "end with exit code 2 on warnings too"}},
 				Run:      runSpecLint,
 			},
+			draftCommand(),
 			{
 				Name: "list", Usage: "show every contract, its id and its last result in each phase",
 				Flags: []cli.Flag{json}, Run: runSpecList,

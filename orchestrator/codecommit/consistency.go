@@ -110,9 +110,8 @@ func (p Project) ReportInputs() (in Inputs, err error) {
 func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
 	r.begin("consistency-report")
 	r.result.Protocol = ""
-	f := files{query: []string{"query.txt"}, request: "query.json", text: []string{"response.txt"}, body: []string{"response.json"}}
 	prompt := join([]section{{"system prompt", prompts.Consistency}, {"query", r.Inputs.Query}, {"codebase", r.Inputs.Codebase}})
-	a, at, err := r.ask(ctx, "query", prompt, f)
+	a, at, err := r.ask(ctx, "query", prompt, oneCall())
 	if err == nil && strings.TrimSpace(a.Text) == "" {
 		err = fmt.Errorf("%w by %s: it is empty", ErrBlocked, r.Model.Name())
 	}
@@ -144,4 +143,23 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 	}
 	res, err := r.end(at.Outcome, nil)
 	return res, text, err
+}
+
+// Ask puts one question for a workflow that makes something of the answer itself.
+func (r *Run) Ask(ctx context.Context, workflow, prompt string) (answer string, err error) {
+	r.begin(workflow)
+	a, at, err := r.ask(ctx, "query", prompt, oneCall())
+	if err == nil && a.Finish != model.Whole {
+		err = fmt.Errorf("%w by %s: it was cut off (%s)", ErrBlocked, r.Model.Name(), a.Reason)
+	}
+	if at.Outcome = Reported; err != nil {
+		at.Outcome = Failed
+	}
+	_, err = r.end(at.Outcome, err)
+	return r.Clean(a.Text), err
+}
+
+// oneCall are the files of a workflow that asks once.
+func oneCall() files {
+	return files{query: []string{"query.txt"}, request: "query.json", text: []string{"response.txt"}, body: []string{"response.json"}}
 }

@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -163,6 +164,18 @@ func (s Set) UpTo(n int) []Spec {
 		}
 	}
 	return specs
+}
+
+// With is the set as it would be with another text for the spec of phase n, and
+// the problems of that one alone.
+func (s Set) With(n int, text []byte) Set {
+	spec, problems := Parse(s.path(fmt.Sprintf("phase%d.md", n)), text, n)
+	now := Set{dir: s.dir, specs: maps.Clone(s.specs), numbers: s.numbers, problems: problems}
+	delete(now.specs, n)
+	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Fatal }) {
+		now.specs[n] = spec
+	}
+	return now
 }
 
 // Numbers returns the phases that have a spec, sound or not, ascending.

@@ -63,12 +63,10 @@ type Check struct {
 
 // Do asks for the report. The flags are those of CheckFlags.
 func (c Check) Do(ctx context.Context, in *cli.Input) error {
-	p, err := codecommit.ProfileOf(codecommit.V2)
+	s, err := inside(in, c.Root, c.Logs, c.Env)
 	if err != nil {
 		return err
 	}
-	p.Keys, p.Models, p.Ignored = nil, "", false // an abl project has its keys in .env
-	s := &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: c.Root, Profile: p, Logs: c.Logs, Env: c.Env}}
 	clean := s.project.Secrets("").Clean
 	specs, left, err := codecommit.Collect(c.Root, c.Specs, clean)
 	if err != nil {
@@ -85,6 +83,38 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	return explained(s.report(ctx, codecommit.Inputs{Query: c.Query, Codebase: specs + source}, c.Report, c.Ledger), "")
+}
+
+// inside is a session in an abl project, which has its keys in .env.
+func inside(in *cli.Input, root, logs string, env map[string]string) (*session, error) {
+	p, err := codecommit.ProfileOf(codecommit.V2)
+	p.Keys, p.Models, p.Ignored = nil, "", false
+	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: root, Profile: p, Logs: logs, Env: env}}, err
+}
+
+// Question is one that a command of abl has for a model.
+type Question struct {
+	Root, Logs, Workflow, Text string
+	Env                        map[string]string // of .env
+	Ledger                     *ledger.Ledger
+}
+
+// Ask returns the answer. The flags are those of CheckFlags.
+func (q Question) Ask(ctx context.Context, in *cli.Input) (string, error) {
+	s, err := inside(in, q.Root, q.Logs, q.Env)
+	if err != nil {
+		return "", err
+	}
+	r := &codecommit.Run{Root: q.Root, Profile: s.project.Profile, Inputs: codecommit.Inputs{Query: q.Text}}
+	if _, err := s.prepare(ctx, r); err != nil {
+		return "", explained(err, "")
+	}
+	r.Book = q.Ledger
+	if err := s.openLogs(r, "-"+q.Workflow); err != nil {
+		return "", err
+	}
+	answer, err := r.Ask(ctx, q.Workflow, q.Text)
+	return answer, explained(err, "what was asked and answered is in "+r.Logs.Path)
 }
 
 // CheckFlags are the flags of a command that calls Check.

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/commit"
+	"abl/cmd/internal/exit"
+	"abl/internal/hostfs"
+	"abl/orchestrator"
+	"abl/orchestrator/ledger"
+	"abl/orchestrator/spec"
+	"abl/orchestrator/workspace"
+	"abl/prompts"
+)
+
+func draftCommand() cli.Command {
+	flags := []cli.Flag{{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}}
+	for _, f := range commit.CheckFlags() {
+		if f.Name != "json" {
+			flags = append(flags, f)
+		}
+	}
+	return cli.Command{
+		Name: "draft", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "have a model turn a spec's prose into contracts, as a proposal",
+		Long: `Shows a model one spec of the project and prints how it would write it, as a diff,
+with what abl spec lint says to that. The file stays as it is without --write. It is a
+proposal: read each contract before a phase is held to it.`,
+		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
+		Codes:    commit.Codes(),
+		Flags:    flags,
+		Run:      runSpecDraft,
+	}
+}
+
+func runSpecDraft(ctx context.Context, in *cli.Input) error {
+	s, err := open(in)
+	if err != nil {
+		return err
+	}
+	n, err := s.specNumber(in.Args[0])
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, name := s.project, fmt.Sprintf("phase%d.md", n)
+	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
+	if err != nil {
+		return fault(exit.Usage, err, "write what is wanted into it, in your own words")
+	}
+	answer, err := commit.Question{
+		Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Workflow: "spec-draft", Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger()),
+		Text: prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old),
+	}.Ask(ctx, in)
+	if err != nil {
+		return err
+	}
+	return s.propose(n, string(old), wholeFile(answer))
+}
+
+// specNumber is the phase of a spec of the project.
+func (s *session) specNumber(file string) (int, error) {
+	at, err := filepath.Abs(file)
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	m := regexp.MustCompile(`^phase([1-9]\d{0,3})\.md$`).FindStringSubmatch(filepath.Base(at))
+	if err != nil || m == nil || filepath.Dir(at) != s.project.Specs() {
+		return 0, fault(exit.Usage, fmt.Errorf("cannot draft %q: it is no spec of this project", file), "abl spec draft .abl/specs/phase1.md")
+	}
+	return strconv.Atoi(m[1])
+}
+
+// wholeFile is an answer without the code block that models like to put around one.
+func wholeFile(answer string) string {
+	text := strings.TrimSpace(answer)
+	first, rest, _ := strings.Cut(text, "\n")
+	if body, ok := strings.CutSuffix(rest, "\n```"); ok && strings.HasPrefix(first, "```") {
+		text = strings.TrimSpace(body)
+	}
+	return text + "\n"
+}
+
+// propose shows what would become of a spec, and with --write makes it so.
+func (s *session) propose(n int, old, text string) error {
+	name := fmt.Sprintf("phase%d.md", n)
+	path := filepath.Join(s.project.Specs(), name)
+	rel := filepath.ToSlash(s.project.Rel(path))
+	if err := workspace.Diff(s.in.Stdout, rel, &old, &text, false); err != nil {
+		return err
+	}
+	wrong := 0
+	set := s.specs().With(n, []byte(text))
+	for _, p := range set.Lint() {
+		if p.Phase != n {
+			continue
+		}
+		f := s.problem(p)
+		if f.Level == "error" {
+			wrong++
+		}
+		s.in.Say("%s:%d: %s: %s [%s]", rel, f.Line, f.Level, f.Text, f.Code)
+	}
+	f, err := s.state()
+	if err != nil {
+		return err
+	}
+	var frozen orchestrator.Frozen
+	switch now, err := hostfs.Read(s.project.Specs(), name, spec.MaxBytes); {
+	case text == old:
+		s.in.Say("the model would change nothing")
+	case !s.in.Bool("write"):
+		s.in.Say("hint: %s stays as it is; take from it what you want, or ask again with --write", rel)
+	case wrong > 0:
+		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + many(wrong, "error"), Safe: rel + " stays as it is"}
+	case errors.As(orchestrator.Drift(f, set)[n], &frozen):
+		return fault(exit.Usage, frozen, frozen.Hint())
+	case err != nil || string(now) != old:
+		return &exit.Error{Code: exit.Person, What: rel + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
+	default:
+		return hostfs.Write(path, []byte(text), 0o644)
+	}
+	return nil
+}
