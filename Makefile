@@ -23,6 +23,7 @@ FUZZTIME    ?= 2s
 # Tests whose folders containers see write to the disk, all others to memory.
 export ABL_TEST_MEMORY := $(shell scripts/tmpdir.sh)
 WITH_ENGINE = $(shell grep -rlE --include='*_test.go' '\blab\.|ABL_TEST_ENGINE' . | xargs -n1 dirname | sort -u)
+# Four packages at a time below, since many only wait.
 WITHOUT = $(filter-out $(patsubst ./%,abl/%,$(WITH_ENGINE)),$(shell go list ./...))
 ENGINE_SUITES := go test -count=1 -timeout 30m ./internal/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
 
@@ -64,14 +65,14 @@ demo: images
 ## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
-	@TMPDIR=$(ABL_TEST_MEMORY) go test -vet=off -timeout 20m $(WITHOUT)
+	@TMPDIR=$(ABL_TEST_MEMORY) go test -p 4 -vet=off -timeout 20m $(WITHOUT)
 	@go test -vet=off -timeout 60m $(WITH_ENGINE)
 	@scripts/fuzz.sh $(if $(filter file,$(origin FUZZTIME)),1s,$(FUZZTIME))
 
 ## test-fast: every test that needs no engine
 .PHONY: test-fast
 test-fast: build check
-	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -vet=off -timeout 20m ./...
+	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -p 4 -vet=off -timeout 20m ./...
 
 ## test-agents: phases, learning and trouble by each agent's real program (a gigabyte of images, made when missing)
 .PHONY: test-agents
