@@ -2,9 +2,7 @@ package sidecar
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"abl/internal/sandbox"
@@ -24,11 +22,7 @@ func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
 	if err != nil {
 		return err
 	}
-	order, err := json.Marshal(gateway.Command{Budget: &b})
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	return s.Engine.Feed(ctx, s.Name, append(order, '\n'))
+	return s.feed(ctx, gateway.Command{Budget: &b})
 }
 
 // Watch shows what the gateway's log holds while it runs, each time all of it, until

@@ -55,10 +55,6 @@ const (
 // under the name belongs to a call that never ran.
 func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	setup.Listen = ":" + strconv.Itoa(dirs.GatewayPort)
-	order, err := json.Marshal(setup)
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
 	if err := s.forget(ctx); err != nil {
 		return err
 	}
@@ -69,14 +65,24 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	if err := s.Engine.Start(ctx, s.Name); err != nil {
 		return err
 	}
-	if err := s.Engine.Feed(ctx, s.Name, append(order, '\n')); err != nil {
-		return s.why(ctx, err)
+	err := s.feed(ctx, setup)
+	if err == nil {
+		err = s.listens(ctx)
 	}
-	if err := s.listens(ctx); err != nil {
+	if err != nil {
 		return s.why(ctx, err)
 	}
 	failpoint.Here("gateway.open")
 	return nil
+}
+
+// feed sends the gateway one line.
+func (s Sidecar) feed(ctx context.Context, order any) error {
+	line, err := json.Marshal(order)
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	return s.Engine.Feed(ctx, s.Name, append(line, '\n'))
 }
 
 // make makes the box and compares it with its intent: it is about to hold the keys.
