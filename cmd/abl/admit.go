@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,15 +48,24 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admis
 		return a, fault(exit.Usage, err, drift.Hint())
 	}
 	if err == nil && a.Go {
-		err = sound(specs, n)
+		err = sound(specs, n, stateOf(f, n))
 	}
 	return a, err
 }
 
 // sound refuses a spec of which a careful reader knows that it cannot be held,
-// before anything is spent on it.
-func sound(specs spec.Set, n int) error {
-	stops := specs.Stops(n)
+// before anything is spent on it. What stands in the text that the phase has passed
+// with does not count: it is frozen, and was written for an earlier abl.
+func sound(specs spec.Set, n int, p state.Phase) error {
+	sha, size := p.PassedSHA, p.PassedSize
+	if sha == "" && p.Status == state.Passed {
+		sha, size = p.SpecSHA, p.SpecSize
+	}
+	frozen := 0
+	if s, ok := specs.Phase(n); ok && s.Begins(sha, size) {
+		frozen = strings.Count(s.Text[:size], "\n")
+	}
+	stops := slices.DeleteFunc(specs.Stops(n), func(p spec.Problem) bool { return p.Line > 0 && p.Line <= frozen })
 	if len(stops) == 0 {
 		return nil
 	}
