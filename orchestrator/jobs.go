@@ -140,9 +140,9 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 	}
 	shown = projectmap.Render(files, projectmap.DefaultLimit())
 	in := prompt.Input{
-		Role: role.Name, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
+		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: prompt.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
+		Report: prompt.ReportPath(role, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
 		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file

@@ -84,8 +84,8 @@ func (l *Loop) showSteering(role roles.Role, p *state.Phase, now map[string]stri
 
 // repo is the role's repository, which no role can write.
 func (l *Loop) repo(role roles.Role) Repo {
-	if role.Name == roles.Builder.Name {
-		return l.Src
+	if role.App {
+		return l.Tests
 	}
-	return l.Tests
+	return l.Src
 }

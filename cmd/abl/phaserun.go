@@ -8,7 +8,6 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
-	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
 	"abl/orchestrator/event"
 	"abl/orchestrator/spec"
@@ -66,7 +65,7 @@ func (r *phaseRun) options() environment.Options {
 		Project: r.project, ID: r.file.Project, Phase: r.phase, Conf: r.conf, Root: r.project.Root, Life: r.life(),
 		CACert: r.in.String("ca-cert"), Offline: r.in.Bool("offline"), Weak: r.in.Bool(cli.WeakFlag), Net: r.net,
 		Secret: func(name string) string { value, _ := r.key(name); return value }, Outlet: r.in.Outlet,
-		Alone: r.held.Still, Ready: r.known, AtRest: func() string { return callAtRest(r.file, fmt.Sprint(r.phase)) },
+		Alone: r.held.Still, Ready: r.known, Down: func() error { return r.giveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file, fmt.Sprint(r.phase)) },
 		Note: r.note, NoteImage: func(line string) { r.emit(event.Event{Text: line}) },
 	}
 }
@@ -105,25 +104,13 @@ func (r *phaseRun) save() error {
 	return state.Save(r.project.State(), r.file)
 }
 
-// end closes the environment, and takes lent files back when no box is left that
-// could still write to them.
+// end closes the environment.
 func (r *phaseRun) end(ctx context.Context, why error) error {
 	left, err := r.env.Close(ctx, why)
-	if err != nil || r.held.Still() != nil {
-		return err
-	}
-	if left != "" {
+	if left != "" && err == nil {
 		r.emit(event.Event{Phase: r.phase, Call: left, Text: "call " + left + " is left as it is: the next run attaches to it, abl clean ends it"})
-		return nil
 	}
-	failpoint.Here("strike.swept")
-	if err := r.giveBack(r.file, r.out); err != nil {
-		err = fmt.Errorf("cannot tidy up (the next run, or abl clean, will): %w", err)
-		r.note(err.Error())
-		return err
-	}
-	failpoint.Here("strike.done")
-	return nil
+	return err
 }
 
 // callAtRest is the call that a phase rests in, "" between calls.

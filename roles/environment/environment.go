@@ -45,6 +45,7 @@ type Options struct {
 	Life      time.Duration // after which the networks end by themselves, 0 is a day
 	Alone     func() error  // asked before every request: whether this abl still holds the project; nil for always
 	Ready     func() error  // asked before anything is made under the ID; may be nil
+	Down      func() error  // told when all is taken down and nothing can write any more; may be nil
 	AtRest    func() string // the one call that may go on from an earlier run, "" for none; nil for any
 	Note      func(string)  // hears what a person should know
 	NoteImage func(string)  // hears how making images goes on
@@ -204,7 +205,8 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	if e.Alone == nil || e.Alone() == nil {
+	alone := e.Alone == nil || e.Alone() == nil
+	if alone {
 		if why != nil {
 			left, err = e.goesOn(ctx, stopping)
 		}
@@ -212,7 +214,13 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 			err = e.sweep(ctx, left)
 		}
 	}
-	if err = errors.Join(err, e.Engine.Close(), e.forwards.close()); err != nil {
+	err = errors.Join(err, e.Engine.Close(), e.forwards.close())
+	if err == nil && alone && left == "" && e.Down != nil {
+		failpoint.Here("strike.swept")
+		err = e.Down()
+		failpoint.Here("strike.done")
+	}
+	if err != nil {
 		err = fmt.Errorf("cannot tidy up (the next run, or abl clean, will): %w", err)
 		e.Note(err.Error())
 	}

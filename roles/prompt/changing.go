@@ -37,9 +37,9 @@ func lastWords(in Input) string {
 // where it answers, to the one who tests it.
 func systemSection(in Input) string {
 	switch {
-	case in.Role == Verifier && in.AppURL != "":
+	case in.Role.App && in.AppURL != "":
 		return fmt.Sprintf("# The system\n\nIt answers at %s, which is also in `ABL_APP_URL`.", in.AppURL)
-	case in.Role == Verifier:
+	case in.Role.App:
 		return "# The system\n\nIt is not running yet. Start it with the declared command that is there for it."
 	case in.App == nil:
 		return "# The system\n\nIt is started by a declared command, see `abl-cmd list`."
@@ -63,7 +63,7 @@ func commandsSection(in Input) string {
 		if c.Description != "" {
 			b.WriteString(": " + oneLine(c.Description))
 		}
-		if c.Shown && in.Role == Verifier {
+		if c.Shown && in.Role.App {
 			b.WriteString(" (you see its output)")
 		}
 		b.WriteByte('\n')
@@ -91,7 +91,7 @@ func failedSection(in Input) string {
 	if in.Stalled != "" {
 		lead += oneLine(in.Stalled) + "\n\n"
 	}
-	if in.Role == Verifier {
+	if in.Role.App {
 		lead = "## Failed specs of the verification before this one\n\nThe system has changed since: find out anew what holds.\n\n"
 	}
 	return lead + verdict.RenderFor(in.failed(), in.Nonce)
@@ -100,7 +100,7 @@ func failedSection(in Input) string {
 // failed are the failed specs as the role may see them: to the Builder they
 // cross the boundary.
 func (in Input) failed() []verdict.Entry {
-	if in.Role == Verifier {
+	if in.Role.App {
 		return in.Failed
 	}
 	passed, _ := verdict.NewFilter(in.Specs, in.Tests).Pass(in.Failed)

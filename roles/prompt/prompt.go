@@ -12,22 +12,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"abl/orchestrator/dirs"
 	"abl/orchestrator/spec"
 	"abl/orchestrator/verdict"
-)
-
-// The two roles.
-const (
-	Builder  = "builder"
-	Verifier = "verifier"
+	"abl/roles"
 )
 
 // Input is all that a prompt is made of.
 type Input struct {
-	Role      string
+	Role      roles.Role
 	Template  string // the role's prompt, with <<PHASE>> and <<ITERATION>>
 	ProjectMD string // the person's description of the project
 	Specs     []spec.Spec
@@ -61,11 +57,11 @@ const minNonce = 16
 // phase, text that is not UTF-8.
 func Build(in Input) (string, error) {
 	if err := in.check(); err != nil {
-		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role, err)
+		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role.Name, err)
 	}
 	head, call, err := split(in.Template)
 	if err != nil {
-		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role, err)
+		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role.Name, err)
 	}
 	sections := []string{
 		head, projectSection(in), specsSection(in), contractsSection(in), systemSection(in), commandsSection(in), mapSection(in),
@@ -82,8 +78,8 @@ func Build(in Input) (string, error) {
 
 func (in Input) check() error {
 	switch {
-	case in.Role != Builder && in.Role != Verifier:
-		return fmt.Errorf("internal error: there is no role %q", in.Role)
+	case in.Role.Name == "":
+		return errors.New("internal error: a prompt for no role")
 	case in.Phase < 1 || in.Iteration < 1 || in.Attempt < 1 || in.Step < 1:
 		return errors.New("internal error: phase, iteration, attempt and step count from 1")
 	case len(in.Nonce) < minNonce:
@@ -103,4 +99,10 @@ func (in Input) check() error {
 		}
 	}
 	return nil
+}
+
+// ReportPath is the path of a call's run report, relative to the workspace:
+// builder_reports/phase1_v2_20060102T150405Z.md.
+func ReportPath(role roles.Role, phase, iteration int, at time.Time) string {
+	return fmt.Sprintf("%s/phase%d_v%d_%s.md", role.Reports, phase, iteration, at.UTC().Format("20060102T150405Z"))
 }

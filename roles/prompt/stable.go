@@ -19,7 +19,7 @@ func projectSection(in Input) string {
 func specsSection(in Input) string {
 	var b strings.Builder
 	b.WriteString("# The specs\n\n")
-	if in.Role == Builder {
+	if !in.Role.App {
 		b.WriteString("The last one is your task. Those before it are law and must keep holding.\n")
 	} else {
 		b.WriteString("Every contract in every one of them is to be tested in this call.\n")
