@@ -2,7 +2,6 @@ package roles
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"time"
@@ -69,61 +68,26 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 		}
 	}()
 	rec := Record{b.Project.Call(w.Key)}
-	// What is asked of the engine is seen through, lest it makes a box that no sweep
-	// has seen.
-	whole := context.WithoutCancel(ctx)
-	box, err := b.make(whole, w, rec)
+	one, err := b.batch(context.WithoutCancel(ctx), w, rec)
 	if err != nil {
 		return end, err
 	}
-	proof := proving{engine: b.Engine, box: box, dir: rec.Dir, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet}
-	done, err := proof.before(whole)
-	defer done()
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return end, err
-	}
-	if err := b.Engine.Start(whole, box.Name); err != nil {
+	if err := one.start(ctx); err != nil {
 		return end, err
 	}
 	failpoint.Here("build.started")
-	if err := proof.after(ctx, true); err != nil {
-		return end, err
-	}
 	stop, err := copyOutput(rec, w.Stdout, w.Stderr)
 	if err != nil {
 		return end, err
 	}
-	end, err = b.await(ctx, box.Name, w.Limit)
-	return end, errors.Join(err, stop())
-}
-
-// await waits for the end, and brings it about at the limit.
-func (b *Builds) await(ctx context.Context, name string, limit time.Duration) (end BuildEnd, err error) {
-	bound, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	exit, err := b.Engine.Wait(bound, name)
-	if err != nil && bound.Err() != nil && ctx.Err() == nil {
-		const grace = 5 * time.Second
-		return BuildEnd{Late: true}, b.Engine.Stop(ctx, name, grace)
-	}
-	if err != nil {
-		return end, err
-	}
-	end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
-	words, err := b.Engine.Logs(ctx, name, 4<<10)
-	if err != nil {
-		return end, err
-	}
-	for _, line := range splitLines(words) {
+	const grace = 5 * time.Second
+	exit, late, err := one.await(ctx, w.Limit, grace, nil)
+	if end.Late = late; err == nil && !late {
 		var last dirs.RunEnd
-		if json.Unmarshal(line, &last) == nil && (last.Error != "" || last.Signal != "") {
-			end.Signal, end.Gone = last.Signal, last.Error
-		}
+		last, err = one.end(ctx)
+		end.Exit, end.OOMKilled, end.Signal, end.Gone = exit.Code, exit.OOMKilled, last.Signal, last.Error
 	}
-	return end, nil
+	return end, errors.Join(err, stop())
 }
 
 // clear removes what a build has put up, and hears what its gate has to say.

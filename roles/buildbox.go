@@ -2,8 +2,10 @@ package roles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"strconv"
 	"time"
@@ -19,55 +21,76 @@ func (b *Builds) labels(key, kind string, deadline time.Time) map[string]string 
 	}
 }
 
-// make makes the box, with its way out, and fills its volume with the tree.
-func (b *Builds) make(ctx context.Context, w Build, rec Record) (box sandbox.Box, err error) {
+// batch is a build's container as intent, with its way out.
+func (b *Builds) batch(ctx context.Context, w Build, rec Record) (one batch, err error) {
 	deadline := time.Now().Add(w.Limit + time.Minute)
-	if err := b.layOut(rec, deadline); err != nil {
-		return box, fmt.Errorf("cannot prepare a build: %w", err)
+	run := dirs.RunSpec{Argv: b.Argv, Dir: dirs.Src, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe}
+	err = errors.Join(os.RemoveAll(rec.Dir), layIn(rec, b.Files, map[string]any{"run.json": run}), layOutput(rec, b.Root, b.UID, b.GID))
+	if err != nil {
+		return one, fmt.Errorf("cannot prepare a build: %w", err)
 	}
 	var env []string
 	var reach sandbox.Reach
 	if b.Gate != nil {
 		if reach.Join, err = b.Site.Holder(ctx, PlaceBuilder); err != nil {
-			return box, err
+			return one, err
 		}
 		reach.Through = b.Site.Reach(PlaceBuilder).Endpoints
 		if env, err = b.Gate.Open(ctx, w.Key, "", deadline); err != nil {
-			return box, fmt.Errorf("cannot make the build's way out: %w", err)
+			return one, fmt.Errorf("cannot make the build's way out: %w", err)
 		}
 	}
-	box = b.box(w, rec, env, reach, deadline)
-	if err := b.Engine.EnsureVolume(ctx, sandbox.Volume{Name: box.Name, Labels: b.labels(w.Key, buildVolume, deadline)}); err != nil {
-		return box, err
-	}
-	if err := checkSources(b.Project, box.Mounts); err != nil {
-		return box, err
-	}
-	if _, err := b.Engine.Create(ctx, box); err != nil {
-		return box, fmt.Errorf("cannot make the build's container: %w", err)
-	}
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(b.Tree(to, path.Base(dirs.Src))) }()
-	defer from.Close()
-	return box, b.Engine.CopyIn(ctx, box.Name, path.Dir(dirs.Src), from)
-}
-
-// box is the build's container as intent.
-func (b *Builds) box(w Build, rec Record, env []string, reach sandbox.Reach, deadline time.Time) sandbox.Box {
 	name := BoxName(b.ID, w.Key)
-	return sandbox.Box{
+	box := sandbox.Box{
 		Name: name, Image: b.Image, User: fmt.Sprintf("%d:%d", b.UID, b.GID), Dir: "/",
 		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: append([]string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}, env...),
-		Mounts: []sandbox.Mount{
-			{What: sandbox.Scratch, Source: name, Target: path.Dir(dirs.Src)},
-			{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
-			{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
-			{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
-		},
+		Mounts: append([]sandbox.Mount{{What: sandbox.Scratch, Source: name, Target: path.Dir(dirs.Src)}}, outputMounts(rec)...),
 		Tmpfs: []sandbox.Tmpfs{
 			{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
 			{Target: dirs.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
 		},
 		Reach: reach, Limits: b.Box, Labels: b.labels(w.Key, "build", deadline),
 	}
+	return batch{
+		engine: b.Engine, project: b.Project, box: box, labels: b.labels(w.Key, buildVolume, deadline), as: path.Base(dirs.Src), tree: b.Tree,
+		proof: proving{engine: b.Engine, box: box, dir: rec.Dir, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet},
+	}, nil
+}
+
+// copyOutput passes on what a build prints while it does; stop passes on the rest.
+func copyOutput(rec Record, stdout, stderr io.Writer) (stop func() error, err error) {
+	out, err := OpenOutput(rec.Stdout())
+	if err != nil {
+		return nil, err
+	}
+	voice, err := OpenOutput(rec.Stderr())
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	take := func() error { // from where the last time ended
+		_, oerr := io.Copy(stdout, out)
+		_, verr := io.Copy(stderr, voice)
+		return errors.Join(oerr, verr)
+	}
+	done, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(poll)
+		defer tick.Stop()
+		var err error
+		for err == nil {
+			select {
+			case <-done:
+				ended <- take()
+				return
+			case <-tick.C:
+				err = take()
+			}
+		}
+		<-done
+		ended <- err
+	}()
+	return func() error {
+		close(done)
+		return errors.Join(<-ended, out.Close(), voice.Close())
+	}, nil
 }

@@ -1,9 +1,7 @@
 package roles
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -24,12 +22,6 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(rec.In()); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(rec.In(), 0o755); err != nil {
-		return err
-	}
 	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe, LimitMS: j.Limit.Milliseconds()}
 	files := map[string][]byte{}
 	if prompt != "" {
@@ -37,34 +29,8 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	}
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
-	if files["run.json"], err = json.Marshal(spec); err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
 	j.Cmds.Reports = reports(j.Role, r.Project)
-	if files["commands.json"], err = json.Marshal(j.Cmds); err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	for _, name := range sortedKeys(files) {
-		if err := writeReadable(filepath.Join(rec.In(), name), files[name]); err != nil {
-			return err
-		}
-	}
-	return r.outputs(j, rec)
-}
-
-// outputs makes the files for the agent's output.
-func (r *Runner) outputs(j Job, rec Record) error {
-	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-		if err := os.WriteFile(path, nil, outputMode); err != nil {
-			return err
-		}
-		if r.Root {
-			if err := os.Chown(path, r.UID, r.GID); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return errors.Join(layIn(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), layOutput(rec, r.Root, r.UID, r.GID))
 }
 
 // pointLast makes the role's last log name this call's output: a hard link, or

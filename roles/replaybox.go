@@ -35,45 +35,26 @@ func (r *Replayer) labels(p Replay, kind string, deadline time.Time) map[string]
 // replayVolume is the kind of the volumes that hold the tests of a replay.
 const replayVolume = "replay-volume"
 
-// box is the tests' container as intent. The tests stand in a volume below the
+// batch is the tests' container as intent. The tests stand in a volume below the
 // folder that the Verifier knows, so that each replay begins with the commit.
-func (r *Replayer) box(p Replay, rec Record, holder, url string, deadline time.Time) sandbox.Box {
+func (r *Replayer) batch(ctx context.Context, p Replay, rec Record, holder, url string, deadline time.Time) batch {
 	a := r.App
 	env := []string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}
 	if url != "" {
 		env = append(env, "ABL_APP_URL="+url)
 	}
-	return sandbox.Box{
+	box := sandbox.Box{
 		Name: r.name(p), Image: r.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: "/",
 		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: env,
-		Mounts: []sandbox.Mount{
-			{What: sandbox.Scratch, Source: r.scratch(p), Target: path.Dir(dirs.Tests)},
-			{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
-			{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
-			{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
-		},
-		Tmpfs: tmpfs(Verifier), Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceVerifier).Endpoints},
+		Mounts: append([]sandbox.Mount{{What: sandbox.Scratch, Source: r.scratch(p), Target: path.Dir(dirs.Tests)}}, outputMounts(rec)...),
+		Tmpfs:  tmpfs(Verifier), Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceVerifier).Endpoints},
 		Limits: a.Box, Labels: r.labels(p, "replay", deadline),
 	}
-}
-
-// make makes the box and fills its volume with the commit.
-func (r *Replayer) make(ctx context.Context, p Replay, box sandbox.Box) error {
-	e := r.App.Engine
-	deadline, _ := strconv.ParseInt(box.Labels[sandbox.LabelDeadline], 10, 64)
-	if err := e.EnsureVolume(ctx, sandbox.Volume{Name: r.scratch(p), Labels: r.labels(p, replayVolume, time.Unix(deadline, 0))}); err != nil {
-		return err
+	return batch{
+		engine: a.Engine, project: a.Project, box: box, labels: r.labels(p, replayVolume, deadline), as: path.Base(dirs.Tests),
+		tree:  func(w io.Writer, as string) error { return r.Tests(ctx, w, p.Commit, as) },
+		proof: proving{engine: a.Engine, box: box, dir: rec.Dir, rule: ofReplay(a.Project, a.ID, rec.Dir), net: a.Site.Net, secret: a.Outlet},
 	}
-	if err := checkSources(r.App.Project, box.Mounts); err != nil {
-		return err
-	}
-	if _, err := e.Create(ctx, box); err != nil {
-		return err
-	}
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(r.Tests(ctx, to, p.Commit, path.Base(dirs.Tests))) }()
-	defer from.Close()
-	return e.CopyIn(ctx, box.Name, path.Dir(dirs.Tests), from)
 }
 
 // standIn starts what answers in the app's place. Its broker says of every command

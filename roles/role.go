@@ -69,21 +69,13 @@ func Subject(phase int, r Role, step, attempt int) string {
 func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
 	work := r.Workspace(p)
 	if r.Alone {
-		return []sandbox.Mount{
-			{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed},
-			{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
-			{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
-			{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
-		}
+		return append([]sandbox.Mount{{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed}}, outputMounts(rec)...)
 	}
-	return []sandbox.Mount{
+	return append([]sandbox.Mount{
 		{What: sandbox.Workspace, Source: work, Target: r.Dir},
 		{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
 		{What: sandbox.Specs, Source: p.Specs(), Target: dirs.Specs, ReadOnly: true},
-		{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
-		{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
-		{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
-	}
+	}, outputMounts(rec)...)
 }
 
 // unseen are paths where a role must find nothing, whatever they are called on
