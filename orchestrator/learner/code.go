@@ -114,7 +114,7 @@ func copyOne(src, dst *os.Root, name string) (why string, err error) {
 		if err != nil {
 			return unread(err), nil
 		}
-		if path.IsAbs(target) || !inside(path.Join(path.Dir(name), target)) {
+		if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
 			return "a link that leads outside", nil
 		}
 		return "", dst.Symlink(target, name)
@@ -133,5 +133,3 @@ func copyOne(src, dst *os.Root, name string) (why string, err error) {
 	_, err = io.CopyN(out, in, fi.Size())
 	return "", errors.Join(err, out.Close())
 }
-
-func inside(name string) bool { return name != ".." && !strings.HasPrefix(name, "../") }

@@ -1,6 +1,7 @@
-// Package learner runs learning sessions: an agent writes a program again and
-// again, and what each cycle teaches goes into the prompt of the next. Next and
-// After decide; Session does, through interfaces of its own.
+// Package learner runs learning sessions: an agent writes a program again and again,
+// and what each cycle teaches goes into the prompt of the next. After decides, Session
+// does, and Containers makes the calls in an environment. No command line, exit code or
+// terminal may be in it.
 package learner
 
 import (
