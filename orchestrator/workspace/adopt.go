@@ -42,6 +42,11 @@ func (r *Repo) ordinary() error {
 			return err
 		}
 	}
+	for _, name := range []string{"HEAD", "config", "index", "packed-refs", "shallow", "info/exclude"} {
+		if info, err := os.Lstat(r.git.Join(name)); err == nil && info.IsDir() {
+			return gitdir.Foreign("%q is a folder: put back the file that git makes there", r.git.Join(name))
+		}
+	}
 	for _, name := range []string{"hooks", "refs"} {
 		if _, err := r.inside(name); err != nil {
 			return err

@@ -150,11 +150,17 @@ func TestForeign(t *testing.T) {
 		"submodule": func(dir string) {
 			git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",m")
 		},
-		"worktree":     func(dir string) { git(t, dir, "config", "core.worktree", "/elsewhere") },
-		"bare":         func(dir string) { git(t, dir, "config", "core.bare", "true") },
-		"extension":    put("config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n"),
-		"sha256":       put("config", "[extensions]\n\tobjectFormat = sha256\n"),
-		"config":       put("config", "[core\n"),
+		"worktree":  func(dir string) { git(t, dir, "config", "core.worktree", "/elsewhere") },
+		"bare":      func(dir string) { git(t, dir, "config", "core.bare", "true") },
+		"extension": put("config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n"),
+		"sha256":    put("config", "[extensions]\n\tobjectFormat = sha256\n"),
+		"config":    put("config", "[core\n"),
+		"HEAD folder": func(dir string) {
+			link("HEAD", "x")(dir)
+			must(t, os.Remove(filepath.Join(dir, ".git/HEAD")))
+			must(t, os.Mkdir(filepath.Join(dir, ".git/HEAD"), 0o755))
+		},
+		"logs file":    func(dir string) { must(t, os.RemoveAll(filepath.Join(dir, ".git/logs"))); put("logs", "x")(dir) },
 		"linked refs":  link("refs/heads", "/tmp"),
 		"linked index": link("index", "/tmp/x"),
 		"linked HEAD":  link("HEAD", "config"),

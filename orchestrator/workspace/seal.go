@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -130,7 +129,7 @@ func (r *Repo) plain(folder string) ([]fs.DirEntry, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot look into %q: %w", r.git.Path, err)
+		return nil, gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", r.git.Join(folder), err)
 	}
 	for _, e := range entries {
 		if kind := e.Type(); kind != 0 && !kind.IsDir() {
