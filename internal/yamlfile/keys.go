@@ -69,6 +69,20 @@ func parentOf(key string) string { return key[:max(strings.LastIndexAny(key, ".[
 
 // Fields are the keys, sorted, that the struct at a dotted key of v may have.
 func Fields(v any, key string) []string {
+	var known []string
+	if t := typeAt(v, key); t.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			if name := nameOf(f); name != "" {
+				known = append(known, name)
+			}
+		}
+	}
+	slices.Sort(known)
+	return known
+}
+
+// typeAt is the type of what stands at a dotted key of v, or of its items.
+func typeAt(v any, key string) reflect.Type {
 	t := reflect.TypeOf(v)
 	for word := range strings.FieldsFuncSeq(key, func(c rune) bool { return c == '.' || c == '[' }) {
 		if t = inner(t); t.Kind() == reflect.Map {
@@ -82,16 +96,7 @@ func Fields(v any, key string) []string {
 			}
 		}
 	}
-	var known []string
-	if t = inner(t); t.Kind() == reflect.Struct {
-		for _, f := range reflect.VisibleFields(t) {
-			if name := nameOf(f); name != "" {
-				known = append(known, name)
-			}
-		}
-	}
-	slices.Sort(known)
-	return known
+	return inner(t)
 }
 
 // inner is what pointers and lists are of.

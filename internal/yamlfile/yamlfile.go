@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,6 +55,16 @@ func Decode(name string, data []byte, into any) error {
 		return &Error{File: name, Line: next.Line, Msg: `a second document begins here; want one, without "---" between`}
 	} else if !errors.Is(err, io.EOF) {
 		return wrongSyntax(name, data, err)
+	}
+	// The library cuts 1.5 down to 1 where a whole number is wanted.
+	var cut *yaml.Node
+	key := find(&doc, func(key string, _, v *yaml.Node) bool {
+		cut = v
+		t := typeAt(into, key)
+		return v.ShortTag() == "!!float" && (t == reflect.TypeFor[int]() || t == reflect.TypeFor[int64]())
+	})
+	if key != "" {
+		return &Error{File: name, Line: cut.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", key, looks(cut))}
 	}
 	strict := yaml.NewDecoder(bytes.NewReader(data))
 	strict.KnownFields(true)

@@ -97,6 +97,8 @@ func TestMistakesAreWorded(t *testing.T) {
 		{"unknown in a list", "list:\n- port: 1\n- prt: 1\n", `c.yaml:3: unknown key "prt" in list[1]; did you mean "port"?`},
 		{"type", "\ncount: many\n", `c.yaml:2: count: want a whole number, got "many"`},
 		{"two on a line", "{agent: some, count: many}\n", `c.yaml:1: count: want a whole number, got "many"`},
+		{"fraction", "count: 1.5\n", `c.yaml:1: count: want a whole number, got "1.5"`},
+		{"fraction in a list", "list: [{port: 1}, {port: 1.5}]\n", `c.yaml:1: list[1].port: want a whole number, got "1.5"`},
 		{"huge", "count: 99999999999999999999\n", `c.yaml:1: count: want a whole number, got "99999999999999999999"`},
 		{"quoted number", "count: '5'\n", `c.yaml:1: count: want a whole number, got "5"`},
 		{"pointer", "total: x\n", `c.yaml:1: total: want a whole number, got "x"`},
