@@ -31,8 +31,10 @@ exit 1
 set -eu
 git ls-files -z --cached --others --exclude-standard -- . ':!*.lock' ':!*.sum' \
   ':!package-lock.json' ':!*.pem' ':!*.key' ':!*-key.txt' ':!.env*' |
-  xargs -0 -n1 sh -c 'if [ -f "$1" ] && [ ! -L "$1" ] && { [ ! -s "$1" ] || grep -Iq . "$1"; }; then
-    echo "--- FILE $1 ---"; cat -- "$1"; echo; fi' - >agent-config/codeRollup.txt
+  xargs -0 sh -c 'for f; do
+    [ -f "$f" ] && [ ! -L "$f" ] && { [ ! -s "$f" ] || grep -Iq . "$f"; } || continue
+    echo "--- FILE $f ---"; cat -- "$f"; echo
+  done' - >agent-config/codeRollup.txt
 `
 )
 

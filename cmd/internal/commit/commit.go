@@ -58,15 +58,11 @@ func open(in *cli.Input, self string) (*session, error) {
 	return &session{in: in, project: p, warned: warnings}, nil
 }
 
-// locked does something while nobody else works in the project.
-func (s *session) locked(do func() error) (err error) {
+// lock keeps others from working in the project.
+func (s *session) lock() (unlock func() error, err error) {
 	unlock, restored, err := s.project.Lock()
 	s.tellRestored(restored)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return do()
+	return unlock, err
 }
 
 // safe refuses a project whose keys are on their way into the repository.
@@ -79,7 +75,7 @@ func (s *session) safe(ctx context.Context) error {
 }
 
 // change is the workflow that changes code.
-func (s *session) change(ctx context.Context) error {
+func (s *session) change(ctx context.Context) (err error) {
 	limits, limit, err := s.limits()
 	if err == nil {
 		err = s.safe(ctx)
@@ -93,35 +89,38 @@ func (s *session) change(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.locked(func() error {
-		g, list, err := s.project.Guard()
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	g, list, err := s.project.Guard()
+	if err != nil {
+		return err
+	}
+	r := &codecommit.Run{Root: s.project.Root, Profile: s.project.Profile, Guard: g, Limits: limits}
+	if r.Inputs, err = s.project.ReadInputs(list); err == nil {
+		err = s.project.Untouched(r.Inputs.Query, r.DryRun)
+	}
+	if err != nil {
+		return err
+	}
+	secrets, err := s.prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	if !r.DryRun {
+		done, err := s.builder(ctx, r, secrets, limit)
 		if err != nil {
 			return err
 		}
-		r := &codecommit.Run{Root: s.project.Root, Profile: s.project.Profile, Guard: g, Limits: limits}
-		if r.Inputs, err = s.project.ReadInputs(list); err != nil {
-			return err
-		}
-		if err := s.project.Untouched(r.Inputs.Query, r.DryRun); err != nil {
-			return err
-		}
-		secrets, err := s.prepare(ctx, r)
-		if err != nil {
-			return err
-		}
-		if !r.DryRun {
-			done, err := s.builder(ctx, r, secrets, limit)
-			if err != nil {
-				return err
-			}
-			defer done()
-		}
-		if err := s.openLogs(r, s.project.Suffix); err != nil {
-			return err
-		}
-		res, err := r.Commit(ctx)
-		return s.finish(res, err)
-	})
+		defer done()
+	}
+	if err := s.openLogs(r, s.project.Suffix); err != nil {
+		return err
+	}
+	res, err := r.Commit(ctx)
+	return s.finish(res, err)
 }
 
 // limits are the numbers among the flags.

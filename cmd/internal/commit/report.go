@@ -2,6 +2,7 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,20 +13,23 @@ import (
 )
 
 // consistency is the workflow that reports and changes nothing.
-func (s *session) consistency(ctx context.Context) error {
+func (s *session) consistency(ctx context.Context) (err error) {
 	if s.project.Name == codecommit.V1 {
 		return cli.Usagef("the consistency report belongs to --protocol v2")
 	}
 	if err := s.safe(ctx); err != nil {
 		return err
 	}
-	return s.locked(func() error {
-		in, err := s.project.ReportInputs()
-		if err != nil {
-			return err
-		}
-		return s.report(ctx, in, filepath.Join(s.project.Root, codecommit.ReportFile), s.ledger())
-	})
+	unlock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	in, err := s.project.ReportInputs()
+	if err != nil {
+		return err
+	}
+	return s.report(ctx, in, filepath.Join(s.project.Root, codecommit.ReportFile), s.ledger())
 }
 
 func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path string, book *ledger.Ledger) error {
