@@ -59,7 +59,7 @@ func TestDiskFillsUp(t *testing.T) {
 		<-r.Context().Done()
 		return sandbox.Exit{}
 	}}
-	r.runner.Grow = Growth{Disks: []string{disk}, Every: 1}
+	r.runner.Quota = DiskQuota{Disks: []string{disk}, Every: 1}
 	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "have to stay free") {
 		t.Errorf("ended %s", show(o))
 	}

@@ -54,7 +54,7 @@ type Runner struct {
 	Output  int64                            // bytes a call may print before it is killed
 	Timeout time.Duration                    // wall clock of one call
 	Idle    time.Duration                    // how long a call may do nothing, 0 for ever
-	Grow    Growth
+	Quota   DiskQuota
 	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
 	Out     event.Sink
 	Outlet  *redact.Sanitizer // keeps secrets out of what is kept of a call
@@ -141,7 +141,7 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, 
 // begin makes the call's box and starts it. That it is started is on disk
 // before it is: a box that is gone later on may have spent tokens.
 func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
-	if err := r.Grow.hasRoom(); err != nil {
+	if err := r.Quota.hasRoom(); err != nil {
 		return Intent{}, err
 	}
 	if err := os.MkdirAll(rec.Dir, 0o755); err != nil {

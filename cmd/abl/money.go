@@ -44,7 +44,7 @@ func (s *session) keyText(name string) string {
 // announce says, before the first paid call, who plays, what it may cost and
 // what the last phases did cost.
 func (s *session) announce(n int, f *state.File, out event.Sink) error {
-	s.warnNotYet()
+	s.warnPending()
 	var who []string
 	for _, role := range roles.Both() {
 		p, err := s.player(role)

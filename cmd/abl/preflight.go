@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"abl/cmd/internal/exit"
 	"abl/orchestrator/ledger"
@@ -62,4 +64,26 @@ func (s *session) checkPlayers() error {
 // repaired when the phase starts.
 func (s *session) checkLedger() error {
 	return ledger.Open(s.project.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
+}
+
+// pendingSettings are the settings that this version reads and does not act on. A person
+// who sets one is told, rather than left to believe in it.
+func pendingSettings() []string {
+	return []string{
+		"loop.require_approval",
+	}
+}
+
+// warnPending names the settings of the person's that have no effect.
+func (s *session) warnPending() {
+	var idle []string
+	for key := range s.conf.Sources {
+		if slices.ContainsFunc(pendingSettings(), func(k string) bool { return key == k || strings.HasPrefix(key, k+".") }) {
+			idle = append(idle, key)
+		}
+	}
+	slices.Sort(idle)
+	if len(idle) > 0 {
+		s.in.Warn("this version does not act on " + strings.Join(idle, ", "))
+	}
 }

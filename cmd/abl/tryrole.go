@@ -81,7 +81,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded
 		return p, err
 	}
 	r := env.Runner(t.project, event.Discard)
-	r.Timeout, r.Idle, r.Grow = time.Minute, 0, roles.Growth{}
+	r.Timeout, r.Idle, r.Quota = time.Minute, 0, roles.DiskQuota{}
 	o, rerr := r.Run(ctx, job)
 	b, _, err := roles.Record{Dir: t.project.Call(job.Call.ID)}.Boundary()
 	p.Made, p.Inside, p.MS = b.Made, b.Inside, b.ProbeMS

@@ -125,7 +125,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place strin
 	r := c.Env.Runner(p, c.Out)
 	r.Reach = func(string) sandbox.Reach { return c.Env.Site.Reach(place) }
 	if bound(r); job.Role.Sealed {
-		r.Grow = roles.Growth{}
+		r.Quota = roles.DiskQuota{}
 	}
 	lease, err := lend(r, a.Dir)
 	if err != nil {

@@ -254,7 +254,7 @@ func (e *Environment) Runner(p project.Project, out event.Sink) *roles.Runner {
 		Engine: e.Engine, Project: p, ID: e.ID, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Person: ownerOf(p.Root),
 		Box: e.Limits(), Net: *e.Net, Reach: e.Site.Reach, Out: out, Outlet: e.Outlet,
 		Output: int64(e.Conf.Limits.Output), Timeout: time.Duration(e.Conf.Loop.CallTimeout), Idle: time.Duration(e.Conf.Loop.IdleTimeout),
-		Grow: roles.Growth{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks},
+		Quota: roles.DiskQuota{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks},
 	}
 }
 

@@ -30,7 +30,7 @@ type Phase struct {
 	Root    string
 	Engine  roles.AppEngine
 	Outages orchestrator.Outages
-	Grow    roles.Growth
+	Quota   roles.DiskQuota
 	Out     event.Sink // nil for nobody
 	// Change changes who plays a role, nil for nothing: both are Tiny.
 	Change func(role roles.Role, site *roles.Site, p *orchestrator.Player)
@@ -78,7 +78,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}
 	return &orchestrator.Loop{
 		Number: 1, Max: 5, Spec: this, Law: orchestrator.Law{Specs: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
-		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Box: limits, Reach: site.Reach, Output: 1 << 20, Timeout: time.Minute, Grow: x.Grow, Out: x.Out, Outlet: out},
+		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Box: limits, Reach: site.Reach, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out, Outlet: out},
 		App:   app, Jobs: x.cast(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
 		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {

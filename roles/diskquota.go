@@ -13,9 +13,9 @@ import (
 // ErrNoRoom means that a disk is too full for a call to begin.
 var ErrNoRoom = errors.New("there is not enough room on the disk")
 
-// Growth bounds what a call may add to its workspace, and keeps room on the
+// DiskQuota bounds what a call may add to its workspace, and keeps room on the
 // disks that it can fill.
-type Growth struct {
+type DiskQuota struct {
 	Bytes  int64         // limits.disk, 0 for no bound
 	Inodes int64         // limits.inodes, 0 for no bound
 	Disks  []string      // a path on each file system on which room has to stay
@@ -32,11 +32,11 @@ type base struct {
 	Depth int   `json:"depth"`
 }
 
-func (g Growth) bounded() bool { return g.Bytes > 0 || g.Inodes > 0 || len(g.Disks) > 0 }
+func (q DiskQuota) bounded() bool { return q.Bytes > 0 || q.Inodes > 0 || len(q.Disks) > 0 }
 
 // hasRoom refuses to begin a call on a disk that is too full.
-func (g Growth) hasRoom() error {
-	if why := g.short(); why != "" {
+func (q DiskQuota) hasRoom() error {
+	if why := q.short(); why != "" {
 		return fmt.Errorf("%w: %s", ErrNoRoom, why)
 	}
 	return nil
@@ -44,8 +44,8 @@ func (g Growth) hasRoom() error {
 
 // short says where too little room is left, "" when there is enough. A file
 // system that cannot be asked is passed over: the engine's may be another's.
-func (g Growth) short() string {
-	for _, path := range g.Disks {
+func (q DiskQuota) short() string {
+	for _, path := range q.Disks {
 		left, err := hostfs.FreeSpace(path)
 		if err != nil {
 			continue
@@ -60,7 +60,7 @@ func (g Growth) short() string {
 // measureFirst measures the workspace while its call's box is made, and keeps
 // that with the call. wait returns when it is done, before the agent starts.
 func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func() error) {
-	if !r.Grow.bounded() {
+	if !r.Quota.bounded() {
 		return func() error { return nil }
 	}
 	done := make(chan error, 1)
@@ -83,20 +83,20 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func
 // runs, and says once why the call has to end.
 func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
 	why := make(chan string, 1)
-	if !r.Grow.bounded() {
+	if !r.Quota.bounded() {
 		return why
 	}
 	go func() {
 		var was base
 		known, err := readJSON(filepath.Join(rec.Dir, treeFile), &was)
-		for pause := r.Grow.every(); err == nil; {
+		for pause := r.Quota.every(); err == nil; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(pause):
 			}
 			begun := time.Now()
-			size, text := r.Grow.look(ctx, j.Role.Workspace(r.Project), since, was, known)
+			size, text := r.Quota.look(ctx, j.Role.Workspace(r.Project), since, was, known)
 			if text != "" {
 				why <- text
 				return
@@ -105,41 +105,41 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 				was, known = base{size.Bytes, size.Names, size.Depth}, true
 			}
 			const share = 20 // at most a twentieth of the time is spent looking
-			pause = max(r.Grow.every(), share*time.Since(begun))
+			pause = max(r.Quota.every(), share*time.Since(begun))
 		}
 		why <- "what its workspace measured before it cannot be read"
 	}()
 	return why
 }
 
-func (g Growth) every() time.Duration {
-	if g.Every > 0 {
-		return g.Every
+func (q DiskQuota) every() time.Duration {
+	if q.Every > 0 {
+		return q.Every
 	}
 	return time.Second
 }
 
 // look measures once, and says what is too much.
-func (g Growth) look(ctx context.Context, dir string, since time.Time, was base, known bool) (hostfs.Size, string) {
-	if why := g.short(); why != "" {
+func (q DiskQuota) look(ctx context.Context, dir string, since time.Time, was base, known bool) (hostfs.Size, string) {
+	if why := q.short(); why != "" {
 		return hostfs.Size{}, why
 	}
-	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return known && g.exceeds(s, was) != "" })
+	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return known && q.exceeds(s, was) != "" })
 	if err != nil || !known {
 		return size, "" // stopped, or the folder cannot be opened, in which nothing can grow then
 	}
-	return size, g.exceeds(size, was)
+	return size, q.exceeds(size, was)
 }
 
 // exceeds says what grew too much, and names the offender.
-func (g Growth) exceeds(s hostfs.Size, was base) string {
+func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 	switch {
-	case g.Bytes > 0 && s.Bytes-was.Bytes > g.Bytes:
+	case q.Bytes > 0 && s.Bytes-was.Bytes > q.Bytes:
 		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB, the most is in %.200q, %d MiB",
-			(s.Bytes-was.Bytes)>>20, g.Bytes>>20, s.File.Path, s.File.Bytes>>20, "./"+s.Folder.Path, s.Folder.Bytes>>20)
-	case g.Inodes > 0 && s.Names-was.Names > g.Inodes:
+			(s.Bytes-was.Bytes)>>20, q.Bytes>>20, s.File.Path, s.File.Bytes>>20, "./"+s.Folder.Path, s.Folder.Bytes>>20)
+	case q.Inodes > 0 && s.Names-was.Names > q.Inodes:
 		return fmt.Sprintf("its workspace grew by %d files and folders (limits.inodes is %d): the most new ones are in %.200q, %d",
-			s.Names-was.Names, g.Inodes, "./"+s.Widest.Path, s.Widest.Names)
+			s.Names-was.Names, q.Inodes, "./"+s.Widest.Path, s.Widest.Names)
 	case s.Depth >= hostfs.MaxDepth && was.Depth < hostfs.MaxDepth:
 		return fmt.Sprintf("folders in its workspace are nested deeper than %d", hostfs.MaxDepth)
 	}

@@ -41,18 +41,18 @@ func fills(r *rig, files, bytes int) sandboxtest.Script {
 func TestGrowthEndsACall(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		grow         Growth
+		grow         DiskQuota
 		files, bytes int
 		want         []string
 	}{
-		{"bytes", Growth{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB", `the most is in "./out/"`}},
-		{"names", Growth{Inodes: 50}, 200, 0, []string{"(limits.inodes is 50)", `the most new ones are in "./out/"`}},
+		{"bytes", DiskQuota{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB", `the most is in "./out/"`}},
+		{"names", DiskQuota{Inodes: 50}, 200, 0, []string{"(limits.inodes is 50)", `the most new ones are in "./out/"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, c.files, c.bytes)}
 			c.grow.Every = time.Millisecond
-			r.runner.Grow = c.grow
+			r.runner.Quota = c.grow
 			write(t, filepath.Join(r.runner.Project.Src, "before/big"), strings.Repeat("x", 9<<20))
 			for i := range 100 {
 				write(t, filepath.Join(r.runner.Project.Src, "before", fmt.Sprint(i)), "")
@@ -86,7 +86,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 		prints(b, "end\n")
 		return sandbox.Exit{}
 	}}
-	r.runner.Grow = Growth{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
+	r.runner.Quota = DiskQuota{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
 	write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
 	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
@@ -97,7 +97,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 func TestGrowthAfterAKill(t *testing.T) {
 	r := newRig(t, nil)
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
-	r.runner.Grow = Growth{Bytes: 4 << 20, Every: time.Millisecond}
+	r.runner.Quota = DiskQuota{Bytes: 4 << 20, Every: time.Millisecond}
 	r.begin()
 	if o := r.run(); o.Class != outcome.Disk {
 		t.Errorf("ended %s", show(o))
@@ -106,14 +106,14 @@ func TestGrowthAfterAKill(t *testing.T) {
 
 func TestNoRoomForACall(t *testing.T) {
 	r := newRig(t, says("end\n", 0))
-	r.runner.Grow = Growth{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
+	r.runner.Quota = DiskQuota{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
 	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
 	}
 }
 
 func TestExceeds(t *testing.T) {
-	g := Growth{Bytes: 10 << 20, Inodes: 100}
+	g := DiskQuota{Bytes: 10 << 20, Inodes: 100}
 	for _, c := range []struct {
 		is   hostfs.Size
 		was  base
@@ -134,14 +134,14 @@ func TestExceeds(t *testing.T) {
 }
 
 func TestHasRoom(t *testing.T) {
-	if err := (Growth{Disks: []string{t.TempDir()}}).hasRoom(); err != nil {
+	if err := (DiskQuota{Disks: []string{t.TempDir()}}).hasRoom(); err != nil {
 		t.Error(err)
 	}
 	full := fullDisk(t)
 	if full == "" {
 		return
 	}
-	if err := (Growth{Disks: []string{t.TempDir(), full}}).hasRoom(); !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), full) {
+	if err := (DiskQuota{Disks: []string{t.TempDir(), full}}).hasRoom(); !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), full) {
 		t.Errorf("a full disk: %v", err)
 	}
 }
