@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"abl/internal/testing/play"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	debug.SetGCPercent(400) // hundreds of phases are played here, each gone in moments
 	os.Exit(m.Run())
 }
 
