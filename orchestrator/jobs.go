@@ -19,7 +19,6 @@ import (
 	"abl/orchestrator/verdict"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/projectmap"
 	"abl/roles/prompt"
 )
 
@@ -51,7 +50,7 @@ func (w Player) model(n int) string {
 }
 
 // Files lists what a role's workspace holds, for the project map.
-type Files func(ctx context.Context) ([]projectmap.File, error)
+type Files func(ctx context.Context) ([]prompt.File, error)
 
 // Cast makes the jobs of a phase's calls.
 type Cast struct {
@@ -124,8 +123,8 @@ func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpe
 
 // Prompt is the role's prompt for the call that p is about to make, and the
 // part of the project map in it. before is what the Verifier found failing last time.
-func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []verdict.Entry) (string, projectmap.Map, error) {
-	var shown projectmap.Map
+func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []verdict.Entry) (string, prompt.Map, error) {
+	var shown prompt.Map
 	who := c.Players[role.Name]
 	about, err := os.ReadFile(c.Project.Description())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +137,7 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 	for i := range files {
 		files[i].Path = c.Outlet.Redact(files[i].Path)
 	}
-	shown = projectmap.Render(files, projectmap.DefaultLimit())
+	shown = prompt.RenderMap(files, prompt.DefaultMapLimit())
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,

@@ -12,7 +12,7 @@ import (
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/projectmap"
+	"abl/roles/prompt"
 	"abl/roles/scenario"
 )
 
@@ -27,8 +27,8 @@ func TestPromptsAreSafe(t *testing.T) {
 		Number: 1, Project: project.New(t.TempDir(), "src", "tests"), Outlet: &redact.Sanitizer{},
 		Specs:   specs(t, ""),
 		Players: map[string]Player{"builder": {Agent: agent.NewScripted(scenario.Scenario{}, ""), Template: tmpl}},
-		Files: map[string]Files{"builder": func(context.Context) ([]projectmap.File, error) {
-			return []projectmap.File{{Path: "a/" + key + evil}, {Path: "b"}}, nil
+		Files: map[string]Files{"builder": func(context.Context) ([]prompt.File, error) {
+			return []prompt.File{{Path: "a/" + key + evil}, {Path: "b"}}, nil
 		}},
 	}
 	c.Outlet.Hide(key)

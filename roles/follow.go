@@ -60,8 +60,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err := t.finish(); err != nil {
 		return err
 	}
-	o.Output = t.read
-	o.Ended = time.Now().UTC()
+	o.Output, o.Ended = t.read, time.Now().UTC()
 	o.Duration = o.Ended.Sub(o.Started).Milliseconds()
 	o.Exit = exit.Code
 	res := reader.Result(exit.Code)

@@ -17,7 +17,7 @@ import (
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
-	"abl/roles/projectmap"
+	"abl/roles/prompt"
 )
 
 // plan is what a phase would do, without doing any of it.
@@ -136,7 +136,7 @@ func access(m sandbox.Mount) string {
 
 // filesAsTheyAre lists a workspace without making a repository in it.
 func filesAsTheyAre(dir string, o workspace.Options) orchestrator.Files {
-	return func(ctx context.Context) ([]projectmap.File, error) {
+	return func(ctx context.Context) ([]prompt.File, error) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err != nil {
 			return nil, nil
 		}

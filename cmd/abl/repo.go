@@ -9,19 +9,19 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/sweep"
 	"abl/orchestrator/workspace"
-	"abl/roles/projectmap"
+	"abl/roles/prompt"
 )
 
 // files lists a workspace for the project map.
 func files(repo *workspace.Repo) orchestrator.Files {
-	return func(ctx context.Context) ([]projectmap.File, error) {
+	return func(ctx context.Context) ([]prompt.File, error) {
 		paths, err := repo.Files(ctx, 50_000)
 		if err != nil {
 			return nil, err
 		}
-		all := make([]projectmap.File, 0, len(paths))
+		all := make([]prompt.File, 0, len(paths))
 		for _, p := range paths {
-			f := projectmap.File{Path: p}
+			f := prompt.File{Path: p}
 			if fi, err := os.Lstat(filepath.Join(repo.Dir(), p)); err == nil {
 				f.Size = fi.Size()
 			}

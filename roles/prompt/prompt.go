@@ -1,4 +1,5 @@
-// Package prompt assembles what a role is told in one call. It is pure.
+// Package prompt assembles what a role is told in one call, the map of its files
+// included. It is pure: nothing here reads a file or knows an agent.
 //
 // What stays the same from call to call comes first, because models' prompt
 // caches pay for equal beginnings: the role's prompt up to its section about
@@ -40,7 +41,7 @@ type Input struct {
 	AppURL string    // where the system answers; for the Verifier
 	Hosts  []string  // hosts besides the model that the role may reach
 
-	MapLines []string // of the role's own workspace, from package projectmap
+	MapLines []string // of the role's own workspace, as RenderMap has them
 	MapTotal int      // files in it, shown or not
 	Failed   []verdict.Entry
 	Stalled  string   // what to tell the Builder when its last iterations moved nothing, mostly ""

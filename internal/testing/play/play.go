@@ -22,7 +22,7 @@ import (
 	"abl/orchestrator/workspace"
 	"abl/prompts"
 	"abl/roles"
-	"abl/roles/projectmap"
+	"abl/roles/prompt"
 )
 
 // Phase is phase 1 of a project.
@@ -95,7 +95,7 @@ const uid = 1000
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
 func (x Phase) cast(p project.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.Cast {
-	none := func(context.Context) ([]projectmap.File, error) { return nil, nil }
+	none := func(context.Context) ([]prompt.File, error) { return nil, nil }
 	cast := &orchestrator.Cast{
 		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Outlet: out,
 		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},

@@ -1,7 +1,4 @@
-// Package projectmap renders the list of files that a role is shown of its own
-// workspace. It is pure: the caller walks the tree and hands over what it saw.
-// Names come from an agent and are hostile.
-package projectmap
+package prompt
 
 import (
 	"fmt"
@@ -19,14 +16,14 @@ type File struct {
 	Size int64  // bytes
 }
 
-// Limit bounds a map.
-type Limit struct {
+// MapLimit bounds a map.
+type MapLimit struct {
 	Lines int // lines below the header
 	Bytes int // bytes of all lines, line ends included
 }
 
-// DefaultLimit is what a prompt can carry without drowning in names.
-func DefaultLimit() Limit { return Limit{Lines: 2000, Bytes: 64 << 10} }
+// DefaultMapLimit is what a prompt can carry without drowning in names.
+func DefaultMapLimit() MapLimit { return MapLimit{Lines: 2000, Bytes: 64 << 10} }
 
 // Map is a rendered list.
 type Map struct {
@@ -35,11 +32,11 @@ type Map struct {
 	Bytes int64    // their sizes together
 }
 
-// Render lists the files of a workspace. When they do not all fit, the folders
+// RenderMap lists the files of a workspace. When they do not all fit, the folders
 // that hold the most files are shown as one line with a count, then smaller
 // ones, then all below some depth, until the list fits; whatever still does not
 // is counted in a last line.
-func Render(files []File, limit Limit) Map {
+func RenderMap(files []File, limit MapLimit) Map {
 	m := Map{Total: len(files)}
 	for _, f := range files {
 		m.Bytes += max(f.Size, 0)
@@ -111,10 +108,10 @@ func topmost(path string, hide func(folder string) bool) (string, bool) {
 }
 
 // fits reports whether all lines are within the limit.
-func (l Limit) fits(lines []string) bool { return l.head(lines) == len(lines) }
+func (l MapLimit) fits(lines []string) bool { return l.head(lines) == len(lines) }
 
 // head is the number of lines from the first on that are within the limit.
-func (l Limit) head(lines []string) int {
+func (l MapLimit) head(lines []string) int {
 	size := 0
 	for i, line := range lines {
 		size += len(line) + 1
@@ -126,12 +123,12 @@ func (l Limit) head(lines []string) int {
 }
 
 // cut keeps what fits and says how much it left out, in a line within the limit.
-func (l Limit) cut(lines []string) []string {
+func (l MapLimit) cut(lines []string) []string {
 	if l.fits(lines) {
 		return lines
 	}
 	const room = 40 // bytes of the line that says so
-	n := Limit{Lines: l.Lines - 1, Bytes: l.Bytes - room}.head(lines)
+	n := MapLimit{Lines: l.Lines - 1, Bytes: l.Bytes - room}.head(lines)
 	return append(slices.Clone(lines[:n]), fmt.Sprintf("and %d more lines", len(lines)-n))
 }
 
