@@ -38,7 +38,7 @@ func (r *Repo) adopt() error {
 func (r *Repo) ordinary() error {
 	folders := []string{".", "objects", "objects/pack", "objects/info", "info", "logs", "logs/refs", "logs/refs/heads"}
 	for _, name := range folders { // from above, so that none is behind a link
-		if _, err := r.plain(name); err != nil {
+		if _, err := plain(r.git, name); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (r *Repo) ordinary() error {
 		}
 	}
 	for _, name := range []string{"hooks", "refs"} {
-		if _, err := r.inside(name); err != nil {
+		if _, err := inside(r.git, name); err != nil {
 			return err
 		}
 	}

@@ -75,9 +75,6 @@ func readCommit(c *object.Commit) Commit {
 	return read
 }
 
-// sizeOf is the size of an object.
-func (r *Repo) sizeOf(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
-
 // TreeKey stands for all that a commit holds but the named files and folders at
 // its top: two commits have the same key when they differ in those alone.
 func (r *Repo) TreeKey(commit string, without ...string) (string, error) {

@@ -119,6 +119,25 @@ func TestEmptyObjectIsReplaced(t *testing.T) {
 	sound(t, dir)
 }
 
+// With index.skipHash a newer git leaves the checksum out.
+func TestIndexWithoutChecksum(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{"a": "1"})
+	git(t, dir, "add", "-A")
+	data, err := os.ReadFile(r.git.Join("index"))
+	must(t, err)
+	clear(data[len(data)-20:])
+	if entries, err := decodeIndex(data); err != nil || len(entries) != 1 {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+	data[20]++ // with a checksum a torn index is found
+	copy(data[len(data)-20:], "12345678901234567890")
+	if _, err := decodeIndex(data); err == nil {
+		t.Error("a damaged index is read")
+	}
+}
+
 // FuzzIndex: no index makes the decoder fall over, and what it takes is in order.
 func FuzzIndex(f *testing.F) {
 	dir := f.TempDir()

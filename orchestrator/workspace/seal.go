@@ -35,7 +35,7 @@ func (r *Repo) Seal() (state.Seal, error) {
 		return state.Seal{}, err
 	}
 	s := state.Seal{Steering: map[string]string{}}
-	hooks, err := r.inside("hooks")
+	hooks, err := inside(r.git, "hooks")
 	if err != nil {
 		return s, err
 	}
@@ -43,7 +43,7 @@ func (r *Repo) Seal() (state.Seal, error) {
 		if strings.HasSuffix(name, ".sample") {
 			continue // git runs none
 		}
-		if err := r.hash(name, s.Steering); err != nil {
+		if err := hash(r.git, name, s.Steering); err != nil {
 			return s, err
 		}
 	}
@@ -51,16 +51,16 @@ func (r *Repo) Seal() (state.Seal, error) {
 	return s, err
 }
 
-func (r *Repo) hash(name string, into map[string]string) error {
-	data, err := hostfs.Read(r.git.Path, name, maxSteering)
+func hash(d gitdir.Dir, name string, into map[string]string) error {
+	data, err := hostfs.Read(d.Path, name, maxSteering)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
 	if err != nil {
-		return gitdir.Foreign("%q: %v: put back what git makes there", r.git.Path, err)
+		return gitdir.Foreign("%q: %v: put back what git makes there", d.Path, err)
 	}
 	mode := "" // git runs a hook only when it is executable
-	if info, err := os.Lstat(r.git.Join(name)); err == nil && info.Mode()&0o111 != 0 {
+	if info, err := os.Lstat(d.Join(name)); err == nil && info.Mode()&0o111 != 0 {
 		mode = "+x"
 	}
 	sum := sha256.Sum256(data)
@@ -74,7 +74,7 @@ func (r *Repo) history() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	loose, err := r.inside("refs")
+	loose, err := inside(r.git, "refs")
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +101,14 @@ func (r *Repo) history() (map[string]string, error) {
 // inside lists the files below a folder of .git, and refuses what is neither
 // file nor folder there: a link leads out of what is mounted read-only, and a
 // socket can be talked to through any mount.
-func (r *Repo) inside(folder string) ([]string, error) {
+func inside(d gitdir.Dir, folder string) ([]string, error) {
 	var files []string
 	met := 0
 	var walk func(folder string) error
 	walk = func(folder string) error {
-		entries, err := r.plain(folder)
+		entries, err := plain(d, folder)
 		if met += len(entries); met > maxInside {
-			return gitdir.Foreign("%q holds more than %d names: git pack-refs --all makes them one file", r.git.Join(folder), maxInside)
+			return gitdir.Foreign("%q holds more than %d names: git pack-refs --all makes them one file", d.Join(folder), maxInside)
 		}
 		for _, e := range entries {
 			if name := path.Join(folder, e.Name()); !e.IsDir() {
@@ -123,17 +123,17 @@ func (r *Repo) inside(folder string) ([]string, error) {
 }
 
 // plain lists one folder of .git, which may be missing.
-func (r *Repo) plain(folder string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(r.git.Join(folder))
+func plain(d gitdir.Dir, folder string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(d.Join(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", r.git.Join(folder), err)
+		return nil, gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", d.Join(folder), err)
 	}
 	for _, e := range entries {
 		if kind := e.Type(); kind != 0 && !kind.IsDir() {
-			return nil, gitdir.Foreign("%q is %s: nothing but files and folders may stand in .git; remove it%s", r.git.Join(folder, e.Name()), kindOf(kind), stopsDaemon(e.Name()))
+			return nil, gitdir.Foreign("%q is %s: nothing but files and folders may stand in .git; remove it%s", d.Join(folder, e.Name()), kindOf(kind), stopsDaemon(e.Name()))
 		}
 	}
 	return entries, nil

@@ -41,7 +41,7 @@ func (r *Repo) Sweep(ctx context.Context, keep func(sweep.Found) error) error {
 // keep hands on what a walk found. What was new is remembered only when that is
 // kept.
 func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(sweep.Found) error) error {
-	was, is := r.marks(), map[string]string{}
+	was, is := readMarks(r.opts.Cache), map[string]string{}
 	control := r.control(base, w.Entries)
 	for _, m := range w.Marks {
 		name := strconv.Quote(m.Path) // which JSON keeps whatever bytes a path has
@@ -68,12 +68,12 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(sweep.Found) 
 
 const maxMarks = 64 << 20 // bytes
 
-// marks are those of the sweep before. Without them all are new.
-func (r *Repo) marks() (was map[string]string) {
-	if r.opts.Cache == "" {
+// readMarks reads those of the sweep before. Without them all are new.
+func readMarks(path string) (was map[string]string) {
+	if path == "" {
 		return nil
 	}
-	data, err := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxMarks)
 	if err != nil || json.Unmarshal(data, &was) != nil {
 		return nil
 	}
