@@ -107,7 +107,7 @@ func (r *Repo) walk(ctx context.Context, head Commit, change func(*scan.Options)
 	exclude, _ := os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
 	o := scan.Options{
 		Root: r.dir, Known: known, Written: when, Exclude: exclude, NoExec: r.noExec,
-		SizeOf: func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) },
+		SizeOf:  func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) },
 		MaxFile: r.opts.MaxFile, MaxDepth: r.opts.MaxDepth, MaxEntries: r.opts.MaxEntries,
 	}
 	change(&o)
