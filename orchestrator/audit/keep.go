@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,9 +98,7 @@ func decode(data []byte) (r Record, err error) {
 	if head.Version > Version {
 		return r, fmt.Errorf("it has version %d, this abl knows %d: update abl", head.Version, Version)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := json.Unmarshal(data, &r); err != nil { // fields of older records are passed over
 		return Record{}, fmt.Errorf("it is not as abl writes it: %w", err)
 	}
 	if r.Version != Version {
