@@ -63,7 +63,9 @@ func TestRun(t *testing.T) {
 		if tt.edit != nil {
 			tt.edit(&c.spec)
 		}
-		if code, end := c.run(); code != tt.code || end != tt.end {
+		code, end := c.run()
+		end.Ports = "" // what else listens on this machine is seen as well
+		if code != tt.code || end != tt.end {
 			t.Errorf("%s: got %d, %+v; want %d, %+v", tt.name, code, end, tt.code, tt.end)
 		}
 	}
