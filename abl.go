@@ -9,7 +9,7 @@ import (
 //go:embed all:.abl-template
 var files embed.FS
 
-// Template is the content of .abl-template; package orchestrator/scaffold knows
+// Template is the content of .abl-template; package cmd/internal/scaffold knows
 // how it is laid out.
 func Template() fs.FS {
 	template, err := fs.Sub(files, ".abl-template")

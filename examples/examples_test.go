@@ -12,7 +12,7 @@ import (
 
 	"abl/examples"
 	"abl/internal/config"
-	"abl/orchestrator/spec"
+	"abl/internal/spec"
 	"abl/roles/scenario"
 )
 

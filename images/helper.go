@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // ErrHelper says that a program of abl's own that runs in a box is missing or cannot run there.
@@ -19,11 +19,11 @@ var ErrHelper = errors.New("a program of abl's own cannot be used")
 type program struct{ name, given, variable string }
 
 func (m *Maker) helperProgram() program {
-	return program{name: dirs.HelperCmd, given: m.Helper, variable: "ABL_HELPER"}
+	return program{name: helper.HelperCmd, given: m.Helper, variable: "ABL_HELPER"}
 }
 
 func (m *Maker) gatewayProgram() program {
-	return program{name: dirs.Gateway, given: m.Sidecar, variable: "ABL_GATEWAY"}
+	return program{name: helper.Gateway, given: m.Sidecar, variable: "ABL_GATEWAY"}
 }
 
 // find gives a program's path: named, in the environment, beside this program.
@@ -94,13 +94,13 @@ func checkStatic(path, arch string) error {
 // helperLayer is what the helper's layer adds: the program, its names, the
 // mount points, and the two folders that an empty engine volume is filled
 // with on its first mount, so that any uid may write an overlay into it.
-func helperLayer(helper entry) []entry {
+func helperLayer(file entry) []entry {
 	files := []entry{
-		dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), helper,
+		dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), file,
 		dirEntry("root/abl/scratch", 0o755), dirEntry("root/abl/scratch/u", 0o777), dirEntry("root/abl/scratch/w", 0o777),
 	}
-	for _, name := range []string{dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperProbe, dirs.HelperNull} {
-		files = append(files, linkEntry("root/abl/bin/"+name, dirs.HelperCmd))
+	for _, name := range []string{helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperNull} {
+		files = append(files, linkEntry("root/abl/bin/"+name, helper.HelperCmd))
 	}
 	return files
 }
@@ -109,23 +109,23 @@ func helperLayer(helper entry) []entry {
 const runPrefix = "run-"
 
 // runRecipe puts the helper on top of an image.
-func runRecipe(below recipe, helper entry) (recipe, error) {
+func runRecipe(below recipe, file entry) (recipe, error) {
 	files, err := embedded("run")
 	if err != nil {
 		return recipe{}, err
 	}
-	files = append(files, helperLayer(helper)...)
+	files = append(files, helperLayer(file)...)
 	for _, d := range []string{"abl/in", "abl/out", "abl/empty", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"} {
 		files = append(files, dirEntry("root/"+d, 0o755))
 	}
-	files = append(files, linkEntry("root/usr/local/bin/"+dirs.HelperCmd, dirs.Bin+"/"+dirs.HelperCmd))
+	files = append(files, linkEntry("root/usr/local/bin/"+helper.HelperCmd, helper.Bin+"/"+helper.HelperCmd))
 	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}, nil
 }
 
 // holderRecipe is the helper and nothing else.
-func holderRecipe(helper entry) (recipe, error) {
+func holderRecipe(file entry) (recipe, error) {
 	files, err := embedded(holderImage)
-	return recipe{name: holderImage, files: append(files, helperLayer(helper)...)}, err
+	return recipe{name: holderImage, files: append(files, helperLayer(file)...)}, err
 }
 
 // gatewayRecipe is the gateway's program and nothing else: no shell, no

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"abl/internal/outcome"
+	"abl/internal/state"
+	"abl/internal/sweep"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/sweep"
 	"abl/roles"
 )
 
@@ -31,7 +30,7 @@ func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, er
 	case CommitSrc:
 		c, err := l.commit(ctx, l.Src, roles.Builder, p)
 		if err == nil && p.ReportMissing && p.Class == string(outcome.Done) {
-			l.emit(p, event.Event{Kind: event.Note, Role: roles.Builder.Name, Text: "the run report of this call is missing"})
+			l.emit(p, state.Event{Kind: state.Note, Role: roles.Builder.Name, Text: "the run report of this call is missing"})
 		}
 		return Happened{Commit: c.Hash}, err
 	case Verify:
@@ -142,7 +141,7 @@ func (l *Loop) settled(ctx context.Context, role roles.Role, p *state.Phase) err
 	}
 	tip, err := l.Src.Tip()
 	if err == nil && tip != p.SrcCommit {
-		l.emit(p, event.Event{Kind: event.Note, Text: "commit " + tip + " in the source is not abl's; it counts with the rest"})
+		l.emit(p, state.Event{Kind: state.Note, Text: "commit " + tip + " in the source is not abl's; it counts with the rest"})
 		p.SrcCommit = tip
 	}
 	return err
@@ -162,7 +161,7 @@ func (l *Loop) takeMine(ctx context.Context, role roles.Role, p *state.Phase) er
 		return fmt.Errorf("cannot commit your changes: %w", err)
 	}
 	p.SrcCommit = c.Hash
-	l.emit(p, event.Event{Kind: event.Commit, Hash: c.Hash, Subject: subject, Text: "your changes, " + changes(c.Changed)})
+	l.emit(p, state.Event{Kind: state.Commit, Hash: c.Hash, Subject: subject, Text: "your changes, " + changes(c.Changed)})
 	return nil
 }
 
@@ -202,7 +201,7 @@ func (l *Loop) call(ctx context.Context, role roles.Role, p *state.Phase, up rol
 		if o, err = l.Calls.Run(ctx, j); !errors.Is(err, roles.ErrHolder) || ctx.Err() != nil {
 			break
 		}
-		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: err.Error() + "; another is made"})
+		l.emit(p, state.Event{Kind: state.Note, Role: role.Name, Text: err.Error() + "; another is made"})
 	}
 	if err == nil {
 		err = l.Alone()
@@ -233,9 +232,9 @@ func (l *Loop) commit(ctx context.Context, repo Repo, role roles.Role, p *state.
 		return c, fmt.Errorf("cannot commit the %s's work: %w", role.Name, err)
 	}
 	failpoint.Here("commit.after")
-	l.emit(p, event.Event{Kind: event.Commit, Role: role.Name, Hash: c.Hash, Subject: subject, Text: changes(c.Changed)})
+	l.emit(p, state.Event{Kind: state.Commit, Role: role.Name, Hash: c.Hash, Subject: subject, Text: changes(c.Changed)})
 	for _, s := range c.Skipped {
-		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: "not committed: " + s})
+		l.emit(p, state.Event{Kind: state.Note, Role: role.Name, Text: "not committed: " + s})
 	}
 	return c, nil
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/internal/failedspecs"
+	"abl/internal/spec"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
 )
 
 // past is how one contract fared in the failed iterations of a round.
@@ -42,7 +42,7 @@ func (x explainer) past(id string) (p past) {
 }
 
 // advise says what could be changed about one failed contract.
-func (x explainer) advise(e verdict.Entry) Advice {
+func (x explainer) advise(e failedspecs.Entry) Advice {
 	c, file, phase := x.find(e.Contract)
 	a := Advice{Contract: e.Contract, File: file, Line: c.Line}
 	p := x.past(contractOf(e))

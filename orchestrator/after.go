@@ -4,33 +4,33 @@ import (
 	"fmt"
 	"time"
 
+	"abl/internal/failedspecs"
 	"abl/internal/outcome"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/retry"
 )
 
 // Happened is what came of a step.
 type Happened struct {
-	SpecSHA string          // Begin
-	SpecLen int             // Begin: bytes under that hash
-	Floor   int             // Begin: the highest step on record, whose names are taken
-	Recheck bool            // Begin of a stale phase: what it passed with can be replayed
-	Class   outcome.Outcome // Build, Verify: how the call ended
-	Reason  string          // Build, Verify: why it is not done
-	Back    time.Time       // Build, Verify: when the provider wants to be asked again
-	Paid    bool            // Build, Verify: no waiting helps
-	Took    time.Duration   // Build, Verify: the call
-	Report  bool            // Build: the call left its run report
-	Commit  string          // CommitSrc, Judge
-	Verdict Verdict         // Judge
-	Entries []verdict.Entry // Judge: what failed
-	Missing []string        // Judge: why there is no verdict, told to the Verifier when it is asked again
-	Tree    string          // Judge: stands for the source that was tested
-	Stalled string          // Judge: what the next Builder is told when nothing has moved
-	Idle    bool            // Judge: nothing has moved for as long as the person allows
-	Retry   Retry           // always
+	SpecSHA string              // Begin
+	SpecLen int                 // Begin: bytes under that hash
+	Floor   int                 // Begin: the highest step on record, whose names are taken
+	Recheck bool                // Begin of a stale phase: what it passed with can be replayed
+	Class   outcome.Outcome     // Build, Verify: how the call ended
+	Reason  string              // Build, Verify: why it is not done
+	Back    time.Time           // Build, Verify: when the provider wants to be asked again
+	Paid    bool                // Build, Verify: no waiting helps
+	Took    time.Duration       // Build, Verify: the call
+	Report  bool                // Build: the call left its run report
+	Commit  string              // CommitSrc, Judge
+	Verdict Verdict             // Judge
+	Entries []failedspecs.Entry // Judge: what failed
+	Missing []string            // Judge: why there is no verdict, told to the Verifier when it is asked again
+	Tree    string              // Judge: stands for the source that was tested
+	Stalled string              // Judge: what the next Builder is told when nothing has moved
+	Idle    bool                // Judge: nothing has moved for as long as the person allows
+	Retry   Retry               // always
 }
 
 // maxTries is how often in a row a call may end badly before the phase stops;

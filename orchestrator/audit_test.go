@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
+	"abl/internal/witness"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/tap"
-	"abl/orchestrator/verdict"
 )
 
 func clauses(n int) (all []audit.Clause) {
@@ -21,9 +21,9 @@ func clauses(n int) (all []audit.Clause) {
 func standings(kinds ...evidence.Kind) *evidence.Finding {
 	f := &evidence.Finding{}
 	for i, k := range kinds {
-		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Is: k, Runs: []tap.Status{tap.OK}}
+		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Is: k, Runs: []witness.Status{witness.OK}}
 		if k == evidence.Failed || k == evidence.Flaky || k == evidence.Disputed {
-			st.Runs, st.Input, st.Observed = []tap.Status{tap.NotOK}, "in", "out"
+			st.Runs, st.Input, st.Observed = []witness.Status{witness.NotOK}, "in", "out"
 		}
 		f.Contracts = append(f.Contracts, st)
 	}
@@ -33,7 +33,7 @@ func standings(kinds ...evidence.Kind) *evidence.Finding {
 // A fail is one, whoever found it; a pass is what a replay proves; what nobody
 // showed is unknown.
 func TestRecordOf(t *testing.T) {
-	second := []verdict.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500", Contract: "P1.C2"}}
+	second := []failedspecs.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500", Contract: "P1.C2"}}
 	for _, c := range []struct {
 		name    string
 		finding Finding
@@ -51,7 +51,7 @@ func TestRecordOf(t *testing.T) {
 		{"flaky", Finding{Verdict: Fail, ByReplay: true, Entries: second, Evidence: standings(evidence.Verified, evidence.Flaky)}, nil, "pass by replay, fail by replay (in: out)"},
 		{"a regression", Finding{Verdict: Fail, ByReplay: true, Entries: second}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
 		{"it held before, and does not now", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, standings(evidence.Verified, evidence.Verified), "unknown, fail by replay (in: out)"},
-		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []verdict.Entry{appContract}}, nil, "unknown, unknown"},
+		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []failedspecs.Entry{appContract}}, nil, "unknown, unknown"},
 	} {
 		n := 2
 		if c.finding.Evidence != nil {

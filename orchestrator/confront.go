@@ -3,8 +3,8 @@ package orchestrator
 import (
 	"slices"
 
+	"abl/internal/failedspecs"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/verdict"
 )
 
 // confront puts what the Verifier said beside what replays have shown. A
@@ -33,7 +33,7 @@ func confront(f Finding, found evidence.Finding) Finding {
 
 // doubted marks the entries that no replay has confirmed, for the person and the
 // Builder. They count all the same.
-func doubted(entries []verdict.Entry, found evidence.Finding) []verdict.Entry {
+func doubted(entries []failedspecs.Entry, found evidence.Finding) []failedspecs.Entry {
 	entries = slices.Clone(entries)
 	for _, s := range found.Contracts {
 		for i, e := range entries {
@@ -46,7 +46,7 @@ func doubted(entries []verdict.Entry, found evidence.Finding) []verdict.Entry {
 }
 
 // claims are the contracts that the entries name, "" for one that names none.
-func claims(entries []verdict.Entry) (all evidence.Claims) {
+func claims(entries []failedspecs.Entry) (all evidence.Claims) {
 	for _, e := range entries {
 		all = append(all, e.Contract)
 	}

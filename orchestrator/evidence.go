@@ -6,22 +6,22 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
-	"abl/orchestrator/audit"
+	"abl/internal/state"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
 	"abl/roles"
 )
 
 // Evidence is all that a verdict is made of.
 type Evidence struct {
-	AppFailed string          // the app did not start, and this was seen
-	Regressed []verdict.Entry // contracts of earlier phases that a replay has seen broken
-	File      verdict.Result  // of failed_specs.md; absent or empty is verdict.Pass
-	FileError string          // it is there and could not be read as a plain file
-	Class     outcome.Outcome // how the Verifier's call ended
+	AppFailed string              // the app did not start, and this was seen
+	Regressed []failedspecs.Entry // contracts of earlier phases that a replay has seen broken
+	File      failedspecs.Result  // of failed_specs.md; absent or empty is verdict.Pass
+	FileError string              // it is there and could not be read as a plain file
+	Class     outcome.Outcome     // how the Verifier's call ended
 	Reason    string
 	Report    string        // this call's run report, "" when there is none
 	Changed   []string      // source paths that changed while the Verifier tested
@@ -31,10 +31,10 @@ type Evidence struct {
 
 // Finding is the verdict over one iteration, with its grounds.
 type Finding struct {
-	Verdict Verdict         `json:"verdict"`
-	Entries []verdict.Entry `json:"entries,omitempty"`
-	Missing []string        `json:"missing,omitempty"`
-	Notes   []string        `json:"notes,omitempty"` // for the person: entries that were not complete
+	Verdict Verdict             `json:"verdict"`
+	Entries []failedspecs.Entry `json:"entries,omitempty"`
+	Missing []string            `json:"missing,omitempty"`
+	Notes   []string            `json:"notes,omitempty"` // for the person: entries that were not complete
 
 	ByReplay bool              `json:"by_replay,omitempty"` // the entries are abl's own
 	Evidence *evidence.Finding `json:"evidence,omitempty"`  // what replays have shown; nil when none was made
@@ -42,7 +42,7 @@ type Finding struct {
 }
 
 // appContract is the contract that an app which does not start has broken.
-var appContract = verdict.Entry{Spec: "start the app → ready on its port", Input: "the command of the app section, in a fresh copy of the commit"}
+var appContract = failedspecs.Entry{Spec: "start the app → ready on its port", Input: "the command of the app section, in a fresh copy of the commit"}
 
 // Decide is the verdict. A well-formed entry of a call that had its app to the end
 // is a fail, always; a pass needs
@@ -51,14 +51,14 @@ func Decide(e Evidence) Finding {
 	if e.AppFailed != "" {
 		entry := appContract
 		entry.Observed = e.AppFailed
-		return Finding{Verdict: Fail, Entries: []verdict.Entry{entry}, ByReplay: true}
+		return Finding{Verdict: Fail, Entries: []failedspecs.Entry{entry}, ByReplay: true}
 	}
 	if len(e.Regressed) > 0 {
 		return Finding{Verdict: Fail, Entries: e.Regressed, ByReplay: true}
 	}
 	notes := append(notes(e), e.Ends.Other...)
-	var entries []verdict.Entry
-	theirs := e.File.Kind == verdict.Fail && !lostItsApp(e.Class)
+	var entries []failedspecs.Entry
+	theirs := e.File.Kind == failedspecs.Fail && !lostItsApp(e.Class)
 	if theirs {
 		entries = slices.Clone(e.File.Entries)
 	}
@@ -91,7 +91,7 @@ func missing(e Evidence) (all []string) {
 	if e.FileError != "" {
 		all = append(all, FailedSpecs+" "+e.FileError)
 	}
-	if e.File.Kind == verdict.Malformed {
+	if e.File.Kind == failedspecs.Malformed {
 		all = append(all, FailedSpecs+" is there and holds no complete entry (SPEC:, INPUT:, OBSERVED:)")
 	}
 	if e.Report == "" {
@@ -114,7 +114,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 		return Evidence{Regressed: p.Regressed}, nil
 	}
 	if p.Recheck {
-		return l.unmovedSource(ctx, p, Evidence{Class: outcome.Done, Report: "of no call", File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)})
+		return l.unmovedSource(ctx, p, Evidence{Class: outcome.Done, Report: "of no call", File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: l.outdated(p)})
 	}
 	key := l.key(roles.Verifier, p)
 	o, ok, err := roles.Record{Dir: l.Project.Call(key)}.Outcome()
@@ -124,7 +124,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	if !ok {
 		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
 	}
-	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: verdict.Result{Kind: verdict.Pass}, Spec: l.outdated(p)}
+	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: l.outdated(p)}
 	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // then somebody else may have ended it
 		if ev.Ends, err = roles.EndsOf(l.Project, key); err != nil {
 			return ev, err
@@ -133,7 +133,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	data, err := hostfs.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
 	switch {
 	case err == nil:
-		ev.File = verdict.In(l.Law.Specs.UpTo(l.Number)).Name(verdict.Parse(l.Outlet.Bytes(data)))
+		ev.File = failedspecs.In(l.Law.Specs.UpTo(l.Number)).Name(failedspecs.Parse(l.Outlet.Bytes(data)))
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 // Admission says whether a phase may run, decided before anything is started.

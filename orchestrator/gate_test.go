@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 // specs are phases 1 to n, their text ending in what tails say.

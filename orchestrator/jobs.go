@@ -10,13 +10,12 @@ import (
 	"os"
 	"time"
 
+	"abl/internal/failedspecs"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/prompt"
@@ -29,7 +28,7 @@ type Player struct {
 	Chain    []string // the models to try, Model the first; nil for Model alone
 	Image    string
 	Template string // the role's prompt, with its placeholders
-	Commands []dirs.Command
+	Commands []helper.Command
 	Gate     roles.Gate        // nil without a way out
 	Hosts    []string          // registries that the role may reach
 	Files    map[string][]byte // laid into each call beside the prompt
@@ -55,9 +54,9 @@ type Files func(ctx context.Context) ([]prompt.File, error)
 // Cast makes the jobs of a phase's calls.
 type Cast struct {
 	Number  int
-	Project project.Project
+	Project state.Project
 	Specs   spec.Set
-	App     *dirs.App         // nil without an app section
+	App     *helper.App       // nil without an app section
 	Players map[string]Player // by role name
 	Files   map[string]Files  // by role name
 	Holder  func(ctx context.Context, place string) (string, error)
@@ -80,13 +79,13 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], "ABL_APP_URL="+up.URL)
 	}
 	j.Prompt = func() (string, error) {
-		var before []verdict.Entry
+		var before []failedspecs.Entry
 		if role.App {
 			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs, c.Outlet)
 			if err != nil {
 				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
 			}
-			before = verdict.Parse(data).Entries
+			before = failedspecs.Parse(data).Entries
 		}
 		text, shown, err := c.Prompt(ctx, role, p, up.URL, before)
 		if err != nil {
@@ -101,14 +100,14 @@ func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
 	key := roles.Key(c.Number, role, p.Step, p.Attempt)
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: c.Players[role.Name].model(p.Fallback[role.Name]), Session: roles.NewSession(), Prompt: dirs.Prompt, Dir: role.Dir,
+		Model: c.Players[role.Name].model(p.Fallback[role.Name]), Session: roles.NewSession(), Prompt: helper.Prompt, Dir: role.Dir,
 	}
 }
 
 // Commands is what abl-cmd offers in the role's box. The Verifier's copy names
 // the commands and keeps their text, which is the Builder's, to itself.
-func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec {
-	s := dirs.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: dirs.Specs, Dir: role.Dir}
+func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
+	s := helper.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: helper.Specs, Dir: role.Dir}
 	for _, cmd := range c.Players[role.Name].Commands {
 		if role.App {
 			cmd.Command = ""
@@ -123,7 +122,7 @@ func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpe
 
 // Prompt is the role's prompt for the call that p is about to make, and the
 // part of the project map in it. before is what the Verifier found failing last time.
-func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []verdict.Entry) (string, prompt.Map, error) {
+func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []failedspecs.Entry) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
 	about, err := os.ReadFile(c.Project.Description())

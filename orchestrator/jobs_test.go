@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/failedspecs"
 	"abl/internal/redact"
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/state"
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/agent"
@@ -24,7 +23,7 @@ func TestPromptsAreSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Cast{
-		Number: 1, Project: project.New(t.TempDir(), "src", "tests"), Outlet: &redact.Sanitizer{},
+		Number: 1, Project: state.NewProject(t.TempDir(), "src", "tests"), Outlet: &redact.Sanitizer{},
 		Specs:   specs(t, ""),
 		Players: map[string]Player{"builder": {Agent: agent.NewScripted(scenario.Scenario{}, ""), Template: tmpl}},
 		Files: map[string]Files{"builder": func(context.Context) ([]prompt.File, error) {
@@ -32,7 +31,7 @@ func TestPromptsAreSafe(t *testing.T) {
 		}},
 	}
 	c.Outlet.Hide(key)
-	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Failed: []verdict.Entry{verdict.Sanitize(verdict.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}
+	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Failed: []failedspecs.Entry{failedspecs.Sanitize(failedspecs.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}
 	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/internal/failedspecs"
 	"abl/internal/outcome"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/event"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
 	"abl/roles"
 )
 
@@ -42,11 +41,11 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		}
 	}
 	for _, note := range f.Notes {
-		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: note})
+		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: note})
 	}
-	l.emit(p, event.Event{Kind: event.Verdict, Role: roles.Verifier.Name, Verdict: string(f.Verdict), Text: summary(f)})
+	l.emit(p, state.Event{Kind: state.Verdict, Role: roles.Verifier.Name, Verdict: string(f.Verdict), Text: summary(f)})
 	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
-		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: "and " + lack})
+		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: "and " + lack})
 	}
 	crossing, err := l.crossing(ctx)
 	if err != nil {
@@ -54,7 +53,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	}
 	entries, left := crossing.Pass(f.Entries)
 	for _, out := range left {
-		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: out.Text})
+		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: out.Text})
 	}
 	still, tree, err := l.still(p, f)
 	if err != nil {
@@ -111,10 +110,10 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 // settle leaves failed_specs.md as the verdict wants it: written by abl when
 // the app did not start or ended by itself, away on a pass.
 func (l *Loop) settle(p *state.Phase, f Finding) error {
-	ended := func(e verdict.Entry) bool { return e.Spec == evidence.Runs }
+	ended := func(e failedspecs.Entry) bool { return e.Spec == evidence.Runs }
 	switch {
 	case f.Verdict == Fail && (f.ByReplay || slices.ContainsFunc(f.Entries, ended)):
-		return roles.WriteTests(l.Project, FailedSpecs, verdict.Render(f.Entries))
+		return roles.WriteTests(l.Project, FailedSpecs, failedspecs.Render(f.Entries))
 	case f.Verdict == Pass:
 		return roles.RemoveTests(l.Project, FailedSpecs)
 	}
@@ -122,7 +121,7 @@ func (l *Loop) settle(p *state.Phase, f Finding) error {
 }
 
 // crossing decides what of an entry reaches the Builder.
-func (l *Loop) crossing(ctx context.Context) (*verdict.Filter, error) {
+func (l *Loop) crossing(ctx context.Context) (*failedspecs.Filter, error) {
 	var names []string
 	if l.TestNames != nil {
 		var err error
@@ -130,7 +129,7 @@ func (l *Loop) crossing(ctx context.Context) (*verdict.Filter, error) {
 			return nil, err
 		}
 	}
-	return verdict.NewFilter(l.Law.Specs.UpTo(l.Number), names), nil
+	return failedspecs.NewFilter(l.Law.Specs.UpTo(l.Number), names), nil
 }
 
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {

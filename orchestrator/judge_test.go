@@ -7,20 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/failedspecs"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/tokens"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/verdict"
 	"abl/roles"
 	"abl/roles/agent"
 )
 
 func TestDecide(t *testing.T) {
-	fail := verdict.Parse([]byte(entry))
-	half := verdict.Parse([]byte("SPEC: half\n"))
+	fail := failedspecs.Parse([]byte(entry))
+	half := failedspecs.Parse([]byte("SPEC: half\n"))
 	sound := func(change func(*Evidence)) Evidence {
-		e := Evidence{File: verdict.Result{Kind: verdict.Pass}, Class: outcome.Done, Report: "r.md"}
+		e := Evidence{File: failedspecs.Result{Kind: failedspecs.Pass}, Class: outcome.Done, Report: "r.md"}
 		change(&e)
 		return e
 	}
@@ -77,7 +77,7 @@ func TestFindingsAreSafe(t *testing.T) {
 	const key, evil = "sesame-open-4711", "\x1b]0;t\a\u009b2J\u202e\U000e0041\u200b"
 	cut := "" // in the middle of the key, wherever that is
 	for n := range len(key) {
-		cut += "\nSPEC: a → b\nINPUT: c\nOBSERVED: " + strings.Repeat("x", verdict.MaxField-n-5) + key + "\n"
+		cut += "\nSPEC: a → b\nINPUT: c\nOBSERVED: " + strings.Repeat("x", failedspecs.MaxField-n-5) + key + "\n"
 	}
 	leak := "SPEC: a → " + evil + key + "\nINPUT: " + key + "\nOBSERVED: c\n" + cut + "\nSPEC: half " + key + evil + "\n"
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(leak)})

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"abl/orchestrator/event"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/roles"
 )
 
@@ -83,7 +82,7 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 	if err := errors.Join(err, outcome); err != nil || begun || ended {
 		return false, err
 	}
-	l.emit(p, event.Event{Kind: event.Note, Text: "the spec changed since this round began: a new round begins on the new text"})
+	l.emit(p, state.Event{Kind: state.Note, Text: "the spec changed since this round began: a new round begins on the new text"})
 	p.Status = state.Ready
 	return true, nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/spec"
+	"abl/internal/spec"
 	"abl/roles"
 )
 

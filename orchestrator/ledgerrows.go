@@ -1,7 +1,7 @@
 package orchestrator
 
 import (
-	"abl/orchestrator/ledger"
+	"abl/internal/ledger"
 	"abl/roles"
 )
 

@@ -6,14 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/helper"
+	"abl/internal/ledger"
 	"abl/internal/redact"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/sweep"
+	"abl/internal/spec"
+	"abl/internal/state"
+	"abl/internal/sweep"
 	"abl/roles"
 )
 
@@ -64,7 +62,7 @@ type Ledger interface {
 type Jobs interface {
 	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error)
 	// Commands is what abl-cmd offers in a box of the role.
-	Commands(role roles.Role, p state.Phase, up roles.Up) dirs.CmdSpec
+	Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec
 }
 
 // Loop takes one phase from where it rests to where it rests next.
@@ -79,7 +77,7 @@ type Loop struct {
 	NoVerdict int
 	Spec      spec.Spec
 	Law       Law // the specs of phases 1 to Number, Spec among them
-	Project   project.Project
+	Project   state.Project
 	File      *state.File
 	Save      func() error
 	Calls     Caller
@@ -95,7 +93,7 @@ type Loop struct {
 	Before    func(*state.Phase) error // asked before every call that has not begun: budgets
 	Outages   Outages
 	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
-	Out       event.Sink
+	Out       state.Sink
 	Outlet    *redact.Sanitizer // keeps secrets out of what is kept of agents' words
 }
 
@@ -160,7 +158,7 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 
 func (l *Loop) phase() *state.Phase { return l.File.Phases[fmt.Sprint(l.Number)] }
 
-func (l *Loop) emit(p *state.Phase, e event.Event) {
+func (l *Loop) emit(p *state.Phase, e state.Event) {
 	e.Time, e.Phase, e.Round, e.Iteration, e.Step = time.Now().UTC(), l.Number, p.Round, p.Iteration, p.Step
 	l.Out.Emit(e)
 }

@@ -11,17 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/audit"
+	"abl/internal/helper"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
+	"abl/internal/spec"
+	"abl/internal/state"
+	"abl/internal/sweep"
 	"abl/internal/testing/audittest"
 	"abl/internal/tokens"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/sweep"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/retry"
@@ -35,7 +33,7 @@ var errDied = errors.New("killed here")
 // be made to die before or after it is done, as when abl is killed there.
 type world struct {
 	*testing.T
-	project project.Project
+	project state.Project
 	disk    []byte // state.json
 	play    map[string]play
 	dieAt   int // which effect, from 1, counted in halves: before, after
@@ -47,7 +45,7 @@ type world struct {
 	rows    []string
 	ups     int
 	asked   int // Before
-	events  []event.Event
+	events  []state.Event
 	before  error
 	up      map[string]roles.Up // by call
 	upErr   error
@@ -73,7 +71,7 @@ type play struct {
 func newWorld(t *testing.T, plays map[string]play) *world {
 	t.Helper()
 	root := t.TempDir()
-	w := &world{T: t, project: project.New(root, "src", "tests"), play: plays, commits: map[string][]string{}, up: map[string]roles.Up{}}
+	w := &world{T: t, project: state.NewProject(root, "src", "tests"), play: plays, commits: map[string][]string{}, up: map[string]roles.Up{}}
 	for _, dir := range []string{w.project.Src, w.project.Tests, w.project.Calls()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -119,7 +117,7 @@ func (w *world) loop() *Loop {
 		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
 		Alone:   func() error { return nil },
 		Before:  func(*state.Phase) error { w.asked++; return w.before },
-		Out:     event.Func(func(e event.Event) { w.events = append(w.events, e) }),
+		Out:     state.Func(func(e state.Event) { w.events = append(w.events, e) }),
 		Outages: w.outages,
 	}
 }
@@ -129,7 +127,7 @@ func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up roles.
 }
 
 // Commands is nothing: what replays are given is tried on a real engine.
-func (w *world) Commands(roles.Role, state.Phase, roles.Up) dirs.CmdSpec { return dirs.CmdSpec{} }
+func (w *world) Commands(roles.Role, state.Phase, roles.Up) helper.CmdSpec { return helper.CmdSpec{} }
 
 // Run plays a call once; a second time it finds its outcome, as a Runner does.
 func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {

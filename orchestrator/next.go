@@ -5,7 +5,7 @@ package orchestrator
 import (
 	"fmt"
 
-	"abl/orchestrator/state"
+	"abl/internal/state"
 )
 
 // Step is one thing a phase can do. Each is idempotent, so a step that was

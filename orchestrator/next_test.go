@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/failedspecs"
 	"abl/internal/outcome"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/state"
 	"abl/roles/retry"
 )
 
@@ -83,7 +83,7 @@ func happens(t *testing.T, word string) Happened {
 	case "pass":
 		return Happened{Verdict: Pass}
 	case "fail":
-		return Happened{Verdict: Fail, Entries: []verdict.Entry{{Spec: "GET / → 200"}}}
+		return Happened{Verdict: Fail, Entries: []failedspecs.Entry{{Spec: "GET / → 200"}}}
 	case "unknown":
 		return Happened{Verdict: Unknown, Missing: []string{"no report"}}
 	case "same":

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/state"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/state"
 	"abl/roles"
 )
 

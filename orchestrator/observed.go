@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
 )
 
 // contractOf is what an entry's contract is known by: its id, or its words.
-func contractOf(e verdict.Entry) string {
+func contractOf(e failedspecs.Entry) string {
 	if e.Contract != "" {
 		return e.Contract
 	}

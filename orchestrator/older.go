@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
+	"abl/internal/state"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/state"
 	"abl/roles"
 )
 

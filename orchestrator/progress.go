@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
 )
 
 // Attempt is what one iteration of a round came to, as far as progress shows in
@@ -14,9 +14,9 @@ import (
 type Attempt struct {
 	Step    int
 	Verdict Verdict
-	Built   bool            // the Builder worked in it; false in one of the Verifier alone
-	Tree    string          // of the source that was tested, the Builder's reports left out; "" is unknown
-	Failed  []verdict.Entry // on a Fail
+	Built   bool                // the Builder worked in it; false in one of the Verifier alone
+	Tree    string              // of the source that was tested, the Builder's reports left out; "" is unknown
+	Failed  []failedspecs.Entry // on a Fail
 }
 
 // Standstill is how long nothing has moved. The zero value is progress.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
 )
 
 // attempt is a failed iteration with a Builder: contracts with what was observed
@@ -16,7 +16,7 @@ func attempt(step int, tree string, fails ...string) Attempt {
 	a := Attempt{Step: step, Verdict: Fail, Built: true, Tree: tree}
 	for _, f := range fails {
 		id, seen, _ := strings.Cut(f, "=")
-		e := verdict.Entry{Spec: "the words of " + id, Input: "step " + fmt.Sprint(step), Observed: seen}
+		e := failedspecs.Entry{Spec: "the words of " + id, Input: "step " + fmt.Sprint(step), Observed: seen}
 		if strings.HasPrefix(id, "P") {
 			e.Contract = id
 		}

@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"abl/orchestrator/event"
+	"abl/internal/failedspecs"
+	"abl/internal/state"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
 	"abl/roles"
 )
 
 // regress replays the tests of the phases before this one, as they were when each
 // of them passed, before a Verifier is paid: what held must hold. failed is what
 // was observed when the app did not start.
-func (l *Loop) regress(ctx context.Context, p *state.Phase) (entries []verdict.Entry, failed string, err error) {
+func (l *Loop) regress(ctx context.Context, p *state.Phase) (entries []failedspecs.Entry, failed string, err error) {
 	if l.Replay == nil || l.Number == 1 {
 		return nil, "", nil
 	}
@@ -30,7 +29,7 @@ func (l *Loop) regress(ctx context.Context, p *state.Phase) (entries []verdict.E
 			return nil, "", err
 		}
 		if !ok {
-			l.emit(p, event.Event{Kind: event.Note, Text: fmt.Sprintf("phase %d is not replayed: its tests have no tag %s", n, name)})
+			l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("phase %d is not replayed: its tests have no tag %s", n, name)})
 			continue
 		}
 		s := evidence.Suite{Name: name, Contracts: l.contracts(n, n), Alone: true, Waived: evidence.Waived{Away: true, Null: true}}
@@ -42,7 +41,7 @@ func (l *Loop) regress(ctx context.Context, p *state.Phase) (entries []verdict.E
 	f := evidence.Decide(nil, suites...)
 	if f.Verdict == evidence.Unverified {
 		for _, why := range f.Reasons {
-			l.emit(p, event.Event{Kind: event.Note, Text: "not shown by the replay of earlier phases: " + why})
+			l.emit(p, state.Event{Kind: state.Note, Text: "not shown by the replay of earlier phases: " + why})
 		}
 	}
 	return f.Entries(), "", l.keepRegression(key, f)

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/event"
+	"abl/internal/witness"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/tap"
 	"abl/roles"
 )
 
@@ -110,7 +109,7 @@ func (l *Loop) rerun(ctx context.Context, p *state.Phase, commit string, claims 
 		if err != nil || run.AppFailed != "" {
 			return 0, run.AppFailed, err
 		}
-		l.emit(p, event.Event{Kind: event.Note, Role: roles.Verifier.Name, Text: text})
+		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: text})
 		took = max(took, run.Took)
 		s.Real = append(s.Real, weighed(run))
 	}
@@ -148,7 +147,7 @@ func (l *Loop) replayKey(p *state.Phase, name string) string {
 }
 
 func weighed(r roles.Replayed) evidence.Run {
-	return evidence.Run{TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
+	return evidence.Run{TAP: witness.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
 }
 
 // counted is a number with its noun.

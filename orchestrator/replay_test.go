@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/failedspecs"
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -91,7 +90,7 @@ func law(t *testing.T, phases int) spec.Set {
 }
 
 func TestReplayDecides(t *testing.T) {
-	refutes := verdict.Render([]verdict.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}})
+	refutes := failedspecs.Render([]failedspecs.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}})
 	for _, c := range []struct {
 		name string
 		says map[string][]string
@@ -133,7 +132,7 @@ func TestReplayDecides(t *testing.T) {
 // What comes into the Verifier's workspace once the verdict is drawn changes
 // nothing, in whatever direction: an abl that takes over finds what was decided.
 func TestLateFilesChangeNothing(t *testing.T) {
-	refutes := string(verdict.Render([]verdict.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}}))
+	refutes := string(failedspecs.Render([]failedspecs.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}}))
 	for _, c := range []struct{ name, says, file, late, want string }{
 		{"a failure after a pass", "++", "", refutes, "pass"},
 		{"a failure that is taken away again", "-+", refutes, "", "fail"},
@@ -225,7 +224,7 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 			}
 			got += "; " + strings.Join(replays.order, " ")
 			for _, e := range w.events {
-				if e.Kind == event.Note && strings.HasPrefix(e.Text, "not shown") {
+				if e.Kind == state.Note && strings.HasPrefix(e.Text, "not shown") {
 					got += "; not shown"
 					break
 				}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/state"
 	"abl/roles"
 )
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles/retry"
 )
 

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/retry"
 )
@@ -133,7 +132,7 @@ calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
 	}
 	told := 0
 	for _, e := range w.events {
-		if e.Kind == event.Wait {
+		if e.Kind == state.Wait {
 			told++
 			if e.Until.IsZero() || e.MS <= 0 || e.Class == "" || !strings.Contains(e.Text, "of 1h0m0s)") {
 				t.Errorf("told %+v", e)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
-	"abl/orchestrator/ledger"
+	"abl/internal/ledger"
 	"abl/roles"
 )
 

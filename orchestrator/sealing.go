@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 )
 
@@ -73,7 +72,7 @@ func (l *Loop) showSteering(role roles.Role, p *state.Phase, now map[string]stri
 	seen, known := l.File.Git[role.Name]
 	changed := state.Changed(seen, now)
 	if known && len(changed) > 0 {
-		l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Text: fmt.Sprintf(
+		l.emit(p, state.Event{Kind: state.Note, Role: role.Name, Text: fmt.Sprintf(
 			"in the .git of %s this was changed %s: %s", l.Project.Rel(role.Workspace(l.Project)), when, strings.Join(changed, ", "))})
 	}
 	if l.File.Git == nil {

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/git/gitdir"
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace/gitdir"
+	"abl/internal/state"
 	"abl/roles"
 )
 
@@ -46,7 +45,7 @@ func (w *world) moves(name string, pairs ...string) {
 func (w *world) notes() string {
 	var all []string
 	for _, e := range w.events {
-		if e.Kind == event.Note {
+		if e.Kind == state.Note {
 			all = append(all, e.Role+": "+e.Text)
 		}
 	}

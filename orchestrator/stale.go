@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/orchestrator/evidence"
-	"abl/orchestrator/state"
 	"abl/roles"
 )
 
@@ -24,7 +23,7 @@ func (l *Loop) outdate(p *state.Phase, tree string) {
 		later.Status = state.Stale
 		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, which costs nothing while they hold", l.Number, n)
 		l.File.Phases[fmt.Sprint(n)] = &later
-		l.emit(p, event.Event{Kind: event.Note, Text: fmt.Sprintf("phase %d is %s", n, later.Note)})
+		l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("phase %d is %s", n, later.Note)})
 	}
 }
 
@@ -44,7 +43,7 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	case !ok:
 		text = fmt.Sprintf("its tests have no tag %s, so nothing is replayed: a Verifier says whether it still holds", passedTag(l.Number))
 	}
-	l.emit(p, event.Event{Kind: event.Note, Text: text})
+	l.emit(p, state.Event{Kind: state.Note, Text: text})
 	return ok, nil
 }
 

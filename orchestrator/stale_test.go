@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 )
 

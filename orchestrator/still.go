@@ -5,15 +5,13 @@ import (
 	"slices"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 )
 
 // Attempts are the iterations of p's round that were judged, oldest first. One
 // whose finding is no longer on record tells nothing.
-func Attempts(in project.Project, p state.Phase) (all []Attempt, err error) {
+func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
 	for _, r := range p.History {
 		if r.Round != p.Round {
 			continue
@@ -53,7 +51,7 @@ func (l *Loop) still(p *state.Phase, f Finding) (s Standstill, tree string, err 
 		if s.Ends(l.NoProgress) {
 			text += fmt.Sprintf("; the phase ends here, for loop.no_progress is %d", l.NoProgress)
 		}
-		l.emit(p, event.Event{Kind: event.Note, Text: text})
+		l.emit(p, state.Event{Kind: state.Note, Text: text})
 	}
 	return s, tree, nil
 }
@@ -72,7 +70,7 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {
 		return false
 	}
-	l.emit(p, event.Event{Kind: event.Note, Text: fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict)})
+	l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict)})
 	return true
 }
 

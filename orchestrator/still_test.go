@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/failedspecs"
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/state"
 )
 
 // refusing is a world in which the contract fails with one observation after the
@@ -20,7 +19,7 @@ func refusing(t *testing.T, observed ...string) *world {
 		o := observed[min(step, len(observed)-1)]
 		plays[fmt.Sprintf("p1-build-%d.1", step+1)] = good
 		plays[fmt.Sprintf("p1-verify-%d.1", step+1)] = play{class: outcome.Done, report: true,
-			failed: string(verdict.Render([]verdict.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: o}}))}
+			failed: string(failedspecs.Render([]failedspecs.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: o}}))}
 	}
 	return newWorld(t, plays)
 }
@@ -28,7 +27,7 @@ func refusing(t *testing.T, observed ...string) *world {
 // lack is what the world's notes say about progress.
 func (w *world) lack() (all []string) {
 	for _, e := range w.events {
-		if e.Kind == event.Note && strings.HasPrefix(e.Text, "no progress") {
+		if e.Kind == state.Note && strings.HasPrefix(e.Text, "no progress") {
 			all = append(all, e.Text)
 		}
 	}

@@ -11,9 +11,8 @@ import (
 	"testing"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/sweep"
+	"abl/internal/state"
+	"abl/internal/sweep"
 	"abl/roles"
 )
 
@@ -223,7 +222,7 @@ func TestEvents(t *testing.T) {
 		if e.Phase != 1 || e.Round != 1 || e.Iteration != 1 || e.Time.IsZero() {
 			t.Errorf("event %+v", e)
 		}
-		if e.Kind != event.Note {
+		if e.Kind != state.Note {
 			kinds = append(kinds, string(e.Kind)+" "+e.Subject+e.Verdict)
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
+	"abl/internal/spec"
 )
 
 // Impasse is what a person is told about a phase that is stuck.
 type Impasse struct {
-	Entries  []verdict.Entry `json:"entries"`  // of the last failed iteration
-	Attempts []string        `json:"attempts"` // one line an iteration, oldest first
-	Advice   []Advice        `json:"advice"`
+	Entries  []failedspecs.Entry `json:"entries"`  // of the last failed iteration
+	Attempts []string            `json:"attempts"` // one line an iteration, oldest first
+	Advice   []Advice            `json:"advice"`
 }
 
 // Advice is something that a person could change in a spec.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
+	"abl/internal/spec"
 )
 
 func stuckSpecs(t *testing.T) []spec.Spec {
@@ -27,7 +27,7 @@ func stuckSpecs(t *testing.T) []spec.Spec {
 }
 
 func TestExplain(t *testing.T) {
-	started := Attempt{Step: 2, Verdict: Fail, Built: true, Failed: []verdict.Entry{appContract}}
+	started := Attempt{Step: 2, Verdict: Fail, Built: true, Failed: []failedspecs.Entry{appContract}}
 	const lint = "  phase2.md: abl spec lint names words that leave room; after a change run abl phase 2 again, which opens a new round"
 	for _, c := range []struct {
 		name  string

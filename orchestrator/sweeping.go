@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/sweep"
+	"abl/internal/state"
+	"abl/internal/sweep"
 	"abl/roles"
 )
 
@@ -35,7 +34,7 @@ func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) erro
 			return err
 		}
 		for _, text := range said {
-			l.emit(p, event.Event{Kind: event.Note, Role: role.Name, Call: key, Text: text})
+			l.emit(p, state.Event{Kind: state.Note, Role: role.Name, Call: key, Text: text})
 		}
 		return nil
 	}

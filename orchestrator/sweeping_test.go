@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/sweep"
+	"abl/internal/sweep"
 	"abl/roles"
 )
 

@@ -6,9 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
 	"abl/roles/retry"
 )
 
@@ -44,8 +43,8 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 		return nil
 	}
 	until := now.Add(wait)
-	l.emit(p, event.Event{
-		Kind: event.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
+	l.emit(p, state.Event{
+		Kind: state.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
 		Text: retry.Words(p.Outage, p.Note, l.Outages.Budget),
 	})
 	failpoint.Here("outage.waiting")
@@ -60,6 +59,6 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 func (l *Loop) tellFallback(p *state.Phase) {
 	role := roleAt(p.Status)
 	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
-		l.emit(p, event.Event{Kind: event.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
+		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
 	"abl/prompts"
 	"abl/roles/prompt"
 )
@@ -49,8 +49,8 @@ func TestExampleIsInTheFormat(t *testing.T) {
 	if !ok {
 		t.Fatal("there is no example")
 	}
-	r := verdict.Parse([]byte("SPEC:" + example))
-	if r.Kind != verdict.Fail || len(r.Entries) != 2 || len(r.Problems) > 0 {
+	r := failedspecs.Parse([]byte("SPEC:" + example))
+	if r.Kind != failedspecs.Fail || len(r.Entries) != 2 || len(r.Problems) > 0 {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
 )
 
 // AppEngine is what the system under test needs of an engine.
@@ -29,20 +28,20 @@ type AppEngine interface {
 type App struct {
 	Engine   AppEngine
 	Site     *Site
-	Project  project.Project
+	Project  state.Project
 	ID       string
 	Image    string
 	UID, GID int
 	Root     bool // see Runner
 	Box      sandbox.Limits
-	Spec     dirs.BrokerSpec // without token, events, log and deadline
-	Silence  time.Duration   // that the broker may keep beyond its own timeouts before the app counts as failed
-	Life     time.Duration   // after which an app that nobody ended ends itself
+	Spec     helper.BrokerSpec // without token, events, log and deadline
+	Silence  time.Duration     // that the broker may keep beyond its own timeouts before the app counts as failed
+	Life     time.Duration     // after which an app that nobody ended ends itself
 	Env      []string
 	Services []ServiceBox
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
-	Out      event.Sink
+	Out      state.Sink
 	Outlet   *redact.Sanitizer // keeps secrets out of what is kept of the app
 }
 
@@ -99,7 +98,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	if err != nil || st.State != sandbox.Running || st.Labels[sandbox.LabelCall] != key {
 		return Up{}, false, err
 	}
-	var spec dirs.BrokerSpec
+	var spec helper.BrokerSpec
 	ok, err := readJSON(a.orders(key), &spec)
 	if err == nil && ok {
 		err = a.proving(key, sandbox.Box{Name: a.box()}).after(ctx, false)
@@ -107,10 +106,10 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	return a.up(spec), ok, err
 }
 
-func (a *App) up(spec dirs.BrokerSpec) Up {
-	up := Up{Broker: fmt.Sprintf("http://%s:%d", dirs.AppAlias, dirs.BrokerPort), Token: spec.Token}
+func (a *App) up(spec helper.BrokerSpec) Up {
+	up := Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort), Token: spec.Token}
 	if spec.App != nil {
-		up.URL = fmt.Sprintf("http://%s:%d", dirs.AppAlias, spec.App.Port)
+		up.URL = fmt.Sprintf("http://%s:%d", helper.AppAlias, spec.App.Port)
 	}
 	return up
 }
@@ -121,7 +120,7 @@ func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
 	if !errors.Is(err, ErrHolder) {
 		return up, err
 	}
-	a.Out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: a.Site.Phase, Call: key, Text: err.Error() + "; another is made"})
+	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: a.Site.Phase, Call: key, Text: err.Error() + "; another is made"})
 	if err := a.remove(context.WithoutCancel(ctx)); err != nil {
 		return up, err
 	}
@@ -142,7 +141,7 @@ func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
 	if err := checkSources(a.Project, box.Mounts); err != nil {
 		return Up{}, err
 	}
-	a.Out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.AppStart, Phase: a.Site.Phase, Call: key})
+	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppStart, Phase: a.Site.Phase, Call: key})
 	proof, done := a.proving(key, box), func() {}
 	defer func() { done() }()
 	for _, step := range []func(context.Context) error{

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 )
 
 // stage is an App on the engine of a rig; its broker says these events.
@@ -25,12 +25,12 @@ type stage struct {
 	app *App
 }
 
-func newStage(t *testing.T, app *dirs.App, says string) *stage {
+func newStage(t *testing.T, app *helper.App, says string) *stage {
 	t.Helper()
 	r := newRig(t, nil)
 	must(t, os.MkdirAll(r.runner.Project.Call("k"), 0o755))
 	r.engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": func(b sandbox.Box) sandbox.Exit {
-		if err := os.WriteFile(sandboxtest.Host(b, dirs.Events), []byte(says), 0o644); err != nil {
+		if err := os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(says), 0o644); err != nil {
 			panic(err)
 		}
 		if says != "" {
@@ -40,18 +40,18 @@ func newStage(t *testing.T, app *dirs.App, says string) *stage {
 	}}
 	return &stage{r, &App{
 		Engine: r.engine, Site: &Site{Engine: r.engine, ID: "id", Image: "holder"}, Project: r.runner.Project, ID: "id", Image: "i",
-		UID: 1000, GID: 1000, Box: someLimits, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: event.Func(r.take),
+		UID: 1000, GID: 1000, Box: someLimits, Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: state.Func(r.take),
 		Services: []ServiceBox{{Name: "db", Image: "db"}},
 	}}
 }
 
-var web = &dirs.App{Command: "serve", Port: 80}
+var web = &helper.App{Command: "serve", Port: 80}
 
 func TestAppUp(t *testing.T) {
 	const away = "reads nothing\n{\"event\":\"listening\"}\n"
 	for _, c := range []struct {
 		name         string
-		app          *dirs.App
+		app          *helper.App
 		says, failed string
 		url          string
 		events       string
@@ -121,7 +121,7 @@ func TestAppToken(t *testing.T) {
 	if first.Token != second.Token || other.Token == first.Token {
 		t.Errorf("tokens %q, %q, %q", first.Token, second.Token, other.Token)
 	}
-	var spec dirs.BrokerSpec
+	var spec helper.BrokerSpec
 	data, err := os.ReadFile(filepath.Join(s.runner.Project.Call("l"), "app", "in", "broker.json"))
 	if err != nil || json.Unmarshal(data, &spec) != nil || spec.Deadline <= time.Now().Unix() {
 		t.Errorf("orders %s, %v", data, err)

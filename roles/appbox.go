@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // services starts the further containers, fresh. Each has a holder, for what an
@@ -52,21 +52,21 @@ func (a *App) volumes(ctx context.Context, key string, deadline int64) error {
 }
 
 func (a *App) boxFor(key, holder string, deadline int64) sandbox.Box {
-	tree := sandbox.Mount{What: sandbox.Tree, Source: a.tree(), Target: dirs.Src}
+	tree := sandbox.Mount{What: sandbox.Tree, Source: a.tree(), Target: helper.Src}
 	if a.Copy != "overlay" {
 		tree.Source = a.scratch()
 	}
 	dir := a.dir(key)
 	return sandbox.Box{
-		Name: a.box(), Image: a.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: dirs.Src,
-		Argv: []string{dirs.Bin + "/" + dirs.HelperBroker, dirs.Broker},
-		Env:  append([]string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}, a.Env...),
+		Name: a.box(), Image: a.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: helper.Src,
+		Argv: []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker},
+		Env:  append([]string{"HOME=" + helper.Home, "LANG=C.UTF-8"}, a.Env...),
 		Mounts: []sandbox.Mount{
 			tree,
-			{What: sandbox.Empty, Source: a.Project.Empty(), Target: dirs.Src + "/.git", ReadOnly: true},
-			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: dirs.In, ReadOnly: true},
-			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: dirs.Events},
-			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: dirs.AppLog},
+			{What: sandbox.Empty, Source: a.Project.Empty(), Target: helper.Src + "/.git", ReadOnly: true},
+			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: helper.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: helper.Events},
+			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: helper.AppLog},
 		},
 		Tmpfs: tmpfs(Builder), Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceApp).Endpoints}, Limits: a.Box, Labels: a.labels(key, "app", deadline),
 	}
@@ -92,7 +92,7 @@ func (a *App) fill(ctx context.Context, key string, deadline int64) error {
 		Name: BoxName(a.ID, "app-fill"), Image: a.Site.Image, User: holderUser, Argv: []string{"none"}, Loose: true,
 		Labels: a.labels(key, "helper", deadline),
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256}, // for the case that somebody starts it
-		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: dirs.Src}},
+		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: helper.Src}},
 	}
 	if err := a.Engine.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
 		return err
@@ -101,9 +101,9 @@ func (a *App) fill(ctx context.Context, key string, deadline int64) error {
 		return err
 	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(a.Tree(w, path.Base(dirs.Src))) }()
+	go func() { w.CloseWithError(a.Tree(w, path.Base(helper.Src))) }()
 	defer r.Close()
-	err := a.Engine.CopyIn(ctx, box.Name, path.Dir(dirs.Src), r)
+	err := a.Engine.CopyIn(ctx, box.Name, path.Dir(helper.Src), r)
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 

@@ -10,9 +10,9 @@ import (
 	"regexp"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // AppEnds is how an app ended that was to go on, each end in a sentence.
@@ -56,7 +56,7 @@ var commandName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // EndsOf reads from the record of a call, or of a replay, how its app ended while it
 // was to go on. Without an app there is nothing to read.
-func EndsOf(p project.Project, key string) (ends AppEnds, err error) {
+func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	dir := filepath.Join(p.Call(key), "app")
 	file, err := os.Lstat(filepath.Join(dir, "events"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,9 +92,9 @@ func EndsOf(p project.Project, key string) (ends AppEnds, err error) {
 }
 
 // add takes an event from after the start.
-func (ends *AppEnds) add(e dirs.Event) {
+func (ends *AppEnds) add(e helper.Event) {
 	who := "the app"
-	if e.Name != dirs.AppAlias && commandName.MatchString(e.Name) {
+	if e.Name != helper.AppAlias && commandName.MatchString(e.Name) {
 		who = "what abl-cmd " + e.Name + " started"
 	}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // What the app's container noted of its ends is read as it stands; where nothing
@@ -25,7 +25,7 @@ func TestEndsOf(t *testing.T) {
 		{"flooded", up + strings.Repeat("x", maxEvents), "what abl had noted of it was wiped out or flooded from inside its container", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := project.New(t.TempDir(), "src", "tests")
+			p := state.NewProject(t.TempDir(), "src", "tests")
 			if ends, err := EndsOf(p, "k"); err != nil || len(ends.Broke)+len(ends.Other) > 0 {
 				t.Errorf("of a call without an app: %v, %v", ends, err)
 			}

@@ -11,15 +11,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
 )
 
 // token is the app's word for this call: the one it had already, since a
 // Verifier that an earlier abl started may know it, or a new one.
 func (a *App) token(key string) (string, error) {
-	var old dirs.BrokerSpec
+	var old helper.BrokerSpec
 	if ok, err := readJSON(a.orders(key), &old); err != nil || ok && old.Token != "" {
 		return old.Token, err
 	}
@@ -32,14 +32,14 @@ func (a *App) token(key string) (string, error) {
 func (a *App) orders(key string) string { return filepath.Join(a.dir(key), "in", "broker.json") }
 
 // layOut writes the broker's orders and the two files that take its words.
-func (a *App) layOut(key string) (dirs.BrokerSpec, error) {
+func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 	spec := a.Spec
 	token, err := a.token(key)
 	if err != nil {
 		return spec, err
 	}
 	spec.Deadline = time.Now().Add(a.Life).Unix()
-	spec.Token, spec.Events, spec.Log, spec.Probe = token, dirs.Events, dirs.AppLog, dirs.Probe
+	spec.Token, spec.Events, spec.Log, spec.Probe = token, helper.Events, helper.AppLog, helper.Probe
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return spec, fmt.Errorf("internal error: %w", err)

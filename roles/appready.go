@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // ErrService means that a service of the app did not come up: no contract is
@@ -34,16 +34,16 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			return up, err
 		}
 		if e, ok := decided(seen, a.Spec.App == nil); ok {
-			if e.Event == "failed" && e.Name != "" && e.Name != dirs.AppAlias {
+			if e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias {
 				return up, fmt.Errorf("%w %q: %s", ErrService, e.Name, e.Detail)
 			}
 			return a.settled(key, up, e, begun), nil
 		}
 		if st.State == sandbox.Exited && len(seen) > 0 { // the broker spoke, so it was the app that ended it
-			return a.settled(key, up, dirs.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}, begun), nil
+			return a.settled(key, up, helper.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}, begun), nil
 		}
 		if time.Since(begun) > a.patience() {
-			return a.settled(key, up, dirs.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}, begun), nil
+			return a.settled(key, up, helper.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}, begun), nil
 		}
 		if st.State == sandbox.Exited {
 			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
@@ -83,11 +83,11 @@ func (a *App) words(ctx context.Context) string {
 	return ""
 }
 
-func (a *App) settled(key string, up Up, e dirs.Event, begun time.Time) Up {
-	say := event.Event{Time: time.Now().UTC(), Kind: event.AppReady, Phase: a.Site.Phase, Call: key, MS: time.Since(begun).Milliseconds()}
+func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {
+	say := state.Event{Time: time.Now().UTC(), Kind: state.AppReady, Phase: a.Site.Phase, Call: key, MS: time.Since(begun).Milliseconds()}
 	if e.Event == "failed" {
 		up.Failed = a.Outlet.Line(e.Detail)
-		say.Kind, say.Text = event.AppFailed, up.Failed
+		say.Kind, say.Text = state.AppFailed, up.Failed
 	}
 	a.Out.Emit(say)
 	return up
@@ -95,19 +95,19 @@ func (a *App) settled(key string, up Up, e dirs.Event, begun time.Time) Up {
 
 // decided finds the broker's first word on readiness; without an app section
 // listening is all there is to wait for.
-func decided(events []dirs.Event, idle bool) (dirs.Event, bool) {
+func decided(events []helper.Event, idle bool) (helper.Event, bool) {
 	for _, e := range events {
 		if e.Event == "ready" || e.Event == "failed" || idle && e.Event == "listening" {
 			return e, true
 		}
 	}
-	return dirs.Event{}, false
+	return helper.Event{}, false
 }
 
 // maxEvents is more than a broker writes, in bytes.
 const maxEvents = 1 << 20
 
-func readEvents(path string) ([]dirs.Event, error) {
+func readEvents(path string) ([]helper.Event, error) {
 	f, err := OpenOutput(path)
 	if err != nil {
 		return nil, err
@@ -117,9 +117,9 @@ func readEvents(path string) ([]dirs.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var seen []dirs.Event
+	var seen []helper.Event
 	for _, line := range bytes.Split(data, []byte("\n")) {
-		var e dirs.Event
+		var e helper.Event
 		if json.Unmarshal(line, &e) == nil && e.Event != "" {
 			seen = append(seen, e)
 		}

@@ -10,16 +10,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // batch is a program that runs once on a copy of a tree, without an agent and without a
 // key, in a box that is proven as a role's is: the tests of a commit, or a build.
 type batch struct {
 	engine  AppEngine
-	project project.Project
+	project state.Project
 	proof   proving
 	box     sandbox.Box // as intent; its first mount is the volume that takes the tree
 	labels  map[string]string
@@ -84,10 +84,10 @@ func (b batch) await(ctx context.Context, limit, grace time.Duration, cut <-chan
 }
 
 // end is what abl-run said of the program's end, if that was no ordinary one.
-func (b batch) end(ctx context.Context) (end dirs.RunEnd, err error) {
+func (b batch) end(ctx context.Context) (end helper.RunEnd, err error) {
 	words, err := b.engine.Logs(ctx, b.box.Name, 4<<10)
 	for _, line := range splitLines(words) {
-		var last dirs.RunEnd
+		var last helper.RunEnd
 		if json.Unmarshal(line, &last) == nil && (last.Error != "" || last.Signal != "") {
 			end = last
 		}
@@ -98,9 +98,9 @@ func (b batch) end(ctx context.Context) (end dirs.RunEnd, err error) {
 // outputMounts are those of every box that abl-run is the first program of.
 func outputMounts(rec Record) []sandbox.Mount {
 	return []sandbox.Mount{
-		{What: sandbox.CallIn, Source: rec.In(), Target: dirs.In, ReadOnly: true},
-		{What: sandbox.CallOut, Source: rec.Stdout(), Target: dirs.Out},
-		{What: sandbox.CallOut, Source: rec.Stderr(), Target: dirs.Err},
+		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
+		{What: sandbox.CallOut, Source: rec.Stdout(), Target: helper.Out},
+		{What: sandbox.CallOut, Source: rec.Stderr(), Target: helper.Err},
 	}
 }
 

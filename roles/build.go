@@ -6,11 +6,11 @@ import (
 	"io"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
 )
 
 // Builds runs a project's own build: on a copy of its tree, without an agent and
@@ -19,7 +19,7 @@ import (
 // no network at all.
 type Builds struct {
 	Engine  AppEngine
-	Project project.Project // whose records take what is kept of a build
+	Project state.Project // whose records take what is kept of a build
 	ID      string
 	Image   string
 	UID     int
@@ -83,7 +83,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	const grace = 5 * time.Second
 	exit, late, err := one.await(ctx, w.Limit, grace, nil)
 	if end.Late = late; err == nil && !late {
-		var last dirs.RunEnd
+		var last helper.RunEnd
 		last, err = one.end(ctx)
 		end.Exit, end.OOMKilled, end.Signal, end.Gone = exit.Code, exit.OOMKilled, last.Signal, last.Error
 	}

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
 )
 
 // gated is a gate that says what it was asked for.
@@ -45,7 +45,7 @@ func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine
 			return errors.Join(err, werr, out.Close())
 		},
 	}
-	b.Project = project.New(t.TempDir(), "src", "tests")
+	b.Project = state.NewProject(t.TempDir(), "src", "tests")
 	return b, e
 }
 
@@ -87,7 +87,7 @@ func TestBuildsThroughAGate(t *testing.T) {
 	if box.Reach.Join != "abl-id-holder-builder" || box.Reach.Through[0].Network != "abl-id-net-builder" || box.Env[2] != "HTTPS_PROXY=x" {
 		t.Errorf("the box is %+v", box)
 	}
-	if data, err := os.ReadFile(sandboxtest.Host(box, dirs.In) + "/ca.pem"); err != nil || string(data) != "c" {
+	if data, err := os.ReadFile(sandboxtest.Host(box, helper.In) + "/ca.pem"); err != nil || string(data) != "c" {
 		t.Errorf("ca.pem: %q, %v", data, err)
 	}
 	if left := strings.Join(e.Left(), " "); left != "abl-id-holder-builder abl-id-net-builder" {

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 func (b *Builds) labels(key, kind string, deadline time.Time) map[string]string {
@@ -24,7 +24,7 @@ func (b *Builds) labels(key, kind string, deadline time.Time) map[string]string 
 // batch is a build's container as intent, with its way out.
 func (b *Builds) batch(ctx context.Context, w Build, rec Record) (one batch, err error) {
 	deadline := time.Now().Add(w.Limit + time.Minute)
-	run := dirs.RunSpec{Argv: b.Argv, Dir: dirs.Src, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe}
+	run := helper.RunSpec{Argv: b.Argv, Dir: helper.Src, Stdout: helper.Out, Stderr: helper.Err, Deadline: deadline.Unix(), Probe: helper.Probe}
 	err = errors.Join(os.RemoveAll(rec.Dir), layIn(rec, b.Files, map[string]any{"run.json": run}), layOutput(rec, b.Root, b.UID, b.GID))
 	if err != nil {
 		return one, fmt.Errorf("cannot prepare a build: %w", err)
@@ -43,16 +43,16 @@ func (b *Builds) batch(ctx context.Context, w Build, rec Record) (one batch, err
 	name := BoxName(b.ID, w.Key)
 	box := sandbox.Box{
 		Name: name, Image: b.Image, User: fmt.Sprintf("%d:%d", b.UID, b.GID), Dir: "/",
-		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: append([]string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}, env...),
-		Mounts: append([]sandbox.Mount{{What: sandbox.Scratch, Source: name, Target: path.Dir(dirs.Src)}}, outputMounts(rec)...),
+		Argv: []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, Env: append([]string{"HOME=" + helper.Home, "LANG=C.UTF-8"}, env...),
+		Mounts: append([]sandbox.Mount{{What: sandbox.Scratch, Source: name, Target: path.Dir(helper.Src)}}, outputMounts(rec)...),
 		Tmpfs: []sandbox.Tmpfs{
 			{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
-			{Target: dirs.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
+			{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
 		},
 		Reach: reach, Limits: b.Box, Labels: b.labels(w.Key, "build", deadline),
 	}
 	return batch{
-		engine: b.Engine, project: b.Project, box: box, labels: b.labels(w.Key, buildVolume, deadline), as: path.Base(dirs.Src), tree: b.Tree,
+		engine: b.Engine, project: b.Project, box: box, labels: b.labels(w.Key, buildVolume, deadline), as: path.Base(helper.Src), tree: b.Tree,
 		proof: proving{engine: b.Engine, box: box, dir: rec.Dir, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet},
 	}, nil
 }

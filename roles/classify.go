@@ -8,15 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 	"abl/roles/agent"
 )
 
 // lastWords reads what abl-run said of the end in the engine's log. gone says that
 // somebody has removed the box meanwhile.
-func (r *Runner) lastWords(ctx context.Context, j Job) (end dirs.RunEnd, gone bool) {
+func (r *Runner) lastWords(ctx context.Context, j Job) (end helper.RunEnd, gone bool) {
 	data, err := r.Engine.Logs(ctx, r.name(j), 4<<10)
 	if err != nil {
 		return end, errors.Is(err, sandbox.ErrNotFound)
@@ -27,14 +27,14 @@ func (r *Runner) lastWords(ctx context.Context, j Job) (end dirs.RunEnd, gone bo
 			return end, false
 		}
 	}
-	return dirs.RunEnd{}, false
+	return helper.RunEnd{}, false
 }
 
 // ending is all that is known of how a call ended.
 type ending struct {
 	exit    sandbox.Exit
 	stopped stopped // by abl
-	last    dirs.RunEnd
+	last    helper.RunEnd
 	said    agent.Result
 	passed  Traffic // through its gate
 	fallen  fallen

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 	"abl/roles/agent"
 )
 
@@ -41,8 +41,8 @@ func TestClassify(t *testing.T) {
 
 		{"idle", ending{exit: code(143), stopped: stopped{Class: outcome.Idle}}, outcome.Idle, ByAbl},
 		{"late", ending{exit: code(143), stopped: stopped{Class: outcome.Timeout}}, outcome.Timeout, ByAbl},
-		{"ended by its own deadline", ending{exit: code(124), last: dirs.RunEnd{Deadline: true, Signal: "SIGTERM"}}, outcome.Timeout, ByAbl},
-		{"stopped", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, last: dirs.RunEnd{Signal: "SIGTERM"}}, outcome.Interrupted, ByAbl},
+		{"ended by its own deadline", ending{exit: code(124), last: helper.RunEnd{Deadline: true, Signal: "SIGTERM"}}, outcome.Timeout, ByAbl},
+		{"stopped", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, last: helper.RunEnd{Signal: "SIGTERM"}}, outcome.Interrupted, ByAbl},
 		{"stopped in a rate limit", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, passed: passed(outcome.RateLimited)}, outcome.Interrupted, ByAbl},
 		{"stopped out of memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, stopped: stopped{Class: outcome.Interrupted}}, outcome.Interrupted, ByAbl},
 		{"over the budget", ending{exit: code(1), passed: Traffic{Over: "reached"}, said: says(outcome.Refused)}, outcome.OverBudget, ByGateway},
@@ -54,13 +54,13 @@ func TestClassify(t *testing.T) {
 		{"the log before the exit code", ending{exit: code(0), passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
 		{"the log before a child out of memory", ending{exit: sandbox.Exit{Code: 1, OOMKilled: true}, passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
 
-		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: dirs.RunEnd{Signal: "SIGKILL"}, said: says("")}, outcome.OutOfMemory, ByEngine},
+		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: helper.RunEnd{Signal: "SIGKILL"}, said: says("")}, outcome.OutOfMemory, ByEngine},
 		{"memory in a storm of refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(outcome.RateLimited), said: says(outcome.Unavailable)}, outcome.OutOfMemory, ByEngine},
-		{"137 alone is no memory", ending{exit: code(137), last: dirs.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
-		{"the engine went down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: dirs.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
+		{"137 alone is no memory", ending{exit: code(137), last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
+		{"the engine went down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
 		{"the app went down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
 
-		{"not started", ending{exit: code(127), last: dirs.RunEnd{Error: "x"}}, outcome.Failed, ByExit},
+		{"not started", ending{exit: code(127), last: helper.RunEnd{Error: "x"}}, outcome.Failed, ByExit},
 		{"its own words", ending{exit: code(1), said: says("")}, outcome.Failed, ByAgent},
 		{"away", ending{exit: code(1), said: says(outcome.Unavailable)}, outcome.Unavailable, ByAgent},
 		{"rate", ending{exit: code(1), said: says(outcome.RateLimited)}, outcome.RateLimited, ByAgent},

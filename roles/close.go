@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
 	"abl/roles/agent"
 )
 
@@ -20,7 +19,7 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
 		return err
 	}
-	o.Report = dirs.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
+	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
 	failpoint.Here("call.report")
 	if err := r.keep(j, rec); err != nil {
 		return err
@@ -32,9 +31,9 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 		return err
 	}
 	failpoint.Here("call.outcome")
-	r.emit(j, event.Event{Kind: event.CallEnd, Class: string(o.Class), Text: o.Reason, Evidence: o.Evidence.String(), Until: o.Evidence.Back, MS: o.Duration, Exit: &o.Exit})
+	r.emit(j, state.Event{Kind: state.CallEnd, Class: string(o.Class), Text: o.Reason, Evidence: o.Evidence.String(), Until: o.Evidence.Back, MS: o.Duration, Exit: &o.Exit})
 	for _, u := range o.Usage {
-		r.emit(j, event.Event{Kind: event.Usage, Model: u.Model, Tokens: u.Total, CostUSD: r.cost(u)})
+		r.emit(j, state.Event{Kind: state.Usage, Model: u.Model, Tokens: u.Total, CostUSD: r.cost(u)})
 	}
 	if err := r.Engine.Remove(tidy, r.name(j)); err != nil {
 		return fmt.Errorf("cannot remove the %s's container: %w", j.Role.Name, err)
@@ -63,7 +62,7 @@ func (r *Runner) cost(u agent.Usage) string {
 const maxReports = 10_000
 
 // reports lists a role's run reports with their modification times, in ns.
-func reports(r Role, p project.Project) map[string]int64 {
+func reports(r Role, p state.Project) map[string]int64 {
 	found := map[string]int64{}
 	entries, err := hostfs.List(r.Workspace(p), r.Reports, maxReports)
 	if err != nil {

@@ -3,8 +3,8 @@ package roles
 import (
 	"testing"
 
+	"abl/internal/prices"
 	"abl/internal/tokens"
-	"abl/orchestrator/prices"
 	"abl/roles/agent"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,7 +47,7 @@ func TestDiskFillsUp(t *testing.T) {
 	}
 	r := newRig(t, nil)
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
-		prints(b, "in "+dirs.Src+"\n") // before the disk is full, at which the call is ended
+		prints(b, "in "+helper.Src+"\n") // before the disk is full, at which the call is ended
 		f, err := os.Create(filepath.Join(disk, "x"))
 		if err != nil || os.Remove(f.Name()) != nil {
 			return sandbox.Exit{Code: 9}

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
 )
 
 // fills is an agent that writes so many files of so many bytes and waits.
@@ -24,7 +24,7 @@ func fills(r *rig, files, bytes int) sandboxtest.Script {
 	return func(b sandbox.Box) sandbox.Exit {
 		writing.Add(1)
 		defer writing.Done()
-		dir := sandboxtest.Host(b, dirs.Src)
+		dir := sandboxtest.Host(b, helper.Src)
 		for i := range files {
 			sub := filepath.Join(dir, "out")
 			if os.MkdirAll(sub, 0o755) != nil || os.WriteFile(filepath.Join(sub, fmt.Sprint("f", i)), make([]byte, bytes), 0o644) != nil {
@@ -77,7 +77,7 @@ func TestGrowthEndsACall(t *testing.T) {
 func TestGrowthLeavesAlone(t *testing.T) {
 	r := newRig(t, nil)
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
-		dir := sandboxtest.Host(b, dirs.Src)
+		dir := sandboxtest.Host(b, helper.Src)
 		for i := range 40 {
 			if os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, 1<<20), 0o644) != nil || os.Remove(filepath.Join(dir, fmt.Sprint(i))) != nil {
 				return sandbox.Exit{Code: 9}

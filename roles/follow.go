@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 	"abl/roles/agent"
 )
 
@@ -45,7 +45,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	reader := j.Agent.NewReader(j.Call)
 	t := &tail{in: out, most: r.Output, to: func(line []byte, cut bool) {
 		if did := reader.Line(r.Outlet.Bytes(line), cut); did != "" {
-			r.emit(j, event.Event{Kind: event.Action, Text: did})
+			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
 	}}
 	exit, why, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
@@ -68,7 +68,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if res.Session != "" {
 		o.Session = res.Session
 	}
-	var end dirs.RunEnd
+	var end helper.RunEnd
 	if why.Class == "" && (!res.Finished || j.Limit > 0) {
 		var gone bool
 		if end, gone = r.lastWords(context.WithoutCancel(ctx), j); gone && !res.Finished {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"abl/orchestrator/sweep"
+	"abl/internal/sweep"
 )
 
 // FoundFile is the file of a record that says what a sweep found after the call.

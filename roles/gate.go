@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/event"
-	"abl/orchestrator/prices"
+	"abl/internal/prices"
+	"abl/internal/state"
 	"abl/roles/agent"
 )
 
@@ -74,7 +74,7 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 		return traffic, fmt.Errorf("cannot close the way out of call %s: %w", j.Call.ID, err)
 	}
 	for _, note := range traffic.Notes {
-		r.emit(j, event.Event{Kind: event.Note, Text: note})
+		r.emit(j, state.Event{Kind: state.Note, Text: note})
 	}
 	if _, served := agent.ProviderOf(j.Agent); !served {
 		return Traffic{}, nil // only registries are behind the gate
@@ -82,7 +82,7 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 	o.Source, o.Claimed = CountedByGate, o.Usage
 	o.Usage, o.Requests, o.Over, o.Charged, o.Finish = traffic.Usage, traffic.Requests, traffic.Over, traffic.Charged, traffic.Finish
 	if text := differ(o.Usage, o.Claimed); text != "" {
-		r.emit(j, event.Event{Kind: event.Note, Text: text})
+		r.emit(j, state.Event{Kind: state.Note, Text: text})
 	}
 	return traffic, nil
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/helper"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
 )
 
 const (
@@ -47,7 +47,7 @@ func TestCallIsKeptSafe(t *testing.T) {
 	r.runner.Outlet = hiding()
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
 		prints(b, "do print "+key+"\n"+key+evil+"\nused 7\n")
-		must(t, os.WriteFile(sandboxtest.Host(b, dirs.Err), []byte("err "+key[:8]+"\n"+key[8:]+evil), 0o644))
+		must(t, os.WriteFile(sandboxtest.Host(b, helper.Err), []byte("err "+key[:8]+"\n"+key[8:]+evil), 0o644))
 		r.engine.Print(b.Name, `{"exit":127,"error":"no `+key+`\u001b[2J\u202e"}`)
 		return sandbox.Exit{Code: 127}
 	}}
@@ -87,7 +87,7 @@ func TestOutputThatCannotBeKept(t *testing.T) {
 	r := newRig(t, says("end", 0))
 	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
 		prints(b, "end")
-		path := sandboxtest.Host(b, dirs.Err)
+		path := sandboxtest.Host(b, helper.Err)
 		must(t, os.Remove(path))
 		must(t, os.Symlink("/etc/hostname", path))
 		return sandbox.Exit{}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 	"abl/roles/agent"
 )
 
@@ -22,10 +22,10 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	if err != nil {
 		return err
 	}
-	spec := dirs.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe, LimitMS: j.Limit.Milliseconds()}
+	spec := helper.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: helper.Out, Stderr: helper.Err, Deadline: deadline.Unix(), Probe: helper.Probe, LimitMS: j.Limit.Milliseconds()}
 	files := map[string][]byte{}
 	if prompt != "" {
-		files[path.Base(dirs.Prompt)], spec.Stdin = []byte(prompt), dirs.Prompt
+		files[path.Base(helper.Prompt)], spec.Stdin = []byte(prompt), helper.Prompt
 	}
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)

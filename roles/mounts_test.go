@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/internal/helper"
+	"abl/internal/state"
 	"abl/prompts"
 )
 
@@ -13,9 +13,9 @@ import (
 // and no other place of abl's.
 func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
 	said := prompts.Verifier
-	for _, m := range Mounts(Verifier, project.New("/p", "src", ".abl/tests"), Record{Dir: "/r"}) {
+	for _, m := range Mounts(Verifier, state.NewProject("/p", "src", ".abl/tests"), Record{Dir: "/r"}) {
 		target := m.Target
-		if rest, ok := strings.CutPrefix(target, dirs.Tests+"/"); ok {
+		if rest, ok := strings.CutPrefix(target, helper.Tests+"/"); ok {
 			target = rest
 		}
 		at := strings.Index(said, "`"+target+"`")
@@ -33,7 +33,7 @@ func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
 			t.Errorf("the prompt does not say that %s is there", m.Target)
 		}
 	}
-	for _, place := range []string{dirs.Src, ".env", ".abl/"} {
+	for _, place := range []string{helper.Src, ".env", ".abl/"} {
 		if strings.Contains(said, place) {
 			t.Errorf("the prompt tells of %s, which is not there", place)
 		}

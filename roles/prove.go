@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
 	"abl/roles/boundary"
 )
 
@@ -126,7 +126,7 @@ func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Base(dirs.Probe)
+	name := filepath.Base(helper.Probe)
 	files := []string{name}
 	for _, e := range entries {
 		if e.Name != name {
@@ -152,4 +152,4 @@ func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 }
 
 // laid is what the first program in the box reads.
-func (p proving) laid() string { return filepath.Join(p.dir, "in", filepath.Base(dirs.Probe)) }
+func (p proving) laid() string { return filepath.Join(p.dir, "in", filepath.Base(helper.Probe)) }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
 )
 
 // changed is an engine that makes other boxes than it is asked for.
@@ -71,14 +71,14 @@ func TestSecretInTheEnvironment(t *testing.T) {
 
 // What a box says first decides; nothing else that it says does.
 func TestFirstWords(t *testing.T) {
-	line := func(p dirs.Probed) string {
+	line := func(p helper.Probed) string {
 		data, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(data) + "\n"
 	}
-	good := func(b sandbox.Box) dirs.Probed { return dirs.Probed{Proof: sandboxtest.Answer(b)} }
+	good := func(b sandbox.Box) helper.Probed { return helper.Probed{Proof: sandboxtest.Answer(b)} }
 	for _, c := range []struct {
 		name string
 		says func(sandbox.Box) string
@@ -87,7 +87,7 @@ func TestFirstWords(t *testing.T) {
 	}{
 		{"holds", func(b sandbox.Box) string { return line(good(b)) }, sandbox.Exit{}, "done 0"},
 		{"holds, and lies follow", func(b sandbox.Box) string {
-			return line(good(b)) + line(dirs.Probed{Error: "no"})
+			return line(good(b)) + line(helper.Probed{Error: "no"})
 		}, sandbox.Exit{}, "done 0"},
 		{"fails", func(b sandbox.Box) string {
 			p := good(b)
@@ -95,7 +95,7 @@ func TestFirstWords(t *testing.T) {
 			return line(p)
 		}, sandbox.Exit{Code: 125}, ""},
 		{"fails, and lies follow", func(b sandbox.Box) string {
-			return line(dirs.Probed{Proof: sandbox.Proof{{Name: "x"}}}) + line(good(b))
+			return line(helper.Probed{Proof: sandbox.Proof{{Name: "x"}}}) + line(good(b))
 		}, sandbox.Exit{}, `x: `},
 		{"fails where it may", func(b sandbox.Box) string {
 			p := good(b)
@@ -107,8 +107,8 @@ func TestFirstWords(t *testing.T) {
 			p.Proof = p.Proof[:len(p.Proof)-1]
 			return line(p)
 		}, sandbox.Exit{}, "the probe inside left out 1 checks: "},
-		{"could not look", func(sandbox.Box) string { return line(dirs.Probed{Error: "no file"}) }, sandbox.Exit{Code: 125}, "no file"},
-		{"found nothing", func(sandbox.Box) string { return line(dirs.Probed{Proof: sandbox.Proof{}}) }, sandbox.Exit{}, "nothing was checked"},
+		{"could not look", func(sandbox.Box) string { return line(helper.Probed{Error: "no file"}) }, sandbox.Exit{Code: 125}, "no file"},
+		{"found nothing", func(sandbox.Box) string { return line(helper.Probed{Proof: sandbox.Proof{}}) }, sandbox.Exit{}, "nothing was checked"},
 		{"another program", func(sandbox.Box) string { return "hello\n" }, sandbox.Exit{}, `no probe ran inside; first came "hello\n"`},
 		{"last words alone", func(sandbox.Box) string { return `{"exit":0}` + "\n" }, sandbox.Exit{}, "no probe ran inside"},
 		{"half a line", func(b sandbox.Box) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
@@ -174,7 +174,7 @@ func TestWeakNetwork(t *testing.T) {
 		r := newRig(t, says("end", 0))
 		r.runner.Net = net
 		r.run()
-		var spec dirs.ProbeSpec
+		var spec helper.ProbeSpec
 		if _, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
 )
 
 // Replayer runs the tests that a Verifier saved once more, without the Verifier:
@@ -31,7 +31,7 @@ const (
 	Empty   Against = "empty"  // everything is answered with 200 and no body
 	Trouble Against = "500"    // everything is answered with 500
 
-	TestLines Against = "test lines" // everything is answered with 200 and evidence.Planted
+	TestLines Against = "test lines" // everything is answered with 200 and witness.Planted
 )
 
 // Replay is one run of the saved tests.
@@ -41,7 +41,7 @@ type Replay struct {
 	Against Against
 	Limit   time.Duration
 	Cut     <-chan struct{} // closed when its time is up before that, nil for never
-	Cmds    dirs.CmdSpec    // what abl-cmd offers; the broker's address is added
+	Cmds    helper.CmdSpec  // what abl-cmd offers; the broker's address is added
 }
 
 // Replayed is what came of it.
@@ -120,8 +120,8 @@ func (r *Replayer) place(p Replay) ports {
 		app = r.App.Spec.App.Port
 	}
 	n := map[Against]int{TheApp: 1, NoApp: 3, Empty: 5, Trouble: 7, TestLines: 9}[p.Against]
-	return ports{dirs.Beside(app, n), dirs.Beside(app, n+1)}
+	return ports{helper.Beside(app, n), helper.Beside(app, n+1)}
 }
 
 // at is the address of a port in the app's place.
-func at(port int) string { return fmt.Sprintf("http://%s:%d", dirs.AppAlias, port) }
+func at(port int) string { return fmt.Sprintf("http://%s:%d", helper.AppAlias, port) }

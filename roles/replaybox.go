@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/evidence"
+	"abl/internal/witness"
 )
 
 // Names of what a replay puts on the engine. One of a kind is made at a time.
@@ -39,19 +39,19 @@ const replayVolume = "replay-volume"
 // folder that the Verifier knows, so that each replay begins with the commit.
 func (r *Replayer) batch(ctx context.Context, p Replay, rec Record, holder, url string, deadline time.Time) batch {
 	a := r.App
-	env := []string{"HOME=" + dirs.Home, "LANG=C.UTF-8"}
+	env := []string{"HOME=" + helper.Home, "LANG=C.UTF-8"}
 	if url != "" {
 		env = append(env, "ABL_APP_URL="+url)
 	}
 	box := sandbox.Box{
 		Name: r.name(p), Image: r.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: "/",
-		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: env,
-		Mounts: append([]sandbox.Mount{{What: sandbox.Scratch, Source: r.scratch(p), Target: path.Dir(dirs.Tests)}}, outputMounts(rec)...),
+		Argv: []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, Env: env,
+		Mounts: append([]sandbox.Mount{{What: sandbox.Scratch, Source: r.scratch(p), Target: path.Dir(helper.Tests)}}, outputMounts(rec)...),
 		Tmpfs:  tmpfs(Verifier), Reach: sandbox.Reach{Join: holder, Through: a.Site.Reach(PlaceVerifier).Endpoints},
 		Limits: a.Box, Labels: r.labels(p, "replay", deadline),
 	}
 	return batch{
-		engine: a.Engine, project: a.Project, box: box, labels: r.labels(p, replayVolume, deadline), as: path.Base(dirs.Tests),
+		engine: a.Engine, project: a.Project, box: box, labels: r.labels(p, replayVolume, deadline), as: path.Base(helper.Tests),
 		tree:  func(w io.Writer, as string) error { return r.Tests(ctx, w, p.Commit, as) },
 		proof: proving{engine: a.Engine, box: box, dir: rec.Dir, rule: ofReplay(a.Project, a.ID, rec.Dir), net: a.Site.Net, secret: a.Outlet},
 	}
@@ -66,13 +66,13 @@ func (r *Replayer) standIn(ctx context.Context, p Replay) error {
 		return err
 	}
 	deadline := time.Now().Add(p.Limit + time.Minute)
-	argv := []string{dirs.Bin + "/" + dirs.HelperNull, "-commands", fmt.Sprintf(":%d", r.place(p).commands), "-deadline", strconv.FormatInt(deadline.Unix(), 10)}
+	argv := []string{helper.Bin + "/" + helper.HelperNull, "-commands", fmt.Sprintf(":%d", r.place(p).commands), "-deadline", strconv.FormatInt(deadline.Unix(), 10)}
 	switch {
 	case p.Against == NoApp: // a live namespace without a listener refuses at once
 	case a.Spec.App == nil:
 		return errors.New("internal error: a stand-in for a system without an app section")
 	case p.Against == TestLines:
-		argv = append(argv, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-says", evidence.Planted)
+		argv = append(argv, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-says", witness.Planted)
 	case p.Against == Trouble:
 		argv = append(argv, "-listen", fmt.Sprintf(":%d", r.place(p).app), "-status", "500")
 	default:

@@ -8,8 +8,8 @@ import (
 	"path"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
-	"abl/orchestrator/dirs"
 )
 
 // play runs run.sh to its end.
@@ -20,7 +20,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 		return out, err
 	}
 	deadline := time.Now().Add(p.Limit + time.Minute)
-	run := dirs.RunSpec{Argv: []string{path.Join(dirs.Tests, "run.sh")}, Dir: dirs.Tests, Stdout: dirs.Out, Stderr: dirs.Err, Deadline: deadline.Unix(), Probe: dirs.Probe}
+	run := helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests, Stdout: helper.Out, Stderr: helper.Err, Deadline: deadline.Unix(), Probe: helper.Probe}
 	err = errors.Join(layIn(rec, nil, map[string]any{"run.json": run, "commands.json": p.Cmds}), layOutput(rec, r.App.Root, r.App.UID, r.App.GID))
 	if err != nil {
 		return out, fmt.Errorf("cannot prepare a replay: %w", err)

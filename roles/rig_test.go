@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/sandboxtest"
 	"abl/internal/tokens"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
 	"abl/roles/agent"
 )
 
@@ -74,7 +73,7 @@ type rig struct {
 	prompts int
 
 	mu     sync.Mutex
-	events []event.Event
+	events []state.Event
 }
 
 func newRig(t *testing.T, script sandboxtest.Script) *rig {
@@ -84,13 +83,13 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	if script != nil {
 		r.engine.Scripts = map[string]sandboxtest.Script{"role": script}
 	}
-	p := project.New(root, "src", ".abl/tests")
+	p := state.NewProject(root, "src", ".abl/tests")
 	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Calls(), p.Specs()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.runner = &Runner{Engine: r.engine, Project: p, ID: "id", UID: 1000, GID: 1000, Timeout: time.Hour, Out: event.Func(r.take), Box: someLimits}
+	r.runner = &Runner{Engine: r.engine, Project: p, ID: "id", UID: 1000, GID: 1000, Timeout: time.Hour, Out: state.Func(r.take), Box: someLimits}
 	r.job = Job{
 		Role: Builder, Agent: plain{}, Image: "i", Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
 		Prompt: func() (string, error) { r.prompts++; return "do it", nil },
@@ -98,7 +97,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	return r
 }
 
-func (r *rig) take(e event.Event) {
+func (r *rig) take(e state.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -111,7 +110,7 @@ func (r *rig) kinds() string {
 	var all []string
 	for _, e := range r.events {
 		word := string(e.Kind)
-		if e.Kind == event.Action {
+		if e.Kind == state.Action {
 			word += ":" + e.Text
 		}
 		all = append(all, word)
@@ -140,7 +139,7 @@ func (r *rig) begin() {
 
 // prints writes an agent's output as its box does.
 func prints(b sandbox.Box, text string) {
-	if err := os.WriteFile(sandboxtest.Host(b, dirs.Out), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(sandboxtest.Host(b, helper.Out), []byte(text), 0o644); err != nil {
 		panic(err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"path"
 	"path/filepath"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // Role is builder or verifier, as data.
@@ -33,16 +33,16 @@ type Role struct {
 
 // The two roles. There is no third one: only the Builder touches code.
 var (
-	Builder  = Role{Name: "builder", Verb: "build", Dir: dirs.Src, Reports: "builder_reports", TmpExec: true, Fetches: true}
-	Verifier = Role{Name: "verifier", Verb: "verify", Dir: dirs.Tests, Reports: "verifier_reports", App: true}
+	Builder  = Role{Name: "builder", Verb: "build", Dir: helper.Src, Reports: "builder_reports", TmpExec: true, Fetches: true}
+	Verifier = Role{Name: "verifier", Verb: "verify", Dir: helper.Tests, Reports: "verifier_reports", App: true}
 )
 
 // Both are the two, in the order in which they work.
 func Both() []Role { return []Role{Builder, Verifier} }
 
 // Workspace is the role's directory on the person's side.
-func (r Role) Workspace(p project.Project) string {
-	if r.Dir == dirs.Tests {
+func (r Role) Workspace(p state.Project) string {
+	if r.Dir == helper.Tests {
 		return p.Tests
 	}
 	return p.Src
@@ -66,7 +66,7 @@ func Subject(phase int, r Role, step, attempt int) string {
 // Mounts lists all that a role sees: its own workspace with its history
 // read-only over it, the specs, what abl hands to this call, and the two files
 // that take its output.
-func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
+func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 	work := r.Workspace(p)
 	if r.Alone {
 		return append([]sandbox.Mount{{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed}}, outputMounts(rec)...)
@@ -74,45 +74,45 @@ func Mounts(r Role, p project.Project, rec Record) []sandbox.Mount {
 	return append([]sandbox.Mount{
 		{What: sandbox.Workspace, Source: work, Target: r.Dir},
 		{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
-		{What: sandbox.Specs, Source: p.Specs(), Target: dirs.Specs, ReadOnly: true},
+		{What: sandbox.Specs, Source: p.Specs(), Target: helper.Specs, ReadOnly: true},
 	}, outputMounts(rec)...)
 }
 
 // unseen are paths where a role must find nothing, whatever they are called on
 // this machine or inside.
-func unseen(r Role, p project.Project) []string {
-	other, theirs := dirs.Tests, p.Tests
-	if r.Dir == dirs.Tests {
-		other, theirs = dirs.Src, p.Src
+func unseen(r Role, p state.Project) []string {
+	other, theirs := helper.Tests, p.Tests
+	if r.Dir == helper.Tests {
+		other, theirs = helper.Src, p.Src
 	}
-	top := path.Dir(dirs.Src)
+	top := path.Dir(helper.Src)
 	if r.Alone {
-		return append(alone(p), dirs.Specs, dirs.Tests)
+		return append(alone(p), helper.Specs, helper.Tests)
 	}
 	return []string{
-		other, theirs, top + "/.git", top + "/.env", top + "/" + project.Dir,
-		filepath.Join(p.Root, project.Dir), p.Env(), p.State(), p.Ledger(),
+		other, theirs, top + "/.git", top + "/.env", top + "/" + state.Dir,
+		filepath.Join(p.Root, state.Dir), p.Env(), p.State(), p.Ledger(),
 	}
 }
 
 // alone are paths of a project that a role that is alone must not find.
-func alone(p project.Project) []string {
-	top := path.Dir(dirs.Src)
-	return []string{top + "/.git", top + "/.env", top + "/" + project.Dir, filepath.Join(p.Root, project.Dir), p.Env()}
+func alone(p state.Project) []string {
+	top := path.Dir(helper.Src)
+	return []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
 }
 
 // tmpfs is the memory a role may write besides its workspace.
 func tmpfs(r Role) []sandbox.Tmpfs {
 	return []sandbox.Tmpfs{
 		{Target: "/tmp", Size: cmp.Or(r.Tmp, 512<<20), Inodes: 50_000, Mode: "1777", Exec: r.TmpExec},
-		{Target: dirs.Home, Size: 256 << 20, Inodes: 20_000, Mode: "0700", Owned: true, Exec: true},
+		{Target: helper.Home, Size: 256 << 20, Inodes: 20_000, Mode: "0700", Owned: true, Exec: true},
 	}
 }
 
 // LastStep is the highest step of a phase that has a record, 0 when there is
 // none. A state that begins anew goes on after it: the names of calls, their
 // rows in the ledger and their commits are taken.
-func LastStep(p project.Project, phase int) (int, error) {
+func LastStep(p state.Project, phase int) (int, error) {
 	names, err := readNames(p.Calls())
 	if err != nil {
 		return 0, fmt.Errorf("cannot list the calls: %w", err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/sandbox"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // rule says what a box may be, whatever was intended. It is written out here and
@@ -22,7 +22,7 @@ type rule struct {
 }
 
 // ofRole is the rule for a call of a role, whose record is dir.
-func ofRole(r Role, p project.Project, id, dir string) rule {
+func ofRole(r Role, p state.Project, id, dir string) rule {
 	rules := rule{id: id, absent: unseen(r, p)}
 	switch {
 	case r.Alone:
@@ -39,7 +39,7 @@ func ofRole(r Role, p project.Project, id, dir string) rule {
 }
 
 // ofApp is the rule for the app, whose record is dir.
-func ofApp(p project.Project, id, dir string) rule {
+func ofApp(p state.Project, id, dir string) rule {
 	return rule{
 		id: id, holders: []string{"app"}, networks: []string{"app"},
 		absent: append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
@@ -54,7 +54,7 @@ func ofApp(p project.Project, id, dir string) rule {
 }
 
 // ofReplay is the rule for the tests of a commit.
-func ofReplay(p project.Project, id, dir string) rule {
+func ofReplay(p state.Project, id, dir string) rule {
 	return rule{
 		id: id, holders: []string{"verifier"}, networks: []string{"app", "verifier"}, absent: unseen(Verifier, p),
 		mounts: append(calls(dir), sandbox.Mount{What: sandbox.Scratch, Target: "/workspace"}),
@@ -80,7 +80,7 @@ func calls(dir string) []sandbox.Mount {
 }
 
 // workspace is a role's own directory, its history and the specs.
-func workspace(p project.Project, dir, target string) []sandbox.Mount {
+func workspace(p state.Project, dir, target string) []sandbox.Mount {
 	return []sandbox.Mount{
 		{What: sandbox.Workspace, Source: dir, Target: target},
 		{What: sandbox.GitDir, Source: filepath.Join(dir, ".git"), Target: target + "/.git", ReadOnly: true},

@@ -14,9 +14,8 @@ import (
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
 	"abl/roles/agent"
 )
 
@@ -56,7 +55,7 @@ var wrongs = map[string]struct {
 
 // wrong is a project on a real engine, and the Verifier's box there.
 type wrong struct {
-	project.Project
+	state.Project
 	*Site
 	engine *docker.Engine
 	runner *Runner
@@ -99,10 +98,10 @@ func newWrong(t *testing.T) *wrong {
 	must(t, err)
 	image, err := m.Ensure(t.Context(), images.Want{Agent: images.Tools})
 	must(t, err)
-	root, err := project.Real(t.TempDir())
+	root, err := state.Real(t.TempDir())
 	must(t, err)
 	must(t, os.Chmod(root, 0o755))
-	p := project.New(root, "src", ".abl/tests")
+	p := state.NewProject(root, "src", ".abl/tests")
 	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Specs(), p.Calls()} {
 		must(t, os.MkdirAll(dir, 0o755))
 		must(t, os.Chmod(dir, 0o777)) // the mount alone keeps a role out
@@ -125,7 +124,7 @@ func newWrong(t *testing.T) *wrong {
 	w.join, err = site.Holder(t.Context(), PlaceBuilder)
 	must(t, err)
 	w.runner = &Runner{
-		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: event.Discard, Outlet: &redact.Sanitizer{},
+		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: state.Discard, Outlet: &redact.Sanitizer{},
 		Box: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256}, Reach: site.Reach,
 	}
 	w.runner.Outlet.Hide("swordfish-swordfish")

@@ -12,14 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
+	"abl/internal/prices"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/prices"
-	"abl/orchestrator/project"
 	"abl/roles/agent"
 )
 
@@ -42,7 +41,7 @@ type Engine interface {
 // Runner runs calls of one project on one engine.
 type Runner struct {
 	Engine  Engine
-	Project project.Project
+	Project state.Project
 	ID      string // the project's id, for names and labels
 	UID     int    // whom roles run as, never 0
 	GID     int
@@ -56,7 +55,7 @@ type Runner struct {
 	Idle    time.Duration                    // how long a call may do nothing, 0 for ever
 	Quota   DiskQuota
 	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
-	Out     event.Sink
+	Out     state.Sink
 	Outlet  *redact.Sanitizer // keeps secrets out of what is kept of a call
 }
 
@@ -70,7 +69,7 @@ type Job struct {
 	Env    []string          // beyond the agent's own: the app's address
 	Gate   Gate              // nil: there is no way out
 	Files  map[string][]byte // name → content, laid into the call's read-only directory
-	Cmds   dirs.CmdSpec
+	Cmds   helper.CmdSpec
 	Limit  time.Duration          // what still runs so long after its start has done well and is ended; 0 for no such limit
 	Prompt func() (string, error) // asked only when the call has not begun
 }
@@ -124,7 +123,7 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, 
 	case begun && gone && rec.started():
 		return intent, true, nil
 	case begun && !gone && st.State != sandbox.Created:
-		r.emit(j, event.Event{Kind: event.CallResume})
+		r.emit(j, state.Event{Kind: state.CallResume})
 		if j.Gate != nil {
 			if err := j.Gate.Resume(ctx, j.Call.ID); err != nil {
 				return intent, false, err
@@ -158,7 +157,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	if err != nil {
 		return intent, r.proven(ctx, j, rec, err)
 	}
-	r.emit(j, event.Event{Kind: event.CallStart})
+	r.emit(j, state.Event{Kind: state.CallStart})
 	if err := rec.markStarted(); err != nil {
 		return intent, err
 	}
@@ -258,7 +257,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 
 // box is the call's container as intent.
 func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
-	env := []string{"HOME=" + dirs.Home, "LANG=C.UTF-8", "ABL_PHASE=" + strconv.Itoa(j.Call.Phase), "ABL_ITERATION=" + strconv.Itoa(j.Call.Iteration), "ABL_SPECS=" + dirs.Specs}
+	env := []string{"HOME=" + helper.Home, "LANG=C.UTF-8", "ABL_PHASE=" + strconv.Itoa(j.Call.Phase), "ABL_ITERATION=" + strconv.Itoa(j.Call.Iteration), "ABL_SPECS=" + helper.Specs}
 	for _, k := range sortedKeys(cmd.Env) {
 		env = append(env, k+"="+cmd.Env[k])
 	}
@@ -268,7 +267,7 @@ func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) s
 	}
 	return sandbox.Box{
 		Name: r.name(j), Image: j.Image, User: fmt.Sprintf("%d:%d", r.UID, r.GID),
-		Argv: []string{dirs.Bin + "/" + dirs.HelperRun, dirs.Run}, Env: append(env, j.Env...), Dir: j.Role.Dir,
+		Argv: []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, Env: append(env, j.Env...), Dir: j.Role.Dir,
 		Mounts: Mounts(j.Role, r.Project, rec), Tmpfs: tmpfs(j.Role), Reach: reach, Limits: r.Box,
 		Labels: map[string]string{
 			sandbox.LabelProject: r.ID, sandbox.LabelKind: "role", sandbox.LabelRole: j.Role.Name,
@@ -278,7 +277,7 @@ func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) s
 	}
 }
 
-func (r *Runner) emit(j Job, e event.Event) {
+func (r *Runner) emit(j Job, e state.Event) {
 	e.Time, e.Phase, e.Iteration, e.Step = time.Now().UTC(), j.Call.Phase, j.Call.Iteration, j.Call.Step
 	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name(), cmp.Or(e.Model, j.Call.Model)
 	r.Out.Emit(e)

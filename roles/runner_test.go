@@ -10,19 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
 )
 
 func TestRun(t *testing.T) {
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
-		if prompt, err := os.ReadFile(sandboxtest.Host(b, dirs.Prompt)); err != nil || !strings.Contains(string(prompt), "\n\ndo it\n[abl call ") {
+		if prompt, err := os.ReadFile(sandboxtest.Host(b, helper.Prompt)); err != nil || !strings.Contains(string(prompt), "\n\ndo it\n[abl call ") {
 			return sandbox.Exit{Code: 9}
 		}
 		prints(b, "do a\nused 7\nend")
-		report := sandboxtest.Host(b, dirs.Src+"/builder_reports/phase1_v1_x.md")
+		report := sandboxtest.Host(b, helper.Src+"/builder_reports/phase1_v1_x.md")
 		if os.MkdirAll(filepath.Dir(report), 0o755) != nil || os.WriteFile(report, []byte("r"), 0o644) != nil {
 			return sandbox.Exit{Code: 8}
 		}

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/dirs"
 )
 
 // SiteEngine is what a site needs of an engine.
@@ -67,7 +67,7 @@ func (s *Site) Reach(place string) sandbox.Reach {
 			r.Endpoints = append(r.Endpoints, sandbox.Endpoint{Network: s.Network("verifier")})
 		}
 	case PlaceApp:
-		r.Endpoints = []sandbox.Endpoint{{Network: s.Network("app"), Aliases: []string{dirs.AppAlias}}}
+		r.Endpoints = []sandbox.Endpoint{{Network: s.Network("app"), Aliases: []string{helper.AppAlias}}}
 	default:
 		if name, ok := strings.CutPrefix(place, placeService); ok {
 			r.Endpoints = []sandbox.Endpoint{{Network: s.Network("app"), Aliases: []string{name}}}
@@ -144,7 +144,7 @@ func (s *Site) makeBox(ctx context.Context, place, name string, labels map[strin
 	}
 	box := sandbox.Box{
 		Name: name, Image: s.Image, User: holderUser, Seals: true,
-		Argv:  []string{dirs.Bin + "/" + dirs.HelperHolder, "--deadline", labels[sandbox.LabelDeadline], "--seal", holderUser},
+		Argv:  []string{helper.Bin + "/" + helper.HelperHolder, "--deadline", labels[sandbox.LabelDeadline], "--seal", holderUser},
 		Reach: reach, Labels: labels,
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"abl/internal/sandbox"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // ErrSource means that what a container is about to see of this machine is not
@@ -20,7 +20,7 @@ var ErrSource = errors.New("cannot show this to a container")
 // right before a container is made: real directories below the project, reached
 // without a link, none of them in another, and nothing mounted inside what is
 // read-only. The files for output are plain files.
-func checkSources(p project.Project, mounts []sandbox.Mount) error {
+func checkSources(p state.Project, mounts []sandbox.Mount) error {
 	if err := apart(p); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func checkSources(p project.Project, mounts []sandbox.Mount) error {
 }
 
 // judge looks at one source.
-func judge(p project.Project, m sandbox.Mount, is fs.FileInfo, mounted []string) error {
+func judge(p state.Project, m sandbox.Mount, is fs.FileInfo, mounted []string) error {
 	if m.What == sandbox.CallOut {
 		if !is.Mode().IsRegular() {
 			return refuse(p, m.Source, "it is not a plain file")
@@ -69,7 +69,7 @@ func judge(p project.Project, m sandbox.Mount, is fs.FileInfo, mounted []string)
 
 // wayTo looks at every step from the project's root down to path, the root
 // first. None of them may be a link.
-func wayTo(p project.Project, path string) ([]fs.FileInfo, error) {
+func wayTo(p state.Project, path string) ([]fs.FileInfo, error) {
 	rel, err := filepath.Rel(p.Root, path)
 	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
 		return nil, refuse(p, path, "it is not below the project")
@@ -92,7 +92,7 @@ func wayTo(p project.Project, path string) ([]fs.FileInfo, error) {
 
 // apart refuses workspaces, specs and records of which one is, or lies in,
 // another, be it under another name, as a bind mount gives one.
-func apart(p project.Project) error {
+func apart(p state.Project) error {
 	places := []string{p.Src, p.Tests, p.Specs(), p.Calls()}
 	ways := make([][]fs.FileInfo, len(places))
 	for i, path := range places {
@@ -123,7 +123,7 @@ func passes(way, other []fs.FileInfo) bool {
 }
 
 // elsewhere is what no container is ever to see.
-func elsewhere(p project.Project) (all []fs.FileInfo) {
+func elsewhere(p state.Project) (all []fs.FileInfo) {
 	home, _ := os.UserHomeDir() // "" is none
 	for _, path := range []string{p.Root, filepath.Dir(p.State()), home, "/"} {
 		if is, err := os.Stat(path); err == nil {
@@ -133,6 +133,6 @@ func elsewhere(p project.Project) (all []fs.FileInfo) {
 	return all
 }
 
-func refuse(p project.Project, path, why string) error {
+func refuse(p state.Project, path, why string) error {
 	return fmt.Errorf("%w: %q: %s", ErrSource, p.Rel(path), why)
 }

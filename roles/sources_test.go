@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 
 	"golang.org/x/sys/unix"
 )
 
 // shown is a project with the mounts of a call.
-func shown(t *testing.T, role Role) (project.Project, []sandbox.Mount) {
+func shown(t *testing.T, role Role) (state.Project, []sandbox.Mount) {
 	t.Helper()
-	root, err := project.Real(t.TempDir())
+	root, err := state.Real(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := project.New(root, "code/src", ".abl/tests")
+	p := state.NewProject(root, "code/src", ".abl/tests")
 	rec := Record{p.Call("p1-build-1.1")}
 	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Specs(), rec.In(), p.Empty()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -37,16 +37,16 @@ func shown(t *testing.T, role Role) (project.Project, []sandbox.Mount) {
 func TestSources(t *testing.T) {
 	outside := t.TempDir()
 	// become puts a link to target in the place of a path.
-	become := func(target string, steps ...string) func(*testing.T, project.Project) {
-		return func(t *testing.T, p project.Project) {
+	become := func(target string, steps ...string) func(*testing.T, state.Project) {
+		return func(t *testing.T, p state.Project) {
 			path := filepath.Join(append([]string{p.Root}, steps...)...)
 			if err := errors.Join(os.RemoveAll(path), os.Symlink(target, path)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	file := func(path string) func(*testing.T, project.Project) {
-		return func(t *testing.T, p project.Project) {
+	file := func(path string) func(*testing.T, state.Project) {
+		return func(t *testing.T, p state.Project) {
 			if err := os.RemoveAll(filepath.Join(p.Root, path)); err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestSources(t *testing.T) {
 	}
 	const call = ".abl/logs/calls/p1-build-1.1/"
 	for name, c := range map[string]struct {
-		plant func(*testing.T, project.Project)
+		plant func(*testing.T, state.Project)
 		says  string
 	}{
 		"a linked workspace":         {become(outside, "code", "src"), `"code/src" is a link`},
@@ -66,9 +66,9 @@ func TestSources(t *testing.T) {
 		"a linked other workspace":   {become("../code/src", ".abl/tests"), `".abl/tests" is a link`},
 		"a linked record":            {become(outside, call+"in"), `is a link`},
 		"a linked output":            {become("/etc/passwd", call+"stdout"), `is a link`},
-		"an output that is a FIFO":   {func(t *testing.T, p project.Project) { fifo(t, p.Root+"/"+call+"stderr") }, "not a plain file"},
+		"an output that is a FIFO":   {func(t *testing.T, p state.Project) { fifo(t, p.Root+"/"+call+"stderr") }, "not a plain file"},
 		"an output that is a folder": {become(".", call+"stdout"), "is a link"},
-		"no specs":                   {func(t *testing.T, p project.Project) { os.RemoveAll(p.Specs()) }, "no such file"},
+		"no specs":                   {func(t *testing.T, p state.Project) { os.RemoveAll(p.Specs()) }, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, mounts := shown(t, Builder)
@@ -94,7 +94,7 @@ func fifo(t *testing.T, path string) {
 func TestSourcesElsewhere(t *testing.T) {
 	p, _ := shown(t, Builder)
 	for _, path := range []string{"/", "/etc", p.Root, filepath.Dir(p.Root), p.Root + "/.abl", p.Root + "2"} {
-		m := []sandbox.Mount{{What: sandbox.Workspace, Source: path, Target: dirs.Src}}
+		m := []sandbox.Mount{{What: sandbox.Workspace, Source: path, Target: helper.Src}}
 		if err := checkSources(p, m); !errors.Is(err, ErrSource) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -108,7 +108,7 @@ func TestSourcesElsewhere(t *testing.T) {
 func TestSourcesOverlap(t *testing.T) {
 	p, mounts := shown(t, Verifier)
 	for _, c := range []struct{ src, tests string }{{"x", "x"}, {"x", "x/y"}, {"x/y", "x"}, {".abl/specs/x", "x"}, {".abl/logs", "x"}, {"x", ".abl/logs/calls/p"}} {
-		q := project.New(p.Root, c.src, c.tests)
+		q := state.NewProject(p.Root, c.src, c.tests)
 		for _, dir := range []string{q.Src, q.Tests} {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)

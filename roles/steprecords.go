@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/audit"
 	"abl/internal/hostfs"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/project"
-	"abl/orchestrator/tap"
+	"abl/internal/state"
+	"abl/internal/witness"
 )
 
 // replayFile says, in the record of a replay, what came of it; replayDir begins
@@ -54,7 +54,7 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 // ForgetReplays takes the notes of a call's replays away, before they are made
 // anew: an abl that was killed may have made others. Those of earlier phases'
 // tests are made by themselves.
-func ForgetReplays(p project.Project, key string, earlier bool) error {
+func ForgetReplays(p state.Project, key string, earlier bool) error {
 	names, err := replaysOf(p, key)
 	if _, gone := os.Lstat(p.Call(key)); earlier && gone == nil {
 		err = errors.Join(err, hostfs.Remove(p.Call(key), regressionFile))
@@ -68,7 +68,7 @@ func ForgetReplays(p project.Project, key string, earlier bool) error {
 }
 
 // replaysOf are the folders of a call's replays.
-func replaysOf(p project.Project, key string) ([]string, error) {
+func replaysOf(p state.Project, key string) ([]string, error) {
 	entries, err := readNames(p.Call(key))
 	if err != nil || len(entries) > maxReplays {
 		return nil, err
@@ -78,7 +78,7 @@ func replaysOf(p project.Project, key string) ([]string, error) {
 
 // Trail is what the records of a step's calls tell for the audit, in the order of
 // time.
-func Trail(p project.Project, phase, step int) (calls []audit.Call, replays []audit.Replay, err error) {
+func Trail(p state.Project, phase, step int) (calls []audit.Call, replays []audit.Replay, err error) {
 	names, err := readNames(p.Calls())
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot list the calls: %w", err)
@@ -118,7 +118,7 @@ func parseKey(name string, phase, step int) (role Role, attempt int, ok bool) {
 }
 
 // tellCall tells of one call; ok is false when no agent was called under the key.
-func tellCall(p project.Project, key string, role Role, attempt int) (c audit.Call, ok bool, err error) {
+func tellCall(p state.Project, key string, role Role, attempt int) (c audit.Call, ok bool, err error) {
 	rec := Record{Dir: p.Call(key)}
 	intent, begun, err := rec.Intent()
 	out, ended, oerr := rec.Outcome()
@@ -142,7 +142,7 @@ func tellCall(p project.Project, key string, role Role, attempt int) (c audit.Ca
 
 // tellReplays tells of the replays under a call's key, those against one thing in
 // the order of time.
-func tellReplays(p project.Project, key string) (all []audit.Replay, err error) {
+func tellReplays(p state.Project, key string) (all []audit.Replay, err error) {
 	names, err := replaysOf(p, key)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func rank(against string) int {
 }
 
 // tellOutput reads again what a replay printed, as it was judged.
-func tellOutput(p project.Project, dir string, r *audit.Replay) error {
+func tellOutput(p state.Project, dir string, r *audit.Replay) error {
 	f, err := hostfs.Open(dir, "stdout")
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
@@ -203,7 +203,7 @@ func tellOutput(p project.Project, dir string, r *audit.Replay) error {
 		return fmt.Errorf("cannot read what a replay printed: %w", err)
 	}
 	r.Output = &audit.File{Path: p.Rel(filepath.Join(dir, "stdout")), SHA256: hex.EncodeToString(sum.Sum(nil))}
-	doc := tap.Parse(data, !r.Late && r.Gone == "")
+	doc := witness.Parse(data, !r.Late && r.Gone == "")
 	r.Tests = len(doc.Points)
 	for _, point := range doc.Points {
 		if point.OK && point.Void() == "" {
@@ -217,14 +217,14 @@ func tellOutput(p project.Project, dir string, r *audit.Replay) error {
 }
 
 // proofs are those of the box of a record, and of the app's that was up for it.
-func proofs(p project.Project, dir string) (own, app *audit.Proof, err error) {
+func proofs(p state.Project, dir string) (own, app *audit.Proof, err error) {
 	if own, err = proofIn(p, dir); err == nil {
 		app, err = proofIn(p, filepath.Join(dir, "app"))
 	}
 	return own, app, err
 }
 
-func proofIn(p project.Project, dir string) (*audit.Proof, error) {
+func proofIn(p state.Project, dir string) (*audit.Proof, error) {
 	const most = 4 << 20
 	data, err := hostfs.Read(dir, boundaryFile, most)
 	if errors.Is(err, hostfs.ErrAbsent) {

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/audit"
+	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 func put(t *testing.T, dir, name, text string) {
@@ -26,7 +26,7 @@ func put(t *testing.T, dir, name, text string) {
 }
 
 // keptCall is the record of a call that ended.
-func keptCall(t *testing.T, p project.Project, key string, class outcome.Outcome) {
+func keptCall(t *testing.T, p state.Project, key string, class outcome.Outcome) {
 	t.Helper()
 	rec := Record{Dir: p.Call(key)}
 	put(t, rec.Dir, "started", "")
@@ -43,7 +43,7 @@ func keptCall(t *testing.T, p project.Project, key string, class outcome.Outcome
 }
 
 // keptRun is the record of a replay, the n-th in time.
-func keptRun(t *testing.T, p project.Project, key, name string, n int, output string, out Replayed) {
+func keptRun(t *testing.T, p state.Project, key, name string, n int, output string, out Replayed) {
 	t.Helper()
 	dir := filepath.Join(p.Call(key), replayDir+name)
 	put(t, dir, "stdout", output)
@@ -54,7 +54,7 @@ func keptRun(t *testing.T, p project.Project, key, name string, n int, output st
 }
 
 func TestTrail(t *testing.T) {
-	p := project.New(t.TempDir(), "src", "tests")
+	p := state.NewProject(t.TempDir(), "src", "tests")
 	if calls, replays, err := Trail(p, 1, 2); err != nil || calls != nil || replays != nil {
 		t.Errorf("without a record: %v, %v, %v", calls, replays, err)
 	}
@@ -106,7 +106,7 @@ func told(calls []audit.Call, replays []audit.Replay) string {
 // A replay that an abl made which was killed before it judged is none of those
 // that the verdict stands on.
 func TestForgetReplays(t *testing.T) {
-	p := project.New(t.TempDir(), "src", "tests")
+	p := state.NewProject(t.TempDir(), "src", "tests")
 	const key = "p2-verify-1.1"
 	if err := ForgetReplays(p, key, true); err != nil {
 		t.Fatal(err)
@@ -144,8 +144,8 @@ func TestForgetReplays(t *testing.T) {
 // Whatever stands in the app's place has ports of its own, and a place in the
 // order of the record.
 func TestStandInsAreApart(t *testing.T) {
-	r := &Replayer{App: &App{Spec: dirs.BrokerSpec{App: &dirs.App{Port: 3000}}}}
-	taken := map[int]bool{3000: true, dirs.BrokerPort: true}
+	r := &Replayer{App: &App{Spec: helper.BrokerSpec{App: &helper.App{Port: 3000}}}}
+	taken := map[int]bool{3000: true, helper.BrokerPort: true}
 	for _, a := range []Against{TheApp, NoApp, Empty, Trouble, TestLines} {
 		p := r.place(Replay{Against: a})
 		if taken[p.app] || taken[p.commands] || p.app == p.commands {

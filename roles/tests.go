@@ -9,20 +9,20 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/redact"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/project"
 
 	"golang.org/x/sys/unix"
 )
 
 // KeepFinding keeps the verdict beside the call that it is about.
-func KeepFinding(p project.Project, key string, finding any) error {
+func KeepFinding(p state.Project, key string, finding any) error {
 	return writeJSON(filepath.Join(p.Call(key), "finding.json"), finding)
 }
 
 // KeptFinding reads what KeepFinding kept of the call; false when it was not
 // judged yet.
-func KeptFinding(p project.Project, key string, finding any) (bool, error) {
+func KeptFinding(p state.Project, key string, finding any) (bool, error) {
 	return readJSON(filepath.Join(p.Call(key), "finding.json"), finding)
 }
 
@@ -30,7 +30,7 @@ const regressionFile = "regression.json"
 
 // KeepRegression keeps what the tests of earlier phases have shown before the
 // call; a repetition takes the place of what was kept.
-func KeepRegression(p project.Project, key string, finding any) error {
+func KeepRegression(p state.Project, key string, finding any) error {
 	if err := os.MkdirAll(p.Call(key), 0o755); err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
 	}
@@ -38,17 +38,17 @@ func KeepRegression(p project.Project, key string, finding any) error {
 }
 
 // KeptRegression reads what KeepRegression kept; false when nothing was replayed.
-func KeptRegression(p project.Project, key string, finding any) (bool, error) {
+func KeptRegression(p state.Project, key string, finding any) (bool, error) {
 	return readJSON(filepath.Join(p.Call(key), regressionFile), finding)
 }
 
 // RemoveTests removes one entry of the Verifier's workspace, whatever it has
 // become there.
-func RemoveTests(p project.Project, name string) error { return hostfs.Remove(p.Tests, name) }
+func RemoveTests(p state.Project, name string) error { return hostfs.Remove(p.Tests, name) }
 
 // WriteTests puts a file of abl's own into the Verifier's workspace, in place
 // of what stood under its name. No box that could race it is running.
-func WriteTests(p project.Project, name string, data []byte) error {
+func WriteTests(p state.Project, name string, data []byte) error {
 	if err := RemoveTests(p, name); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func WriteTests(p project.Project, name string, data []byte) error {
 // TakeFailedSpecs moves an earlier call's failed_specs.md out of the way and
 // into the record of the call about to start, so that a file found afterwards
 // is this call's. What is not a readable plain file is removed.
-func TakeFailedSpecs(p project.Project, key, name string, max int64, o *redact.Sanitizer) ([]byte, error) {
+func TakeFailedSpecs(p state.Project, key, name string, max int64, o *redact.Sanitizer) ([]byte, error) {
 	kept := filepath.Join(p.Call(key), "before-"+name)
 	data, err := hostfs.Read(p.Tests, name, max)
 	switch {

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 func TestTakeFailedSpecs(t *testing.T) {
-	p := project.New(t.TempDir(), "src", "tests")
+	p := state.NewProject(t.TempDir(), "src", "tests")
 	file := filepath.Join(p.Tests, "f.md")
 	take := func(key string) string {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestTakeFailedSpecs(t *testing.T) {
 }
 
 func TestWriteTestsReplacesWhateverIsThere(t *testing.T) {
-	p := project.New(t.TempDir(), "src", "tests")
+	p := state.NewProject(t.TempDir(), "src", "tests")
 	outside := filepath.Join(p.Root, "outside")
 	write(t, outside, "kept")
 	must(t, os.MkdirAll(p.Tests, 0o755))
@@ -66,7 +66,7 @@ func TestWriteTestsReplacesWhateverIsThere(t *testing.T) {
 }
 
 func TestLastStep(t *testing.T) {
-	p := project.New(t.TempDir(), "src", "tests")
+	p := state.NewProject(t.TempDir(), "src", "tests")
 	if n, err := LastStep(p, 1); err != nil || n != 0 {
 		t.Errorf("nothing there: %d, %v", n, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 	"abl/roles/boundary"
 )
 
@@ -70,7 +70,7 @@ func (p proving) hear(ctx context.Context) (line []byte, err error) {
 
 // judge takes a first line for a proof.
 func (p proving) judge(b *Boundary, line []byte) error {
-	var found dirs.Probed
+	var found helper.Probed
 	if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &found) != nil || found.Proof == nil && found.Error == "" {
 		return fmt.Errorf("%w: no probe ran inside; first came %q", sandbox.ErrUnproven, line[:min(len(line), 200)])
 	}
@@ -101,8 +101,8 @@ func (p proving) judge(b *Boundary, line []byte) error {
 
 // asked is what the box was asked, which is taken out of its sight: it names
 // this machine's addresses, and they are nothing to an agent.
-func (p proving) asked() (spec dirs.ProbeSpec, err error) {
-	kept := filepath.Join(p.dir, filepath.Base(dirs.Probe))
+func (p proving) asked() (spec helper.ProbeSpec, err error) {
+	kept := filepath.Join(p.dir, filepath.Base(helper.Probe))
 	if err := os.Rename(p.laid(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: by an abl that was killed then
 		return spec, fmt.Errorf("cannot keep the record of a call: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 
-	"abl/orchestrator/challenge"
+	"abl/internal/witness"
 )
 
 // serveNull stands in for the app and, where it is told to, for its broker.
@@ -27,11 +27,11 @@ func serveNull(ctx context.Context, s started) error {
 	}
 	null := func(ctx context.Context, l net.Listener) error {
 		if text != "" {
-			return challenge.Say(ctx, l, text)
+			return witness.Say(ctx, l, text)
 		}
-		return challenge.Null(ctx, l, status)
+		return witness.Null(ctx, l, status)
 	}
-	return serveAll(ctx, place{listen, null}, place{commands, challenge.Commands})
+	return serveAll(ctx, place{listen, null}, place{commands, witness.Commands})
 }
 
 // place is an address with what serves there until ctx ends.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // as starts the helper under a name that it may have no link for.
@@ -38,7 +38,7 @@ func said[T any](t *testing.T, lines interface {
 type readyAt struct{ Ready string }
 
 func TestNull(t *testing.T) {
-	cmd := as(t, dirs.HelperNull, "-listen", "127.0.0.1:0", "-status", "500", "-deadline", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
+	cmd := as(t, helper.HelperNull, "-listen", "127.0.0.1:0", "-status", "500", "-deadline", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
 	lines := begin(t, cmd)
 	resp, err := http.Get("http://" + said[readyAt](t, lines).Ready + "/any")
 	if err != nil || resp.StatusCode != 500 || resp.ContentLength != 0 {
@@ -48,7 +48,7 @@ func TestNull(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("stopped, it ended with %v", err)
 	}
-	both := as(t, dirs.HelperNull, "-listen", "127.0.0.1:0", "-commands", "127.0.0.1:0", "-deadline", fmt.Sprint(time.Now().Unix()))
+	both := as(t, helper.HelperNull, "-listen", "127.0.0.1:0", "-commands", "127.0.0.1:0", "-deadline", fmt.Sprint(time.Now().Unix()))
 	if r := finish(t, both); r.code != 0 || strings.Count(r.out, "ready") != 2 {
 		t.Errorf("at its deadline: %+v", r)
 	}
@@ -61,7 +61,7 @@ func TestNull(t *testing.T) {
 		"-listen :0 -status many":          "invalid value",
 		"-listen 127.0.0.1:0 -deadline so": "invalid value",
 	} {
-		if r := finish(t, as(t, dirs.HelperNull, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
+		if r := finish(t, as(t, helper.HelperNull, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}

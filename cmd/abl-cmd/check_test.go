@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // desk is a Verifier's workspace with a system to test.
 type desk struct {
 	*testing.T
-	spec dirs.CmdSpec
+	spec helper.CmdSpec
 	url  string
 }
 
@@ -45,7 +45,7 @@ func (d *desk) write(name, text string) {
 // check runs abl-cmd check, which has to end with code and print these lines.
 func (d *desk) check(code int, want ...string) {
 	d.Helper()
-	cmd := helper(d.T, dirs.HelperCmd, d.spec, "check")
+	cmd := helperCommand(d.T, helper.HelperCmd, d.spec, "check")
 	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
 	if got := finish(d.T, cmd); got.code != code || got.out != strings.Join(want, "\n")+"\n" {
 		d.Errorf("got  %d\n%s%swant %d\n%s", got.code, got.out, got.err, code, strings.Join(want, "\n"))
@@ -84,7 +84,7 @@ func TestCheckRunsTheSuite(t *testing.T) {
 		"wrong: run.sh ended with exit code 7, and no line says not ok",
 		"note: line 3 of run.sh's output: not TAP, and not read (1 such lines)")
 	d.write("run.sh", "#!/no/such/shell\n# P1.C1 P1.C2\n")
-	cmd := helper(t, dirs.HelperCmd, d.spec, "check")
+	cmd := helperCommand(t, helper.HelperCmd, d.spec, "check")
 	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
 	if got := finish(t, cmd); got.code != 1 || !strings.Contains(got.out, "wrong: run.sh cannot be run: ") || !strings.Contains(got.out, "missing: a line of run.sh for P1.C1") {
 		t.Errorf("got %+v", got)
@@ -145,7 +145,7 @@ func TestCheckFiles(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(d.spec.Dir, "failed_specs.md")); err != nil {
 		t.Fatal(err)
 	}
-	if got := finish(t, helper(t, dirs.HelperCmd, d.spec, "check")); got.code != 1 || strings.Contains(got.out, "root:") {
+	if got := finish(t, helperCommand(t, helper.HelperCmd, d.spec, "check")); got.code != 1 || strings.Contains(got.out, "root:") {
 		t.Errorf("with a link: %+v", got)
 	}
 }

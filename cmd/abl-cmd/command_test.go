@@ -13,17 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 const phase1 = "# Phase 1: Hello\n\n## Context\n\nA greeting.\n\n## Contracts\n\n- GET / → 200 hello\n- GET /x → 404\n"
 
 // role is the CmdSpec of a role with a spec of two contracts.
-func role(t *testing.T, name string) dirs.CmdSpec {
+func role(t *testing.T, name string) helper.CmdSpec {
 	t.Helper()
 	specs := t.TempDir()
 	write(t, filepath.Join(specs, "phase1.md"), phase1)
-	return dirs.CmdSpec{Role: name, Phase: 1, Iteration: 2, Specs: specs, Dir: t.TempDir(), Commands: []dirs.Command{
+	return helper.CmdSpec{Role: name, Phase: 1, Iteration: 2, Specs: specs, Dir: t.TempDir(), Commands: []helper.Command{
 		{Name: "health_check", Description: "lint and types", Command: "echo out; echo err >&2; exit 3"},
 		{Name: "cat", Description: "copies", Command: "cat; pwd"},
 		{Name: "slow", Command: "echo started; sleep 1000; :", TimeoutMS: 50},
@@ -54,14 +54,14 @@ func TestCommandsHere(t *testing.T) {
 			"get-spec N    print the spec of phase N, and the ids of its contracts\ncheck         say what this call still has to leave behind\n", ""}},
 	}
 	for _, tt := range tests {
-		cmd := helper(t, dirs.HelperCmd, spec, strings.Fields(tt.args)...)
+		cmd := helperCommand(t, helper.HelperCmd, spec, strings.Fields(tt.args)...)
 		cmd.Stdin = strings.NewReader(tt.stdin)
 		if got := finish(t, cmd); got != tt.want {
 			t.Errorf("%s: got  %+v\nwant %+v", tt.args, got, tt.want)
 		}
 	}
 	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
-		if r := finish(t, helper(t, dirs.HelperCmd, spec, args...)); r.code != 0 || !strings.Contains(r.out, "Usage:") || !strings.Contains(r.out, "health_check") {
+		if r := finish(t, helperCommand(t, helper.HelperCmd, spec, args...)); r.code != 0 || !strings.Contains(r.out, "Usage:") || !strings.Contains(r.out, "health_check") {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
@@ -71,7 +71,7 @@ func TestCheckBuilder(t *testing.T) {
 	spec := role(t, "builder")
 	check := func(want result) {
 		t.Helper()
-		if got := finish(t, helper(t, dirs.HelperCmd, spec, "check")); got != want {
+		if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "check")); got != want {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 	}
@@ -105,13 +105,13 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	port, appPort := freePort(t), freePort(t)
 	events := write(t, filepath.Join(dir, "events"), "")
 	log := write(t, filepath.Join(dir, "log"), "")
-	commands := []dirs.Command{
+	commands := []helper.Command{
 		{Name: "hidden", Command: "cat main.go; exit 3"},
 		{Name: "shown", Command: "cat; pwd", Shown: true},
 	}
-	broker := helper(t, dirs.HelperBroker, dirs.BrokerSpec{
+	broker := helperCommand(t, helper.HelperBroker, helper.BrokerSpec{
 		Token: "secret", Port: port, Dir: dir, Events: events, Log: log, Commands: commands,
-		App:      &dirs.App{Command: fmt.Sprintf("./app :%d", appPort), Port: appPort, Path: "/", TimeoutMS: 60000},
+		App:      &helper.App{Command: fmt.Sprintf("./app :%d", appPort), Port: appPort, Path: "/", TimeoutMS: 60000},
 		Deadline: time.Now().Add(time.Hour).Unix(),
 	})
 	if err := broker.Start(); err != nil {
@@ -121,7 +121,7 @@ func TestCommandsAtTheBroker(t *testing.T) {
 
 	spec := role(t, "verifier")
 	spec.URL, spec.Token = fmt.Sprintf("http://%s:%d", ownAddress(t), port), "secret"
-	spec.Commands = []dirs.Command{{Name: "hidden"}, {Name: "shown", Shown: true}, {Name: "forged"}}
+	spec.Commands = []helper.Command{{Name: "hidden"}, {Name: "shown", Shown: true}, {Name: "forged"}}
 	tests := []struct {
 		args string
 		want result
@@ -132,7 +132,7 @@ func TestCommandsAtTheBroker(t *testing.T) {
 		{"restart", result{0, "", ""}},
 	}
 	for _, tt := range tests {
-		cmd := helper(t, dirs.HelperCmd, spec, tt.args)
+		cmd := helperCommand(t, helper.HelperCmd, spec, tt.args)
 		cmd.Stdin = strings.NewReader("data")
 		cmd.Env = append(os.Environ(), "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1")
 		if got := finish(t, cmd); got != tt.want {
@@ -140,11 +140,11 @@ func TestCommandsAtTheBroker(t *testing.T) {
 		}
 	}
 	spec.Token = "wrong"
-	if got := finish(t, helper(t, dirs.HelperCmd, spec, "hidden")); got.code != 2 || got.out != "" {
+	if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "hidden")); got.code != 2 || got.out != "" {
 		t.Errorf("with a wrong token: %+v", got)
 	}
 	spec.URL = "http://127.0.0.1:1"
-	if got := finish(t, helper(t, dirs.HelperCmd, spec, "hidden")); got.code != 126 || !strings.Contains(got.err, "cannot reach the broker") {
+	if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "hidden")); got.code != 126 || !strings.Contains(got.err, "cannot reach the broker") {
 		t.Errorf("without a broker: %+v", got)
 	}
 	broker.Process.Signal(os.Interrupt)
@@ -188,7 +188,7 @@ func await(t *testing.T, path, words string) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		var ev dirs.Event
+		var ev helper.Event
 		if err != nil || json.Unmarshal([]byte(line), &ev) != nil {
 			t.Fatalf("%q: %v", line, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // bin is the folder with the helper under all its names, as in a container.
@@ -38,7 +38,7 @@ func withHelper(run func() int) int {
 		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
 		return 1
 	}
-	for _, name := range []string{dirs.HelperCmd, dirs.HelperRun, dirs.HelperAgent, dirs.HelperBroker, dirs.HelperHolder, dirs.HelperProbe} {
+	for _, name := range []string{helper.HelperCmd, helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe} {
 		if err := os.Symlink("helper", filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -48,9 +48,9 @@ func withHelper(run func() int) int {
 	return run()
 }
 
-// helper is a command of the helper; in is what it reads instead of its usual
+// helperCommand is a command of the helper; in is what it reads instead of its usual
 // file, written as JSON.
-func helper(t *testing.T, name string, in any, args ...string) *exec.Cmd {
+func helperCommand(t *testing.T, name string, in any, args ...string) *exec.Cmd {
 	t.Helper()
 	if in == nil {
 		return exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
@@ -139,19 +139,19 @@ func TestUsageErrors(t *testing.T) {
 	tests := []struct {
 		name, args, want string
 	}{
-		{dirs.HelperAgent, "", "takes one argument"},
-		{dirs.HelperAgent, "/does/not/exist", "no such file"},
-		{dirs.HelperHolder, "x", `takes no argument "x"`},
-		{dirs.HelperHolder, "--deadline soon", "invalid value"},
-		{dirs.HelperHolder, "--listen nowhere", "cannot answer DNS"},
-		{dirs.HelperBroker, "", dirs.Broker},
-		{dirs.HelperCmd, "", dirs.Cmds},
-		{dirs.HelperProbe, "", "takes look NET or say WORD ADDRESS"},
-		{dirs.HelperProbe, "look {", "cannot read what to look for"},
-		{dirs.HelperProbe, "say word nowhere", "cannot answer probes"},
+		{helper.HelperAgent, "", "takes one argument"},
+		{helper.HelperAgent, "/does/not/exist", "no such file"},
+		{helper.HelperHolder, "x", `takes no argument "x"`},
+		{helper.HelperHolder, "--deadline soon", "invalid value"},
+		{helper.HelperHolder, "--listen nowhere", "cannot answer DNS"},
+		{helper.HelperBroker, "", helper.Broker},
+		{helper.HelperCmd, "", helper.Cmds},
+		{helper.HelperProbe, "", "takes look NET or say WORD ADDRESS"},
+		{helper.HelperProbe, "look {", "cannot read what to look for"},
+		{helper.HelperProbe, "say word nowhere", "cannot answer probes"},
 	}
 	for _, tt := range tests {
-		r := finish(t, helper(t, tt.name, nil, strings.Fields(tt.args)...))
+		r := finish(t, helperCommand(t, tt.name, nil, strings.Fields(tt.args)...))
 		if r.code != 2 || !strings.Contains(r.err, tt.want) {
 			t.Errorf("%s %s: got %+v, want %q", tt.name, tt.args, r, tt.want)
 		}
@@ -160,7 +160,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestHolder(t *testing.T) {
 	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	cmd := helper(t, dirs.HelperHolder, nil, "--listen", addr)
+	cmd := helperCommand(t, helper.HelperHolder, nil, "--listen", addr)
 	lines := begin(t, cmd)
 	for lines.Scan() && lines.Text() != "ready" {
 	}
@@ -178,7 +178,7 @@ func TestHolder(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("ended with %v", err)
 	}
-	if r := finish(t, helper(t, dirs.HelperHolder, nil, "--listen", addr, "--deadline", "1")); r.code != 0 {
+	if r := finish(t, helperCommand(t, helper.HelperHolder, nil, "--listen", addr, "--deadline", "1")); r.code != 0 {
 		t.Errorf("past its deadline: %+v", r)
 	}
 }
@@ -186,16 +186,16 @@ func TestHolder(t *testing.T) {
 // One probe finds what another says.
 func TestProbe(t *testing.T) {
 	at := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	peer := helper(t, dirs.HelperProbe, nil, "say", "hello", at)
+	peer := helperCommand(t, helper.HelperProbe, nil, "say", "hello", at)
 	if lines := begin(t, peer); !lines.Scan() || lines.Text() != "ready" {
 		t.Fatal("the peer does not listen")
 	}
-	spec, err := json.Marshal(dirs.ProbeNet{Word: "hello", TCP: []string{at}, Peers: []dirs.ProbePeer{{At: at, Say: "hello"}}})
+	spec, err := json.Marshal(helper.ProbeNet{Word: "hello", TCP: []string{at}, Peers: []helper.ProbePeer{{At: at, Say: "hello"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found dirs.Probed
-	r := finish(t, helper(t, dirs.HelperProbe, nil, "look", string(spec)))
+	var found helper.Probed
+	r := finish(t, helperCommand(t, helper.HelperProbe, nil, "look", string(spec)))
 	if err := json.Unmarshal([]byte(r.out), &found); err != nil || r.code != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}

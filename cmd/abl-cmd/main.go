@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"abl/cmd/abl-cmd/internal/commands"
+	"abl/internal/helper"
 	"abl/internal/proc"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,26 +52,26 @@ func run(s started) int {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return refuse(s.as, fmt.Errorf("cannot keep others out of this process: %w", err))
 	}
-	if s.as == dirs.HelperRun || s.as == dirs.HelperBroker { // what they start is not to be trusted
+	if s.as == helper.HelperRun || s.as == helper.HelperBroker { // what they start is not to be trusted
 		proc.HoldThreads()
 		if os.Getpid() == 1 {
 			return first(os.Args)
 		}
 	}
 	switch s.as {
-	case dirs.HelperCmd: // it passes signals on itself
-		return commands.Main(context.Background(), s.file(dirs.Cmds), s.args)
-	case dirs.HelperRun:
-		return runAgent(context.Background(), s.file(dirs.Run), os.Stdout)
+	case helper.HelperCmd: // it passes signals on itself
+		return commands.Main(context.Background(), s.file(helper.Cmds), s.args)
+	case helper.HelperRun:
+		return runAgent(context.Background(), s.file(helper.Run), os.Stdout)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	programs := map[string]func(context.Context, started) error{
-		dirs.HelperBroker: serveCommands, dirs.HelperHolder: hold, dirs.HelperProbe: look, dirs.HelperNull: serveNull,
+		helper.HelperBroker: serveCommands, helper.HelperHolder: hold, helper.HelperProbe: look, helper.HelperNull: serveNull,
 	}
 	program := programs[s.as]
 	switch {
-	case s.as == dirs.HelperAgent:
+	case s.as == helper.HelperAgent:
 		return agent(ctx, s)
 	case program == nil:
 		return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))

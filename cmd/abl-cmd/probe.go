@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"abl/cmd/abl-cmd/internal/probe"
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // answerTime bounds one conversation of the server.
@@ -35,13 +35,13 @@ func look(ctx context.Context, s started) error {
 }
 
 func lookAround(ctx context.Context, text string) error {
-	var spec dirs.ProbeNet
+	var spec helper.ProbeNet
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		return fmt.Errorf("cannot read what to look for: %w", err)
 	}
 	begun := time.Now()
 	proof := probe.Network(ctx, &spec)
-	return json.NewEncoder(os.Stdout).Encode(dirs.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
+	return json.NewEncoder(os.Stdout).Encode(helper.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
 }
 
 // say tells everybody who connects a word, until ctx ends, and prints a line when it is ready to.

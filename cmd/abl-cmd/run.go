@@ -15,7 +15,7 @@ import (
 
 	"abl/cmd/abl-cmd/internal/probe"
 	"abl/internal/deadman"
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,24 +52,24 @@ func tell(out io.Writer, v any) error {
 	return err
 }
 
-func runSpec(ctx context.Context, path string, out io.Writer) dirs.RunEnd {
+func runSpec(ctx context.Context, path string, out io.Writer) helper.RunEnd {
 	spec, err := readSpec(path)
 	if err != nil {
-		return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+		return helper.RunEnd{Exit: exitNotRun, Error: err.Error()}
 	}
 	if err := probe.First(ctx, spec.Probe, out); err != nil {
-		return dirs.RunEnd{Exit: exitUnproven, Error: err.Error(), Unproven: true}
+		return helper.RunEnd{Exit: exitUnproven, Error: err.Error(), Unproven: true}
 	}
 	files, err := openFiles(spec)
 	if err != nil {
-		return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+		return helper.RunEnd{Exit: exitNotRun, Error: err.Error()}
 	}
 	defer closeAll(files)
 
 	// Orphans of the agent become children of this process, so that they can be
 	// found and ended, whatever group or session they are in.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return dirs.RunEnd{Exit: exitNotRun, Error: fmt.Sprintf("cannot become subreaper: %v", err)}
+		return helper.RunEnd{Exit: exitNotRun, Error: fmt.Sprintf("cannot become subreaper: %v", err)}
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -77,7 +77,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) dirs.RunEnd {
 
 	if spec.Deadline > 0 { // for an agent that stops this process
 		if err := deadman.Arm(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + lastGrace); err != nil {
-			return dirs.RunEnd{Exit: exitNotRun, Error: err.Error()}
+			return helper.RunEnd{Exit: exitNotRun, Error: err.Error()}
 		}
 	}
 	before := listening()
@@ -102,20 +102,20 @@ func runSpec(ctx context.Context, path string, out io.Writer) dirs.RunEnd {
 }
 
 // readSpec reads what to run and goes to the folder where it is to run.
-func readSpec(path string) (dirs.RunSpec, error) {
+func readSpec(path string) (helper.RunSpec, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return dirs.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
+		return helper.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
 	}
-	var spec dirs.RunSpec
+	var spec helper.RunSpec
 	if err := json.Unmarshal(data, &spec); err != nil {
-		return dirs.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
+		return helper.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
 	}
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
-		return dirs.RunSpec{}, fmt.Errorf("cannot run an empty command")
+		return helper.RunSpec{}, fmt.Errorf("cannot run an empty command")
 	}
 	if err := os.Chdir(spec.Dir); err != nil {
-		return dirs.RunSpec{}, fmt.Errorf("cannot run in %q: %w", spec.Dir, err)
+		return helper.RunSpec{}, fmt.Errorf("cannot run in %q: %w", spec.Dir, err)
 	}
 	return spec, nil
 }
@@ -123,7 +123,7 @@ func readSpec(path string) (dirs.RunSpec, error) {
 // openFiles opens the child's descriptors 0, 1 and 2. The output files exist
 // already: abl reads them through descriptors of its own, so a new file would
 // never be seen.
-func openFiles(spec dirs.RunSpec) (files []*os.File, err error) {
+func openFiles(spec helper.RunSpec) (files []*os.File, err error) {
 	stdin := spec.Stdin
 	if stdin == "" {
 		stdin = os.DevNull
@@ -151,9 +151,9 @@ func closeAll(files []*os.File) {
 
 // start uses ForkExec rather than os/exec: whoever is a subreaper waits for any
 // child, and os/exec waits for its own.
-func start(spec dirs.RunSpec, files []*os.File) (int, dirs.RunEnd) {
-	notRun := func(code int, err error) (int, dirs.RunEnd) {
-		return 0, dirs.RunEnd{Exit: code, Error: fmt.Sprintf("cannot start %q: %v", spec.Argv[0], err)}
+func start(spec helper.RunSpec, files []*os.File) (int, helper.RunEnd) {
+	notRun := func(code int, err error) (int, helper.RunEnd) {
+		return 0, helper.RunEnd{Exit: code, Error: fmt.Sprintf("cannot start %q: %v", spec.Argv[0], err)}
 	}
 	path, err := exec.LookPath(spec.Argv[0])
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -173,5 +173,5 @@ func start(spec dirs.RunSpec, files []*os.File) (int, dirs.RunEnd) {
 	if err != nil {
 		return notRun(exitNotRun, err)
 	}
-	return pid, dirs.RunEnd{}
+	return pid, helper.RunEnd{}
 }

@@ -8,32 +8,32 @@ import (
 	"syscall"
 	"testing"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // call is the files of one abl-run.
 type call struct {
 	t    *testing.T
-	spec dirs.RunSpec
+	spec helper.RunSpec
 }
 
 func newCall(t *testing.T, argv ...string) *call {
 	t.Helper()
 	dir := t.TempDir()
-	return &call{t, dirs.RunSpec{
+	return &call{t, helper.RunSpec{
 		Argv: argv, Dir: dir,
 		Stdout: write(t, filepath.Join(dir, "stdout"), "before\n"),
 		Stderr: write(t, filepath.Join(dir, "stderr"), ""),
 	}}
 }
 
-func (c *call) run() (code int, end dirs.RunEnd) {
+func (c *call) run() (code int, end helper.RunEnd) {
 	c.t.Helper()
-	r := finish(c.t, helper(c.t, dirs.HelperRun, c.spec))
+	r := finish(c.t, helperCommand(c.t, helper.HelperRun, c.spec))
 	return r.code, parseEnd(c.t, r.out)
 }
 
-func parseEnd(t *testing.T, line string) (end dirs.RunEnd) {
+func parseEnd(t *testing.T, line string) (end helper.RunEnd) {
 	t.Helper()
 	if strings.Count(line, "\n") != 1 {
 		t.Fatalf("want one line, got %q", line)
@@ -47,16 +47,16 @@ func parseEnd(t *testing.T, line string) (end dirs.RunEnd) {
 func TestRun(t *testing.T) {
 	tests := []struct {
 		name, script string
-		edit         func(*dirs.RunSpec)
+		edit         func(*helper.RunSpec)
 		code         int
-		end          dirs.RunEnd
+		end          helper.RunEnd
 	}{
-		{"ok", "true", nil, 0, dirs.RunEnd{}},
-		{"code", "exit 7", nil, 7, dirs.RunEnd{Exit: 7}},
-		{"signal", "kill -9 $$", nil, 137, dirs.RunEnd{Exit: 137, Signal: "SIGKILL"}},
-		{"in time", "true", func(s *dirs.RunSpec) { s.LimitMS = 60_000 }, 0, dirs.RunEnd{}},
-		{"limit", "sleep 1000 & exec sleep 1000", func(s *dirs.RunSpec) { s.LimitMS = 1 }, 124, dirs.RunEnd{Exit: 124, Late: true}},
-		{"deadline", "exec sleep 1000", func(s *dirs.RunSpec) { s.Deadline = 1 }, 124, dirs.RunEnd{Exit: 124, Deadline: true, Signal: "SIGTERM"}},
+		{"ok", "true", nil, 0, helper.RunEnd{}},
+		{"code", "exit 7", nil, 7, helper.RunEnd{Exit: 7}},
+		{"signal", "kill -9 $$", nil, 137, helper.RunEnd{Exit: 137, Signal: "SIGKILL"}},
+		{"in time", "true", func(s *helper.RunSpec) { s.LimitMS = 60_000 }, 0, helper.RunEnd{}},
+		{"limit", "sleep 1000 & exec sleep 1000", func(s *helper.RunSpec) { s.LimitMS = 1 }, 124, helper.RunEnd{Exit: 124, Late: true}},
+		{"deadline", "exec sleep 1000", func(s *helper.RunSpec) { s.Deadline = 1 }, 124, helper.RunEnd{Exit: 124, Deadline: true, Signal: "SIGTERM"}},
 	}
 	for _, tt := range tests {
 		c := newCall(t, "sh", "-c", tt.script)
@@ -78,9 +78,9 @@ func TestRunUnproven(t *testing.T) {
 	for file, want := range map[string]string{good: "user inside", good + ".gone": "cannot read what to look for"} {
 		c := newCall(t, "sh", "-c", "echo started")
 		c.spec.Probe = file
-		r := finish(t, helper(t, dirs.HelperRun, c.spec))
+		r := finish(t, helperCommand(t, helper.HelperRun, c.spec))
 		first, last, _ := strings.Cut(r.out, "\n")
-		var found dirs.Probed
+		var found helper.Probed
 		if err := json.Unmarshal([]byte(first), &found); err != nil {
 			t.Fatal(err)
 		}
@@ -109,17 +109,17 @@ func TestRunFiles(t *testing.T) {
 func TestRunCannotStart(t *testing.T) {
 	tests := []struct {
 		name string
-		edit func(*dirs.RunSpec)
+		edit func(*helper.RunSpec)
 		code int
 		want string
 	}{
-		{"not found", func(s *dirs.RunSpec) { s.Argv[0] = "no-such-program" }, 127, "no-such-program"},
-		{"no such path", func(s *dirs.RunSpec) { s.Argv[0] = "/does/not/exist" }, 127, "/does/not/exist"},
-		{"not executable", func(s *dirs.RunSpec) { s.Argv[0] = s.Stdout }, 126, "permission denied"},
-		{"nothing", func(s *dirs.RunSpec) { s.Argv = nil }, 126, "empty command"},
-		{"no folder", func(s *dirs.RunSpec) { s.Dir += "/gone" }, 126, "no such file"},
-		{"no stdin", func(s *dirs.RunSpec) { s.Stdin = "/does/not/exist" }, 126, "cannot open a file of the call"},
-		{"no stdout", func(s *dirs.RunSpec) { s.Stdout += "x" }, 126, "cannot open a file of the call"},
+		{"not found", func(s *helper.RunSpec) { s.Argv[0] = "no-such-program" }, 127, "no-such-program"},
+		{"no such path", func(s *helper.RunSpec) { s.Argv[0] = "/does/not/exist" }, 127, "/does/not/exist"},
+		{"not executable", func(s *helper.RunSpec) { s.Argv[0] = s.Stdout }, 126, "permission denied"},
+		{"nothing", func(s *helper.RunSpec) { s.Argv = nil }, 126, "empty command"},
+		{"no folder", func(s *helper.RunSpec) { s.Dir += "/gone" }, 126, "no such file"},
+		{"no stdin", func(s *helper.RunSpec) { s.Stdin = "/does/not/exist" }, 126, "cannot open a file of the call"},
+		{"no stdout", func(s *helper.RunSpec) { s.Stdout += "x" }, 126, "cannot open a file of the call"},
 	}
 	for _, tt := range tests {
 		c := newCall(t, "true")
@@ -129,7 +129,7 @@ func TestRunCannotStart(t *testing.T) {
 			t.Errorf("%s: got %d, %+v; want %d, %q", tt.name, code, end, tt.code, tt.want)
 		}
 	}
-	if r := finish(t, helper(t, dirs.HelperRun, nil)); r.code != 126 || !strings.Contains(parseEnd(t, r.out).Error, dirs.Run) {
+	if r := finish(t, helperCommand(t, helper.HelperRun, nil)); r.code != 126 || !strings.Contains(parseEnd(t, r.out).Error, helper.Run) {
 		t.Errorf("without a spec: %+v", r)
 	}
 }
@@ -154,7 +154,7 @@ func TestRunPassesSignalsOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCall(t, "sh", "-c", `trap 'echo caught; exit 5' TERM; echo $$ >`+path+`; while :; do sleep 0.01; done`)
-	cmd := helper(t, dirs.HelperRun, c.spec)
+	cmd := helperCommand(t, helper.HelperRun, c.spec)
 	lines := begin(t, cmd)
 	read(t, path)
 	cmd.Process.Signal(syscall.SIGTERM)
@@ -182,7 +182,7 @@ func TestRunScriptedAgent(t *testing.T) {
 	}
 	for _, tt := range tests {
 		file := write(t, filepath.Join(t.TempDir(), "scenario.json"), tt.call)
-		c := newCall(t, filepath.Join(bin, dirs.HelperAgent), file)
+		c := newCall(t, filepath.Join(bin, helper.HelperAgent), file)
 		code, end := c.run()
 		lines := strings.Split(strings.TrimSpace(read(t, c.spec.Stdout)), "\n")
 		if code != tt.code || end.Exit != tt.code || lines[len(lines)-1] != tt.last {

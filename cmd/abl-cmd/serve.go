@@ -13,9 +13,9 @@ import (
 
 	"abl/cmd/abl-cmd/internal/holder"
 	"abl/cmd/abl-cmd/internal/probe"
+	"abl/internal/broker"
 	"abl/internal/deadman"
-	"abl/orchestrator/broker"
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 	"abl/roles/scenario"
 	"abl/roles/scenario/player"
 )
@@ -25,8 +25,8 @@ const brokerGrace = 30 * time.Second
 
 // serveCommands is the broker in the app's container.
 func serveCommands(ctx context.Context, s started) error {
-	var spec dirs.BrokerSpec
-	data, err := os.ReadFile(s.file(dirs.Broker))
+	var spec helper.BrokerSpec
+	data, err := os.ReadFile(s.file(helper.Broker))
 	if err == nil {
 		err = json.Unmarshal(data, &spec)
 	}
@@ -72,15 +72,15 @@ func hold(ctx context.Context, s started) error {
 // folder where it is started.
 func agent(ctx context.Context, s started) int {
 	if len(s.args) != 1 {
-		return refuse(dirs.HelperAgent, errors.New("takes one argument, the file with the call to play"))
+		return refuse(helper.HelperAgent, errors.New("takes one argument, the file with the call to play"))
 	}
 	data, err := os.ReadFile(s.args[0])
 	if err != nil {
-		return refuse(dirs.HelperAgent, err)
+		return refuse(helper.HelperAgent, err)
 	}
 	call, err := scenario.ParseCall(s.args[0], data)
 	if err != nil {
-		return refuse(dirs.HelperAgent, err)
+		return refuse(helper.HelperAgent, err)
 	}
 	p := player.Player{Call: call, AppURL: os.Getenv("ABL_APP_URL"), Dir: ".", Out: os.Stdout, Now: time.Now}
 	return p.Play(ctx)

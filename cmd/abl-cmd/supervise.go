@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/proc"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +28,7 @@ type bounds struct {
 
 // supervise waits for the agent, ends it at the deadline, and leaves no process
 // behind that could still write into its files.
-func supervise(pid int, b bounds, signals <-chan os.Signal) dirs.RunEnd {
+func supervise(pid int, b bounds, signals <-chan os.Signal) helper.RunEnd {
 	ended, alone, status := reap(pid)
 	var late, over <-chan time.Time
 	if !b.deadline.IsZero() {
@@ -50,17 +50,17 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) dirs.RunEnd {
 			proc.Stop(pid, ended, deadlineGrace)
 			leave(alone)
 			<-ended
-			return dirs.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
+			return helper.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
 		case <-over:
 			ports := b.look()
 			proc.Stop(pid, ended, limitGrace)
 			leave(alone)
 			<-ended
-			return dirs.RunEnd{Exit: exitDeadline, Late: true, Ports: ports}
+			return helper.RunEnd{Exit: exitDeadline, Late: true, Ports: ports}
 		case <-ended:
 			ports := b.look() // of what it left in the background
 			leave(alone)
-			return dirs.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws), Ports: ports}
+			return helper.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws), Ports: ports}
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"abl/orchestrator/gateway"
+	"abl/internal/gateway"
 )
 
 const (

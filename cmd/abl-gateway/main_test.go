@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/gateway"
+	"abl/internal/gateway"
 )
 
 const (

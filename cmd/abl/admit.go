@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
 )
 
 // phaseNumber reads N, or PHASE=N as earlier tools had it.

@@ -7,9 +7,9 @@ import (
 	"regexp"
 
 	"abl/images"
+	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
-	"abl/orchestrator/dirs"
 	"abl/roles/agent"
 	"abl/roles/environment"
 )
@@ -58,8 +58,8 @@ func askVersion(ctx context.Context, eng *docker.Engine, name, image string) (wo
 	project := fmt.Sprintf("doctor-%d", os.Getpid())
 	code, words, err := environment.Ask(ctx, eng, sandbox.Box{
 		Name: "abl-" + project + "-" + name, Image: image, User: "10001:10001", Dir: "/tmp", Argv: []string{name, "--version"},
-		Env:    []string{"HOME=" + dirs.Home, "NO_COLOR=1"},
-		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}, {Target: dirs.Home, Size: 512 << 20, Owned: true, Exec: true}},
+		Env:    []string{"HOME=" + helper.Home, "NO_COLOR=1"},
+		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}, {Target: helper.Home, Size: 512 << 20, Owned: true, Exec: true}},
 		Limits: sandbox.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, OpenFile: 4096, FileSize: 512 << 20},
 		Labels: map[string]string{sandbox.LabelProject: project, sandbox.LabelKind: "doctor"},
 	})

@@ -10,8 +10,8 @@ import (
 	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/internal/config"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/event"
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/agent"
@@ -145,7 +145,7 @@ func (r *phaseRun) giveGate(ctx context.Context, role roles.Role, keys bool) err
 		return err
 	}
 	for _, text := range g.Notes {
-		r.emit(event.Event{Phase: r.phase, Role: role.Name, Text: text})
+		r.emit(state.Event{Phase: r.phase, Role: role.Name, Text: text})
 	}
 	p.Gate, p.Hosts, p.Files = g, g.Hosts, g.Files
 	r.jobs.Players[role.Name] = p

@@ -13,7 +13,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/environment"
 )
@@ -55,7 +55,7 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 	switch {
 	case err == nil:
 		conf = s.conf
-	case in.Set("project") || !errors.Is(err, project.ErrNone):
+	case in.Set("project") || !errors.Is(err, state.ErrNone):
 		return err
 	default:
 		s = nil

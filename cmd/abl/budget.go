@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"abl/cmd/internal/money"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 )
 

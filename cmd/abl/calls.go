@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
+	"abl/internal/git"
 	"abl/internal/hostfs"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
-	"abl/orchestrator/workspace"
+	"abl/internal/ledger"
+	"abl/internal/state"
 )
 
 func checkCommand() cli.Command {
@@ -51,7 +51,7 @@ func runCheck(ctx context.Context, in *cli.Input) error {
 	}
 	defer unlock()
 	p := s.project
-	dir := filepath.Join(p.Root, project.Dir)
+	dir := filepath.Join(p.Root, state.Dir)
 	specs, err := hostfs.List(dir, "specs", 10_000)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func runCheck(ctx context.Context, in *cli.Input) error {
 // sourceFiles lists a workspace, as git does where there is a repository already.
 func sourceFiles(ctx context.Context, dir string) (names []string, err error) {
 	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
-		repo, err := workspace.Open(dir, workspace.Options{})
+		repo, err := git.Open(dir, git.Options{})
 		if err != nil {
 			return nil, err
 		}

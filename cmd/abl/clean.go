@@ -10,8 +10,7 @@ import (
 	"abl/cmd/internal/learn"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/environment"
 )
@@ -49,7 +48,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil { // and so it cannot be asked to end what may still run
-		return errors.Join(onEngine(err), s.giveBack(f, event.Discard))
+		return errors.Join(onEngine(err), s.giveBack(f, state.Discard))
 	}
 	defer eng.Close()
 	if err := s.abandon(f); err != nil {
@@ -71,7 +70,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if len(removed)+learned == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")
 	}
-	return errors.Join(s.keepAtRest(f), s.giveBack(f, event.Discard))
+	return errors.Join(s.keepAtRest(f), s.giveBack(f, state.Discard))
 }
 
 // keepAtRest makes safe what the calls have printed that nobody may take up again.

@@ -8,8 +8,8 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/prices"
+	"abl/internal/ledger"
+	"abl/internal/prices"
 )
 
 func costsCommand() cli.Command {

@@ -8,7 +8,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 )
 
 // finding is one thing that doctor looked at.
@@ -45,7 +45,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	switch {
 	case err == nil:
 		all = append(all, s.checkProject(ctx)...)
-	case in.Set("project") || !errors.Is(err, project.ErrNone):
+	case in.Set("project") || !errors.Is(err, state.ErrNone):
 		all = append(all, finding{What: "project", Text: err.Error(), Hint: hint(err)})
 	default:
 		all = append(all, finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/git"
+	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -98,11 +98,11 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	c := &orchestrator.Cast{
 		Number: n, Project: s.project, Specs: specs, App: environment.AppSpec(s.conf), Outlet: s.in.Outlet,
 		Players: map[string]orchestrator.Player{role.Name: who},
-		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), workspace.Options{})},
+		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), git.Options{})},
 	}
 	var url string
 	if a := environment.AppSpec(s.conf); a != nil {
-		url = fmt.Sprintf("http://%s:%d", dirs.AppAlias, a.Port)
+		url = fmt.Sprintf("http://%s:%d", helper.AppAlias, a.Port)
 	}
 	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
@@ -135,12 +135,12 @@ func access(m sandbox.Mount) string {
 }
 
 // filesAsTheyAre lists a workspace without making a repository in it.
-func filesAsTheyAre(dir string, o workspace.Options) orchestrator.Files {
+func filesAsTheyAre(dir string, o git.Options) orchestrator.Files {
 	return func(ctx context.Context) ([]prompt.File, error) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err != nil {
 			return nil, nil
 		}
-		repo, err := workspace.Open(dir, o)
+		repo, err := git.Open(dir, o)
 		if err != nil {
 			return nil, err
 		}

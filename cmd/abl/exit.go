@@ -5,12 +5,11 @@ import (
 	"io/fs"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/roles"
 	"abl/roles/environment"
 	"abl/roles/retry"
@@ -25,12 +24,12 @@ func rules() exit.Rules {
 		exit.As[orchestrator.Edited](exit.Person),
 		exit.Is(orchestrator.ErrMoved, exit.Person),
 		exit.Is(roles.ErrService, exit.Environment),
-		exit.Is(workspace.ErrForeign, exit.Person),
-		exit.Is(workspace.ErrTooLarge, exit.Person),
-		exit.Is(workspace.ErrSecret, exit.Person),
+		exit.Is(git.ErrForeign, exit.Person),
+		exit.Is(git.ErrTooLarge, exit.Person),
+		exit.Is(git.ErrSecret, exit.Person),
 		exit.As[*state.Damaged](exit.Person),
 		exit.As[*state.Newer](exit.Person),
-		exit.Is(project.ErrNone, exit.Usage),
+		exit.Is(state.ErrNone, exit.Usage),
 	}, exit.Calls()...)
 }
 
@@ -56,9 +55,9 @@ func hint(err error) string {
 		return "mount the project into abl's container under the very path that it has on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl where the engine is"
 	case errors.Is(err, orchestrator.ErrChanged):
 		return "nothing of yours was touched; run the same command with --take-mine to commit it as yours and go on from it, or commit it or put it back yourself"
-	case errors.Is(err, workspace.ErrSecret):
+	case errors.Is(err, git.ErrSecret):
 		return "the call is kept: take the value out of the file and run the same command again, or allow it by its name in .abl/config.yaml, as commit: {allow_secrets: [NAME]}"
-	case errors.Is(err, workspace.ErrTooLarge):
+	case errors.Is(err, git.ErrTooLarge):
 		return "see what an agent left there and remove it, then run the same command again"
 	case errors.Is(err, sandbox.ErrUnreachable):
 		return "" // it says where it looked and what to do

@@ -13,13 +13,12 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/images"
+	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/yamlfile"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/roles/retry"
 )
 
@@ -32,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, exit.Passed},
 		{trouble, exit.Bug},
-		{project.ErrNone, exit.Usage},
+		{state.ErrNone, exit.Usage},
 		{&yamlfile.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
 		{images.ErrDockerfile, exit.Usage},
 		{retry.ErrAgent, exit.Agent},
@@ -49,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 		{&state.Damaged{}, exit.Person},
 		{&state.Newer{}, exit.Person},
 		{&ledger.Foreign{}, exit.Person},
-		{workspace.ErrForeign, exit.Person},
+		{git.ErrForeign, exit.Person},
 		{hostfs.ErrHeld, exit.Busy},
 		{fault(exit.Stuck, noFile, ""), exit.Stuck},
 	} {

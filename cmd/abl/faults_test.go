@@ -13,8 +13,8 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/outcome"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/state"
 	"abl/roles/retry"
 )
 

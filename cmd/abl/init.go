@@ -12,10 +12,10 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/scaffold"
+	"abl/internal/git"
 	"abl/internal/hostfs"
-	"abl/orchestrator/project"
-	"abl/orchestrator/scaffold"
-	"abl/orchestrator/workspace"
+	"abl/internal/state"
 )
 
 func initCommand() cli.Command {
@@ -48,7 +48,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot make a project: %w", err)
 	}
 	defer root.Close()
-	tracked := func(sub string) (bool, error) { return workspace.Tracks(dir, sub) }
+	tracked := func(sub string) (bool, error) { return git.Tracks(dir, sub) }
 	p, err := scaffold.Make(root.FS(), tracked, o)
 	if err != nil {
 		return fault(exit.Usage, err, "")
@@ -62,11 +62,11 @@ func runInit(_ context.Context, in *cli.Input) error {
 // initDir is the directory that becomes a project. One that a role may write
 // does not: what a role wrote there would be settings of abl.
 func initDir(in *cli.Input) (string, error) {
-	dir, err := project.Real(orHere(in.String("project")))
+	dir, err := state.Real(orHere(in.String("project")))
 	if err != nil {
 		return "", fault(exit.Usage, fmt.Errorf("cannot make a project: %w", err), "make the directory first")
 	}
-	outer, err := project.Find(dir)
+	outer, err := state.Find(dir)
 	if err != nil || outer == dir {
 		return dir, nil // there is none around it
 	}
@@ -74,7 +74,7 @@ func initDir(in *cli.Input) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot tell how %q belongs to the project around it: %w", dir, err)
 	}
-	for _, taken := range []string{s.project.Src, s.project.Tests, filepath.Join(outer, project.Dir)} {
+	for _, taken := range []string{s.project.Src, s.project.Tests, filepath.Join(outer, state.Dir)} {
 		if dir == taken || strings.HasPrefix(dir, taken+"/") {
 			return "", fault(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
 		}
@@ -87,10 +87,10 @@ func initDir(in *cli.Input) (string, error) {
 // has decided on its directories.
 func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	o := scaffold.Options{Stack: in.String("stack"), Src: in.String("src")}
-	if fi, err := os.Lstat(filepath.Join(dir, project.Dir)); errors.Is(err, fs.ErrNotExist) {
+	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	} else if err == nil && !fi.IsDir() {
-		return o, fault(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, project.Dir)), "move it away")
+		return o, fault(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
 	s, err := openAt(in, dir)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"abl/cmd/internal/cli"
-	"abl/orchestrator/scaffold"
+	"abl/cmd/internal/scaffold"
 )
 
 // initReport is what `abl init --json` prints.

@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/roles"
 )
 
@@ -25,12 +24,12 @@ func (r *phaseRun) openWorkspaces() (err error) {
 		}
 	}
 	src, tests := r.file.Commits()
-	o := workspace.Options{MaxFile: int64(r.conf.Limits.File), Cache: r.project.Ignored(roles.Builder.Name), Begun: r.file.Begun(), Commit: src, Secrets: r.neverCommitted()}
-	if r.src, err = workspace.Open(r.project.Src, o); err != nil {
+	o := git.Options{MaxFile: int64(r.conf.Limits.File), Cache: r.project.Ignored(roles.Builder.Name), Begun: r.file.Begun(), Commit: src, Secrets: r.neverCommitted()}
+	if r.src, err = git.Open(r.project.Src, o); err != nil {
 		return err
 	}
 	o.Cache, o.Commit = r.project.Ignored(roles.Verifier.Name), tests
-	if r.tests, err = workspace.Open(r.project.Tests, o); err != nil {
+	if r.tests, err = git.Open(r.project.Tests, o); err != nil {
 		return err
 	}
 	if !r.env.Lend {
@@ -83,7 +82,7 @@ func (r *phaseRun) saveLease(leases map[string]hostfs.Lease) error {
 }
 
 // giveBack returns lent workspaces to the person and says what it cleared there.
-func (s *session) giveBack(f *state.File, out event.Sink) error {
+func (s *session) giveBack(f *state.File, out state.Sink) error {
 	if f.Lease == nil {
 		return nil
 	}
@@ -97,7 +96,7 @@ func (s *session) giveBack(f *state.File, out event.Sink) error {
 			return err
 		}
 		for _, what := range found {
-			out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: rel + ": " + what})
+			out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Text: rel + ": " + what})
 		}
 		if err := s.returnRecords(lease); err != nil {
 			return err

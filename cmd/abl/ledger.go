@@ -8,19 +8,18 @@ import (
 	"time"
 
 	"abl/cmd/internal/money"
-	"abl/orchestrator/event"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/state"
+	"abl/internal/ledger"
+	"abl/internal/state"
 )
 
 // ledger opens tokens.csv and makes sure that it can be written to.
-func (s *session) ledger(out event.Sink) (money.Book, error) {
+func (s *session) ledger(out state.Sink) (money.Book, error) {
 	list, err := s.pricing()
 	if err != nil {
 		return money.Book{}, err
 	}
 	b := money.Book{Ledger: ledger.Open(s.project.Ledger()), List: list, Hide: s.in.Outlet.Redact, Tell: func(text string) {
-		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Text: text})
+		out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Text: text})
 	}}
 	return b, b.Ready()
 }

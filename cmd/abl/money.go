@@ -5,9 +5,8 @@ import (
 	"strings"
 
 	"abl/internal/config"
-	"abl/orchestrator/event"
-	"abl/orchestrator/prices"
-	"abl/orchestrator/state"
+	"abl/internal/prices"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -43,7 +42,7 @@ func (s *session) keyText(name string) string {
 
 // announce says, before the first paid call, who plays, what it may cost and
 // what the last phases did cost.
-func (s *session) announce(n int, f *state.File, out event.Sink) error {
+func (s *session) announce(n int, f *state.File, out state.Sink) error {
 	s.warnPending()
 	var who []string
 	for _, role := range roles.Both() {
@@ -57,6 +56,6 @@ func (s *session) announce(n int, f *state.File, out event.Sink) error {
 		}
 		who = append(who, text)
 	}
-	out.Emit(event.Event{Kind: event.PhaseStart, Phase: n, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), s.capText(), s.lastCosts(f, n))})
+	out.Emit(state.Event{Kind: state.PhaseStart, Phase: n, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), s.capText(), s.lastCosts(f, n))})
 	return nil
 }

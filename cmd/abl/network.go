@@ -6,8 +6,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/internal/sandbox"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles/environment"
 )
 
@@ -31,7 +30,7 @@ func (s *session) proveNetworks(ctx context.Context) error {
 // tidyAtRest removes what a run that was killed after its last save has left:
 // boxes where an engine answers, for there is nothing else to ask one for, and
 // what is lent.
-func (s *session) tidyAtRest(ctx context.Context, f *state.File, out event.Sink) error {
+func (s *session) tidyAtRest(ctx context.Context, f *state.File, out state.Sink) error {
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
 		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
@@ -53,14 +52,14 @@ func (s *session) weak() string {
 
 // marked says of what begins and of how all ends that the network is weak.
 type marked struct {
-	event.Sink
+	state.Sink
 	s *session
 }
 
 // Emit marks an event and hands it on.
-func (m marked) Emit(e event.Event) {
+func (m marked) Emit(e state.Event) {
 	switch e.Kind {
-	case event.PhaseStart, event.CallStart, event.CallResume, event.Outcome:
+	case state.PhaseStart, state.CallStart, state.CallResume, state.Outcome:
 		e.Weak = m.s.weak() != ""
 	}
 	m.Sink.Emit(e)

@@ -7,17 +7,16 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
 	"abl/roles"
 	"abl/roles/retry"
 )
 
 // outcomeOf says how phase n ended: where it rests, or what stopped it.
-func outcomeOf(n int, r orchestrator.Result, why string, err error) event.Event {
+func outcomeOf(n int, r orchestrator.Result, why string, err error) state.Event {
 	p := r.Phase
-	e := event.Event{Kind: event.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
+	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
 	e.Text = why
 	if r.Status != "" {
 		e.Text = string(r.Status)
@@ -33,7 +32,7 @@ func outcomeOf(n int, r orchestrator.Result, why string, err error) event.Event 
 }
 
 // tellOutcome emits how the run ended, which is its last event, and returns err.
-func (s *session) tellOutcome(out event.Sink, e event.Event, err error) error {
+func (s *session) tellOutcome(out state.Sink, e state.Event, err error) error {
 	code := rules().Code(err)
 	e.Time, e.Exit = time.Now().UTC(), &code
 	marked{out, s}.Emit(e)
@@ -41,7 +40,7 @@ func (s *session) tellOutcome(out event.Sink, e event.Event, err error) error {
 }
 
 // tellFailed shows the contracts on which a phase is stuck.
-func (s *session) tellFailed(out event.Sink, n int, r orchestrator.Result) {
+func (s *session) tellFailed(out state.Sink, n int, r orchestrator.Result) {
 	if r.Status != state.Stuck {
 		return
 	}
@@ -50,7 +49,7 @@ func (s *session) tellFailed(out event.Sink, n int, r orchestrator.Result) {
 		round = []orchestrator.Attempt{{Step: r.Phase.Step, Verdict: orchestrator.Fail, Built: true, Failed: r.Phase.Failed}}
 	}
 	for _, text := range orchestrator.Explain(n, round, s.specs().UpTo(n)).Lines() {
-		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Role: roles.Verifier.Name, Text: text})
+		out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: n, Role: roles.Verifier.Name, Text: text})
 	}
 }
 

@@ -10,11 +10,10 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
-	"abl/orchestrator/event"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
 )
 
 func phaseCommand() cli.Command {
@@ -63,7 +62,7 @@ func (s *session) runPhase(ctx context.Context, n int, again bool) error {
 }
 
 // published tells those who asked for it how phase n ended.
-func (s *session) published(ctx context.Context, n int, e event.Event, ended error) (event.Event, error) {
+func (s *session) published(ctx context.Context, n int, e state.Event, ended error) (state.Event, error) {
 	told := s.publish(ctx, n, ended)
 	if ended == nil && told != nil {
 		e.Text += ": " + told.Error()
@@ -84,7 +83,7 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 
 // playPhase plays phase n to where it rests. What it returns is the run's last
 // event, unless another phase follows.
-func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Sink) (event.Event, error) {
+func (s *session) playPhase(ctx context.Context, n int, again bool, out state.Sink) (state.Event, error) {
 	out = marked{out, s}
 	f, a, unlock, err := s.takeUp(ctx, n, again, out)
 	result, why := orchestrator.Result{}, ""
@@ -110,12 +109,12 @@ func (s *session) playPhase(ctx context.Context, n int, again bool, out event.Si
 }
 
 // takeUp looks whether phase n may run, and takes the project for this process.
-func (s *session) takeUp(ctx context.Context, n int, again bool, out event.Sink) (f *state.File, a orchestrator.Admission, unlock func(), err error) {
+func (s *session) takeUp(ctx context.Context, n int, again bool, out state.Sink) (f *state.File, a orchestrator.Admission, unlock func(), err error) {
 	if err := s.preflight(ctx, s.specs(), n, again); err != nil {
 		return nil, a, nil, err
 	}
 	if why := s.weak(); why != "" {
-		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: "weak network, as --" + cli.WeakFlag + " allows: " + why})
+		out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: n, Text: "weak network, as --" + cli.WeakFlag + " allows: " + why})
 	}
 	if unlock, err = s.lock(); err != nil {
 		return nil, a, nil, err
@@ -138,7 +137,7 @@ func (s *session) admission(specs spec.Set, n int, again bool) (*state.File, orc
 }
 
 // playIn runs the loop in an environment, and closes that whatever happens.
-func (s *session) playIn(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink) (orchestrator.Result, error) {
+func (s *session) playIn(ctx context.Context, n int, f *state.File, specs spec.Set, out state.Sink) (orchestrator.Result, error) {
 	s.remark(n, specs, out)
 	if err := s.announce(n, f, out); err != nil {
 		return orchestrator.Result{}, err

@@ -8,11 +8,10 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
+	"abl/internal/git"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/event"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/roles"
 	"abl/roles/environment"
 )
@@ -23,10 +22,10 @@ type phaseRun struct {
 	phase   int
 	file    *state.File
 	specs   spec.Set
-	out     event.Sink
+	out     state.Sink
 	env     *environment.Environment
-	src     *workspace.Repo
-	tests   *workspace.Repo
+	src     *git.Repo
+	tests   *git.Repo
 	jobs    *orchestrator.Cast
 	runner  *roles.Runner
 	app     *roles.App
@@ -42,7 +41,7 @@ const (
 
 // begin opens the environment and sets up the roles in it. When that fails, what was
 // made so far is taken down.
-func (s *session) begin(ctx context.Context, n int, f *state.File, specs spec.Set, out event.Sink, keys bool) (*phaseRun, error) {
+func (s *session) begin(ctx context.Context, n int, f *state.File, specs spec.Set, out state.Sink, keys bool) (*phaseRun, error) {
 	r := &phaseRun{session: s, phase: n, file: f, specs: specs, out: out}
 	r.account = r.accounts()
 	var err error
@@ -66,7 +65,7 @@ func (r *phaseRun) options() environment.Options {
 		CACert: r.in.String("ca-cert"), Offline: r.in.Bool("offline"), Weak: r.in.Bool(cli.WeakFlag), Net: r.net,
 		Secret: func(name string) string { value, _ := r.key(name); return value }, Outlet: r.in.Outlet,
 		Alone: r.held.Still, Ready: r.known, Down: func() error { return r.giveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file, fmt.Sprint(r.phase)) },
-		Note: r.note, NoteImage: func(line string) { r.emit(event.Event{Text: line}) },
+		Note: r.note, NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
 	}
 }
 
@@ -88,13 +87,13 @@ func (r *phaseRun) known() error {
 }
 
 // emit tells those who follow the run.
-func (r *phaseRun) emit(e event.Event) {
-	e.Time, e.Kind = time.Now().UTC(), event.Note
+func (r *phaseRun) emit(e state.Event) {
+	e.Time, e.Kind = time.Now().UTC(), state.Note
 	r.out.Emit(e)
 }
 
 // note tells the person something worth knowing.
-func (r *phaseRun) note(text string) { r.emit(event.Event{Phase: r.phase, Text: text}) }
+func (r *phaseRun) note(text string) { r.emit(state.Event{Phase: r.phase, Text: text}) }
 
 // save writes state.json, unless it may be another abl's by now.
 func (r *phaseRun) save() error {
@@ -108,7 +107,7 @@ func (r *phaseRun) save() error {
 func (r *phaseRun) end(ctx context.Context, why error) error {
 	left, err := r.env.Close(ctx, why)
 	if left != "" && err == nil {
-		r.emit(event.Event{Phase: r.phase, Call: left, Text: "call " + left + " is left as it is: the next run attaches to it, abl clean ends it"})
+		r.emit(state.Event{Phase: r.phase, Call: left, Text: "call " + left + " is left as it is: the next run attaches to it, abl clean ends it"})
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/spec"
+	"abl/internal/ledger"
+	"abl/internal/spec"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"abl/cmd/internal/money"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
-	"abl/orchestrator/prices"
+	"abl/internal/ledger"
+	"abl/internal/pricelist"
+	"abl/internal/prices"
 	"abl/roles"
 	"abl/roles/agent"
 )

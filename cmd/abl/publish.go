@@ -10,11 +10,10 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/audit"
 	"abl/internal/hostfs"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 	"abl/orchestrator/report"
-	"abl/orchestrator/state"
 )
 
 // summaryVar is where GitHub wants what a step has to say.
@@ -28,7 +27,7 @@ func (s *session) checkJUnit(n int) error {
 	if path == "" {
 		return nil
 	}
-	dir, err := project.Real(filepath.Dir(path))
+	dir, err := state.Real(filepath.Dir(path))
 	if err != nil {
 		return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file: %w", err), "make its directory first")
 	}

@@ -5,9 +5,9 @@ import (
 	"io"
 	"slices"
 
+	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/orchestrator"
-	"abl/orchestrator/workspace"
 	"abl/roles"
 )
 
@@ -25,7 +25,7 @@ func (r *phaseRun) saved(ctx context.Context, w io.Writer, commit, as string) er
 	if commit == "" {
 		return hostfs.Tar(w, as, r.project.Tests, ".git")
 	}
-	return r.tests.Export(ctx, w, commit, as, workspace.Owner{UID: r.env.UID, GID: r.env.GID})
+	return r.tests.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
 // challenge is what the tests are tried against besides the app.

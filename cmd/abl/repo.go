@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/git"
+	"abl/internal/sweep"
 	"abl/orchestrator"
-	"abl/orchestrator/sweep"
-	"abl/orchestrator/workspace"
 	"abl/roles/prompt"
 )
 
 // files lists a workspace for the project map.
-func files(repo *workspace.Repo) orchestrator.Files {
+func files(repo *git.Repo) orchestrator.Files {
 	return func(ctx context.Context) ([]prompt.File, error) {
 		paths, err := repo.Files(ctx, 50_000)
 		if err != nil {
@@ -32,7 +32,7 @@ func files(repo *workspace.Repo) orchestrator.Files {
 }
 
 // repo lets the loop commit through a workspace.
-type repo struct{ *workspace.Repo }
+type repo struct{ *git.Repo }
 
 // Tip is the last commit, "" before the first.
 func (r repo) Tip() (string, error) {
@@ -42,7 +42,7 @@ func (r repo) Tip() (string, error) {
 
 // Snapshot commits the tree under the call's key.
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
 	if err != nil {
 		return orchestrator.Commit{}, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
 	"abl/orchestrator/report"
 )
 

@@ -7,9 +7,8 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
-	"abl/orchestrator/event"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/roles/agent"
 )
 
@@ -62,7 +61,7 @@ func (s *session) runPending(ctx context.Context, through bool) error {
 		return err
 	}
 	defer v.Close()
-	e := event.Event{Kind: event.Outcome}
+	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
 		n, last, err := s.next()
 		switch {
@@ -75,7 +74,7 @@ func (s *session) runPending(ctx context.Context, through bool) error {
 			e, err = s.playPhase(ctx, max(1, last), false, v)
 			return s.tellOutcome(v, e, err)
 		case played:
-			v.Emit(event.Event{Kind: event.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
+			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
 		e, err = s.playPhase(ctx, n, false, v)
 		if e, err = s.published(ctx, n, e, err); err != nil || !through {

@@ -17,12 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/verdict"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 // hold FILE holds a lock, as another abl does, to the end of the script.
@@ -43,7 +42,7 @@ func rest(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	p := project.New(ts.MkAbs("."), "src", ".abl/tests")
+	p := state.NewProject(ts.MkAbs("."), "src", ".abl/tests")
 	f, err := state.Load(p.State())
 	if errors.Is(err, os.ErrNotExist) {
 		f, err = state.New(p.Root), nil
@@ -54,7 +53,7 @@ func rest(ts *testscript.TestScript, neg bool, args []string) {
 	ph := &state.Phase{Status: state.Status(args[1]), Round: 1, Iteration: 5, Step: 5, Attempt: 1, SpecSHA: this.SHA256, SpecSize: len(this.Text)}
 	if ph.Status == state.Stuck {
 		ph.LastVerdict = "fail"
-		ph.Failed = []verdict.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: "500"}}
+		ph.Failed = []failedspecs.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: "500"}}
 	}
 	f.Phases[args[0]] = ph
 	ts.Check(state.Save(p.State(), f))
@@ -70,11 +69,11 @@ func judged(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	results, besides, _ := strings.Cut(strings.Join(args[1:], " "), " / ")
-	p := project.New(ts.MkAbs("."), "src", ".abl/tests")
+	p := state.NewProject(ts.MkAbs("."), "src", ".abl/tests")
 	specs, _ := spec.LoadDir(p.Specs())
 	r := recordOn(specs, n, results)
 	if besides != "" {
-		r.Entries = []verdict.Entry{{Spec: besides}}
+		r.Entries = []failedspecs.Entry{{Spec: besides}}
 	}
 	ts.Check(audit.Save(p, r))
 }

@@ -12,17 +12,16 @@ import (
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/hostfs"
-	"abl/orchestrator/pricelist"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/pricelist"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/roles"
 )
 
 // session is a project opened by a command: its paths, settings and secrets.
 type session struct {
 	in      *cli.Input
-	project project.Project
+	project state.Project
 	conf    *config.Loaded
 	list    *pricelist.List // what models cost, once somebody asked
 	held    *hostfs.Held    // the project's lock, once it is taken
@@ -40,7 +39,7 @@ func open(in *cli.Input) (*session, error) {
 
 // openAt opens the project at root.
 func openAt(in *cli.Input, root string) (s *session, err error) {
-	if root, err = project.Real(root); err != nil {
+	if root, err = state.Real(root); err != nil {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	s = &session{in: in}
@@ -60,14 +59,14 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 	if err := s.checkSecrets(); err != nil {
 		return nil, fault(exit.Usage, err, hint(err))
 	}
-	s.project = project.New(root, s.conf.Directories.Src, s.conf.Directories.Tests)
+	s.project = state.NewProject(root, s.conf.Directories.Src, s.conf.Directories.Tests)
 	return s, nil
 }
 
 func findProject(in *cli.Input) (string, error) {
-	root, err := project.Find(orHere(in.String("project")))
+	root, err := state.Find(orHere(in.String("project")))
 	switch {
-	case errors.Is(err, project.ErrNone):
+	case errors.Is(err, state.ErrNone):
 		return "", fault(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
 	case err != nil:
 		return "", fault(exit.Usage, err, "")
@@ -99,7 +98,7 @@ func (s *session) lock() (unlock func(), err error) {
 // user, so that they can go on without root.
 func (s *session) handOver() error {
 	p := s.project
-	return hostfs.HandOver(p.Root, project.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
+	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 
 // key is an agent's key and where it was found: .env first (seed 003), then
@@ -138,7 +137,7 @@ func (s *session) state() (*state.File, error) {
 // was moved is the same project; a copy gets an id of its own, for what stands
 // under the old one on the engine is the original's, to be swept by nobody else.
 func (s *session) settle(f *state.File) {
-	there, err := state.Load(project.New(f.Root, "", "").State())
+	there, err := state.Load(state.NewProject(f.Root, "", "").State())
 	if err == nil && there.Project == f.Project && there.Root == f.Root {
 		f.Project = state.New(s.project.Root).Project
 	}

@@ -6,20 +6,19 @@ import (
 	"path/filepath"
 	"testing"
 
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles/environment"
 )
 
 // A project that was moved stays the same on the engine; a copy of it is
 // another one, whose runs leave the original's boxes alone.
 func TestCopyIsAnotherProject(t *testing.T) {
-	top, err := project.Real(t.TempDir())
+	top, err := state.Real(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := func(name string) *session {
-		p := project.New(filepath.Join(top, name), "src", ".abl/tests")
+		p := state.NewProject(filepath.Join(top, name), "src", ".abl/tests")
 		if err := os.MkdirAll(filepath.Dir(p.State()), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -64,11 +63,11 @@ func TestCopyIsAnotherProject(t *testing.T) {
 // A Dockerfile may lie anywhere in the project but where an agent writes, and a
 // link to there is no way around that.
 func TestDockerfileOfAWorkspace(t *testing.T) {
-	top, err := project.Real(t.TempDir())
+	top, err := state.Real(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{project: project.New(top, "src", ".abl/tests")}
+	s := &session{project: state.NewProject(top, "src", ".abl/tests")}
 	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile", "other/Dockerfile"} {
 		path := filepath.Join(top, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("FROM x\n"), 0o644)); err != nil {

@@ -12,7 +12,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
 	"abl/internal/sandbox/docker"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 	"abl/roles"
 
 	"golang.org/x/sys/unix"

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/orchestrator/event"
-	"abl/orchestrator/spec"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 func specCommand() cli.Command {
@@ -44,7 +44,7 @@ func (s *session) keepIDs(n int) spec.Set {
 
 // remark tells the person what there is to say about the spec of a phase that
 // is about to run and that does not stop it.
-func (s *session) remark(n int, specs spec.Set, out event.Sink) {
+func (s *session) remark(n int, specs spec.Set, out state.Sink) {
 	count := 0
 	for _, p := range specs.Lint() {
 		if p.Phase == n {
@@ -52,6 +52,6 @@ func (s *session) remark(n int, specs spec.Set, out event.Sink) {
 		}
 	}
 	if count > 0 {
-		out.Emit(event.Event{Time: time.Now().UTC(), Kind: event.Note, Phase: n, Text: fmt.Sprintf("its spec could be better in %s: abl spec lint %d", many(count, "place"), n)})
+		out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: n, Text: fmt.Sprintf("its spec could be better in %s: abl spec lint %d", many(count, "place"), n)})
 	}
 }

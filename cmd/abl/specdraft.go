@@ -12,11 +12,11 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/exit"
+	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
+	"abl/internal/spec"
 	"abl/orchestrator"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/workspace"
 	"abl/prompts"
 )
 
@@ -96,7 +96,7 @@ func (s *session) propose(n int, old, text string) error {
 	name := fmt.Sprintf("phase%d.md", n)
 	path := filepath.Join(s.project.Specs(), name)
 	rel := filepath.ToSlash(s.project.Rel(path))
-	if err := workspace.Diff(s.in.Stdout, rel, &old, &text, false); err != nil {
+	if err := git.Diff(s.in.Stdout, rel, &old, &text, false); err != nil {
 		return err
 	}
 	wrong := 0

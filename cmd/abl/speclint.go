@@ -11,8 +11,8 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/spec"
 	"abl/orchestrator"
-	"abl/orchestrator/spec"
 )
 
 // lintReport is what `abl spec lint --json` prints.

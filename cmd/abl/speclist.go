@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/audit"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 // matrix is what `abl spec list --json` prints: contract × phase × last result.

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"abl/orchestrator/audit"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/audit"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 // known is what is known of a contract in a phase. The zero value is nothing,

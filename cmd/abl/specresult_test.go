@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/audit"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
+	"abl/internal/spec"
 )
 
 // specsOf reads specs with these contracts, phase 1 first.
@@ -58,7 +58,7 @@ func TestLastResults(t *testing.T) {
 	edited := specsOf(t, "a → 1\nb → 9", "c → 3")
 	both := recordOn(old, 2, "pass pass pass")
 	refuted := recordOn(old, 2, "untried fail flaky")
-	refuted.Entries = []verdict.Entry{{Spec: "b → 2", Contract: "P1.C2"}, {Spec: "the moon → round"}}
+	refuted.Entries = []failedspecs.Entry{{Spec: "b → 2", Contract: "P1.C2"}, {Spec: "the moon → round"}}
 	for _, c := range []struct {
 		name string
 		set  spec.Set

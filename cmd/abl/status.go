@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
 )
 
 // standings is what `abl status --json` prints.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
+	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 func TestStatusTellsAWait(t *testing.T) {

@@ -13,12 +13,11 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/images"
 	"abl/internal/config"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -30,7 +29,7 @@ type onlooker struct{ agent.Agent }
 
 // Command ends at once.
 func (onlooker) Command(agent.Call) (agent.Command, error) {
-	return agent.Command{Argv: []string{dirs.Bin + "/" + dirs.HelperProbe, "look", "{}"}}, nil
+	return agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}}, nil
 }
 
 // NewReader reads nothing.
@@ -42,7 +41,7 @@ func (onlooker) Result(int) agent.Result           { return agent.Result{Finishe
 // trial is a throw-away project on the engine.
 type trial struct {
 	id      string
-	project project.Project
+	project state.Project
 }
 
 // tryRole takes a container like the role's, with the role's image and the
@@ -80,7 +79,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded
 	if job.Join, err = env.Site.Holder(ctx, role.Name); err != nil {
 		return p, err
 	}
-	r := env.Runner(t.project, event.Discard)
+	r := env.Runner(t.project, state.Discard)
 	r.Timeout, r.Idle, r.Quota = time.Minute, 0, roles.DiskQuota{}
 	o, rerr := r.Run(ctx, job)
 	b, _, err := roles.Record{Dir: t.project.Call(job.Call.ID)}.Boundary()
@@ -118,10 +117,10 @@ func newTrial() (t trial, err error) {
 	if err != nil {
 		return t, err
 	}
-	if root, err = project.Real(root); err != nil {
+	if root, err = state.Real(root); err != nil {
 		return t, err
 	}
-	t.project = project.New(root, "src", ".abl/tests")
+	t.project = state.NewProject(root, "src", ".abl/tests")
 	uid, gid, _ := hostfs.RoleID(root, os.Geteuid())
 	for _, dir := range []string{t.project.Specs(), t.project.Calls(), filepath.Join(t.project.Src, ".git"), filepath.Join(t.project.Tests, ".git")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -11,23 +11,23 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
 )
 
 // ruling is what `abl verdict --json` prints.
 type ruling struct {
-	File       string            `json:"file"`
-	Absent     bool              `json:"absent,omitempty"`
-	Verdict    verdict.Kind      `json:"verdict"`
-	Entries    []verdict.Entry   `json:"entries"`
-	Incomplete []verdict.Entry   `json:"incomplete,omitempty"`
-	Problems   []verdict.Problem `json:"problems,omitempty"`
-	Builder    []verdict.Entry   `json:"builder,omitempty"` // the entries as they may reach the Builder
-	LeftOut    []verdict.Problem `json:"left_out,omitempty"`
+	File       string                `json:"file"`
+	Absent     bool                  `json:"absent,omitempty"`
+	Verdict    failedspecs.Kind      `json:"verdict"`
+	Entries    []failedspecs.Entry   `json:"entries"`
+	Incomplete []failedspecs.Entry   `json:"incomplete,omitempty"`
+	Problems   []failedspecs.Problem `json:"problems,omitempty"`
+	Builder    []failedspecs.Entry   `json:"builder,omitempty"` // the entries as they may reach the Builder
+	LeftOut    []failedspecs.Problem `json:"left_out,omitempty"`
 }
 
 func verdictCommand() cli.Command {
@@ -60,7 +60,7 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 	}
 	r.File = filepath.Join(dir, name)
 	if len(r.Entries) > 0 {
-		r.Builder, r.LeftOut = verdict.NewFilter(specs, nil).Pass(r.Entries)
+		r.Builder, r.LeftOut = failedspecs.NewFilter(specs, nil).Pass(r.Entries)
 	}
 	if in.Bool("json") {
 		err = in.JSON(r)
@@ -91,7 +91,7 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	case !info.IsDir():
 		return filepath.Dir(arg), base, nil
 	}
-	if own, err := os.Lstat(filepath.Join(arg, project.Dir)); err != nil || !own.IsDir() {
+	if own, err := os.Lstat(filepath.Join(arg, state.Dir)); err != nil || !own.IsDir() {
 		return arg, orchestrator.FailedSpecs, nil
 	}
 	s, err := openAt(in, arg)
@@ -103,35 +103,35 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 
 // specsAbove are those of the project that a directory is in, none without one.
 func specsAbove(dir string) []spec.Spec {
-	root, err := project.Find(dir)
+	root, err := state.Find(dir)
 	if err != nil {
 		return nil
 	}
-	set, _ := spec.LoadDir(project.New(root, "", "").Specs())
+	set, _ := spec.LoadDir(state.NewProject(root, "", "").Specs())
 	return set.UpTo(spec.MaxPhase)
 }
 
 // rule judges the file as a phase does. What is there and no plain file of a
 // readable size is never a pass.
 func rule(dir, name string, specs []spec.Spec) (ruling, error) {
-	result := verdict.Result{Kind: verdict.Malformed}
-	data, err := hostfs.Read(dir, name, verdict.MaxBytes)
+	result := failedspecs.Result{Kind: failedspecs.Malformed}
+	data, err := hostfs.Read(dir, name, failedspecs.MaxBytes)
 	switch {
 	case err == nil:
-		result = verdict.Parse(data)
+		result = failedspecs.Parse(data)
 	case errors.Is(err, hostfs.ErrAbsent):
-		result.Kind = verdict.Pass
+		result.Kind = failedspecs.Pass
 	case errors.Is(err, hostfs.ErrNotRegular), errors.Is(err, hostfs.ErrTooLarge):
-		result.Problems = []verdict.Problem{{Text: err.Error()}}
+		result.Problems = []failedspecs.Problem{{Text: err.Error()}}
 	default:
 		return ruling{}, err
 	}
 	if len(specs) > 0 {
-		result = verdict.In(specs).Name(result)
+		result = failedspecs.In(specs).Name(result)
 	}
-	r := ruling{Verdict: result.Kind, Entries: result.Entries, Incomplete: result.Incomplete, Problems: result.Problems, Absent: err != nil && result.Kind == verdict.Pass}
+	r := ruling{Verdict: result.Kind, Entries: result.Entries, Incomplete: result.Incomplete, Problems: result.Problems, Absent: err != nil && result.Kind == failedspecs.Pass}
 	if r.Entries == nil {
-		r.Entries = []verdict.Entry{}
+		r.Entries = []failedspecs.Entry{}
 	}
 	return r, nil
 }
@@ -142,11 +142,11 @@ func (r ruling) print(w io.Writer) error {
 	switch {
 	case r.Absent:
 		b.WriteString(" as far as the file goes, there is none")
-	case r.Verdict == verdict.Pass:
+	case r.Verdict == failedspecs.Pass:
 		b.WriteString(" as far as the file goes, it is empty")
 	}
 	b.WriteByte('\n')
-	if r.Verdict == verdict.Pass {
+	if r.Verdict == failedspecs.Pass {
 		b.WriteString("a phase passes on what its replays show besides: abl report\n")
 	}
 	for _, e := range r.Entries {
@@ -177,7 +177,7 @@ func (r ruling) printBuilder(b *strings.Builder) {
 	}
 }
 
-func printEntry(b *strings.Builder, what string, e verdict.Entry) {
+func printEntry(b *strings.Builder, what string, e failedspecs.Entry) {
 	fmt.Fprintf(b, "\n%s at line %d", what, e.Line)
 	if e.Contract != "" {
 		fmt.Fprintf(b, ", %s", e.Contract)
@@ -199,9 +199,9 @@ func lineNumber(n int) string {
 // end is how the command ends: nil for a candidate for a pass.
 func (r ruling) end() error {
 	switch r.Verdict {
-	case verdict.Pass:
+	case failedspecs.Pass:
 		return nil
-	case verdict.Fail:
+	case failedspecs.Fail:
 		what := fmt.Sprintf("%d entries, each a failed contract", len(r.Entries))
 		if len(r.Entries) == 1 {
 			what = "1 entry, a failed contract"

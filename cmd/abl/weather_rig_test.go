@@ -13,15 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/gateway"
+	"abl/internal/helper"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/play"
 	"abl/internal/testing/sandboxtest"
 	"abl/orchestrator"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/project"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -45,7 +44,7 @@ type climate struct {
 	places map[string]string // of each gateway, by its call
 	stops  map[string]func() // by box
 	waits  []time.Duration
-	events []event.Event
+	events []state.Event
 }
 
 func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
@@ -69,7 +68,7 @@ func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
 func (c *climate) run() (orchestrator.Result, error) {
 	return play.Phase{
 		Root: c.Dir, Engine: c.Engine, Change: c.give,
-		Out: event.Func(func(e event.Event) {
+		Out: state.Func(func(e state.Event) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.events = append(c.events, e)
@@ -97,7 +96,7 @@ func (c *climate) give(role roles.Role, site *roles.Site, p *orchestrator.Player
 	}
 	p.Agent = asker{served: c.vars}
 	p.Gate = &environment.Gate{
-		Engine: c.Engine, Project: project.New(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
+		Engine: c.Engine, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
 		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: redact.NewSanitizer(nil),
 	}
 	site.Gated[role.Name] = true
@@ -124,7 +123,7 @@ func (c *climate) play(b sandbox.Box) sandbox.Exit {
 	if b.Labels[sandbox.LabelKind] != "role" || b.Labels[sandbox.LabelRole] != roles.Builder.Name {
 		return c.Play(b)
 	}
-	play.Add(b, dirs.Src+"/half.txt", "begun\n")
+	play.Add(b, helper.Src+"/half.txt", "begun\n")
 	for range c.asks {
 		if c.ask(b) {
 			return c.Builds(b)

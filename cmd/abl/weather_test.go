@@ -18,10 +18,9 @@ import (
 	"time"
 
 	"abl/internal/outcome"
+	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/orchestrator"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
 	"abl/roles"
 	"abl/roles/retry"
 )
@@ -242,9 +241,9 @@ func TestHostileUpstream(t *testing.T) {
 // told looks at what the first call came to.
 func (c *climate) told(w weather, r orchestrator.Result, err error) {
 	c.Helper()
-	var end event.Event
+	var end state.Event
 	for _, e := range c.events {
-		if e.Kind == event.CallEnd && end.Kind == "" {
+		if e.Kind == state.CallEnd && end.Kind == "" {
 			end = e
 		}
 	}

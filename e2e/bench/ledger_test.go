@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/ledger"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/ledger"
 )
 
 // BenchmarkCosts runs abl costs on a ledger of ten thousand rows, which is more than a

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 	"abl/roles"
 	"abl/roles/boundary"
 )
@@ -25,13 +25,13 @@ type unproving struct {
 
 func (e *unproving) Create(ctx context.Context, box sandbox.Box) (string, error) {
 	for _, m := range box.Mounts {
-		if m.Target == dirs.In {
+		if m.Target == helper.In {
 			e.in = m.Source
 		}
 	}
-	path := filepath.Join(e.in, filepath.Base(dirs.Run))
+	path := filepath.Join(e.in, filepath.Base(helper.Run))
 	data, err := os.ReadFile(path)
-	var spec dirs.RunSpec
+	var spec helper.RunSpec
 	if err == nil {
 		err = json.Unmarshal(data, &spec)
 	}
@@ -60,8 +60,8 @@ func (*unproving) Env(context.Context, string) (map[string]string, error) { retu
 
 // Head says at once that all that was to be looked at is as it should be.
 func (e *unproving) Head(context.Context, string, int64) ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(e.in, filepath.Base(dirs.Probe)))
-	var spec dirs.ProbeSpec
+	data, err := os.ReadFile(filepath.Join(e.in, filepath.Base(helper.Probe)))
+	var spec helper.ProbeSpec
 	if err == nil {
 		err = json.Unmarshal(data, &spec)
 	}
@@ -72,7 +72,7 @@ func (e *unproving) Head(context.Context, string, int64) ([]byte, error) {
 	for _, name := range boundary.Missing(spec, nil) {
 		all = append(all, sandbox.Check{Name: name, OK: true})
 	}
-	line, err := json.Marshal(dirs.Probed{Proof: all})
+	line, err := json.Marshal(helper.Probed{Proof: all})
 	return append(line, '\n'), err
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -71,14 +71,14 @@ func afterTheVerifier(b *testing.B, out string) time.Duration {
 	b.Helper()
 	var ended time.Time
 	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		var e event.Event
+		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			b.Fatal(err)
 		}
 		switch {
-		case e.Kind == event.CallEnd && e.Role == "verifier":
+		case e.Kind == state.CallEnd && e.Role == "verifier":
 			ended = e.Time
-		case e.Kind == event.Verdict:
+		case e.Kind == state.Verdict:
 			return e.Time.Sub(ended)
 		}
 	}

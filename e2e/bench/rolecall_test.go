@@ -15,16 +15,14 @@ import (
 	"time"
 
 	"abl/images"
+	"abl/internal/git"
+	"abl/internal/helper"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/project"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -46,9 +44,9 @@ func (finished) Result(int) agent.Result  { return agent.Result{Finished: true, 
 type rig struct {
 	testing.TB
 	engine  *docker.Engine
-	project project.Project
+	project state.Project
 	file    *state.File
-	repo    *workspace.Repo
+	repo    *git.Repo
 	runner  *roles.Runner
 	site    *roles.Site
 	image   string
@@ -63,7 +61,7 @@ func newRig(b *testing.B) *rig {
 	lab.Engine(b)
 	r := &rig{TB: b}
 	root := b.TempDir()
-	r.project = project.New(root, "src", ".abl/tests")
+	r.project = state.NewProject(root, "src", ".abl/tests")
 	for _, dir := range []string{r.project.Src, r.project.Tests, r.project.Specs(), r.project.Calls()} {
 		r.must(os.MkdirAll(dir, 0o755))
 	}
@@ -83,14 +81,14 @@ func newRig(b *testing.B) *rig {
 		r.must(err)
 	})
 	r.tree(10_000)
-	r.repo, err = workspace.Open(r.project.Src, workspace.Options{})
+	r.repo, err = git.Open(r.project.Src, git.Options{})
 	r.must(err)
-	_, err = r.repo.Snapshot(b.Context(), workspace.Message{Subject: "begin", When: time.Now()})
+	_, err = r.repo.Snapshot(b.Context(), git.Message{Subject: "begin", When: time.Now()})
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
 	r.runner = &roles.Runner{
 		Engine: r.engine, Project: r.project, ID: r.file.Project, UID: uid, GID: uid, Root: os.Geteuid() == 0,
-		Box: limits, Output: 1 << 30, Timeout: time.Minute, Out: event.Discard,
+		Box: limits, Output: 1 << 30, Timeout: time.Minute, Out: state.Discard,
 	}
 	return r
 }
@@ -130,7 +128,7 @@ func (r *rig) call(b *testing.B) {
 	holder, err := r.site.Holder(ctx, role.Name)
 	r.must(err)
 	o, err := r.runner.Run(ctx, roles.Job{
-		Role: role, Agent: noOp{}, Image: r.image, Join: holder, Cmds: dirs.CmdSpec{Role: role.Name},
+		Role: role, Agent: noOp{}, Image: r.image, Join: holder, Cmds: helper.CmdSpec{Role: role.Name},
 		Call:   agent.Call{ID: key, Role: role.Name, Phase: 1, Iteration: 1, Step: r.calls, Attempt: 1},
 		Prompt: func() (string, error) { return "nothing\n", nil },
 	})
@@ -140,7 +138,7 @@ func (r *rig) call(b *testing.B) {
 	}
 	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})
 	r.must(err)
-	m := workspace.Message{Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()}
+	m := git.Message{Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()}
 	if !r.unswept {
 		m.Keep = roles.Record{Dir: r.project.Call(key)}.KeepFound
 	}
@@ -156,10 +154,10 @@ func (r *rig) dockerRun() {
 		"--ipc", "private", "--cgroupns", "private", "--shm-size", "16m", "--oom-score-adj", "500", "--memory", "4g", "--memory-swap", "4g",
 		"--cpus", "2", "--pids-limit", "512", "--ulimit", "core=0", "--ulimit", "nofile=4096", "--ulimit", "fsize=1073741824",
 		"--log-opt", "max-size=10m", "--log-opt", "max-file=2", "--dns", "127.0.0.1", "--sysctl", "net.ipv6.conf.all.disable_ipv6=1",
-		"--tmpfs", "/tmp:rw,nosuid,nodev,size=512m,mode=1777", "--tmpfs", dirs.Home + ":rw,nosuid,nodev,size=256m,mode=0700",
-		"--mount", "type=bind,source=" + r.project.Src + ",target=" + dirs.Src,
-		"--mount", "type=bind,source=" + r.project.Src + "/.git,target=" + dirs.Src + "/.git,readonly",
-		"--mount", "type=bind,source=" + r.project.Specs() + ",target=" + dirs.Specs + ",readonly",
+		"--tmpfs", "/tmp:rw,nosuid,nodev,size=512m,mode=1777", "--tmpfs", helper.Home + ":rw,nosuid,nodev,size=256m,mode=0700",
+		"--mount", "type=bind,source=" + r.project.Src + ",target=" + helper.Src,
+		"--mount", "type=bind,source=" + r.project.Src + "/.git,target=" + helper.Src + "/.git,readonly",
+		"--mount", "type=bind,source=" + r.project.Specs() + ",target=" + helper.Specs + ",readonly",
 		"--entrypoint", "/bin/true", r.image}
 	if out, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
 		r.Fatalf("docker run: %v\n%s", err, out)

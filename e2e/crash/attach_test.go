@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // held is a run with its agent at the gate.
@@ -54,10 +54,10 @@ func TestRunningCallIsAttachedTo(t *testing.T) {
 			s.release("call.ended")
 			events := r.end(0)
 			s.settled()
-			if got := calls(events, event.CallResume); got != key {
+			if got := calls(events, state.CallResume); got != key {
 				t.Errorf("attached to %q, want %q", got, key)
 			}
-			if got := calls(events, event.CallStart); strings.Contains(got, key) {
+			if got := calls(events, state.CallStart); strings.Contains(got, key) {
 				t.Errorf("started again: %q", got)
 			}
 			same(t, want, s.print())
@@ -93,7 +93,7 @@ func TestCleanBetween(t *testing.T) {
 	s.settled()
 	s.open("builder")
 	events := s.events(s.finish().Stdout)
-	if got := calls(events, event.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
+	if got := calls(events, state.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
 		t.Errorf("calls: %s", got)
 	}
 	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, "p1-build-1.1,scripted,") || !strings.Contains(rows, ",interrupted\n") {
@@ -110,7 +110,7 @@ func TestTwoAtOnce(t *testing.T) {
 	if !strings.Contains(other.Stderr, pid(r)) {
 		t.Errorf("the holder is not named: %s", other.Stderr)
 	}
-	if last := s.events(other.Stdout); len(last) != 1 || last[0].Kind != event.Outcome || *last[0].Exit != 11 {
+	if last := s.events(other.Stdout); len(last) != 1 || last[0].Kind != state.Outcome || *last[0].Exit != 11 {
 		t.Errorf("events: %s", other.Stdout)
 	}
 	s.open("builder")

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/git"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/play"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 )
 
 // hand is a person's git in the source.
@@ -50,13 +49,13 @@ func TestBranchSwitched(t *testing.T) {
 						leave()
 					}
 				}
-				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: event.Func(func(e event.Event) {
-					if call == "" && e.Kind == event.Verdict {
+				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: state.Func(func(e state.Event) {
+					if call == "" && e.Kind == state.Verdict {
 						leave()
 					}
 				})}
 				_, err := phase.Play(t.Context())
-				if !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "switch") {
+				if !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "switch") {
 					t.Fatalf("it ended with %v", err)
 				}
 				if got := hand(t, p.Dir, "log", "--all", "--format=%s"); got != "phase1/build/step-1" {

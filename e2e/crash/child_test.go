@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/play"
-	"abl/orchestrator/state"
 )
 
 // Names of the environment that make this test binary the supervisor.

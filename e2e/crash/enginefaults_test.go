@@ -16,9 +16,9 @@ import (
 
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/play"
-	"abl/orchestrator/state"
 )
 
 // version is the beginning of every path of the engine's API but that of the first.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // gate is a step that says that it is reached and holds its agent until the
@@ -102,7 +102,7 @@ func (r *running) signal(sig os.Signal) {
 }
 
 // end waits for abl's end and wants this exit code, -1 for killed.
-func (r *running) end(code int) []event.Event {
+func (r *running) end(code int) []state.Event {
 	r.s.Helper()
 	r.Wait()
 	if got := r.ProcessState.ExitCode(); got != code {
@@ -111,11 +111,11 @@ func (r *running) end(code int) []event.Event {
 	return r.s.events(r.out.String())
 }
 
-func (s *scene) events(text string) (all []event.Event) {
+func (s *scene) events(text string) (all []state.Event) {
 	s.Helper()
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
-		var e event.Event
+		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			s.Fatalf("%q: %v", lines.Text(), err)
 		}
@@ -125,7 +125,7 @@ func (s *scene) events(text string) (all []event.Event) {
 }
 
 // calls are the ids of the calls that such events are about.
-func calls(events []event.Event, kind event.Kind) string {
+func calls(events []state.Event, kind state.Kind) string {
 	var ids []string
 	for _, e := range events {
 		if e.Kind == kind {

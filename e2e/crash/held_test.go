@@ -8,9 +8,8 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
 	"abl/roles"
 	"abl/roles/retry"
 )
@@ -29,7 +28,7 @@ func TestHolderKilled(t *testing.T) {
 			s.release(point)
 			events := r.end(0)
 			var notes []string
-			for _, e := range lab.Of(events, event.Note) {
+			for _, e := range lab.Of(events, state.Note) {
 				notes = append(notes, e.Text)
 			}
 			lab.Wants(t, "what was said", strings.Join(notes, "\n"), roles.ErrHolder.Error()+": abl-"+s.ID()+"-"+holder)
@@ -56,7 +55,7 @@ func TestHolderKilledAmidTheVerifier(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	ends := lab.Of(r.end(0), event.CallEnd)
+	ends := lab.Of(r.end(0), state.CallEnd)
 	if len(ends) != 1+2*s.steps || ends[1].Class != string(outcome.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
 		t.Errorf("the calls ended as %+v", ends)
 	}

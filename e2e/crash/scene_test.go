@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"abl/internal/audit"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/project"
 )
 
 // slots bounds how many phases run at once: each needs an engine's attention.
@@ -134,7 +134,7 @@ func (s *scene) print() string {
 		fmt.Fprintln(&b, "record", c.Name())
 	}
 	for step := range s.steps {
-		r, err := audit.Load(project.New(s.Dir, "src", ".abl/tests"), 1, step+1)
+		r, err := audit.Load(state.NewProject(s.Dir, "src", ".abl/tests"), 1, step+1)
 		if err != nil {
 			s.Error(err)
 		}

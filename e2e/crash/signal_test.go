@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 func wantEngine(t *testing.T) {
@@ -66,7 +66,7 @@ func (s *scene) stopped(r *running, sig syscall.Signal) {
 	events := r.end(codes[sig])
 	s.settled()
 	last := events[len(events)-1]
-	if last.Kind != event.Outcome || last.Exit == nil || *last.Exit != codes[sig] {
+	if last.Kind != state.Outcome || last.Exit == nil || *last.Exit != codes[sig] {
 		s.Errorf("the last event is %+v", last)
 	}
 	if !strings.Contains(r.err.String(), "run the same command again") {
@@ -151,7 +151,7 @@ func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
 			r.signal(syscall.SIGINT)
 			s.release(point)
 			events := r.end(130)
-			if last := events[len(events)-1]; last.Kind != event.Outcome || *last.Exit != 130 {
+			if last := events[len(events)-1]; last.Kind != state.Outcome || *last.Exit != 130 {
 				t.Errorf("the last event is %+v", last)
 			}
 			px.Back()

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/git"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/play"
-	"abl/orchestrator/event"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 
 	"errors"
 )
@@ -32,11 +31,11 @@ func TestLockTakenAway(t *testing.T) {
 	if !strings.Contains(first.err.String(), `.abl/lock" was taken away or replaced while it was held`) {
 		t.Errorf("it says %q", first.err.String())
 	}
-	if ended := calls(all, event.CallEnd) + calls(all, event.Commit); ended != "" {
+	if ended := calls(all, state.CallEnd) + calls(all, state.Commit); ended != "" {
 		t.Errorf("the first went on to %s", ended)
 	}
 	s.release("call.ended")
-	if got := calls(second.end(0), event.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
+	if got := calls(second.end(0), state.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
 		t.Errorf("the second saw the end of %s", got)
 	}
 	s.settled()
@@ -46,18 +45,18 @@ func TestLockTakenAway(t *testing.T) {
 // The history is moved away in the middle of a phase: that is said, by the run that
 // works on it and by the next, and no other history begins in its place.
 func TestHistoryMovedAway(t *testing.T) {
-	for name, when := range map[string]func(p *play.Plant, leave func()) event.Sink{
-		"while a call runs": func(p *play.Plant, leave func()) event.Sink {
+	for name, when := range map[string]func(p *play.Plant, leave func()) state.Sink{
+		"while a call runs": func(p *play.Plant, leave func()) state.Sink {
 			p.Worked = func(b sandbox.Box) {
 				if b.Labels[sandbox.LabelCall] == "p1-build-2.1" {
 					leave()
 				}
 			}
-			return event.Discard
+			return state.Discard
 		},
-		"between two iterations": func(_ *play.Plant, leave func()) event.Sink {
-			return event.Func(func(e event.Event) {
-				if e.Kind == event.Verdict {
+		"between two iterations": func(_ *play.Plant, leave func()) state.Sink {
+			return state.Func(func(e state.Event) {
+				if e.Kind == state.Verdict {
 					leave()
 				}
 			})
@@ -67,26 +66,26 @@ func TestHistoryMovedAway(t *testing.T) {
 			t.Run(name+" from "+dir, func(t *testing.T) {
 				t.Parallel()
 				p := play.NewPlant(t)
-				git, away := filepath.Join(p.Dir, dir, ".git"), filepath.Join(t.TempDir(), "git")
+				dotgit, away := filepath.Join(p.Dir, dir, ".git"), filepath.Join(t.TempDir(), "git")
 				moved := false
 				sink := when(p, func() {
 					if !moved {
 						moved = true
-						if err := os.Rename(git, away); err != nil {
+						if err := os.Rename(dotgit, away); err != nil {
 							t.Error(err)
 						}
 					}
 				})
 				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: sink}
 				for range 2 {
-					if _, err := phase.Play(t.Context()); !errors.Is(err, workspace.ErrForeign) || !strings.Contains(err.Error(), "was moved away") {
+					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "was moved away") {
 						t.Errorf("it ended with %v", err)
 					}
 				}
-				if _, err := os.Lstat(git); err == nil {
+				if _, err := os.Lstat(dotgit); err == nil {
 					t.Error("there is another history in its place")
 				}
-				if err := os.Rename(away, git); err != nil {
+				if err := os.Rename(away, dotgit); err != nil {
 					t.Fatal(err)
 				}
 				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/git"
 	"abl/internal/hostfs"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
+	"abl/internal/ledger"
+	"abl/internal/state"
 	"abl/roles"
 
 	"golang.org/x/sys/unix"
@@ -106,11 +106,11 @@ var writers = map[string]writer{
 				return err
 			}
 		}
-		r, err := workspace.Open(src, workspace.Options{})
+		r, err := git.Open(src, git.Options{})
 		if err != nil {
 			return err
 		}
-		_, err = r.Snapshot(context.Background(), workspace.Message{Subject: fmt.Sprint("step-", n), Trailers: [][2]string{{"Abl-Call", fmt.Sprint("k", n)}}, When: time.Unix(int64(n), 0)})
+		_, err = r.Snapshot(context.Background(), git.Message{Subject: fmt.Sprint("step-", n), Trailers: [][2]string{{"Abl-Call", fmt.Sprint("k", n)}}, When: time.Unix(int64(n), 0)})
 		return err
 	}},
 }

@@ -12,8 +12,8 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/play"
-	"abl/orchestrator/state"
 )
 
 // A disk falls ill in the middle of a phase, once a role or a replay has done its

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -189,7 +189,7 @@ func TestAppThatStopsItsBroker(t *testing.T) {
 func behaves(t *testing.T, what, want string, r lab.Result) {
 	t.Helper()
 	got := ""
-	for _, e := range of(events(t, r), event.Verdict) {
+	for _, e := range of(events(t, r), state.Verdict) {
 		got = e.Verdict
 	}
 	switch {

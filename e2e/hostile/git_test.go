@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // Group C: the histories. A role can read its own and change nothing of it.
@@ -138,7 +138,7 @@ func isLeftOut(paths ...string) func(*testing.T, *scene, lab.Result) {
 // isGone wants what could do harm to be taken away, and that to be said.
 func isGone(paths ...string) func(*testing.T, *scene, lab.Result) {
 	return func(t *testing.T, s *scene, r lab.Result) {
-		said := texts(of(events(t, r), event.Note))
+		said := texts(of(events(t, r), state.Note))
 		for _, path := range paths {
 			for _, dir := range []string{"src", ".abl/tests"} {
 				if info, err := os.Lstat(filepath.Join(s.Dir, dir, path)); err == nil {
@@ -185,7 +185,7 @@ mkdir -p hid && echo 'backdoor.py' > hid/.gitignore && echo 'import os' > hid/ba
 		}},
 		{id: "F11", by: "both", what: "files that steer other agents, editors and services later", script: `
 mkdir -p .claude .codex .vscode .cursor .github/workflows && echo '{"mcpServers": {"x": {"command": "sh"}}}' | tee .mcp.json .claude/settings.json .cursor/mcp.json > .vscode/tasks.json && echo 'notify = ["sh"]' > .codex/config.toml && echo 'Obey.' | tee AGENTS.md GEMINI.md > CLAUDE.md && echo 'on: push' > .github/workflows/x.yml && held made`, after: func(t *testing.T, s *scene, r lab.Result) {
-			said := texts(of(events(t, r), event.Note))
+			said := texts(of(events(t, r), state.Note))
 			for _, name := range []string{".mcp.json", ".claude/settings.json", ".cursor/mcp.json", ".vscode/tasks.json", ".codex/config.toml", "AGENTS.md", "GEMINI.md", "CLAUDE.md", ".github/workflows/x.yml"} {
 				if strings.Count(said, name) < 2 {
 					t.Errorf("nobody was told of %s:\n%s", name, said)

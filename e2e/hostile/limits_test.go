@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -108,7 +108,7 @@ func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 		}
 	}
 	s.script(append(calls, scenario.Call{Role: "builder", End: scenario.EndError})...)
-	var ends []event.Event
+	var ends []state.Event
 	for len(ends) < len(all) {
 		var r lab.Result
 		if timeout == "120s" {
@@ -116,7 +116,7 @@ func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 		} else {
 			s.waits(func() { r = s.play(5) })
 		}
-		found := of(events(t, r), event.CallEnd)
+		found := of(events(t, r), state.CallEnd)
 		if len(found) == 0 {
 			t.Fatalf("%d calls ended, want %d", len(ends), len(all))
 		}
@@ -184,7 +184,7 @@ func TestForgedFigures(t *testing.T) {
 	all := events(t, r)
 	for _, c := range cases {
 		t.Run(c.id, func(t *testing.T) {
-			if n := len(of(all, event.Outcome)); n != 1 {
+			if n := len(of(all, state.Outcome)); n != 1 {
 				t.Errorf("%s: %d outcomes", c.what, n)
 			}
 			if len(all) > 500 {

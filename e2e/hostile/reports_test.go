@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles/scenario"
 )
 
@@ -79,7 +79,7 @@ func TestRulings(t *testing.T) {
 	calls, keys := schedule(all)
 	s.script(append(calls, builds(), verifies())...)
 	r := s.play(0)
-	verdicts := of(events(t, r), event.Verdict)
+	verdicts := of(events(t, r), state.Verdict)
 	if len(verdicts) != len(all)+1 {
 		t.Fatalf("%d verdicts for %d calls:\n%s", len(verdicts), len(all)+1, lastLines(r.Stderr, 5))
 	}

@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"abl/internal/outcome"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -232,7 +232,7 @@ func (s *scene) play(code int, args ...string) lab.Result {
 	if r.Code != code {
 		s.Errorf("abl ended with %d, want %d: %s%s", r.Code, code, r.Stderr, lastLines(r.Stdout, 12))
 	}
-	for _, e := range of(events(s, r), event.CallEnd) {
+	for _, e := range of(events(s, r), state.CallEnd) {
 		if e.Class != string(outcome.Done) { // shown when the test fails
 			s.Logf("call %s ended as %s: %s", e.Call, e.Class, e.Evidence)
 		}
@@ -335,7 +335,7 @@ func raw(line string) scenario.Step { return scenario.Step{Raw: &line} }
 func run(command string) scenario.Step { return scenario.Step{Run: command} }
 
 // texts joins what events say.
-func texts(all []event.Event) string {
+func texts(all []state.Event) string {
 	var b strings.Builder
 	for _, e := range all {
 		b.WriteString(e.Text + "\n")

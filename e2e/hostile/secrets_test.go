@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
+	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -40,7 +40,7 @@ func (s *scene) provide(t *testing.T) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
 	p := &provider{t: t, key: s.canaries.Key, paths: map[string]int{}, model: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)
@@ -240,7 +240,7 @@ func TestSecretsHold(t *testing.T) {
 			t.Error("a program ran that a workspace's files name")
 		}
 	})
-	for _, e := range of(events(t, r), event.CallEnd) {
+	for _, e := range of(events(t, r), state.CallEnd) {
 		if e.Class != "done" {
 			t.Errorf("a call ended as %+v", e)
 		}

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 
 	"golang.org/x/sys/unix"
@@ -71,7 +71,7 @@ func TestTerminalHolds(t *testing.T) {
 			}
 		})
 	}
-	if n := len(of(events(t, runs["json"]), event.Outcome)); n != 1 {
+	if n := len(of(events(t, runs["json"]), state.Outcome)); n != 1 {
 		t.Errorf("%d outcomes", n)
 	}
 	s.onTerminal(t)

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/tokens"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -57,7 +57,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 			plant(p)
 			m := a.serve(t, p, "scenario.yaml", nil)
 
-			r := watch(p, func(event.Event, *os.Process) {}, "phase", "1", "--agent", a.name)
+			r := watch(p, func(state.Event, *os.Process) {}, "phase", "1", "--agent", a.name)
 			if r.Code != 0 {
 				t.Fatalf("exit %d: %s\n%s\n%s\n%s", r.Code, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
 			}
@@ -65,10 +65,10 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 			if got := verdicts(all); got != "fail pass" {
 				t.Errorf("verdicts %q", got)
 			}
-			if n := len(of(all, event.Action)); n < 20 {
+			if n := len(of(all, state.Action)); n < 20 {
 				t.Errorf("%d actions were shown", n)
 			}
-			for _, e := range of(all, event.Note) {
+			for _, e := range of(all, state.Note) {
 				lacks(t, "a note", e.Text, "the agent says")
 			}
 			demoLedger(t, ledgerRows(p), a, a)
@@ -103,7 +103,7 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	if got := verdicts(all); got != "fail pass" {
 		t.Errorf("verdicts %q", got)
 	}
-	for i, e := range of(all, event.CallStart) {
+	for i, e := range of(all, state.CallStart) {
 		if want := []program{builder, verifier}[i%2]; e.Agent != want.name || e.Model != want.model {
 			t.Errorf("call %d started as %+v", i+1, e)
 		}

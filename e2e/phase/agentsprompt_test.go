@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/modelserver"
-	"abl/orchestrator/event"
 )
 
 // oddLines are what a CLI might take for its own: commands, files to add, variables.
@@ -72,7 +72,7 @@ func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 	for _, how := range []string{"--dry-run", "--json"} {
 		r := p.Must(2, "phase", "1", "--agent", a.name, how)
 		wants(t, how, r.Stderr, "the prompt is longer than the agent's program takes", "gemini takes 8388608")
-		if starts := of(events(t, r), event.CallStart); len(starts) > 0 || m.asked.Load() > 0 {
+		if starts := of(events(t, r), state.CallStart); len(starts) > 0 || m.asked.Load() > 0 {
 			t.Errorf("%s: %d requests, calls %+v", how, m.asked.Load(), starts)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -38,7 +38,7 @@ func TestAgentsMeetTrouble(t *testing.T) {
 				p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")+nodeApp)
 				m := a.serve(t, p, ".abl/scenario.yaml", func(int64, string) modelserver.Trouble { return c.trouble })
 				r := p.Must(c.exit, "phase", "1", "--agent", a.name, "--json")
-				ends := of(events(t, r), event.CallEnd)
+				ends := of(events(t, r), state.CallEnd)
 				if len(ends) != 1 || ends[0].Class != c.class || !strings.HasPrefix(ends[0].Evidence, "gateway: ") {
 					t.Fatalf("the calls ended as %+v", ends)
 				}
@@ -65,12 +65,12 @@ func TestAgentsAreStopped(t *testing.T) {
 			b.Usage, v.Usage = used, used
 			p := newProject(t, nodeApp, b, v)
 			a.serve(t, p, ".abl/scenario.yaml", nil)
-			r := watch(p, func(e event.Event, abl *os.Process) {
-				if e.Kind == event.Action && strings.Contains(e.Text, "touch at") {
+			r := watch(p, func(e state.Event, abl *os.Process) {
+				if e.Kind == state.Action && strings.Contains(e.Text, "touch at") {
 					_ = abl.Signal(os.Interrupt)
 				}
 			}, "phase", "1", "--agent", a.name)
-			ends := of(events(t, r), event.CallEnd)
+			ends := of(events(t, r), state.CallEnd)
 			if r.Code != 130 || len(ends) != 1 || ends[0].Class != "interrupted" {
 				t.Fatalf("exit %d, the calls ended as %+v: %s\nthe CLI said: %s", r.Code, ends, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"))
 			}

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/audit"
+	"abl/internal/state"
 	"abl/internal/testing/audittest"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/audit"
-	"abl/orchestrator/project"
 )
 
 // audited is the audit record of an iteration, which has to fit the schema, and
 // whose hashes have to be those of the files that it names.
 func audited(p *lab.Project, phase, step int) audit.Record {
 	p.Helper()
-	paths := project.New(p.Dir, "src", ".abl/tests")
+	paths := state.NewProject(p.Dir, "src", ".abl/tests")
 	r, err := audit.Load(paths, phase, step)
 	if err != nil {
 		p.Fatal(err)

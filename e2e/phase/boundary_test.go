@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/helper"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -94,8 +94,8 @@ http.createServer((req, res) => {
 		ask("ls -d /workspace/specs /workspace/tests /abl/in/prompt.md /var/run/docker.sock 2>/dev/null | sed s/^/BAD-/; echo seen"),
 	))
 	image, asked := toolsImage(p), 0
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.Action && e.Role == "verifier" && asked == 0 {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.Action && e.Role == "verifier" && asked == 0 {
 			asked++
 			strangers(t, p, image)
 		}
@@ -120,7 +120,7 @@ func strangers(t *testing.T, p *lab.Project, image string) {
 		t.Fatalf("the app's address is %q", address)
 	}
 	// What counts is the answer: some networks accept every connection.
-	for _, at := range []string{net.JoinHostPort(address, "3000") + "/", net.JoinHostPort(address, fmt.Sprint(dirs.BrokerPort)) + "/healthz"} {
+	for _, at := range []string{net.JoinHostPort(address, "3000") + "/", net.JoinHostPort(address, fmt.Sprint(helper.BrokerPort)) + "/healthz"} {
 		get := "curl -s -m 2 http://" + at + " | head -c 100"
 		if out, _ := exec.Command("sh", "-c", get).Output(); len(out) > 0 {
 			t.Errorf("this machine gets %q from %s", out, at)

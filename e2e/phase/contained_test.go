@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // abl runs in a container that was handed the engine's socket: a phase passes when
@@ -48,8 +48,8 @@ func TestTwoAtOnce(t *testing.T) {
 	p := newProject(t, nodeApp+"verify: {evidence: off}\n", builds(write("server.mjs", server), run("touch at; until [ -e go ]; do sleep 0.05; done; rm -f at go")), verifies())
 	other := lab.From(t, os.DirFS(p.Dir))
 	busy := 0
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind != event.Action || busy > 0 || !strings.Contains(e.Text, "touch at") {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind != state.Action || busy > 0 || !strings.Contains(e.Text, "touch at") {
 			return
 		}
 		busy++

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // The app runs in a throw-away copy of the tree, dependencies that the history
@@ -81,8 +81,8 @@ func dependencies(p *lab.Project) {
 	}
 }
 
-func startOfApp(all []event.Event) string {
-	start, ready := of(all, event.AppStart), of(all, event.AppReady)
+func startOfApp(all []state.Event) string {
+	start, ready := of(all, state.AppStart), of(all, state.AppReady)
 	if len(start) == 0 || len(ready) == 0 {
 		return "never"
 	}
@@ -96,8 +96,8 @@ func TestSourceChangedWhileTested(t *testing.T) {
 	p.Write(".abl/config.yaml", rounds("1"))
 	changed := filepath.Join(p.Dir, "src/server.mjs")
 	script(p, builds(write("server.mjs", server)), verifies(must(0, "i=0; until test -e /workspace/tests/go || test $((i=i+1)) -gt 300; do sleep 0.1; done; test -e /workspace/tests/go")))
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.AppReady {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.AppReady {
 			if err := os.WriteFile(changed, []byte(server+"// by a person\n"), 0o644); err != nil {
 				t.Error(err)
 			}
@@ -108,7 +108,7 @@ func TestSourceChangedWhileTested(t *testing.T) {
 	if got := verdicts(all); got != "unverified" {
 		t.Errorf("verdicts %q", got)
 	}
-	for _, e := range of(all, event.Verdict) {
+	for _, e := range of(all, state.Verdict) {
 		wants(t, "the reason", e.Text, "the source changed while it was tested", "server.mjs")
 	}
 	// Before the Verifier is asked again a person has to decide what is tested.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // promptOf is what an agent was told by standard input.
@@ -25,8 +25,8 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	all := events(t, r)
-	if last := all[len(all)-1]; len(of(all, event.Outcome)) != 1 || last.Kind != event.Outcome || *last.Exit != 0 || last.Phase != 2 {
-		t.Errorf("outcomes %v, the last event is %v", of(all, event.Outcome), last)
+	if last := all[len(all)-1]; len(of(all, state.Outcome)) != 1 || last.Kind != state.Outcome || *last.Exit != 0 || last.Phase != 2 {
+		t.Errorf("outcomes %v, the last event is %v", of(all, state.Outcome), last)
 	}
 	for dir, want := range map[string]string{
 		"src":        "phase1/build/step-1\nphase1/build/step-2\nphase2/build/step-1",

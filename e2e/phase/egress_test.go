@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // The Builder installs a package from the registry that npm names, through the
@@ -22,7 +22,7 @@ func TestBuilderReachesItsRegistryAndNoMore(t *testing.T) {
 	r := p.Must(0, "phase", "1", "--json")
 	all := events(t, r)
 	var notes []string
-	for _, e := range of(all, event.Note) {
+	for _, e := range of(all, state.Note) {
 		notes = append(notes, e.Text)
 	}
 	wants(t, "the notes", strings.Join(notes, "\n"), "example.org:443", "allow")

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -58,9 +58,9 @@ func TestEngineGoesAway(t *testing.T) {
 			var ends, notes []string
 			for _, e := range events(t, r) {
 				switch {
-				case e.Kind == event.CallEnd && e.Role == "builder":
+				case e.Kind == state.CallEnd && e.Role == "builder":
 					ends = append(ends, e.Class)
-				case e.Kind == event.Note:
+				case e.Kind == state.Note:
 					notes = append(notes, e.Text)
 				}
 			}
@@ -118,15 +118,15 @@ func TestNoEngine(t *testing.T) {
 func TestContainerRemoved(t *testing.T) {
 	p, _ := behind(t)
 	removed := 0
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.Action && e.Role == "builder" && strings.Contains(e.Text, "touch at") {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.Action && e.Role == "builder" && strings.Contains(e.Text, "touch at") {
 			if removed++; removed == 1 {
 				docker(t, "rm", "-f", "abl-"+p.ID()+"-p1-build-1.1")
 			}
 			p.Write("src/go", "")
 		}
 	}, "phase", "1")
-	ends := of(events(t, r), event.CallEnd)
+	ends := of(events(t, r), state.CallEnd)
 	if r.Code != 0 || len(ends) != 3 || ends[0].Class != "lost" && ends[0].Class != "crashed" || ends[1].Class != "done" {
 		t.Errorf("exit %d: %+v\n%s", r.Code, ends, r.Stderr)
 	}
@@ -139,14 +139,14 @@ func TestAppGoesAway(t *testing.T) {
 	v := verifies()
 	v.Steps = append([]scenario.Step{run("touch /tmp/at; for i in $(seq 1000); do [ -e go ] && break; sleep 0.05; done"), must(0, `curl -sf "$ABL_APP_URL/"`)}, v.Steps...)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), v)
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.Action && e.Role == "verifier" && strings.Contains(e.Text, "touch") && !p.Exists(".abl/tests/go") {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.Action && e.Role == "verifier" && strings.Contains(e.Text, "touch") && !p.Exists(".abl/tests/go") {
 			docker(t, "kill", "abl-"+p.ID()+"-app")
 			p.Write(".abl/tests/go", "")
 		}
 	}, "phase", "1")
 	var ends []string
-	for _, e := range of(events(t, r), event.CallEnd) {
+	for _, e := range of(events(t, r), state.CallEnd) {
 		ends = append(ends, e.Role+" "+e.Class)
 	}
 	if got := strings.Join(ends, ", "); r.Code != 0 || got != "builder done, verifier app, verifier done" {

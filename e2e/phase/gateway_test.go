@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -34,7 +34,7 @@ func TestGatewayReachesLoopbackAndHoldsTheBudget(t *testing.T) {
 
 	r := p.Must(6, "phase", "1", "--agent", "gemini", "--json")
 	wants(t, "the error", r.Stderr, "the budget is reached", "of 1000", "raise the cap")
-	ends := of(events(t, r), event.CallEnd)
+	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 1 || ends[0].Class != "budget" {
 		t.Errorf("calls ended as %+v", ends)
 	}
@@ -62,7 +62,7 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
 	model := &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}
 	var asked atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,8 +119,8 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 	gateway := docker(t, "ps", "-q", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind=gateway")
 
 	resumed := 0
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.CallResume {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.CallResume {
 			resumed++
 			if now := docker(t, "ps", "-q", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind=gateway"); now != gateway || now == "" {
 				t.Errorf("the gateway is %q, was %q", now, gateway)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // The real Gemini CLI plays the demo's first phase against a scripted model in
@@ -31,8 +31,8 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "held by the gateway", "gateway on: ", modelNet(p))
 
 	looked := 0
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.Action && looked == 0 {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.Action && looked == 0 {
 			looked++
 			lookAtBoxes(p, e.Call, key)
 		}
@@ -44,15 +44,15 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	if got := verdicts(all); got != "fail pass" {
 		t.Errorf("verdicts %q", got)
 	}
-	for _, e := range of(all, event.CallStart) {
+	for _, e := range of(all, state.CallStart) {
 		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" {
 			t.Errorf("a call started as %+v", e)
 		}
 	}
-	if n := len(of(all, event.Action)); n < 20 {
+	if n := len(of(all, state.Action)); n < 20 {
 		t.Errorf("%d actions were shown", n)
 	}
-	for _, e := range of(all, event.PhaseStart) {
+	for _, e := range of(all, state.PhaseStart) {
 		wants(t, "the line before the first call", e.Text, "builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment, held by the gateway", "no cap")
 	}
 	demoHistories(p)

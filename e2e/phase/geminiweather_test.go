@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -49,7 +49,7 @@ func TestGeminiMeetsTrouble(t *testing.T) {
 			p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m"+c.loop+"}\n")+nodeApp)
 			troubledModel(t, p, c.plan)
 			r := p.Must(c.exit, "phase", "1", "--agent", "gemini", "--json")
-			end := of(events(t, r), event.CallEnd)[0]
+			end := of(events(t, r), state.CallEnd)[0]
 			if end.Class != c.class || c.exit != 0 && !strings.HasPrefix(end.Evidence, "gateway: ") {
 				t.Errorf("the call ended as %s by %q", end.Class, end.Evidence)
 			}
@@ -69,7 +69,7 @@ func troubledModel(t *testing.T, p *lab.Project, plan func(int64, string) models
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
 	model := &modelserver.Troubled{Plan: plan, Then: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}}
 	s := httptest.NewServer(model)
 	t.Cleanup(s.Close)

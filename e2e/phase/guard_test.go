@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -20,8 +20,8 @@ func meets() scenario.Step {
 func meanwhile(p *lab.Project, role string, do func()) lab.Result {
 	p.Helper()
 	dir, met := map[string]string{"builder": "src", "verifier": ".abl/tests"}[role], false
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.Action && e.Role == role && strings.HasPrefix(e.Text, "run i=0") && !met {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.Action && e.Role == role && strings.HasPrefix(e.Text, "run i=0") && !met {
 			met = true
 			do()
 			p.Write(dir+"/go", "")

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
-	"abl/orchestrator/sweep"
+	"abl/internal/state"
+	"abl/internal/sweep"
 	"abl/roles"
 	"abl/roles/scenario"
 )
@@ -68,7 +68,7 @@ func TestHostileTreesAreSwept(t *testing.T) {
 		wants(t, "control files of "+key, paths(found.Control), ".claude/settings.json", ".gemini/settings.json", ".vscode/tasks.json", "GEMINI.md", "nested/.git")
 		wants(t, "what git does not see of "+key, strings.Join(found.Ignored.Listed, " "), "out/made", "x.log", "out/deep/suid", "nested/.git/config")
 		said := ""
-		for _, e := range of(events(t, r), event.Note) {
+		for _, e := range of(events(t, r), state.Note) {
 			if e.Call == key {
 				said += e.Text + "\n"
 			}
@@ -92,8 +92,8 @@ func paths(all []sweep.Thing) string {
 // A call that is stopped leaves nothing armed either.
 func TestStoppedCallIsSwept(t *testing.T) {
 	p := newProject(t, nodeApp, builds(append(plants(), write("server.mjs", server), must(0, "sleep 60"))...), verifies())
-	r := watch(p, func(e event.Event, abl *os.Process) {
-		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run sleep") {
+	r := watch(p, func(e state.Event, abl *os.Process) {
+		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run sleep") {
 			_ = abl.Signal(os.Interrupt)
 		}
 	}, "phase", "1")

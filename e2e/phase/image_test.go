@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // A project's own Dockerfile extends abl's image for the Builder and the app;
@@ -24,7 +24,7 @@ func TestOwnDockerfile(t *testing.T) {
 	steps := func() int {
 		r := p.Must(0, "phase", "1", "--json")
 		n := 0
-		for _, e := range of(events(t, r), event.Note) {
+		for _, e := range of(events(t, r), state.Note) {
 			if strings.Contains(e.Text, "/etc/marker") {
 				n++
 			}

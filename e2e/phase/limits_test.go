@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
+	"abl/internal/helper"
+	"abl/internal/state"
 )
 
 // A call that fills its workspace, or falls silent, is ended, its offender named;
@@ -28,7 +28,7 @@ func TestLimitsEndACall(t *testing.T) {
 			p := newProject(t, nodeApp, builds(write("server.mjs", server), run(c.does)), verifies())
 			p.Write(".abl/config.yaml", replacing(scripted, c.settings)+nodeApp)
 			r := p.Must(5, "phase", "1", "--json")
-			ends := of(events(t, r), event.CallEnd)
+			ends := of(events(t, r), state.CallEnd)
 			if len(ends) != 2 {
 				t.Fatalf("%d calls ended:\n%s", len(ends), r.Stdout)
 			}
@@ -54,7 +54,7 @@ func TestReserveEndsACall(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), run(fills)), verifies())
 	smallDisk(t, filepath.Join(p.Dir, "src"))
 	r := p.Must(5, "phase", "1", "--json")
-	ends := of(events(t, r), event.CallEnd)
+	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 2 {
 		t.Fatalf("%d calls ended:\n%s", len(ends), r.Stdout)
 	}
@@ -123,15 +123,15 @@ func TestDeadMan(t *testing.T) {
 	p := newProject(t, "")
 	image := toolsImage(p)
 	soon := func() int64 { return time.Now().Add(12 * time.Second).Unix() } // time enough for each to start
-	started := map[string]string{"the holder": boxed(t, image, nil, "/"+dirs.HelperHolder, "--listen", "127.0.0.1:5300", "--deadline", fmt.Sprint(soon()))}
+	started := map[string]string{"the holder": boxed(t, image, nil, "/"+helper.HelperHolder, "--listen", "127.0.0.1:5300", "--deadline", fmt.Sprint(soon()))}
 	for name, does := range map[string]string{
 		"stops abl-run":            `kill -STOP $PPID; sleep 1000`,
 		"stops all, and is deaf":   `trap '' TERM INT HUP; kill -STOP $PPID 1; while :; do sleep 1; done`,
 		"kills abl-run":            `setsid sh -c 'kill -KILL '$PPID'; sleep 1000' & sleep 1000`,
 		"does nothing of the kind": `sleep 1000`,
 	} {
-		spec := dirs.RunSpec{Argv: []string{"sh", "-c", does}, Dir: "/tmp", Stdout: "/dev/null", Stderr: "/dev/null", Deadline: soon()}
-		started[name] = boxed(t, image, spec, "/"+dirs.HelperRun)
+		spec := helper.RunSpec{Argv: []string{"sh", "-c", does}, Dir: "/tmp", Stdout: "/dev/null", Stderr: "/dev/null", Deadline: soon()}
+		started[name] = boxed(t, image, spec, "/"+helper.HelperRun)
 	}
 	want := map[string]string{"the holder": "0", "stops abl-run": "137", "stops all, and is deaf": "137", "kills abl-run": "137", "does nothing of the kind": "124"}
 	for name, id := range started {
@@ -157,8 +157,8 @@ func boxed(t *testing.T, image string, orders any, program string, args ...strin
 		t.Fatal(err)
 	}
 	command := append([]string{"run", "-d", "--label", "abl.project=test-files", "-u", "10001:10001", "--read-only", "--tmpfs", "/tmp",
-		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--network", "none", "-v", dir + ":" + dirs.In + ":ro",
-		"--entrypoint", dirs.Bin + program, image}, args...)
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--network", "none", "-v", dir + ":" + helper.In + ":ro",
+		"--entrypoint", helper.Bin + program, image}, args...)
 	id := docker(t, command...)
 	t.Cleanup(func() { docker(t, "rm", "-f", id) })
 	return id

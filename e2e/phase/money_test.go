@@ -11,7 +11,7 @@ import (
 	"abl/internal/tokens"
 	"net/http/httptest"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles/scenario"
 )
 
@@ -49,7 +49,7 @@ func TestDollarsEndACallAndMoreGoOn(t *testing.T) {
 	r := p.Must(6, "phase", "1", "--agent", "gemini", "--json")
 	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "USD are spent", "of 2", "--budget-usd +5")
 	wants(t, "the events", r.Stdout, "of the budget of this phase are spent", "of 2 USD")
-	ends := of(events(t, r), event.CallEnd)
+	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 1 || ends[0].Class != "budget" {
 		t.Errorf("calls ended as %+v", ends)
 	}
@@ -80,8 +80,8 @@ func TestTheGatewayKeepsItsCountWhenAblIsKilled(t *testing.T) {
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5102", (*httptest.Server).Start)
 	killAt(p, "src/at", "phase", "1", "--agent", "gemini", "--json")
 	before := asked.Load()
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.CallResume {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.CallResume {
 			for !strings.Contains(gatewayLog(t, p), `"kind":"command"`) { // it has the bounds of this run
 				time.Sleep(20 * time.Millisecond)
 			}

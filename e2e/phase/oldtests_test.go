@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // A source that was refuted does not pass as it is because its tests were changed:
@@ -22,7 +22,7 @@ func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 		t.Errorf("verdicts %q", got)
 	}
 	want := []string{"P1.C1", "step-1 refuted this very source, and its test is still not ok: another text", "changed since: run.sh"}
-	wants(t, "the verdict", of(all, event.Verdict)[1].Text, want...)
+	wants(t, "the verdict", of(all, state.Verdict)[1].Text, want...)
 	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, append(want, "step-1-app-1")...)
 
 	p.Must(4, "phase", "1", "--again") // not the way out

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -92,7 +92,7 @@ func TestTooMuchOutput(t *testing.T) {
 	p := newProject(t, nodeApp, builds(scenario.Step{Print: 2e6}, scenario.Step{Sleep: scenario.Duration(30e9)}))
 	p.Write(".abl/config.yaml", strings.Replace(scripted, "memory: 1g", "memory: 1g, output: 1m", 1)+nodeApp)
 	r := p.Must(5, "phase", "1", "--json")
-	ends := of(events(t, r), event.CallEnd)
+	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 2 {
 		t.Errorf("%d calls ended", len(ends))
 	}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // The user for whom a project is made. The number is one that no machine gives out by itself.
@@ -155,8 +155,8 @@ func TestRootInItsOwnProject(t *testing.T) {
 		return
 	}
 	p.Write("src/README", "root's\n")
-	watch(p, func(e event.Event, abl *os.Process) {
-		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run i=0") {
+	watch(p, func(e state.Event, abl *os.Process) {
+		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run i=0") {
 			if got := owners(t, filepath.Join(p.Dir, "src")); !strings.Contains(got, "10001:10001") {
 				t.Errorf("while the Builder runs its files belong to %s", got)
 			}
@@ -180,8 +180,8 @@ func TestRootInItsOwnProject(t *testing.T) {
 // After a kill any next command brings root's files back, not only another run.
 func TestKilledAndCleaned(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), must(0, "sleep 30")), verifies())
-	watch(p, func(e event.Event, abl *os.Process) {
-		if e.Kind == event.Action && strings.HasPrefix(e.Text, "run sleep") {
+	watch(p, func(e state.Event, abl *os.Process) {
+		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run sleep") {
 			_ = abl.Kill()
 		}
 	}, "phase", "1")

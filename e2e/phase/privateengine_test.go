@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // A real engine of the test's own is stopped, or killed, in the middle of a call and
@@ -47,7 +47,7 @@ func TestSoakEngineInTrouble(t *testing.T) {
 			cmd.Env, cmd.Stdout, cmd.Stderr = p.Cmd().Env, &out, &errs
 			err = cmd.Run()
 			var ends []string
-			for _, e := range of(events(t, lab.Result{Stdout: out.String()}), event.CallEnd) {
+			for _, e := range of(events(t, lab.Result{Stdout: out.String()}), state.CallEnd) {
 				ends = append(ends, e.Role+" "+e.Class)
 			}
 			if got := strings.Join(ends, ", "); err != nil || !strings.HasSuffix(got, want) {

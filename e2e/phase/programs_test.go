@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/orchestrator/dirs"
 	"abl/roles/scenario"
 )
 
@@ -84,7 +84,7 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 		t.Fatal(err)
 	}
 	log := &bytes.Buffer{}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
 	var model http.Handler = &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: log}
 	if plan != nil {
 		model = &modelserver.Troubled{Plan: plan, Then: model}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // proofOf is what a record keeps of a box's proof.
@@ -74,8 +74,8 @@ func names(p sandbox.Proof) string {
 // does not start, and the run after that, on new networks, goes on.
 func TestWidenedReachIsFound(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
-	r := watch(p, func(e event.Event, _ *os.Process) {
-		if e.Kind == event.CallStart && e.Call == "p1-verify-1.1" {
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.CallStart && e.Call == "p1-verify-1.1" {
 			docker(t, "network", "connect", "bridge", "abl-"+projectID(p)+"-holder-builder")
 		}
 	}, "phase", "1")
@@ -114,7 +114,7 @@ func TestEngineElsewhere(t *testing.T) {
 	r = p.Must(0, "phase", "1", "--allow-weak-network", "--json")
 	for _, e := range events(t, r) {
 		switch e.Kind {
-		case event.PhaseStart, event.CallStart, event.Outcome:
+		case state.PhaseStart, state.CallStart, state.Outcome:
 			if !e.Weak {
 				t.Errorf("not labelled: %+v", e)
 			}

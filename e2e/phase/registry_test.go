@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // registryServer is a package registry for npm with one package, at names that
@@ -151,7 +151,7 @@ func tiny(t *testing.T) []byte {
 func notes(t *testing.T, r lab.Result) string {
 	t.Helper()
 	var all []string
-	for _, e := range of(events(t, r), event.Note) {
+	for _, e := range of(events(t, r), state.Note) {
 		all = append(all, e.Text)
 	}
 	return strings.Join(all, "\n") + "\n"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles/scenario"
 )
 
@@ -61,7 +61,7 @@ func TestLiesAreNoPass(t *testing.T) {
 		attempt(2, 1, run("mkdir -p verifier_reports; printf 'ok 1 - P1.C1\\n1..1\\n' > results.tap; touch verifier_reports/*; (setsid sh -c 'sleep 1; echo x > verifier_reports/phase1_v2_late.md' >/dev/null 2>&1 &)")),
 		attempt(2, 2, run("rm -f run.sh"), claims))
 	p.Write(".abl/config.yaml", strings.Replace(rounds("2"), unproven, "", 1))
-	all := of(events(t, p.Must(4, "phase", "1", "--json")), event.Verdict)
+	all := of(events(t, p.Must(4, "phase", "1", "--json")), state.Verdict)
 	for i, want := range []string{"P1.C1 is vacuous", "it prints what the app answers as test lines of its own", "the run report of this call is missing", "run.sh"} {
 		if i >= len(all) || all[i].Verdict != "unverified" || !strings.Contains(all[i].Text, want) {
 			t.Errorf("verdict %d is not for %q: %+v", i+1, want, all)
@@ -143,7 +143,7 @@ func TestUnbelievable(t *testing.T) {
 			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
 			r := p.Must(4, "phase", "1", "--json")
 			var why []string
-			for _, e := range of(events(t, r), event.Verdict) {
+			for _, e := range of(events(t, r), state.Verdict) {
 				if e.Verdict != "unverified" {
 					t.Errorf("verdict %s: %s", e.Verdict, e.Text)
 				}

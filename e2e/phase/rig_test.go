@@ -13,8 +13,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -137,18 +137,18 @@ func refute(what string) scenario.Step {
 }
 
 // verdicts are those of a run, in order.
-func verdicts(all []event.Event) string {
+func verdicts(all []state.Event) string {
 	var words []string
-	for _, e := range of(all, event.Verdict) {
+	for _, e := range of(all, state.Verdict) {
 		words = append(words, e.Verdict)
 	}
 	return strings.Join(words, " ")
 }
 
 // called are the calls of a run, in order.
-func called(all []event.Event) string {
+func called(all []state.Event) string {
 	var keys []string
-	for _, e := range of(all, event.CallStart) {
+	for _, e := range of(all, state.CallStart) {
 		keys = append(keys, e.Call)
 	}
 	return strings.Join(keys, " ")
@@ -196,7 +196,7 @@ func lastField(text string) string {
 
 // watch runs abl with --json, shows each event to see as it comes, with the
 // process that it comes from, and returns how that ended.
-func watch(p *lab.Project, see func(event.Event, *os.Process), args ...string) lab.Result {
+func watch(p *lab.Project, see func(state.Event, *os.Process), args ...string) lab.Result {
 	p.Helper()
 	cmd := p.Cmd(append(args, "--json")...)
 	var out, errs bytes.Buffer
@@ -210,17 +210,17 @@ func watch(p *lab.Project, see func(event.Event, *os.Process), args ...string) l
 		p.Fatal(err)
 	}
 	p.Cleanup(func() { _ = cmd.Process.Kill() }) // should see end the test
-	follow(p, io.TeeReader(pipe, &out), func(e event.Event) { see(e, cmd.Process) })
+	follow(p, io.TeeReader(pipe, &out), func(e state.Event) { see(e, cmd.Process) })
 	_ = cmd.Wait()
 	return lab.Result{Code: cmd.ProcessState.ExitCode(), Stdout: out.String(), Stderr: errs.String(), Took: time.Since(begun)}
 }
 
 // follow reads events as they come and shows each to see.
-func follow(t testing.TB, from io.Reader, see func(event.Event)) {
+func follow(t testing.TB, from io.Reader, see func(state.Event)) {
 	t.Helper()
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
-		var e event.Event
+		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Fatalf("not an event: %v: %s", err, lines.Text())
 		}

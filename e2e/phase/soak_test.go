@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // One abl plays phase after phase on one engine: nothing is left of any, and abl
@@ -24,9 +24,9 @@ func TestSoakPhases(t *testing.T) {
 	temp := t.TempDir()
 	p.Env = append(p.Env, "TMPDIR="+temp)
 	var at, then int
-	r := watch(p, func(e event.Event, abl *os.Process) {
+	r := watch(p, func(e state.Event, abl *os.Process) {
 		switch {
-		case e.Kind != event.Verdict:
+		case e.Kind != state.Verdict:
 		case e.Phase == early:
 			then = rss(abl.Pid)
 		case e.Phase == phases:

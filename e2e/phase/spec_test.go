@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 )
 
 // A person edits the spec while the Builder works: the call ends and is
@@ -22,8 +22,8 @@ func TestSpecEditedMeanwhile(t *testing.T) {
 		p.Write(".abl/specs/phase1.md", edited)
 		p.Write("src/go", "")
 	})
-	if code != 9 || len(of(all, event.CallEnd)) != 1 || len(of(all, event.Commit)) != 1 {
-		t.Errorf("exit %d, %d calls ended, %d commits", code, len(of(all, event.CallEnd)), len(of(all, event.Commit)))
+	if code != 9 || len(of(all, state.CallEnd)) != 1 || len(of(all, state.Commit)) != 1 {
+		t.Errorf("exit %d, %d calls ended, %d commits", code, len(of(all, state.CallEnd)), len(of(all, state.Commit)))
 	}
 	wants(t, "the end", voice, "the spec of phase 1 was changed while phase 1 runs", "hint: run abl phase 1 again, and a new round begins")
 
@@ -39,7 +39,7 @@ func TestSpecEditedMeanwhile(t *testing.T) {
 }
 
 // whileCalled runs phase 1 and does something while its first call runs.
-func whileCalled(p *lab.Project, do func()) (code int, all []event.Event, voice string) {
+func whileCalled(p *lab.Project, do func()) (code int, all []state.Event, voice string) {
 	p.Helper()
 	cmd := p.Cmd("phase", "1", "--json")
 	out, err := cmd.StdoutPipe()
@@ -52,11 +52,11 @@ func whileCalled(p *lab.Project, do func()) (code int, all []event.Event, voice 
 		p.Fatal(err)
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var e event.Event
+		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			p.Errorf("not an event: %v: %s", err, lines.Text())
 		}
-		if all = append(all, e); e.Kind == event.CallStart {
+		if all = append(all, e); e.Kind == state.CallStart {
 			do()
 		}
 	}

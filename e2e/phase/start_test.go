@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -29,7 +29,7 @@ func TestAppThatDoesNotStart(t *testing.T) {
 		t.Errorf("verdicts %q", got)
 	}
 	for i, want := range []string{"exit code 7", "connection refused", "127.0.0.1 only"} {
-		if failed := of(all, event.AppFailed); len(failed) != 3 || !strings.Contains(failed[i].Text, want) {
+		if failed := of(all, state.AppFailed); len(failed) != 3 || !strings.Contains(failed[i].Text, want) {
 			t.Errorf("app_failed: %v, want %q", failed, want)
 		}
 		file := p.Git(".abl/tests", "log", "--reverse", "--format=%H")
@@ -62,7 +62,7 @@ func TestAppThatNeverStarts(t *testing.T) {
 		t.Error("a Verifier was started")
 	}
 	again := p.Must(3, "phase", "1", "--json")
-	if n := len(of(events(t, again), event.CallStart)); n != 0 {
+	if n := len(of(events(t, again), state.CallStart)); n != 0 {
 		t.Errorf("%d calls were made for a stuck phase", n)
 	}
 	script(p, builds(write("server.mjs", server)), verifies())

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles/scenario"
 )
 
@@ -37,7 +37,7 @@ func TestNoVerdict(t *testing.T) {
 			r := p.Must(4, "phase", "1", "--json")
 			all := events(t, r)
 			starts := ""
-			for _, e := range of(all, event.CallStart) {
+			for _, e := range of(all, state.CallStart) {
 				starts += e.Call + " "
 			}
 			if starts != c.want {
@@ -46,7 +46,7 @@ func TestNoVerdict(t *testing.T) {
 			if got := verdicts(all); got != strings.TrimSpace(strings.Repeat("unverified ", strings.Count(c.want, "verify"))) {
 				t.Errorf("verdicts %q", got)
 			}
-			wants(t, "the reason", of(all, event.Verdict)[0].Text, c.why)
+			wants(t, "the reason", of(all, state.Verdict)[0].Text, c.why)
 			wants(t, "what the Verifier is told", p.Read(".abl/logs/calls/p1-verify-1.2/in/prompt.md"), c.why)
 			wants(t, "the end", r.Stderr, "unverified", "--again")
 			noLeftovers(p)

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/orchestrator/event"
 	"abl/roles/scenario"
 )
 
@@ -100,7 +100,7 @@ func TestProvidersWeather(t *testing.T) {
 			p, _ := troubled(t, "loop: {call_timeout: "+timeout+", outage_budget: 2m"+c.settings+"}\n", first(1, c.trouble))
 			r := p.Must(c.exit, "phase", "1", "--json")
 			all := events(t, r)
-			end := of(all, event.CallEnd)[0]
+			end := of(all, state.CallEnd)[0]
 			if end.Class != c.class || !strings.HasPrefix(end.Evidence, "gateway: ") && c.class != "quota" {
 				t.Errorf("the call ended as %s by %q: %s", end.Class, end.Evidence, end.Text)
 			}
@@ -111,7 +111,7 @@ func TestProvidersWeather(t *testing.T) {
 				p.Must(0, "phase", "1") // and goes on from there once the provider is well
 			} else {
 				wants(t, "the end", end.Text, c.says)
-				if waits := of(all, event.Wait); len(waits) != 1 || waits[0].MS <= 0 || waits[0].Class != c.class {
+				if waits := of(all, state.Wait); len(waits) != 1 || waits[0].MS <= 0 || waits[0].Class != c.class {
 					t.Errorf("waits %+v", waits)
 				}
 				wants(t, "what the next call is told", p.Read(".abl/logs/calls/p1-build-1.2/in/prompt.md"), "that call was ended early: "+c.class)
@@ -149,11 +149,11 @@ func TestModelsFallBack(t *testing.T) {
 	r := p.Must(0, "phase", "1", "--json")
 	all := events(t, r)
 	var used []string
-	for _, e := range of(all, event.CallStart) {
+	for _, e := range of(all, state.CallStart) {
 		used = append(used, e.Model)
 	}
-	if got := strings.Join(used, " "); got != "big small big" || len(of(all, event.Wait)) > 0 || model.Asked() != 3 {
-		t.Errorf("models %s, waits %v, %d asked", got, of(all, event.Wait), model.Asked())
+	if got := strings.Join(used, " "); got != "big small big" || len(of(all, state.Wait)) > 0 || model.Asked() != 3 {
+		t.Errorf("models %s, waits %v, %d asked", got, of(all, state.Wait), model.Asked())
 	}
 	rows := ledgerRows(p)
 	if len(rows) != 3 || rows[0]["outcome"] != "quota" || rows[1]["model"] != "small" || rows[1]["total"] != "10" || rows[2]["model"] != "big" {
@@ -170,8 +170,8 @@ func TestWaitingSurvives(t *testing.T) {
 	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", first(2, "429 60", "429 2"))
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		waited := 0
-		r := watch(p, func(e event.Event, abl *os.Process) {
-			if e.Kind == event.Wait {
+		r := watch(p, func(e state.Event, abl *os.Process) {
+			if e.Kind == state.Wait {
 				waited++
 				if left := time.Until(e.Until); left > 2*time.Minute {
 					t.Errorf("it waits until %s", e.Until)
@@ -189,7 +189,7 @@ func TestWaitingSurvives(t *testing.T) {
 	past := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	p.Write(".abl/state.json", untilPattern.ReplaceAllString(p.Read(".abl/state.json"), `"until": "`+past+`"`))
 	r := p.Must(0, "phase", "1", "--json")
-	if waits := of(events(t, r), event.Wait); len(waits) != 1 || !strings.Contains(waits[0].Text, "call 2 in a row") {
+	if waits := of(events(t, r), state.Wait); len(waits) != 1 || !strings.Contains(waits[0].Text, "call 2 in a row") {
 		t.Errorf("waits %+v", waits)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"abl/orchestrator/ledger"
+	"abl/internal/ledger"
 	"abl/roles/model"
 )
 

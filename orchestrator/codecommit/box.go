@@ -20,7 +20,7 @@ import (
 	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/environment"
 )
@@ -37,8 +37,8 @@ func (p Project) EngineID() string {
 
 // Handed is the folder in which builds have what is handed to them. It is in the
 // project, where an engine finds it.
-func (p Project) Handed() project.Project {
-	return project.New(filepath.Join(p.Root, p.Yard), "src", "tests")
+func (p Project) Handed() state.Project {
+	return state.NewProject(filepath.Join(p.Root, p.Yard), "src", "tests")
 }
 
 // Box runs build.sh in a container that sees a copy of the project, no key, no log and

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/ledger"
 	"abl/internal/tokens"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/fence"
 	"abl/orchestrator/codecommit/guard"
-	"abl/orchestrator/ledger"
 	"abl/roles/model"
 
 	"github.com/google/go-cmp/cmp"

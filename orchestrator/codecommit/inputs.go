@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/git/ignore"
 	"abl/internal/hostfs"
-	"abl/orchestrator/workspace/ignore"
 	"abl/prompts"
 )
 

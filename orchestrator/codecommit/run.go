@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"abl/internal/ledger"
 	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/ledger"
 	"abl/roles/model"
 )
 

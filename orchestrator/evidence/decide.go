@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"abl/orchestrator/tap"
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
+	"abl/internal/witness"
 )
 
 // Verdict is what claims and replays come to.
@@ -94,7 +94,7 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 	if len(s.Real) > 1 {
 		where = fmt.Sprintf("%s in replay %d of %d", where, i+1, len(s.Real))
 	}
-	failed := slices.ContainsFunc(r.TAP.Points, func(p tap.Point) bool { return !p.OK })
+	failed := slices.ContainsFunc(r.TAP.Points, func(p witness.Point) bool { return !p.OK })
 	switch {
 	case r.Gone != "":
 		return []string{where + ": " + r.Gone}
@@ -123,7 +123,7 @@ func (s Suite) asks(id string) bool {
 	return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.ID == id })
 }
 
-func at(p tap.Problem) string {
+func at(p witness.Problem) string {
 	if p.Line == 0 {
 		return p.Text
 	}
@@ -152,7 +152,7 @@ func (s Suite) notes() (all []string) {
 // Entries are the failures that the replays prove by themselves, for a
 // failed_specs.md that abl writes or adds to: regressions that the Verifier did
 // not report, and contracts that are ok in some runs alone.
-func (f Finding) Entries() (all []verdict.Entry) {
+func (f Finding) Entries() (all []failedspecs.Entry) {
 	for _, st := range f.Contracts {
 		if st.Is != Flaky && (st.Is != Failed || st.Entries > 0) {
 			continue
@@ -161,7 +161,7 @@ func (f Finding) Entries() (all []verdict.Entry) {
 		if input == "" {
 			input = "the saved test of this contract, which says no more about its input"
 		}
-		all = append(all, verdict.Sanitize(verdict.Entry{Spec: st.says, Input: input, Observed: st.Observed, Contract: st.Contract}))
+		all = append(all, failedspecs.Sanitize(failedspecs.Entry{Spec: st.says, Input: input, Observed: st.Observed, Contract: st.Contract}))
 	}
 	if len(f.Ended) > 0 {
 		all = append(all, Ended("the requests of the saved tests", f.Ended))

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"abl/orchestrator/tap"
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
+	"abl/internal/witness"
 )
 
 // MaxRuns is how often one suite is replayed against the real app at most: once,
@@ -32,7 +32,7 @@ type Contract struct {
 
 // Run is one replay.
 type Run struct {
-	TAP  tap.Document
+	TAP  witness.Document
 	Exit int
 	Late bool   // it was stopped at its time limit
 	Gone string // why nothing could be run, as "run.sh is missing"; "" when it was
@@ -45,12 +45,12 @@ type Run struct {
 const Runs = "run the app → it goes on until it is stopped"
 
 // Ended is the entry of an app that did.
-func Ended(under string, seen []string) verdict.Entry {
+func Ended(under string, seen []string) failedspecs.Entry {
 	const most = 5
 	if more := len(seen) - most; more > 0 {
 		seen = append(slices.Clone(seen[:most]), fmt.Sprintf("and %d more ends", more))
 	}
-	return verdict.Sanitize(verdict.Entry{Spec: Runs, Input: under, Observed: strings.Join(seen, "; ")})
+	return failedspecs.Sanitize(failedspecs.Entry{Spec: Runs, Input: under, Observed: strings.Join(seen, "; ")})
 }
 
 // Suite is a tree of tests with all its replays.
@@ -117,7 +117,7 @@ func Again(claims Claims, s Suite) bool {
 // tallied is what the real runs say of one contract.
 type tallied struct {
 	n, ok, notOK int
-	results      []tap.Result
+	results      []witness.Result
 }
 
 func tally(runs []Run, id string) tallied {
@@ -126,9 +126,9 @@ func tally(runs []Run, id string) tallied {
 		result := r.TAP.Of(id)
 		t.results = append(t.results, result)
 		switch result.Status {
-		case tap.OK:
+		case witness.OK:
 			t.ok++
-		case tap.NotOK:
+		case witness.NotOK:
 			t.notOK++
 		}
 	}

@@ -14,8 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/challenge"
-	"abl/orchestrator/tap"
+	"abl/internal/witness"
 )
 
 // TestMain lets the test's own binary be the program with which suites ask the
@@ -122,7 +121,7 @@ func TestLies(t *testing.T) {
 				Away: play("http://127.0.0.1:1"), Empty: play(null(t, 200)), Broken: play(null(t, 500)),
 			}
 			if Suspect(s) {
-				at := standIn(t, func(ctx context.Context, l net.Listener) error { return challenge.Say(ctx, l, Planted) })
+				at := standIn(t, func(ctx context.Context, l net.Listener) error { return witness.Say(ctx, l, witness.Planted) })
 				s.Planted = play(at)
 			}
 			if got := show(Decide(nil, s)); !strings.HasPrefix(got, c.want) {
@@ -156,13 +155,13 @@ func played(t *testing.T, dir, url string) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run{TAP: tap.Parse(data, true), Exit: code}
+	return Run{TAP: witness.Parse(data, true), Exit: code}
 }
 
 // null is an app that answers everything alike.
 func null(t *testing.T, status int) string {
 	t.Helper()
-	return standIn(t, func(ctx context.Context, l net.Listener) error { return challenge.Null(ctx, l, status) })
+	return standIn(t, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status) })
 }
 
 // standIn serves until the test ends.

@@ -4,18 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"abl/orchestrator/tap"
+	"abl/internal/witness"
 )
 
-// Planted is what a stand-in for the app answers to see whether a suite prints
-// answers as they are: then the app could say of itself what it likes. It is a
-// test line for a contract that no project has.
-const (
-	Planted   = "\nok 1 - " + plantedID + " said by what stands in for the app\n"
-	plantedID = "P9999.C999999"
-)
-
-// Suspect says that a suite is to be tried with Planted: it says ok of a contract,
+// Suspect says that a suite is to be tried with witness.Planted: it says ok of a contract,
 // and nothing at all, ok or not, wherever the app answers nothing. Mostly it has
 // given up before, as shells do that end with the first failure; but the line may
 // as well have been the app's own.
@@ -30,7 +22,7 @@ func Suspect(s Suite) bool {
 			if r == nil {
 				continue
 			}
-			if tried++; r.Gone != "" || r.TAP.Of(c.ID).Status != tap.Missing {
+			if tried++; r.Gone != "" || r.TAP.Of(c.ID).Status != witness.Missing {
 				return false
 			}
 		}
@@ -44,7 +36,7 @@ func (s Suite) repeats() string {
 		return ""
 	}
 	for _, p := range s.Planted.TAP.Points {
-		if slices.Contains(p.IDs, plantedID) {
+		if slices.Contains(p.IDs, witness.PlantedID) {
 			return fmt.Sprintf("%srun.sh: it prints what the app answers as test lines of its own, so the app could pass itself", s.prefix())
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/tap"
+	"abl/internal/witness"
 )
 
 // Kind is where a contract stands.
@@ -29,15 +29,15 @@ func (k Kind) Proven() bool { return k == Verified || k == Weak }
 
 // Standing is one contract with what was found.
 type Standing struct {
-	Contract string       `json:"contract"`
-	Suite    string       `json:"suite,omitempty"` // "" is today's
-	Is       Kind         `json:"is"`
-	Why      string       `json:"why,omitempty"`      // in plain words, without the contract's id
-	Runs     []tap.Status `json:"runs,omitempty"`     // of the replays, in order
-	Entries  int          `json:"entries,omitempty"`  // of failed_specs.md
-	Input    string       `json:"input,omitempty"`    // of the first replay that was not ok
-	Observed string       `json:"observed,omitempty"` // likewise; of a flaky one, how many runs gave what
-	Under    []string     `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
+	Contract string           `json:"contract"`
+	Suite    string           `json:"suite,omitempty"` // "" is today's
+	Is       Kind             `json:"is"`
+	Why      string           `json:"why,omitempty"`      // in plain words, without the contract's id
+	Runs     []witness.Status `json:"runs,omitempty"`     // of the replays, in order
+	Entries  int              `json:"entries,omitempty"`  // of failed_specs.md
+	Input    string           `json:"input,omitempty"`    // of the first replay that was not ok
+	Observed string           `json:"observed,omitempty"` // likewise; of a flaky one, how many runs gave what
+	Under    []string         `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
 
 	says string
 }
@@ -48,7 +48,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	st := Standing{Contract: c.ID, Suite: s.Name, Entries: claims.of(c.ID), says: c.Says, Under: s.under(c.ID)}
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, r.Status)
-		if r.Status == tap.NotOK && st.Observed == "" {
+		if r.Status == witness.NotOK && st.Observed == "" {
 			st.Input, st.Observed = r.Points[0].Get("input"), observed(r.Points[0])
 		}
 	}
@@ -89,7 +89,7 @@ func replays(n int) string {
 }
 
 // observed is what a test line that is not ok tells.
-func observed(p tap.Point) string {
+func observed(p witness.Point) string {
 	for _, key := range []string{"observed", "comment"} {
 		if v := p.Get(key); v != "" {
 			return v
@@ -103,7 +103,7 @@ func (t tallied) gave() string {
 	var texts []string
 	count := map[string]int{}
 	for _, r := range t.results {
-		if r.Status != tap.NotOK {
+		if r.Status != witness.NotOK {
 			continue
 		}
 		text := observed(r.Points[0])
@@ -130,11 +130,11 @@ func (t tallied) silence(runs []Run) string {
 	for i, r := range t.results {
 		why := r.Why
 		switch {
-		case r.Status == tap.OK || r.Status == tap.NotOK:
+		case r.Status == witness.OK || r.Status == witness.NotOK:
 			continue
 		case runs[i].Gone != "":
 			why = runs[i].Gone
-		case runs[i].Late && r.Status == tap.Missing:
+		case runs[i].Late && r.Status == witness.Missing:
 			why = "run.sh was stopped at its time limit before it came to this contract"
 		}
 		if t.n == 1 {

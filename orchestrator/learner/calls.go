@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -40,7 +40,7 @@ type Containers struct {
 	Gate       roles.Gate        // between a question and the model; nil for no way out
 	AuthorGate roles.Gate        // of a call that writes a program
 	Files      map[string][]byte // that such a call needs for it
-	Out        event.Sink
+	Out        state.Sink
 	Admit      func(key string) error                 // asked whether a new call may be paid
 	Enter      func(cycle int, o roles.Outcome) error // puts an ended call into the ledger
 }
@@ -60,7 +60,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 	}
 	job := roles.Job{
 		Role: roles.Role{Sealed: true}, Agent: c.Agent, Gate: c.Gate,
-		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: dirs.Prompt, Alone: true},
+		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
 		Prompt: func() (string, error) { return a.Prompt, nil },
 	}
 	if a.Step == Generate {
@@ -114,8 +114,8 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 // run takes one container to its end, with the cycle's folder lent to whom it runs
 // as, and back afterwards.
 func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place string, bound func(*roles.Runner)) (o roles.Outcome, err error) {
-	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), dirs.Src, true, true
-	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, dirs.Src
+	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), helper.Src, true, true
+	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, helper.Src
 	job.Image = c.Image
 	if job.Join, err = c.Env.Site.Holder(ctx, place); err != nil {
 		return o, err

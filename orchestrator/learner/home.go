@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"abl/internal/outcome"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 	"abl/roles"
 )
 
@@ -67,7 +67,7 @@ func (h Home) path(elem ...string) string {
 func (h Home) Private() string { return h.path(".abl") }
 
 // Project is where its records and its ledger are.
-func (h Home) Project() project.Project { return project.New(h.Root, "code", ".abl/none") }
+func (h Home) Project() state.Project { return state.NewProject(h.Root, "code", ".abl/none") }
 
 // Abandon notes of the call that a session rests in that it is about to be ended on
 // request: the next run begins it anew.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 )
 
 // Step is where a session rests.

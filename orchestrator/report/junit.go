@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
 )
 
 // The elements of JUnit's XML, as far as the schema of Jenkins has them

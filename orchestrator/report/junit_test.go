@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
 )
 
 // elements are those of JUnit's XML as the schema of Jenkins has them: for each

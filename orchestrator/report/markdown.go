@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
 )
 
 // maxMarkdown bounds one page, in bytes: what takes it up refuses more than a

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
 )
 
 // Run is what there is to report of a phase.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/orchestrator/audit"
-	"abl/orchestrator/verdict"
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -56,7 +56,7 @@ func runs() map[string]Run {
 	doubted.Input, doubted.Observed, doubted.Entries = "GET /links/1", "404", 1
 	spared := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")
 	failed := sample("fail", "refuted", spared, bad, doubted)
-	failed.Entries = []verdict.Entry{{Spec: "the moon → round", Input: "look", Observed: hostile}, {Spec: "x", Contract: "P2.C1"}}
+	failed.Entries = []failedspecs.Entry{{Spec: "the moon → round", Input: "look", Observed: hostile}, {Spec: "x", Contract: "P2.C1"}}
 	failed.Notes = []string{hostile}
 	before := sample("fail", "refuted", bad)
 	before.Step = 1

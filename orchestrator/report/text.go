@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"abl/orchestrator/audit"
+	"abl/internal/audit"
 )
 
 // Text is a phase's newest iteration for a terminal, and a line for each before.

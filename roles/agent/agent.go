@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"abl/internal/outcome"
+	"abl/internal/prices"
 	"abl/internal/tokens"
-	"abl/orchestrator/prices"
 )
 
 // Call is what an agent needs to know of the call it is started for.

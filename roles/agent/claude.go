@@ -1,6 +1,6 @@
 package agent
 
-import "abl/orchestrator/dirs"
+import "abl/internal/helper"
 
 // claudeTools are those that stay in the box and ask no other model.
 const claudeTools = "Bash,BashOutput,KillShell,Edit,Glob,Grep,Read,Write"
@@ -51,7 +51,7 @@ func (Claude) NewReader(Call) Reader { return &claudeReader{} }
 // questions too.
 func claudeEnv(model string) map[string]string {
 	return map[string]string{
-		"HOME": dirs.Home,
+		"HOME": helper.Home,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"CLAUDE_CODE_DISABLE_FILE_MENTIONS":        "1", // an @ in the prompt would add a file
 		"CLAUDE_CODE_MAX_RETRIES":                  "2",

@@ -3,7 +3,7 @@ package agent
 import (
 	"encoding/json"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // Codex is OpenAI's Codex CLI.
@@ -50,7 +50,7 @@ func (a Codex) Command(c Call) (Command, error) {
 	for _, setting := range codexSettings {
 		argv = append(argv, "-c", setting)
 	}
-	return Command{Argv: argv, Env: map[string]string{"HOME": dirs.Home, "NO_COLOR": "1"}}, nil
+	return Command{Argv: argv, Env: map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}}, nil
 }
 
 // codexFeatures are switched off. The plugins and apps look for hosts that the box

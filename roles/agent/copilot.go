@@ -3,7 +3,7 @@ package agent
 import (
 	"encoding/json"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // Copilot is GitHub's Copilot CLI with a key of the person's own for a service
@@ -65,7 +65,7 @@ func (a Copilot) Command(c Call) (Command, error) {
 	}
 	argv = append(argv, copilotExcluded...)
 	env := map[string]string{
-		"HOME": dirs.Home, "NO_COLOR": "1",
+		"HOME": helper.Home, "NO_COLOR": "1",
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
 		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_WIRE_API": a.wire(), "COPILOT_MODEL": model,
 	}

@@ -8,8 +8,8 @@ import (
 	"maps"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/tokens"
-	"abl/orchestrator/dirs"
 )
 
 // Custom is an agent of the project's own, out of a few lines of its settings.
@@ -42,7 +42,7 @@ func (a Custom) Command(c Call) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	env := map[string]string{"HOME": dirs.Home, "NO_COLOR": "1"}
+	env := map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}
 	maps.Copy(env, a.Env)
 	maps.Copy(env, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": model, "ABL_ROLE": c.Role})
 	return Command{Argv: []string{"sh", "-c", a.Shell}, Env: env}, nil

@@ -3,7 +3,7 @@ package agent
 import (
 	"strings"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // Where abl's image keeps what makes the Gemini CLI quiet and predictable. Both
@@ -52,9 +52,9 @@ func (g Gemini) Command(c Call) (Command, error) {
 // read. One that is not there ends the CLI.
 func geminiFolders(c Call) []string {
 	if c.Alone {
-		return []string{dirs.In}
+		return []string{helper.In}
 	}
-	return []string{dirs.Specs, dirs.In}
+	return []string{helper.Specs, helper.In}
 }
 
 // NewReader reads the CLI's stream-json.
@@ -64,7 +64,7 @@ func (Gemini) NewReader(Call) Reader { return &geminiReader{} }
 // GEMINI_CLI_NO_RELAUNCH keeps the CLI one process, which SIGTERM then ends.
 func geminiEnv() map[string]string {
 	return map[string]string{
-		"HOME":                            dirs.Home,
+		"HOME":                            helper.Home,
 		"GEMINI_CLI_NO_RELAUNCH":          "1",
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH": geminiSettings,
 		"NO_COLOR":                        "1",

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 	"abl/roles/scenario"
 )
 
@@ -67,8 +67,8 @@ func (s Scripted) Command(c Call) (Command, error) {
 		return Command{}, fmt.Errorf("internal error: cannot write a scenario: %w", err)
 	}
 	return Command{
-		Argv:  []string{dirs.Bin + "/" + dirs.HelperAgent, dirs.In + "/" + scenarioFile},
-		Env:   map[string]string{"HOME": dirs.Home, "ABL_MODEL": c.Model},
+		Argv:  []string{helper.Bin + "/" + helper.HelperAgent, helper.In + "/" + scenarioFile},
+		Env:   map[string]string{"HOME": helper.Home, "ABL_MODEL": c.Model},
 		Files: map[string][]byte{scenarioFile: script},
 	}, nil
 }

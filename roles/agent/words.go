@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 // What an agent's output may bring into a sentence, in runes.
@@ -47,7 +47,7 @@ func label(s string, limit int) string {
 // action is what the live view shows: a verb and its object, with the
 // workspace's own path left out.
 func action(verb, object string) string {
-	for _, dir := range []string{dirs.Src, dirs.Tests} {
+	for _, dir := range []string{helper.Src, helper.Tests} {
 		object = strings.ReplaceAll(object, dir+"/", "")
 	}
 	return label(verb+" "+object, maxAction)

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 var holds, fails = sandbox.Proof{sandbox.Same("a", "1", "1")}, sandbox.Proof{sandbox.Same("a", "1", "2")}
@@ -181,21 +181,21 @@ func TestInside(t *testing.T) {
 	box := sandbox.Box{
 		User: "1:2",
 		Mounts: []sandbox.Mount{
-			{What: sandbox.Workspace, Source: dir, Target: dirs.Src},
-			{What: sandbox.GitDir, Source: dir, Target: dirs.Src + "/.git", ReadOnly: true},
-			{What: sandbox.Specs, Source: dir, Target: dirs.Specs, ReadOnly: true},
-			{What: sandbox.CallOut, Source: dir, Target: dirs.Out},
+			{What: sandbox.Workspace, Source: dir, Target: helper.Src},
+			{What: sandbox.GitDir, Source: dir, Target: helper.Src + "/.git", ReadOnly: true},
+			{What: sandbox.Specs, Source: dir, Target: helper.Specs, ReadOnly: true},
+			{What: sandbox.CallOut, Source: dir, Target: helper.Out},
 			{What: sandbox.Tree, Source: "volume", Target: "/app"},
 		},
 		Tmpfs: []sandbox.Tmpfs{{Target: "/tmp"}, {Target: "/home/agent", Exec: true}},
 	}
-	absent := []string{dirs.Tests, dirs.Src + "/.abl", "/tmp/p/.env", "/p/.env"}
+	absent := []string{helper.Tests, helper.Src + "/.abl", "/tmp/p/.env", "/p/.env"}
 	spec := Inside(box, map[string]string{"KEY": "secret", "PATH": "/bin"}, []string{"a"}, absent)
 	if err := Identify(&spec, box.Mounts); err != nil {
 		t.Fatal(err)
 	}
 	spec.Net = Net(&Beacon{Word: "w", Port: "1", Asks: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}, true)
-	if spec.Env["KEY"] != dirs.Digest("secret") || spec.Env["PATH"] != dirs.Digest("/bin") || spec.Env["HOSTNAME"] != "" || strings.Contains(fmt.Sprint(spec), "secret") {
+	if spec.Env["KEY"] != helper.Digest("secret") || spec.Env["PATH"] != helper.Digest("/bin") || spec.Env["HOSTNAME"] != "" || strings.Contains(fmt.Sprint(spec), "secret") {
 		t.Errorf("environment %v", spec.Env)
 	}
 	if got := fmt.Sprint(spec.Folders); got != "map[/abl/in:[a] /abl/out:[stdout] /workspace:[specs src]]" {
@@ -221,7 +221,7 @@ func TestInside(t *testing.T) {
 
 // A probe that leaves out what it was asked is found.
 func TestMissing(t *testing.T) {
-	spec := dirs.ProbeSpec{Mounts: []dirs.ProbeMount{{Target: "/m", Inode: 1}}, Folders: map[string][]string{"/f": nil}, Sealed: []string{"/s"}, Net: &dirs.ProbeNet{Names: []string{"n"}, Peers: []dirs.ProbePeer{{At: "p"}}}}
+	spec := helper.ProbeSpec{Mounts: []helper.ProbeMount{{Target: "/m", Inode: 1}}, Folders: map[string][]string{"/f": nil}, Sealed: []string{"/s"}, Net: &helper.ProbeNet{Names: []string{"n"}, Peers: []helper.ProbePeer{{At: "p"}}}}
 	all := Missing(spec, nil)
 	for _, name := range []string{"mount /m inside", "identity of /m", "all in /f", "writing in /s", "name n", "peer p", "the host by tcp", "environment inside"} {
 		if !slices.Contains(all, name) {

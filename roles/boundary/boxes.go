@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // populate makes the networks and those who live on them: on the isolated one a
@@ -27,7 +27,7 @@ func (r *prober) populate(ctx context.Context) error {
 		return sandbox.Reach{Endpoints: []sandbox.Endpoint{end}}
 	}
 	inner := []sandbox.Box{r.holder("holder-inner", at("inner", "")), r.speaker("peer", r.ID, at("inner", "peer"))}
-	outer := []sandbox.Box{r.box("holder-outer", r.ID, at("outer", ""), dirs.HelperHolder), r.speaker("outsider", r.ID, at("outer", ""))}
+	outer := []sandbox.Box{r.box("holder-outer", r.ID, at("outer", ""), helper.HelperHolder), r.speaker("outsider", r.ID, at("outer", ""))}
 	other := r.speaker("neighbour", r.other(), at("other", ""))
 	return sideBySide(
 		func() error { return r.settle(ctx, "inner", r.ID, false, inner...) },
@@ -59,7 +59,7 @@ func (r *prober) settle(ctx context.Context, place, project string, egress bool,
 func (r *prober) speaker(name, project string, reach sandbox.Reach) sandbox.Box {
 	word := rand.Text()
 	r.words[name] = word
-	return r.box(name, project, reach, dirs.HelperProbe, "say", word, ":"+peerPort)
+	return r.box(name, project, reach, helper.HelperProbe, "say", word, ":"+peerPort)
 }
 
 // strangers are the addresses of boxes that must be out of reach.
@@ -94,7 +94,7 @@ func (r *prober) name(what string) string { return "abl-" + r.ID + "-" + what }
 
 // box is one of the helper's programs in a container like a holder's.
 func (r *prober) box(name, project string, reach sandbox.Reach, program string, args ...string) sandbox.Box {
-	argv := []string{dirs.Bin + "/" + program, "--deadline", strconv.FormatInt(time.Now().Add(boxLife).Unix(), 10)}
+	argv := []string{helper.Bin + "/" + program, "--deadline", strconv.FormatInt(time.Now().Add(boxLife).Unix(), 10)}
 	return sandbox.Box{
 		Name: r.name(name), Image: r.Image, User: userID, Argv: append(argv, args...), Reach: reach, Labels: labels(project, "helper"),
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
@@ -103,7 +103,7 @@ func (r *prober) box(name, project string, reach sandbox.Reach, program string, 
 
 // holder is a box that closes its network as a role's does.
 func (r *prober) holder(name string, reach sandbox.Reach) sandbox.Box {
-	box := r.box(name, r.ID, reach, dirs.HelperHolder, "--seal", userID)
+	box := r.box(name, r.ID, reach, helper.HelperHolder, "--seal", userID)
 	box.Seals, box.Labels[sandbox.LabelKind] = true, "holder"
 	return box
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,24 +32,24 @@ const discard = "9"
 // of the program that looks around in it. env is the environment by the engine's
 // record of the box; files are all that the call finds in dirs.In; absent are
 // paths where nothing may be.
-func Inside(box sandbox.Box, env map[string]string, files, absent []string) dirs.ProbeSpec {
-	spec := dirs.ProbeSpec{
-		User: box.User, Env: digests(env), Folders: map[string][]string{dirs.In: files}, Sealed: []string{"/", dirs.Bin},
+func Inside(box sandbox.Box, env map[string]string, files, absent []string) helper.ProbeSpec {
+	spec := helper.ProbeSpec{
+		User: box.User, Env: digests(env), Folders: map[string][]string{helper.In: files}, Sealed: []string{"/", helper.Bin},
 	}
-	for _, folder := range []string{path.Dir(dirs.Src), path.Dir(dirs.Out)} {
+	for _, folder := range []string{path.Dir(helper.Src), path.Dir(helper.Out)} {
 		if names := below(folder, box.Mounts); len(names) > 0 {
 			spec.Folders[folder] = names
 			spec.Sealed = append(spec.Sealed, folder)
 		}
 	}
 	for _, m := range box.Mounts {
-		spec.Mounts = append(spec.Mounts, dirs.ProbeMount{Target: m.Target, ReadOnly: m.ReadOnly})
+		spec.Mounts = append(spec.Mounts, helper.ProbeMount{Target: m.Target, ReadOnly: m.ReadOnly})
 		if m.ReadOnly {
 			spec.Sealed = append(spec.Sealed, m.Target)
 		}
 	}
 	for _, t := range box.Tmpfs {
-		spec.Mounts = append(spec.Mounts, dirs.ProbeMount{Target: t.Target, Memory: true, Exec: t.Exec})
+		spec.Mounts = append(spec.Mounts, helper.ProbeMount{Target: t.Target, Memory: true, Exec: t.Exec})
 	}
 	for _, p := range absent {
 		if !covered(p, box) {
@@ -63,7 +63,7 @@ func Inside(box sandbox.Box, env map[string]string, files, absent []string) dirs
 func digests(env map[string]string) map[string]string {
 	all := map[string]string{"PATH": "", "HOSTNAME": "", "HOME": "", "TERM": ""}
 	for name, value := range env {
-		all[name] = dirs.Digest(value)
+		all[name] = helper.Digest(value)
 	}
 	return all
 }
@@ -89,7 +89,7 @@ func covered(p string, box sandbox.Box) bool {
 }
 
 // Identify adds which very directory or file each mount from this machine is.
-func Identify(spec *dirs.ProbeSpec, mounts []sandbox.Mount) error {
+func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 	for i, m := range mounts {
 		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
 			continue
@@ -105,8 +105,8 @@ func Identify(spec *dirs.ProbeSpec, mounts []sandbox.Mount) error {
 
 // Net is what a probe has to find of the network. Without a beacon, because the
 // engine is on another machine, this machine cannot be listened for.
-func Net(b *Beacon, weak bool) *dirs.ProbeNet {
-	n := &dirs.ProbeNet{Names: outsiders, Peers: []dirs.ProbePeer{{At: holderDNS}}, WaitMS: silenceMS, Weak: weak, Shout: discard}
+func Net(b *Beacon, weak bool) *helper.ProbeNet {
+	n := &helper.ProbeNet{Names: outsiders, Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: silenceMS, Weak: weak, Shout: discard}
 	if b != nil {
 		n.Word, n.TCP, n.UDP, n.Port, n.Asks, n.Shout = b.Word, b.At(b.Port), b.At(b.Asks), b.Port, b.Asks, b.Asks
 	}
@@ -115,7 +115,7 @@ func Net(b *Beacon, weak bool) *dirs.ProbeNet {
 
 // Missing names what a probe was asked for and did not answer: one that says
 // nothing proves nothing.
-func Missing(spec dirs.ProbeSpec, found sandbox.Proof) (names []string) {
+func Missing(spec helper.ProbeSpec, found sandbox.Proof) (names []string) {
 	for _, name := range spec.Checks() {
 		if _, ok := found.Get(name); !ok {
 			names = append(names, name)

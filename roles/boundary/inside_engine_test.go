@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"abl/images"
+	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/internal/testing/lab"
-	"abl/orchestrator/dirs"
 )
 
 // look is a box by hand, as a role's is made, and what a probe in it is to find.
@@ -24,7 +24,7 @@ type look struct {
 	Prober
 	image, dir string
 	beacon     *Beacon
-	spec       dirs.ProbeSpec
+	spec       helper.ProbeSpec
 	flags      []string // of docker run
 	agent      string   // its output, "" when it was not started
 }
@@ -46,7 +46,7 @@ func newLook(t *testing.T) *look {
 	t.Cleanup(l.beacon.Close)
 	r := &prober{Prober: p, words: map[string]string{}}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
-	open := r.box("open", p.ID, reach, dirs.HelperHolder) // which does not close its network
+	open := r.box("open", p.ID, reach, helper.HelperHolder) // which does not close its network
 	if err := r.settle(t.Context(), "inner", p.ID, false, r.holder("holder", reach), open); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (l *look) layOut() {
 			l.Fatal(err)
 		}
 	}
-	run := dirs.RunSpec{Argv: []string{"/bin/sh", "-c", "echo ran"}, Dir: dirs.Src, Stdout: dirs.Out, Stderr: dirs.Err, Probe: dirs.Probe}
+	run := helper.RunSpec{Argv: []string{"/bin/sh", "-c", "echo ran"}, Dir: helper.Src, Stdout: helper.Out, Stderr: helper.Err, Probe: helper.Probe}
 	data, err := json.Marshal(run)
 	if err != nil {
 		l.Fatal(err)
@@ -88,15 +88,15 @@ func (l *look) layOut() {
 	box := sandbox.Box{
 		User: guest, Tmpfs: []sandbox.Tmpfs{{Target: "/tmp"}},
 		Mounts: []sandbox.Mount{
-			{What: sandbox.Workspace, Source: filepath.Join(l.dir, "src"), Target: dirs.Src},
-			{What: sandbox.GitDir, Source: filepath.Join(l.dir, "src/.git"), Target: dirs.Src + "/.git", ReadOnly: true},
-			{What: sandbox.Specs, Source: filepath.Join(l.dir, "specs"), Target: dirs.Specs, ReadOnly: true},
-			{What: sandbox.CallIn, Source: filepath.Join(l.dir, "in"), Target: dirs.In, ReadOnly: true},
-			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stdout"), Target: dirs.Out},
-			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stderr"), Target: dirs.Err},
+			{What: sandbox.Workspace, Source: filepath.Join(l.dir, "src"), Target: helper.Src},
+			{What: sandbox.GitDir, Source: filepath.Join(l.dir, "src/.git"), Target: helper.Src + "/.git", ReadOnly: true},
+			{What: sandbox.Specs, Source: filepath.Join(l.dir, "specs"), Target: helper.Specs, ReadOnly: true},
+			{What: sandbox.CallIn, Source: filepath.Join(l.dir, "in"), Target: helper.In, ReadOnly: true},
+			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stdout"), Target: helper.Out},
+			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stderr"), Target: helper.Err},
 		},
 	}
-	l.spec = Inside(box, map[string]string{"KEY": "token", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, []string{"run.json", "probe.json"}, []string{dirs.Tests, "/abl/secret"})
+	l.spec = Inside(box, map[string]string{"KEY": "token", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, []string{"run.json", "probe.json"}, []string{helper.Tests, "/abl/secret"})
 	l.spec.Env["LANG"] = "" // the image has one
 	if err := Identify(&l.spec, box.Mounts); err != nil {
 		l.Fatal(err)
@@ -111,8 +111,8 @@ func (l *look) layOut() {
 	l.flags = []string{
 		"--network=container:abl-" + l.ID + "-holder", "--user=" + guest, "--cap-drop=ALL", "--security-opt=no-new-privileges:true",
 		"--security-opt=seccomp=../../internal/sandbox/docker/seccomp.json",
-		"--read-only", "--env=KEY=token", "--tmpfs=/tmp:rw,nosuid,nodev,noexec", l.bind("src", dirs.Src, false), l.bind("src/.git", dirs.Src+"/.git", true),
-		l.bind("specs", dirs.Specs, true), l.bind("in", dirs.In, true), l.bind("stdout", dirs.Out, false), l.bind("stderr", dirs.Err, false),
+		"--read-only", "--env=KEY=token", "--tmpfs=/tmp:rw,nosuid,nodev,noexec", l.bind("src", helper.Src, false), l.bind("src/.git", helper.Src+"/.git", true),
+		l.bind("specs", helper.Specs, true), l.bind("in", helper.In, true), l.bind("stdout", helper.Out, false), l.bind("stderr", helper.Err, false),
 	}
 }
 
@@ -134,10 +134,10 @@ func (l *look) run(name, from string, to ...string) sandbox.Proof {
 	if from != "" {
 		flags = slices.DeleteFunc(flags, func(f string) bool { return strings.HasPrefix(f, from) })
 	}
-	args := append([]string{"run", "--rm", "--label=abl.project=" + l.ID, "--workdir=" + dirs.Src}, append(flags, to...)...)
-	out, err := exec.Command("docker", append(args, l.image, dirs.Bin+"/"+dirs.HelperRun, dirs.Run)...).Output()
+	args := append([]string{"run", "--rm", "--label=abl.project=" + l.ID, "--workdir=" + helper.Src}, append(flags, to...)...)
+	out, err := exec.Command("docker", append(args, l.image, helper.Bin+"/"+helper.HelperRun, helper.Run)...).Output()
 	line, _, _ := strings.Cut(string(out), "\n")
-	var found dirs.Probed
+	var found helper.Probed
 	if jerr := json.Unmarshal([]byte(line), &found); jerr != nil || len(found.Proof) == 0 {
 		l.Fatalf("%s: %v: %q, %v", name, err, out, found.Error)
 	}
@@ -172,12 +172,12 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 		to   []string
 		want []string
 	}{
-		"specs that can be written":  {mount("specs"), []string{l.bind("specs", dirs.Specs, false)}, []string{"mount /workspace/specs inside", "writing in /workspace/specs"}},
-		"history that can":           {mount("src/.git"), []string{l.bind("src/.git", dirs.Src+"/.git", false)}, []string{"mount /workspace/src/.git inside", "writing in /workspace/src/.git"}},
+		"specs that can be written":  {mount("specs"), []string{l.bind("specs", helper.Specs, false)}, []string{"mount /workspace/specs inside", "writing in /workspace/specs"}},
+		"history that can":           {mount("src/.git"), []string{l.bind("src/.git", helper.Src+"/.git", false)}, []string{"mount /workspace/src/.git inside", "writing in /workspace/src/.git"}},
 		"no history over the source": {mount("src/.git"), nil, []string{"mount /workspace/src/.git inside", "writing in /workspace/src/.git"}},
-		"the call's own folder":      {mount("in"), []string{l.bind("in", dirs.In, false)}, []string{"writing in /abl/in"}},
-		"another source":             {mount("src"), []string{l.bind("other", dirs.Src, false)}, []string{"identity of /workspace/src"}},
-		"the other side":             {"", []string{l.bind("other", dirs.Tests, true)}, []string{"further mounts", "all in /workspace", "what must be absent"}},
+		"the call's own folder":      {mount("in"), []string{l.bind("in", helper.In, false)}, []string{"writing in /abl/in"}},
+		"another source":             {mount("src"), []string{l.bind("other", helper.Src, false)}, []string{"identity of /workspace/src"}},
+		"the other side":             {"", []string{l.bind("other", helper.Tests, true)}, []string{"further mounts", "all in /workspace", "what must be absent"}},
 		"the engine's socket":        {"", []string{"--volume=/var/run/docker.sock:/var/run/docker.sock"}, []string{"further mounts", "sockets of engines"}},
 		"a folder of the host":       {"", []string{"--volume=/:/host:ro"}, []string{"further mounts"}},
 		"memory that runs programs":  {"--tmpfs", []string{"--tmpfs=/tmp:rw,nosuid,nodev,exec"}, []string{"mount /tmp inside"}},

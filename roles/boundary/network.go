@@ -8,8 +8,8 @@ import (
 	"net"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // Engine is what the probe of an engine's networks needs of it.
@@ -95,11 +95,11 @@ func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
 	}
 	within := Net(r.beacon, false)
 	within.WaitMS, within.TCP = engineMS, append(within.TCP, strangers...)
-	within.Peers = append(within.Peers, dirs.ProbePeer{At: net.JoinHostPort("peer", peerPort), Say: r.words["peer"]})
+	within.Peers = append(within.Peers, helper.ProbePeer{At: net.JoinHostPort("peer", peerPort), Say: r.words["peer"]})
 	var isolated, control sandbox.Proof
 	tries := []func() error{func() (err error) { isolated, err = r.probe(ctx, "look-inner", "holder-inner", within); return err }}
 	if r.beacon != nil {
-		outside := &dirs.ProbeNet{Word: r.beacon.Word, TCP: r.beacon.At(r.beacon.Port), Peers: []dirs.ProbePeer{{At: holderDNS}}, WaitMS: engineMS}
+		outside := &helper.ProbeNet{Word: r.beacon.Word, TCP: r.beacon.At(r.beacon.Port), Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: engineMS}
 		tries = append(tries, func() (err error) { control, err = r.probe(ctx, "look-outer", "holder-outer", outside); return err })
 	}
 	if err := sideBySide(tries...); err != nil {
@@ -127,17 +127,17 @@ func controlled(control sandbox.Proof) sandbox.Check {
 }
 
 // probe runs abl-probe in a box that joins a holder, and returns what it found.
-func (r *prober) probe(ctx context.Context, name, holder string, n *dirs.ProbeNet) (sandbox.Proof, error) {
+func (r *prober) probe(ctx context.Context, name, holder string, n *helper.ProbeNet) (sandbox.Proof, error) {
 	spec, err := json.Marshal(n)
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
-	box := r.box(name, r.ID, sandbox.Reach{Join: r.name(holder)}, dirs.HelperProbe, "look", string(spec))
+	box := r.box(name, r.ID, sandbox.Reach{Join: r.name(holder)}, helper.HelperProbe, "look", string(spec))
 	line, err := r.run(ctx, box)
 	if err != nil {
 		return nil, err
 	}
-	var found dirs.Probed
+	var found helper.Probed
 	if err := json.Unmarshal(line, &found); err != nil || len(found.Proof) == 0 {
 		return nil, fmt.Errorf("the probe of the network said %q", line)
 	}

@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"abl/internal/cacerts"
+	"abl/internal/gateway"
+	"abl/internal/gateway/sidecar"
+	"abl/internal/helper"
+	"abl/internal/prices"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/gateway/sidecar"
-	"abl/orchestrator/prices"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -102,7 +102,7 @@ func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []
 		return err
 	}
 	if e.trusted().Own() {
-		g.Certs = certEnv(filepath.Join(dirs.In, caFile))
+		g.Certs = certEnv(filepath.Join(helper.In, caFile))
 		g.Files = map[string][]byte{caFile: certs}
 	}
 	return nil

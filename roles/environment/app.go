@@ -12,19 +12,19 @@ import (
 
 	"abl/images"
 	"abl/internal/config"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles"
 )
 
 // AppSpec is the app section of the settings as a container reads it, nil for none.
-func AppSpec(conf *config.Loaded) *dirs.App {
+func AppSpec(conf *config.Loaded) *helper.App {
 	a := conf.App
 	if a == nil {
 		return nil
 	}
-	return &dirs.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds()}
+	return &helper.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds()}
 }
 
 // StartTime is the longest that the services and the app may take until they are ready.
@@ -40,10 +40,10 @@ func StartTime(conf *config.Loaded) (most time.Duration) {
 }
 
 // Commands is a declared command table in the order of its names.
-func Commands(table map[string]config.Command) (all []dirs.Command) {
+func Commands(table map[string]config.Command) (all []helper.Command) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		c := table[name]
-		all = append(all, dirs.Command{
+		all = append(all, helper.Command{
 			Name: name, Description: c.Description, Command: c.Command, Shown: c.Output == "shown",
 			Background: c.Background, TimeoutMS: time.Duration(c.Timeout).Milliseconds(),
 		})
@@ -54,7 +54,7 @@ func Commands(table map[string]config.Command) (all []dirs.Command) {
 // App is the system under test of the settings, in the image that is named for it or
 // else in builder, the Builder's. The images of its services are pulled when the
 // engine lacks them.
-func (e *Environment) App(ctx context.Context, builder string, out event.Sink) (*roles.App, error) {
+func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (*roles.App, error) {
 	image := builder
 	file, err := Dockerfile(e.Root, e.Conf.Images.App.Dockerfile, e.Project.Src, e.Project.Tests)
 	if err != nil {
@@ -71,8 +71,8 @@ func (e *Environment) App(ctx context.Context, builder string, out event.Sink) (
 		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, e.Project.Src, ".git") },
 		Silence: 30 * time.Second,
 		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
-		Spec: dirs.BrokerSpec{
-			Port: dirs.BrokerPort, Dir: dirs.Src, App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
+		Spec: helper.BrokerSpec{
+			Port: helper.BrokerPort, Dir: helper.Src, App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
 			LogMax: 64 << 20,
 		},
 	}
@@ -86,7 +86,7 @@ func (e *Environment) App(ctx context.Context, builder string, out event.Sink) (
 			return nil, err
 		}
 		app.Services = append(app.Services, roles.ServiceBox{Name: name, Image: svc.Image, Env: variables(svc.Env)})
-		app.Spec.Services = append(app.Spec.Services, dirs.Service{Name: name, Port: svc.Ready.Port, TimeoutMS: time.Duration(svc.Ready.Timeout).Milliseconds()})
+		app.Spec.Services = append(app.Spec.Services, helper.Service{Name: name, Port: svc.Ready.Port, TimeoutMS: time.Duration(svc.Ready.Timeout).Milliseconds()})
 	}
 	return app, nil
 }

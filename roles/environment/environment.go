@@ -19,9 +19,8 @@ import (
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
 	"abl/roles"
 
 	"golang.org/x/sys/unix"
@@ -29,9 +28,9 @@ import (
 
 // Options say for whom an environment is.
 type Options struct {
-	Project   project.Project // whose records keep the calls
-	ID        string          // of the project on the engine
-	Phase     int             // 0 outside phases
+	Project   state.Project // whose records keep the calls
+	ID        string        // of the project on the engine
+	Phase     int           // 0 outside phases
 	Conf      *config.Loaded
 	Root      string                   // that paths in the settings start from
 	Owned     string                   // whose owner the containers run as, where abl is root; "" is the project's root
@@ -245,7 +244,7 @@ func (e *Environment) Limits() sandbox.Limits {
 
 // Runner makes the calls of a project whose workspace may be another than the
 // environment's.
-func (e *Environment) Runner(p project.Project, out event.Sink) *roles.Runner {
+func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
 	disks := []string{p.Src, p.Tests, p.Calls()}
 	if e.Info.Local && e.Info.DataDir != "" {
 		disks = append(disks, e.Info.DataDir)

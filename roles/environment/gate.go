@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"time"
 
+	"abl/internal/gateway"
+	"abl/internal/gateway/sidecar"
+	"abl/internal/helper"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/gateway/sidecar"
-	"abl/orchestrator/project"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -23,7 +23,7 @@ import (
 // Gate opens the gateways of one role's calls.
 type Gate struct {
 	Engine  sidecar.Engine
-	Project project.Project
+	Project state.Project
 	Site    *roles.Site // whose place the role's boxes join
 	Place   string
 	Role    string
@@ -63,12 +63,12 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		return nil, err
 	}
 	g.watch(ctx, box)
-	at := fmt.Sprintf("%s:%d", dirs.GatewayAlias, dirs.GatewayPort)
+	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
 	if g.Vars.API != "" {
 		env = append(env, g.Vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", g.Vars.BaseVar, at, key, g.Vars.API))
 	}
 	if len(setup.Connect) > 0 {
-		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), dirs.GatewayAlias, dirs.AppAlias)...)
+		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), helper.GatewayAlias, helper.AppAlias)...)
 		env = append(env, g.Certs...)
 	}
 	return env, nil

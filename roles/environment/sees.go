@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 	"abl/roles"
 )
 
@@ -62,7 +62,7 @@ func seesFiles(ctx context.Context, eng maker, id, image, dir string) error {
 			sandbox.LabelDeadline: strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10),
 		},
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256}, // should somebody start it
-		Mounts: []sandbox.Mount{{What: sandbox.CallIn, Source: name, Target: dirs.In, ReadOnly: true}},
+		Mounts: []sandbox.Mount{{What: sandbox.CallIn, Source: name, Target: helper.In, ReadOnly: true}},
 	}
 	if err := eng.Remove(ctx, box.Name); err != nil {
 		return err

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/gateway"
+	"abl/internal/gateway/meter"
+	"abl/internal/gateway/sidecar"
 	"abl/internal/outcome"
 	"abl/internal/tokens"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/gateway/meter"
-	"abl/orchestrator/gateway/sidecar"
 	"abl/roles"
 	"abl/roles/agent"
 )

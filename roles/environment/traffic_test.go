@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/gateway"
+	"abl/internal/gateway/meter"
+	"abl/internal/gateway/sidecar"
 	"abl/internal/tokens"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/gateway/meter"
-	"abl/orchestrator/gateway/sidecar"
 )
 
 func TestTraffic(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"net/url"
 	"os"
 
+	"abl/internal/gateway/sidecar"
 	"abl/internal/hostfs"
-	"abl/orchestrator/gateway/sidecar"
 	"abl/roles/agent"
 )
 

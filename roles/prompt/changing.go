@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
+	"abl/internal/helper"
 )
 
 func sessionSection(in Input) string {
@@ -49,7 +49,7 @@ func systemSection(in Input) string {
 		ready = fmt.Sprintf("as soon as `GET %s` on that port answers with a status below 500", in.App.Path)
 	}
 	return fmt.Sprintf("# The system\n\nIt is started in `%s` with\n\n```\n%s\n```\n\nIt has to listen on 0.0.0.0, port %d, and counts as ready %s.",
-		dirs.Src, in.App.Command, in.App.Port, ready)
+		helper.Src, in.App.Command, in.App.Port, ready)
 }
 
 func commandsSection(in Input) string {
@@ -94,16 +94,16 @@ func failedSection(in Input) string {
 	if in.Role.App {
 		lead = "## Failed specs of the verification before this one\n\nThe system has changed since: find out anew what holds.\n\n"
 	}
-	return lead + verdict.RenderFor(in.failed(), in.Nonce)
+	return lead + failedspecs.RenderFor(in.failed(), in.Nonce)
 }
 
 // failed are the failed specs as the role may see them: to the Builder they
 // cross the boundary.
-func (in Input) failed() []verdict.Entry {
+func (in Input) failed() []failedspecs.Entry {
 	if in.Role.App {
 		return in.Failed
 	}
-	passed, _ := verdict.NewFilter(in.Specs, in.Tests).Pass(in.Failed)
+	passed, _ := failedspecs.NewFilter(in.Specs, in.Tests).Pass(in.Failed)
 	return passed
 }
 

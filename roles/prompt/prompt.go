@@ -16,9 +16,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
+	"abl/internal/failedspecs"
+	"abl/internal/helper"
+	"abl/internal/spec"
 	"abl/roles"
 )
 
@@ -28,7 +28,7 @@ type Input struct {
 	Template  string // the role's prompt, with <<PHASE>> and <<ITERATION>>
 	ProjectMD string // the person's description of the project
 	Specs     []spec.Spec
-	Commands  []dirs.Command // what abl-cmd runs by name for this role
+	Commands  []helper.Command // what abl-cmd runs by name for this role
 
 	Phase     int
 	Iteration int // within the round
@@ -37,13 +37,13 @@ type Input struct {
 	Report    string // path of this call's run report, relative to the workspace; see ReportPath
 	Last      string // the last verdict of this phase: "", "fail", "unverified" or "pass"
 
-	App    *dirs.App // how the system is started; for the Builder, nil without an app section
-	AppURL string    // where the system answers; for the Verifier
-	Hosts  []string  // hosts besides the model that the role may reach
+	App    *helper.App // how the system is started; for the Builder, nil without an app section
+	AppURL string      // where the system answers; for the Verifier
+	Hosts  []string    // hosts besides the model that the role may reach
 
 	MapLines []string // of the role's own workspace, as RenderMap has them
 	MapTotal int      // files in it, shown or not
-	Failed   []verdict.Entry
+	Failed   []failedspecs.Entry
 	Stalled  string   // what to tell the Builder when its last iterations moved nothing, mostly ""
 	Tests    []string // names of the Verifier's files and tests, which no failed spec carries to the Builder
 	Missing  []string // what the attempt before this one did not leave, one sentence each

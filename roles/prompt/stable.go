@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 )
 
 func projectSection(in Input) string {
@@ -25,7 +25,7 @@ func specsSection(in Input) string {
 		b.WriteString("Every contract in every one of them is to be tested in this call.\n")
 	}
 	for _, s := range in.Specs {
-		fmt.Fprintf(&b, "\n%s", marked(fmt.Sprintf("%s/phase%d.md", dirs.Specs, s.Number), s.Text))
+		fmt.Fprintf(&b, "\n%s", marked(fmt.Sprintf("%s/phase%d.md", helper.Specs, s.Number), s.Text))
 	}
 	return b.String()
 }

@@ -7,7 +7,7 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

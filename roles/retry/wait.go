@@ -7,7 +7,7 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
-	"abl/orchestrator/state"
+	"abl/internal/state"
 )
 
 // Policy is what a decision about a transient failure needs besides the failure itself.

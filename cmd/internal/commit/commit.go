@@ -12,10 +12,10 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/dotenv"
+	"abl/internal/ledger"
+	"abl/internal/pricelist"
 	"abl/internal/redact"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
 	"abl/roles/model"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/ledger"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/ledger"
 	"abl/roles/environment"
 	"abl/roles/model"
 )

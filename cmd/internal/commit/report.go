@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"abl/cmd/internal/cli"
+	"abl/internal/ledger"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/ledger"
 )
 
 // consistency is the workflow that reports and changes nothing.

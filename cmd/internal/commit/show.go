@@ -10,10 +10,10 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
+	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
 	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/workspace"
 	"abl/roles/model"
 )
 
@@ -65,7 +65,7 @@ func (s *session) plan(edits []fence.Edit) {
 			text := safe.String(e.Content)
 			to = &text
 		}
-		if err := workspace.Diff(s.in.Result, safe.Line(e.Path), from, to, view.Coloured(s.in.Bare.Stdout)); err != nil {
+		if err := git.Diff(s.in.Result, safe.Line(e.Path), from, to, view.Coloured(s.in.Bare.Stdout)); err != nil {
 			s.in.Warn(err)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"abl/images"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
 	"abl/internal/sandbox"
 	"abl/internal/yamlfile"
-	"abl/orchestrator/ledger"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/retry"

@@ -10,8 +10,8 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/project"
 	"abl/roles/environment"
 )
 
@@ -26,7 +26,7 @@ and learned is never touched.`,
 }
 
 func runClean(ctx context.Context, in *cli.Input) error {
-	here, err := project.Real(".")
+	here, err := state.Real(".")
 	if err != nil {
 		return fmt.Errorf("cannot work here: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/internal/outcome"
 	"abl/internal/redact"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/orchestrator/learner"
 )
 
@@ -242,7 +242,7 @@ func TestProgressThroughAPipe(t *testing.T) {
 	for _, text := range []string{"tools: step 1/3 FROM x", "tools: step 2/3 RUN \x1b[2J", "gemini: step 1/2 FROM tools", "gemini: step 2/2 RUN npm"} {
 		tell.progress(text)
 	}
-	tell.Emit(event.Event{Kind: event.Action, Text: "shell ls"})
+	tell.Emit(state.Event{Kind: state.Action, Text: "shell ls"})
 	if got := out.String(); got != "  tools: step 1/3 FROM x\n  gemini: step 1/2 FROM tools\n  > shell ls\n" {
 		t.Errorf("%q", got)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/view"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // teller shows a person how a session goes, and implements learner.Teller: on standard
@@ -62,15 +62,15 @@ func (t *teller) progress(text string) {
 
 // Emit implements event.Sink, and shows what an agent does while it does it: at a terminal as progress,
 // elsewhere line by line.
-func (t *teller) Emit(e event.Event) {
+func (t *teller) Emit(e state.Event) {
 	switch {
-	case e.Kind == event.Action && t.now != nil:
+	case e.Kind == state.Action && t.now != nil:
 		t.progress("> " + e.Text)
-	case e.Kind == event.Action:
+	case e.Kind == state.Action:
 		t.Note("> " + e.Text)
-	case e.Kind == event.Note:
+	case e.Kind == state.Note:
 		t.Note(e.Text)
-	case e.Kind == event.CallResume:
+	case e.Kind == state.CallResume:
 		t.Note("the call was still running and goes on")
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/nearest"
+	"abl/internal/state"
 	"abl/orchestrator/learner"
-	"abl/orchestrator/project"
 	"abl/roles/agent"
 	"abl/roles/environment"
 	"abl/roles/retry"
@@ -38,12 +38,12 @@ type work struct {
 
 // openWork reads the settings. It changes nothing.
 func openWork(in *cli.Input, open opener) (*work, error) {
-	here, err := project.Real(".")
+	here, err := state.Real(".")
 	if err != nil {
 		return nil, fmt.Errorf("cannot work here: %w", err)
 	}
 	w := &work{in: in, open: open, here: here, root: here, tell: newTeller(in)}
-	if root, err := project.Find(here); err == nil {
+	if root, err := state.Find(here); err == nil {
 		w.root = root
 	}
 	weak := in.HideSecrets(w.root)
@@ -153,7 +153,7 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 	at := filepath.Join(learner.Folder, learner.Name(task))
 	h := learner.Home{Root: filepath.Join(w.here, at)}
 	w.home = h
-	if err := hostfs.MkdirAll(w.here, filepath.Join(at, project.Dir)); err != nil {
+	if err := hostfs.MkdirAll(w.here, filepath.Join(at, state.Dir)); err != nil {
 		return s, settle(fmt.Errorf("cannot make the project: %w", err))
 	}
 	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))

@@ -7,8 +7,8 @@ import (
 	"unicode"
 
 	"abl/internal/config"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/prices"
+	"abl/internal/gateway"
+	"abl/internal/prices"
 )
 
 // Account is what the calls of a phase, or of a session of the learner, may spend.

@@ -1,8 +1,8 @@
 package money
 
 import (
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
+	"abl/internal/ledger"
+	"abl/internal/pricelist"
 )
 
 // Book is a ledger that calls are entered in: priced where nobody else did, and

@@ -6,8 +6,8 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
-	"abl/orchestrator/gateway"
-	"abl/orchestrator/prices"
+	"abl/internal/gateway"
+	"abl/internal/prices"
 	"abl/roles/retry"
 )
 

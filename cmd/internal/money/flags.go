@@ -8,7 +8,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
-	"abl/orchestrator/prices"
+	"abl/internal/prices"
 )
 
 // Flags let one run spend more than the settings say.

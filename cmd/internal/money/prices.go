@@ -11,10 +11,10 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
+	"abl/internal/pricelist"
+	"abl/internal/prices"
 	"abl/internal/yamlfile"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
-	"abl/orchestrator/prices"
 )
 
 // maxPrices bounds a project's own list, in bytes.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
-	"abl/orchestrator/prices"
-	"abl/orchestrator/project"
+	"abl/internal/pricelist"
+	"abl/internal/prices"
+	"abl/internal/state"
 	"abl/roles"
 )
 
@@ -31,7 +31,7 @@ type Spendings struct{ Call, Phase, Project Spending }
 // It is what the ledger has, and where a provider did not tell, what the gateway
 // charged. An attempt at the same call that came to no proper end counts towards
 // the call's own cap: to make it anew is no new call.
-func Spent(p project.Project, list pricelist.List, n int, key string) (Spendings, error) {
+func Spent(p state.Project, list pricelist.List, n int, key string) (Spendings, error) {
 	c := counting{list: list, phase: fmt.Sprint(n), key: key, vague: map[string]*vague{}}
 	book := ledger.Open(p.Ledger())
 	if err := book.Scan(c.add, func(int, string) {}); err != nil || len(c.vague) == 0 {
@@ -47,7 +47,7 @@ func Spent(p project.Project, list pricelist.List, n int, key string) (Spendings
 }
 
 // charged is what the gateway of an ended call charged, nil where nobody knows.
-func charged(p project.Project, call string) *roles.Charged {
+func charged(p state.Project, call string) *roles.Charged {
 	if filepath.Base(call) != call || strings.HasPrefix(call, ".") { // what stands in a file is no path
 		return nil
 	}

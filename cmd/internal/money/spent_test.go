@@ -10,19 +10,19 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/pricelist"
-	"abl/orchestrator/prices"
-	"abl/orchestrator/project"
+	"abl/internal/pricelist"
+	"abl/internal/prices"
+	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
 )
 
 // accounts is a project with these rows in its ledger.
-func accounts(t *testing.T, rows ...ledger.Row) (project.Project, pricelist.List) {
+func accounts(t *testing.T, rows ...ledger.Row) (state.Project, pricelist.List) {
 	t.Helper()
-	root, err := project.Real(t.TempDir())
+	root, err := state.Real(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func accounts(t *testing.T, rows ...ledger.Row) (project.Project, pricelist.List
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := project.New(root, "src", ".abl/tests")
+	p := state.NewProject(root, "src", ".abl/tests")
 	if err := os.MkdirAll(filepath.Dir(p.Ledger()), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // kinds are the event kinds as their source declares them.
 func kinds(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../../orchestrator/event/event.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../internal/state/event.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +46,8 @@ func kinds(t *testing.T) []string {
 // fields are the names of an event's JSON fields.
 func fields() []string {
 	var all []string
-	for i := range reflect.TypeFor[event.Event]().NumField() {
-		tag, _, _ := strings.Cut(reflect.TypeFor[event.Event]().Field(i).Tag.Get("json"), ",")
+	for i := range reflect.TypeFor[state.Event]().NumField() {
+		tag, _, _ := strings.Cut(reflect.TypeFor[state.Event]().Field(i).Tag.Get("json"), ",")
 		all = append(all, tag)
 	}
 	return all

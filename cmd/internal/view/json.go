@@ -6,7 +6,7 @@ import (
 	"io"
 	"syscall"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // jsonLines prints each event as one line with one write, so that lines of
@@ -17,7 +17,7 @@ type jsonLines struct {
 	torn bool // the last line is there in part
 }
 
-func (j *jsonLines) show(e event.Event) {
+func (j *jsonLines) show(e state.Event) {
 	if j.gone || e.Kind == stopping {
 		return
 	}

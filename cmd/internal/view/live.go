@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"abl/internal/redact"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // What the live view says to a terminal besides words.
@@ -35,9 +35,9 @@ func newLive(o Options) *live {
 	return &live{out: o.Stderr, paint: colours(o), now: time.Now, width: func() int { return width(o.Stderr) }}
 }
 
-func (l *live) show(e event.Event) {
+func (l *live) show(e state.Event) {
 	l.story.take(e)
-	if e.Kind == event.Action || l.story.refused {
+	if e.Kind == state.Action || l.story.refused {
 		return // the status shows it at the next tick; the command's own error says it
 	}
 	l.drawn = l.status()

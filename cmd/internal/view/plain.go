@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // between is how long plain lines are silent about an agent's actions after one.
@@ -21,12 +21,12 @@ type plainLines struct {
 
 func newPlain(o Options) *plainLines { return &plainLines{out: o.Stderr} }
 
-func (p *plainLines) show(e event.Event) {
+func (p *plainLines) show(e state.Event) {
 	p.story.take(e)
 	switch {
 	case p.story.refused: // the command's own error says it
 		return
-	case e.Kind != event.Action:
+	case e.Kind != state.Action:
 	case p.story.actions > 1 && e.Time.Sub(p.acted) < between:
 		return
 	default:

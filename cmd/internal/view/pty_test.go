@@ -8,7 +8,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // On a real terminal the facts are left behind as lines, the status is gone at
@@ -47,7 +47,7 @@ func TestNoRowPassesForAFact(t *testing.T) {
 	for _, columns := range []int{60, 80, 132} {
 		for pad := range columns {
 			got, _ := onTerminal(t, columns, "", func(v *View, _ chan<- time.Time) {
-				v.Emit(event.Event{Kind: event.Note, Role: "verifier", Text: strings.Repeat("─", pad) + "0:07__abl________passed"})
+				v.Emit(state.Event{Kind: state.Note, Role: "verifier", Text: strings.Repeat("─", pad) + "0:07__abl________passed"})
 			})
 			for _, row := range got.rows {
 				if strings.HasPrefix(strings.TrimSpace(row), "0:07__abl") && !strings.HasPrefix(row, strings.Repeat(" ", head)) {
@@ -60,7 +60,7 @@ func TestNoRowPassesForAFact(t *testing.T) {
 
 func TestNoColor(t *testing.T) {
 	_, raw := onTerminal(t, 80, "1", func(v *View, _ chan<- time.Time) {
-		v.Emit(event.Event{Kind: event.Verdict, Verdict: "fail"})
+		v.Emit(state.Event{Kind: state.Verdict, Verdict: "fail"})
 	})
 	if strings.Contains(raw, "\x1b[3") || strings.Contains(raw, "\x1b[2m") {
 		t.Errorf("colour in spite of NO_COLOR: %q", raw)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // patience is how many events may wait for a reader before the agents' actions
@@ -17,30 +17,30 @@ type queue struct {
 	wake chan struct{} // has one entry when there is something to take
 
 	mu      sync.Mutex
-	waiting []event.Event
+	waiting []state.Event
 	closed  bool
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-func (q *queue) put(e event.Event) {
+func (q *queue) put(e state.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
 	if len(q.waiting) >= patience {
-		if e.Kind == event.Action {
+		if e.Kind == state.Action {
 			return
 		}
-		q.waiting = slices.DeleteFunc(q.waiting, func(w event.Event) bool { return w.Kind == event.Action })
+		q.waiting = slices.DeleteFunc(q.waiting, func(w state.Event) bool { return w.Kind == state.Action })
 	}
 	q.waiting = append(q.waiting, e)
 	q.poke()
 }
 
 // take empties the queue. more is false when nothing will come any more.
-func (q *queue) take() (events []event.Event, more bool) {
+func (q *queue) take() (events []state.Event, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	events, q.waiting = q.waiting, nil

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/event"
-	"abl/orchestrator/prices"
+	"abl/internal/prices"
+	"abl/internal/state"
 )
 
 // story is what the events so far come to.
@@ -25,10 +25,10 @@ type story struct {
 }
 
 // take enters an event.
-func (s *story) take(e event.Event) {
+func (s *story) take(e state.Event) {
 	if s.began.IsZero() {
 		s.began = e.Time
-		s.refused = e.Kind == event.Outcome && e.Exit != nil && *e.Exit != exit.Passed
+		s.refused = e.Kind == state.Outcome && e.Exit != nil && *e.Exit != exit.Passed
 	}
 	if e.Phase != 0 {
 		s.phase = e.Phase
@@ -37,16 +37,16 @@ func (s *story) take(e event.Event) {
 		s.iteration = e.Iteration
 	}
 	switch e.Kind {
-	case event.CallStart, event.CallResume:
+	case state.CallStart, state.CallResume:
 		s.role, s.actions, s.doing = e.Role, 0, ""
-	case event.Action:
+	case state.Action:
 		s.actions++
 		s.doing = e.Text
-	case event.CallEnd:
+	case state.CallEnd:
 		s.role, s.doing = "", ""
-	case event.Wait:
+	case state.Wait:
 		s.role, s.doing = "", waitWords(e)
-	case event.Usage:
+	case state.Usage:
 		if e.Tokens == nil {
 			s.unknown = true
 		} else {

@@ -11,7 +11,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/redact"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // View is an event.Sink that never blocks and never fails.
@@ -24,7 +24,7 @@ type View struct {
 
 // painter shows events one by one. Its methods are called by one goroutine.
 type painter interface {
-	show(event.Event)
+	show(state.Event)
 	tick()  // from time to time
 	close() // once, at the end
 }
@@ -42,7 +42,7 @@ func Open(ctx context.Context, o Options) (*View, error) {
 	v.unhook = context.AfterFunc(ctx, func() {
 		var s exit.Signal
 		if errors.As(context.Cause(ctx), &s) {
-			v.queue.put(event.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
+			v.queue.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
 		}
 	})
 	go func() {
@@ -53,7 +53,7 @@ func Open(ctx context.Context, o Options) (*View, error) {
 }
 
 // stopping is a word of the view's own, for people only.
-const stopping event.Kind = "stopping"
+const stopping state.Kind = "stopping"
 
 // start runs the painters in a goroutine of their own.
 func start(painters []painter, tick <-chan time.Time) *View {
@@ -91,7 +91,7 @@ func (v *View) paint(painters []painter, tick <-chan time.Time) {
 }
 
 // Emit hands an event to the view, whatever its reader is doing.
-func (v *View) Emit(e event.Event) { v.queue.put(clean(e, v.outlet)) }
+func (v *View) Emit(e state.Event) { v.queue.put(clean(e, v.outlet)) }
 
 // Close returns when all that was emitted is shown and the terminal is as it
 // was. A second time it does nothing.
@@ -102,7 +102,7 @@ func (v *View) Close() {
 }
 
 // clean makes the words of an event safe for any reader and puts each on one line.
-func clean(e event.Event, o *redact.Sanitizer) event.Event {
+func clean(e state.Event, o *redact.Sanitizer) state.Event {
 	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD} {
 		*s = o.Line(*s)
 	}

@@ -16,10 +16,10 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/redact"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
-var _ event.Sink = (*View)(nil)
+var _ state.Sink = (*View)(nil)
 
 func TestWhatGoesWhere(t *testing.T) {
 	cases := []struct {
@@ -42,7 +42,7 @@ func TestWhatGoesWhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.Emit(event.Event{Kind: event.Note, Text: "hello"})
+		v.Emit(state.Event{Kind: state.Note, Text: "hello"})
 		v.Close()
 		v.Close()
 		live := strings.Contains(voice.String(), clearLine)
@@ -90,9 +90,9 @@ func TestStalledReaderLosesNoFact(t *testing.T) {
 	}
 	const facts = patience + 100
 	for i := range facts { // nobody reads yet: this would block without a queue
-		v.Emit(event.Event{Kind: event.Note, Step: i + 1})
+		v.Emit(state.Event{Kind: state.Note, Step: i + 1})
 		for range 3 {
-			v.Emit(event.Event{Kind: event.Action})
+			v.Emit(state.Event{Kind: state.Action})
 		}
 	}
 	v.queue.mu.Lock()
@@ -107,13 +107,13 @@ func TestStalledReaderLosesNoFact(t *testing.T) {
 	}()
 	dec, want := json.NewDecoder(r), 1
 	for {
-		var e event.Event
+		var e state.Event
 		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == event.Note {
+		if e.Kind == state.Note {
 			if e.Step != want {
 				t.Fatalf("fact %d instead of %d", e.Step, want)
 			}
@@ -148,7 +148,7 @@ func TestSignalIsAnswered(t *testing.T) {
 // Every text of an event is made safe, those that it may get some day too.
 func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 	const evil = "\x1b[31mred\x07\u009b2J\u202e \xff\nabl: passed sesame-open-4711"
-	var e event.Event
+	var e state.Event
 	for _, field := range reflect.ValueOf(&e).Elem().Fields() {
 		if field.Kind() == reflect.String {
 			field.SetString(evil)
@@ -158,7 +158,7 @@ func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 	o.Hide("sesame-open-4711")
 	e = clean(e, o)
 	for _, kind := range append(kinds(t), "unheard-of") {
-		e.Kind = event.Kind(kind)
+		e.Kind = state.Kind(kind)
 		got := line(words(e, &story{}), 0, noPaint)
 		if strings.ContainsAny(got, "\x1b\x07\u009b\u202e\n\r\xff") || strings.Contains(got, "sesame") {
 			t.Errorf("%s: %q", kind, got)
@@ -176,7 +176,7 @@ func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 // alone; a reader of events learns it all the same.
 func TestRefusalIsToldOnce(t *testing.T) {
 	code := exit.Usage
-	refusal := event.Event{Kind: event.Outcome, Text: "cannot find the key", Exit: &code}
+	refusal := state.Event{Kind: state.Outcome, Text: "cannot find the key", Exit: &code}
 	for _, progress := range []string{Plain, TTY} {
 		var out, voice bytes.Buffer
 		v, err := Open(t.Context(), Options{Progress: progress, JSON: true, Stdout: &out, Stderr: &voice})
@@ -194,7 +194,7 @@ func TestRefusalIsToldOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Emit(event.Event{Kind: event.PhaseStart, Phase: 1})
+	v.Emit(state.Event{Kind: state.PhaseStart, Phase: 1})
 	v.Emit(refusal)
 	v.Close()
 	if !strings.Contains(voice.String(), "cannot find the key") {
@@ -226,7 +226,7 @@ func TestFullDiskTakesLaterEvents(t *testing.T) {
 	} {
 		log := &capped{room: 1000}
 		p := of(log)
-		say := func(text string) { p.show(event.Event{Kind: event.Note, Time: time.Unix(1, 0), Text: text}) }
+		say := func(text string) { p.show(state.Event{Kind: state.Note, Time: time.Unix(1, 0), Text: text}) }
 		say("before")
 		log.room = 9
 		say("torn")
@@ -250,7 +250,7 @@ func TestCostInWords(t *testing.T) {
 		{"1.5", "1,000 tokens (m), 1.50 USD", "1.52 USD"},
 		{"unknown", "1,000 tokens (m), cost unknown", "at least 1.52 USD"},
 	} {
-		e := event.Event{Kind: event.Usage, Time: time.Unix(1, 0), Model: "m", Tokens: &n, CostUSD: step.cost}
+		e := state.Event{Kind: state.Usage, Time: time.Unix(1, 0), Model: "m", Tokens: &n, CostUSD: step.cost}
 		s.take(e)
 		if got := words(e, &s).text; got != step.line || cost(&s) != step.sum {
 			t.Errorf("%s: %q, in all %q", step.cost, got, cost(&s))

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // tone is how a fact is meant; only colour shows it.
@@ -29,30 +29,30 @@ type fact struct {
 }
 
 // words says what an event means, given what came before it.
-func words(e event.Event, s *story) fact {
+func words(e state.Event, s *story) fact {
 	f := fact{who: cmp.Or(e.Role, "abl"), text: e.Text}
 	switch e.Kind {
-	case event.PhaseStart:
+	case state.PhaseStart:
 		f.text = phaseWords(e)
-	case event.CallStart:
+	case state.CallStart:
 		f.text = fmt.Sprintf("iteration %d starts: %s", e.Iteration, agentWords(e))
-	case event.CallResume:
+	case state.CallResume:
 		f.text = fmt.Sprintf("iteration %d was still running and goes on: %s", e.Iteration, agentWords(e))
-	case event.Action:
+	case state.Action:
 		f.agent, f.tone = true, quiet
-	case event.CallEnd:
+	case state.CallEnd:
 		f = endWords(f, e, s.actions)
-	case event.Wait:
+	case state.Wait:
 		f.text, f.tone = told(waitWords(e), e.Text), warn
-	case event.Usage:
+	case state.Usage:
 		f.text, f.tone = tokenWords(e), quiet
-	case event.Commit:
+	case state.Commit:
 		f.text = joined("commit "+short(e.Hash)+" "+e.Subject, e.Text)
-	case event.AppStart, event.AppReady, event.AppFailed:
+	case state.AppStart, state.AppReady, state.AppFailed:
 		f = appWords(f, e)
-	case event.Verdict:
+	case state.Verdict:
 		f.text, f.tone = told(e.Verdict, e.Text), verdictTone(e.Verdict)
-	case event.Outcome:
+	case state.Outcome:
 		f = outcomeWords(f, e, s)
 	case stopping:
 		f.tone = warn
@@ -60,7 +60,7 @@ func words(e event.Event, s *story) fact {
 	return f
 }
 
-func phaseWords(e event.Event) string {
+func phaseWords(e state.Event) string {
 	text := fmt.Sprintf("phase %d", e.Phase)
 	if e.Round > 1 {
 		text += fmt.Sprintf(", round %d", e.Round)
@@ -69,17 +69,17 @@ func phaseWords(e event.Event) string {
 }
 
 // agentWords name who works.
-func agentWords(e event.Event) string { return joined(e.Agent, e.Model) + weakWords(e) }
+func agentWords(e state.Event) string { return joined(e.Agent, e.Model) + weakWords(e) }
 
 // weakWords label what happens on networks that are not proven.
-func weakWords(e event.Event) string {
+func weakWords(e state.Event) string {
 	if e.Weak {
 		return " (weak network)"
 	}
 	return ""
 }
 
-func endWords(f fact, e event.Event, actions int) fact {
+func endWords(f fact, e state.Event, actions int) fact {
 	f.text = e.Class
 	switch e.Class {
 	case "oom", "flood", "disk", "idle": // the reason names the limit
@@ -99,11 +99,11 @@ func endWords(f fact, e event.Event, actions int) fact {
 }
 
 // waitWords say for how long nothing will happen; Ctrl-C ends that too.
-func waitWords(e event.Event) string {
+func waitWords(e state.Event) string {
 	return fmt.Sprintf("waits %s, until %s UTC", span(e.MS), e.Until.UTC().Format("15:04:05"))
 }
 
-func tokenWords(e event.Event) string {
+func tokenWords(e state.Event) string {
 	text := "an unknown number of tokens"
 	if e.Tokens != nil {
 		text = thousands(*e.Tokens) + " tokens"
@@ -116,12 +116,12 @@ func tokenWords(e event.Event) string {
 	return joined(text, cost(&one))
 }
 
-func appWords(f fact, e event.Event) fact {
+func appWords(f fact, e state.Event) fact {
 	f.who = "app"
 	switch e.Kind {
-	case event.AppReady:
+	case state.AppReady:
 		f.text = told("ready after "+span(e.MS), e.Text)
-	case event.AppFailed:
+	case state.AppFailed:
 		f.text, f.tone = told("does not start", e.Text), bad
 	default:
 		f.text = told("starts", e.Text)
@@ -130,7 +130,7 @@ func appWords(f fact, e event.Event) fact {
 }
 
 // outcomeWords sum a run up: how it ended, how long it took, what it used.
-func outcomeWords(f fact, e event.Event, s *story) fact {
+func outcomeWords(f fact, e state.Event, s *story) fact {
 	f.who, f.text = "abl", cmp.Or(e.Text, e.Verdict)
 	f.tone = verdictTone(e.Verdict)
 	if e.Exit != nil {

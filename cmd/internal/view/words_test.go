@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"abl/internal/redact"
-	"abl/orchestrator/event"
+	"abl/internal/state"
 )
 
 // What runs on networks that are not proven is labelled wherever it begins and where it all ends.
 func TestWeakNetworkIsSaid(t *testing.T) {
 	code := 0
-	for _, e := range []event.Event{
-		{Kind: event.PhaseStart, Phase: 1}, {Kind: event.CallStart, Agent: "gemini"}, {Kind: event.CallResume, Agent: "gemini"}, {Kind: event.Outcome, Exit: &code},
+	for _, e := range []state.Event{
+		{Kind: state.PhaseStart, Phase: 1}, {Kind: state.CallStart, Agent: "gemini"}, {Kind: state.CallResume, Agent: "gemini"}, {Kind: state.Outcome, Exit: &code},
 	} {
 		for _, weak := range []bool{true, false} {
 			e.Weak = weak
@@ -114,16 +114,16 @@ func TestStatusAtEveryWidth(t *testing.T) {
 func TestOutcomeAlwaysSaysSomething(t *testing.T) {
 	code := func(n int) *int { return &n }
 	for _, c := range []struct {
-		e    event.Event
+		e    state.Event
 		want string
 	}{
-		{event.Event{Exit: code(0)}, "passed (0:00)"},
-		{event.Event{Exit: code(0), Text: "phase 1 passed in iteration 2"}, "phase 1 passed in iteration 2 (0:00)"},
-		{event.Event{Exit: code(3)}, "stuck: contracts still fail (0:00, exit code 3)"},
-		{event.Event{Exit: code(99)}, "ended (0:00, exit code 99)"},
-		{event.Event{Verdict: "pass"}, "pass (0:00)"},
+		{state.Event{Exit: code(0)}, "passed (0:00)"},
+		{state.Event{Exit: code(0), Text: "phase 1 passed in iteration 2"}, "phase 1 passed in iteration 2 (0:00)"},
+		{state.Event{Exit: code(3)}, "stuck: contracts still fail (0:00, exit code 3)"},
+		{state.Event{Exit: code(99)}, "ended (0:00, exit code 99)"},
+		{state.Event{Verdict: "pass"}, "pass (0:00)"},
 	} {
-		c.e.Kind = event.Outcome
+		c.e.Kind = state.Outcome
 		if got := words(c.e, &story{}).text; got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // none is how a check words that there is nothing of a kind.
@@ -18,7 +18,7 @@ const none = "none"
 // privileges checks what keeps the program from becoming more than it is.
 func privileges(box sandbox.Box, f found) sandbox.Proof {
 	h, add := f.box.HostConfig, none
-	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(box.Argv, " "), dirs.Bin+"/")), "own"
+	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")), "own"
 	if box.Loose {
 		init = "true"
 		add = "CHOWN DAC_OVERRIDE FOWNER SETGID SETUID"

@@ -10,8 +10,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 const (
@@ -86,7 +86,7 @@ func hardened(box sandbox.Box) container.HostConfig {
 	// The engine's init reaps zombies, which count as processes, and passes SIGTERM
 	// on. abl's own programs do so themselves: other programs of a role could read
 	// and write the memory of the engine's, and a holder's would keep its rights.
-	init := box.Loose || !box.Seals && !strings.HasPrefix(strings.Join(box.Argv, " "), dirs.Bin+"/")
+	init := box.Loose || !box.Seals && !strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")
 	h := container.HostConfig{
 		Init:           &init,
 		CapDrop:        []string{"ALL"},

@@ -2,54 +2,32 @@ package archtest
 
 import "strings"
 
-// values are what every layer above may speak about: words, parsers and files
-// of a project.
-const values = "orchestrator/audit orchestrator/dirs orchestrator/event orchestrator/ledger orchestrator/project " +
-	"orchestrator/evidence orchestrator/pricelist orchestrator/prices orchestrator/spec orchestrator/state orchestrator/sweep orchestrator/tap orchestrator/verdict"
-
 // layers say what the packages of this module may import of one another, the
-// first line that fits a package counting. A name ending in /... stands for the
-// packages below it and itself. Arrows point down: an adapter is in no line but
-// those of programs and of whole runs, so workflows reach it only through
-// interfaces of their own.
+// first line that fits a package counting: cmd, then orchestrator, then roles and
+// images, then internal. A name ending in /... stands for the packages below it
+// and itself.
 var layers = []struct{ pkg, may string }{
 	{"cmd/...", "..."},
 	{"e2e/...", "..."},
-	{"internal/testing/...", "..."},
-
-	// Workflows.
-	{"orchestrator", values + " roles/... internal/... prompts images"},
-	{"orchestrator/scaffold", values + " . internal/... prompts"},
-	// What git ignores is a parser without effects, though it stands with git's adapter.
-	{"orchestrator/codecommit/...", values + " orchestrator/codecommit/... orchestrator/workspace/ignore roles/... internal/... prompts images"},
-	{"orchestrator/learner", values + " roles/... internal/... prompts"},
-	{"orchestrator/report/...", values + " orchestrator/report/... internal/... prompts"},
-
-	// Roles. The APIs of models are an adapter among them.
-	{"roles/model/...", values + " roles/model/... internal/..."},
-	{"roles", values + " roles/... internal/... prompts images"},
-	// The environment puts adapters together for them.
-	{"roles/environment", values + " roles/... internal/... prompts images orchestrator/gateway/..."},
-	{"roles/...", values + " roles/... internal/... prompts"},
-
-	// Adapters, which never import each other.
-	{"internal/sandbox/docker/...", values + " internal/sandbox/docker/... internal/..."},
-	{"orchestrator/workspace/...", values + " orchestrator/workspace/... internal/..."},
-	{"orchestrator/broker/...", values + " orchestrator/broker/... internal/..."},
-	{"orchestrator/gateway/...", values + " orchestrator/gateway/... internal/..."},
-
-	// Values and parsers, and what is embedded.
-	{"orchestrator/...", values + " internal/..."},
-	{"images/...", values + " images/... internal/..."},
-	{"prompts", ""},
-	{"examples/...", ""},
-	{".", ""},
-
-	// What only tests use may speak about everything.
-	{"internal/testing/...", "..."},
-
-	// Mechanics know no word of the domain.
+	{"internal/testing/...", "..."}, // in no program
+	{"orchestrator/...", "orchestrator/... roles/... images internal/... prompts"},
+	{"roles/...", "roles/... images internal/... prompts"},
+	{"images", "internal/..."},
 	{"internal/...", "internal/..."},
+	{"prompts", ""},
+	{"examples", ""},
+	{".", ""},
+}
+
+// adapters stand before what is not ours. Workflows and roles reach them through
+// interfaces of their own; programs and the environment put them together, and
+// what git ignores is a parser without effects.
+var adapters = []struct{ pkg, by string }{
+	{"internal/git/ignore", "internal/git/... orchestrator/codecommit/..."},
+	{"internal/sandbox/docker/...", "roles/environment"},
+	{"internal/git/...", "internal/git/..."},
+	{"internal/gateway/...", "internal/gateway/... roles/environment"},
+	{"internal/broker", ""},
 }
 
 // homes are the modules of others, each with the one place that may import it:
@@ -59,8 +37,8 @@ var homes = []struct{ module, home string }{
 	{"github.com/docker/...", "internal/sandbox/docker/..."},
 	{"github.com/containerd/...", "internal/sandbox/docker/..."},
 	{"github.com/opencontainers/...", "internal/sandbox/docker/..."},
-	{"github.com/go-git/...", "orchestrator/workspace/..."},
-	{"github.com/gocarina/gocsv", "orchestrator/ledger"},
+	{"github.com/go-git/...", "internal/git/..."},
+	{"github.com/gocarina/gocsv", "internal/ledger"},
 	{"github.com/urfave/cli/...", "cmd/internal/cli"},
 	{"github.com/joho/godotenv", "internal/dotenv"},
 	{"github.com/gofrs/flock", "internal/hostfs"},
@@ -74,27 +52,25 @@ var homes = []struct{ module, home string }{
 	{"golang.org/x/...", "..."},
 }
 
-// engines are the adapters of container engines, which programs and the environment
-// choose.
-const engines = "internal/sandbox/docker/..."
-
 // support is what is there for tests alone.
 const support = "e2e/... internal/testing/... cmd/internal/scripttest"
 
 // workflows decide and delegate; they import no module of others at all.
-const workflows = "orchestrator orchestrator/scaffold orchestrator/codecommit/... orchestrator/learner orchestrator/report/..."
+const workflows = "orchestrator/... cmd/internal/scaffold"
 
 // mayImport judges an import within the module. A test may put any packages
-// together; only mechanics stay without the domain in their tests too.
+// together.
 func (f file) mayImport(own string) bool {
-	if f.test && !fits(f.dir, "internal/...") {
+	if f.test {
 		return true
 	}
 	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" { // it is in no program
-		return f.test || fits(f.dir, support)
+		return fits(f.dir, support)
 	}
-	if fits(own, engines) && !f.test {
-		return fits(f.dir, engines+" roles/environment cmd/... "+support)
+	for _, a := range adapters {
+		if fits(own, a.pkg) {
+			return fits(f.dir, a.pkg+" "+a.by+" cmd/... "+support)
+		}
 	}
 	for _, l := range layers {
 		if fits(f.dir, l.pkg) {

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/event"
+	"abl/internal/state"
 	"abl/roles/scenario"
 )
 
 // Events are what a run printed with --json.
-func Events(t testing.TB, r Result) (all []event.Event) {
+func Events(t testing.TB, r Result) (all []state.Event) {
 	t.Helper()
 	for line := range strings.Lines(r.Stdout) {
-		var e event.Event
+		var e state.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("not an event: %v: %s", err, line)
 		}
@@ -26,7 +26,7 @@ func Events(t testing.TB, r Result) (all []event.Event) {
 }
 
 // Of are the events of a kind.
-func Of(all []event.Event, kind event.Kind) (some []event.Event) {
+func Of(all []state.Event, kind state.Kind) (some []state.Event) {
 	for _, e := range all {
 		if e.Kind == kind {
 			some = append(some, e)

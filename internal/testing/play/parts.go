@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
+	"abl/internal/git"
+	"abl/internal/ledger"
+	"abl/internal/sweep"
 	"abl/internal/tokens"
 	"abl/orchestrator"
-	"abl/orchestrator/ledger"
-	"abl/orchestrator/sweep"
-	"abl/orchestrator/workspace"
 	"abl/roles/agent"
 )
 
@@ -48,7 +48,7 @@ func (b book) Append(rows []ledger.Row) error {
 }
 
 // repo is a workspace as the loop wants it.
-type repo struct{ *workspace.Repo }
+type repo struct{ *git.Repo }
 
 func (r repo) Tip() (string, error) {
 	c, _, err := r.Head()
@@ -56,6 +56,6 @@ func (r repo) Tip() (string, error) {
 }
 
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, workspace.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
 	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err
 }

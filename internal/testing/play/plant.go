@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/sandboxtest"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/state"
 )
 
 // Plant is a project whose phase fails once and then passes, and what its boxes do
@@ -74,7 +74,7 @@ func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
 	case kind == "replay":
 		return p.replays(b)
 	case kind == "app":
-		Add(b, dirs.Events, "{\"event\":\"listening\"}\n")
+		Add(b, helper.Events, "{\"event\":\"listening\"}\n")
 	case kind == "stand-in":
 		p.Engine.Print(b.Name, "{\"ready\":\":1\"}\n")
 	}
@@ -118,9 +118,9 @@ func Add(b sandbox.Box, path, text string) {
 func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
-	Add(b, dirs.Src+"/log.txt", fmt.Sprintf("builder %d\n", n))
-	Add(b, dirs.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1 && !p.Easy])
-	Add(b, fmt.Sprintf("%s/builder_reports/phase1_v%d_done.md", dirs.Src, n), "done\n")
+	Add(b, helper.Src+"/log.txt", fmt.Sprintf("builder %d\n", n))
+	Add(b, helper.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1 && !p.Easy])
+	Add(b, fmt.Sprintf("%s/builder_reports/phase1_v%d_done.md", helper.Src, n), "done\n")
 	time.Sleep(moment)
 	return sandbox.Exit{}
 }
@@ -128,14 +128,14 @@ func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
 func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
-	Add(b, dirs.Tests+"/log.txt", fmt.Sprintf("verifier %d\n", n))
+	Add(b, helper.Tests+"/log.txt", fmt.Sprintf("verifier %d\n", n))
 	if n == 1 {
-		Add(b, dirs.Tests+"/run.sh", "tests\n")
+		Add(b, helper.Tests+"/run.sh", "tests\n")
 	}
 	if n == 1 && !p.Easy {
-		Add(b, dirs.Tests+"/failed_specs.md", "SPEC: read word.txt → right\nINPUT: word.txt\nOBSERVED: wrong\n")
+		Add(b, helper.Tests+"/failed_specs.md", "SPEC: read word.txt → right\nINPUT: word.txt\nOBSERVED: wrong\n")
 	}
-	Add(b, fmt.Sprintf("%s/verifier_reports/phase1_v%d_done.md", dirs.Tests, n), "done\n")
+	Add(b, fmt.Sprintf("%s/verifier_reports/phase1_v%d_done.md", helper.Tests, n), "done\n")
 	time.Sleep(moment)
 	return sandbox.Exit{}
 }
@@ -146,6 +146,6 @@ func (p *Plant) replays(b sandbox.Box) sandbox.Exit {
 	if b.Labels[sandbox.LabelRole] == "app" && (p.Easy || strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.")) {
 		verdict = "ok 1 - P1.C1\n"
 	}
-	Add(b, dirs.Out, "1..1\n"+verdict)
+	Add(b, helper.Out, "1..1\n"+verdict)
 	return sandbox.Exit{}
 }

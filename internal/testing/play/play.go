@@ -10,16 +10,14 @@ import (
 	"io"
 	"time"
 
+	"abl/internal/git"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/event"
-	"abl/orchestrator/project"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/state"
-	"abl/orchestrator/workspace"
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/prompt"
@@ -31,7 +29,7 @@ type Phase struct {
 	Engine  roles.AppEngine
 	Outages orchestrator.Outages
 	Quota   roles.DiskQuota
-	Out     event.Sink // nil for nobody
+	Out     state.Sink // nil for nobody
 	// Change changes who plays a role, nil for nothing: both are Tiny.
 	Change func(role roles.Role, site *roles.Site, p *orchestrator.Player)
 }
@@ -39,7 +37,7 @@ type Phase struct {
 // Play takes the phase to where it rests and strikes the stage when it rests.
 func (x Phase) Play(ctx context.Context) (orchestrator.Result, error) {
 	if x.Out == nil {
-		x.Out = event.Discard
+		x.Out = state.Discard
 	}
 	l, err := x.loop()
 	if err != nil {
@@ -54,15 +52,15 @@ func (x Phase) Play(ctx context.Context) (orchestrator.Result, error) {
 }
 
 func (x Phase) loop() (*orchestrator.Loop, error) {
-	p, out := project.New(x.Root, "src", ".abl/tests"), redact.NewSanitizer(nil)
+	p, out := state.NewProject(x.Root, "src", ".abl/tests"), redact.NewSanitizer(nil)
 	f, err := state.Load(p.State())
 	if err != nil {
 		return nil, err
 	}
 	specs, _ := spec.LoadDir(p.Specs())
 	this, ok := specs.Phase(1)
-	src, err1 := workspace.Open(p.Src, workspace.Options{Begun: f.Begun()})
-	tests, err2 := workspace.Open(p.Tests, workspace.Options{Begun: f.Begun()})
+	src, err1 := git.Open(p.Src, git.Options{Begun: f.Begun()})
+	tests, err2 := git.Open(p.Tests, git.Options{Begun: f.Begun()})
 	book, err3 := openBook(p.Ledger())
 	if err := errors.Join(err1, err2, err3); err != nil || !ok {
 		return nil, fmt.Errorf("cannot begin: %w, a spec: %t", err, ok)
@@ -74,7 +72,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	app := &roles.App{
 		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Box: limits, Copy: "tar", Out: x.Out, Outlet: out,
 		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, p.Src, ".git") },
-		Silence: time.Minute, Life: time.Hour, Spec: dirs.BrokerSpec{Port: dirs.BrokerPort, Dir: dirs.Src},
+		Silence: time.Minute, Life: time.Hour, Spec: helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
 	}
 	return &orchestrator.Loop{
 		Number: 1, Max: 5, Spec: this, Law: orchestrator.Law{Specs: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
@@ -94,7 +92,7 @@ const uid = 1000
 // limits are those of every box of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
-func (x Phase) cast(p project.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.Cast {
+func (x Phase) cast(p state.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.Cast {
 	none := func(context.Context) ([]prompt.File, error) { return nil, nil }
 	cast := &orchestrator.Cast{
 		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Outlet: out,

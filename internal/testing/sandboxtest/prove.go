@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // Prove compares the box that was created with what is intended, by the words
@@ -59,10 +59,10 @@ func (e *Engine) Env(ctx context.Context, name string) (env map[string]string, e
 // and its broker begin with the proof of what they found around them, a holder says
 // that it is ready.
 func (e *Engine) opening(b sandbox.Box) []byte {
-	if len(b.Argv) > 0 && path.Base(b.Argv[0]) == dirs.HelperHolder {
+	if len(b.Argv) > 0 && path.Base(b.Argv[0]) == helper.HelperHolder {
 		return []byte("ready\n")
 	}
-	if len(b.Argv) == 0 || path.Base(b.Argv[0]) != dirs.HelperRun && path.Base(b.Argv[0]) != dirs.HelperBroker {
+	if len(b.Argv) == 0 || path.Base(b.Argv[0]) != helper.HelperRun && path.Base(b.Argv[0]) != helper.HelperBroker {
 		return nil
 	}
 	if e.Opening != nil {
@@ -73,7 +73,7 @@ func (e *Engine) opening(b sandbox.Box) []byte {
 
 // Proven is the line of a box whose proof holds.
 func (e *Engine) Proven(b sandbox.Box) string {
-	line, err := json.Marshal(dirs.Probed{Proof: Answer(b)})
+	line, err := json.Marshal(helper.Probed{Proof: Answer(b)})
 	if err != nil {
 		return ""
 	}
@@ -95,11 +95,11 @@ func (e *Engine) Ranges(_ context.Context, networks []string) (all []string, err
 
 // Answer is what a probe in a box says when all that was asked for holds.
 func Answer(b sandbox.Box) (p sandbox.Proof) {
-	at := Host(b, dirs.Probe)
+	at := Host(b, helper.Probe)
 	data, err := hostfs.Read(path.Dir(at), path.Base(at), 1<<20)
-	var spec dirs.ProbeSpec
+	var spec helper.ProbeSpec
 	if err != nil || json.Unmarshal(data, &spec) != nil {
-		return sandbox.Proof{{Name: dirs.Probe, Want: "readable", Got: "not"}}
+		return sandbox.Proof{{Name: helper.Probe, Want: "readable", Got: "not"}}
 	}
 	for _, name := range spec.Checks() {
 		p = append(p, sandbox.Same(name, "", ""))

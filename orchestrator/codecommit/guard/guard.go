@@ -15,9 +15,9 @@ import (
 	"strings"
 	"syscall"
 
+	"abl/internal/git/ignore"
 	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/workspace/ignore"
 )
 
 // ListFile is where a project adds to what is protected, and lifts what can be.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/workspace/ignore"
+	"abl/internal/git/ignore"
 )
 
 // entry is one line of a list of what may not be touched.

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"abl/internal/failedspecs"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
+	"abl/internal/spec"
 )
 
 const (
@@ -98,7 +98,7 @@ func (t Tool) checkReport(f *findings) {
 			now[e.Name] = e.Mod.UnixNano()
 		}
 	}
-	if dirs.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) == "" {
+	if helper.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) == "" {
 		f.miss("the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)
 	}
 }
@@ -141,7 +141,7 @@ func (t Tool) noteHealth(f *findings) {
 // workspace is what check reads of the Verifier's workspace and the specs.
 type workspace struct {
 	specs     []spec.Spec // of phases 1 to now
-	contracts verdict.Contracts
+	contracts failedspecs.Contracts
 	tests     []byte   // content of the test files
 	names     []string // by which they and their tests are known
 }
@@ -149,7 +149,7 @@ type workspace struct {
 func (t Tool) read() workspace {
 	set, _ := spec.LoadDir(t.Spec.Specs)
 	w := workspace{specs: set.UpTo(t.Spec.Phase)}
-	w.contracts = verdict.In(w.specs)
+	w.contracts = failedspecs.In(w.specs)
 	w.tests, w.names = tests(t.Spec.Dir)
 	return w
 }

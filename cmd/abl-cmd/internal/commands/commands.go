@@ -11,8 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"abl/orchestrator/dirs"
-	"abl/orchestrator/spec"
+	"abl/internal/helper"
+	"abl/internal/spec"
 )
 
 // Exit codes of abl-cmd's own; a command that ran has its own.
@@ -39,7 +39,7 @@ run; 124 when it was stopped because it took too long.
 
 // Tool is abl-cmd with what it works on.
 type Tool struct {
-	Spec  dirs.CmdSpec
+	Spec  helper.CmdSpec
 	Stdin *os.File
 	Out   *os.File
 	Err   *os.File

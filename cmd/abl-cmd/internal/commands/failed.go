@@ -4,13 +4,13 @@ import (
 	"errors"
 	"strings"
 
+	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
-	"abl/orchestrator/verdict"
 )
 
 // checkFailed reads failed_specs.md as abl will read it, and returns its entries.
-func (t Tool) checkFailed(w workspace, f *findings) []verdict.Entry {
-	data, err := hostfs.Read(t.Spec.Dir, failed, verdict.MaxBytes)
+func (t Tool) checkFailed(w workspace, f *findings) []failedspecs.Entry {
+	data, err := hostfs.Read(t.Spec.Dir, failed, failedspecs.MaxBytes)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
@@ -18,7 +18,7 @@ func (t Tool) checkFailed(w workspace, f *findings) []verdict.Entry {
 		f.mend("%v", err)
 		return nil
 	}
-	result := w.contracts.Name(verdict.Parse(data))
+	result := w.contracts.Name(failedspecs.Parse(data))
 	for _, p := range result.Problems {
 		if strings.HasPrefix(p.Text, "the entry has no ") {
 			f.miss("%s:%d: %s", failed, p.Line, p.Text)
@@ -29,7 +29,7 @@ func (t Tool) checkFailed(w workspace, f *findings) []verdict.Entry {
 	for _, line := range result.Fenced {
 		f.mend("%s:%d: a code block in an entry: write the value in one line, behind its label", failed, line)
 	}
-	_, left := verdict.NewFilter(w.specs, w.names).Pass(result.Entries)
+	_, left := failedspecs.NewFilter(w.specs, w.names).Pass(result.Entries)
 	for _, p := range left {
 		f.mend("%s:%d: %s: say it in the words of the specs", failed, p.Line, p.Text)
 	}

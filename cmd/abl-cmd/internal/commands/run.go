@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"abl/internal/broker"
+	"abl/internal/helper"
 	"abl/internal/proc"
-	"abl/orchestrator/broker"
-	"abl/orchestrator/dirs"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // run runs a declared command where it belongs.
-func (t Tool) run(ctx context.Context, c dirs.Command) int {
+func (t Tool) run(ctx context.Context, c helper.Command) int {
 	if t.Spec.URL != "" {
 		reply, err := t.broker().Run(ctx, c.Name, t.Stdin)
 		return t.show(reply, err)
@@ -47,7 +47,7 @@ func (t Tool) broker() broker.Client {
 }
 
 // show prints what the broker tells of a command and returns its exit code.
-func (t Tool) show(reply dirs.CommandReply, err error) int {
+func (t Tool) show(reply helper.CommandReply, err error) int {
 	if err != nil {
 		fmt.Fprintf(t.Err, "abl-cmd: %v\n", err)
 		return exitNotRun
@@ -63,7 +63,7 @@ func (t Tool) show(reply dirs.CommandReply, err error) int {
 }
 
 // runHere runs a command in this container, on abl-cmd's own descriptors.
-func (t Tool) runHere(ctx context.Context, c dirs.Command) int {
+func (t Tool) runHere(ctx context.Context, c helper.Command) int {
 	limit := defaultTimeout
 	if c.TimeoutMS > 0 {
 		limit = time.Duration(c.TimeoutMS) * time.Millisecond

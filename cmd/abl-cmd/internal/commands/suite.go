@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"abl/internal/child"
+	"abl/internal/failedspecs"
 	"abl/internal/proc"
-	"abl/orchestrator/tap"
-	"abl/orchestrator/verdict"
+	"abl/internal/witness"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // checkSuite runs run.sh and holds what it prints against the contracts and
 // against failed_specs.md.
-func (t Tool) checkSuite(ctx context.Context, w workspace, entries []verdict.Entry, f *findings) {
+func (t Tool) checkSuite(ctx context.Context, w workspace, entries []failedspecs.Entry, f *findings) {
 	if os.Getenv(appURL) == "" {
 		f.note("%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
 		return
@@ -36,19 +36,19 @@ func (t Tool) checkSuite(ctx context.Context, w workspace, entries []verdict.Ent
 	if err != nil {
 		f.mend("%v", err)
 	}
-	doc := tap.Parse(run.out, err == nil && !run.cut)
+	doc := witness.Parse(run.out, err == nil && !run.cut)
 	run.judge(doc, f)
 	for _, id := range w.contracts.IDs() {
 		says, _ := w.contracts.Says(id)
 		r := doc.Of(id)
 		switch claimed := claims(entries, id); {
-		case r.Status == tap.Missing:
+		case r.Status == witness.Missing:
 			f.miss("a line of %s for %s: %s (%s)", script, id, says, r.Why)
-		case r.Status == tap.Twice, r.Status == tap.Void:
+		case r.Status == witness.Twice, r.Status == witness.Void:
 			f.mend("%s says nothing about %s: %s", script, id, r.Why)
-		case r.Status == tap.NotOK && claimed == 0:
+		case r.Status == witness.NotOK && claimed == 0:
 			f.miss("an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
-		case r.Status == tap.OK && claimed > 0:
+		case r.Status == witness.OK && claimed > 0:
 			f.mend("%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
 		}
 	}
@@ -63,7 +63,7 @@ func (t Tool) checkSuite(ctx context.Context, w workspace, entries []verdict.Ent
 }
 
 // claims is the line of the first entry that says that a contract fails, 0 for none.
-func claims(entries []verdict.Entry, id string) int {
+func claims(entries []failedspecs.Entry, id string) int {
 	for _, e := range entries {
 		if e.Contract == id {
 			return e.Line
@@ -87,7 +87,7 @@ func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, suiteLimit, errLate)
 	defer cancel()
-	out := &capped{max: tap.MaxBytes + 1}
+	out := &capped{max: witness.MaxBytes + 1}
 	cmd := child.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // proc.Run stops all of it
 	cmd.Dir = t.Spec.Dir
 	cmd.Stdout, cmd.Stderr = out, t.Err
@@ -97,7 +97,7 @@ func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
 	if cmd.Process != nil {
 		proc.Kill(cmd.Process.Pid) // what it left behind
 	}
-	s.out, s.cut = out.data, len(out.data) > tap.MaxBytes
+	s.out, s.cut = out.data, len(out.data) > witness.MaxBytes
 	if err != nil && !errors.Is(err, errLate) {
 		err = fmt.Errorf("%s cannot be run: %w", script, err)
 	}
@@ -105,7 +105,7 @@ func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
 }
 
 // judge says what keeps the output as a whole from being believed.
-func (s suite) judge(doc tap.Document, f *findings) {
+func (s suite) judge(doc witness.Document, f *findings) {
 	for _, p := range doc.Problems {
 		where := fmt.Sprintf("line %d of %s's output", p.Line, script)
 		if p.Line == 0 {

@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 
+	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
-	"abl/orchestrator/spec"
-	"abl/orchestrator/verdict"
+	"abl/internal/spec"
 )
 
 const (
@@ -42,7 +42,7 @@ func tests(dir string) (all []byte, names []string) {
 		if err == nil {
 			all = append(append(all, data...), '\n')
 		}
-		names = append(names, verdict.NamesIn(filepath.ToSlash(rel), data)...)
+		names = append(names, failedspecs.NamesIn(filepath.ToSlash(rel), data)...)
 		return nil
 	})
 	return all, names

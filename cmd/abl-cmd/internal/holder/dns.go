@@ -3,7 +3,7 @@ package holder
 import (
 	"strings"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -31,7 +31,7 @@ func Reply(query []byte) []byte {
 	default:
 		q := all[0]
 		reply.Questions = all
-		if strings.EqualFold(q.Name.String(), dirs.HolderName+".") && q.Type == dnsmessage.TypeA && q.Class == dnsmessage.ClassINET {
+		if strings.EqualFold(q.Name.String(), helper.HolderName+".") && q.Type == dnsmessage.TypeA && q.Class == dnsmessage.ClassINET {
 			reply.RCode = dnsmessage.RCodeSuccess
 			head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class} // for no time at all
 			reply.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}

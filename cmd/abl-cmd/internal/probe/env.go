@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // environment checks that there are the variables that are meant, with the
@@ -15,7 +15,7 @@ func environment(env []string, meant map[string]string) sandbox.Check {
 	var got []string
 	for _, line := range env {
 		name, value, _ := strings.Cut(line, "=")
-		if digest, ok := meant[name]; ok && digest != "" && digest != dirs.Digest(value) {
+		if digest, ok := meant[name]; ok && digest != "" && digest != helper.Digest(value) {
 			name += " with another value"
 		}
 		got = append(got, name)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,12 +69,12 @@ func (m mounted) describe() string {
 }
 
 // mounts checks that what is meant is mounted, as it is meant, and nothing else.
-func mounts(text string, meant []dirs.ProbeMount) (p sandbox.Proof) {
+func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
 	found := map[string][]mounted{}
 	var others []string
 	for _, m := range table(text) {
 		found[m.at] = append(found[m.at], m)
-		if !slices.ContainsFunc(meant, func(w dirs.ProbeMount) bool { return w.Target == m.at }) && !engines(m) {
+		if !slices.ContainsFunc(meant, func(w helper.ProbeMount) bool { return w.Target == m.at }) && !engines(m) {
 			others = append(others, fmt.Sprintf("%s (%s, %s, %s)", m.at, m.kind, m.root, m.describe()))
 		}
 	}
@@ -87,7 +87,7 @@ func mounts(text string, meant []dirs.ProbeMount) (p sandbox.Proof) {
 	return append(p, sandbox.Same("further mounts", "", strings.Join(others, ", ")))
 }
 
-func wanted(w dirs.ProbeMount) string {
+func wanted(w helper.ProbeMount) string {
 	m := mounted{options: []string{"rw"}}
 	if w.ReadOnly {
 		m.options[0] = "ro"
@@ -133,7 +133,7 @@ func engines(m mounted) bool {
 
 // same checks, for mounts whose directory or file is known, that it is that very
 // one: a path can be bent to another between the look and the mount.
-func same(meant []dirs.ProbeMount) (p sandbox.Proof) {
+func same(meant []helper.ProbeMount) (p sandbox.Proof) {
 	for _, w := range meant {
 		if w.Inode == 0 {
 			continue

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // lookups checks that the resolver is the holder's, and that it knows no name of
@@ -26,7 +26,7 @@ func lookups(ctx context.Context, names []string) sandbox.Proof {
 	defer cancel()
 	proof := make(sandbox.Proof, len(names)+1)
 	var all sync.WaitGroup
-	all.Go(func() { proof[0] = sandbox.Same("resolver inside", "127.0.0.1", lookup(ctx, dirs.HolderName)) })
+	all.Go(func() { proof[0] = sandbox.Same("resolver inside", "127.0.0.1", lookup(ctx, helper.HolderName)) })
 	for i, name := range names {
 		all.Go(func() { proof[i+1] = sandbox.Same("name "+name, unknown, lookup(ctx, name)) })
 	}

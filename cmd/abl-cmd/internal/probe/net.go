@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +33,7 @@ const (
 // Network tries what has to be out of reach and what has to be in it, all at
 // once. What counts is what is heard and never that a connection was accepted:
 // some networks accept every one. nil looks at nothing.
-func Network(ctx context.Context, spec *dirs.ProbeNet) sandbox.Proof {
+func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	if spec == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func Network(ctx context.Context, spec *dirs.ProbeNet) sandbox.Proof {
 }
 
 // meet asks every peer and returns how long the slowest one took.
-func meet(ctx context.Context, peers []dirs.ProbePeer) (sandbox.Proof, time.Duration) {
+func meet(ctx context.Context, peers []helper.ProbePeer) (sandbox.Proof, time.Duration) {
 	proof := make(sandbox.Proof, len(peers))
 	took := make([]time.Duration, len(peers))
 	var all sync.WaitGroup
@@ -75,7 +75,7 @@ func meet(ctx context.Context, peers []dirs.ProbePeer) (sandbox.Proof, time.Dura
 }
 
 // ask says what came of one peer, and how long it took to answer once it was up.
-func ask(ctx context.Context, peer dirs.ProbePeer) (check sandbox.Check, took time.Duration) {
+func ask(ctx context.Context, peer helper.ProbePeer) (check sandbox.Check, took time.Duration) {
 	check = sandbox.Check{Name: "peer " + peer.At, Want: yes}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()

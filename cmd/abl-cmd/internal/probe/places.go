@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // sockets of container engines: whoever reaches one has the host.
@@ -26,7 +26,7 @@ var plainDevices = []string{
 }
 
 // places checks what is to be seen, and what is not.
-func places(spec dirs.ProbeSpec) (p sandbox.Proof) {
+func places(spec helper.ProbeSpec) (p sandbox.Proof) {
 	for _, folder := range slices.Sorted(maps.Keys(spec.Folders)) {
 		want := slices.Sorted(slices.Values(spec.Folders[folder]))
 		p = append(p, sandbox.Same("all in "+folder, strings.Join(want, " "), names(folder, nil)))

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 )
 
 // First is what a container's first program does before it starts anything: it
@@ -26,8 +26,8 @@ func First(ctx context.Context, path string, out io.Writer) error {
 		return nil
 	}
 	begun := time.Now()
-	var found dirs.Probed
-	var spec dirs.ProbeSpec
+	var found helper.Probed
+	var spec helper.ProbeSpec
 	data, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(data, &spec)
@@ -35,7 +35,7 @@ func First(ctx context.Context, path string, out io.Writer) error {
 	if err != nil {
 		found.Error = fmt.Sprintf("cannot read what to look for: %v", err)
 	} else {
-		found = dirs.Probed{Proof: Look(ctx, spec), MS: time.Since(begun).Milliseconds()}
+		found = helper.Probed{Proof: Look(ctx, spec), MS: time.Since(begun).Milliseconds()}
 	}
 	if err := json.NewEncoder(out).Encode(found); err != nil {
 		return fmt.Errorf("cannot say what the probe found: %w", err)
@@ -48,7 +48,7 @@ func First(ctx context.Context, path string, out io.Writer) error {
 
 // Look checks everything that the spec names, and besides what holds in every
 // container of abl's.
-func Look(ctx context.Context, spec dirs.ProbeSpec) sandbox.Proof {
+func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
 	open := openFiles() // before anything here opens more
 	var net sandbox.Proof
 	var rest sync.WaitGroup

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,7 +69,7 @@ const goodMounts = `110 61 0:50 / / ro,relatime master:3 - overlay overlay rw
 `
 
 func TestMounts(t *testing.T) {
-	meant := []dirs.ProbeMount{
+	meant := []helper.ProbeMount{
 		{Target: "/workspace/src"}, {Target: "/workspace/specs", ReadOnly: true}, {Target: "/tmp", Memory: true},
 	}
 	for _, c := range []struct{ from, to, want string }{
@@ -115,7 +115,7 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, ok := range map[string]bool{dir: true, filepath.Dir(dir): false, link: false, "/gone": false} {
-		p := same([]dirs.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
+		p := same([]helper.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
 		if len(p) != 1 || p[0].OK != ok {
 			t.Errorf("%s: %+v", at, p)
 		}
@@ -123,7 +123,7 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	meant := map[string]string{"A": dirs.Digest("1"), "PATH": "", "HOSTNAME": ""}
+	meant := map[string]string{"A": helper.Digest("1"), "PATH": "", "HOSTNAME": ""}
 	for _, c := range []struct {
 		env string
 		ok  bool
@@ -244,7 +244,7 @@ func serve(t *testing.T, word string) string {
 
 func TestNetworkHears(t *testing.T) {
 	at, mute := serve(t, "word"), serve(t, "")
-	spec := &dirs.ProbeNet{Word: "word", TCP: []string{at, mute, "127.0.0.1:1", "[fe80::1%lo]:1"}, UDP: []string{at, "127.0.0.1:1"}, WaitMS: 100}
+	spec := &helper.ProbeNet{Word: "word", TCP: []string{at, mute, "127.0.0.1:1", "[fe80::1%lo]:1"}, UDP: []string{at, "127.0.0.1:1"}, WaitMS: 100}
 	p := Network(t.Context(), spec)
 	for name, want := range map[string]string{"the host by tcp": at + " said the word", "the host by udp": at + " said the word"} {
 		if c, ok := p.Get(name); !ok || c.OK || c.Got != want {
@@ -255,7 +255,7 @@ func TestNetworkHears(t *testing.T) {
 	if p := Network(t.Context(), spec); strings.Contains(failed(p), "the host") {
 		t.Errorf("although weak is allowed: %v", p.Failed())
 	}
-	spec = &dirs.ProbeNet{Word: "word", TCP: []string{mute, "127.0.0.1:1"}, WaitMS: 1, Peers: []dirs.ProbePeer{{At: at, Say: "word"}, {At: mute}}}
+	spec = &helper.ProbeNet{Word: "word", TCP: []string{mute, "127.0.0.1:1"}, WaitMS: 1, Peers: []helper.ProbePeer{{At: at, Say: "word"}, {At: mute}}}
 	p = Network(t.Context(), spec)
 	if c, _ := p.Get("the host by tcp"); !c.OK || c.Got != "silence, though 1 of them accept connections" {
 		t.Errorf("a silent host: %+v", c)
@@ -265,7 +265,7 @@ func TestNetworkHears(t *testing.T) {
 			t.Errorf("a peer: %+v", c)
 		}
 	}
-	p = Network(t.Context(), &dirs.ProbeNet{Peers: []dirs.ProbePeer{{At: at, Say: "another"}, {At: "127.0.0.1:1"}}})
+	p = Network(t.Context(), &helper.ProbeNet{Peers: []helper.ProbePeer{{At: at, Say: "another"}, {At: "127.0.0.1:1"}}})
 	if !strings.HasPrefix(failed(p), "peer "+at+", peer 127.0.0.1:1") {
 		t.Errorf("peers that say something else: %v", p)
 	}
@@ -281,7 +281,7 @@ func TestShouts(t *testing.T) {
 	if all[0].name != "" || slices.ContainsFunc(all[1:], func(w way) bool { return w.name == "" || strings.HasSuffix(w.name, " lo") }) {
 		t.Errorf("ways are %+v", all)
 	}
-	if p := shouts(&dirs.ProbeNet{}); p != nil {
+	if p := shouts(&helper.ProbeNet{}); p != nil {
 		t.Errorf("nobody asked: %v", p)
 	}
 	fails := way{" by trouble", func(int) error { return unix.EIO }}
@@ -291,7 +291,7 @@ func TestShouts(t *testing.T) {
 }
 
 // first is what the probe for a file says.
-func first(t *testing.T, path string) (found dirs.Probed) {
+func first(t *testing.T, path string) (found helper.Probed) {
 	t.Helper()
 	var out bytes.Buffer
 	_ = First(t.Context(), path, &out)
@@ -312,7 +312,7 @@ func TestFile(t *testing.T) {
 	if got := first(t, path); got.Error == "" {
 		t.Errorf("with half a file: %+v", got)
 	}
-	data, err := json.Marshal(dirs.ProbeSpec{User: "4711:4711", Absent: []string{path}, Folders: map[string][]string{filepath.Dir(path): {"probe.json"}}})
+	data, err := json.Marshal(helper.ProbeSpec{User: "4711:4711", Absent: []string{path}, Folders: map[string][]string{filepath.Dir(path): {"probe.json"}}})
 	if err != nil || os.WriteFile(path, data, 0o644) != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +22,7 @@ const looked = 16
 // sealed tries to write where nothing may be written: a new file in each folder,
 // and the files that are there, but for those that are mounts of their own. What
 // should succeed after all is taken back.
-func sealed(folders []string, mounts []dirs.ProbeMount) (p sandbox.Proof) {
+func sealed(folders []string, mounts []helper.ProbeMount) (p sandbox.Proof) {
 	own := map[string]bool{}
 	for _, m := range mounts {
 		own[m.Target] = true

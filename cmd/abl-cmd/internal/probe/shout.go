@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/orchestrator/dirs"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +19,7 @@ import (
 // host has anywhere: a host without an address there takes those too, and nothing
 // comes back by which one could tell. So not silence counts but that the kernel
 // refuses to send, by whatever way a socket asks.
-func shouts(spec *dirs.ProbeNet) sandbox.Proof {
+func shouts(spec *helper.ProbeNet) sandbox.Proof {
 	port, err := strconv.Atoi(spec.Shout)
 	if err != nil {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"slices"
 
-	"abl/orchestrator/dirs"
+	"abl/internal/helper"
 
 	"golang.org/x/sys/unix"
 )
 
 // newEars tries every address and waits for none.
-func newEars(spec *dirs.ProbeNet) *ears {
+func newEars(spec *helper.ProbeNet) *ears {
 	e := &ears{word: spec.Word, asked: map[string]int{}, accepted: map[string]int{}, heard: map[string][]string{}}
 	for _, at := range withNeighbours(spec.TCP, spec.Port) {
 		e.connect(at)

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/helper"
 	"abl/internal/testing/modelserver"
-	"abl/orchestrator/dirs"
 	"abl/roles/scenario"
 )
 
@@ -38,6 +38,6 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": dirs.Src, "verifier": dirs.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
 	return http.ListenAndServe(listen, &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: os.Stdout})
 }

@@ -1,0 +1,266 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"abl/internal/config"
+	"abl/internal/spec"
+	"abl/prompts"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func untracked(string) (bool, error) { return false, nil }
+
+func tracks(dirs ...string) Tracked {
+	return func(dir string) (bool, error) {
+		for _, d := range dirs {
+			if d == dir {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+}
+
+func show(p Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "stack %s guessed=%t src %s\n", p.Stack, p.Guessed, p.Src)
+	for _, op := range p.Ops {
+		b.WriteString(op.String() + "\n")
+	}
+	return b.String()
+}
+
+func TestMake(t *testing.T) {
+	fresh := "write .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nwrite .env.example\n"
+	image := "write .abl/images/builder.Dockerfile\n"
+	texts := "write prompts/builder.md\nwrite prompts/verifier.md\n"
+	tests := []struct {
+		name    string
+		project fstest.MapFS
+		tracked Tracked
+		o       Options
+		want    string
+	}{
+		{"an empty directory", fstest.MapFS{}, untracked, Options{},
+			"stack node guessed=true src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
+		{"no stack", fstest.MapFS{}, untracked, Options{Stack: "none"},
+			"stack none guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
+		{"the stack is found", fstest.MapFS{"src/go.mod": {}}, untracked, Options{},
+			"stack go guessed=false src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
+		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
+			untracked, Options{Stack: "python"},
+			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\n" +
+				image + "keep prompts/builder.md\nwrite prompts/verifier.md\nadd 6 lines to .gitignore\n"},
+		{"src is tracked", fstest.MapFS{"app": {Mode: fs.ModeDir}}, tracks("src"), Options{Stack: "none"},
+			"stack none guessed=false src src\n" + fresh + texts + "add 7 lines to .gitignore\n" +
+				"the repository around the project tracks src/: abl gives it a history of its own, in src/.git, beside that one\n" +
+				"to keep the two apart, take another directory: `abl init --src app2` in a new project, or directories.src in .abl/config.yaml\n"},
+		{"another src", fstest.MapFS{}, tracks("src"), Options{Stack: "none", Src: "backend/app"},
+			"stack none guessed=false src backend/app\n" + fresh + texts + "add 8 lines to .gitignore\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Make(tt.project, tt.tracked, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, show(p)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMakeErrors(t *testing.T) {
+	broken := func(string) (bool, error) { return false, errors.New("index is damaged") }
+	tests := []struct {
+		name    string
+		project fstest.MapFS
+		tracked Tracked
+		o       Options
+		want    string
+	}{
+		{"stack", fstest.MapFS{}, untracked, Options{Stack: "ruby"}, `cannot use the stack "ruby": known are node, python, go, none`},
+		{"above", fstest.MapFS{}, untracked, Options{Src: "../x"}, `cannot use "../x"`},
+		{"absolute", fstest.MapFS{}, untracked, Options{Src: "/x"}, `cannot use "/x"`},
+		{"abl's own", fstest.MapFS{}, untracked, Options{Src: ".abl/src"}, `cannot use ".abl/src"`},
+		{"the project itself", fstest.MapFS{}, untracked, Options{Src: "."}, `cannot use "."`},
+		{"a pattern", fstest.MapFS{}, untracked, Options{Src: "a*"}, `cannot use "a*"`},
+		{"an option", fstest.MapFS{}, untracked, Options{Src: "-x"}, `cannot use "-x"`},
+		{"the prompts", fstest.MapFS{}, untracked, Options{Src: "Prompts/x"}, `cannot use "Prompts/x"`},
+		{"index", fstest.MapFS{}, broken, Options{}, "index is damaged"},
+		{"no regular .gitignore", fstest.MapFS{".gitignore": {Mode: fs.ModeNamedPipe}}, untracked, Options{}, "cannot add lines to .gitignore: it is not a regular file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Make(tt.project, tt.tracked, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func initialise(t *testing.T, dir string, o Options) Plan {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	p, err := Make(root.FS(), untracked, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(root, p.Ops); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tree is every file with its content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		files[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// What init writes is a project that abl takes: configuration, spec, prompts.
+func TestEveryStackIsAProject(t *testing.T) {
+	for _, stack := range Stacks() {
+		t.Run(stack, func(t *testing.T) {
+			dir := t.TempDir()
+			initialise(t, dir, Options{Stack: stack, Src: "code"})
+			loaded, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if loaded.Directories.Src != "code" || (loaded.App == nil) != (stack == "none") {
+				t.Errorf("got %+v", loaded.Config)
+			}
+			files := tree(t, dir)
+			s, problems := spec.Parse("phase1.md", []byte(files[".abl/specs/phase1.md"]), 1)
+			if len(problems) > 0 || len(s.Contracts) != 4 {
+				t.Errorf("%d contracts, problems %v", len(s.Contracts), problems)
+			}
+			for name, text := range files {
+				if strings.Contains(text, "@") && !strings.HasPrefix(name, "prompts/") {
+					t.Errorf("%s has a place that was not filled in", name)
+				}
+			}
+			for _, role := range []string{"builder", "verifier"} {
+				if _, own, err := prompts.Choose(role, []byte(files["prompts/"+role+".md"])); err != nil || own {
+					t.Errorf("%s: own %t, %v", role, own, err)
+				}
+			}
+			_, dockerfile := files[".abl/images/builder.Dockerfile"]
+			if named := loaded.Images.Builder.Dockerfile != ""; named && !dockerfile {
+				t.Error("the configuration names a Dockerfile that is not there")
+			}
+		})
+	}
+}
+
+func TestTwiceIsOnce(t *testing.T) {
+	dir := t.TempDir()
+	initialise(t, dir, Options{Stack: "go"})
+	before := tree(t, dir)
+	p := initialise(t, dir, Options{})
+	for _, op := range p.Ops {
+		if op.Kind != Keep {
+			t.Errorf("the second run wants to %s", op)
+		}
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Errorf("the second run changed something (-first +second)\n%s", diff)
+	}
+}
+
+func TestNothingIsOverwritten(t *testing.T) {
+	dir := t.TempDir()
+	mine := map[string]string{".abl/config.yaml": "version: 1\n", "prompts/verifier.md": "mine", ".env.example": "", ".gitignore": "*.log\r\n/src/"}
+	for name, text := range mine {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	initialise(t, dir, Options{})
+	after := tree(t, dir)
+	mine[".gitignore"] += "\r\n\r\n# abl\r\n.env\r\n.abl/state.json\r\n.abl/lock\r\n.abl/logs/\r\n.abl/reports/\r\n.abl/project_map.txt\r\n.abl/tests/\r\n"
+	for name, text := range mine {
+		if after[name] != text {
+			t.Errorf("%s is now %q, want %q", name, after[name], text)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, ".gitignore")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of .gitignore changed: %v, %v", info.Mode(), err)
+	}
+}
+
+// What appears between the plan and its execution is kept, and a draft of an
+// interrupted run is no hindrance.
+func TestApplyKeepsWhatAppeared(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, text := range map[string]string{"a": "mine", "b.abl-new": "half of"} {
+		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Apply(root, []Op{{Kind: Write, Path: "a", Data: []byte("abl's")}, {Kind: Write, Path: "b", Data: []byte("whole")}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "mine", "b": "whole"}, tree(t, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A link that leads out of the project is neither followed nor replaced.
+func TestApplyStaysInside(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "prompts")); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	p, err := Make(root.FS(), untracked, Options{})
+	if err == nil {
+		err = Apply(root, p.Ops)
+	}
+	if err == nil {
+		t.Error("wrote through the link without a word")
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Errorf("wrote %v outside", entries)
+	}
+}

@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"abl/internal/hostfs"
+	"abl/internal/state"
+)
+
+// maxBytes is the largest record that is read, maxRecords the most of one phase.
+const (
+	maxBytes   = 64 << 20
+	maxRecords = 10_000
+)
+
+// Dir is where the records of a phase stand.
+func Dir(p state.Project, phase int) string {
+	return filepath.Join(p.Reports(), fmt.Sprintf("phase%d", phase))
+}
+
+// Path is the record of one iteration.
+func Path(p state.Project, phase, step int) string {
+	return filepath.Join(Dir(p, phase), fmt.Sprintf("step-%d.json", step))
+}
+
+// Save writes a record durably, in place of what an abl that was killed has
+// written of the same iteration.
+func Save(p state.Project, r Record) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	path := Path(p, r.Phase, r.Step)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("cannot keep the audit record: %w", err)
+	}
+	if err := hostfs.SweepTemps(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := hostfs.Write(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("cannot keep the audit record: %w", err)
+	}
+	return nil
+}
+
+// Steps are the iterations of a phase that have a record, oldest first.
+func Steps(p state.Project, phase int) ([]int, error) {
+	entries, err := hostfs.List(p.Reports(), filepath.Base(Dir(p, phase)), maxRecords)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the audit records of phase %d: %w", phase, err)
+	}
+	var steps []int
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name, "step-%d.json", &n); err == nil && n > 0 && e.Name == fmt.Sprintf("step-%d.json", n) {
+			steps = append(steps, n)
+		}
+	}
+	slices.Sort(steps)
+	return steps, nil
+}
+
+// Load reads the record of one iteration. A file that is none of abl's is an
+// error, never half a record.
+func Load(p state.Project, phase, step int) (r Record, err error) {
+	path := Path(p, phase, step)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot read the audit record %q: %w", p.Rel(path), err)
+		}
+	}()
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxBytes)
+	if err != nil {
+		return r, err
+	}
+	if r, err = decode(data); err == nil && (r.Phase != phase || r.Step != step) {
+		return Record{}, fmt.Errorf("it says that it is of phase %d, step-%d", r.Phase, r.Step)
+	}
+	return r, err
+}
+
+// decode reads one JSON document, and nothing behind it.
+func decode(data []byte) (r Record, err error) {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return r, fmt.Errorf("it is not JSON as abl writes it: %w", err)
+	}
+	if head.Version > Version {
+		return r, fmt.Errorf("it has version %d, this abl knows %d: update abl", head.Version, Version)
+	}
+	if err := json.Unmarshal(data, &r); err != nil { // fields of older records are passed over
+		return Record{}, fmt.Errorf("it is not as abl writes it: %w", err)
+	}
+	if r.Version != Version {
+		return Record{}, errors.New("it has no valid version")
+	}
+	return r, nil
+}
+
+// Last reads the newest record of a phase; false when there is none.
+func Last(p state.Project, phase int) (Record, bool, error) {
+	steps, err := Steps(p, phase)
+	if err != nil || len(steps) == 0 {
+		return Record{}, false, err
+	}
+	r, err := Load(p, phase, steps[len(steps)-1])
+	return r, err == nil, err
+}

@@ -1,0 +1,288 @@
+package broker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/helper"
+)
+
+// appEnv makes this test binary the app: it serves at the address in it.
+const appEnv = "ABL_TEST_APP_ADDR"
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(appEnv); addr != "" {
+		fmt.Println("SOURCE-CANARY starting")
+		err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/crash":
+				os.Exit(7)
+			case "/broken":
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			fmt.Fprintf(w, "SOURCE-CANARY %d", os.Getpid())
+		}))
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// bench is a broker at work.
+type bench struct {
+	t       *testing.T
+	spec    helper.BrokerSpec
+	client  Client
+	host    string
+	events  *bufio.Reader
+	stop    func() error
+	appPort int
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// serve starts a broker; app is the address that the app listens on, with %d
+// for its port, "" for no app.
+func serve(t *testing.T, app string, edit func(*helper.BrokerSpec)) *bench {
+	t.Helper()
+	b := &bench{t: t, appPort: freePort(t)}
+	dir := t.TempDir()
+	file := func(name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	b.spec = helper.BrokerSpec{Token: "secret", Port: freePort(t), Dir: dir, Events: file("events"), Log: file("log")}
+	if app != "" {
+		b.spec.App = &helper.App{
+			Command:   fmt.Sprintf("exec env %s="+app+" %s", appEnv, b.appPort, os.Args[0]),
+			Port:      b.appPort,
+			Path:      "/health",
+			TimeoutMS: 60000,
+		}
+	}
+	if edit != nil {
+		edit(&b.spec)
+	}
+	b.client = Client{URL: fmt.Sprintf("http://127.0.0.1:%d", b.spec.Port), Token: "secret"}
+	b.start()
+	return b
+}
+
+func (b *bench) start() {
+	var err error
+	if b.host, err = OwnAddress(); err != nil {
+		b.t.Fatal(err)
+	}
+	f, err := os.Open(b.spec.Events)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.events = bufio.NewReader(f)
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = Serve(ctx, b.spec)
+	}()
+	b.stop = func() error { cancel(); <-done; return err }
+	b.t.Cleanup(func() { b.stop(); f.Close() })
+	b.want(EventListening)
+}
+
+// next reads the next event; the file grows, so its end is only a pause.
+func (b *bench) next() helper.Event {
+	b.t.Helper()
+	var line []byte
+	for {
+		part, err := b.events.ReadBytes('\n')
+		line = append(line, part...)
+		if err == nil {
+			break
+		}
+		if err != io.EOF || b.t.Context().Err() != nil {
+			b.t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	var ev helper.Event
+	if err := json.Unmarshal(line, &ev); err != nil {
+		b.t.Fatalf("event %q: %v", line, err)
+	}
+	return ev
+}
+
+func (b *bench) want(event string) helper.Event {
+	b.t.Helper()
+	ev := b.next()
+	if ev.Event != event {
+		b.t.Fatalf("got event %+v, want %s", ev, event)
+	}
+	return ev
+}
+
+func (b *bench) run(name, stdin string) helper.CommandReply {
+	b.t.Helper()
+	reply, err := b.client.Run(b.t.Context(), name, strings.NewReader(stdin))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return reply
+}
+
+func (b *bench) get(path string) string {
+	b.t.Helper()
+	resp, err := http.Get(fmt.Sprintf("http://%s:%d%s", b.host, b.appPort, path))
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return string(body)
+}
+
+func (b *bench) log() string {
+	b.t.Helper()
+	data, err := os.ReadFile(b.spec.Log)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestAppComesUpCrashesAndRestarts(t *testing.T) {
+	b := serve(t, "0.0.0.0:%d", nil)
+	if ev := b.want(EventReady); ev.Detail != "GET /health answered 200" || ev.Name != "app" {
+		t.Errorf("got %+v", ev)
+	}
+	first := b.get("/")
+	reply, err := b.client.Restart(t.Context())
+	if err != nil || reply.Exit != 0 {
+		t.Fatalf("restart: %+v, %v", reply, err)
+	}
+	b.want(EventRestarted)
+	if second := b.get("/"); second == first || !strings.Contains(second, "CANARY") {
+		t.Errorf("the same process answers: %q, then %q", first, second)
+	}
+	b.get("/crash")
+	if ev := b.want(EventExited); ev.Exit == nil || *ev.Exit != 7 {
+		t.Errorf("got %+v, want exit code 7", ev)
+	}
+	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 {
+		t.Fatalf("restart after a crash: %+v, %v", reply, err)
+	}
+	b.want(EventRestarted)
+	if err := b.stop(); err != nil {
+		t.Error(err)
+	}
+	if body := b.get("/"); strings.Contains(body, "CANARY") {
+		t.Error("the app outlives the broker")
+	}
+	if !strings.Contains(b.log(), "SOURCE-CANARY starting") {
+		t.Errorf("the app's output is not in the log: %q", b.log())
+	}
+}
+
+func TestAppDoesNotComeUp(t *testing.T) {
+	tests := []struct {
+		name, app string
+		edit      func(*helper.BrokerSpec)
+		exit      int // -1: the app runs on
+		detail    string
+	}{
+		{"loopback", "127.0.0.1:%d", nil, -1, loopbackOnly},
+		{"exits", "127.0.0.1:%d", func(s *helper.BrokerSpec) { s.App.Command = "echo SOURCE-CANARY; exit 3" }, 3,
+			"the app ended with exit code 3 before it was ready; last probe: GET /health: connection refused"},
+		{"no command", "127.0.0.1:%d", func(s *helper.BrokerSpec) { s.App.Command = "no-such-program" }, 127,
+			"the app ended with exit code 127 before it was ready; last probe: GET /health: connection refused"},
+		{"answers 500", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/broken", 1500 }, -1, "GET /broken answered 500"},
+		{"silent", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Command, s.App.TimeoutMS = "exec sleep 1000", 200 }, -1, "GET /health: connection refused"},
+		{"service away", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
+			s.Services = []helper.Service{{Name: "127.0.0.1", Port: 1, TimeoutMS: 100}}
+		}, -1, "service 127.0.0.1, port 1: connection refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := serve(t, tt.app, tt.edit)
+			ev := b.want(EventFailed)
+			if !strings.Contains(ev.Detail, tt.detail) || strings.Contains(ev.Detail, "CANARY") {
+				t.Errorf("got %q, want %q", ev.Detail, tt.detail)
+			}
+			if (tt.exit < 0) != (ev.Exit == nil) || ev.Exit != nil && *ev.Exit != tt.exit {
+				t.Errorf("got %+v, want exit code %d", ev, tt.exit)
+			}
+		})
+	}
+}
+
+// An answer that is no HTTP can hold anything, so nothing of it is told.
+func TestProbeQuotesNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(conn, "SOURCE-CANARY\n\n")
+			conn.Close()
+		}
+	}()
+	p := prober{app: helper.App{Port: l.Addr().(*net.TCPAddr).Port, Path: "/"}}
+	if a := p.probe(t.Context(), "127.0.0.1"); a.ready || a.detail != "GET /: the answer is not HTTP" {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestKeeper(t *testing.T) {
+	whole := bytes.Repeat([]byte("0123456789"), 20000)
+	for _, max := range []int64{1, 999, 100000, int64(len(whole)) - 1, int64(len(whole)), 1 << 20} {
+		for _, piece := range []int{1, 7, 4096, len(whole)} {
+			k, got := keeper{left: max}, []byte(nil)
+			for rest := whole; len(rest) > 0; {
+				n := min(piece, len(rest))
+				got = append(got, k.take(rest[:n])...)
+				rest = rest[n:]
+			}
+			got = append(got, k.end()...)
+			switch {
+			case max >= int64(len(whole)):
+				if !bytes.Equal(got, whole) {
+					t.Errorf("max %d, pieces of %d: not kept whole", max, piece)
+				}
+			case !bytes.HasPrefix(got, append(whole[:max:max], "\nabl: the log is full"...)),
+				bytes.Count(got, []byte("the log is full")) != 1,
+				!bytes.HasSuffix(got, whole[max:][max0(int64(len(whole))-max-tailMax):]),
+				int64(len(got)) > max+tailMax+300:
+				t.Errorf("max %d, pieces of %d: got %d bytes", max, piece, len(got))
+			}
+		}
+	}
+}
+
+func max0(n int64) int64 { return max(0, n) }

@@ -1,0 +1,151 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"abl/internal/helper"
+)
+
+const (
+	probeEvery   = 50 * time.Millisecond
+	probeTimeout = 2 * time.Second
+	// An app that answers on loopback for so many probes in a row, and on its
+	// own address for none, will not change its mind.
+	loopbackProbes = 40
+
+	loopbackOnly = "the app listens on 127.0.0.1 only; it must listen on 0.0.0.0 to be reached from another container"
+)
+
+// prober asks an app whether it is ready.
+type prober struct {
+	app  helper.App
+	host string // the container's own address, as others reach it
+}
+
+// answer is what one probe saw; detail never holds a byte that the app sent.
+type answer struct {
+	ready   bool
+	refused bool
+	detail  string
+}
+
+// wait probes until the app is ready, has ended, or ctx is over, and says what
+// the last probe saw.
+func (p prober) wait(ctx context.Context, ended <-chan struct{}) answer {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	last, local := answer{detail: "no answer"}, 0
+	for {
+		a := p.probe(ctx, p.host)
+		if a.ready {
+			return a
+		}
+		if !over(ctx) {
+			last = a
+		}
+		if a.refused && p.onLoopback(ctx) {
+			last, local = answer{detail: loopbackOnly}, local+1
+		} else {
+			local = 0
+		}
+		if local >= loopbackProbes {
+			return last
+		}
+		select {
+		case <-ended:
+			return last
+		case <-ctx.Done():
+			return last
+		case <-tick.C:
+		}
+	}
+}
+
+// over says whether ctx has ended or is about to: a dialer gives up at the
+// deadline by a clock of its own, and what it says then is about the deadline.
+func over(ctx context.Context) bool {
+	deadline, has := ctx.Deadline()
+	return ctx.Err() != nil || has && !time.Now().Before(deadline)
+}
+
+func (p prober) onLoopback(ctx context.Context) bool {
+	return p.probe(ctx, "127.0.0.1").ready || p.probe(ctx, "::1").ready
+}
+
+// probe asks once.
+func (p prober) probe(ctx context.Context, host string) answer {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	at := net.JoinHostPort(host, strconv.Itoa(p.app.Port))
+	if p.app.Path == "" {
+		return dial(ctx, at)
+	}
+	what := "GET " + p.app.Path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+p.app.Path, nil)
+	if err != nil {
+		return answer{detail: what + ": not a path that can be asked for"}
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return refusal(what, err)
+	}
+	resp.Body.Close()
+	return answer{ready: resp.StatusCode < 500, detail: fmt.Sprintf("%s answered %d", what, resp.StatusCode)}
+}
+
+func dial(ctx context.Context, at string) answer {
+	_, port, _ := net.SplitHostPort(at)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return refusal("port "+port, err)
+	}
+	conn.Close()
+	return answer{ready: true, detail: "port " + port + " is open"}
+}
+
+func refusal(what string, err error) answer {
+	return answer{refused: errors.Is(err, syscall.ECONNREFUSED), detail: what + ": " + reason(err)}
+}
+
+// reason words a failed probe without quoting what came over the network.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "connection reset"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return "no answer"
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "no such host"
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return "not reachable"
+	}
+	return "the answer is not HTTP"
+}
+
+// OwnAddress is an address of this container that other containers use.
+func OwnAddress() (string, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", fmt.Errorf("cannot read the container's addresses: %w", err)
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return n.IP.String(), nil
+		}
+	}
+	return "", errors.New("the container has no network address")
+}

@@ -1,0 +1,211 @@
+package broker
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/internal/helper"
+)
+
+// idle is a broker without an app, with these commands.
+func idle(t *testing.T, commands ...helper.Command) *bench {
+	t.Helper()
+	return serve(t, "", func(s *helper.BrokerSpec) { s.Commands = commands })
+}
+
+func TestRunCommands(t *testing.T) {
+	b := idle(t,
+		helper.Command{Name: "lint", Command: "echo SOURCE-CANARY; echo SOURCE-CANARY >&2; exit 3"},
+		helper.Command{Name: "query", Command: "echo out; echo err >&2", Shown: true},
+		helper.Command{Name: "stdin", Command: "wc -c", Shown: true},
+		helper.Command{Name: "much", Command: "head -c 100000 /dev/zero | tr '\\0' x", Shown: true},
+		helper.Command{Name: "raw", Command: `printf '\377'`, Shown: true},
+		helper.Command{Name: "slow", Command: "echo started; sleep 1000; :", TimeoutMS: 100, Shown: true},
+		helper.Command{Name: "killed", Command: "kill -9 $$"},
+		helper.Command{Name: "where", Command: "pwd", Shown: true},
+	)
+	tests := []struct {
+		name, stdin string
+		want        helper.CommandReply
+	}{
+		{"lint", "", helper.CommandReply{Exit: 3}},
+		{"query", "", helper.CommandReply{Output: "out\nerr\n"}},
+		{"stdin", "12345", helper.CommandReply{Output: "5\n"}},
+		{"much", "", helper.CommandReply{Output: strings.Repeat("x", maxShown), Truncated: true}},
+		{"raw", "", helper.CommandReply{Output: "\uFFFD"}},
+		{"slow", "", helper.CommandReply{Exit: 124, Output: "started\n", Error: "stopped after 100ms"}},
+		{"killed", "", helper.CommandReply{Exit: 137}},
+		{"where", "", helper.CommandReply{Output: b.spec.Dir + "\n"}},
+		{"nothing", "", helper.CommandReply{Exit: 2, Error: `no command "nothing" is declared; there are: lint, query, stdin, much, raw, slow, killed, where`}},
+		{"../restart", "", helper.CommandReply{Exit: 2, Error: `no command "../restart" is declared; there are: lint, query, stdin, much, raw, slow, killed, where`}},
+		{"lint; id", "", helper.CommandReply{Exit: 2, Error: `no command "lint; id" is declared; there are: lint, query, stdin, much, raw, slow, killed, where`}},
+	}
+	for _, tt := range tests {
+		if got := b.run(tt.name, tt.stdin); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+		if tt.want.Exit == 2 {
+			continue
+		}
+		if ev := b.want(EventCommand); ev.Name != tt.name || *ev.Exit != tt.want.Exit {
+			t.Errorf("%s: event %+v", tt.name, ev)
+		}
+	}
+	b.stop()
+	if log := b.log(); !strings.Contains(log, "abl: lint starts\nSOURCE-CANARY\nSOURCE-CANARY\nabl: lint ended with exit code 3\n") || !strings.Contains(log, "abl: query starts\nout\nerr\n") {
+		t.Errorf("the log lacks output: %.300q", log)
+	}
+}
+
+// A tool's standard input is often a pipe that nobody ever closes.
+func TestCommandThatDoesNotReadIsNotHeldUp(t *testing.T) {
+	b := idle(t, helper.Command{Name: "quick", Command: "exit 4"})
+	r, w := io.Pipe()
+	defer w.Close()
+	reply, err := b.client.Run(t.Context(), "quick", r)
+	if err != nil || reply.Exit != 4 {
+		t.Errorf("got %+v, %v", reply, err)
+	}
+}
+
+func TestTooMuchInput(t *testing.T) {
+	b := idle(t, helper.Command{Name: "eat", Command: "cat >/dev/null; sleep 1000"})
+	reply, err := b.client.Run(t.Context(), "eat", io.LimitReader(endless{}, maxStdin+1))
+	if err == nil && (reply.Exit != 2 || reply.Error != errStdin.Error()) {
+		t.Errorf("got %+v", reply)
+	}
+	if ev := b.want(EventCommand); *ev.Exit != 2 {
+		t.Errorf("got %+v", ev)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+// The same command twice at once would work on the same data.
+func TestOneAtATime(t *testing.T) {
+	b := idle(t, helper.Command{Name: "once", Command: "mkdir busy && sleep 0.05 && rmdir busy", Shown: true})
+	replies := make(chan helper.CommandReply)
+	for range 5 {
+		go func() {
+			reply, err := b.client.Run(t.Context(), "once", nil)
+			if err != nil {
+				reply.Exit = -1
+			}
+			replies <- reply
+		}()
+	}
+	for range 5 {
+		if reply := <-replies; reply.Exit != 0 {
+			t.Errorf("got %+v", reply)
+		}
+	}
+}
+
+func TestBackground(t *testing.T) {
+	pid := filepath.Join(t.TempDir(), "pid")
+	b := idle(t,
+		helper.Command{Name: "start", Command: "echo $$ >>" + pid + "; exec sleep 1000", Background: true},
+		helper.Command{Name: "fails", Command: "exit 5", Background: true},
+		helper.Command{Name: "end", Command: "kill $(tail -1 " + pid + ")"},
+	)
+	for range 2 { // the second time it is started anew
+		if reply := b.run("start", ""); reply != (helper.CommandReply{}) {
+			t.Fatalf("got %+v", reply)
+		}
+		b.want(EventCommand)
+	}
+	if reply := b.run("fails", ""); reply.Exit != 5 {
+		t.Errorf("got %+v", reply)
+	}
+	b.want(EventCommand)
+	b.run("end", "")
+	seen := map[string]int{}
+	for range 2 {
+		ev := b.next()
+		seen[ev.Event+" "+ev.Name] = *ev.Exit
+	}
+	if code, ok := seen["exited start"]; !ok || code != 143 {
+		t.Errorf("got %v, want that start exited with 143", seen)
+	}
+	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 2 || reply.Error == "" {
+		t.Errorf("restart without an app: %+v, %v", reply, err)
+	}
+}
+
+func TestStopEndsBackgroundCommands(t *testing.T) {
+	pid := filepath.Join(t.TempDir(), "pid")
+	b := idle(t, helper.Command{Name: "start", Command: "echo $$ >" + pid + "; trap '' TERM; sleep 1000 & wait", Background: true})
+	b.run("start", "")
+	b.stop()
+	data, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(data))); err == nil {
+		t.Error("it still runs")
+	}
+}
+
+func TestAPIRefuses(t *testing.T) {
+	b := idle(t, helper.Command{Name: "x", Command: "true"})
+	tests := []struct {
+		method, path, auth string
+		want               int
+	}{
+		{"POST", "/run/x", "", 401},
+		{"POST", "/run/x", "Bearer wrong", 401},
+		{"POST", "/run/x", "secret", 401},
+		{"GET", "/list", "Bearer secre", 401},
+		{"POST", "/restart", "", 401},
+		{"GET", "/list", "Bearer secret", 200},
+		{"GET", "/run/x", "Bearer secret", 405},
+		{"POST", "/run/y", "Bearer secret", 404},
+		{"POST", "/other", "Bearer secret", 404},
+	}
+	for _, tt := range tests {
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, b.client.URL+tt.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", tt.auth)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != tt.want {
+			t.Errorf("%s %s with %q: got %d, want %d", tt.method, tt.path, tt.auth, resp.StatusCode, tt.want)
+		}
+		if strings.Contains(string(body), "true") {
+			t.Errorf("%s %s tells how a command is carried out: %s", tt.method, tt.path, body)
+		}
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []helper.BrokerSpec{
+		{Events: file, Log: file},
+		{Token: "t", Events: file + "x", Log: file},
+		{Token: "t", Events: file, Log: file + "x"},
+		{Token: "t", Events: file, Log: file, Port: -1},
+	}
+	for i, spec := range tests {
+		if err := Serve(t.Context(), spec); err == nil {
+			t.Errorf("%d: serves", i)
+		}
+	}
+	if err := Serve(t.Context(), helper.BrokerSpec{Token: "t", Events: file, Log: file, Deadline: 1}); err != nil {
+		t.Errorf("past its deadline: %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package failedspecs
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"abl/internal/redact"
+)
+
+const (
+	cutMark = " … [cut]"
+	none    = "(none)"
+	tab     = "    "
+)
+
+// Sanitize brings an entry into normal form: no control characters, no invalid
+// UTF-8, no fence lines, no blank lines at the ends, no common indentation of
+// the lines after the first, no field longer than MaxField, none empty. An
+// entry that Parse returned is in normal form already.
+func Sanitize(e Entry) Entry {
+	e.Spec, e.Input, e.Observed = filled(e.Spec), filled(e.Input), filled(e.Observed)
+	return e
+}
+
+func filled(s string) string {
+	if s = normal(strings.Split(clean(s), "\n")); void(s) {
+		return none
+	}
+	return s
+}
+
+// void reports text that says nothing: white space, or the dashes and dots that
+// stand for "to be filled in".
+func void(s string) bool {
+	return strings.TrimFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("-–—.…?_*|>", r)
+	}) == ""
+}
+
+// filler is what people write where they have nothing to write.
+var filler = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
+
+// hollow reports an entry of nothing but fillers.
+func (e Entry) hollow() bool {
+	return filler.MatchString(e.Spec) && filler.MatchString(e.Input) && filler.MatchString(e.Observed)
+}
+
+// clean makes text safe to show: line ends become \n, leading tabs spaces, and
+// whatever steers a terminal or hides text becomes U+FFFD.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+	lines := strings.Split(strings.Map(visible, s), "\n")
+	for i, l := range lines {
+		lines[i] = untab(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func visible(r rune) rune {
+	if r == '\n' || r == '\t' || redact.Plain(r) {
+		return r
+	}
+	return utf8.RuneError
+}
+
+// untab makes spaces of the white space at the beginning of a line, whatever
+// its kind: the depth of a line counts.
+func untab(line string) string {
+	rest := strings.TrimLeftFunc(line, func(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) })
+	head := strings.ReplaceAll(line[:len(line)-len(rest)], "\t", tab)
+	return strings.Map(func(rune) rune { return ' ' }, head) + rest
+}
+
+// normal joins the lines of a field into its normal form.
+func normal(lines []string) string {
+	text := shape(lines)
+	if len(text) > MaxField {
+		// Without its last lines it may have to be dedented anew, and a line cut
+		// short can look like a fence.
+		text = shape(strings.Split(cut(text), "\n"))
+	}
+	return text
+}
+
+func shape(lines []string) string {
+	var kept []string
+	for _, l := range lines {
+		_, isFence := fenceOf(l)
+		first := len(kept) == 0 || len(kept) == 1 && scalarMark.MatchString(kept[0])
+		l = strings.TrimRightFunc(l, unicode.IsSpace)
+		switch {
+		case isFence, first && l == "":
+		case first && len(kept) == 1:
+			kept[0] = l
+		default:
+			kept = append(kept, l)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(strings.Join(append([]string{strings.TrimSpace(kept[0])}, dedent(kept[1:])...), "\n"))
+}
+
+// scalarMark is how YAML announces a text of several lines.
+var scalarMark = regexp.MustCompile(`^ *[|>][-+]?$`)
+
+func cut(s string) string {
+	whole := strings.ToValidUTF8(s[:MaxField-len(cutMark)], "") // drops a rune cut in two
+	return strings.TrimRightFunc(whole, unicode.IsSpace) + cutMark
+}
+
+func dedent(lines []string) []string {
+	least := -1
+	for _, l := range lines {
+		if l != "" && (least < 0 || indent(l) < least) {
+			least = indent(l)
+		}
+	}
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if l != "" {
+			out[i] = l[least:]
+		}
+	}
+	return out
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }

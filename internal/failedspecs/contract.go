@@ -1,0 +1,167 @@
+package failedspecs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl/internal/spec"
+)
+
+// Contracts are those that an entry may name.
+type Contracts struct {
+	phases int
+	all    []spec.Contract
+	known  map[string]int // id → place in all
+	by     [4]index
+}
+
+// index is the ids of the contracts that have these words.
+type index map[string][]string
+
+// What contracts are found by, in this order.
+const (
+	byWords  = iota
+	byLetter // in any case
+	byShort  // without what the lines above say
+	byAction // without the result
+)
+
+// In collects the contracts of the specs of phases 1 to N.
+func In(specs []spec.Spec) Contracts {
+	c := Contracts{known: map[string]int{}, by: [4]index{{}, {}, {}, {}}}
+	for _, s := range specs {
+		c.phases = max(c.phases, s.Number)
+		for _, k := range s.Contracts {
+			c.known[k.ID] = len(c.all)
+			c.all = append(c.all, k)
+			says := plainWords(k.Says())
+			for by, words := range []string{says, strings.ToLower(says), plainWords(k.Action + " → " + k.Result), plainWords(k.Action)} {
+				c.by[by][words] = append(c.by[by][words], k.ID)
+			}
+		}
+	}
+	return c
+}
+
+// Says is the text of a contract, complete on one line.
+func (c Contracts) Says(id string) (text string, ok bool) {
+	i, ok := c.known[id]
+	if !ok {
+		return "", false
+	}
+	return c.all[i].Says(), true
+}
+
+// Phases is the number of the last phase.
+func (c Contracts) Phases() int { return c.phases }
+
+// IDs are the ids of all contracts, in the order of the specs.
+func (c Contracts) IDs() []string {
+	var ids []string
+	for _, k := range c.all {
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+// Find is the id of the contract that a SPEC names: by its words, or by the id
+// before them where the words fit none or several, or by its action where the
+// result was left away. It is "" when it names none.
+func (c Contracts) Find(text string) string {
+	before, words := cutID(text)
+	words = plainWords(words)
+	for by, key := range []string{words, strings.ToLower(words), words} {
+		ids := c.by[by][key]
+		switch {
+		case slices.Contains(ids, before):
+			return before
+		case len(ids) == 1, len(ids) > 1 && by != byShort: // written down twice
+			return ids[0]
+		}
+	}
+	if _, is := c.known[before]; is {
+		return before
+	}
+	if ids := c.by[byAction][words]; len(ids) == 1 {
+		return ids[0]
+	}
+	return ""
+}
+
+// Name looks up the contract of each entry, and says which name none.
+func (c Contracts) Name(r Result) Result {
+	r.Entries, r.Incomplete, r.Problems = slices.Clone(r.Entries), slices.Clone(r.Incomplete), slices.Clone(r.Problems)
+	for i, e := range r.Entries {
+		r.Entries[i].Contract = c.Find(e.Spec)
+		if text := c.complaint(e.Spec, r.Entries[i].Contract); text != "" {
+			r.Problems = append(r.Problems, Problem{Line: e.Line, Text: text})
+		}
+	}
+	for i, e := range r.Incomplete {
+		r.Incomplete[i].Contract = c.Find(e.Spec)
+	}
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	return r
+}
+
+// complaint is what is wrong with how a SPEC names its contract.
+func (c Contracts) complaint(text, found string) string {
+	before, _ := cutID(text)
+	switch {
+	case found == "" && before != "":
+		return fmt.Sprintf("there is no contract %s in phases 1 to %d", before, c.phases)
+	case found == "":
+		if near := c.near(text); near != "" {
+			says, _ := c.Says(near)
+			return fmt.Sprintf("SPEC names no contract of phases 1 to %d word for word; did you mean %s: %s?", c.phases, near, says)
+		}
+		return fmt.Sprintf("SPEC names no contract of phases 1 to %d", c.phases)
+	case before != "" && before != found:
+		return fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
+	}
+	return ""
+}
+
+// near is the contract that shares most words with a text, "" when none shares half.
+func (c Contracts) near(text string) string {
+	best, id := 0.5, ""
+	mine := strings.Fields(strings.ToLower(plainWords(text)))
+	for _, k := range c.all {
+		theirs := strings.Fields(strings.ToLower(plainWords(k.Says())))
+		if share := spec.Common(mine, theirs); share > best {
+			best, id = share, k.ID
+		}
+	}
+	return id
+}
+
+var contractID = regexp.MustCompile("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
+
+// cutID takes a contract's id off the beginning of a text.
+func cutID(text string) (id, rest string) {
+	m := contractID.FindStringSubmatch(text)
+	if m == nil {
+		return "", text
+	}
+	return "P" + m[1] + ".C" + m[2], text[len(m[0]):]
+}
+
+var (
+	sameMark  = strings.NewReplacer("`", "", "*", "", "__", "", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "–", "-", "—", "-", "−", "-", "…", "...")
+	anyArrow  = regexp.MustCompile(`\s*(?:&rarr;|[→⇒⟶⟹➔➜➡]\x{FE0F}?|[-=]{1,2}>)\s*`)
+	absentEnd = regexp.MustCompile(`(?i)\s*\(absence\)$`)
+)
+
+// plainWords brings the text of a contract into a form in which emphasis, kinds
+// of quotes, dashes and arrows, spaces and the full stop make no difference.
+func plainWords(text string) string {
+	text = anyArrow.ReplaceAllString(sameMark.Replace(text), " → ")
+	text = strings.Join(strings.Fields(text), " ")
+	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && strings.Count(text, text[:1]) == 2 {
+		text = text[1 : n-1] // YAML's
+	}
+	text = absentEnd.ReplaceAllString(strings.TrimRight(text, ".;, "), "")
+	return strings.TrimRight(text, ".;, ")
+}

@@ -1,0 +1,255 @@
+package failedspecs
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"abl/internal/spec"
+)
+
+// Filter decides what of an entry may reach the Builder: the contract in its own
+// words, and input and observation as far as they speak the language of the
+// specs. Code, stack traces, test output, names of tests and paths of either
+// workspace are replaced by a word that says what was left out. What the specs
+// say themselves always passes.
+type Filter struct {
+	contracts Contracts
+	specs     string    // their text
+	names     []pattern // of the Verifier's files and tests
+}
+
+// NewFilter is the filter before a Builder who works by these specs. names are
+// of the Verifier's files and tests, relative to its workspace.
+func NewFilter(specs []spec.Spec, names []string) *Filter {
+	c := &Filter{contracts: In(specs)}
+	for _, s := range specs {
+		c.specs += s.Text + "\n"
+	}
+	for _, n := range names {
+		if re := nameOf(n); re != nil {
+			c.names = append(c.names, pattern{testName, n, re})
+		}
+	}
+	return c
+}
+
+// The lengths in bytes from which a name, and one of several words, is looked
+// for: shorter ones are words of the language.
+const (
+	shortestName  = 5
+	shortestTitle = 12
+)
+
+var plainName = regexp.MustCompile(`^[\w./@-]+$`)
+
+// nameOf finds a name where it stands as a word of its own. In quotes, after an
+// equals sign, in an address and in a path it is data.
+func nameOf(name string) *regexp.Regexp {
+	before := `(?:^|[^\w"'=@/.-])`
+	switch {
+	case strings.Contains(name, " ") && len(name) >= shortestTitle:
+		return regexp.MustCompile(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
+	case len(name) < shortestName || !plainName.MatchString(name):
+		return nil
+	case strings.Contains(name, "/"):
+		before = `(?:^|[^\w=@/.-])`
+	case !strings.ContainsAny(name, "._-0123456789"):
+		return nil // an ordinary word
+	}
+	return regexp.MustCompile(before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`)
+}
+
+var (
+	sourceFile = regexp.MustCompile(`\.` + sources + `$`)
+	testTitles = regexp.MustCompile("(?m)\\b(?:it|test|describe|@test)\\b\\s*\\(?\\s*(?:'([^'\\n]{5,200})'|\"([^\"\\n]{5,200})\"|`([^`\\n]{5,200})`)" +
+		`|\b(?:def|func|fn|function)\s+((?:test_|Test)\w+)`)
+)
+
+// NamesIn are the names by which a file of the Verifier's gives its tests away:
+// its path in the workspace, and the tests that its content names. A file that is
+// no program has none. data may be nil.
+func NamesIn(file string, data []byte) (names []string) {
+	if !sourceFile.MatchString(file) {
+		return nil
+	}
+	base := path.Base(file)
+	if file != base {
+		names = append(names, file)
+	}
+	names = append(names, base, strings.TrimSuffix(base, path.Ext(base)))
+	for _, m := range testTitles.FindAllSubmatch(data, -1) {
+		for _, name := range m[1:] {
+			if len(name) > 0 {
+				names = append(names, string(name))
+			}
+		}
+	}
+	return names
+}
+
+// Pass returns the entries as they may reach the Builder, and what was left out.
+// Entries that became equal are passed once. What has passed passes again
+// unchanged.
+func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
+	seen := map[Entry]bool{}
+	run := &filtering{Filter: c, said: map[string]bool{}}
+	for _, e := range entries {
+		out := e
+		if out.Contract == "" {
+			out.Contract = c.contracts.Find(e.Spec)
+		}
+		says, known := c.contracts.Says(out.Contract)
+		if known {
+			out.Spec = says
+		} else {
+			out.Spec, out.Contract = run.field(specField, e.Line, e.Spec), e.Contract
+		}
+		out.Input = run.field(inputField, e.Line, e.Input)
+		out.Observed = run.field(observedField, e.Line, e.Observed)
+		out = Sanitize(out)
+		key := out
+		key.Line = 0
+		if !seen[key] {
+			seen[key] = true
+			passed = append(passed, out)
+		}
+	}
+	return passed, run.left
+}
+
+// filtering is one run over a set of entries.
+type filtering struct {
+	*Filter
+	said  map[string]bool // what was looked up in the specs
+	found map[string]bool // kinds that were found in this field
+	left  []Problem
+}
+
+// field is a text of an entry without what may not pass, in normal form.
+func (s *filtering) field(f field, line int, text string) string {
+	const rounds = 8 // what is left out may bring together what is left out in turn
+	s.found = map[string]bool{}
+	stable := false
+	for i := 0; i < rounds && !stable; i++ {
+		out := filled(s.filter(text))
+		stable, text = out == text, out
+	}
+	for _, kind := range kinds {
+		if s.found[kind] {
+			s.left = append(s.left, Problem{Line: line, Text: fmt.Sprintf("%s holds %s, which does not reach the Builder", f, kind)})
+		}
+	}
+	if !stable {
+		return LeftOut("text that is made to pass")
+	}
+	return text
+}
+
+// filter takes out of a text what may not pass.
+func (s *filtering) filter(text string) string {
+	var here []pattern
+	for _, p := range append(patterns(), s.names...) {
+		if p.may(text) {
+			here = append(here, p)
+		}
+	}
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		for _, p := range here {
+			if p.may(lines[i]) {
+				lines[i] = s.replace(lines[i], p)
+			}
+		}
+	}
+	text = strings.Join(dropSources(lines), "\n")
+	for _, kind := range kinds {
+		if strings.Contains(text, LeftOut(kind)) {
+			text = collapses()[kind].ReplaceAllLiteralString(text, LeftOut(kind))
+		}
+	}
+	return text
+}
+
+// replace takes out of a line what a pattern finds and the specs do not say.
+func (s *filtering) replace(line string, p pattern) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range p.at.FindAllStringSubmatchIndex(line, -1) {
+		from, to := m[0], m[1]
+		if len(m) > 2 {
+			from, to = m[2], m[3]
+		}
+		if p.line() {
+			from, to = 0, len(line)
+		}
+		what := line[from:to]
+		if from < at || s.says(what) {
+			continue
+		}
+		s.found[p.kind] = true
+		b.WriteString(line[at:from])
+		if !p.line() {
+			b.WriteString(what[:indent(what)])
+		}
+		b.WriteString(LeftOut(p.kind))
+		at = to
+	}
+	return b.String() + line[at:]
+}
+
+// maxSaid is how many different words are looked up in the specs for one set of
+// entries. Beyond it nothing passes for their words: honest entries need few.
+const maxSaid = 1000
+
+// says reports words that stand in the specs.
+func (s *filtering) says(words string) bool {
+	words = strings.TrimSpace(words)
+	is, known := s.said[words]
+	if !known && len(s.said) < maxSaid {
+		is = strings.Contains(s.specs, words)
+		s.said[words] = is
+	}
+	return is
+}
+
+var pointer = regexp.MustCompile(`^\s*[\^~]+\s*$`)
+
+// dropSources takes out the lines of source that programs show below the places
+// that they name: those below a stack trace that stand deeper, and one with a
+// pointer (^) below it.
+func dropSources(lines []string) []string {
+	var kept []string
+	trace, depth := false, 0
+	for _, line := range lines {
+		n := len(kept)
+		switch {
+		case pointer.MatchString(line) && n > 0 && isPlace(kept[n-1]):
+			continue
+		case pointer.MatchString(line) && n > 1 && isPlace(kept[n-2]):
+			kept = kept[:n-1]
+			continue
+		case trace && strings.TrimSpace(line) != "" && indent(line) > depth:
+			continue
+		case strings.TrimSpace(line) == LeftOut(stackTrace):
+			if !trace {
+				depth = indent(line)
+			}
+			trace, line = true, LeftOut(stackTrace)
+		default:
+			trace = false
+		}
+		kept = append(kept, line)
+	}
+	return kept
+}
+
+// isPlace reports a line that was nothing but a place in the code.
+func isPlace(line string) bool {
+	switch strings.TrimSpace(line) {
+	case LeftOut(stackTrace), LeftOut(codePlace), LeftOut(ownPath):
+		return true
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package failedspecs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl/internal/nearest"
+)
+
+// parser walks over the lines of a file with at most one entry in the making.
+type parser struct {
+	Result
+	lines   []string
+	closes  map[int]int // by the line of a fence: that of the one that closes it
+	open    *draft
+	example bool // the words before call what follows an example
+	endless bool // no comment ends any more
+	stray   int  // first line of text outside entries, counted from 1
+	surplus int  // entries beyond MaxEntries
+}
+
+// endOfBlock stands for the fence that ends a block around entries.
+const endOfBlock = "\x00"
+
+func (p *parser) run() {
+	p.closes = fences(p.lines)
+	for i := 0; i < len(p.lines); i++ {
+		line := p.lines[i]
+		l, labelled := labelOf(line)
+		end, fenced := p.closes[i]
+		last := p.comment(i, line)
+		switch {
+		case line == endOfBlock:
+			p.finish(false)
+		case strings.TrimSpace(line) == "":
+			if p.open != nil {
+				p.open.blanks++
+			}
+		case labelled && p.accepts(l):
+			p.label(i, l)
+			if fenced && p.open != nil {
+				i = p.block(i, end, l.rest)
+			}
+		case fenced:
+			i = p.block(i, end, line)
+		case last >= 0:
+			if p.open == nil || !p.open.takes(line) {
+				p.finish(false)
+			}
+			p.take(i, last+1, "a comment")
+			i = last
+		default:
+			p.text(i, line)
+		}
+	}
+	p.finish(true)
+}
+
+// accepts decides whether a label opens a field or is part of a value: what
+// stands deeper than the label before it is a value. Two columns would still be
+// sloppy bullets, so the fields right after SPEC may stand three deeper.
+func (p *parser) accepts(l label) bool {
+	d := p.open
+	switch {
+	case d == nil:
+		return true
+	case l.field == specField:
+		return l.lead <= d.lead+1
+	case d.now()[l.field] != nil:
+		return l.lead <= d.now()[l.field].lead+1
+	case d.last == specField:
+		return l.lead <= d.now()[specField].col+3
+	}
+	return l.lead <= d.now()[d.last].lead+1
+}
+
+// label opens a field, and with SPEC an entry. A second INPUT or OBSERVED goes on
+// with the first; after a complete entry, where another field came last, it is a
+// further observation of the same contract.
+func (p *parser) label(i int, l label) {
+	if l.field == specField {
+		p.finish(false)
+		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare, rounds: make([]fields, 1)}
+	}
+	d := p.open
+	if d == nil {
+		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
+		return
+	}
+	if f := d.now(); f[l.field] != nil && f.complete() && d.last != l.field {
+		d.trim(false)
+		d.rounds = append(d.rounds, fields{f[specField]})
+	}
+	if f := d.now(); f[l.field] == nil {
+		f[l.field] = &value{lead: l.lead, col: l.col}
+	}
+	d.last, d.blanks = l.field, 0
+	if _, fence := fenceOf(l.rest); !fence {
+		d.add(l.rest)
+	}
+}
+
+var (
+	// example is how text announces entries that nobody observed.
+	example = regexp.MustCompile(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
+
+	// structured is the beginning of an entry in a table or in a block quote.
+	structured = regexp.MustCompile("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
+
+	ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
+	boldLine = regexp.MustCompile(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
+)
+
+// decoration reports lines that carry no statement: headings, titles in bold,
+// rules, a fence without its other one.
+func decoration(line string) bool {
+	_, fence := fenceOf(line)
+	return fence || ruleLine.MatchString(line) || boldLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+}
+
+// text takes a line that is neither label nor code block nor comment.
+func (p *parser) text(i int, line string) {
+	d := p.open
+	if d != nil && d.takes(line) {
+		d.add(line)
+		return
+	}
+	if structured.MatchString(line) {
+		p.problem(i+1, "an entry in a table or a block quote is not read: write SPEC: at the beginning of a line")
+	}
+	p.example = example.MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
+	if d == nil || !d.now().complete() {
+		p.nearMiss(i+1, line)
+	}
+	if p.stray == 0 && !decoration(line) {
+		p.stray = i + 1
+	}
+}
+
+var anyLabel = regexp.MustCompile("^[ >*_#`•–—\\-\\d.)\\p{So}\\x{FE0F}]*([A-Za-z]{4,12})[*_`]* *[:：]")
+
+// nearMiss names the label that a line probably wanted to begin with.
+func (p *parser) nearMiss(at int, line string) {
+	if m := anyLabel.FindStringSubmatch(plainHead(line)); m != nil {
+		if meant := nearest.Word(m[1], fieldNames[:]); meant != "" && !strings.EqualFold(meant, m[1]) {
+			p.problem(at, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", m[1], meant))
+		}
+	}
+}
+
+// finish ends the entry in the making, if there is one.
+func (p *parser) finish(last bool) {
+	d := p.open
+	p.open = nil
+	if d == nil {
+		return
+	}
+	d.trim(last)
+	for _, f := range d.merged() {
+		e, missing := f.entry(d.line)
+		switch {
+		case len(missing) == len(fieldNames) && d.bare:
+			// "# Spec" was the title of the file.
+		case len(missing) > 0:
+			p.leave(f, e, missing)
+		case len(p.Entries) == MaxEntries:
+			p.surplus++
+		default:
+			p.Entries = append(p.Entries, e)
+		}
+	}
+}
+
+// leave keeps an entry that lacks something for the person to see.
+func (p *parser) leave(f fields, e Entry, missing []string) {
+	p.problem(e.Line, "the entry has no "+strings.Join(missing, " and no "))
+	for _, v := range f {
+		if v != nil && len(v.lines) > 1 {
+			for _, line := range v.lines[1:] {
+				p.nearMiss(e.Line, line)
+			}
+		}
+	}
+	if len(p.Incomplete) < MaxEntries {
+		p.Incomplete = append(p.Incomplete, e)
+	}
+}
+
+// maxProblems bounds what a hostile file can make abl say.
+const maxProblems = 50
+
+func (p *parser) problem(line int, text string) {
+	if len(p.Problems) < maxProblems {
+		p.Problems = append(p.Problems, Problem{Line: line, Text: text})
+	}
+}
+
+func (p *parser) result() Result {
+	p.Kind = Fail
+	if len(p.Entries) == 0 {
+		p.Kind = Malformed
+		if len(p.Incomplete) == 0 {
+			p.problem(1, "there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8")
+		}
+	}
+	if p.surplus > 0 {
+		p.problem(p.Entries[MaxEntries-1].Line, fmt.Sprintf("%d entries after the first %d were left out", p.surplus, MaxEntries))
+	}
+	if p.stray > 0 {
+		p.problem(p.stray, "text outside the entries is not read")
+	}
+	slices.SortStableFunc(p.Problems, func(a, b Problem) int { return a.Line - b.Line })
+	return p.Result
+}

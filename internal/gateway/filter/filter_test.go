@@ -1,0 +1,357 @@
+package filter
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/internal/gateway/meter"
+)
+
+const token = "tok-0123456789abcdef"
+
+// rules allow all four APIs with the models m1 and m2.
+func rules(t testing.TB) *Rules {
+	t.Helper()
+	r := &Rules{Call: "p1.1", Token: Hash(token), Providers: map[string]*Provider{}, Connect: map[string]bool{"registry.example:443": true}, MaxBody: 1000}
+	for kind, a := range APIs {
+		r.Providers[string(kind)] = &Provider{API: a, Upstream: &url.URL{Scheme: "https", Host: "up.example"}, Key: "the-real-key", Models: []string{"m1", "m2"}}
+	}
+	return r
+}
+
+// parse reads a request as the server does.
+func parse(t testing.TB, raw string) *http.Request {
+	t.Helper()
+	q, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil {
+		t.Fatalf("%q: %v", raw, err)
+	}
+	return q
+}
+
+// show prints a verdict in a line.
+func show(v Verdict) string {
+	switch {
+	case v.Refused():
+		return fmt.Sprintf("%d %s", v.Status, v.Reason)
+	case v.Connect != "":
+		return "connect " + v.Connect
+	case v.Local:
+		return "list of " + string(v.Provider.Kind)
+	}
+	return fmt.Sprintf("%s %s %s?%s model=%s", v.Provider.Kind, v.Class, v.Path, v.Query, v.Model)
+}
+
+const (
+	goog   = "X-Goog-Api-Key: " + token + "\r\n"
+	bearer = "Authorization: Bearer " + token + "\r\n"
+	xapi   = "X-Api-Key: " + token + "\r\n"
+	stream = "/p1.1/gemini/v1beta/models/m1:streamGenerateContent"
+)
+
+func TestDecide(t *testing.T) {
+	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+token)) + "\r\n"
+	const (
+		noToken  = "401 the token is not this call's"
+		noPath   = "404 the path "
+		noCall   = "404 the path is not below this call and a provider of it"
+		noMethod = "405 the path has no such method"
+		noModel  = "403 the model"
+		odd      = "400 the path has a character that no path here has"
+	)
+	tests := []struct{ line, headers, want string }{
+		{"POST " + stream + "?alt=sse", goog, "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
+		{"POST " + stream + "?key=" + token + "&alt=sse", "", "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
+		{"POST /p1.1/gemini/v1beta/models/m2:generateContent", bearer, "gemini generate /v1beta/models/m2:generateContent? model=m2"},
+		{"POST /p1.1/gemini/v1beta/models/m2:countTokens", goog, "gemini count /v1beta/models/m2:countTokens? model=m2"},
+		{"GET /p1.1/gemini/v1beta/models", goog, "list of gemini"},
+		{"POST /p1.1/anthropic/v1/messages?beta=true", xapi, "anthropic messages /v1/messages?beta=true model="},
+		{"POST /p1.1/anthropic/v1/messages/count_tokens", bearer, "anthropic count /v1/messages/count_tokens? model="},
+		{"POST /p1.1/openai-responses/v1/responses", bearer, "openai-responses responses /responses? model="},
+		{"POST /p1.1/openai-chat/v1/chat/completions", "authorization: bEARER " + token + "\r\n", "openai-chat chat /chat/completions? model="},
+		{"GET /p1.1/openai-chat/v1/models", bearer, "list of openai-chat"},
+
+		{"POST " + stream, "", noToken},
+		{"POST " + stream, "X-Goog-Api-Key: " + token + "x\r\n", noToken},
+		{"POST " + stream, "X-Goog-Api-Key: \r\n", noToken},
+		{"POST " + stream, "Authorization: Basic " + token + "\r\n", noToken},
+		{"POST " + stream + "?key=other", goog, noToken},
+		{"POST " + stream, goog + "X-Api-Key: other\r\n", noToken},
+		{"POST " + stream, "Cookie: key=" + token + "\r\n", noToken},
+		{"POST " + stream, goog + goog, "400 the header X-Goog-Api-Key is there twice"},
+		{"POST " + stream, goog + "Content-Type: a/b\r\nContent-Type: c/d\r\n", "400 the header Content-Type is there twice"},
+
+		{"POST /p1.2/gemini/v1beta/models/m1:generateContent", goog, noCall},
+		{"POST /p1.1/other/v1beta/models/m1:generateContent", goog, noCall},
+		{"POST /v1beta/models/m1:generateContent", goog, noCall},
+		{"POST /", goog, noCall},
+		{"GET " + stream, goog, noMethod},
+		{"DELETE /p1.1/anthropic/v1/messages", xapi, noMethod},
+		{"POST /p1.1/gemini/v1beta/models", goog, noMethod},
+		{"POST /p1.1/gemini/v1beta/models/m1:batchEmbedContents", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/files", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/m1:generateContent/x", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/:generateContent", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/a/m1:generateContent", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/m1:x:generateContent", goog, noPath},
+		{"POST /p1.1/gemini/v1beta/models/m3:generateContent", goog, noModel + " "},
+		{"POST /p1.1/gemini/v1beta/models/M1:generateContent", goog, noModel + " "},
+		{"POST /p1.1/anthropic/v1/messages/", xapi, noPath},
+		{"POST /p1.1/anthropic/v1/messages/batches", xapi, noPath},
+		{"POST " + stream + "?alt=sse&fields=x", goog, `400 the parameter "fields" is none that passes (docs/gateway.md)`},
+		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", bearer, `400 the parameter "alt" is none that passes (docs/gateway.md)`},
+
+		{"POST /p1.1/gemini/v1beta/models/%6d1:generateContent", goog, "400 the path is percent-encoded"},
+		{"POST /p1.1/anthropic/v1/%2e%2e/v1/messages", xapi, "400 the path is percent-encoded"},
+		{"POST /p1.1/anthropic/x/../v1/messages", xapi, "400 the path has a part of dots"},
+		{"POST /p1.1/anthropic/./v1/messages", xapi, "400 the path has a part of dots"},
+		{"POST /p1.1/anthropic//v1/messages", xapi, "400 the path has an empty part"},
+		{"POST //evil.example/p1.1/anthropic/v1/messages", xapi, "400 the path has an empty part"},
+		{"POST /p1.1/anthropic/v1/messages;x=1", xapi, odd},
+		{"POST /p1.1/anthropic/v1\\messages", xapi, odd},
+		{"POST /p1.1/anthropic/v1/messages#x", xapi, odd},
+		{"POST /p1.1/anthropic/v1/messag\u00e9s", xapi, odd},
+		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, "400 the query has a character that no query here has"},
+		{"POST /p1.1/anthropic/v1/messages?", xapi, "400 the query has a character that no query here has"},
+		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, "400 the target is not a path"},
+		{"GET http://Registry.example/x?y", proxy, "403 plain http is passed on to nobody: only https goes through, by CONNECT"},
+		{"GET http://registry.example/x", "", "401 the token is not this call's"},
+		{"OPTIONS *", xapi, "400 the target is not a path"},
+		{"POST /" + strings.Repeat("a", 2000), xapi, "400 the target is too long"},
+
+		{"POST " + stream, goog + "Content-Length: 1001\r\n", "413 the body is longer than 1000 bytes"},
+		{"POST " + stream, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + stream, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + stream, goog + "Content-Encoding: gzip\r\n", "415 the body is encoded"},
+		{"POST " + stream, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", "426 there is no other protocol here"},
+		{"POST " + stream, goog + strings.Repeat("A: b\r\n", 101), "431 there are too many headers"},
+
+		{"CONNECT registry.example:443", proxy, "connect registry.example:443"},
+		{"CONNECT REGISTRY.example:443", proxy, "connect registry.example:443"},
+		{"CONNECT registry.example:443", "Proxy-Authorization: Bearer " + token + "\r\n", "connect registry.example:443"},
+		{"CONNECT registry.example:443", "", "407 the token is not this call's"},
+		{"CONNECT registry.example:443", bearer, "407 the token is not this call's"},
+		{"CONNECT registry.example:80", proxy, "403 registry.example:80 is not in network.allow"},
+		{"CONNECT x.registry.example:443", proxy, "403 x.registry.example:443 is not in network.allow"},
+		{"CONNECT registry.example.:443", proxy, "403 registry.example.:443 is not in network.allow"},
+		{"CONNECT 127.0.0.1:80", proxy, "403 127.0.0.1:80 is not in network.allow"},
+		{"CONNECT registry.example", proxy, "400 the target is not a host and a port"},
+		{"CONNECT registry.example:443", proxy + "Content-Length: 3\r\n", "400 a CONNECT has no body"},
+	}
+	for _, tt := range tests {
+		headers := tt.headers
+		if !strings.HasPrefix(tt.line, "CONNECT") {
+			headers += "Host: gateway\r\n"
+		}
+		got := show(rules(t).Decide(parse(t, tt.line+" HTTP/1.1\r\n"+headers+"\r\n")))
+		if got != tt.want && !(strings.HasSuffix(tt.want, " ") && strings.HasPrefix(got, tt.want)) {
+			t.Errorf("%s [%q]:\n got %s\nwant %s", tt.line, tt.headers, got, tt.want)
+		}
+	}
+}
+
+// The log names the host of plain http, so that a person learns who was asked.
+func TestProxied(t *testing.T) {
+	for target, want := range map[string]string{
+		"http://Registry.example/x?y": "registry.example:80", "HTTP://a.example:8080": "a.example:8080", "http://a.example?x": "a.example:80",
+		"http://me:secret@a.example/": "", "http://a b/": "", "http://" + strings.Repeat("a", 2000): "",
+	} {
+		if got, is := proxied(target); !is || got != want {
+			t.Errorf("%q: %q %v, want %q", target, got, is, want)
+		}
+	}
+	for _, target := range []string{"/http://x", "https://x/", "*", ""} {
+		if got, is := proxied(target); is || got != "" {
+			t.Errorf("%q: %q", target, got)
+		}
+	}
+}
+
+func TestDecideOldHTTP(t *testing.T) {
+	got := show(rules(t).Decide(parse(t, "POST "+stream+" HTTP/1.0\r\n"+goog+"\r\n")))
+	if got != "505 the request is not HTTP/1.1" {
+		t.Error(got)
+	}
+}
+
+func TestBody(t *testing.T) {
+	const (
+		ok      = "passes with model m1"
+		noModel = "403 the model "
+		noJSON  = "400 the body is not a JSON object"
+		twice   = `400 the body has the field "model" twice`
+		field   = "403 the field "
+		tool    = "403 the tool "
+	)
+	tests := []struct {
+		api  meter.API
+		body string
+		want string
+	}{
+		{meter.Anthropic, `{"model":"m1","max_tokens":1}`, ok},
+		{meter.Anthropic, " {\"system\" : [1, {\"model\":\"m9\"}, \"}\\\"\" ] , \"model\"\t:\"m1\"\n} ", ok},
+		{meter.Anthropic, `{"m\u006fdel":"m1"}`, ok},
+		{meter.Anthropic, `{"model":["m1"]}`, noModel + `""`},
+		{meter.Anthropic, `{"system":{"model":"m1"}}`, noModel + `""`},
+		{meter.Anthropic, `{}`, noModel + `""`},
+		{meter.Chat, `{"model":"m1","mod\u0065l":"m9"}`, twice},
+		{meter.Chat, `{"Model":"m1"}`, noModel + `""`},
+		{meter.Chat, `{"model":"m1"}{"model":"m9"}`, noJSON},
+		{meter.Chat, `{"model":"m1",}`, noJSON},
+		{meter.Chat, `{"model":"m1"`, noJSON},
+		{meter.Chat, `{"model":}`, noJSON},
+		{meter.Chat, `{"model" "m1"}`, noJSON},
+		{meter.Chat, `{1:"m1"}`, noJSON},
+		{meter.Chat, `[{"model":"m1"}]`, noJSON},
+		{meter.Chat, `"model"`, noJSON},
+		{meter.Chat, ``, noJSON},
+		{meter.Chat, "{\"model\":\"m1\"}\x00", noJSON},
+		{meter.Chat, `{"model":"m1","user":"the-real-key"}`, "403 the body holds the provider's key"},
+		{meter.Chat, `{"model":"m1","metadata":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, noJSON},
+
+		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, "passes with model "},
+		{meter.Gemini, `{"tools":{"google_search":{}}}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"name":"Bash"},{"type":"custom"},{"type":"bash_20250124"}]}`, ok},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":null}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"Custom"}]}`, tool + `"Custom"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":"x"},{"content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"x"}},{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"x"}}}]}]}`, ok},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":{"type":"web_search_1"}}]}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[],"content":[{"tool":{}}]}]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","input":"words","tools":[{"type":"function"},{"type":"custom"},{"type":"local_shell"}],"background":false,"store":false}`, ok},
+		{meter.Responses, `{"model":"m1","tools":[{"name":"of no type"}]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","tools":[1]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","tools":null,"service_tier":"auto"}`, ok},
+		{meter.Responses, `{"model":"m1","tools":[` + strings.Repeat(`{"type":"namespace","tools":[`, 9) + strings.Repeat(`]}`, 9) + `]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","input":[{"tools":[],"tools":[{"type":"mcp"}]}]}`, tool + `"of another form"`},
+		{"unheard-of", `{"model":"m1","messages":[]}`, field + `"messages"`},
+	}
+	for _, tt := range tests {
+		p := *rules(t).Providers[string(meter.Chat)]
+		if known := rules(t).Providers[string(tt.api)]; known != nil {
+			p = *known
+		}
+		p.Kind = tt.api
+		v := Verdict{Provider: &p, Route: &p.Routes[0]}
+		v.Body([]byte(tt.body))
+		got := "passes with model " + v.Model
+		if v.Refused() {
+			got = show(v)
+		}
+		if !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s %.200s:\n got %s\nwant %s", tt.api, tt.body, got, tt.want)
+		}
+	}
+}
+
+func BenchmarkBody(b *testing.B) {
+	turn := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("word ", 800) + `"}]},`
+	body := []byte(`{"model":"m1","messages":[` + strings.Repeat(turn, 50) + `{"role":"user","content":"x"}]}`)
+	p := rules(b).Providers[string(meter.Anthropic)]
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		v := Verdict{Provider: p, Route: &p.Routes[0]}
+		if v.Body(body); v.Refused() {
+			b.Fatal(v.Reason)
+		}
+	}
+}
+
+// passable are all paths that may ever reach an upstream.
+var passable = []string{
+	"/v1beta/models/m1:streamGenerateContent", "/v1beta/models/m1:generateContent", "/v1beta/models/m1:countTokens",
+	"/v1beta/models/m2:streamGenerateContent", "/v1beta/models/m2:generateContent", "/v1beta/models/m2:countTokens",
+	"/v1/messages", "/v1/messages/count_tokens", "/responses", "/chat/completions",
+}
+
+// FuzzDecide sends whatever net/http takes for a request: what passes has the
+// token, and one of a few paths.
+func FuzzDecide(f *testing.F) {
+	for _, raw := range []string{
+		"POST " + stream + "?alt=sse HTTP/1.1\r\n" + goog + "\r\n",
+		"POST " + stream + "?key=" + token + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST http://evil/p1.1/anthropic/v1/messages HTTP/1.1\r\n" + xapi + "\r\n",
+		"POST /p1.1/openai-chat/v1/../v1/chat/completions HTTP/1.1\r\n" + bearer + "\r\n",
+		"CONNECT registry.example:443 HTTP/1.1\r\nProxy-" + bearer + "\r\n",
+		"POST /p1.1/anthropic/v1/messages HTTP/1.1\r\n" + xapi + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		f.Add(raw)
+	}
+	r := rules(f)
+	f.Fuzz(func(t *testing.T, raw string) {
+		q, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+		if err != nil {
+			return
+		}
+		v := r.Decide(q)
+		if v.Refused() {
+			if v.Reason == "" || v.Status < 400 || v.Route != nil && v.Path != "" || v.Local {
+				t.Fatalf("half refused: %+v", v)
+			}
+			return
+		}
+		if !strings.Contains(raw, token) && !strings.Contains(raw, "Basic ") && !strings.Contains(strings.ToLower(raw), "basic") {
+			t.Fatalf("passed without the token: %s", show(v))
+		}
+		switch {
+		case v.Connect != "":
+			if v.Connect != "registry.example:443" {
+				t.Fatalf("connects with %s", v.Connect)
+			}
+		case v.Local:
+		case !slices.Contains(passable, v.Path) || v.Query != "" && strings.Trim(v.Query, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~=&") != "":
+			t.Fatalf("forwards %s?%s", v.Path, v.Query)
+		}
+	})
+}
+
+// FuzzBody: whichever of several equal names a program takes, and however it
+// compares them, the model is an allowed one.
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{`{"model":"m1"}`, `{"model":"m9","model":"m1"}`, `{"a":[{"b":"\"}"}],"mod\u0065l":"m2","tools":[{"type":"x"}]}`, `{"MODEL":"m1"}`, "{\"model\":\"m\xff1\"}"} {
+		f.Add(body)
+	}
+	p := rules(f).Providers[string(meter.Chat)]
+	f.Fuzz(func(t *testing.T, body string) {
+		v := Verdict{Provider: p, Route: &p.Routes[0]}
+		if v.Body([]byte(body)); v.Refused() {
+			return
+		}
+		var folded struct{ Model string }
+		if err := json.Unmarshal([]byte(body), &folded); err != nil || !slices.Contains(p.Models, folded.Model) {
+			t.Fatalf("passed %q with %q, %v", body, folded.Model, err)
+		}
+		d := json.NewDecoder(strings.NewReader(body))
+		first, depth := "", 0
+		for key := true; first == ""; {
+			tok, err := d.Token()
+			if err != nil {
+				t.Fatalf("no model in %q", body)
+			}
+			switch tok {
+			case json.Delim('{'), json.Delim('['):
+				depth++
+				key = true
+			case json.Delim('}'), json.Delim(']'):
+				depth--
+				key = depth == 1
+			default:
+				if depth == 1 && key && tok == "model" {
+					model, err := d.Token()
+					if first, _ = model.(string); err != nil || !slices.Contains(p.Models, first) {
+						t.Fatalf("passed %q with %v first", body, model)
+					}
+				}
+				key = depth != 1 || !key
+			}
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"abl/internal/gateway/meter"
+	"abl/internal/helper"
+)
+
+// Why a request ends before its answer does.
+var (
+	errCallOver = errors.New("the call is over")
+	errTime     = errors.New("the request took too long")
+	errIdle     = errors.New("the provider fell silent")
+	errLong     = errors.New("the answer is longer than one may be")
+)
+
+func (x *exchange) api() meter.API {
+	if x.verdict.Provider == nil {
+		return ""
+	}
+	return x.verdict.Provider.Kind
+}
+
+// forward takes a request that the filter has passed through the bounds, to the
+// provider and back.
+func (x *exchange) forward() {
+	select {
+	case x.slots <- struct{}{}:
+		defer func() { <-x.slots }()
+	default:
+		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are under way", cap(x.slots)))
+		return
+	}
+	size := x.r.ContentLength
+	if x.bodies.Add(size) > x.limits.Bodies {
+		x.bodies.Add(-size)
+		x.refuse(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
+		return
+	}
+	defer x.bodies.Add(-size)
+	body, err := x.read()
+	if err != nil {
+		x.line.Req.Aborted = true
+		x.refuse(http.StatusBadRequest, "the body did not arrive whole")
+		return
+	}
+	x.look.Lock()
+	x.verdict.Body(body)
+	x.look.Unlock()
+	x.line.Req.Model = x.verdict.Model
+	if v := x.verdict; v.Refused() {
+		x.refuse(v.Status, v.Reason)
+		return
+	}
+	if said, found := x.useless.Load(x.model()); found && said.(lasting).holds() {
+		x.line.Req.Held = true
+		x.refuse(http.StatusForbidden, said.(lasting).words)
+		return
+	}
+	x.spend(body)
+}
+
+// read takes the whole body before anything is forwarded: net/http's server closes
+// a request's body at the first byte of its answer, under the hands of a transport
+// that still reads it, which cuts answers short.
+func (x *exchange) read() ([]byte, error) {
+	control := http.NewResponseController(x.w)
+	if err := control.SetReadDeadline(time.Now().Add(span(x.limits.ReadMS))); err != nil {
+		return nil, err
+	}
+	body := make([]byte, x.r.ContentLength)
+	n, err := io.ReadFull(x.r.Body, body)
+	x.line.Req.In = int64(n)
+	if err != nil {
+		return nil, err
+	}
+	return body, control.SetReadDeadline(time.Time{})
+}
+
+// spend holds the request to the budget and asks the provider.
+func (x *exchange) spend(body []byte) {
+	free := x.verdict.Route.Free
+	t := x.tariff()
+	guess := estimate(len(body), 0, free, t)
+	if why := x.budget.admit(guess); why != "" {
+		x.line.Req.Over = true
+		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
+		return
+	}
+	x.line.Req.Free = free
+	charged := x.ask(body, guess, t)
+	if free {
+		charged = amount{}
+	}
+	spent := x.budget.settle(guess, charged)
+	x.line.Req.Charged, x.line.Req.Spent = charged.tokens, spent.tokens
+	if t.known {
+		x.line.Req.ChargedUSD, x.line.Req.SpentUSD = &charged.usd, &spent.usd
+	}
+}
+
+// tariff is what the request's model costs.
+func (x *exchange) tariff() tariff {
+	for _, p := range x.setup.Providers {
+		if p.Name == string(x.api()) {
+			price, known := p.Prices[x.verdict.Model]
+			return tariff{price, known}
+		}
+	}
+	return tariff{}
+}
+
+// ask sends the request and passes the answer on. It returns what to charge.
+func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
+	ctx, end := context.WithCancelCause(x.r.Context())
+	defer end(nil)
+	limit := time.AfterFunc(span(x.limits.RequestMS), func() { end(errTime) })
+	defer limit.Stop()
+	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
+
+	answer, err := x.transport.RoundTrip(x.request(ctx, body))
+	x.line.Req.HeadersMS = time.Since(x.begun).Milliseconds()
+	if err != nil {
+		x.unanswered(ctx, err)
+		if failedToDial(err) {
+			return amount{} // nothing was asked
+		}
+		return guess
+	}
+	defer answer.Body.Close()
+	if far := answer.Header.Get(helper.NoAnswer); far != "" {
+		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // of a forwarder; half of them say as much
+		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, meter.Network)
+		if far == helper.NotAsked {
+			return amount{}
+		}
+		return guess
+	}
+	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
+		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
+		x.troubled(meter.Garbled) // whoever stands in the provider's place: a portal, a wrong address
+		x.fail(http.StatusBadGateway, x.line.Reason)
+		return amount{}
+	}
+	if answer.StatusCode >= http.StatusBadRequest && x.failed(end, answer) {
+		return amount{}
+	}
+	m := x.relay(ctx, end, answer)
+	usage := m.Usage()
+	x.line.Usage = &usage
+	x.line.Req.Finish, x.line.Req.MaxTokens = m.Finish(), x.verdict.MaxTokens
+	if x.line.Req.Part = (x.line.Req.Cut || x.line.Req.Broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
+		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
+	}
+	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
+		return amount{} // providers take nothing for an error
+	}
+	if usage.Candidates == nil && usage.Total == nil { // nobody gets a long answer for the price of a short one by leaving before its end
+		guess = estimate(len(body), m.Passed(), x.verdict.Route.Free, t)
+	}
+	return charge(usage, x.line.Req.Part, guess, t)
+}
+
+// request is what the provider gets to see.
+func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
+	v := x.verdict
+	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body)) // fails of nothing that stands here
+	to := *v.Provider.Upstream
+	to.Path += v.Path
+	to.RawQuery = v.Query
+	q.URL, q.Header = &to, outward(x.r.Header, v.Provider)
+	return q
+}
+
+// unanswered tells the client why there is no answer, if it is still there.
+func (x *exchange) unanswered(ctx context.Context, err error) {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errCallOver):
+		x.line.Reason = cause.Error()
+		x.fail(http.StatusForbidden, cause.Error())
+	case errors.Is(cause, errTime):
+		x.line.Reason = cause.Error()
+		x.troubled(meter.Silent)
+		x.fail(http.StatusGatewayTimeout, cause.Error())
+	case cause != nil:
+		x.line.Reason, x.line.Req.Aborted = "the client left", true
+		if time.Since(x.begun) > longSilence {
+			x.troubled(meter.Silent)
+		}
+	default:
+		status, kind := http.StatusBadGateway, meter.Network
+		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
+			status = http.StatusGatewayTimeout
+			if !failedToDial(err) {
+				kind = meter.Silent
+			}
+		}
+		x.noAnswer(err.Error(), status, kind)
+	}
+}
+
+func failedToDial(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func (x *exchange) noAnswer(words string, status int, kind meter.Kind) {
+	x.line.Reason = "the provider gave no answer: " + words
+	x.troubled(kind)
+	x.fail(status, "the provider gave no answer")
+}
+
+// troubled notes what is wrong with the provider.
+func (x *exchange) troubled(kind meter.Kind) { x.line.Req.Trouble = string(kind) }
+
+// longSilence is how long a client has to have waited in vain before it is the
+// provider's silence that made it leave.
+const longSilence = 20 * time.Second

@@ -1,0 +1,192 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"abl/internal/prices"
+	"abl/internal/tokens"
+)
+
+func usd(text string) *prices.USD {
+	u, err := prices.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return &u
+}
+
+// tenDollars is a model of which a million tokens cost ten dollars, read or written.
+func tenDollars() prices.Price {
+	ten := 10 * prices.Dollar
+	return prices.Price{
+		Rate: prices.Rate{Input: ten, Cached: prices.Dollar, CacheWrite: 20 * prices.Dollar, Output: ten, Thinking: ten},
+		Long: []prices.Tier{{Above: 1000, Rate: prices.Rate{Input: 2 * ten, Output: 2 * ten, Thinking: 2 * ten}}},
+	}
+}
+
+// priced is a setup whose models cost that, with bounds.
+func priced(upstream string, bounds ...Bound) Setup {
+	s := setup(upstream)
+	for i := range s.Providers {
+		s.Providers[i].Prices = map[string]prices.Price{"m1": tenDollars(), "m2": tenDollars()}
+	}
+	s.Call.Budget.Bounds = bounds
+	return s
+}
+
+// gemini is an answer that tells so many tokens.
+func gemini(prompt, answer int) string {
+	return fmt.Sprintf(`data: {"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":%d,"totalTokenCount":%d}}`+"\n\n", prompt, answer, prompt+answer)
+}
+
+func TestBudgetsInMoneyEndTheCall(t *testing.T) {
+	u := serve(t, say(http.StatusOK, "text/event-stream", gemini(500, 500))) // 0.01 USD
+	r := start(t, priced(u.URL,
+		Bound{Of: "phase", USD: usd("1.02"), UsedUSD: *usd("1")}, Bound{Of: "project", Tokens: count(1_000_000), UsedTokens: 5}))
+	for i, want := range []int{200, 200, 403} {
+		if got := r.post(gen, someBody); got.status != want {
+			t.Fatalf("request %d: %+v, want %d", i, got, want)
+		}
+		e := r.next(Requested)
+		switch {
+		case want == 200 && (*e.Cost != *usd("0.01") || *e.Req.ChargedUSD != *usd("0.01") || *e.Req.SpentUSD != *usd(fmt.Sprint(0.01 * float64(i+1)))):
+			t.Errorf("request %d: %+v, %+v", i, e, e.Req)
+		case want == 403 && e.Reason != "the budget of this phase is reached: 1.02 USD are spent and about 0.00 under way, of 1.02":
+			t.Errorf("%q", e.Reason)
+		}
+	}
+	r.send(`{"budget":{"bounds":[{"of":"phase","usd":6.02,"used_usd":1}]}}`)
+	r.next(Obeyed)
+	if got := r.post(gen, someBody); got.status != http.StatusOK {
+		t.Errorf("a raised budget: %+v", got)
+	}
+	if e := r.next(Requested); *e.Req.SpentUSD != *usd("0.03") {
+		t.Errorf("what was spent is forgotten: %+v", e.Req)
+	}
+	if n := len(u.requests()); n != 3 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+}
+
+// TestMoneyUnderWayCounts holds one request open: what it may cost fills the budget.
+func TestMoneyUnderWayCounts(t *testing.T) {
+	release := make(chan struct{})
+	u := serve(t, func(w http.ResponseWriter, _ *http.Request) { flush(w); <-release; io.WriteString(w, gemini(1, 1)) })
+	r := start(t, priced(u.URL, Bound{Of: "call", USD: usd("0.01")})) // the answer alone may cost as much
+	c := dial(t, r.addr)
+	io.WriteString(c, raw(gen))
+	readSome(t, c)
+	if got := r.post(gen, someBody); got.status != http.StatusForbidden {
+		t.Errorf("%+v", got)
+	}
+	close(release)
+	r.next(Requested)
+	if e := r.next(Requested); *e.Req.SpentUSD != *usd("0.00002") {
+		t.Errorf("%+v", e.Req)
+	}
+	if got := r.post(gen, someBody); got.status != http.StatusOK {
+		t.Errorf("what was under way still counts: %+v", got)
+	}
+}
+
+func TestAPersonIsToldOnceThatABudgetIsNearlySpent(t *testing.T) {
+	u := serve(t, say(http.StatusOK, "text/event-stream", gemini(100, 100)))
+	r := start(t, priced(u.URL, Bound{Of: "phase", USD: usd("10"), UsedUSD: *usd("7.997")}, Bound{Of: "call", Tokens: count(500)}))
+	var said []string
+	for range 3 {
+		r.post(gen, someBody)
+	}
+	r.send(`{"stop":true}`)
+	for e := range r.lines {
+		if e.Kind == Nearly {
+			said = append(said, e.Reason)
+		}
+	}
+	want := "80 % of the budget of this phase are spent: 8.00 of 10 USD\n80 % of the budget of this call are spent: 400 of 500 tokens"
+	if got := strings.Join(said, "\n"); got != want {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestMoneyNeedsAPrice(t *testing.T) {
+	s := setup("http://127.0.0.1:1")
+	s.Call.Budget.Bounds = []Bound{{Of: "phase", USD: usd("1")}}
+	r := launch(t, Dialer{}, 0, encode(t, s))
+	for e := range r.lines {
+		t.Fatalf("it began: %+v", e)
+	}
+	if err := <-r.done; err == nil || !strings.Contains(err.Error(), `has no price`) {
+		t.Errorf("%v", err)
+	}
+	r = start(t, setup("http://127.0.0.1:1"))
+	r.send(`{"budget":{"bounds":[{"of":"phase","usd":6.02}]}}`)
+	if e := r.next(Noted); !strings.Contains(e.Reason, "has no price") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestCharges(t *testing.T) {
+	known, unknown := tariff{tenDollars(), true}, tariff{}
+	guess := estimate(4000, 0, false, known)
+	if guess != (amount{2000, *usd("0.02")}) || estimate(4000, 0, true, known) != (amount{}) || estimate(4000, 0, false, unknown) != (amount{tokens: 2000}) {
+		t.Errorf("estimates %+v", guess)
+	}
+	for name, c := range map[string]struct {
+		use  tokens.Count
+		part bool
+		by   tariff
+		want amount
+		cost string
+	}{
+		"cut in the middle": {tokens.Count{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
+		"told":              {tokens.Count{Input: count(100), Candidates: count(0), Total: count(100)}, false, known, amount{100, *usd("0.001")}, "0.001"},
+		"cached":            {tokens.Count{Input: count(100), Cached: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.0001")}, "0.0001"},
+		"written":           {tokens.Count{Input: count(100), Written: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.002")}, "0.002"},
+		"long":              {tokens.Count{Input: count(2000), Candidates: count(0)}, false, known, amount{2000, *usd("0.04")}, "0.04"},
+		"nothing told":      {tokens.Count{}, false, known, guess, "-"},
+		"a small part":      {tokens.Count{Input: count(10)}, false, known, guess, "-"},
+		"a large part":      {tokens.Count{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
+		"without a price":   {tokens.Count{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
+		"a total, no more":  {tokens.Count{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
+	} {
+		cost := "-"
+		if u := c.by.cost(c.use); u != nil {
+			cost = u.String()
+		}
+		if got := charge(c.use, c.part, guess, c.by); got != c.want || cost != c.cost {
+			t.Errorf("%s: %+v, %s, want %+v, %s", name, got, cost, c.want, c.cost)
+		}
+	}
+}
+
+// Whoever leaves before an answer tells its usage, or does not ask for it, pays for
+// what went by.
+func TestNoLongAnswerForThePriceOfAShortOne(t *testing.T) {
+	const events = 5000
+	word := func(text string) string { return "data: " + text + "\n\n" }
+	for name, c := range map[string]struct{ path, first, event string }{
+		"left before Anthropic told": {"/anthropic/v1/messages", word(`{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}`),
+			"event: content_block_delta\n" + word(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some more words"}}`)},
+		"never asked OpenAI": {"/openai-chat/v1/chat/completions", "", word(`{"choices":[{"index":0,"delta":{"content":"word"}}]}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, c.first+strings.Repeat(c.event, events))
+				flush(w)
+				if c.first != "" {
+					panic(http.ErrAbortHandler)
+				}
+			})
+			r := start(t, setup(u.URL))
+			r.post(c.path, `{"model":"m1"}`)
+			if e := r.next(Requested); e.Req.Charged < events || e.Req.Charged > 10*events || e.Cost != nil {
+				t.Errorf("charged %d tokens for some %d: %s", e.Req.Charged, events, encode(t, e))
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"abl/internal/gateway/filter"
+)
+
+// server answers the role for as long as the call is on.
+type server struct {
+	setup     Setup
+	limits    Limits
+	rules     *filter.Rules
+	budget    *budget
+	journal   *journal
+	transport http.RoundTripper
+	dialer    Dialer
+	ctx       context.Context // the call's life
+	end       context.CancelFunc
+	fatal     chan error
+
+	slots   chan struct{} // one a request under way
+	tunnels chan struct{}
+	bodies  atomic.Int64 // bytes of those that are held
+	useless sync.Map     // provider and model → lasting: what it is of no use to ask
+	busy    sync.WaitGroup
+	look    sync.Mutex // at one body after the other: each look takes some of its size once more
+}
+
+// exchange is one request on its way through.
+type exchange struct {
+	*server
+	verdict filter.Verdict
+	w       http.ResponseWriter
+	r       *http.Request
+	begun   time.Time
+	line    Entry
+}
+
+// ServeHTTP takes one request to its end and writes its line.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.busy.Add(1)
+	defer s.busy.Done()
+	x := &exchange{server: s, verdict: s.rules.Decide(r), w: w, r: r, begun: time.Now()}
+	v := &x.verdict
+	x.line = Entry{Kind: Requested, Req: &Request{Method: method(r), Class: v.Class, Model: v.Model, Host: v.Connect}}
+	if v.Provider != nil {
+		x.line.Req.Provider = string(v.Provider.Kind)
+	}
+	if r.Method == http.MethodConnect {
+		x.line.Kind = Tunneled
+	}
+	switch {
+	case v.Refused():
+		x.refuse(v.Status, v.Reason)
+	case v.Connect != "":
+		x.connect()
+	case v.Local:
+		x.answer(http.StatusOK, modelList(v.Provider.Kind, v.Provider.Models))
+	default:
+		x.forward()
+	}
+	x.line.Req.TotalMS = time.Since(x.begun).Milliseconds()
+	s.tell(x.line)
+	for _, text := range s.budget.nearly() {
+		s.tell(Entry{Kind: Nearly, Reason: text})
+	}
+}
+
+// method keeps what a client makes up out of the log.
+func method(r *http.Request) string {
+	const longest = 16
+	if len(r.Method) > longest {
+		return r.Method[:longest] + "…"
+	}
+	return r.Method
+}
+
+// refuse answers in the provider's own words, and ends the connection: what else
+// is on it is the same stranger's.
+func (x *exchange) refuse(status int, reason string) {
+	x.line.Req.Refused, x.line.Reason = true, reason
+	x.fail(status, "abl's gateway refuses this request: "+reason)
+}
+
+// fail answers with an error that is not a refusal.
+func (x *exchange) fail(status int, message string) {
+	h := x.w.Header()
+	h.Set("Connection", "close")
+	switch status {
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusProxyAuthRequired:
+		h.Set("Proxy-Authenticate", `Basic realm="abl"`)
+	}
+	x.answer(status, errorWords(x.api(), status, message))
+}
+
+func (x *exchange) answer(status int, body []byte) {
+	x.line.Req.Status = status
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	n, err := x.w.Write(body)
+	x.line.Req.Out += int64(n)
+	x.line.Req.Aborted = x.line.Req.Aborted || err != nil
+}

@@ -1,0 +1,134 @@
+package sidecar
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"abl/internal/helper"
+)
+
+const (
+	headerTime = 10 * time.Second // for a gateway to send its headers
+	// restTime is how long a connection to the server is kept: shorter than the
+	// patience of common servers, which is 5 s.
+	restTime = 3 * time.Second
+)
+
+// Listening is what a Forwarder needs to be where it was once abl comes back. Without a
+// token it gets a new one.
+type Listening struct {
+	Addr  netip.AddrPort `json:"addr"`
+	Token string         `json:"token"`
+}
+
+// Forwarder lets gateways come to a server on this machine's loopback: a proxy of the
+// person's, a model that runs here. It listens at the address that this machine has on
+// the gateways' way out, and passes on to that one server what comes with its token.
+type Forwarder struct {
+	at     Listening
+	target *url.URL
+	server http.Server
+	proxy  httputil.ReverseProxy
+	served sync.WaitGroup
+}
+
+// Listen begins to forward from at, whose port may be 0 for a free one, to target, as
+// Override gives it. roots are the authorities that an https target is trusted by, nil
+// for the system's. It ends with ctx or by Close.
+func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Addr.String())
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen for the gateway on this machine: %w", err)
+	}
+	at.Addr = l.Addr().(*net.TCPAddr).AddrPort()
+	if at.Token == "" {
+		at.Token = rand.Text()
+	}
+	f := &Forwarder{at: at, target: target}
+	quiet := log.New(io.Discard, "", 0)
+	f.proxy = httputil.ReverseProxy{
+		Rewrite: f.rewrite, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: noAnswer,
+		ModifyResponse: func(r *http.Response) error { r.Header.Del(helper.NoAnswer); return nil }, // which is abl's own word
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, // which keeps HTTP/2 away, too
+			IdleConnTimeout: restTime, MaxIdleConnsPerHost: 128, DisableCompression: true,
+		},
+	}
+	f.server = http.Server{Handler: f, ReadHeaderTimeout: headerTime, ErrorLog: quiet}
+	f.served.Go(func() { _ = f.server.Serve(l) })
+	context.AfterFunc(ctx, func() { _ = f.server.Close() })
+	return f, nil
+}
+
+// URL is the upstream for the gateway's setup. It holds the token.
+func (f *Forwarder) URL() string { return "http://" + f.at.Addr.String() + "/" + f.at.Token }
+
+// Listening is where to come back to.
+func (f *Forwarder) Listening() Listening { return f.at }
+
+// Close ends it, and what is under way.
+func (f *Forwarder) Close() error {
+	err := f.server.Close()
+	f.served.Wait()
+	f.proxy.Transport.(*http.Transport).CloseIdleConnections()
+	return err
+}
+
+// ServeHTTP passes one request on.
+func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, rest := splitToken(r.URL.Path)
+	switch {
+	case subtle.ConstantTimeCompare([]byte(token), []byte(f.at.Token)) != 1:
+		w.Header().Set("Connection", "close")
+		http.NotFound(w, r)
+	case r.URL.RawPath != "" || rest != "" && path.Clean(rest) != rest || r.Method == http.MethodConnect || r.Header.Get("Upgrade") != "":
+		w.Header().Set("Connection", "close")
+		http.Error(w, "abl forwards requests with plain paths alone", http.StatusBadRequest)
+	default:
+		// Otherwise net/http closes the request's body with the answer's first byte,
+		// while the transport may still read it.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		f.proxy.ServeHTTP(w, r)
+	}
+}
+
+// splitToken takes a path apart into its first part and what follows.
+func splitToken(p string) (token, rest string) {
+	token = strings.TrimPrefix(p, "/")
+	if end := strings.IndexByte(token, '/'); end >= 0 {
+		return token[:end], token[end:]
+	}
+	return token, ""
+}
+
+func (f *Forwarder) rewrite(r *httputil.ProxyRequest) {
+	_, rest := splitToken(r.In.URL.Path)
+	r.Out.Host = ""
+	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = f.target.Scheme, f.target.Host, f.target.Path+rest
+}
+
+// noAnswer tells the gateway whether a request that got no answer may have reached the server.
+func noAnswer(w http.ResponseWriter, _ *http.Request, err error) {
+	asked := helper.Asked
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		asked = helper.NotAsked
+	}
+	w.Header().Set(helper.NoAnswer, asked)
+	http.Error(w, "the server on this machine's loopback gives no answer: "+err.Error(), http.StatusBadGateway)
+}

@@ -1,0 +1,368 @@
+package sidecar
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"abl/internal/helper"
+)
+
+var here = netip.MustParseAddrPort("127.0.0.1:0")
+
+func forward(t *testing.T, target string, roots *x509.CertPool) *Forwarder {
+	t.Helper()
+	way, u, err := Override("X", target)
+	if err != nil || way != Forwarded {
+		t.Fatal(way, err)
+	}
+	f, err := Listen(t.Context(), Listening{Addr: here}, u, roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// raw sends bytes and gives back all that comes until the other side closes.
+func raw(t *testing.T, addr, text string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := io.ReadAll(c) // a connection cut short is what some want to see
+	return string(all)
+}
+
+// verbatim is a server that keeps the bytes of one request and answers with bytes.
+func verbatim(t *testing.T, answer string) (address string, asked <-chan string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	got := make(chan string, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		r := bufio.NewReader(c)
+		var head strings.Builder
+		length := 0
+		for line := ""; line != "\r\n"; {
+			if line, err = r.ReadString('\n'); err != nil {
+				return
+			}
+			head.WriteString(line)
+			fmt.Sscanf(line, "Content-Length: %d", &length) //nolint:errcheck // other lines
+		}
+		body := make([]byte, length)
+		if _, err := io.ReadFull(r, body); err != nil {
+			return
+		}
+		got <- head.String() + string(body)
+		io.WriteString(c, answer) //nolint:errcheck // the test sees it
+	}()
+	return l.Addr().String(), got
+}
+
+// Neither side sees a header that the other did not send.
+func TestNothingAdded(t *testing.T) {
+	addr, asked := verbatim(t, "HTTP/1.1 418 Odd\r\nX-One: 1\r\nConnection: x-hop\r\nX-Hop: 1\r\nLocation: http://elsewhere.example/\r\nDate: then\r\nContent-Length: 2\r\n\r\nno")
+	f := forward(t, "http://"+addr+"/base", nil)
+	got := raw(t, f.at.Addr.String(), "POST /"+f.at.Token+"/v1/m:go?alt=sse HTTP/1.1\r\nHost: elsewhere\r\nX-Goog-Api-Key: k\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody")
+	if want := "POST /base/v1/m:go?alt=sse HTTP/1.1\r\nHost: " + addr + "\r\nContent-Length: 4\r\nX-Goog-Api-Key: k\r\n\r\nbody"; <-asked != want {
+		t.Errorf("the server was asked otherwise than %q", want)
+	}
+	if want := "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 2\r\nDate: then\r\nLocation: http://elsewhere.example/\r\nX-One: 1\r\nConnection: close\r\n\r\nno"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	f := forward(t, server.URL, nil)
+	token := f.at.Token
+	for request, status := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                                             "404",
+		"GET /" + token[1:] + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                          "404",
+		"GET /" + token + "x/x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "404",
+		"GET /x/" + token + " HTTP/1.1\r\nHost: x\r\n\r\n":                                              "404",
+		"GET //" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "404",
+		"CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n":                                               "404",
+		"CONNECT /" + token + "/x HTTP/1.1\r\nHost: x\r\n\r\n":                                          "400",
+		"GET /" + token + "/../x HTTP/1.1\r\nHost: x\r\n\r\n":                                           "400",
+		"GET /" + token + "/%2e%2e/x HTTP/1.1\r\nHost: x\r\n\r\n":                                       "400",
+		"GET /" + token + "//x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "400",
+		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n": "400",
+		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n\r\n":     "431",
+		"nonsense\r\n\r\n": "400",
+	} {
+		if got := raw(t, f.at.Addr.String(), request); !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || strings.Contains(got, token) {
+			t.Errorf("%.80q: got %.80q, want %s", request, got, status)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Errorf("the server was asked %d times", asked.Load())
+	}
+	if resp, err := http.Get(f.URL()); err != nil || resp.StatusCode != http.StatusOK || asked.Load() != 1 {
+		t.Errorf("with the token: %v, %v; asked %d times", resp, err, asked.Load())
+	}
+}
+
+// Each piece is with the client before the server makes the next one.
+func TestStreams(t *testing.T) {
+	next := make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		control := http.NewResponseController(w)
+		for i := 0; control.Flush() == nil && <-next; i++ {
+			fmt.Fprintf(w, "piece %d\n", i) //nolint:errcheck // the client sees it
+		}
+	}))
+	defer server.Close()
+	f := forward(t, server.URL, nil)
+	resp, err := http.Get(f.URL() + "/stream") // returns with the headers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	for i := range 5 {
+		next <- true
+		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("piece %d\n", i) {
+			t.Fatalf("got %q, %v", line, err)
+		}
+	}
+	next <- false
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("at the end: %q, %v", rest, err)
+	}
+}
+
+func TestCutStaysCut(t *testing.T) {
+	for name, answer := range map[string]string{
+		"chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+		"length":  "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf",
+	} {
+		addr, _ := verbatim(t, answer)
+		f := forward(t, "http://"+addr, nil)
+		resp, err := http.Get(f.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if string(got) != "half" || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+}
+
+// A gateway that leaves ends what it asked for.
+func TestClientLeaves(t *testing.T) {
+	begun, over := make(chan bool), make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+		close(over)
+	}))
+	defer server.Close()
+	f := forward(t, server.URL, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { <-begun; cancel() }()
+	if _, err := http.DefaultClient.Do(r); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	<-over
+}
+
+func TestManyAtOnce(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK) // before the body is read
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		io.Copy(w, r.Body) //nolint:errcheck // the client sees it
+	}))
+	defer server.Close()
+	f := forward(t, server.URL, nil)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer client.CloseIdleConnections()
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for size := 1; size <= 4096; size *= 8 {
+				resp, err := client.Post(f.URL()+"/echo", "text/plain", bytes.NewReader(body[:size]))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || !bytes.Equal(got, body[:size]) {
+					t.Errorf("%d bytes came back as %d, %v", size, len(got), err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A server may answer before it has read the body, which still comes whole.
+func TestAnswerBeforeTheBody(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if err := errors.Join(control.EnableFullDuplex(), control.Flush()); err != nil {
+			t.Error(err)
+		}
+		io.Copy(w, r.Body) //nolint:errcheck // the client sees it
+	}))
+	defer server.Close()
+	f := forward(t, server.URL, nil)
+	half := strings.Repeat("x", 512<<10)
+	from, to := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = int64(2 * len(half))
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	go func() {
+		for range 2 {
+			io.WriteString(to, half) //nolint:errcheck // the test sees it
+		}
+		to.Close()
+	}()
+	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != half+half {
+		t.Errorf("%d bytes came back as %d, %v", 2*len(half), len(got), err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "yes") })) //nolint:errcheck // the client sees it
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	for status, pool := range map[int]*x509.CertPool{http.StatusOK: roots, http.StatusBadGateway: x509.NewCertPool()} {
+		resp, err := http.Get(forward(t, server.URL, pool).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != status {
+			t.Errorf("status %d, want %d", resp.StatusCode, status)
+		}
+	}
+}
+
+// abl is killed and comes back: the gateway finds the server where it was.
+func TestComesBack(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	first, err := Listen(ctx, Listening{Addr: here}, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := first.URL()
+	if _, err := Listen(t.Context(), first.Listening(), target, nil); err == nil || !strings.Contains(err.Error(), "cannot listen for the gateway") {
+		t.Errorf("twice at one address: %v", err)
+	}
+	kept, err := json.Marshal(first.Listening())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	first.served.Wait()
+	if _, err := http.Get(address); err == nil {
+		t.Error("it answers after its end")
+	}
+	var state Listening
+	if err := json.Unmarshal(kept, &state); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Listen(t.Context(), state, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if resp, err := http.Get(address); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("at the old address: %v, %v", resp, err)
+	}
+}
+
+// A server that gives no answer is told from one that answers with the same status,
+// and only abl says which it is.
+func TestNobodyThere(t *testing.T) {
+	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/reset") {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set(helper.NoAnswer, helper.NotAsked)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	liar.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(liar.Close)
+	for _, c := range []struct{ target, path, says, told string }{
+		{"http://127.0.0.1:1", "", "gives no answer", helper.NotAsked},
+		{liar.URL, "/reset", "gives no answer", helper.Asked},
+		{liar.URL, "/says", "", ""},
+	} {
+		f := forward(t, c.target, nil)
+		resp, err := http.Get(f.URL() + c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.at.Token) {
+			t.Errorf("%d %s, %v", resp.StatusCode, text, err)
+		}
+		if got := resp.Header.Get(helper.NoAnswer); got != c.told {
+			t.Errorf("%s%s is told as %q, want %q", c.target, c.path, got, c.told)
+		}
+	}
+}

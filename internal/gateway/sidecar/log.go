@@ -1,0 +1,93 @@
+package sidecar
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"abl/internal/gateway"
+	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/testing/failpoint"
+)
+
+// Log is what a gateway told from its beginning to its end.
+type Log struct {
+	Entries []gateway.Entry
+	Lost    int64 // lines that are missing between two that are there, or at the end
+}
+
+// ErrGone means that a gateway's box and its log are gone, so that nobody knows
+// what passed it.
+var ErrGone = errors.New("the gateway was removed by somebody else")
+
+// Close ends the gateway, keeps its log in the call's record and removes the box,
+// in this order, so that a repetition after any crash comes to the same log.
+func (s Sidecar) Close(ctx context.Context) (Log, error) {
+	if l, err := s.kept(); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return l, errors.Join(err, s.Engine.Remove(ctx, s.Name))
+	}
+	if err := s.Engine.Stop(ctx, s.Name, grace); err != nil {
+		if errors.Is(err, sandbox.ErrNotFound) {
+			return Log{}, ErrGone
+		}
+		return Log{}, err
+	}
+	data, err := s.Engine.Logs(ctx, s.Name, maxLog)
+	if err != nil {
+		return Log{}, err
+	}
+	// Its own lines are safe; those that a dying program adds may be anything.
+	data = []byte(s.Outlet.Whole(string(data)))
+	if err := hostfs.Write(s.Keep, data, 0o644); err != nil {
+		return Log{}, fmt.Errorf("cannot keep the gateway's log: %w", err)
+	}
+	failpoint.Here("gateway.kept")
+	return parse(data), s.Engine.Remove(ctx, s.Name)
+}
+
+// kept is the log of a gateway that was closed before.
+func (s Sidecar) kept() (Log, error) {
+	data, err := os.ReadFile(s.Keep)
+	return parse(data), err
+}
+
+// forget removes what stands under the call's name and never served it.
+func (s Sidecar) forget(ctx context.Context) error {
+	if err := os.Remove(s.Keep); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot put an earlier log away: %w", err)
+	}
+	return s.Engine.Remove(ctx, s.Name)
+}
+
+func (s Sidecar) log(ctx context.Context) ([]gateway.Entry, error) {
+	data, err := s.Engine.Logs(ctx, s.Name, maxLog)
+	return parse(data).Entries, err
+}
+
+// parse reads the lines. Only the gateway writes them; a line that is none of its
+// own is what a dying program said, and counts as lost.
+func parse(data []byte) (l Log) {
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	next, ended := int64(1), false
+	for lines.Scan() {
+		var e gateway.Entry
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Seq < next {
+			continue
+		}
+		l.Lost += e.Seq - next
+		next = e.Seq + 1
+		ended = e.Kind == gateway.Ended
+		l.Entries = append(l.Entries, e)
+	}
+	if !ended {
+		l.Lost++ // it was killed, and what passed it at that moment has no line
+	}
+	return l
+}

@@ -1,0 +1,78 @@
+package sidecar
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/config"
+	"abl/internal/gateway"
+)
+
+func refused(kind, host, reason string) gateway.Entry {
+	return gateway.Entry{Kind: kind, Reason: reason, Req: &gateway.Request{Host: host, Refused: true}}
+}
+
+func TestRefusedHosts(t *testing.T) {
+	not := func(host string) gateway.Entry {
+		return refused(gateway.Tunneled, host, host+" is not in network.allow")
+	}
+	log := []gateway.Entry{
+		{Kind: gateway.Ready}, not("a.example:443"), not("b.example:8443"), not("b.example:8443"),
+		{Kind: gateway.Tunneled, Req: &gateway.Request{Host: "good.example:443", Status: 200}},
+		{Kind: gateway.Tunneled, Reason: "cannot resolve", Req: &gateway.Request{Host: "away.example:443", Status: 502}},
+		refused(gateway.Tunneled, "inside.example:443", `cannot connect with "inside.example": it resolves to no public address`),
+		refused(gateway.Requested, "plain.example:80", "plain http is passed on to nobody"),
+		not("10.0.0.1:80"), not("metadata:80"), not("[::1]:80"),
+		refused(gateway.Tunneled, "", "the target is not a host and a port"),
+		refused(gateway.Tunneled, "busy.example:443", "32 tunnels are open"),
+		refused(gateway.Requested, "", "the token is not this call's"),
+	}
+	want := []RefusedHost{
+		{"b.example:8443", 2, ""}, {"10.0.0.1:80", 1, "no name of a host in a domain"}, {"[::1]:80", 1, "no name of a host in a domain"},
+		{"a.example:443", 1, ""}, {"busy.example:443", 1, "32 tunnels are open"},
+		{"inside.example:443", 1, "it has no public address, and no other passes"},
+		{"metadata:80", 1, "no name of a host in a domain"}, {"plain.example:80", 1, "plain http; only https passes"},
+	}
+	got := RefusedHosts(log)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	advice := Advice(got)
+	if len(advice) != 9 || advice[0] != "the gateway refused b.example:8443, 2 times" ||
+		advice[8] != "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: [b.example:8443, a.example:443]}" {
+		t.Errorf("%q", advice)
+	}
+	if notes := Advice(RefusedHosts(log[:1])); len(notes) > 0 {
+		t.Errorf("nothing was refused: %q", notes)
+	}
+}
+
+// The line that a person is told to add is one that abl takes.
+func TestAdviceIsTaken(t *testing.T) {
+	var log []gateway.Entry
+	for i := range 50 {
+		host := fmt.Sprintf("host-%02d.example:443", i)
+		log = append(log, refused(gateway.Tunneled, host, host+" is not in network.allow"))
+	}
+	advice := Advice(RefusedHosts(log))
+	if len(advice) != mostHosts+2 || advice[mostHosts] != "the gateway refused 30 more hosts" {
+		t.Fatalf("%d notes: %q", len(advice), advice[mostHosts:])
+	}
+	_, line, _ := strings.Cut(advice[mostHosts+1], "config.yaml: ")
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".abl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".abl", "config.yaml"), []byte(line+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil)
+	if err != nil || len(l.Network.Allow) != mostHosts || config.AllowedHost(l.Network.Allow[0]) != "host-00.example:443" {
+		t.Errorf("%v, %v", l, err)
+	}
+}

@@ -1,0 +1,145 @@
+// Package sidecar runs the gateway as a box of its own beside a call's: it makes
+// the box, feeds it the setup, and in the end keeps its log with the call.
+package sidecar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"abl/internal/gateway"
+	"abl/internal/helper"
+	"abl/internal/redact"
+	"abl/internal/sandbox"
+	"abl/internal/testing/failpoint"
+)
+
+// Engine is what a sidecar needs of a container engine.
+type Engine interface {
+	Create(context.Context, sandbox.Box) (string, error)
+	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
+	Start(ctx context.Context, name string) error
+	Status(ctx context.Context, name string) (sandbox.Status, error)
+	Stop(ctx context.Context, name string, grace time.Duration) error
+	Remove(ctx context.Context, name string) error
+	Logs(ctx context.Context, name string, max int64) ([]byte, error)
+	Feed(ctx context.Context, name string, data []byte) error
+}
+
+// Sidecar is the gateway of one call.
+type Sidecar struct {
+	Engine Engine
+	Name   string // of the box
+	Image  string
+	Inside string // the role's network, on which it answers as dirs.GatewayAlias
+	Way    sandbox.Endpoint
+	Labels map[string]string
+	Keep   string            // file that takes the log in the end
+	Outlet *redact.Sanitizer // knows what may not stand there
+}
+
+// user differs from every role's and from the holder's.
+const user = "10010:10010"
+
+const (
+	grace   = 5 * time.Second  // for the last requests to write their lines
+	warmUp  = 10 * time.Second // until it listens
+	maxLog  = 32 << 20         // bytes of log that are read; the engine keeps less
+	lookFor = 10 * time.Millisecond
+)
+
+// Open makes the box and returns once it listens. A box that an earlier abl left
+// under the name belongs to a call that never ran.
+func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
+	setup.Listen = ":" + strconv.Itoa(helper.GatewayPort)
+	if err := s.forget(ctx); err != nil {
+		return err
+	}
+	if err := s.make(ctx); err != nil {
+		return err
+	}
+	failpoint.Here("gateway.created")
+	if err := s.Engine.Start(ctx, s.Name); err != nil {
+		return err
+	}
+	err := s.feed(ctx, setup)
+	if err == nil {
+		err = s.listens(ctx)
+	}
+	if err != nil {
+		return s.why(ctx, err)
+	}
+	failpoint.Here("gateway.open")
+	return nil
+}
+
+// feed sends the gateway one line.
+func (s Sidecar) feed(ctx context.Context, order any) error {
+	line, err := json.Marshal(order)
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	return s.Engine.Feed(ctx, s.Name, append(line, '\n'))
+}
+
+// make makes the box and compares it with its intent: it is about to hold the keys.
+func (s Sidecar) make(ctx context.Context) error {
+	box := s.box()
+	if _, err := s.Engine.Create(ctx, box); err != nil {
+		return err
+	}
+	proof, err := s.Engine.Prove(ctx, box)
+	if err == nil {
+		err = proof.Err()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("box %q: %w", s.Name, err), s.Engine.Remove(context.WithoutCancel(ctx), s.Name))
+	}
+	return nil
+}
+
+func (s Sidecar) box() sandbox.Box {
+	return sandbox.Box{
+		Name: s.Name, Image: s.Image, User: user, Argv: []string{helper.Bin + "/" + helper.Gateway}, Stdin: true, Labels: s.Labels,
+		Reach:  sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Inside, Aliases: []string{helper.GatewayAlias}}, s.Way}, Resolve: true},
+		Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 2, Pids: 64, OpenFile: 4096, FileSize: 1 << 20},
+	}
+}
+
+// listens waits for the ready line.
+func (s Sidecar) listens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, warmUp)
+	defer cancel()
+	for {
+		entries, err := s.log(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Kind == gateway.Ready {
+				return nil
+			}
+		}
+		if st, err := s.Engine.Status(ctx, s.Name); err != nil || st.State == sandbox.Exited {
+			return errors.Join(err, fmt.Errorf("it ended with code %d", st.ExitCode))
+		}
+		select {
+		case <-time.After(lookFor):
+		case <-ctx.Done():
+			return fmt.Errorf("it does not listen: %w", ctx.Err())
+		}
+	}
+}
+
+// why adds what the gateway itself said, and takes its box away.
+func (s Sidecar) why(ctx context.Context, err error) error {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmUp)
+	defer cancel()
+	if words, lerr := s.Engine.Logs(late, s.Name, 2<<10); lerr == nil && len(words) > 0 {
+		err = fmt.Errorf("%w; it said: %s", err, words)
+	}
+	return errors.Join(err, s.Engine.Remove(late, s.Name))
+}

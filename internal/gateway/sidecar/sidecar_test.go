@@ -1,0 +1,140 @@
+package sidecar
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/images"
+	"abl/internal/gateway"
+	"abl/internal/sandbox"
+	"abl/internal/sandbox/docker"
+	"abl/internal/testing/lab"
+)
+
+const key = "a-key-of-nobody-0815"
+
+// place is a sidecar on a real engine, with its two networks.
+func place(t *testing.T) (Sidecar, *docker.Engine) {
+	t.Helper()
+	lab.Engine(t)
+	ctx := context.WithoutCancel(t.Context())
+	e, err := docker.Connect(ctx, docker.Options{})
+	must(t, err)
+	m := &images.Maker{Engine: e, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd"), Sidecar: lab.Bin(t, "abl-gateway")}
+	image, err := m.Gateway(ctx)
+	must(t, err)
+	id := "test-sidecar-" + strings.ToLower(rand.Text()[:8])
+	labels := map[string]string{sandbox.LabelProject: id, sandbox.LabelKind: "gateway"}
+	t.Cleanup(func() {
+		_, err := e.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, nil)
+		must(t, errors.Join(err, e.Close()))
+	})
+	for name, egress := range map[string]bool{"-in": false, "-out": true} {
+		must(t, e.EnsureNetwork(ctx, sandbox.Network{Name: id + name, Labels: labels, Egress: egress, Pool: "10.214.0.0/16"}))
+	}
+	return Sidecar{
+		Engine: e, Name: id, Image: image, Inside: id + "-in", Way: sandbox.Endpoint{Network: id + "-out"}, Labels: labels,
+		Keep: filepath.Join(t.TempDir(), "gateway.jsonl"),
+	}, e
+}
+
+func setup() gateway.Setup {
+	return gateway.Setup{
+		Call:      gateway.Call{ID: "c1", Token: gateway.Secret(rand.Text()), Deadline: time.Now().Add(time.Minute).Unix()},
+		Providers: []gateway.Provider{{Name: "gemini", Upstream: "http://127.0.0.1:1", Key: key, Models: []string{"m"}}},
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenAndClose(t *testing.T) {
+	s, e := place(t)
+	ctx := t.Context()
+	must(t, s.Open(ctx, setup()))
+	must(t, s.Open(ctx, setup())) // an abl that was killed begins the call anew
+	st, err := e.Status(ctx, s.Name)
+	if must(t, err); st.State != sandbox.Running {
+		t.Errorf("state %s", st.State)
+	}
+	log, err := s.Close(ctx)
+	must(t, err)
+	if n := len(log.Entries); n != 2 || log.Entries[0].Kind != gateway.Ready || log.Entries[1].Kind != gateway.Ended || log.Lost != 0 {
+		t.Errorf("log %+v", log)
+	}
+	if _, err := e.Status(ctx, s.Name); !errors.Is(err, sandbox.ErrNotFound) {
+		t.Errorf("the box: %v", err)
+	}
+	again, err := s.Close(ctx)
+	if must(t, err); len(again.Entries) != 2 {
+		t.Errorf("closed twice: %+v", again)
+	}
+	kept, err := os.ReadFile(s.Keep)
+	if must(t, err); strings.Contains(string(kept), key) {
+		t.Errorf("the log holds the key: %s", kept)
+	}
+	must(t, s.Open(ctx, setup()))
+	if _, err := os.Stat(s.Keep); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the log of an earlier try is kept: %v", err)
+	}
+}
+
+func TestGone(t *testing.T) {
+	s, e := place(t)
+	must(t, s.Open(t.Context(), setup()))
+	must(t, e.Remove(t.Context(), s.Name))
+	if log, err := s.Close(t.Context()); !errors.Is(err, ErrGone) {
+		t.Errorf("%+v, %v", log, err)
+	}
+}
+
+func TestKilledGatewayLosesItsEnd(t *testing.T) {
+	s, e := place(t)
+	must(t, s.Open(t.Context(), setup()))
+	must(t, e.Kill(t.Context(), s.Name))
+	if log, err := s.Close(t.Context()); err != nil || log.Lost != 1 {
+		t.Errorf("%+v, %v", log, err)
+	}
+}
+
+// A setup that the gateway refuses is an error with its words, which hold no key.
+func TestRefusedSetup(t *testing.T) {
+	s, e := place(t)
+	bad := setup()
+	bad.Providers[0].Upstream = "unheard-of"
+	err := s.Open(t.Context(), bad)
+	if err == nil || !strings.Contains(err.Error(), `cannot use provider "gemini"`) || strings.Contains(err.Error(), key) {
+		t.Errorf("%v", err)
+	}
+	if _, err := e.Status(t.Context(), s.Name); !errors.Is(err, sandbox.ErrNotFound) {
+		t.Errorf("the box: %v", err)
+	}
+}
+
+// What an inspection shows of the box holds neither the key nor the token.
+func TestInspectionShowsNoSecret(t *testing.T) {
+	s, _ := place(t)
+	order := setup()
+	must(t, s.Open(t.Context(), order))
+	box, err := json.Marshal(s.box())
+	must(t, err)
+	out, err := exec.CommandContext(t.Context(), "docker", "inspect", s.Name).Output()
+	must(t, err)
+	for _, secret := range []string{key, string(order.Call.Token)} {
+		if strings.Contains(string(out), secret) || strings.Contains(string(box), secret) {
+			t.Errorf("%s is shown", secret)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// why finds what was said of a skipped path.
+func why(s Snap, path string) string {
+	for _, k := range s.Skipped {
+		if k.Path == path {
+			return k.Why
+		}
+	}
+	return ""
+}
+
+func TestLeavesOutWhatGitCannotHold(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{
+		"ok": "1", "sub/.git/config": "[core]\n\tfsmonitor = touch x\n", "sub/kept": "2", "gitfile/.git": "gitdir: ../.git", "gitfile/kept": "3",
+		".GIT/x": "4", "git~1": "5", ".git./x": "6", ".g\u200cit": "7", "a\\.git": "8", ".gitmodules": "[bad", "d/.gitmodules": "->/etc/passwd",
+		".gitattributes": "a " + strings.Repeat("x", 3000),
+	})
+	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	must(t, syscall.Mkfifo(filepath.Join(dir, ".gitignore"), 0o644))
+	l, err := net.Listen("unix", filepath.Join(dir, "sock"))
+	must(t, err)
+	defer l.Close()
+	s := snapshot(t, r, "s", "1")
+	if got := git(t, dir, "ls-files"); got != "gitfile/kept\nok\nsub/kept" {
+		t.Errorf("taken: %q", got)
+	}
+	for _, path := range []string{
+		"sub/.git", "gitfile/.git", ".GIT", "git~1", ".git.", ".g\u200cit", "a\\.git", ".gitmodules", "d/.gitmodules", ".gitattributes",
+		"fifo", ".gitignore", "sock",
+	} {
+		if why(s, path) == "" {
+			t.Errorf("%q is not listed: %v", path, s.Skipped)
+		}
+	}
+	sound(t, dir)
+}
+
+func TestLargeFiles(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Open(dir, Options{MaxFile: 3 << 20})
+	must(t, err)
+	big := filepath.Join(dir, "big")
+	write(t, dir, map[string]string{"big": strings.Repeat("x", 3<<20)})
+	must(t, os.Truncate(filepath.Join(dir, "big"), 3<<20))
+	snapshot(t, r, "at the limit", "1")
+	must(t, os.Truncate(big, 100<<30))
+	s := snapshot(t, r, "beyond", "2")
+	if why(s, "big") == "" || git(t, dir, "ls-files") != "" {
+		t.Errorf("a file beyond the limit: %v", s.Skipped)
+	}
+	sound(t, dir)
+}
+
+// TestLargeFilesTracked: what a person tracks stays while it does not change,
+// however large it is.
+func TestLargeFilesTracked(t *testing.T) {
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	write(t, dir, map[string]string{"big": strings.Repeat("x", 2<<20)})
+	commitByGit(t, dir)
+	must(t, os.Chtimes(filepath.Join(dir, "big"), time.Now(), time.Now().Add(-time.Hour)))
+	r, err := Open(dir, Options{MaxFile: 1 << 20})
+	must(t, err)
+	if s := snapshot(t, r, "s", "1"); s.Changed != 0 || len(s.Skipped) > 0 {
+		t.Errorf("%+v", s)
+	}
+	clean(t, dir)
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	for i := range 6 {
+		write(t, dir, map[string]string{fmt.Sprint(i): "x"})
+		must(t, os.Truncate(filepath.Join(dir, fmt.Sprint(i)), int64(40<<20+i)))
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	snapshot(t, r, "s", "1")
+	runtime.ReadMemStats(&after)
+	if spent := (after.TotalAlloc - before.TotalAlloc) >> 20; spent > 60 {
+		t.Errorf("%d MiB were allocated for six files of 40 MiB", spent)
+	}
+	sound(t, dir)
+}
+
+func TestLimits(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{strings.Repeat("d/", 20): "", "a": "", "b": "", "c": ""})
+	r, err := Open(dir, Options{MaxEntries: 3})
+	must(t, err)
+	if _, err := r.Snapshot(t.Context(), message("s", "1")); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more names than allowed: %v", err)
+	}
+	snapshot(t, open(t, dir), "s", "1")
+}
+
+// TestDepth: what lies too deep is left out and named. An error would let one
+// call keep every later one from its commit.
+func TestDepth(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"1/2/3/kept": "", "1/2/3/4/5/left": "", "a": ""})
+	r, err := Open(dir, Options{MaxDepth: 3})
+	must(t, err)
+	s := snapshot(t, r, "s", "1")
+	if got := git(t, dir, "ls-files"); got != "1/2/3/kept\na" {
+		t.Errorf("taken: %q", got)
+	}
+	if why(s, "1/2/3/4") == "" {
+		t.Errorf("what lies too deep is not listed: %v", s.Skipped)
+	}
+	sound(t, dir)
+}
+
+func TestLinksAreNotFollowed(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	write(t, outside, map[string]string{"secret": "s", ".gitignore": "*"})
+	write(t, dir, map[string]string{"abs": "->/etc/shadow", "dir": "->" + outside, "up": "->../../..", ".gitignore": "->" + outside + "/.gitignore"})
+	r := open(t, dir)
+	s := snapshot(t, r, "s", "1")
+	if got := git(t, dir, "ls-files"); got != "abs\ndir\nup" {
+		t.Errorf("taken: %q", got)
+	}
+	if why(s, ".gitignore") == "" {
+		t.Error("a link named .gitignore is not listed")
+	}
+	if got := git(t, dir, "cat-file", "blob", "HEAD:abs"); got != "/etc/shadow" {
+		t.Errorf("target %q", got)
+	}
+}
+
+// TestSameSizeSameTime: content that changed behind an old time is seen, as
+// its change time, or the doubt about a young entry, tells.
+func TestSameSizeSameTime(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	r := open(t, dir)
+	stamp := time.Now().Add(-time.Hour)
+	for i := range 20 {
+		write(t, dir, map[string]string{"f": fmt.Sprintf("%02d", i)})
+		if i%2 == 0 {
+			must(t, os.Chtimes(path, stamp, stamp))
+		}
+		if s := snapshot(t, r, "s", fmt.Sprint(i)); s.Changed != 1 {
+			t.Fatalf("round %d: %d changed", i, s.Changed)
+		}
+		if got := git(t, dir, "cat-file", "blob", "HEAD:f"); got != fmt.Sprintf("%02d", i) {
+			t.Fatalf("round %d: %q", i, got)
+		}
+	}
+}
+
+func TestUnreadableIsListed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asNobody(t)
+		return
+	}
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{"a": "1", "shut/b": "2"})
+	must(t, os.Chmod(filepath.Join(dir, "a"), 0))
+	must(t, os.Chmod(filepath.Join(dir, "shut"), 0))
+	defer os.Chmod(filepath.Join(dir, "shut"), 0o755)
+	s := snapshot(t, r, "s", "1")
+	if why(s, "a") == "" || why(s, "shut/") == "" && why(s, "shut") == "" {
+		t.Errorf("%v", s.Skipped)
+	}
+}

@@ -1,0 +1,162 @@
+package git
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/git/gitdir"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+)
+
+// content is what a tree holds. As index entries its files may know stat data.
+type content struct {
+	entries []*index.Entry
+	trees   map[string]plumbing.Hash // a folder, with a slash at its end, to its tree
+}
+
+// written is what the last snapshot wrote, so that it need not be read again:
+// go-git takes as long for a large index as git for the whole commit.
+type written struct {
+	content
+	commit Commit
+	index  fs.FileInfo
+}
+
+// index reads what is tracked and when that was written. Without an index
+// file what HEAD holds is tracked, and nothing is taken for unchanged.
+func (r *Repo) index(head Commit) ([]*index.Entry, time.Time, error) {
+	f, err := os.Open(r.git.Join("index"))
+	if errors.Is(err, fs.ErrNotExist) {
+		base, err := r.base(head)
+		return base.entries, time.Time{}, err
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	if last := r.last.Load(); last != nil && os.SameFile(last.index, info) && last.index.ModTime().Equal(info.ModTime()) && last.index.Size() == info.Size() {
+		return last.entries, info.ModTime(), nil
+	}
+	data := make([]byte, info.Size())
+	if _, err := f.ReadAt(data, 0); err != nil {
+		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
+	}
+	entries, err := decodeIndex(data)
+	if errors.Is(err, errUnsupported) {
+		return nil, time.Time{}, gitdir.Foreign("%q: %v; commit, stash or convert it so that git status shows an ordinary state", r.dir, err)
+	}
+	if err != nil {
+		return nil, time.Time{}, gitdir.Foreign("%q: cannot read the index: %v; what was staged is lost with it: move %q away and run git reset", r.dir, err, r.git.Join("index"))
+	}
+	return entries, info.ModTime(), nil
+}
+
+// errUnsupported marks an index that is sound but says what abl cannot keep.
+var errUnsupported = errors.New("not supported")
+
+func decodeIndex(data []byte) ([]*index.Entry, error) {
+	if body := data[:max(0, len(data)-sha1.Size)]; bytes.HasSuffix(data, make([]byte, sha1.Size)) {
+		sum := sha1.Sum(body) // git writes none with index.skipHash, and go-git wants one
+		data = slices.Concat(body, sum[:])
+	}
+	var ix index.Index
+	err := index.NewDecoder(bytes.NewReader(data)).Decode(&ix)
+	if errors.Is(err, index.ErrUnsupportedVersion) || errors.Is(err, index.ErrUnknownExtension) {
+		return nil, fmt.Errorf("the index: %w: %w", err, errUnsupported)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range ix.Entries {
+		switch {
+		case e.Stage != 0:
+			return nil, fmt.Errorf("%q is not merged yet: %w", e.Name, errUnsupported)
+		case e.SkipWorktree:
+			return nil, fmt.Errorf("a sparse checkout (%q is left out of the work tree): %w", e.Name, errUnsupported)
+		case e.Mode == filemode.Submodule:
+			return nil, fmt.Errorf("%q is a submodule: %w", e.Name, errUnsupported)
+		case e.Mode != filemode.Regular && e.Mode != filemode.Executable && e.Mode != filemode.Symlink:
+			return nil, fmt.Errorf("%q has mode %o: %w", e.Name, e.Mode, errUnsupported)
+		case i > 0 && ix.Entries[i-1].Name >= e.Name:
+			return nil, fmt.Errorf("entry %q is out of order", e.Name)
+		}
+	}
+	return ix.Entries, nil
+}
+
+// base lists what a commit holds.
+func (r *Repo) base(c Commit) (content, error) {
+	if last := r.last.Load(); last != nil && last.trees[""].String() == c.Tree {
+		return last.content, nil
+	}
+	base := content{trees: map[string]plumbing.Hash{}}
+	if c.Tree == "" {
+		return base, nil
+	}
+	return base, r.addTree(&base, r.store(), plumbing.NewHash(c.Tree), "", 0)
+}
+
+// maxTreeDepth is beyond any path that a file system takes.
+const maxTreeDepth = 4096
+
+func (r *Repo) addTree(c *content, s storer.EncodedObjectStorer, hash plumbing.Hash, prefix string, depth int) error {
+	tree, err := object.GetTree(s, hash)
+	if err == nil && depth > maxTreeDepth {
+		err = errors.New("its folders never end")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read tree %s of %q: %w", hash, r.dir, err)
+	}
+	c.trees[prefix] = hash
+	for _, e := range tree.Entries {
+		path := prefix + e.Name
+		switch {
+		case strings.Contains(e.Name, "/"):
+			return fmt.Errorf("cannot read tree %s of %q: %q is not a name", hash, r.dir, e.Name)
+		case e.Mode == filemode.Dir:
+			if err := r.addTree(c, s, e.Hash, path+"/", depth+1); err != nil {
+				return err
+			}
+		case e.Mode == filemode.Submodule:
+			return gitdir.Foreign("%q: %q is a submodule, which abl does not support: remove it or choose another directory", r.dir, path)
+		default:
+			c.entries = append(c.entries, &index.Entry{Name: path, Mode: e.Mode, Hash: e.Hash})
+		}
+	}
+	return nil
+}
+
+// differing calls f for each path that two sorted lists do not hold alike.
+func differing(a, b []*index.Entry, f func(path string)) {
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Name < b[0].Name:
+			f(a[0].Name)
+			a = a[1:]
+		case len(a) == 0 || b[0].Name < a[0].Name:
+			f(b[0].Name)
+			b = b[1:]
+		default:
+			if a[0].Hash != b[0].Hash || a[0].Mode != b[0].Mode {
+				f(a[0].Name)
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const committing = "WORKSPACE_TEST_COMMIT_IN"
+
+// TestMain lets the test binary be the process that gets killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(committing); dir != "" {
+		commitForEver(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// commitForEver edits and commits until it is killed, and says each commit.
+func commitForEver(dir string) {
+	r, err := Open(dir, Options{})
+	fail := func(err error) {
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+	}
+	fail(err)
+	for i := 0; ; i++ {
+		for k := range 1 + i%20 {
+			path := filepath.Join(dir, fmt.Sprintf("d%d/f%d", k%4, k))
+			os.MkdirAll(filepath.Dir(path), 0o755)
+			fail(os.WriteFile(path, fmt.Appendf(nil, "%d %d %d", os.Getpid(), i, k), 0o644))
+		}
+		m := Message{Subject: fmt.Sprint("commit ", i), Trailers: [][2]string{{CallTrailer, fmt.Sprintf("%d.%d", os.Getpid(), i)}}, When: time.Now()}
+		s, err := r.Snapshot(context.Background(), m)
+		fail(err)
+		if i%3 == 0 {
+			fail(r.Tag(context.Background(), "passed", s.Commit.Hash))
+		}
+		fmt.Println(s.Commit.Hash)
+	}
+}
+
+// TestKills kills a committing process at random moments. What it said is
+// committed stays so, git finds nothing wrong, and the next process goes on.
+func TestKills(t *testing.T) {
+	const kills = 50
+	dir := t.TempDir()
+	open(t, dir)
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	last, locks, commits := "", 0, 0
+	for i := range kills {
+		said := commitUntilKilled(t, dir, 1+rng.IntN(4), time.Duration(rng.IntN(15_000))*time.Microsecond)
+		commits += len(said)
+		if left, _ := filepath.Glob(filepath.Join(dir, ".git/*.lock")); len(left) > 0 {
+			locks++
+		}
+		sound(t, dir)
+		if len(said) > 0 {
+			last = said[len(said)-1]
+		}
+		if last != "" {
+			git(t, dir, "merge-base", "--is-ancestor", last, "HEAD")
+			last = git(t, dir, "rev-parse", "HEAD")
+		}
+		if roots := git(t, dir, "rev-list", "--max-parents=0", "--all"); strings.Contains(roots, "\n") {
+			t.Fatalf("kill %d: several roots:\n%s", i, roots)
+		}
+	}
+	snapshot(t, open(t, dir), "the end", "end")
+	clean(t, dir)
+	sound(t, dir)
+	t.Logf("%d kills, %d commits heard of, %d times a lock was left", kills, commits, locks)
+}
+
+// A kill between the two names of a pack leaves its index alone.
+func TestIndexWithoutPack(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	many := map[string]string{}
+	for i := range 40 {
+		many[fmt.Sprint("f", i)] = fmt.Sprint(i)
+	}
+	write(t, dir, many)
+	snapshot(t, r, "one", "1")
+	packs, _ := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.idx"))
+	if len(packs) != 1 {
+		t.Fatalf("%d packs, want one", len(packs))
+	}
+	data, err := os.ReadFile(packs[0])
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, ".git/objects/pack/pack-"+strings.Repeat("ab", 20)+".idx"), data, 0o444))
+	write(t, dir, map[string]string{"f1": "changed"})
+	snapshot(t, open(t, dir), "two", "2")
+	sound(t, dir)
+	if _, ok, err := r.Head(); err != nil || !ok {
+		t.Errorf("no commit is found: %v", err)
+	}
+	if n := git(t, dir, "rev-list", "--count", "HEAD"); n != "2" {
+		t.Errorf("%s commits, want 2", n)
+	}
+}
+
+// commitUntilKilled lets a process make some commits and kills it a moment
+// into the next; it gives back what the process said it has committed.
+func commitUntilKilled(t *testing.T, dir string, commits int, moment time.Duration) (said []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), committing+"="+dir)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "error") {
+			t.Fatal(lines.Text())
+		}
+		said = append(said, lines.Text())
+		if len(said) == commits {
+			time.AfterFunc(moment, func() { cmd.Process.Kill() })
+		}
+	}
+	cmd.Wait() // it was killed
+	return said
+}

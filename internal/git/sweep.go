@@ -1,0 +1,98 @@
+package git
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"abl/internal/git/scan"
+	"abl/internal/hostfs"
+	"abl/internal/sweep"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
+
+// Sweep does what a snapshot does besides committing: for a call whose work is
+// not committed.
+func (r *Repo) Sweep(ctx context.Context, keep func(sweep.Found) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	head, _, err := r.Head()
+	if err != nil {
+		return err
+	}
+	base, err := r.base(head)
+	if err != nil {
+		return err
+	}
+	found, err := r.walk(ctx, head, func(o *scan.Options) { o.Sweep = true })
+	if err != nil {
+		return err
+	}
+	return r.keep(base.entries, found, keep)
+}
+
+// keep hands on what a walk found. What was new is remembered only when that is
+// kept.
+func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(sweep.Found) error) error {
+	was, is := readMarks(r.opts.Cache), map[string]string{}
+	control := r.control(base, w.Entries)
+	for _, m := range w.Marks {
+		name := strconv.Quote(m.Path) // which JSON keeps whatever bytes a path has
+		is[name] = m.State
+		if before, known := was[name]; !known || before != m.State {
+			control = append(control, m.Thing)
+		}
+	}
+	if err := keep(sweep.Found{Cleared: w.Cleared, Control: sweep.InOrder(control), Ignored: w.Ignored}); err != nil {
+		return err
+	}
+	if r.opts.Cache == "" || maps.Equal(was, is) {
+		return nil
+	}
+	data, err := json.Marshal(is)
+	if err == nil {
+		err = hostfs.Write(r.opts.Cache, data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remember what was found in %q: %w", r.dir, err)
+	}
+	return nil
+}
+
+const maxMarks = 64 << 20 // bytes
+
+// readMarks reads those of the sweep before. Without them all are new.
+func readMarks(path string) (was map[string]string) {
+	if path == "" {
+		return nil
+	}
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxMarks)
+	if err != nil || json.Unmarshal(data, &was) != nil {
+		return nil
+	}
+	return was
+}
+
+// control lists what of the tree steers a person's tools and is new or changed
+// since the commit before.
+func (r *Repo) control(base, entries []*index.Entry) (all []sweep.Thing) {
+	differing(base, entries, func(path string) {
+		i, there := slices.BinarySearchFunc(entries, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
+		what := scan.SteersPath(path)
+		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
+			what = scan.Hook
+		}
+		if there && what != "" {
+			runs := scan.Runs(what) || entries[i].Mode == filemode.Executable
+			all = append(all, sweep.Thing{Path: path, What: what, Runs: runs})
+		}
+	})
+	return all
+}

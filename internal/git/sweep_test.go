@@ -1,0 +1,291 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"abl/internal/sweep"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// swept takes a snapshot and returns what it found besides the tree.
+func swept(t *testing.T, r *Repo, call string) (f sweep.Found) {
+	t.Helper()
+	m := message("s", call)
+	told := 0
+	m.Keep = func(found sweep.Found) error { f = found; told++; return nil }
+	s, err := r.Snapshot(t.Context(), m)
+	must(t, err)
+	if told != 1 || s.Existing {
+		t.Fatalf("told %d times, existing %t", told, s.Existing)
+	}
+	return f
+}
+
+func things(list []sweep.Thing) string {
+	var all []string
+	for _, l := range list {
+		all = append(all, l.Path+": "+l.What)
+	}
+	return strings.Join(all, "\n")
+}
+
+const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // cap_net_bind_service=ep
+
+// A tree with one of everything that no role needs, in every kind of place.
+func TestSweepClears(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{".gitignore": "/ignored/\n*.log\n", "tracked": "0"})
+	snapshot(t, r, "s", "0")
+	places := []string{"", "sub/", "ignored/", "ignored/deep/", "nested/.git/", ".GIT/", "a\\.git/"}
+	var want []string
+	for _, at := range places {
+		path := func(name string) string { return filepath.Join(dir, at+name) }
+		write(t, dir, map[string]string{at + "program": "x", at + "group": "x", at + "plain": "x", at + "x.log": "x"})
+		must(t, os.Chmod(path("program"), 0o755|os.ModeSetuid))
+		must(t, os.Chmod(path("group"), 0o755|os.ModeSetgid|os.ModeSetuid))
+		must(t, syscall.Mkfifo(path("fifo"), 0o644))
+		must(t, syscall.Mkfifo(path("f.log"), 0o644))
+		socket(t, path("sock"))
+		want = append(want, at+"f.log: a FIFO, removed", at+"fifo: a FIFO, removed", at+"group: a setuid or setgid bit, cleared",
+			at+"program: a setuid or setgid bit, cleared", at+"sock: a socket, removed")
+		if os.Geteuid() == 0 {
+			must(t, unix.Mknod(path("dev"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+			must(t, unix.Mknod(path("disk"), unix.S_IFBLK|0o666, int(unix.Mkdev(7, 250))))
+			write(t, dir, map[string]string{at + "capable": "x"})
+			must(t, unix.Setxattr(path("capable"), "security.capability", []byte(netBindService), 0))
+			want = append(want, at+"dev: a character device, removed", at+"disk: a block device, removed", at+"capable: capabilities of its own, cleared")
+		}
+	}
+	must(t, os.Symlink(filepath.Join(dir, "program"), filepath.Join(dir, "link")))
+	if os.Geteuid() == 0 { // what was committed before is looked at again when it changed
+		must(t, unix.Setxattr(filepath.Join(dir, "tracked"), "security.capability", []byte(netBindService), 0))
+		want = append(want, "tracked: capabilities of its own, cleared")
+	}
+	f := swept(t, r, "1")
+	got := strings.Split(things(f.Cleared), "\n")
+	for _, line := range want {
+		if n := strings.Count("\n"+strings.Join(got, "\n")+"\n", "\n"+line+"\n"); n != 1 {
+			t.Errorf("%d times %q", n, line)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d things, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	nothingSpecial(t, dir)
+	if f := swept(t, r, "2"); len(f.Cleared) > 0 {
+		t.Errorf("once more: %s", things(f.Cleared))
+	}
+	sound(t, dir)
+}
+
+func socket(t *testing.T, path string) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+	// A socket's path is short, so it is bound by a link and moved.
+	short := filepath.Join(os.TempDir(), fmt.Sprintf("s%d", time.Now().UnixNano()))
+	must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: short}))
+	must(t, os.Rename(short, path))
+}
+
+// nothingSpecial fails for what no role needs.
+func nothingSpecial(t *testing.T, dir string) {
+	t.Helper()
+	must(t, filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		if info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice|os.ModeNamedPipe|os.ModeSocket) != 0 {
+			t.Errorf("%s is %v", path, info.Mode())
+		}
+		if n, _ := unix.Lgetxattr(path, "security.capability", nil); n > 0 {
+			t.Errorf("%s has capabilities", path)
+		}
+		return nil
+	}))
+}
+
+// However deep it is hidden, in a tree that git sees or in one that it does not.
+func TestSweepClearsDeepDown(t *testing.T) {
+	for _, at := range []string{"seen", "ignored"} {
+		dir := t.TempDir()
+		r, err := Open(dir, Options{MaxDepth: 10})
+		must(t, err)
+		write(t, dir, map[string]string{".gitignore": "ignored/\n", at + "/ok": "1"})
+		bottom := filepath.Join(dir, at, strings.Repeat("d/", 30))
+		write(t, dir, map[string]string{at + "/" + strings.Repeat("d/", 30) + "program": "x"})
+		must(t, os.Chmod(filepath.Join(bottom, "program"), 0o755|os.ModeSetuid))
+		must(t, syscall.Mkfifo(filepath.Join(bottom, "fifo"), 0o644))
+		if os.Geteuid() == 0 {
+			must(t, unix.Setxattr(filepath.Join(bottom, "program"), "security.capability", []byte(netBindService), 0))
+		}
+		m := message("s", "1")
+		m.Keep = func(f sweep.Found) error {
+			if len(f.Cleared) < 2 || f.Ignored.Files > 1 {
+				t.Errorf("%s: %+v", at, f)
+			}
+			return nil
+		}
+		s, err := r.Snapshot(t.Context(), m)
+		must(t, err)
+		if len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Why, "deeper than 10 folders") {
+			t.Errorf("%s: %v", at, s.Skipped)
+		}
+		nothingSpecial(t, dir)
+	}
+}
+
+// A setgid folder shares a group and gives no right.
+func TestSweepLeavesSharedFolders(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{"shared/a": "1"})
+	must(t, os.Chmod(filepath.Join(dir, "shared"), 0o2775|os.ModeSetgid))
+	if f := swept(t, r, "1"); len(f.Cleared) > 0 {
+		t.Error(things(f.Cleared))
+	}
+	if info, err := os.Stat(filepath.Join(dir, "shared")); err != nil || info.Mode()&os.ModeSetgid == 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// A look without a snapshot's Keep takes nothing away.
+func TestLooksClearNothing(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{"program": "x"})
+	must(t, os.Chmod(filepath.Join(dir, "program"), 0o755|os.ModeSetuid))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	_, err := r.Differs(t.Context(), "")
+	must(t, err)
+	_, err = r.Files(t.Context(), 10)
+	must(t, err)
+	for name, bit := range map[string]os.FileMode{"program": os.ModeSetuid, "fifo": os.ModeNamedPipe} {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&bit == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, r.Sweep(t.Context(), func(f sweep.Found) error {
+		if len(f.Cleared) != 2 {
+			t.Errorf("a sweep: %s", things(f.Cleared))
+		}
+		return nil
+	}))
+	nothingSpecial(t, dir)
+	if _, ok, err := r.Head(); ok || err != nil {
+		t.Errorf("a sweep commits: %t %v", ok, err)
+	}
+}
+
+// What cannot be kept is not committed.
+func TestKeepFails(t *testing.T) {
+	r := open(t, t.TempDir())
+	m, full := message("s", "1"), errors.New("disk full")
+	m.Keep = func(sweep.Found) error { return full }
+	if _, err := r.Snapshot(t.Context(), m); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	if _, ok, err := r.Head(); ok || err != nil {
+		t.Errorf("it was committed: %v", err)
+	}
+}
+
+// Files that git ignores are named one by one, or counted by their top folders.
+func TestIgnored(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{
+		".gitignore": "*.log\n/out/\n", "a": "1", "x.log": "one", "sub/y.log": "two", "out/z": "three", "out/deep/w": "four", "out/l": "->../../secret",
+		"nested/.git/config": "[core]\n", "nested/kept": "5", "forced.log": "6", "out/huge": "",
+	})
+	must(t, os.Truncate(filepath.Join(dir, "out/huge"), 10<<40)) // which nobody reads
+	git(t, dir, "add", "-f", "forced.log")
+	want := sweep.Ignored{Files: 7, Bytes: 10<<40 + 34, Listed: []string{
+		"nested/.git/config", "out/deep/w", "out/huge", "out/l", "out/z", "sub/y.log", "x.log",
+	}}
+	if diff := cmp.Diff(want, swept(t, r, "1").Ignored); diff != "" {
+		t.Errorf("few (-want +got):\n%s", diff)
+	}
+	for i := range sweep.MaxListed {
+		write(t, dir, map[string]string{fmt.Sprintf("out/p%d/f%d.js", i%40, i): ""})
+	}
+	want = sweep.Ignored{Files: 1007, Bytes: 10<<40 + 34, Folders: map[string]int64{".": 1, "nested": 1, "out": 1004, "sub": 1}}
+	if diff := cmp.Diff(want, swept(t, r, "2").Ignored); diff != "" {
+		t.Errorf("many (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever steers a person's tools is named when it is new or changed, wherever
+// it stands, and not again.
+func TestControlFiles(t *testing.T) {
+	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	git(t, dir, "init", "-q", "-b", "main")
+	git(t, dir, "config", "core.hooksPath", "hooks.d")
+	r, err := Open(dir, Options{Cache: cache})
+	must(t, err)
+	write(t, dir, map[string]string{"CLAUDE.md": "a person's", "src.go": "1", ".gitignore": "node_modules/\n.codex/\n.envrc\n"})
+	swept(t, r, "0")
+	write(t, dir, map[string]string{
+		".gemini/settings.json": "{}", "sub/GEMINI.md": "x", ".claude/settings.json": "{}", ".mcp.json": "{}", "Agents.MD": "x", ".codex/config.toml": "x",
+		".cursor/rules/a.mdc": "x", ".vscode/tasks.json": "{}", ".envrc": "x", ".github/workflows/ci.yml": "x", "deep/er/.husky/pre-commit": "x",
+		".gitmodules": "", "x.code-workspace": "{}", "hooks.d/pre-commit": "#!/bin/sh", "node_modules/p/.vscode/settings.json": "{}",
+		"nested/.git/config": "[core]\n\tfsmonitor = touch x\n", "nested/.git/HEAD": "x", "bare/HEAD": "ref: x", "bare/objects/": "", "bare/objects/x": "", "bare/refs/": "",
+		"bare/refs/y": "", "plain.md": "x", "gemini/settings.json": "{}", "vscode": "x",
+	})
+	f := swept(t, r, "1")
+	want := strings.Join([]string{
+		".envrc: steers a shell or a package manager", ".gitmodules: steers git", "bare/: a bare repository", "deep/er/.husky/pre-commit: steers git",
+		"hooks.d/pre-commit: is a hook of git's", "nested/.git: a nested repository",
+		".claude/settings.json: steers an agent's CLI", ".codex/config.toml: steers an agent's CLI", ".cursor/rules/a.mdc: steers an agent's CLI",
+		".gemini/settings.json: steers an agent's CLI", ".github/workflows/ci.yml: steers CI",
+		".mcp.json: steers an agent's CLI", ".vscode/tasks.json: steers an editor", "Agents.MD: steers an agent's CLI",
+		"node_modules/p/.vscode/settings.json: steers an editor", "sub/GEMINI.md: steers an agent's CLI", "x.code-workspace: steers an editor",
+	}, "\n")
+	if got := things(f.Control); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if f := swept(t, r, "2"); len(f.Control) > 0 {
+		t.Errorf("once more:\n%s", things(f.Control))
+	}
+	write(t, dir, map[string]string{".codex/config.toml": "y", "CLAUDE.md": "an agent's", "nested/.git/config": "other"})
+	must(t, os.RemoveAll(filepath.Join(dir, ".mcp.json")))
+	if got, want := things(swept(t, r, "3").Control), "nested/.git: a nested repository\n.codex/config.toml: steers an agent's CLI\nCLAUDE.md: steers an agent's CLI"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	crowd := map[string]string{"node_modules/zz/.git/HEAD": "x", "zz/.envrc": "x"}
+	for i := range sweep.MaxThings + 10 {
+		crowd[fmt.Sprintf("node_modules/%04d/CLAUDE.md", i)] = "x"
+	}
+	write(t, dir, crowd)
+	all := swept(t, r, "4").Control
+	if got, want := things(all[:2]), "node_modules/zz/.git: a nested repository\nzz/.envrc: steers a shell or a package manager"; got != want {
+		t.Errorf("beside a crowd got\n%s\nwant\n%s", got, want)
+	}
+	if got := all[len(all)-1]; len(all) != sweep.MaxThings+1 || got.Path != "…" || got.Runs {
+		t.Errorf("%d things, the last is %v", len(all), got)
+	}
+}
+
+// A server of the person's, or an agent's program, cannot make the sweep wait.
+func TestSweepOfALiveSocket(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	must(t, err)
+	defer l.Close()
+	if got := things(swept(t, r, "1").Cleared); got != "s: a socket, removed" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,50 @@
+// Package helper holds what abl and its helper in a box say to each other: places,
+// files and messages. It does nothing, so that prompts, mounts and the helper
+// agree on it.
+package helper
+
+// Inside every box.
+const (
+	Src    = "/workspace/src"   // the Builder's workspace; the app's copy of the tree stands at the same path
+	Tests  = "/workspace/tests" // the Verifier's workspace
+	Specs  = "/workspace/specs"
+	Bin    = "/abl/bin" // the static helper under its names
+	In     = "/abl/in"  // what abl hands to this call
+	Prompt = "/abl/in/prompt.md"
+	Run    = "/abl/in/run.json"      // for abl-run
+	Cmds   = "/abl/in/commands.json" // for abl-cmd
+	Broker = "/abl/in/broker.json"   // for abl-broker
+	Out    = "/abl/out/stdout"
+	Err    = "/abl/out/stderr"
+	Events = "/abl/out/events"
+	AppLog = "/abl/out/app.log"
+	Home   = "/home/agent"
+)
+
+// Names under which the one static helper is started (links in Bin).
+const (
+	HelperCmd    = "abl-cmd"    // declared commands by name, and the built-in ones
+	HelperRun    = "abl-run"    // starts an agent, its output into files, with a deadline
+	HelperAgent  = "abl-agent"  // the scripted agent
+	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
+	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name"
+)
+
+// Gateway is the name of the sidecar's program, in Bin of its own image.
+const Gateway = "abl-gateway"
+
+// Names and ports of abl's own on a role's networks.
+const (
+	AppAlias     = "app"
+	BrokerPort   = 7070
+	GatewayAlias = "gateway"
+	GatewayPort  = 8080
+)
+
+// What stands between a gateway and a server on abl's machine says with this header
+// of an error that the server gave no answer, and whether it may have been asked.
+const (
+	NoAnswer = "Abl-No-Answer"
+	Asked    = "asked"
+	NotAsked = "not asked"
+)

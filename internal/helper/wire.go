@@ -1,0 +1,95 @@
+package helper
+
+// Run is what abl-run reads (Run): how to start the agent.
+type RunSpec struct {
+	Argv     []string `json:"argv"`
+	Dir      string   `json:"dir"`
+	Stdin    string   `json:"stdin"`  // path of a file, "" for none
+	Stdout   string   `json:"stdout"` // existing files, opened for appending
+	Stderr   string   `json:"stderr"`
+	Deadline int64    `json:"deadline"`           // Unix seconds: the dead-man switch, should abl be gone by then
+	Probe    string   `json:"probe,omitempty"`    // file with what has to hold before the agent starts; "" for nothing
+	LimitMS  int64    `json:"limit_ms,omitempty"` // what still runs so long after its start is ended, and RunEnd.Late says so; 0 for no limit
+}
+
+// RunEnd is abl-run's last word, one JSON line on its own standard output (the engine's log).
+type RunEnd struct {
+	Exit     int    `json:"exit"`
+	Signal   string `json:"signal,omitempty"`
+	Deadline bool   `json:"deadline,omitempty"`
+	Error    string `json:"error,omitempty"`    // the agent could not be started
+	Unproven bool   `json:"unproven,omitempty"` // because what has to hold does not
+	Late     bool   `json:"late,omitempty"`     // it was still running at RunSpec.LimitMS
+	Ports    string `json:"ports,omitempty"`    // TCP ports on which it listened in the end, by spaces; asked for by LimitMS
+}
+
+// Cmds is what abl-cmd reads (Cmds).
+type CmdSpec struct {
+	Role      string           `json:"role"`
+	Phase     int              `json:"phase"`
+	Iteration int              `json:"iteration"`
+	Specs     string           `json:"specs"`
+	Dir       string           `json:"dir"`
+	Reports   map[string]int64 `json:"reports,omitempty"` // run reports that were there before, name → modification time in ns
+	Commands  []Command        `json:"commands"`
+	URL       string           `json:"url,omitempty"` // set: commands run at the broker there; empty: they run here
+	Token     string           `json:"token,omitempty"`
+}
+
+// Command is one declared command. The Verifier's copy has no Command line in it.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Command     string `json:"command,omitempty"`
+	Shown       bool   `json:"shown,omitempty"`      // output reaches the Verifier, capped
+	Background  bool   `json:"background,omitempty"` // starts the system and stays
+	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
+}
+
+// BrokerSpec is what abl-broker reads (Broker).
+type BrokerSpec struct {
+	Token    string    `json:"token"`
+	Port     int       `json:"port"`
+	Dir      string    `json:"dir"`
+	App      *App      `json:"app,omitempty"` // nil: idle until a background command starts the system
+	Services []Service `json:"services,omitempty"`
+	Commands []Command `json:"commands"`
+	Events   string    `json:"events"`
+	Log      string    `json:"log"`
+	LogMax   int64     `json:"log_max"`         // bytes of app output kept
+	Deadline int64     `json:"deadline"`        // Unix seconds
+	Probe    string    `json:"probe,omitempty"` // file with what has to hold before the app starts; "" for nothing
+}
+
+// App says how the system under test starts and when it is ready.
+type App struct {
+	Command   string `json:"command"`
+	Port      int    `json:"port"`
+	Path      string `json:"path"` // probed with GET, any status below 500 is ready; "" probes the port alone
+	TimeoutMS int64  `json:"timeout_ms"`
+}
+
+// Service is a further box that must answer before the app starts.
+type Service struct {
+	Name      string `json:"name"`
+	Port      int    `json:"port"`
+	TimeoutMS int64  `json:"timeout_ms"`
+}
+
+// Event is one line of the broker's events file.
+type Event struct {
+	Event  string `json:"event"` // listening, ready, failed, exited, restarted, command
+	Name   string `json:"name,omitempty"`
+	Exit   *int   `json:"exit,omitempty"`
+	MS     int64  `json:"ms"`
+	Detail string `json:"detail,omitempty"` // what the readiness probe saw; never source
+	Asked  bool   `json:"asked,omitempty"`  // exited: by a signal, and a declared command ran then or shortly before
+}
+
+// CommandReply is the broker's answer to POST /run/NAME and /restart.
+type CommandReply struct {
+	Exit      int    `json:"exit"`
+	Output    string `json:"output,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Error     string `json:"error,omitempty"` // why it was not run
+}

@@ -1,0 +1,270 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"abl/internal/prices"
+)
+
+// Counter adds up numbers that may be unknown, and never takes one for a zero.
+type Counter struct {
+	Known   int64 `json:"known"`   // sum of those that were told
+	Missing int   `json:"missing"` // rows that did not tell
+}
+
+func (c *Counter) add(n *int64) {
+	switch {
+	case n == nil:
+		c.Missing++
+	case *n > math.MaxInt64-c.Known: // no honest count comes here
+		c.Known = math.MaxInt64
+	default:
+		c.Known += *n
+	}
+}
+
+// String shows what is known, and a question mark where something is missing.
+func (c Counter) String() string {
+	return partly(strconv.FormatInt(c.Known, 10), c.Known == 0, c.Missing > 0)
+}
+
+// partly marks a text of which a part is missing.
+func partly(text string, nothing, missing bool) string {
+	switch {
+	case !missing:
+		return text
+	case nothing:
+		return "?"
+	}
+	return text + "+?"
+}
+
+// Sum is what a number of rows add up to, in tokens.
+type Sum struct {
+	Rows       int     `json:"rows"`
+	Unknown    int     `json:"unknown"` // rows that tell no count at all
+	Input      Counter `json:"input"`
+	Candidates Counter `json:"candidates"`
+	Cached     Counter `json:"cached"`
+	Thoughts   Counter `json:"thoughts"`
+	Tool       Counter `json:"tool"`
+	Total      Counter `json:"total"`
+	Cost       Money   `json:"cost_usd"`
+	Share      *Share  `json:"cached_share,omitempty"` // of the input; absent where no input was told
+}
+
+// Money adds up what may be unknown, in US dollars.
+type Money struct {
+	Known   prices.USD `json:"known"`   // sum of what has a price
+	Missing int        `json:"missing"` // rows without one
+}
+
+// String shows what is known, and a question mark where something is missing.
+func (m Money) String() string { return partly(m.Known.Short(), m.Known == 0, m.Missing > 0) }
+
+// Share is how much of the input came from the provider's cache, from 0 to 1.
+type Share struct {
+	Known   float64 `json:"known"`
+	AtLeast bool    `json:"at_least"` // some row did not tell
+}
+
+// String shows it in percent.
+func (s *Share) String() string {
+	if s == nil {
+		return "-"
+	}
+	return partly(strconv.FormatFloat(100*s.Known, 'f', 0, 64)+"%", s.Known == 0, s.AtLeast)
+}
+
+// shared is the sum with its share.
+func (s Sum) shared() Sum {
+	if s.Input.Known > 0 {
+		s.Share = &Share{Known: float64(s.Cached.Known) / float64(s.Input.Known), AtLeast: s.Cached.Missing+s.Input.Missing > 0}
+	}
+	return s
+}
+
+// add counts a row and what it costs.
+func (s *Sum) add(r Row, usd prices.USD, priced bool) {
+	if priced {
+		s.Cost.Known = s.Cost.Known.Plus(usd)
+	} else {
+		s.Cost.Missing++
+	}
+	s.Rows++
+	s.Input.add(r.Input)
+	s.Candidates.add(r.Candidates)
+	s.Cached.add(r.Cached)
+	s.Thoughts.add(r.Thoughts)
+	s.Tool.add(r.Tool)
+	s.Total.add(r.Total)
+	if !r.Known() {
+		s.Unknown++
+	}
+}
+
+// By is what rows are grouped by.
+type By string
+
+// The ways to group rows.
+const (
+	ByPhase By = "phase"
+	ByIter  By = "iteration" // "2/5" is the fifth of phase 2, over all rounds
+	ByRole  By = "role"
+	ByModel By = "model"
+	ByAgent By = "agent"
+	ByDay   By = "day" // in UTC
+)
+
+// Ways are all ways to group rows.
+func Ways() []By { return []By{ByPhase, ByIter, ByRole, ByModel, ByAgent, ByDay} }
+
+// key is the name of the group that a row belongs to.
+func (by By) key(r Row) (name string) {
+	switch by {
+	case ByPhase:
+		name = r.Phase
+	case ByIter:
+		name = r.Phase + "/" + r.Step
+	case ByRole:
+		name = r.Role
+	case ByModel:
+		name = r.Model
+	case ByAgent:
+		name = r.Agent
+	case ByDay:
+		name = r.Day()
+	}
+	if name == "" {
+		return Unknown
+	}
+	return name
+}
+
+// Group is the sum of the rows with one key.
+type Group struct {
+	Key string `json:"key"`
+	Sum
+}
+
+// Totals adds rows up, as a whole and by groups.
+type Totals struct {
+	All    Sum
+	Price  func(Row) (prices.USD, bool) // what a row costs; nil is what it says
+	groups map[By]map[string]*Sum
+}
+
+// NewTotals begins to add up in the given ways.
+func NewTotals(ways ...By) *Totals {
+	t := &Totals{groups: map[By]map[string]*Sum{}}
+	for _, by := range ways {
+		t.groups[by] = map[string]*Sum{}
+	}
+	return t
+}
+
+// Add counts a row.
+func (t *Totals) Add(r Row) {
+	price := Row.Cost
+	if t.Price != nil {
+		price = t.Price
+	}
+	usd, priced := price(r)
+	t.All.add(r, usd, priced)
+	for by, sums := range t.groups {
+		key := by.key(r)
+		if sums[key] == nil {
+			sums[key] = &Sum{}
+		}
+		sums[key].add(r, usd, priced)
+	}
+}
+
+// Groups returns the sums of one way to group, sorted by key, numbers in it by
+// their value. It is nil for a way that NewTotals was not given.
+func (t *Totals) Groups(by By) []Group {
+	var groups []Group
+	for key, sum := range t.groups[by] {
+		groups = append(groups, Group{Key: key, Sum: sum.shared()})
+	}
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(sortable(a.Key), sortable(b.Key)) })
+	return groups
+}
+
+// Sum is that of all rows.
+func (t *Totals) Sum() Sum { return t.All.shared() }
+
+// MarshalJSON gives {"all": sum, "by": {"phase": [group, …], …}}.
+func (t *Totals) MarshalJSON() ([]byte, error) {
+	by := map[By][]Group{}
+	for way := range t.groups {
+		by[way] = append([]Group{}, t.Groups(way)...)
+	}
+	return json.Marshal(struct {
+		All Sum            `json:"all"`
+		By  map[By][]Group `json:"by"`
+	}{t.Sum(), by})
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// sortable is a text by which 2 comes before 10.
+func sortable(text string) string {
+	const wide = 20
+	return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", max(wide-len(n), 0)) + n })
+}
+
+// Table shows groups as aligned text, one a line, and their sum below when there
+// are several. A question mark stands for what some rows did not tell.
+func Table(by By, groups []Group, all Sum) string {
+	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
+	for _, g := range groups {
+		lines = append(lines, cells(g.Key, g.Sum))
+	}
+	if len(groups) != 1 {
+		lines = append(lines, cells("all", all))
+	}
+	text := align(lines)
+	if all.Unknown > 0 {
+		text += fmt.Sprintf("%d of %d rows tell no count\n", all.Unknown, all.Rows)
+	}
+	return text
+}
+
+func cells(key string, s Sum) []string {
+	line := []string{cleanText(key), strconv.Itoa(s.Rows)}
+	for _, c := range []Counter{s.Input, s.Cached, s.Candidates, s.Thoughts, s.Tool, s.Total} {
+		line = append(line, c.String())
+	}
+	return append(line, s.Share.String(), s.Cost.String())
+}
+
+// align sets the first column left and the others right.
+func align(lines [][]string) string {
+	widths := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		for i, cell := range line {
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				b.WriteString(cell + space)
+			} else {
+				b.WriteString("  " + space + cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

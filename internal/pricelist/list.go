@@ -1,0 +1,135 @@
+// Package pricelist is what models cost by the day: abl's own dated list, what a
+// project puts in its place, and the form of both in files.
+package pricelist
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"abl/internal/prices"
+	"abl/internal/yamlfile"
+)
+
+//go:embed prices.yaml
+var embedded []byte
+
+// List is the prices of models, each with the days from which on it holds.
+type List struct {
+	Date   time.Time // on which it was last compared with the providers' lists
+	models map[string][]period
+}
+
+// period is a price from a day on.
+type period struct {
+	from time.Time // zero is ever since
+	prices.Price
+}
+
+// Default is abl's own list.
+func Default() (List, error) { return Parse("abl's own prices.yaml", embedded) }
+
+// At is the price of a model at a time; false when there is none. Names are taken
+// as they are: a dated or a renamed model may cost something else.
+func (l List) At(model string, when time.Time) (prices.Price, bool) {
+	periods := l.models[model]
+	for i := len(periods) - 1; i >= 0; i-- {
+		if !when.UTC().Before(periods[i].from) {
+			return periods[i].Price, true
+		}
+	}
+	return prices.Price{}, false
+}
+
+// Models are the names that the list has, sorted.
+func (l List) Models() []string { return slices.Sorted(maps.Keys(l.models)) }
+
+// With is the list with the models of another in place of its own.
+func (l List) With(own List) List {
+	all := maps.Clone(l.models)
+	if all == nil {
+		all = map[string][]period{}
+	}
+	maps.Copy(all, own.models)
+	return List{Date: l.Date, models: all}
+}
+
+// file is the form of a table in a file.
+type file struct {
+	Date   day                `yaml:"date"`
+	Models map[string]entries `yaml:"models"`
+}
+
+// Parse reads a table; its mistakes are *yamlfile.Error.
+func Parse(name string, data []byte) (List, error) {
+	var f file
+	if err := yamlfile.Decode(name, data, &f); err != nil {
+		return List{}, err
+	}
+	t := List{Date: f.Date.Time, models: map[string][]period{}}
+	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
+		periods, err := f.Models[model].periods()
+		if err != nil {
+			mistake := yamlfile.At(name, data, "models."+model, err)
+			mistake.Msg = err.Error()
+			return t, mistake
+		}
+		t.models[model] = periods
+	}
+	if len(t.models) == 0 {
+		return t, &yamlfile.Error{File: name, Msg: "it has no models", Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars for a million tokens"}
+	}
+	return t, nil
+}
+
+// day is a date as 2026-11-22.
+type day struct{ time.Time }
+
+// UnmarshalYAML reads it.
+func (d *day) UnmarshalYAML(n *yamlfile.Node) error {
+	return yamlfile.Text(n, func(text []byte) (err error) {
+		if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
+			err = fmt.Errorf("want a date such as 2026-11-22, got %q", text)
+		}
+		return err
+	})
+}
+
+// entries are the prices of one model: one, or a list by date.
+type entries []written
+
+// UnmarshalYAML reads both forms.
+func (e *entries) UnmarshalYAML(read func(any) error) error {
+	var one written
+	var form any
+	if err := read(&form); err != nil {
+		return err
+	}
+	if _, list := form.([]any); list {
+		return read((*[]written)(e))
+	}
+	err := read(&one)
+	*e = entries{one}
+	return err
+}
+
+// periods are the prices, each from its day on.
+func (e entries) periods() (all []period, err error) {
+	for i, w := range e {
+		p, err := w.price()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && !w.From.After(all[i-1].from) {
+			return nil, errors.New("the dates do not rise: each further price needs a later from")
+		}
+		all = append(all, period{from: w.From.Time, Price: p})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no price")
+	}
+	return all, nil
+}

@@ -1,0 +1,115 @@
+package pricelist
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/prices"
+	"abl/internal/tokens"
+)
+
+func n(v int64) *int64 { return &v }
+
+func on(t *testing.T, day string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func list(t *testing.T, text string) List {
+	t.Helper()
+	all, err := Parse("prices.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The figures are worked out by hand from the providers' lists.
+func TestOwnList(t *testing.T) {
+	all, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.Date.IsZero() || all.Age(all.Date.AddDate(0, 0, 30)) != 30 {
+		t.Errorf("dated %s", all.Date)
+	}
+	million := n(1_000_000)
+	for _, c := range []struct {
+		model, day string
+		use        tokens.Count
+		want       string
+	}{
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(100_000), Candidates: n(1000), Thoughts: n(500)}, "0.14"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(100_000), Cached: n(80_000), Candidates: n(1000)}, "0.045"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(200_000), Candidates: n(0)}, "0.25"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(200_001), Candidates: n(0)}, "0.5000025"},
+		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(400_000), Cached: n(400_000), Candidates: n(10_000), Thoughts: n(10_000)}, "0.4"},
+		{"gemini-2.5-flash", "2026-11-22", tokens.Count{Input: n(10), Tool: n(90), Candidates: n(0)}, "0.00003"},
+		{"gemini-3.8-flash", "2026-12-31", tokens.Count{Input: million, Candidates: n(0)}, "0.75"},
+		{"gemini-3.8-flash", "2027-01-01", tokens.Count{Input: million, Candidates: n(0)}, "1.5"},
+		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Cached: n(500_000), Written: n(250_000), Candidates: n(100_000)}, "4.35"},
+		{"claude-sonnet-5-5", "2026-10-06", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.2"},
+		{"claude-sonnet-5-5", "2026-10-07", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.1"},
+		{"gpt-5.3-codex", "2026-11-22", tokens.Count{Input: million, Cached: n(0), Candidates: million}, "15.75"},
+	} {
+		p, ok := all.At(c.model, on(t, c.day))
+		got, told := p.OfRequest(c.use)
+		if !ok || !told || got.String() != c.want {
+			t.Errorf("%s on %s: %s (%v, %v), want %s", c.model, c.day, got, ok, told, c.want)
+		}
+	}
+	if _, ok := all.At("gemini-2.5-pro-exp", time.Now()); ok {
+		t.Error("a model that is not in the table has a price")
+	}
+	if len(all.Models()) < 40 {
+		t.Errorf("%d models", len(all.Models()))
+	}
+}
+
+func TestMistakesInLists(t *testing.T) {
+	for text, want := range map[string]string{
+		"models: {m: {output: 1}}":                                           "prices.yaml:1: it lacks input",
+		"models: {m: {input: 1}}":                                            "it lacks output",
+		"models: {m: {input: 1, output: 2, chached: 1}}":                     `did you mean "cached"?`,
+		"models: {m: {input: cheap, output: 2}}":                             "want US dollars for a million tokens",
+		"models: {m: {input: 1000000, output: 2}}":                           "want US dollars for a million tokens",
+		"models: {m: {input: -1, output: 2}}":                                "want US dollars for a million tokens",
+		"models: {m: {input: 0x1p2, output: 2}}":                             "want US dollars for a million tokens",
+		"models:\n  m: {input: 1, output: 2, long: [{input: 3, output: 4}]}": "prices.yaml:2: long: each entry needs above",
+		"models: {m: {input: 1, output: 2, long: [{above: 5, input: 3}]}}":   "long: it lacks output",
+		"models: {m: [{input: 1, output: 2}, {input: 1, output: 3}]}":        "the dates do not rise",
+		"models: {m: [{input: 1, output: 2, from: soon}]}":                   "want a date such as 2026-11-22",
+		"models: {m: []}":  "there is no price",
+		"date: 2026-11-22": "it has no models",
+		"":                 "it has no models",
+		"models: {m: {input: 1, output: 2, long: [{above: 9, input: 3, output: 4}, {above: 9, input: 3, output: 4}]}}": "each entry needs above",
+	} {
+		if _, err := Parse("prices.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestOwnPricesCoverTheList(t *testing.T) {
+	base := list(t, "date: 2026-01-01\nmodels: {a: {input: 1, output: 2}, b: {input: 3, output: 4}}")
+	own, err := Own("b", map[string]any{"input": 0.5, "output": int64(9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := base.With(own)
+	b, _ := all.At("b", time.Now())
+	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.Models()) != 2 {
+		t.Errorf("%+v, %v", b, all.Models())
+	}
+	if _, err := Own("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "it lacks output, the price of a million answer tokens" {
+		t.Errorf("%v", err)
+	}
+	if _, err := Own("b", "cheap"); err == nil {
+		t.Error("a word is a price")
+	}
+}

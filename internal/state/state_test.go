@@ -1,0 +1,284 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"abl/internal/failedspecs"
+	"abl/internal/redact"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// full is a state with every field set.
+func full() *File {
+	when := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	lease := json.RawMessage(`{"path":"src","uid":1000}`)
+	return &File{
+		Version: 1, Project: "0123456789ab", Root: "/home/me/project", Updated: when, Lease: &lease,
+		Git: map[string]map[string]string{"builder": {"config": "ab", "hooks/pre-commit": "cd+x"}},
+		Phases: map[string]*Phase{
+			"1": {Status: Passed, Approved: true},
+			"2": {
+				Status: Refuted, Round: 2, Iteration: 3, Step: 8, Attempt: 1, Tries: 1, Asked: true, Class: "done",
+				Back: when, NeedsPerson: true, Outage: &Outage{Class: "away", Since: when, Tries: 2, UsedMS: 3000, WaitMS: 2000, Until: when}, Fallback: map[string]int{"builder": 1},
+				AppFailed: "exit code 1", Regressed: []failedspecs.Entry{{Spec: "a → b", Input: "a", Observed: "c"}}, Call: "p2-s8-verifier", VerifierOnly: true, Recheck: true, SpecSHA: "ab", SpecSize: 12, PassedSHA: "aa", PassedSize: 10,
+				Started: when, Ended: when, SrcCommit: "c0", TestsCommit: "c1", LastVerdict: "fail",
+				Why: []string{"no report"}, Repeated: 2, Failed: []failedspecs.Entry{{Spec: "a → <b>", Input: "c", Observed: "d\n\"e\"", Line: 4}},
+				Approved: false, ReportMissing: true, Note: "a note", Stalled: "nothing moved",
+				History: []IterationRecord{{Round: 1, Iteration: 5, Step: 5, Verdict: "fail", Entries: 2,
+					SrcCommit: "c2", TestsCommit: "c3", When: when, Call: "p2-verify-5.1", Tree: "ef", VerifierOnly: true}},
+			},
+			"10": {Status: Ready},
+		},
+	}
+}
+
+func path(t *testing.T, content string) string {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), "state.json")
+	if err := os.WriteFile(p, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSaveThenLoadIsTheSame(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "state.json")
+	for _, f := range []*File{full(), New(t.TempDir())} {
+		if err := Save(p, f); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var compact json.RawMessage
+		if got.Lease != nil {
+			var v any
+			if err := json.Unmarshal(*got.Lease, &v); err != nil {
+				t.Fatal(err)
+			}
+			compact, _ = json.Marshal(v)
+			got.Lease = &compact
+		}
+		if diff := cmp.Diff(f, got); diff != "" {
+			t.Errorf("(-saved +loaded)\n%s", diff)
+		}
+	}
+}
+
+func TestSaveIsStableAndReadable(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "state.json")
+	var before string
+	for range 5 {
+		if err := Save(p, full()); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != "" && before != string(data) {
+			t.Fatal("the same state gave two files")
+		}
+		before = string(data)
+	}
+	for _, want := range []string{"\n  \"project\": \"0123456789ab\"", "a → <b>", "\"when\": \"2026-11-21T10:00:00Z\""} {
+		if !strings.Contains(before, want) {
+			t.Errorf("no %q in\n%s", want, before)
+		}
+	}
+}
+
+func TestSaveRefusesWhatLoadWould(t *testing.T) {
+	p := path(t, "old")
+	f := full()
+	f.Phases["2"].Status = "dancing"
+	if err := Save(p, f); err == nil || !strings.Contains(err.Error(), "internal error") {
+		t.Errorf("got %v", err)
+	}
+	if data, _ := os.ReadFile(p); string(data) != "old" {
+		t.Errorf("the file became %q", data)
+	}
+}
+
+func TestLoadAbsent(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "state.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoadRefusesWhatIsDamaged(t *testing.T) {
+	good, err := encode(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap := func(old, new string) string {
+		if !strings.Contains(string(good), old) {
+			t.Fatalf("no %q in the sample", old)
+		}
+		return strings.Replace(string(good), old, new, 1)
+	}
+	for _, c := range []struct{ name, content, want string }{
+		{"empty", "", "it is empty"},
+		{"white space", " \n", "it is empty"},
+		{"zeros", strings.Repeat("\x00", 512), "line 1: it is not JSON"},
+		{"garbage", "hello", "line 1: it is not JSON"},
+		{"torn", string(good[:len(good)/2]), "it is cut off at its end"},
+		{"another's", `{"name": "x", "version": "1.0.0"}`, `"version" has the wrong type: string`},
+		{"no version", `{"phases": {}}`, "it has no valid version"},
+		{"version 0", swap(`"version": 1`, `"version": 0`), "it has no valid version"},
+		{"array", "[]", "wrong type"},
+		{"null", "null", "it has no valid version"},
+		{"null phases", swap(`"phases": {`, `"phases": null, "note": {`), "unknown field"},
+		{"null phase", swap(`"10": {`, `"11": null, "10": {`), "phase 11: it is null"},
+		{"unknown field", swap(`"project"`, `"colour": 1, "project"`), `it is not abl's: unknown field "colour"`},
+		{"unknown field of a phase", swap(`"round"`, `"colour": 1, "round"`), `it is not abl's: unknown field "colour"`},
+		{"wrong type", swap(`"round": 2`, `"round": "two"`), `has the wrong type: string`},
+		{"unknown status", swap(`"refuted"`, `"dancing"`), `phase 2: status "dancing" is unknown`},
+		{"negative", swap(`"step": 8`, `"step": -8`), "phase 2: step is negative"},
+		{"a negative place in a chain", swap(`"builder": 1`, `"builder": -1`), "phase 2: fallback.builder is negative"},
+		{"a negative outage", swap(`"tries": 2`, `"tries": -2`), "phase 2: outage.tries is negative"},
+		{"an outage that used less than nothing", swap(`"used_ms": 3000`, `"used_ms": -3000`), "phase 2: outage.used_ms is negative"},
+		{"phase 0", swap(`"10": {`, `"0": {`), `"0" is not a phase number`},
+		{"phase 01", swap(`"10": {`, `"01": {`), `"01" is not a phase number`},
+		{"project", swap(`0123456789ab`, `../../../../`), `is not an id of 12 hex digits`},
+		{"root", swap(`/home/me`, `home/me`), `is not an absolute path`},
+		{"more after it", string(good) + "{}", "not JSON"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := path(t, c.content)
+			_, err := Load(p)
+			var damaged *Damaged
+			if !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), p) {
+				t.Errorf("got %v, want a *Damaged that says %q and names the file", err, c.want)
+			}
+			if data, _ := os.ReadFile(p); string(data) != c.content {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+func TestEveryPrefixIsDamaged(t *testing.T) {
+	good, err := encode(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(good) - 2 { // the last bytes are "}\n"
+		if f, err := decode(good[:n], Version, steps); err == nil {
+			t.Fatalf("the first %d bytes were taken for %+v", n, f)
+		}
+	}
+}
+
+func TestLoadFollowsNothing(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "real")
+	if err := Save(real, full()); err != nil {
+		t.Fatal(err)
+	}
+	link, fifo, sub := filepath.Join(dir, "link"), filepath.Join(dir, "fifo"), filepath.Join(dir, "dir")
+	if err := errors.Join(os.Symlink(real, link), syscall.Mkfifo(fifo, 0o600), os.Mkdir(sub, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	large := path(t, strings.Repeat(" ", MaxBytes+1))
+	for _, p := range []string{link, fifo, sub, large} {
+		var damaged *Damaged
+		if _, err := Load(p); !errors.As(err, &damaged) {
+			t.Errorf("%s: got %v, want a *Damaged", p, err)
+		}
+	}
+}
+
+func TestLoadRefusesTheFuture(t *testing.T) {
+	p := path(t, `{"version": 7, "what": "later"}`)
+	_, err := Load(p)
+	var newer *Newer
+	if !errors.As(err, &newer) || newer.Has != 7 || newer.Knows != Version || newer.Path != p {
+		t.Errorf("got %#v", err)
+	}
+}
+
+// A version is brought up step by step; here from 1 to a version 3 that is not
+// there yet.
+func TestMigration(t *testing.T) {
+	var order []string
+	fake := []step{
+		func(doc map[string]json.RawMessage) error {
+			order = append(order, "1 to 2")
+			doc["root"] = doc["home"]
+			delete(doc, "home")
+			return nil
+		},
+		func(doc map[string]json.RawMessage) error {
+			order = append(order, "2 to 3")
+			doc["project"] = json.RawMessage(`"ffffffffffff"`)
+			return nil
+		},
+	}
+	f, err := decode([]byte(`{"version": 1, "project": "x", "home": "/p", "phases": {}}`), 3, fake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Version != 3 || f.Root != "/p" || f.Project != "ffffffffffff" || !cmp.Equal(order, []string{"1 to 2", "2 to 3"}) {
+		t.Errorf("got %+v by %v", f, order)
+	}
+	if len(steps) != Version-1 {
+		t.Errorf("%d steps lead to version %d", len(steps), Version)
+	}
+	bad := []step{func(map[string]json.RawMessage) error { return errors.New("no home") }}
+	if _, err := decode([]byte(`{"version": 1}`), 2, bad); err == nil || !strings.Contains(err.Error(), "no home") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	a, b := New(link), New(dir)
+	if a.Project == b.Project {
+		t.Error("two projects have one id")
+	}
+	if a.Root != b.Root || check(a, Version) != nil {
+		t.Errorf("got %+v and %+v", a, b)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	good, err := encode(full())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"version": 2}`))
+	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/\u009b\u202e","phases":{"1":{"status":"ready","note":"\u001b[2J\u200d"}}}`))
+	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/","phases":{"1":{"status":"ready"}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := decode(data, Version, steps)
+		if err != nil {
+			return
+		}
+		again, err := encode(got)
+		if err != nil {
+			t.Fatalf("loaded, but cannot be saved: %v", err)
+		}
+		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !redact.Plain(r) }) {
+			t.Errorf("saved as %q", again)
+		}
+		if twice, err := decode(again, Version, steps); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
+			t.Errorf("saved and loaded: %v, %+v", err, twice)
+		}
+	})
+}

@@ -1,0 +1,43 @@
+package witness
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+)
+
+// Whatever an app says comes through byte by byte.
+func FuzzAnswer(f *testing.F) {
+	for path, a := range answers() {
+		if len(a) < 1000 {
+			f.Add("GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n", a)
+		}
+	}
+	f.Add("HEAD / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n")
+	f.Add("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz", "HTTP/1.1 100 Continue\r\n\r\n")
+	f.Add("x", "y")
+	f.Add("GET / HTTP/1.1\r\nUpgrade: x\r\n\r\n", "what")
+	talk := make(chan [2]string, 1)
+	app := start(f, func(ctx context.Context, l net.Listener) error {
+		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			what := <-talk
+			if _, err := io.ReadFull(conn, make([]byte, len(what[0]))); err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, what[1])
+			closeWrite(conn)
+			_, _ = io.Copy(io.Discard, conn)
+		})
+	})
+	through := proxied(f, app)
+	f.Fuzz(func(t *testing.T, request, answer string) {
+		if len(request) == 0 {
+			return
+		}
+		talk <- [2]string{request, answer}
+		if got := say(t, through, request); got != answer {
+			t.Errorf("the app says %q to %q, the client hears %q", answer, request, got)
+		}
+	})
+}

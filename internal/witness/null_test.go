@@ -1,0 +1,142 @@
+package witness
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"abl/internal/broker"
+)
+
+// start serves on a port of this machine until the test ends, and returns the
+// address.
+func start(t testing.TB, serve func(context.Context, net.Listener) error) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// say sends bytes over a connection and returns all that comes back.
+func say(t testing.TB, at, what string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() {
+		_, _ = io.WriteString(conn, what)
+		closeWrite(conn)
+	}()
+	got, _ := io.ReadAll(conn) // a reset ends it too
+	return string(got)
+}
+
+const emptyOK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+func TestSay(t *testing.T) {
+	at := start(t, func(ctx context.Context, l net.Listener) error { return Say(ctx, l, "text\n") })
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n"
+	if got := say(t, at, "GET / HTTP/1.1\r\nHost: a\r\n\r\nHEAD / HTTP/1.1\r\nHost: a\r\n\r\n"); got != head+"text\n"+head {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNull(t *testing.T) {
+	ok := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200) })
+	trouble := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 500) })
+	for _, c := range []struct{ name, what, want string }{
+		{"a request", "GET / HTTP/1.1\r\nHost: app\r\n\r\n", emptyOK},
+		{"of any method", "BREW /pot?x=1 HTTP/1.1\nHost: app\n\n", emptyOK},
+		{"two, one with a body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcHEAD / HTTP/1.1\r\nHost: a\r\n\r\n", emptyOK + emptyOK},
+		{"a body in chunks", "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n", emptyOK + emptyOK},
+		{"one that asks first", "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\na", "HTTP/1.1 100 Continue\r\n\r\n" + emptyOK},
+		{"a broken one", "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", ""},
+		{"something else", "hello\n", ""},
+		{"nothing", "", ""},
+		{"a head without end", "GET / HTTP/1.1\r\n" + strings.Repeat("A: b\r\n", maxHead/6) + "\r\n", ""},
+		{"a line without end", "GET /" + strings.Repeat("a", 2*lineSize), ""},
+	} {
+		if got := say(t, ok, c.what); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		want := strings.ReplaceAll(c.want, "200 OK", "500 Internal Server Error")
+		if got := say(t, trouble, c.what); got != want {
+			t.Errorf("%s: %q, want %q", c.name, got, want)
+		}
+	}
+	resp, err := http.Post("http://"+ok, "text/plain", io.LimitReader(zeroes{}, 20<<20))
+	if err != nil || resp.StatusCode != 200 || resp.ContentLength != 0 {
+		t.Errorf("a large body: %v, %v", resp, err)
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestCommands(t *testing.T) {
+	at := start(t, Commands)
+	c := broker.Client{URL: "http://" + at, Token: "any"}
+	reply, err := c.Run(t.Context(), "seed", strings.NewReader(strings.Repeat("x", 1<<20)))
+	if err != nil || reply.Exit != 0 || reply.Output != "" || reply.Error != "" {
+		t.Errorf("a command: %+v, %v", reply, err)
+	}
+	open, shut := io.Pipe()
+	defer shut.Close()
+	if reply, err = c.Run(t.Context(), "seed", open); err != nil || reply.Exit != 0 {
+		t.Errorf("with an input that stays open: %+v, %v", reply, err)
+	}
+	if reply, err = c.Restart(t.Context()); err != nil || reply.Exit != 0 {
+		t.Errorf("a restart: %+v, %v", reply, err)
+	}
+}
+
+// The end of serving ends connections too, and one that waits does not keep it.
+func TestEnd(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- Null(ctx, l, 200) }()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readHead(r); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := r.ReadByte(); err == nil {
+		t.Error("the connection is still there")
+	}
+	l.Close()
+	if err := Null(t.Context(), l, 200); err == nil {
+		t.Error("serving where nobody listens")
+	}
+}

@@ -1,0 +1,133 @@
+package witness
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// dialTime bounds how long the app may take to accept a connection.
+const dialTime = 10 * time.Second
+
+// Proxy passes on to the app and back, byte by byte, and knows of each answer to
+// which request it belongs. What is not HTTP/1 passes as it is, and so does a
+// connection that becomes something else.
+type Proxy struct {
+	To string // address of the app
+}
+
+// Serve serves until ctx ends.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return serve(ctx, l, p.connect) }
+
+// conn is one connection of a client, with its own to the app.
+type conn struct {
+	client, app  net.Conn
+	fromClient   *bufio.Reader
+	fromApp      *bufio.Reader
+	asked        chan *exchange // requests that were or are being sent, in order
+	asking, gone chan struct{}  // closed when no request, no answer follows
+	unread       chan struct{}  // closed when answers are no longer read
+}
+
+// exchange is one request until it is answered.
+type exchange struct {
+	raw     bool // no HTTP from here on
+	method  string
+	head    []byte
+	upgrade bool          // it asks for another protocol
+	stays   chan struct{} // closed when it did not get it
+}
+
+func (p *Proxy) connect(ctx context.Context, client net.Conn) {
+	app, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", p.To)
+	if err != nil {
+		return // as if the app had closed it
+	}
+	defer app.Close()
+	stop := context.AfterFunc(ctx, func() { app.Close() })
+	defer stop()
+	c := &conn{
+		client: client, app: app,
+		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
+		asked: make(chan *exchange, 64), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
+	}
+	go c.requests()
+	c.answers()
+	close(c.gone)
+	app.Close()
+	client.Close()
+	<-c.asking
+}
+
+// requests passes on what the client sends.
+func (c *conn) requests() {
+	defer close(c.asking)
+	defer closeWrite(c.app)
+	for {
+		raw, req, err := readRequest(c.fromClient)
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			if c.push(&exchange{raw: true}) {
+				_, _ = c.app.Write(raw)
+				_, _ = io.Copy(c.app, c.fromClient)
+			}
+			return
+		}
+		x := &exchange{
+			method: req.Method, head: raw, stays: make(chan struct{}),
+			upgrade: req.Method == http.MethodConnect || req.Header.Get("Upgrade") != "",
+		}
+		if !c.push(x) || !c.send(x, requestFraming(req)) {
+			return
+		}
+		if x.upgrade && c.switched(x) {
+			_, _ = io.Copy(c.app, c.fromClient)
+			return
+		}
+	}
+}
+
+func (c *conn) push(x *exchange) bool {
+	select {
+	case c.asked <- x:
+		return true
+	case <-c.unread:
+		return true
+	case <-c.gone:
+		return false
+	}
+}
+
+func (c *conn) switched(x *exchange) bool {
+	select {
+	case <-x.stays:
+		return false
+	case <-c.unread:
+		return true
+	case <-c.gone:
+		return false
+	}
+}
+
+// send sends a request on, and what follows a body that is none.
+func (c *conn) send(x *exchange, f framing) bool {
+	if _, err := c.app.Write(x.head); err != nil {
+		return false
+	}
+	err := copyBody(c.app, c.fromClient, f)
+	if err != nil {
+		_, _ = io.Copy(c.app, c.fromClient)
+	}
+	return err == nil
+}
+
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}

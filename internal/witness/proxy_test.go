@@ -1,0 +1,197 @@
+package witness
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func answerOf(status, head, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\n%sContent-Length: %d\r\n\r\n%s", status, head, len(body), body)
+}
+
+const isJSON = "Content-Type: application/json\r\n"
+
+// answers are those of an app with all that HTTP/1 knows.
+func answers() map[string]string {
+	big := `["` + strings.Repeat("x", 1<<20) + `"]`
+	return map[string]string{
+		"/":          answerOf("200 Fine", isJSON+"x-Odd:  spaces \r\n", `{"a": 1}`),
+		"/text":      answerOf("200 OK", "", "hello"),
+		"/empty":     "HTTP/1.1 204 No Content\r\n\r\n",
+		"/missing":   answerOf("404 Not Found", isJSON, `{"a": 1}`),
+		"/same":      "HTTP/1.1 304 Not Modified\r\nContent-Length: 50\r\n\r\n",
+		"/chunks":    "HTTP/1.1 200 OK\r\n" + isJSON + "Transfer-Encoding: chunked\r\n\r\n3;x=y\r\n{\"a\r\n6\r\n\": [1]\r\n01\r\n}\r\n0\r\nTrail: er\r\n\r\n",
+		"/none":      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"/big":       answerOf("200 OK", isJSON, big),
+		"/bigchunks": "HTTP/1.1 200 OK\r\n" + isJSON + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n", len(big), big) + "0\r\n\r\n",
+		"/lines":     "HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
+		"/zip":       answerOf("200 OK", isJSON+"Content-Encoding: gzip\r\n", "\x1f\x8b"),
+		"/echo":      answerOf("201 Created", "Location: /echo/1\r\n", "abc"),
+		"/ws":        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nwelcome ",
+		"":           "HTTP/1.1 200 Connected\r\n\r\n",
+		"/no":        answerOf("426 Upgrade Required", "", ""),
+		"/hints":     "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + answerOf("200 OK", "", "x"),
+		"/api":       answerOf("200 OK", "Content-Type: application/vnd.x+json; charset=utf-8\r\n", "[1]"),
+		"/docs":      answerOf("200 OK", "Content-Type: application/stream+json\r\n", "[1]"),
+		"/close":     "HTTP/1.1 200 OK\r\n" + isJSON + "\r\n{\"a\": 1}",
+		"/cut/close": "HTTP/1.1 200 OK\r\n" + isJSON + "Content-Length: 50\r\n\r\n{\"a\": 1}",
+		"/bad/close": "HTTP/1.1 200 OK\r\n" + isJSON + "Transfer-Encoding: chunked\r\n\r\nzz\r\nrest",
+		"/odd":       "HTP 200\r\n\r\nwhat",
+		"/twice":     answerOf("200 OK", "", "x") + answerOf("408 Request Timeout", "", "y"),
+		"/long":      "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", 2*lineSize) + "\r\nContent-Length: 0\r\n\r\n",
+		"/sse/close": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n",
+	}
+}
+
+func get(paths ...string) string {
+	var b strings.Builder
+	for _, p := range paths {
+		fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: app\r\n\r\n", p)
+	}
+	return b.String()
+}
+
+// Through the proxy comes the very same as without one, byte by byte.
+func TestUntouched(t *testing.T) {
+	app := rawApp(t, answers())
+	through := proxied(t, app)
+	var all []string
+	for path := range answers() {
+		if path != "" { // of a tunnel
+			all = append(all, path)
+		}
+	}
+	slices.Sort(all)
+	said := []string{
+		get("/", "/text", "/empty", "/missing", "/same", "/chunks", "/lines", "/hints", "/"),
+		"HEAD / HTTP/1.1\r\nHost: app\r\n\r\n",
+		"POST /echo HTTP/1.1\r\nHost: app\r\nContent-Length: 3\r\n\r\nabc" + get("/"),
+		"POST /echo HTTP/1.1\r\nHost: app\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n" + get("/"),
+		"GET / HTTP/1.0\r\n\r\n",
+		"GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+		"GET /no HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" + get("/"),
+		"GET /x/close HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\n",
+		"GET /odd HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\n", "GET /long HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\nmore",
+		"CONNECT app:1 HTTP/1.1\r\nHost: a\r\n\r\n\x00\x01",
+		"\x16\x03\x01binary", "hello\nGET / HTTP/1.1\r\n\r\n", "get / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "\r\n" + get("/"),
+		"GET / HTTP/1.1\r\nbroken\r\n\r\n", "GET /" + strings.Repeat("a", 2*lineSize) + " HTTP/1.1\r\n\r\n",
+		get("/") + "no more HTTP",
+	}
+	for _, path := range all {
+		said = append(said, get(path))
+	}
+	for _, s := range said {
+		if want, got := say(t, app, s), say(t, through, s); got != want {
+			t.Errorf("%.60q: %.300q, want %.300q", s, got, want)
+		}
+	}
+}
+
+// Whoever speaks first is heard: an app that greets, and one that talks while it
+// is still being talked to.
+func TestServerFirst(t *testing.T) {
+	app := start(t, func(ctx context.Context, l net.Listener) error {
+		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			_, _ = io.WriteString(conn, "220 ready\r\n")
+			r := bufio.NewReader(conn)
+			for {
+				line, err := r.ReadString('\n')
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(conn, "250 "+line)
+			}
+		})
+	})
+	at := proxied(t, app)
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	for _, step := range []string{"", "EHLO me\r\n", "QUIT\r\n"} {
+		want := "250 " + step
+		if step == "" {
+			want = "220 ready\r\n"
+		} else if _, err := io.WriteString(conn, step); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.ReadString('\n'); got != want || err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+}
+
+// An app that has said all that it has to say still hears.
+func TestHalfClosed(t *testing.T) {
+	heard := make(chan string, 1)
+	app := start(t, func(ctx context.Context, l net.Listener) error {
+		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			_, _ = io.WriteString(conn, "bye\n")
+			closeWrite(conn)
+			data, _ := io.ReadAll(conn)
+			heard <- string(data)
+		})
+	})
+	at := proxied(t, app)
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); string(got) != "bye\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := io.WriteString(conn, "one more thing"); err != nil {
+		t.Error(err)
+	}
+	conn.Close()
+	if got := <-heard; got != "one more thing" {
+		t.Errorf("the app hears %q", got)
+	}
+}
+
+// An answer streams: its beginning is here before its end is there.
+func TestStreams(t *testing.T) {
+	more := make(chan bool)
+	app := start(t, func(ctx context.Context, l net.Listener) error {
+		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			if _, err := readHead(bufio.NewReader(conn)); err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\nbegin")
+			<-more
+			_, _ = io.WriteString(conn, "end")
+		})
+	})
+	conn, err := net.Dial("tcp", proxied(t, app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, get("/")); err != nil {
+		t.Fatal(err)
+	}
+	const begin = "HTTP/1.1 200 OK\r\n\r\nbegin"
+	first := make([]byte, len(begin))
+	if _, err := io.ReadFull(conn, first); err != nil || string(first) != begin {
+		t.Fatalf("%q, %v", first, err)
+	}
+	more <- true
+	if rest, err := io.ReadAll(conn); string(rest) != "end" || err != nil {
+		t.Errorf("it ends with %q, %v", rest, err)
+	}
+}
+
+// An app that is not there is as if it had closed the connection.
+func TestNoApp(t *testing.T) {
+	if got := say(t, proxied(t, "127.0.0.1:1"), get("/")); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,46 @@
+package witness
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// rawApp answers each request with the very bytes that answers has for its
+// address, "/close" at the end of which ends the connection.
+func rawApp(t testing.TB, answers map[string]string) string {
+	return start(t, func(ctx context.Context, l net.Listener) error {
+		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			r := bufio.NewReader(conn)
+			for {
+				req, err := http.ReadRequest(r)
+				if err != nil {
+					_, _ = io.Copy(conn, r) // what is no HTTP gets itself back
+					return
+				}
+				if req.Header.Get("Expect") != "" {
+					_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\nX: y\r\n\r\n")
+				}
+				body, _ := io.ReadAll(req.Body)
+				what := answers[req.URL.Path]
+				_, _ = io.WriteString(conn, strings.ReplaceAll(what, "BODY", string(body)))
+				if strings.HasSuffix(req.URL.Path, "/close") {
+					return
+				}
+				if strings.HasPrefix(what, "HTTP/1.1 101") || req.Method == http.MethodConnect {
+					_, _ = io.Copy(conn, r)
+					return
+				}
+			}
+		})
+	})
+}
+
+// proxied is a proxy before an app.
+func proxied(t testing.TB, to string) (at string) {
+	return start(t, (&Proxy{To: to}).Serve)
+}

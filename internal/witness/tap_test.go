@@ -1,0 +1,274 @@
+package witness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// show prints what an output says of its contracts, and its problems.
+func show(d Document) string {
+	var b strings.Builder
+	var ids []string
+	for _, p := range d.Points {
+		for _, id := range p.IDs {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	for _, id := range ids {
+		r := d.Of(id)
+		fmt.Fprintf(&b, "%s %s", id, r.Status)
+		if r.Why != "" {
+			fmt.Fprintf(&b, ": %s", r.Why)
+		}
+		b.WriteString("\n")
+		for _, p := range r.Points {
+			for _, f := range p.Fields {
+				fmt.Fprintf(&b, "  %s=%q\n", f.Key, f.Value)
+			}
+		}
+	}
+	for _, p := range d.Problems {
+		mark := "~"
+		if p.Doubt {
+			mark = "!"
+		}
+		fmt.Fprintf(&b, "%s%d %s\n", mark, p.Line, p.Text)
+	}
+	return b.String()
+}
+
+const (
+	both   = "P1.C1 ok\nP1.C2 ok\n"
+	sample = "1..2\nok 1 - P1.C1 GET /health → 200\nok 2 - P1.C2 GET /x → 404\n"
+	noPlan = "!0 there is no plan (1..n): nobody can tell that all tests were run\n"
+)
+
+// plan1 puts a plan before lines.
+func plan1(n int, lines ...string) string {
+	return fmt.Sprintf("1..%d\n%s\n", n, strings.Join(lines, "\n"))
+}
+
+func TestParse(t *testing.T) {
+	long := strings.Repeat("x", MaxLine)
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", sample, both},
+		{"a version", "TAP version 13\n" + sample, both},
+		{"plan at the end", "ok 1 - P1.C1\nok 2 - P1.C2\n1..2\n", both},
+		{"plan with a remark", plan1(2, "ok 1 - P1.C1", "ok 2 - P1.C2 # all of them"), both},
+		{"CRLF", strings.ReplaceAll(sample, "\n", "\r\n"), both},
+		{"byte order mark", "\ufeff" + sample, both},
+		{"no last line end", strings.TrimSpace(sample), both},
+		{"tabs and many spaces", "1..2\nok\t1\t-\tP1.C1\tx\nok   2   -   P1.C2   y   \n", both},
+		{"without numbers and dashes", plan1(2, "ok P1.C1", "ok - P1.C2"), both},
+		{"out of order", plan1(2, "ok 2 - P1.C2", "ok 1 - P1.C1"), "P1.C2 ok\nP1.C1 ok\n"},
+		{"comments, pragma and empty lines", "# begin\n\npragma +strict\n" + sample + "\n# end\n", both},
+		{"lower case ids, brackets, colons", plan1(2, "ok 1 - [p1.c1] x", "ok 2 - P1.C2: y"), both},
+		{"an id later in the text is a word", plan1(1, "ok 1 - P1.C1 as after P1.C2"), "P1.C1 ok\n"},
+		{"its own id again", plan1(1, "ok 1 - P1.C1: P1.C1 GET /"), "P1.C1 ok\n"},
+		{"invalid UTF-8 and control characters", plan1(1, "ok 1 - P1.C1 \xff\x00\x1b[2J\u202e"), "P1.C1 ok\n"},
+
+		{"not ok", plan1(2, "ok 1 - P1.C1", "not ok 2 - P1.C2"), "P1.C1 ok\nP1.C2 not ok\n"},
+		{"diagnostics", plan1(1, "not ok 1 - P1.C1", "  ---", "  input: 'GET /x, it''s'", "  Observed: \"404 \\\"no\\\"\"", "  body: |", "    a", "      b", "  ...", "# done"),
+			"P1.C1 not ok\n  input=\"GET /x, it's\"\n  observed=\"404 \\\"no\\\"\"\n  body=\"a\\n  b\"\n"},
+		{"diagnostics as people write them", plan1(1, "not ok 1 - P1.C1", "    ---", "    no key", "    headers:", "      a: 1", "      b: 2", "    observed: 'open", "", "    url: http://x", "    ..."),
+			"P1.C1 not ok\n  text=\"no key\"\n  headers=\"a: 1\\nb: 2\"\n  observed=\"'open\"\n  url=\"http://x\"\n"},
+		{"diagnostics with empty lines and lists", plan1(1, "not ok 1 - P1.C1", "  ---", "", "  a:", "    - x", "      y", "", "      z", "  b: >-", "     c", "    d", "  ...", "ok # more"),
+			"P1.C1 not ok\n  a=\"- x\\n  y\\n\\n  z\"\n  b=\"c\\nd\"\n!0 the plan says 1, there are 2 test lines\n"},
+		{"a backslash at the end", plan1(1, `ok 1 - P1.C1 a\`), "P1.C1 ok\n"},
+		{"diagnostics as comments", plan1(1, "not ok 1 - P1.C1", "# Failed test", "#   got: 500"), "P1.C1 not ok\n  comment=\"Failed test\\n  got: 500\"\n"},
+
+		{"missing line", plan1(2, "ok 1 - P1.C1"), "P1.C1 ok\n!0 the plan says 2, there are 1 test lines\n"},
+		{"line too many", plan1(1, "ok 1 - P1.C1", "ok 2 - P1.C2"),
+			both + "!0 the plan says 1, there are 2 test lines\n!3 the number of this line is not in the plan 1..1\n"},
+		{"no plan", "ok 1 - P1.C1\n", "P1.C1 ok\n" + noPlan},
+		{"nothing", "", noPlan},
+		{"an empty plan", "1..0 # SKIP no app\n", "!0 the plan says that nothing is tested\n"},
+		{"two runs, one behind the other", "1..1\nok 1 - P1.C1\n1..1\nok 1 - P2.C1\n",
+			"P1.C1 ok\nP2.C1 ok\n!0 the plan says 1, there are 2 test lines\n!3 this is a second plan: run.sh prints one, for all that it tests\n!4 number 1 was on line 2 already\n"},
+		{"a number of nothing", plan1(1, "ok 0 - P1.C1"), "P1.C1 ok\n!2 the number of this line is not in the plan 1..1\n"},
+		{"a huge number is text", plan1(1, "ok 99999999999 - P1.C1"), ""},
+		{"bail out", plan1(2, "ok 1 - P1.C1", "Bail out! no app"),
+			"P1.C1 ok\n!0 the plan says 2, there are 1 test lines\n!3 it gave up: Bail out! no app\n"},
+		{"bail out of a subtest", plan1(1, "    Bail out!", "ok 1 - P1.C1"), "P1.C1 ok\n!2 it gave up: Bail out!\n"},
+
+		{"skipped", plan1(2, "ok 1 - P1.C1 # SKIP no app", "ok 2 - P1.C2 # todo later"),
+			"P1.C1 void: line 2 is marked SKIP\nP1.C2 void: line 3 is marked TODO\n"},
+		{"skipped, in other hands", plan1(3, "ok 1 - P1.C1 #skipped", "ok 2 # SKIP P1.C2", "not ok 3 - P1.C3# TODO"),
+			"P1.C1 void: line 2 is marked SKIP\nP1.C3 void: line 4 is marked TODO\n"},
+		{"no such mark", plan1(2, `ok 1 - P1.C1 GET /a#todo {"t": "# skip"}`, `ok 2 - P1.C2 POST \# TODO`), both},
+		{"twice", plan1(2, "ok 1 - P1.C1", "not ok 2 - P1.C1"), "P1.C1 twice: lines 2 and 3 both name it\n"},
+		{"one line for several", plan1(5, "ok 1 - P1.C1, P1.C2", "ok 2 - P1.C3-P1.C5 all", "ok 3 - P2.C1/C2", "not ok 4 P2.C3 and P2.C4: x", "ok 5 - (P3.C1) (P3.C2)"),
+			"P1.C1 void: line 2 names several contracts\nP1.C2 void: line 2 names several contracts\n" +
+				"P1.C3 void: line 3 names several contracts\nP1.C5 void: line 3 names several contracts\n" +
+				"P2.C1 void: line 4 names several contracts\nP2.C2 void: line 4 names several contracts\n" +
+				"P2.C3 void: line 5 names several contracts\nP2.C4 void: line 5 names several contracts\n" +
+				"P3.C1 void: line 6 names several contracts\nP3.C2 void: line 6 names several contracts\n"},
+		{"a range with dots", plan1(1, "ok 1 - P1.C1..C3"), "P1.C1 void: line 2 names several contracts\nP1.C3 void: line 2 names several contracts\n"},
+		{"no ids", plan1(4, "ok 1 - P1.C1.2", "ok 2 - P1.C1a", "ok 3 - xP1.C1", "ok 4 - P01.C1"), ""},
+		{"not ok without an id", plan1(2, "ok 1 - P1.C1", "not ok 2 - setup"), "P1.C1 ok\n!3 this line is not ok and names no contract\n"},
+		{"too long a line", plan1(1, "ok 1 - P1.C1 "+long+" # SKIP"), "P1.C1 void: line 2 is longer than abl reads\n"},
+
+		{"noise", "Starting…\n" + sample + "done in 3 s\n", both + "~1 not TAP, and not read (2 such lines)\n"},
+		{"words that begin alike", plan1(1, "okay 1 - P1.C1", "OK 1 - P1.C1", "not  ok 1 - P1.C1", "notok 1", "ok 1 - P1.C1"),
+			"P1.C1 ok\n~2 not TAP, and not read (4 such lines)\n"},
+		{"a subtest", plan1(1, "# Subtest: x", "    ok 1 - P1.C2", "    not ok 2 - P1.C1", "    1..2", "ok 1 - P1.C1"),
+			"P1.C1 ok\n~3 indented, so a subtest's, and not read (3 such lines)\n"},
+		{"a carriage return begins no line", plan1(1, "not ok 1 - P1.C1 got\rok 2 - P1.C2"), "P1.C1 not ok\n"},
+
+		{"TAP of the app in a block", plan1(1, "not ok 1 - P1.C1", "  ---", "  observed: |", "    1..9", "    ok 2 - P1.C2", "    ...", "  ok 3 - P1.C3", "  ..."),
+			"P1.C1 not ok\n  observed=\"1..9\\n  ok 2 - P1.C2\\n  ...\\nok 3 - P1.C3\"\n"},
+		{"TAP of the app breaks out of its block", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "ok 2 - P1.C2", "  ..."),
+			"P1.C1 not ok\n  observed=\"a\"\nP1.C2 ok\n" +
+				"!5 this line breaks the block that begins on line 3: it may be a quotation, which has to be indented or quoted\n" +
+				"~6 indented, so a subtest's, and not read (1 such lines)\n"},
+		{"TAP of the app beside the test's own", plan1(2, "ok 1 - P1.C1", "ok 2 - P1.C2", "not ok 2 - P1.C2"),
+			"P1.C1 ok\nP1.C2 twice: lines 3 and 4 both name it\n!0 the plan says 2, there are 3 test lines\n!4 number 2 was on line 3 already\n"},
+		{"a block without end", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "  ok 2 - P1.C2"),
+			"P1.C1 not ok\n  observed=\"a\\nok 2 - P1.C2\"\n!0 the plan says 2, there are 1 test lines\n" +
+				"!3 the block that begins here has no end (...): what stands below it may be a quotation\n"},
+		{"a block that belongs to nothing", plan1(1, "  ---", "  a: 1", "  ...", "ok 1 - P1.C1"), "P1.C1 ok\n~2 indented, so a subtest's, and not read (3 such lines)\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := Parse([]byte(c.text), true)
+			if diff := cmp.Diff(c.want, show(d)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			law(t, d)
+		})
+	}
+}
+
+// An output that did not come to its end is in doubt, and so is its last line.
+func TestTorn(t *testing.T) {
+	d := Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C2"), false)
+	want := "P1.C1 ok\n!0 the plan says 2, there are 1 test lines\n!2 the output was cut here, or its program stopped\n"
+	if diff := cmp.Diff(want, show(d)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	huge := sample + strings.Repeat("# x\n", MaxBytes/4)
+	if d := Parse([]byte(huge), true); len(d.Doubts()) != 1 {
+		t.Errorf("an output of %d bytes: %v", len(huge), d.Problems)
+	}
+	many := strings.Repeat("ok - P1.C1\n", MaxPoints+1) + fmt.Sprintf("1..%d\n", MaxPoints+1)
+	if d := Parse([]byte(many), true); len(d.Doubts()) != 1 || len(d.Points) != MaxPoints {
+		t.Errorf("%d test lines: %v", MaxPoints+1, d.Problems)
+	}
+}
+
+// What is beyond the limits is cut, and said where it decides.
+func TestLimits(t *testing.T) {
+	var ids, fields []string
+	for i := range 2 * maxIDs {
+		ids = append(ids, fmt.Sprintf("P1.C%d", i+1))
+		fields = append(fields, fmt.Sprintf("  f%d: %s", i, strings.Repeat("v", 2*MaxValue)), "   "+strings.Repeat("w", MaxValue))
+	}
+	lines := []string{"ok 1 - " + strings.Join(ids, " "), "ok 2 - P2.C1 " + strings.Repeat("é", maxText), "  ---"}
+	lines = append(append(lines, fields...), "  ...", "ok 3 - P2.C2 "+strings.Repeat("x", MaxLine-len("ok 3 - P2.C2 ")), "ok 4 - P2.C3 # SKIP "+strings.Repeat("x", 2*maxText))
+	for range 2 * MaxValue {
+		lines = append(lines, "# c")
+	}
+	d := Parse([]byte(plan1(4, lines...)), true)
+	var got strings.Builder
+	for _, p := range d.Points {
+		fmt.Fprintf(&got, "%d ids, text %d, reason %d, %d fields, void %q;", len(p.IDs), len(p.Text), len(p.Reason), len(p.Fields), p.Void())
+		for _, f := range p.Fields {
+			if len(f.Value) > MaxValue || !strings.HasSuffix(f.Value, cutMark) {
+				t.Errorf("%s has %d bytes", f.Key, len(f.Value))
+			}
+		}
+	}
+	want := `50 ids, text 0, reason 0, 0 fields, void "names several contracts";1 ids, text 1000, reason 0, 20 fields, void "";` +
+		`1 ids, text 1000, reason 0, 0 fields, void "";1 ids, text 0, reason 1000, 1 fields, void "is marked SKIP";`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	law(t, d)
+	if d := Parse([]byte(strings.Repeat("1..1\n", 2*maxProblems)), true); len(d.Problems) != maxProblems {
+		t.Errorf("%d problems", len(d.Problems))
+	}
+}
+
+func TestOf(t *testing.T) {
+	d := Parse([]byte("1..3\nok 1 - P1.C1 # SKIP\nok 2 - P1.C2, P1.C3\nok 3 - other\n  ok 4 - P1.C4\nOK P1.C5\n"), true)
+	for id, want := range map[string]string{
+		"P1.C1": "void false line 2 is marked SKIP",
+		"P1.C2": "void true line 3 names several contracts",
+		"P1.C3": "void true line 3 names several contracts",
+		"P1.C4": "missing false no test line names it; line 5 does and is indented or no test line",
+		"P1.C5": "missing false no test line names it; line 6 does and is indented or no test line",
+		"P1.C6": "missing false no test line names it",
+	} {
+		r := d.Of(id)
+		if got := fmt.Sprintf("%s %v %s", r.Status, d.Passes(id), r.Why); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	var strange []int
+	for _, p := range d.Strange(func(id string) bool { return id == "P1.C1" }) {
+		strange = append(strange, p.Line)
+	}
+	if !slices.Equal(strange, []int{3, 4}) {
+		t.Errorf("strange lines: %v", strange)
+	}
+	var none Document
+	if r := none.Of("P1.C1"); r.Status != Missing || none.Passes("P1.C1") {
+		t.Errorf("of no output: %+v", r)
+	}
+}
+
+// law holds for every output: what is printed from its test lines is without
+// doubt but for what the lines themselves say, and reads the same.
+func law(t *testing.T, d Document) {
+	t.Helper()
+	points := slices.Clone(d.Points)
+	for i := range points {
+		points[i].Long, points[i].Line = false, 0
+	}
+	again := Parse(Render(points), true)
+	for i := range again.Points {
+		again.Points[i].Line = 0
+	}
+	if len(points) == 0 {
+		points = nil
+	}
+	for _, p := range again.Problems {
+		if n := strings.Count(p.Text, "not ok and names no") + strings.Count(p.Text, "number") + strings.Count(p.Text, "nothing is tested"); n != 1 {
+			t.Errorf("printed, it has a problem: %v", p)
+		}
+	}
+	if diff := cmp.Diff(points, again.Points); diff != "" {
+		t.Errorf("printed, it reads otherwise (-first +again)\n%s\n%s", diff, Render(points))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"", sample, "\ufeffTAP version 14\r\n1..1\r\nnot ok 1 - P1.C1\r\n  ---\r\n  observed: \"\\u001b\"\r\n  text: |\r\n    a\r\n   b\r\n  ...\r\n",
+		"ok 1 - P1.C1, C2 \\# \\\\ # SKIP \\# x\n# a\n#  b\n  ---\n  # c\n  comment: |-\n  ...\n1..1", "ok - - 1 # todo\nBail out!\n    ok\n  ---\n",
+		"ok 1 - P1.C1\u3000: P1.C2\n", "ok 0\nok 1 - # SKIP\n  ---\n  \n  a: \"|\"\n  b: >\n  \"\n",
+	} {
+		f.Add([]byte(s), true)
+		f.Add([]byte(s), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
+		d := Parse(data, whole)
+		law(t, d)
+		for _, p := range d.Points {
+			for _, id := range p.IDs {
+				r := d.Of(id)
+				if r.Status == OK && (!d.Passes(id) || len(r.Points) != 1 || !r.Points[0].OK) {
+					t.Errorf("%s is ok without a line that says so", id)
+				}
+			}
+		}
+		if !whole && len(d.Doubts()) == 0 {
+			t.Error("a torn output is without doubt")
+		}
+	})
+}
