@@ -172,7 +172,7 @@ func (l *Loop) admit(role roles.Role, p *state.Phase) (begun bool, err error) {
 	if err != nil || begun {
 		return begun, err
 	}
-	if err := l.lawful(); err != nil || p.Recheck { // what calls nobody costs nothing
+	if err := l.specDrift(); err != nil || p.Recheck { // what calls nobody costs nothing
 		return false, err
 	}
 	return false, l.Before(p)

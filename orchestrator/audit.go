@@ -18,7 +18,7 @@ func (l *Loop) held(p *state.Phase) *audit.Held {
 	if l.Replay == nil {
 		h.Evidence = "off"
 	}
-	for _, s := range l.Law.Specs.UpTo(l.Number) {
+	for _, s := range l.Specs.Set.UpTo(l.Number) {
 		kept := audit.Spec{Phase: s.Number, Title: s.Title, File: l.Project.Rel(s.File), SHA256: s.SHA256, Bytes: len(s.Text)}
 		h.Specs = append(h.Specs, kept)
 		for _, c := range s.Contracts {
@@ -55,7 +55,7 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 		return err
 	}
 	r.Calls, r.Replays = orEmpty(r.Calls), orEmpty(r.Replays)
-	if err := l.Outlet.Clean(&r); err != nil {
+	if err := l.Safe.Clean(&r); err != nil {
 		return err
 	}
 	return audit.Save(l.Project, r)

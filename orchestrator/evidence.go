@@ -133,7 +133,7 @@ func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
 	data, err := hostfs.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
 	switch {
 	case err == nil:
-		ev.File = failedspecs.In(l.Law.Specs.UpTo(l.Number)).Name(failedspecs.Parse(l.Outlet.Bytes(data)))
+		ev.File = failedspecs.In(l.Specs.Set.UpTo(l.Number)).Name(failedspecs.Parse(l.Safe.Bytes(data)))
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}

@@ -51,8 +51,8 @@ func (w Player) model(n int) string {
 // Files lists what a role's workspace holds, for the project map.
 type Files func(ctx context.Context) ([]prompt.File, error)
 
-// Cast makes the jobs of a phase's calls.
-type Cast struct {
+// RoleJobs makes the jobs of a phase's calls.
+type RoleJobs struct {
 	Number  int
 	Project state.Project
 	Specs   spec.Set
@@ -60,11 +60,11 @@ type Cast struct {
 	Players map[string]Player // by role name
 	Files   map[string]Files  // by role name
 	Holder  func(ctx context.Context, place string) (string, error)
-	Outlet  *redact.Sanitizer // keeps secrets out of what a role is told
+	Safe    *redact.Sanitizer // keeps secrets out of what a role is told
 }
 
 // Job is the job of the call that p is about to make in a role.
-func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
+func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
 	join, err := c.Holder(ctx, role.Name)
 	if err != nil {
 		return roles.Job{}, err
@@ -81,7 +81,7 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 	j.Prompt = func() (string, error) {
 		var before []failedspecs.Entry
 		if role.App {
-			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs, c.Outlet)
+			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs, c.Safe)
 			if err != nil {
 				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
 			}
@@ -96,7 +96,7 @@ func (c *Cast) Job(ctx context.Context, role roles.Role, p state.Phase, up roles
 	return j, nil
 }
 
-func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
+func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 	key := roles.Key(c.Number, role, p.Step, p.Attempt)
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
@@ -106,7 +106,7 @@ func (c *Cast) call(role roles.Role, p state.Phase) agent.Call {
 
 // Commands is what abl-cmd offers in the role's box. The Verifier's copy names
 // the commands and keeps their text, which is the Builder's, to itself.
-func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
+func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
 	s := helper.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: helper.Specs, Dir: role.Dir}
 	for _, cmd := range c.Players[role.Name].Commands {
 		if role.App {
@@ -122,7 +122,7 @@ func (c *Cast) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdS
 
 // Prompt is the role's prompt for the call that p is about to make, and the
 // part of the project map in it. before is what the Verifier found failing last time.
-func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []failedspecs.Entry) (string, prompt.Map, error) {
+func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []failedspecs.Entry) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
 	about, err := os.ReadFile(c.Project.Description())
@@ -134,7 +134,7 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 		return "", shown, fmt.Errorf("cannot list the %s's files: %w", role.Name, err)
 	}
 	for i := range files {
-		files[i].Path = c.Outlet.Redact(files[i].Path)
+		files[i].Path = c.Safe.Redact(files[i].Path)
 	}
 	shown = prompt.RenderMap(files, prompt.DefaultMapLimit())
 	in := prompt.Input{
@@ -147,7 +147,7 @@ func (c *Cast) Prompt(ctx context.Context, role roles.Role, p state.Phase, url s
 		in.Failed = before
 	}
 	text, err := prompt.Build(in)
-	return c.Outlet.Redact(text), shown, err
+	return c.Safe.Redact(text), shown, err
 }
 
 // lastVerdict is what the iteration before this one came to.

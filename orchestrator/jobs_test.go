@@ -22,15 +22,15 @@ func TestPromptsAreSafe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cast{
-		Number: 1, Project: state.NewProject(t.TempDir(), "src", "tests"), Outlet: &redact.Sanitizer{},
+	c := &RoleJobs{
+		Number: 1, Project: state.NewProject(t.TempDir(), "src", "tests"), Safe: &redact.Sanitizer{},
 		Specs:   specs(t, ""),
 		Players: map[string]Player{"builder": {Agent: agent.NewScripted(scenario.Scenario{}, ""), Template: tmpl}},
 		Files: map[string]Files{"builder": func(context.Context) ([]prompt.File, error) {
 			return []prompt.File{{Path: "a/" + key + evil}, {Path: "b"}}, nil
 		}},
 	}
-	c.Outlet.Hide(key)
+	c.Safe.Hide(key)
 	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Failed: []failedspecs.Entry{failedspecs.Sanitize(failedspecs.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}
 	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, "", nil)
 	if err != nil {

@@ -47,21 +47,21 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
 		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: "and " + lack})
 	}
-	crossing, err := l.crossing(ctx)
+	filter, err := l.filter(ctx)
 	if err != nil {
 		return Happened{}, err
 	}
-	entries, left := crossing.Pass(f.Entries)
+	entries, left := filter.Pass(f.Entries)
 	for _, out := range left {
 		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: out.Text})
 	}
-	still, tree, err := l.still(p, f)
+	standstill, tree, err := l.standstill(p, f)
 	if err != nil {
 		return Happened{}, err
 	}
 	h := Happened{
 		Commit: c.Hash, Verdict: f.Verdict, Entries: entries, Missing: f.Missing,
-		Tree: tree, Stalled: still.ForBuilder(), Idle: still.Ends(l.NoProgress) || l.sameAnswer(p, f),
+		Tree: tree, Stalled: standstill.ForBuilder(), Idle: standstill.Ends(l.NoProgress) || l.sameAnswer(p, f),
 	}
 	if f.Verdict == Pass {
 		err = l.tag(ctx, p, c.Hash)
@@ -89,7 +89,7 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 		if err != nil {
 			return f, err
 		}
-		if f = confront(f, found); f.Verdict == Pass && !p.Recheck {
+		if f = decideByReplays(f, found); f.Verdict == Pass && !p.Recheck {
 			if f, err = l.againstOlder(ctx, p, f); err != nil {
 				return f, err
 			}
@@ -101,7 +101,7 @@ func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err erro
 		}
 	}
 	f.Held = l.held(p)
-	if err := l.Outlet.Clean(&f); err != nil {
+	if err := l.Safe.Clean(&f); err != nil {
 		return f, err
 	}
 	return f, roles.KeepFinding(l.Project, key, f)
@@ -120,8 +120,8 @@ func (l *Loop) settle(p *state.Phase, f Finding) error {
 	return nil
 }
 
-// crossing decides what of an entry reaches the Builder.
-func (l *Loop) crossing(ctx context.Context) (*failedspecs.Filter, error) {
+// filter decides what of an entry reaches the Builder.
+func (l *Loop) filter(ctx context.Context) (*failedspecs.Filter, error) {
 	var names []string
 	if l.TestNames != nil {
 		var err error
@@ -129,7 +129,7 @@ func (l *Loop) crossing(ctx context.Context) (*failedspecs.Filter, error) {
 			return nil, err
 		}
 	}
-	return failedspecs.NewFilter(l.Law.Specs.UpTo(l.Number), names), nil
+	return failedspecs.NewFilter(l.Specs.Set.UpTo(l.Number), names), nil
 }
 
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {

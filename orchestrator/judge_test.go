@@ -82,8 +82,8 @@ func TestFindingsAreSafe(t *testing.T) {
 	leak := "SPEC: a → " + evil + key + "\nINPUT: " + key + "\nOBSERVED: c\n" + cut + "\nSPEC: half " + key + evil + "\n"
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(leak)})
 	l := w.loop()
-	l.Max, l.Outlet = 1, &redact.Sanitizer{}
-	l.Outlet.Hide(key)
+	l.Max, l.Safe = 1, &redact.Sanitizer{}
+	l.Safe.Hide(key)
 	if _, err := l.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

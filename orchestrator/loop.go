@@ -76,7 +76,7 @@ type Loop struct {
 	// verdict the round ends, 0 for never.
 	NoVerdict int
 	Spec      spec.Spec
-	Law       Law // the specs of phases 1 to Number, Spec among them
+	Specs     HeldSpecs // the specs of phases 1 to Number, Spec among them
 	Project   state.Project
 	File      *state.File
 	Save      func() error
@@ -94,7 +94,7 @@ type Loop struct {
 	Outages   Outages
 	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
 	Out       state.Sink
-	Outlet    *redact.Sanitizer // keeps secrets out of what is kept of agents' words
+	Safe      *redact.Sanitizer // keeps secrets out of what is kept of agents' words
 }
 
 // Result is where a phase came to rest.

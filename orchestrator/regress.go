@@ -49,7 +49,7 @@ func (l *Loop) regress(ctx context.Context, p *state.Phase) (entries []failedspe
 
 // keepRegression keeps what the tests of earlier phases have shown, for the audit.
 func (l *Loop) keepRegression(key string, f evidence.Finding) error {
-	if err := l.Outlet.Clean(&f); err != nil {
+	if err := l.Safe.Clean(&f); err != nil {
 		return err
 	}
 	return roles.KeepRegression(l.Project, key, f)

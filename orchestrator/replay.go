@@ -30,7 +30,7 @@ const maxReplayTime = 10 * time.Minute
 
 // contracts are those of phases from to to, as evidence weighs them.
 func (l *Loop) contracts(from, to int) (all []evidence.Contract) {
-	for _, s := range l.Law.Specs.UpTo(to) {
+	for _, s := range l.Specs.Set.UpTo(to) {
 		if s.Number < from {
 			continue
 		}

@@ -72,8 +72,8 @@ func suite(phase int, results string) string {
 	return fmt.Sprintf("1..%d\n", n) + b.String()
 }
 
-// law is a set of specs, each with two contracts.
-func law(t *testing.T, phases int) spec.Set {
+// twoEach is a set of specs, each with two contracts.
+func twoEach(t *testing.T, phases int) spec.Set {
 	t.Helper()
 	dir := t.TempDir()
 	for n := 1; n <= phases; n++ {
@@ -114,8 +114,8 @@ func TestReplayDecides(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Done, report: true}, "p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
 			replays := &tests{t: t, says: c.says}
-			l.Replay, l.Challenge, l.Law = replays, Challenge{Away: true, Null: true}, Law{Specs: law(t, 1)}
-			this, _ := l.Law.Specs.Phase(1)
+			l.Replay, l.Challenge, l.Specs = replays, Challenge{Away: true, Null: true}, HeldSpecs{Set: twoEach(t, 1)}
+			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this
 			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
 			f, err := w.judged(l, &p)
@@ -141,8 +141,8 @@ func TestLateFilesChangeNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
-			l.Replay, l.Law = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}}}, Law{Specs: law(t, 1)}
-			this, _ := l.Law.Specs.Phase(1)
+			l.Replay, l.Specs = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}}}, HeldSpecs{Set: twoEach(t, 1)}
+			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this
 			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
 			first, err := w.judged(l, &p)
@@ -210,7 +210,7 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 			w := newWorld(t, nil)
 			l := w.loop()
 			replays := &tests{t: t, says: map[string][]string{"phase1/passed": {c.says}}}
-			l.Number, l.Replay, l.Law = 2, replays, Law{Specs: law(t, 2)}
+			l.Number, l.Replay, l.Specs = 2, replays, HeldSpecs{Set: twoEach(t, 2)}
 			entries, failed, err := l.regress(t.Context(), &state.Phase{Step: 1, Attempt: 1})
 			if err != nil {
 				t.Fatal(err)

@@ -16,10 +16,10 @@ func stale(w *world, says map[string][]string) (*Loop, *tests) {
 	w.Helper()
 	replays := &tests{t: w.T, says: says}
 	l := w.loop()
-	l.Number, l.Replay, l.Challenge, l.Law = 2, replays, Challenge{Away: true, Null: true}, Law{Specs: law(w.T, 2)}
-	l.Spec, _ = l.Law.Specs.Phase(2)
+	l.Number, l.Replay, l.Challenge, l.Specs = 2, replays, Challenge{Away: true, Null: true}, HeldSpecs{Set: twoEach(w.T, 2)}
+	l.Spec, _ = l.Specs.Set.Phase(2)
 	if l.File.Phases["2"] == nil {
-		one, _ := l.Law.Specs.Phase(1)
+		one, _ := l.Specs.Set.Phase(1)
 		l.File.Phases["1"] = &state.Phase{Status: state.Passed, Round: 2, Iteration: 1, Step: 2, Attempt: 1, SpecSHA: one.SHA256, SrcCommit: "p1-build-2.1"}
 		l.File.Phases["2"] = &state.Phase{Status: state.Stale, Round: 1, Iteration: 1, Step: 1, Attempt: 1, SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text), SrcCommit: "p2-build-1.1"}
 		w.commits["src"] = []string{"phase1/build/step-2 p1-build-2.1"}

@@ -27,7 +27,7 @@ func (l *Loop) sweepUnlessCommitted(ctx context.Context, role roles.Role, p *sta
 func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) error {
 	return func(f sweep.Found) error {
 		key, said := l.key(role, p), inSentences(f) // which are made safe by themselves
-		if err := l.Outlet.Clean(&f); err != nil {
+		if err := l.Safe.Clean(&f); err != nil {
 			return err
 		}
 		if err := (roles.Record{Dir: l.Project.Call(key)}).KeepFound(f); err != nil {

@@ -42,7 +42,7 @@ type App struct {
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      state.Sink
-	Outlet   *redact.Sanitizer // keeps secrets out of what is kept of the app
+	Safe     *redact.Sanitizer // keeps secrets out of what is kept of the app
 }
 
 // ServiceBox is a further container on the app's network.

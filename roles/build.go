@@ -33,7 +33,7 @@ type Builds struct {
 	Argv    []string          // what builds, in dirs.Src
 	Absent  []string          // paths where the box must find nothing
 	Tree    func(w io.Writer, as string) error
-	Outlet  *redact.Sanitizer
+	Safe    *redact.Sanitizer
 }
 
 // Build is one run.

@@ -53,7 +53,7 @@ func (b *Builds) batch(ctx context.Context, w Build, rec Record) (one batch, err
 	}
 	return batch{
 		engine: b.Engine, project: b.Project, box: box, labels: b.labels(w.Key, buildVolume, deadline), as: path.Base(helper.Src), tree: b.Tree,
-		proof: proving{engine: b.Engine, box: box, dir: rec.Dir, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), net: b.Net, cutOff: b.Gate == nil, secret: b.Outlet},
+		proof: proving{engine: b.Engine, box: box, dir: rec.Dir, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), net: b.Net, cutOff: b.Gate == nil, secret: b.Safe},
 	}, nil
 }
 

@@ -24,7 +24,7 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	if err := r.keep(j, rec); err != nil {
 		return err
 	}
-	if err := r.Outlet.Clean(o); err != nil {
+	if err := r.Safe.Clean(o); err != nil {
 		return err
 	}
 	if err := rec.SaveOutcome(*o); err != nil {

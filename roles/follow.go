@@ -44,7 +44,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	defer errs.Close()
 	reader := j.Agent.NewReader(j.Call)
 	t := &tail{in: out, most: r.Output, to: func(line []byte, cut bool) {
-		if did := reader.Line(r.Outlet.Bytes(line), cut); did != "" {
+		if did := reader.Line(r.Safe.Bytes(line), cut); did != "" {
 			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
 	}}

@@ -56,7 +56,7 @@ func (r *Runner) keep(j Job, rec Record) error {
 	if err := r.trim(rec); err != nil {
 		return err
 	}
-	if err := keepAll(r.Outlet, rec.Dir, "stdout", "stderr"); err != nil {
+	if err := keepAll(r.Safe, rec.Dir, "stdout", "stderr"); err != nil {
 		return err
 	}
 	if r.Root {
@@ -93,4 +93,4 @@ func (r *Runner) trim(rec Record) error {
 }
 
 // keep makes safe what an app that is gone has printed.
-func (a *App) keep(key string) error { return keepAll(a.Outlet, a.dir(key), "app.log", "events") }
+func (a *App) keep(key string) error { return keepAll(a.Safe, a.dir(key), "app.log", "events") }

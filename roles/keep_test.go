@@ -44,7 +44,7 @@ func spotless(t *testing.T, dir string) {
 // What is kept of a call is safe for whoever looks at it later, without abl.
 func TestCallIsKeptSafe(t *testing.T) {
 	r := newRig(t, nil)
-	r.runner.Outlet = hiding()
+	r.runner.Safe = hiding()
 	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
 		prints(b, "do print "+key+"\n"+key+evil+"\nused 7\n")
 		must(t, os.WriteFile(sandboxtest.Host(b, helper.Err), []byte("err "+key[:8]+"\n"+key[8:]+evil), 0o644))
@@ -72,11 +72,11 @@ func TestCallIsKeptSafe(t *testing.T) {
 // one the same to read, and the last log to mend.
 func TestKeepingIsDoneAgain(t *testing.T) {
 	r := newRig(t, says("do print "+key+evil+"\nused 7\nend", 0))
-	r.runner.Outlet = hiding()
+	r.runner.Safe = hiding()
 	r.begin()
 	_, err := r.engine.Wait(t.Context(), r.runner.name(r.job))
 	must(t, err)
-	must(t, keepFile(r.runner.Outlet, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
+	must(t, keepFile(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
 		t.Errorf("got %s", got)
 	}
@@ -102,7 +102,7 @@ func TestOutputThatCannotBeKept(t *testing.T) {
 
 func TestAppIsKeptSafe(t *testing.T) {
 	s := newStage(t, web, `{"event":"failed","detail":"said `+key+`\u001b[2J\nabl: passed"}`+"\n")
-	s.app.Outlet = hiding()
+	s.app.Safe = hiding()
 	up, err := s.app.Up(t.Context(), "k")
 	if err != nil || up.Failed != `said [secret …11]\x1b[2J abl: passed` {
 		t.Errorf("got %q, %v", up.Failed, err)

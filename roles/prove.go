@@ -27,10 +27,10 @@ type proving struct {
 	dir    string // takes the proof; the folder in below it is what the box sees at dirs.In
 	rule   rule
 	net    Net
-	beacon *boundary.Beacon  // what listens on this machine, from before to after; nil where nobody does
-	cutOff bool              // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
-	ranges []string          // of the networks that it may be on
-	secret *redact.Sanitizer // knows what the box must not hold; nil for a box of the person's own settings
+	server *boundary.HostServer // what listens on this machine, from before to after; nil where nobody does
+	cutOff bool                 // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
+	ranges []string             // of the networks that it may be on
+	secret *redact.Sanitizer    // knows what the box must not hold; nil for a box of the person's own settings
 }
 
 // probeTime is how long a box may take until its first program has looked around.
@@ -63,33 +63,33 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 		b.Failed = err.Error()
 		return done, errors.Join(err, p.save(b))
 	}
-	beacon, err := p.light(ctx)
+	server, err := p.listen(ctx)
 	if err != nil {
 		return done, err
 	}
-	p.beacon = beacon
-	if beacon != nil {
-		done = sync.OnceFunc(beacon.Close)
+	p.server = server
+	if server != nil {
+		done = sync.OnceFunc(server.Close)
 	}
-	err = errors.Join(p.layOut(env, beacon), p.note(b))
+	err = errors.Join(p.layOut(env, server), p.note(b))
 	failpoint.Here("probe.laid")
 	return done, err
 }
 
-// light starts to listen on this machine. There is none where abl cannot, and
+// listen starts to listen on this machine. There is none where abl cannot, and
 // the person allowed that, or where the box has no network to come here by.
-func (p proving) light(ctx context.Context) (*boundary.Beacon, error) {
+func (p proving) listen(ctx context.Context) (*boundary.HostServer, error) {
 	if p.net.Away || p.cutOff {
 		return nil, nil
 	}
-	beacon, err := boundary.Light(ctx)
+	server, err := boundary.ListenOnHost(ctx)
 	if err != nil && p.net.Weak != "" {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnproven, err)
 	}
-	return beacon, nil
+	return server, nil
 }
 
 // made makes a box that has nobody inside to look around, and compares it with
@@ -120,7 +120,7 @@ func (p proving) secrets(env map[string]string) sandbox.Check {
 }
 
 // layOut writes what has to be found inside.
-func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
+func (p proving) layOut(env map[string]string, server *boundary.HostServer) error {
 	const most = 1000
 	entries, err := hostfs.List(p.dir, "in", most)
 	if err != nil {
@@ -136,7 +136,7 @@ func (p proving) layOut(env map[string]string, beacon *boundary.Beacon) error {
 	ruled := p.rule.inside(p.box)
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
 	if !p.cutOff {
-		spec.Net = boundary.Net(beacon, p.net.Weak != "")
+		spec.Net = boundary.Net(server, p.net.Weak != "")
 		spec.Net.Own = p.ranges
 	}
 	if !p.net.Away {

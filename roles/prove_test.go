@@ -56,8 +56,8 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 // A box that a secret got into is not started either, and the secret is not told.
 func TestSecretInTheEnvironment(t *testing.T) {
 	r := newRig(t, says("end", 0))
-	r.runner.Outlet = &redact.Sanitizer{}
-	r.runner.Outlet.Hide("swordfish-swordfish")
+	r.runner.Safe = &redact.Sanitizer{}
+	r.runner.Safe.Hide("swordfish-swordfish")
 	r.job.Env = []string{"SOME=x swordfish-swordfish"}
 	_, err := r.runner.Run(t.Context(), r.job)
 	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), `secrets in its environment: SOME, and there should be none`) {

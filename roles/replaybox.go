@@ -53,7 +53,7 @@ func (r *Replayer) batch(ctx context.Context, p Replay, rec Record, holder, url 
 	return batch{
 		engine: a.Engine, project: a.Project, box: box, labels: r.labels(p, replayVolume, deadline), as: path.Base(helper.Tests),
 		tree:  func(w io.Writer, as string) error { return r.Tests(ctx, w, p.Commit, as) },
-		proof: proving{engine: a.Engine, box: box, dir: rec.Dir, rule: ofReplay(a.Project, a.ID, rec.Dir), net: a.Site.Net, secret: a.Outlet},
+		proof: proving{engine: a.Engine, box: box, dir: rec.Dir, rule: ofReplay(a.Project, a.ID, rec.Dir), net: a.Site.Net, secret: a.Safe},
 	}
 }
 

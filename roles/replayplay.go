@@ -52,7 +52,7 @@ func (r *Replayer) read(ctx context.Context, one batch, rec Record, out *Replaye
 	if err := r.App.Engine.Remove(ctx, one.box.Name); err != nil {
 		return err
 	}
-	if err := keepAll(r.App.Outlet, rec.Dir, "stdout", "stderr"); err != nil {
+	if err := keepAll(r.App.Safe, rec.Dir, "stdout", "stderr"); err != nil {
 		return err
 	}
 	f, err := hostfs.Open(rec.Dir, "stdout")

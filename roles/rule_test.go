@@ -124,10 +124,10 @@ func newWrong(t *testing.T) *wrong {
 	w.join, err = site.Holder(t.Context(), PlaceBuilder)
 	must(t, err)
 	w.runner = &Runner{
-		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: state.Discard, Outlet: &redact.Sanitizer{},
+		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: state.Discard, Safe: &redact.Sanitizer{},
 		Box: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256}, Reach: site.Reach,
 	}
-	w.runner.Outlet.Hide("swordfish-swordfish")
+	w.runner.Safe.Hide("swordfish-swordfish")
 	w.job = Job{
 		Role: Verifier, Agent: plain{}, Image: image, Join: join, Call: agent.Call{ID: "c", Role: "verifier"},
 		Prompt: func() (string, error) { return "", nil },

@@ -56,7 +56,7 @@ type Runner struct {
 	Quota   DiskQuota
 	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
 	Out     state.Sink
-	Outlet  *redact.Sanitizer // keeps secrets out of what is kept of a call
+	Safe    *redact.Sanitizer // keeps secrets out of what is kept of a call
 }
 
 // Job is one call to run.
@@ -180,7 +180,7 @@ func (r *Runner) unstarted(ctx context.Context, j Job, rec Record) error {
 
 // proving is the proof of a call's box.
 func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
-	return proving{engine: r.Engine, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), net: r.Net, secret: r.Outlet}
+	return proving{engine: r.Engine, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), net: r.Net, secret: r.Safe}
 }
 
 // proven takes a call back when err says that its boundary is not proven and the

@@ -45,7 +45,7 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 		return fmt.Errorf("cannot keep the record of a replay: %w", err)
 	}
 	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
-	if err := r.App.Outlet.Clean(&k); err != nil {
+	if err := r.App.Safe.Clean(&k); err != nil {
 		return err
 	}
 	return writeJSON(filepath.Join(dir, replayFile), k)

@@ -81,8 +81,8 @@ func (p proving) judge(b *Boundary, line []byte) error {
 	if err := found.Proof.Err(); err != nil {
 		return err
 	}
-	if p.beacon != nil { // what was refused inside must not have arrived here
-		here := p.beacon.Arrived()
+	if p.server != nil { // what was refused inside must not have arrived here
+		here := p.server.Arrived()
 		here.Weak = p.net.Weak != "" && !here.OK
 		b.Inside = append(b.Inside, here)
 		if err := b.Inside.Err(); err != nil {

@@ -39,11 +39,11 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admis
 		return orchestrator.Admission{}, fault(exit.Usage, fmt.Errorf("cannot run phase %d: %s", n, p), p.Hint)
 	}
 	a, err := orchestrator.Admit(f, specs, n, again)
-	var notYet orchestrator.NotYet
+	var pending orchestrator.Pending
 	var drift drift
 	switch {
-	case errors.As(err, &notYet):
-		return a, fault(exit.Usage, err, fmt.Sprintf("run abl phase %d first", notYet.First))
+	case errors.As(err, &pending):
+		return a, fault(exit.Usage, err, fmt.Sprintf("run abl phase %d first", pending.First))
 	case errors.As(err, &drift):
 		return a, fault(exit.Usage, err, drift.Hint())
 	}

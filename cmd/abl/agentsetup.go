@@ -91,9 +91,9 @@ func (s *session) dockerfile(rel string) (string, error) {
 
 // castRoles finds who plays which role and makes their images and the app.
 func (r *phaseRun) castRoles(ctx context.Context) error {
-	r.jobs = &orchestrator.Cast{
+	r.jobs = &orchestrator.RoleJobs{
 		Number: r.phase, Project: r.project, Specs: r.specs, App: environment.AppSpec(r.conf),
-		Players: map[string]orchestrator.Player{}, Holder: r.env.Site.Holder, Outlet: r.in.Outlet,
+		Players: map[string]orchestrator.Player{}, Holder: r.env.Site.Holder, Safe: r.in.Safe,
 	}
 	for _, role := range roles.Both() {
 		p, err := r.player(role)

@@ -113,7 +113,7 @@ func iterationOf(f *state.File, c callLog) int {
 }
 
 func listCalls(in *cli.Input, calls []callLog) error {
-	w, line := in.Stdout, in.Outlet.Line
+	w, line := in.Stdout, in.Safe.Line
 	if len(calls) == 0 {
 		_, err := fmt.Fprintln(w, "no call yet")
 		return err

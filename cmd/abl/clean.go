@@ -77,7 +77,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 func (s *session) keepAtRest(f *state.File) error {
 	for phase := range f.Phases {
 		if key := callAtRest(f, phase); key != "" {
-			if err := (roles.Record{Dir: s.project.Call(key)}).Keep(s.in.Outlet); err != nil {
+			if err := (roles.Record{Dir: s.project.Call(key)}).Keep(s.in.Safe); err != nil {
 				return err
 			}
 		}

@@ -121,6 +121,6 @@ func (s *session) scanLedger(what string, each func(ledger.Row)) error {
 // exportCSV prints the rows, made safe as the ledger's are.
 func (s *session) exportCSV() error {
 	var rows []ledger.Row
-	err := s.scanLedger("is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.in.Outlet.Redact)) })
+	err := s.scanLedger("is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.in.Safe.Redact)) })
 	return errors.Join(err, ledger.Write(s.in.Result, rows))
 }

@@ -95,8 +95,8 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if served {
 		r.Key = s.keyText(vars.KeyVar)
 	}
-	c := &orchestrator.Cast{
-		Number: n, Project: s.project, Specs: specs, App: environment.AppSpec(s.conf), Outlet: s.in.Outlet,
+	c := &orchestrator.RoleJobs{
+		Number: n, Project: s.project, Specs: specs, App: environment.AppSpec(s.conf), Safe: s.in.Safe,
 		Players: map[string]orchestrator.Player{role.Name: who},
 		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), git.Options{})},
 	}

@@ -18,7 +18,7 @@ func (s *session) ledger(out state.Sink) (money.Book, error) {
 	if err != nil {
 		return money.Book{}, err
 	}
-	b := money.Book{Ledger: ledger.Open(s.project.Ledger()), List: list, Hide: s.in.Outlet.Redact, Tell: func(text string) {
+	b := money.Book{Ledger: ledger.Open(s.project.Ledger()), List: list, Hide: s.in.Safe.Redact, Tell: func(text string) {
 		out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Text: text})
 	}}
 	return b, b.Ready()

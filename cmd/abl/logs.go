@@ -106,7 +106,7 @@ const pollLog = 200 * time.Millisecond
 // show prints a call's output and, when it is followed, goes on to its end.
 func show(ctx context.Context, in *cli.Input, want choice, c callLog) (err error) {
 	prefix := want.log + " │ "
-	out := in.Outlet.Writer(in.Result, prefix)
+	out := in.Safe.Writer(in.Result, prefix)
 	if columns := view.Columns(in.Bare.Stdout); columns > 2*len(prefix) {
 		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
 	}

@@ -73,7 +73,7 @@ func (s *session) published(ctx context.Context, n int, e state.Event, ended err
 // view opens the view of a run that the person chose.
 func (s *session) view(ctx context.Context) (*view.View, error) {
 	v, err := view.Open(ctx, view.Options{
-		Progress: s.in.String("progress"), JSON: s.in.Bool("json"), Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Outlet: s.in.Outlet, Getenv: os.Getenv,
+		Progress: s.in.String("progress"), JSON: s.in.Bool("json"), Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Safe: s.in.Safe, Getenv: os.Getenv,
 	})
 	if err != nil {
 		return nil, fault(exit.Usage, err, "")

@@ -26,7 +26,7 @@ type phaseRun struct {
 	env     *environment.Environment
 	src     *git.Repo
 	tests   *git.Repo
-	jobs    *orchestrator.Cast
+	jobs    *orchestrator.RoleJobs
 	runner  *roles.Runner
 	app     *roles.App
 	book    money.Book
@@ -63,7 +63,7 @@ func (r *phaseRun) options() environment.Options {
 	return environment.Options{
 		Project: r.project, ID: r.file.Project, Phase: r.phase, Conf: r.conf, Root: r.project.Root, Life: r.life(),
 		CACert: r.in.String("ca-cert"), Offline: r.in.Bool("offline"), Weak: r.in.Bool(cli.WeakFlag), Net: r.net,
-		Secret: func(name string) string { value, _ := r.key(name); return value }, Outlet: r.in.Outlet,
+		Secret: func(name string) string { value, _ := r.key(name); return value }, Safe: r.in.Safe,
 		Alone: r.held.Still, Ready: r.known, Down: func() error { return r.giveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file, fmt.Sprint(r.phase)) },
 		Note: r.note, NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
 	}
@@ -125,9 +125,9 @@ func callAtRest(f *state.File, phase string) string {
 func (r *phaseRun) loop() *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
 	return &orchestrator.Loop{
-		Number: r.phase, Max: r.conf.Loop.MaxVerifierIterations, NoProgress: r.conf.Loop.NoProgress.Failed, NoVerdict: r.conf.Loop.NoProgress.Unverified, Spec: this, Law: orchestrator.Law{Specs: r.specs, Now: r.session.specs}, Project: r.project, File: r.file, Save: r.save,
+		Number: r.phase, Max: r.conf.Loop.MaxVerifierIterations, NoProgress: r.conf.Loop.NoProgress.Failed, NoVerdict: r.conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.session.specs}, Project: r.project, File: r.file, Save: r.save,
 		Calls: r.runner, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
-		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: r.testNames, Out: r.out, Outlet: r.in.Outlet,
+		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: r.testNames, Out: r.out, Safe: r.in.Safe,
 		Outages: r.outages(), TakeMine: r.in.Bool("take-mine"),
 	}
 }

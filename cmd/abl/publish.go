@@ -91,11 +91,11 @@ func (s *session) runOf(ctx context.Context, n int, ended error) report.Run {
 	code := rules().Code(err)
 	verdict := code == exit.Passed || code == exit.Stuck || code == exit.Unverified
 	if !verdict {
-		r.Ended = &report.Ended{Code: code, What: s.in.Outlet.Line(err.Error())}
+		r.Ended = &report.Ended{Code: code, What: s.in.Safe.Line(err.Error())}
 	}
 	last, found, rerr := audit.Last(s.project, n)
 	if rerr == nil && found {
-		rerr = s.in.Outlet.Clean(&last)
+		rerr = s.in.Safe.Clean(&last)
 	}
 	f, serr := s.state()
 	if serr != nil {

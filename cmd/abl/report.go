@@ -99,7 +99,7 @@ func (s *session) records(n int) (all []audit.Record, err error) {
 func (s *session) record(phase, step int) (audit.Record, error) {
 	r, err := audit.Load(s.project, phase, step)
 	if err == nil {
-		err = s.in.Outlet.Clean(&r)
+		err = s.in.Safe.Clean(&r)
 	}
 	if err != nil {
 		return r, fault(exit.Person, err, "take the file away; the phase itself does not need it")

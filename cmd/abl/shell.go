@@ -65,7 +65,7 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 		return err
 	}
 	v, err := view.Open(ctx, view.Options{
-		Progress: view.Plain, Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Outlet: s.in.Outlet, Getenv: os.Getenv,
+		Progress: view.Plain, Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Safe: s.in.Safe, Getenv: os.Getenv,
 	})
 	if err != nil {
 		return err

@@ -127,7 +127,7 @@ func waitsFor(o *state.Outage) string {
 }
 
 func (all standings) print(in *cli.Input) error {
-	w, line := in.Stdout, in.Outlet.Line
+	w, line := in.Stdout, in.Safe.Line
 	if err := all.table(w, line); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded
 	}
 	defer os.RemoveAll(t.project.Root)
 	env, err := environment.Open(ctx, environment.Options{
-		Project: t.project, ID: t.id, Conf: conf, Root: t.project.Root, Net: &net, Outlet: in.Outlet, CACert: in.String("ca-cert"),
+		Project: t.project, ID: t.id, Conf: conf, Root: t.project.Root, Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
 		Offline: true, // what is not there yet is not made for this
 		Note:    func(string) {}, NoteImage: func(string) {},
 	})

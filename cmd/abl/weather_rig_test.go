@@ -97,7 +97,7 @@ func (c *climate) give(role roles.Role, site *roles.Site, p *orchestrator.Player
 	p.Agent = asker{served: c.vars}
 	p.Gate = &environment.Gate{
 		Engine: c.Engine, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
-		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Outlet: redact.NewSanitizer(nil),
+		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Safe: redact.NewSanitizer(nil),
 	}
 	site.Gated[role.Name] = true
 }

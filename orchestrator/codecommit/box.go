@@ -62,7 +62,7 @@ func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *
 		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
 	}
 	b.builds = &roles.Builds{
-		Engine: b.env.Engine, Project: o.Project, ID: o.ID, UID: b.env.UID, GID: b.env.GID, Root: os.Geteuid() == 0, Outlet: o.Outlet,
+		Engine: b.env.Engine, Project: o.Project, ID: o.ID, UID: b.env.UID, GID: b.env.GID, Root: os.Geteuid() == 0, Safe: o.Safe,
 		Box: b.env.Limits(), Net: *b.env.Net, Site: b.env.Site, Argv: []string{"/bin/sh", "-c", "exec ./" + Script}, Tree: b.copy,
 	}
 	for _, name := range []string{".git", ".env", ConfigDir} {

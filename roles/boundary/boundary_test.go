@@ -142,8 +142,8 @@ func TestNoCache(t *testing.T) {
 	}
 }
 
-func TestBeacon(t *testing.T) {
-	b, err := Light(t.Context())
+func TestHostServer(t *testing.T) {
+	b, err := ListenOnHost(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestInside(t *testing.T) {
 	if err := Identify(&spec, box.Mounts); err != nil {
 		t.Fatal(err)
 	}
-	spec.Net = Net(&Beacon{Word: "w", Port: "1", Asks: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}, true)
+	spec.Net = Net(&HostServer{Word: "w", Port: "1", Asks: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}, true)
 	if spec.Env["KEY"] != helper.Digest("secret") || spec.Env["PATH"] != helper.Digest("/bin") || spec.Env["HOSTNAME"] != "" || strings.Contains(fmt.Sprint(spec), "secret") {
 		t.Errorf("environment %v", spec.Env)
 	}

@@ -103,9 +103,9 @@ func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 	return nil
 }
 
-// Net is what a probe has to find of the network. Without a beacon, because the
+// Net is what a probe has to find of the network. Without a server, because the
 // engine is on another machine, this machine cannot be listened for.
-func Net(b *Beacon, weak bool) *helper.ProbeNet {
+func Net(b *HostServer, weak bool) *helper.ProbeNet {
 	n := &helper.ProbeNet{Names: outsiders, Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: silenceMS, Weak: weak, Shout: discard}
 	if b != nil {
 		n.Word, n.TCP, n.UDP, n.Port, n.Asks, n.Shout = b.Word, b.At(b.Port), b.At(b.Asks), b.Port, b.Asks, b.Asks

@@ -23,7 +23,7 @@ type look struct {
 	*testing.T
 	Prober
 	image, dir string
-	beacon     *Beacon
+	server     *HostServer
 	spec       helper.ProbeSpec
 	flags      []string // of docker run
 	agent      string   // its output, "" when it was not started
@@ -40,10 +40,10 @@ func newLook(t *testing.T) *look {
 	if l.image, err = m.Ensure(t.Context(), images.Want{Agent: "tools"}); err != nil {
 		t.Fatal(err)
 	}
-	if l.beacon, err = Light(t.Context()); err != nil {
+	if l.server, err = ListenOnHost(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.beacon.Close)
+	t.Cleanup(l.server.Close)
 	r := &prober{Prober: p, words: map[string]string{}}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
 	open := r.box("open", p.ID, reach, helper.HelperHolder) // which does not close its network
@@ -101,7 +101,7 @@ func (l *look) layOut() {
 	if err := Identify(&l.spec, box.Mounts); err != nil {
 		l.Fatal(err)
 	}
-	l.spec.Net = Net(l.beacon, false)
+	l.spec.Net = Net(l.server, false)
 	if data, err = json.Marshal(l.spec); err == nil {
 		err = os.WriteFile(filepath.Join(l.dir, "in/probe.json"), data, 0o644)
 	}
@@ -156,10 +156,10 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {
 		t.Fatalf("as meant: %v, the agent said %q", p.Err(), l.agent)
 	}
-	if c := l.beacon.Arrived(); !c.OK {
+	if c := l.server.Arrived(); !c.OK {
 		t.Errorf("as meant: %s datagrams came to this machine", c.Got)
 	}
-	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.beacon.Arrived().OK {
+	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.server.Arrived().OK {
 		t.Errorf("a network that is not closed lets no datagram out, so that it is closed shows nothing: %v", p.Failed())
 	}
 	wide := "abl-" + l.ID + "-wide"

@@ -45,7 +45,7 @@ const (
 type prober struct {
 	Prober
 	apart  sandbox.Apart
-	beacon *Beacon
+	server *HostServer
 	words  map[string]string // of the boxes that say one
 }
 
@@ -64,10 +64,10 @@ func (p Prober) Try(ctx context.Context, apart sandbox.Apart) (proof sandbox.Pro
 	}()
 	run := &prober{Prober: p, apart: apart, words: map[string]string{}}
 	if !p.Away {
-		if run.beacon, err = Light(ctx); err != nil {
+		if run.server, err = ListenOnHost(ctx); err != nil {
 			return nil, err
 		}
-		defer run.beacon.Close()
+		defer run.server.Close()
 	}
 	if err := run.populate(ctx); err != nil {
 		return nil, err
@@ -93,22 +93,22 @@ func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	within := Net(r.beacon, false)
+	within := Net(r.server, false)
 	within.WaitMS, within.TCP = engineMS, append(within.TCP, strangers...)
 	within.Peers = append(within.Peers, helper.ProbePeer{At: net.JoinHostPort("peer", peerPort), Say: r.words["peer"]})
 	var isolated, control sandbox.Proof
 	tries := []func() error{func() (err error) { isolated, err = r.probe(ctx, "look-inner", "holder-inner", within); return err }}
-	if r.beacon != nil {
-		outside := &helper.ProbeNet{Word: r.beacon.Word, TCP: r.beacon.At(r.beacon.Port), Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: engineMS}
+	if r.server != nil {
+		outside := &helper.ProbeNet{Word: r.server.Word, TCP: r.server.At(r.server.Port), Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: engineMS}
 		tries = append(tries, func() (err error) { control, err = r.probe(ctx, "look-outer", "holder-outer", outside); return err })
 	}
 	if err := sideBySide(tries...); err != nil {
 		return nil, err
 	}
-	if r.beacon == nil {
+	if r.server == nil {
 		return append(sandbox.Proof{unproven}, isolated...), nil
 	}
-	return append(isolated, r.beacon.Arrived(), controlled(control)), nil
+	return append(isolated, r.server.Arrived(), controlled(control)), nil
 }
 
 // unproven is said of an engine on another machine.

@@ -57,7 +57,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	g := &Gate{
 		Engine: e.Engine, Project: e.Project, Site: e.Site, Place: a.Place, Role: a.Role, Image: image,
-		Vars: vars, Budget: a.Budget, Nearly: a.Nearly, Outlet: e.Outlet,
+		Vars: vars, Budget: a.Budget, Nearly: a.Nearly, Safe: e.Safe,
 	}
 	certs, err := e.trusted().Bundle()
 	if err != nil {

@@ -40,7 +40,7 @@ type Options struct {
 	Net       *roles.Net               // what is known of the networks; nil to prove them
 	Cut       bool                     // nothing here gets a network, so none is proven
 	Secret    func(name string) string // a key, or another variable of the person's
-	Outlet    *redact.Sanitizer
+	Safe      *redact.Sanitizer
 	Life      time.Duration // after which the networks end by themselves, 0 is a day
 	Alone     func() error  // asked before every request: whether this abl still holds the project; nil for always
 	Ready     func() error  // asked before anything is made under the ID; may be nil
@@ -251,7 +251,7 @@ func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
 	}
 	return &roles.Runner{
 		Engine: e.Engine, Project: p, ID: e.ID, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Person: ownerOf(p.Root),
-		Box: e.Limits(), Net: *e.Net, Reach: e.Site.Reach, Out: out, Outlet: e.Outlet,
+		Box: e.Limits(), Net: *e.Net, Reach: e.Site.Reach, Out: out, Safe: e.Safe,
 		Output: int64(e.Conf.Limits.Output), Timeout: time.Duration(e.Conf.Loop.CallTimeout), Idle: time.Duration(e.Conf.Loop.IdleTimeout),
 		Quota: roles.DiskQuota{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks},
 	}

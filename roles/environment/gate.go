@@ -35,7 +35,7 @@ type Gate struct {
 	Notes   []string          // for the person, on those
 	Certs   []string          // environment by which the role's tools trust the registries
 	Files   map[string][]byte // that the role's boxes need for that
-	Outlet  *redact.Sanitizer
+	Safe    *redact.Sanitizer
 	Nearly  func(texts ...string) // hears, while a call runs, that a budget is nearly spent
 
 	unwatch func() // ends the watch of the call that is on
@@ -126,7 +126,7 @@ func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	s := g.Site
 	return sidecar.Sidecar{
 		Engine: g.Engine, Name: roles.GateName(s.ID, key), Image: g.Image,
-		Inside: s.Network(g.Place), Way: s.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Outlet: g.Outlet,
+		Inside: s.Network(g.Place), Way: s.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
 		Labels: map[string]string{
 			sandbox.LabelProject: s.ID, sandbox.LabelKind: "gateway", sandbox.LabelRole: g.Role,
 			sandbox.LabelPhase: strconv.Itoa(s.Phase), sandbox.LabelCall: key, sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),

@@ -36,7 +36,7 @@ func (in *Input) HideSecrets(root string) (warnings []string) {
 		return nil
 	}
 	secrets, weak := redact.Secrets(vars, true)
-	in.Outlet.Hide(secrets...)
+	in.Safe.Hide(secrets...)
 	for _, name := range weak {
 		warnings = append(warnings, fmt.Sprintf("the secret of %s in .env is shorter than %d characters, or a plain word or number: it cannot be kept out of what abl shows", name, redact.Shortest))
 	}

@@ -18,9 +18,9 @@ type Input struct {
 	Stdin  io.Reader
 	Stdout io.Writer // results; made safe on the way
 	Stderr io.Writer // voice; made safe on the way
-	// Outlet makes safe what leaves, and is told the secrets that a command learns.
-	Outlet *redact.Sanitizer
-	// Bare are the outputs past the Outlet, for those who make safe what they
+	// Safe makes safe what leaves, and is told the secrets that a command learns.
+	Safe *redact.Sanitizer
+	// Bare are the outputs past the Safe, for those who make safe what they
 	// show by themselves and steer the terminal.
 	Bare struct{ Stdout, Stderr io.Writer }
 	// Result is Bare.Stdout for a command's result: one that cannot be written fails
@@ -37,7 +37,7 @@ type Input struct {
 func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	o := redact.NewSanitizer(os.Environ())
 	r := &result{to: stdout}
-	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Outlet: o, Result: r, result: r, app: app.Name}
+	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Safe: o, Result: r, result: r, app: app.Name}
 	in.Bare.Stdout, in.Bare.Stderr = stdout, stderr
 	return in
 }
@@ -66,7 +66,7 @@ func (in *Input) close() {
 
 // Say says something on stderr, in one line.
 func (in *Input) Say(format string, args ...any) {
-	fmt.Fprintf(in.Bare.Stderr, "%s: %s\n", in.app, in.Outlet.Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(in.Bare.Stderr, "%s: %s\n", in.app, in.Safe.Line(fmt.Sprintf(format, args...)))
 }
 
 // Warn says what is worth a person's attention, in one line.
@@ -74,7 +74,7 @@ func (in *Input) Warn(what any) { in.Say("warning: %v", what) }
 
 // JSON prints v as the one document of a command.
 func (in *Input) JSON(v any) error {
-	line, err := in.Outlet.JSON(v)
+	line, err := in.Safe.JSON(v)
 	if err == nil {
 		_, err = in.Result.Write(line)
 	}

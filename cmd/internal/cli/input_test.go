@@ -39,7 +39,7 @@ func TestNothingSecretLeaves(t *testing.T) {
 		"panic 2": func(*cli.Input) error { t.Setenv("ABL_DEBUG", "1"); panic(errors.New(said)) },
 	} {
 		app := cli.App{Name: "abl", Commands: []cli.Command{{Name: "do", Run: func(_ context.Context, in *cli.Input) error {
-			in.Outlet.Hide(learnt)
+			in.Safe.Hide(learnt)
 			return do(in)
 		}}}}
 		var out, voice strings.Builder

@@ -63,9 +63,9 @@ func end(ctx context.Context, app *App, path []string, in *Input, err error) int
 	if p := atStdout(err); p != nil {
 		err = fmt.Errorf("cannot write to standard output: %w", p)
 	}
-	in.Say("%s", oneLine(in.Outlet.Redact(err.Error())))
+	in.Say("%s", oneLine(in.Safe.Redact(err.Error())))
 	if hint := hintFor(app, path, err); hint != "" {
-		in.Say("hint: %s", oneLine(in.Outlet.Redact(hint)))
+		in.Say("hint: %s", oneLine(in.Safe.Redact(hint)))
 	}
 	return code(app, err)
 }

@@ -31,7 +31,7 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codeco
 	if note, _ := codecommit.Runnable(r.Root); note != "" {
 		s.in.Warn("every build will be red: " + note)
 	}
-	stream := s.in.Outlet.Writer(s.in.Bare.Stderr, "build | ")
+	stream := s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
 	host := codecommit.Host{Root: r.Root, Stream: stream, Limit: limit, Secrets: secrets.All}
 	if s.in.String("build-on") != "container" {
 		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
@@ -48,7 +48,7 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codeco
 		}
 	}
 	box, err := codecommit.OpenBox(ctx, s.project, host, environment.Options{
-		Conf: conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Outlet: s.in.Outlet,
+		Conf: conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Safe: s.in.Safe,
 		Note: r.Show.Say, NoteImage: r.Show.Say,
 	})
 	if err != nil {

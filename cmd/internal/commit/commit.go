@@ -51,7 +51,7 @@ func open(in *cli.Input, self string) (*session, error) {
 		return nil, exit.With(exit.Usage, err, "")
 	}
 	secrets, _ := redact.Secrets(p.Env, true)
-	in.Outlet.Hide(secrets...)
+	in.Safe.Hide(secrets...)
 	for _, w := range warnings {
 		in.Warn(w)
 	}
@@ -166,7 +166,7 @@ func (s *session) prepare(ctx context.Context, r *codecommit.Run) (codecommit.Se
 		Retries: retries, Patience: patience, Sent: r.Sending,
 		Trouble: func(err error, wait time.Duration) { say("%v; trying again in %s", err, wait) },
 	}, s.warnKey)
-	s.in.Outlet.Hide(key.Value)
+	s.in.Safe.Hide(key.Value)
 	if err != nil {
 		return none, err
 	}

@@ -54,7 +54,7 @@ func (s *session) plan(edits []fence.Edit) {
 		return
 	}
 	const most = 64 << 20
-	safe := s.in.Outlet
+	safe := s.in.Safe
 	for _, e := range edits {
 		var from, to *string
 		if old, err := hostfs.Read(s.project.Root, e.Path, most); err == nil {

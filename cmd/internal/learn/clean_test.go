@@ -51,7 +51,7 @@ func TestClean(t *testing.T) {
 	}
 	var out, voice bytes.Buffer
 	b := &broom{}
-	in := &cli.Input{Stdout: &out, Stderr: &voice, Outlet: redact.NewSanitizer(nil)}
+	in := &cli.Input{Stdout: &out, Stderr: &voice, Safe: redact.NewSanitizer(nil)}
 	in.Bare.Stderr = &voice
 	removed, err := Clean(t.Context(), in, here, b)
 	if want := []string{s.ID}; err != nil || removed != 1 || !slices.Equal(b.swept, want) {

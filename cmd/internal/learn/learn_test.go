@@ -238,7 +238,7 @@ func TestHistory(t *testing.T) {
 // Where progress cannot stand in one line, the first of each thing is told.
 func TestProgressThroughAPipe(t *testing.T) {
 	var out bytes.Buffer
-	tell := &teller{out: &out, in: &cli.Input{Outlet: redact.NewSanitizer(nil)}}
+	tell := &teller{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
 	for _, text := range []string{"tools: step 1/3 FROM x", "tools: step 2/3 RUN \x1b[2J", "gemini: step 1/2 FROM tools", "gemini: step 2/2 RUN npm"} {
 		tell.progress(text)
 	}

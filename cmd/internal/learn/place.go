@@ -50,14 +50,14 @@ type place struct {
 func openPlace(ctx context.Context, w *work, s learner.State, who asked) (calls, error) {
 	at := w.home.Project()
 	p := &place{work: w, session: s.Session}
-	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: who.prices, Hide: w.in.Outlet.Redact, Tell: w.tell.Note}
+	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: who.prices, Hide: w.in.Safe.Redact, Tell: w.tell.Note}
 	p.account = p.accounts()
 	if err := p.ledger.Ready(); err != nil {
 		return nil, err
 	}
 	env, err := environment.Open(ctx, environment.Options{
 		Project: at, ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
-		Weak: w.in.Bool(cli.WeakFlag), Secret: w.secret, Outlet: w.in.Outlet, Note: w.tell.Note, NoteImage: w.tell.progress,
+		Weak: w.in.Bool(cli.WeakFlag), Secret: w.secret, Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.progress,
 	})
 	if err != nil {
 		return nil, err

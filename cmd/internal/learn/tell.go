@@ -34,22 +34,22 @@ func (t *teller) print(format string, args ...any) {
 
 // Line implements learner.Teller.
 func (t *teller) Line(format string, args ...any) {
-	t.print("%s\n", t.in.Outlet.Line(fmt.Sprintf(format, args...)))
+	t.print("%s\n", t.in.Safe.Line(fmt.Sprintf(format, args...)))
 }
 
 // Row implements learner.Teller: its columns are as they are.
 func (t *teller) Row(name, format string, args ...any) {
-	t.print("  %-9s %s\n", name, t.in.Outlet.Line(fmt.Sprintf(format, args...)))
+	t.print("  %-9s %s\n", name, t.in.Safe.Line(fmt.Sprintf(format, args...)))
 }
 
 // Note implements learner.Teller.
-func (t *teller) Note(text string) { t.print("  %s\n", t.in.Outlet.Line(text)) }
+func (t *teller) Note(text string) { t.print("  %s\n", t.in.Safe.Line(text)) }
 
 // progress shows what goes on: at a terminal each text in the place of the one
 // before. Elsewhere only the first of those about the same thing, which stands
 // before the colon, is told.
 func (t *teller) progress(text string) {
-	text = t.in.Outlet.Line(text)
+	text = t.in.Safe.Line(text)
 	if t.now != nil {
 		t.now.Show("  " + text)
 		return

@@ -186,7 +186,7 @@ func (w *work) play(ctx context.Context, s learner.State, who asked) (learner.St
 		return s, err
 	}
 	x := &learner.Session{
-		Home: w.home, Calls: p, Tell: w.tell, Hosts: p.Hosts(), Clean: w.in.Outlet.Whole, Now: time.Now, Jitter: rand.Float64,
+		Home: w.home, Calls: p, Tell: w.tell, Hosts: p.Hosts(), Clean: w.in.Safe.Whole, Now: time.Now, Jitter: rand.Float64,
 		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: retry.Sleep,
 	}
 	s, err = x.Play(ctx, s)

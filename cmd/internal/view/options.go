@@ -26,7 +26,7 @@ type Options struct {
 	JSON   bool
 	Stdout io.Writer           // takes the events, which the view makes safe by itself
 	Stderr io.Writer           // takes the progress, likewise
-	Outlet *redact.Sanitizer   // knows what nobody may see
+	Safe   *redact.Sanitizer   // knows what nobody may see
 	Getenv func(string) string // NO_COLOR and TERM are asked for
 }
 

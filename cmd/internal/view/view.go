@@ -17,7 +17,7 @@ import (
 // View is an event.Sink that never blocks and never fails.
 type View struct {
 	queue  *queue
-	outlet *redact.Sanitizer
+	safe   *redact.Sanitizer
 	done   chan struct{}
 	unhook func() bool
 }
@@ -38,7 +38,7 @@ func Open(ctx context.Context, o Options) (*View, error) {
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	v := start(painters, tick.C)
-	v.outlet = o.Outlet
+	v.safe = o.Safe
 	v.unhook = context.AfterFunc(ctx, func() {
 		var s exit.Signal
 		if errors.As(context.Cause(ctx), &s) {
@@ -91,7 +91,7 @@ func (v *View) paint(painters []painter, tick <-chan time.Time) {
 }
 
 // Emit hands an event to the view, whatever its reader is doing.
-func (v *View) Emit(e state.Event) { v.queue.put(clean(e, v.outlet)) }
+func (v *View) Emit(e state.Event) { v.queue.put(clean(e, v.safe)) }
 
 // Close returns when all that was emitted is shown and the terminal is as it
 // was. A second time it does nothing.

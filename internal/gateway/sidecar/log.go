@@ -43,7 +43,7 @@ func (s Sidecar) Close(ctx context.Context) (Log, error) {
 		return Log{}, err
 	}
 	// Its own lines are safe; those that a dying program adds may be anything.
-	data = []byte(s.Outlet.Whole(string(data)))
+	data = []byte(s.Safe.Whole(string(data)))
 	if err := hostfs.Write(s.Keep, data, 0o644); err != nil {
 		return Log{}, fmt.Errorf("cannot keep the gateway's log: %w", err)
 	}

@@ -27,7 +27,7 @@ func (d dying) Logs(context.Context, string, int64) ([]byte, error) {
 func TestLastWordsAreKeptSafe(t *testing.T) {
 	o := &redact.Sanitizer{}
 	o.Hide(key)
-	s := Sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Outlet: o}
+	s := Sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Safe: o}
 	for range 2 {
 		log, err := s.Close(t.Context())
 		if must(t, err); len(log.Entries) != 1 || log.Lost != 1 {

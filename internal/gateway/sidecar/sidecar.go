@@ -38,7 +38,7 @@ type Sidecar struct {
 	Way    sandbox.Endpoint
 	Labels map[string]string
 	Keep   string            // file that takes the log in the end
-	Outlet *redact.Sanitizer // knows what may not stand there
+	Safe   *redact.Sanitizer // knows what may not stand there
 }
 
 // user differs from every role's and from the holder's.

@@ -70,15 +70,15 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}
 	site := &roles.Site{Engine: x.Engine, ID: f.Project, Phase: 1, Image: "holder", Pool: "10.231.0.0/16", Gated: map[string]bool{}}
 	app := &roles.App{
-		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Box: limits, Copy: "tar", Out: x.Out, Outlet: out,
+		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Box: limits, Copy: "tar", Out: x.Out, Safe: out,
 		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, p.Src, ".git") },
 		Silence: time.Minute, Life: time.Hour, Spec: helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
 	}
 	return &orchestrator.Loop{
-		Number: 1, Max: 5, Spec: this, Law: orchestrator.Law{Specs: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
-		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Box: limits, Reach: site.Reach, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out, Outlet: out},
-		App:   app, Jobs: x.cast(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
-		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Outlet: out,
+		Number: 1, Max: 5, Spec: this, Specs: orchestrator.HeldSpecs{Set: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
+		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Box: limits, Reach: site.Reach, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out, Safe: out},
+		App:   app, Jobs: x.jobs(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
+		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Safe: out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
@@ -92,10 +92,10 @@ const uid = 1000
 // limits are those of every box of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
-func (x Phase) cast(p state.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.Cast {
+func (x Phase) jobs(p state.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.RoleJobs {
 	none := func(context.Context) ([]prompt.File, error) { return nil, nil }
-	cast := &orchestrator.Cast{
-		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Outlet: out,
+	jobs := &orchestrator.RoleJobs{
+		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Safe: out,
 		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
 	}
 	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
@@ -103,7 +103,7 @@ func (x Phase) cast(p state.Project, specs spec.Set, site *roles.Site, out *reda
 		if x.Change != nil {
 			x.Change(r, site, &who)
 		}
-		cast.Players[r.Name] = who
+		jobs.Players[r.Name] = who
 	}
-	return cast
+	return jobs
 }

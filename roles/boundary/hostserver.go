@@ -20,10 +20,10 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Beacon is a server on all addresses of this machine that says a random word to
+// HostServer is a server on all addresses of this machine that says a random word to
 // everybody. A box that hears the word, or whose datagram with the word arrives,
 // reaches this machine.
-type Beacon struct {
+type HostServer struct {
 	Word  string
 	Hosts []string // this machine's addresses, without the loopback's
 	Port  string   // for connections
@@ -37,15 +37,15 @@ type Beacon struct {
 	done  sync.WaitGroup
 }
 
-// Light starts a beacon, and hears it from this machine itself: one that says
+// ListenOnHost starts a server, and hears it from this machine itself: one that says
 // nothing would prove nothing.
-func Light(ctx context.Context) (b *Beacon, err error) {
+func ListenOnHost(ctx context.Context) (b *HostServer, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("cannot listen for what must not arrive: %w", err)
 		}
 	}()
-	b = &Beacon{Word: rand.Text(), mark: rand.Text(), heard: make(chan bool, 1)}
+	b = &HostServer{Word: rand.Text(), mark: rand.Text(), heard: make(chan bool, 1)}
 	if b.Hosts, err = hosts(); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Light(ctx context.Context) (b *Beacon, err error) {
 }
 
 // Close ends it.
-func (b *Beacon) Close() {
+func (b *HostServer) Close() {
 	b.tcp.Close()
 	b.udp.Close()
 	b.done.Wait()
@@ -76,7 +76,7 @@ func (b *Beacon) Close() {
 
 // Asked is how many datagrams with the word arrived until now. They are read in the
 // order in which they came, so one of this machine's own is waited for.
-func (b *Beacon) Asked() (int64, error) {
+func (b *HostServer) Asked() (int64, error) {
 	conn, err := net.Dial("udp", net.JoinHostPort("127.0.0.1", b.Asks))
 	if err == nil {
 		defer conn.Close()
@@ -97,7 +97,7 @@ func (b *Beacon) Asked() (int64, error) {
 
 // Arrived checks that no datagram with the word did. A box may be told that it may
 // not send, and what it sent arrives all the same.
-func (b *Beacon) Arrived() sandbox.Check {
+func (b *HostServer) Arrived() sandbox.Check {
 	n, err := b.Asked()
 	if err != nil {
 		return sandbox.Check{Name: arrived, Want: "0", Got: err.Error()}
@@ -108,7 +108,7 @@ func (b *Beacon) Arrived() sandbox.Check {
 const arrived = "datagrams that arrived"
 
 // At are the addresses of a port of this machine.
-func (b *Beacon) At(port string) (all []string) {
+func (b *HostServer) At(port string) (all []string) {
 	for _, host := range b.Hosts {
 		all = append(all, net.JoinHostPort(host, port))
 	}
@@ -118,7 +118,7 @@ func (b *Beacon) At(port string) (all []string) {
 // talk bounds one answer.
 const talk = 2 * time.Second
 
-func (b *Beacon) say() {
+func (b *HostServer) say() {
 	for {
 		conn, err := b.tcp.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -136,7 +136,7 @@ func (b *Beacon) say() {
 	}
 }
 
-func (b *Beacon) answer() {
+func (b *HostServer) answer() {
 	buf := make([]byte, 512)
 	for {
 		n, from, err := b.udp.ReadFrom(buf)
@@ -157,7 +157,7 @@ func (b *Beacon) answer() {
 	}
 }
 
-func (b *Beacon) hear(ctx context.Context) error {
+func (b *HostServer) hear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, talk)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("localhost", b.Port))

@@ -32,8 +32,8 @@ func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
 	return all, nil
 }
 
-// still looks whether the iteration that f is about has moved anything.
-func (l *Loop) still(p *state.Phase, f Finding) (s Standstill, tree string, err error) {
+// standstill looks whether the iteration that f is about has moved anything.
+func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string, err error) {
 	if p.SrcCommit != "" {
 		if tree, err = l.Src.TreeKey(p.SrcCommit, roles.Builder.Reports); err != nil {
 			return s, "", fmt.Errorf("cannot compare the source with what was tested before: %w", err)

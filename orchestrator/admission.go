@@ -16,13 +16,13 @@ type Admission struct {
 	Why  string      // one sentence for the person
 }
 
-// NotYet means that the phases before this one have not passed.
-type NotYet struct {
+// Pending means that the phases before this one have not passed.
+type Pending struct {
 	Phase, First int
 	Stale        bool // the first of them did, on another source than an earlier one did since
 }
 
-func (e NotYet) Error() string {
+func (e Pending) Error() string {
 	if e.Stale {
 		return fmt.Sprintf("cannot run phase %d: phase %d is stale", e.Phase, e.First)
 	}
@@ -80,7 +80,7 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 	}
 	for k := 1; k < n; k++ {
 		if before := at(f, k); before.Status != state.Passed {
-			return Admission{}, NotYet{n, k, before.Status == state.Stale}
+			return Admission{}, Pending{n, k, before.Status == state.Stale}
 		}
 		if drift[k] != nil {
 			return Admission{}, Drifted{Phase: k, Running: n}

@@ -19,7 +19,7 @@ import (
 func (w *world) held(now *spec.Set) *Loop {
 	l := w.loop()
 	l.Spec, _ = now.Phase(1)
-	l.Law = Law{Specs: *now, Now: func() spec.Set { return *now }}
+	l.Specs = HeldSpecs{Set: *now, Now: func() spec.Set { return *now }}
 	return l
 }
 
@@ -150,7 +150,7 @@ func (c caller) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
 	return roles.Outcome{}, c(j)
 }
 
-// The specs of earlier phases are law too; those of later ones are not yet.
+// A phase is held to the specs of earlier phases too; those of later ones are not yet.
 func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 	old, one, two, both := specs(t, "", ""), specs(t, "- more → done\n", ""), specs(t, "", "- more → done\n"), specs(t, "")
 	for _, c := range []struct {
@@ -165,7 +165,7 @@ func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 		{"a later one", two, 1, 0},
 		{"taken away", both, 2, 2},
 	} {
-		l := Law{Specs: old, Now: func() spec.Set { return c.now }}
+		l := HeldSpecs{Set: old, Now: func() spec.Set { return c.now }}
 		if got := l.changed(c.running); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}

@@ -9,20 +9,20 @@ import (
 	"abl/roles"
 )
 
-// Law is the specs that a phase is held to, as they were read when it was taken
+// HeldSpecs is the specs that a phase is held to, as they were read when it was taken
 // up, and how to read them again. Without Now nobody looks.
-type Law struct {
-	Specs spec.Set
-	Now   func() spec.Set
+type HeldSpecs struct {
+	Set spec.Set
+	Now func() spec.Set
 }
 
 // changed is the first of phases 1 to n whose spec is no longer what it was, 0 for none.
-func (l Law) changed(n int) int {
-	if l.Now == nil {
+func (h HeldSpecs) changed(n int) int {
+	if h.Now == nil {
 		return 0
 	}
-	now := l.Now()
-	for _, was := range l.Specs.UpTo(n) {
+	now := h.Now()
+	for _, was := range h.Set.UpTo(n) {
 		if is, ok := now.Phase(was.Number); !ok || is.SHA256 != was.SHA256 {
 			return was.Number
 		}
@@ -32,7 +32,7 @@ func (l Law) changed(n int) int {
 
 // unread is why the spec of phase n cannot be read any more, empty when it can.
 func (l *Loop) unread(n int) string {
-	if problems := l.Law.Now().Check(n); len(problems) > 0 {
+	if problems := l.Specs.Now().Check(n); len(problems) > 0 {
 		return l.Project.Rel(problems[0].File) + ": " + problems[0].Text
 	}
 	return ""
@@ -87,10 +87,10 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 	return true, nil
 }
 
-// lawful stops before a call that would work on a spec that the person has
+// specDrift stops before a call that would work on a spec that the person has
 // changed meanwhile: it may be half written.
-func (l *Loop) lawful() error {
-	if n := l.Law.changed(l.Number); n > 0 {
+func (l *Loop) specDrift() error {
+	if n := l.Specs.changed(l.Number); n > 0 {
 		return Edited{Phase: n, Running: l.Number, Unread: l.unread(n)}
 	}
 	return nil
@@ -102,5 +102,5 @@ func (l *Loop) outdated(p *state.Phase) int {
 	if p.SpecSHA != l.Spec.SHA256 {
 		return l.Number
 	}
-	return l.Law.changed(l.Number)
+	return l.Specs.changed(l.Number)
 }

@@ -7,10 +7,10 @@ import (
 	"abl/orchestrator/evidence"
 )
 
-// confront puts what the Verifier said beside what replays have shown. A
+// decideByReplays puts what the Verifier said beside what replays have shown. A
 // well-formed entry stays a fail; a pass is decided by the replays; what lacked
 // before lacks still, and what the replays lack is told with it.
-func confront(f Finding, found evidence.Finding) Finding {
+func decideByReplays(f Finding, found evidence.Finding) Finding {
 	f.Evidence = &found
 	f.Notes = append(f.Notes, found.Notes...)
 	switch {

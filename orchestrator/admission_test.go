@@ -89,7 +89,7 @@ func TestAdmitInOrder(t *testing.T) {
 	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, true); !errors.As(err, &drifted) || drifted.Phase != 1 {
 		t.Errorf("phase 2 on another text of phase 1: %v", err)
 	}
-	var not NotYet
+	var not Pending
 	if _, err := Admit(f, set, 3, false); !errors.As(err, &not) || not.First != 2 {
 		t.Errorf("phase 3: %v", err)
 	}
