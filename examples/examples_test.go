@@ -13,7 +13,7 @@ import (
 	"abl/examples"
 	"abl/internal/config"
 	"abl/internal/spec"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 func read(t *testing.T, name string) []byte {
@@ -40,13 +40,13 @@ func specs(t *testing.T) []spec.Spec {
 }
 
 // script is the scenario with every text that it takes from a file.
-func script(t *testing.T) scenario.Scenario {
+func script(t *testing.T) agent.Scenario {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, examples.Demo()); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.Parse("scenario.yaml", read(t, "scenario.yaml"))
+	s, err := agent.Parse("scenario.yaml", read(t, "scenario.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/state"
-	"abl/internal/sweep"
 	"abl/internal/testing/failpoint"
 	"abl/roles"
 )
@@ -156,7 +155,7 @@ func (l *Loop) takeMine(ctx context.Context, role roles.Role, p *state.Phase) er
 	}
 	on := tip[:min(len(tip), 7)]
 	subject := fmt.Sprintf("phase%d/person/step-%d on %s", l.Number, p.Step, on)
-	c, err := l.Src.Snapshot(ctx, subject, l.key(role, p)+"-person-"+on, func(sweep.Found) error { return nil })
+	c, err := l.Src.Snapshot(ctx, subject, l.key(role, p)+"-person-"+on, func(state.Found) error { return nil })
 	if err != nil {
 		return fmt.Errorf("cannot commit your changes: %w", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"abl/internal/redact"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/internal/sweep"
 	"abl/roles"
 )
 
@@ -26,9 +25,9 @@ type Commit struct {
 type Repo interface {
 	// Snapshot sweeps the tree, has keep keep what was found, and commits it under a
 	// call's key; a second time it does nothing and returns the first commit.
-	Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (Commit, error)
+	Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (Commit, error)
 	// Sweep does the same for a call whose work is not committed.
-	Sweep(ctx context.Context, keep func(sweep.Found) error) error
+	Sweep(ctx context.Context, keep func(state.Found) error) error
 	Tag(ctx context.Context, name, commit string) error
 	// Tip is the last commit.
 	Tip() (string, error)

@@ -17,7 +17,6 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/internal/sweep"
 	"abl/internal/testing/audittest"
 	"abl/internal/tokens"
 	"abl/roles"
@@ -52,7 +51,7 @@ type world struct {
 	changed []string
 	seal    map[string]state.Seal // by repo
 	sealErr error
-	finds   sweep.Found // what each sweep finds
+	finds   state.Found // what each sweep finds
 	sweeps  []string    // repos that were swept without a commit
 	outages Outages
 	waits   []time.Duration
@@ -199,7 +198,7 @@ type repo struct {
 	name string
 }
 
-func (r repo) Snapshot(_ context.Context, subject, key string, keep func(sweep.Found) error) (Commit, error) {
+func (r repo) Snapshot(_ context.Context, subject, key string, keep func(state.Found) error) (Commit, error) {
 	line := subject + " " + key
 	if err := keep(r.finds); err != nil {
 		return Commit{}, err
@@ -223,7 +222,7 @@ func (r repo) Tag(_ context.Context, name, commit string) error {
 	})
 }
 
-func (r repo) Sweep(_ context.Context, keep func(sweep.Found) error) error {
+func (r repo) Sweep(_ context.Context, keep func(state.Found) error) error {
 	r.sweeps = append(r.sweeps, r.name)
 	return keep(r.finds)
 }

@@ -12,7 +12,6 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/state"
-	"abl/internal/sweep"
 	"abl/roles"
 )
 
@@ -207,7 +206,7 @@ func TestVerdictStays(t *testing.T) {
 // dying is a repository that cannot be committed to.
 type dying struct{ Repo }
 
-func (dying) Snapshot(context.Context, string, string, func(sweep.Found) error) (Commit, error) {
+func (dying) Snapshot(context.Context, string, string, func(state.Found) error) (Commit, error) {
 	return Commit{}, errDied
 }
 

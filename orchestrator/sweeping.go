@@ -7,7 +7,6 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/state"
-	"abl/internal/sweep"
 	"abl/roles"
 )
 
@@ -24,8 +23,8 @@ func (l *Loop) sweepUnlessCommitted(ctx context.Context, role roles.Role, p *sta
 }
 
 // keepFound keeps what a sweep found with the call that left it, and shows it.
-func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) error {
-	return func(f sweep.Found) error {
+func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(state.Found) error {
+	return func(f state.Found) error {
 		key, said := l.key(role, p), inSentences(f) // which are made safe by themselves
 		if err := l.Safe.Clean(&f); err != nil {
 			return err
@@ -44,7 +43,7 @@ func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(sweep.Found) erro
 const maxShown = 10
 
 // inSentences says for a person what a sweep found. The paths are an agent's.
-func inSentences(f sweep.Found) (all []string) {
+func inSentences(f state.Found) (all []string) {
 	if len(f.Cleared) > 0 {
 		all = append(all, "found in its workspace and taken away: "+named(f.Cleared))
 	}
@@ -55,7 +54,7 @@ func inSentences(f sweep.Found) (all []string) {
 }
 
 // named lists things for a person.
-func named(all []sweep.Thing) string {
+func named(all []state.Thing) string {
 	var words []string
 	runs := 0 // these stand first
 	for runs < len(all) && all[runs].Runs {

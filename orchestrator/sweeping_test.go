@@ -10,19 +10,19 @@ import (
 	"testing"
 
 	"abl/internal/outcome"
-	"abl/internal/sweep"
+	"abl/internal/state"
 	"abl/roles"
 )
 
 // What each sweep finds is kept with its call and told, once a commit.
 func TestFoundIsKeptAndTold(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
-	w.finds = sweep.Found{
-		Cleared: []sweep.Thing{{Path: "a\x1b[2J\nb", What: "a FIFO, removed"}},
-		Ignored: sweep.Ignored{Files: 1, Bytes: 2, Listed: []string{"x.log"}},
+	w.finds = state.Found{
+		Cleared: []state.Thing{{Path: "a\x1b[2J\nb", What: "a FIFO, removed"}},
+		Ignored: state.Ignored{Files: 1, Bytes: 2, Listed: []string{"x.log"}},
 	}
 	for i := range 12 {
-		w.finds.Control = append(w.finds.Control, sweep.Thing{Path: fmt.Sprint("GEMINI.md", i), What: "steers"})
+		w.finds.Control = append(w.finds.Control, state.Thing{Path: fmt.Sprint("GEMINI.md", i), What: "steers"})
 	}
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestFoundIsKeptAndTold(t *testing.T) {
 		t.Errorf("told:\n%s", told)
 	}
 	for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
-		var f sweep.Found
+		var f state.Found
 		data, err := os.ReadFile(filepath.Join(w.project.Call(key), roles.FoundFile))
 		if err == nil {
 			err = json.Unmarshal(data, &f)

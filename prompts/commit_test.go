@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/orchestrator/codecommit/fence"
+	"abl/orchestrator/codecommit"
 	"abl/prompts"
 )
 
@@ -43,7 +43,7 @@ func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
 			}
 		}
 	}
-	edits, err := fence.Parse(instructions)
+	edits, err := codecommit.ParseAnswer(instructions)
 	if err != nil || len(edits) != 2 || edits[0].Content != "Good morning.\nGood night.\n" || !edits[1].Delete {
 		t.Errorf("the examples are not in the form: %v, %v", edits, err)
 	}

@@ -1,7 +1,7 @@
 // Command abl-cmd is the one static program that abl puts into its containers.
-// The name under which it is started says what it does there; package dirs
+// The name under which it is started says what it does there; package helper
 // lists the names. For tests and by hand, "abl-cmd --as NAME [--in FILE] …" does
-// the same, FILE standing for the file in dirs.In that NAME reads.
+// the same, FILE standing for the file in helper.In that NAME reads.
 package main
 
 import (
@@ -72,7 +72,7 @@ func run(s started) int {
 	program := programs[s.as]
 	switch {
 	case s.as == helper.HelperAgent:
-		return agent(ctx, s)
+		return playScript(ctx, s)
 	case program == nil:
 		return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
 	}

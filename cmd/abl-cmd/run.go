@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"abl/cmd/abl-cmd/internal/probe"
-	"abl/internal/deadman"
 	"abl/internal/helper"
 
 	"golang.org/x/sys/unix"
@@ -76,7 +75,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) helper.RunEnd {
 	defer signal.Stop(signals)
 
 	if spec.Deadline > 0 { // for an agent that stops this process
-		if err := deadman.Arm(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + lastGrace); err != nil {
+		if err := armDeadMan(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + lastGrace); err != nil {
 			return helper.RunEnd{Exit: exitNotRun, Error: err.Error()}
 		}
 	}

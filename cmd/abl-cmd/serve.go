@@ -14,10 +14,8 @@ import (
 	"abl/cmd/abl-cmd/internal/holder"
 	"abl/cmd/abl-cmd/internal/probe"
 	"abl/internal/broker"
-	"abl/internal/deadman"
 	"abl/internal/helper"
-	"abl/roles/scenario"
-	"abl/roles/scenario/player"
+	"abl/roles/agent"
 )
 
 // brokerGrace is what a broker has to take the app down after its deadline.
@@ -34,7 +32,7 @@ func serveCommands(ctx context.Context, s started) error {
 		err = probe.First(ctx, spec.Probe, os.Stdout)
 	}
 	if err == nil && spec.Deadline > 0 { // for an app that stops this process
-		err = deadman.Arm(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + brokerGrace)
+		err = armDeadMan(max(time.Until(time.Unix(spec.Deadline, 0)), 0) + brokerGrace)
 	}
 	if err == nil {
 		err = broker.Serve(ctx, spec)
@@ -68,9 +66,9 @@ func hold(ctx context.Context, s started) error {
 	return holder.Serve(ctx, listen, func(addr string) { fmt.Printf("listening on %s\nready\n", addr) })
 }
 
-// agent is the scripted agent: abl-agent FILE plays the one call in FILE in the
+// playScript is the scripted agent: abl-agent FILE plays the one call in FILE in the
 // folder where it is started.
-func agent(ctx context.Context, s started) int {
+func playScript(ctx context.Context, s started) int {
 	if len(s.args) != 1 {
 		return refuse(helper.HelperAgent, errors.New("takes one argument, the file with the call to play"))
 	}
@@ -78,10 +76,10 @@ func agent(ctx context.Context, s started) int {
 	if err != nil {
 		return refuse(helper.HelperAgent, err)
 	}
-	call, err := scenario.ParseCall(s.args[0], data)
+	call, err := agent.ParseCall(s.args[0], data)
 	if err != nil {
 		return refuse(helper.HelperAgent, err)
 	}
-	p := player.Player{Call: call, AppURL: os.Getenv("ABL_APP_URL"), Dir: ".", Out: os.Stdout, Now: time.Now}
+	p := agent.Player{Call: call, AppURL: os.Getenv("ABL_APP_URL"), Dir: ".", Out: os.Stdout, Now: time.Now}
 	return p.Play(ctx)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"abl/internal/git"
-	"abl/internal/sweep"
+	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles/prompt"
 )
@@ -41,7 +41,7 @@ func (r repo) Tip() (string, error) {
 }
 
 // Snapshot commits the tree under the call's key.
-func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (orchestrator.Commit, error) {
+func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
 	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
 	if err != nil {
 		return orchestrator.Commit{}, err

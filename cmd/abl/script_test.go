@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"abl/cmd/internal/scripttest"
 	"abl/internal/testing/lab"
+	"abl/internal/testing/scripttest"
 )
 
 func TestMain(m *testing.M) {

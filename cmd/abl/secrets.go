@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/child"
+	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/roles/agent"
 )
@@ -92,7 +92,7 @@ func (s *session) git(ctx context.Context, args ...string) (said string, err err
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := child.Command(ctx, "git", append([]string{"-C", s.project.Root}, args...)...)
+	cmd := proc.Command(ctx, "git", append([]string{"-C", s.project.Root}, args...)...)
 	cmd.Env = append(cmd.Env, "LC_ALL=C")
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err

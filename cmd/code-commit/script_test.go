@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"abl/cmd/internal/scripttest"
 	"abl/internal/testing/lab"
+	"abl/internal/testing/scripttest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

@@ -12,7 +12,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // contracts is how many a phase of this benchmark has, and pause what each of
@@ -36,12 +36,12 @@ func BenchmarkReplay(b *testing.B) {
 		suite += fmt.Sprintf("sleep %v; [ \"$(curl -s --max-time 5 $ABL_APP_URL/%d)\" = %d ] && echo 'ok %d - P1.C%d' || echo 'not ok %d - P1.C%d'\n", pause, i, i, i, i, i, i)
 	}
 	text := "done\n"
-	calls := []scenario.Call{
-		{Role: "builder", Steps: []scenario.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end(q.url.slice(1))).listen(3000);\n"}, {Report: &text}}},
-		{Role: "verifier", Steps: []scenario.Step{{Write: "run.sh", Text: suite, Mode: "0755"},
+	calls := []agent.ScriptCall{
+		{Role: "builder", Steps: []agent.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end(q.url.slice(1))).listen(3000);\n"}, {Report: &text}}},
+		{Role: "verifier", Steps: []agent.Step{{Write: "run.sh", Text: suite, Mode: "0755"},
 			{Run: "b=$(date +%s%N); ./run.sh > /tmp/out; e=$(date +%s%N); echo $(((e - b) / 1000000)) > alone.ms"}, {Report: &text}}},
 	}
-	data, err := json.Marshal(scenario.Scenario{Version: scenario.Version, Calls: calls})
+	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
 	if err != nil {
 		b.Fatal(err)
 	}

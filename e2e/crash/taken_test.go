@@ -66,7 +66,7 @@ func TestHistoryMovedAway(t *testing.T) {
 			t.Run(name+" from "+dir, func(t *testing.T) {
 				t.Parallel()
 				p := play.NewPlant(t)
-				dotgit, away := filepath.Join(p.Dir, dir, ".git"), filepath.Join(t.TempDir(), "git")
+				dotgit, away := filepath.Join(p.Dir, dir, ".git"), p.Dir+"-git" // on one file system
 				moved := false
 				sink := when(p, func() {
 					if !moved {

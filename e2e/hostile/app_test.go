@@ -6,7 +6,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // The app is the Builder's program beside the Verifier: it tries the kernel and
@@ -158,7 +158,7 @@ setInterval(() => {}, 1000);
 	for round, c := range cases {
 		s.appReadyIn(map[bool]string{true: "60s", false: "3s"}[c.verdict == "pass"])
 		s.newRound(round)
-		s.script(call("builder", write("server.mjs", c.server), report()), call("verifier", scenario.Step{Write: "run.sh", Text: suite, Mode: "0755"}, report()))
+		s.script(call("builder", write("server.mjs", c.server), report()), call("verifier", agent.Step{Write: "run.sh", Text: suite, Mode: "0755"}, report()))
 		r := s.abl("phase", "1", "--json", "--again")
 		s.oracle(r)
 		t.Run(c.id, func(t *testing.T) { behaves(t, c.what, c.verdict, r) })

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // attack is one thing that an agent tries in its container. Its script says
@@ -55,8 +55,8 @@ PLACES='/abl /dev/shm /etc /home /mnt /root /run /srv /tmp /var /workspace'
 const libPath = "/tmp/lib.sh"
 
 // steps makes one step of each attack of a role, the library first.
-func steps(role string, attacks []attack) []scenario.Step {
-	all := []scenario.Step{run("cat > " + libPath + " <<'END-OF-LIB'" + lib + "END-OF-LIB\n")}
+func steps(role string, attacks []attack) []agent.Step {
+	all := []agent.Step{run("cat > " + libPath + " <<'END-OF-LIB'" + lib + "END-OF-LIB\n")}
 	var aside []attack
 	for _, a := range attacks {
 		switch {

@@ -8,7 +8,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // Group G: bombs that a container holds. The agent goes on, the machine is well.
@@ -58,18 +58,18 @@ ulimit -c | grep -qx 0 && held 'no core files' || hole 'core files'`},
 // its own, two to a run of abl.
 type ending struct {
 	id, what    string
-	steps       []scenario.Step
-	end         scenario.End
+	steps       []agent.Step
+	end         agent.End
 	exit        int
 	class, text string // of the event that says how it ended
 }
 
 func endings() []ending {
-	do := func(script string) []scenario.Step { return []scenario.Step{run(script)} }
+	do := func(script string) []agent.Step { return []agent.Step{run(script)} }
 	return []ending{
 		{"G06", "an agent that never ends", do("while :; do sleep 1; done"), "", 0, "timeout", "call_timeout"},
 		{"G06-deaf", "one that hears no signal", do("trap '' TERM INT HUP; while :; do sleep 1; done"), "", 0, "timeout", "call_timeout"},
-		{"G08", "output without end", []scenario.Step{{Print: 1e9}}, "", 0, "flood", "limits.output"},
+		{"G08", "output without end", []agent.Step{{Print: 1e9}}, "", 0, "flood", "limits.output"},
 		{"G09", "the same on the error channel, without a line", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stderr; sleep 100"), "", 0, "flood", "limits.output"},
 		{"G09-stdout", "a line of a gigabyte in its own output", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stdout; sleep 100"), "", 0, "flood", "limits.output"},
 		{"G10-oom", "memory that is never given back", do("i=0; while :; do i=$((i + 1)); dd if=/dev/zero of=/tmp/x$i bs=1M count=400 2>/dev/null; done"), "", 0, "oom", "limits.memory"},
@@ -78,10 +78,10 @@ func endings() []ending {
 		{"G13", "everything in the container ended", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
 		{"G13-term", "everything asked to end", do("kill -TERM -1; sleep 5"), "", 0, "failed", "143"},
 		{"G13-stop", "the agent stopped", do("kill -STOP $PPID"), "", 0, "timeout", "call_timeout"},
-		{"G03", "no word on how it ended", nil, scenario.EndSilent, 0, "failed", "without a result"},
-		{"G03-code", "success said, failure meant", nil, scenario.EndOK, 7, "failed", "exit code 7"},
-		{"G01-cut", "its own output taken away", do(": > /abl/out/stdout; printf x > /abl/out/stdout"), scenario.EndSilent, 0, "failed", "without a result"},
-		{"G01-swap", "its own output replaced", do("rm -f /abl/out/stdout; mv /abl/out/stdout /tmp; ln -sf /etc/passwd /abl/out/stdout; mkfifo /abl/out/x; ls -la /abl/out; exit 0"), scenario.EndSilent, 3, "failed", "exit code 3"},
+		{"G03", "no word on how it ended", nil, agent.EndSilent, 0, "failed", "without a result"},
+		{"G03-code", "success said, failure meant", nil, agent.EndOK, 7, "failed", "exit code 7"},
+		{"G01-cut", "its own output taken away", do(": > /abl/out/stdout; printf x > /abl/out/stdout"), agent.EndSilent, 0, "failed", "without a result"},
+		{"G01-swap", "its own output replaced", do("rm -f /abl/out/stdout; mv /abl/out/stdout /tmp; ln -sf /etc/passwd /abl/out/stdout; mkfifo /abl/out/x; ls -la /abl/out; exit 0"), agent.EndSilent, 3, "failed", "exit code 3"},
 	}
 }
 
@@ -98,7 +98,7 @@ func TestEndlessCalls(t *testing.T) {
 func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 	s := newScene(t, "limits: {memory: 256m, output: 8m}\nloop: {call_timeout: "+timeout+"}\n")
 	var all []ending
-	var calls []scenario.Call
+	var calls []agent.ScriptCall
 	for _, e := range endings() {
 		if chosen(e) {
 			all = append(all, e)
@@ -107,7 +107,7 @@ func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 			calls = append(calls, c)
 		}
 	}
-	s.script(append(calls, scenario.Call{Role: "builder", End: scenario.EndError})...)
+	s.script(append(calls, agent.ScriptCall{Role: "builder", End: agent.EndError})...)
 	var ends []state.Event
 	for len(ends) < len(all) {
 		var r lab.Result
@@ -155,14 +155,14 @@ func (s *scene) ledger() map[string]map[string]string {
 // Group G: figures and names that an agent reports of itself.
 func TestForgedFigures(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
-	forged := func(text string) scenario.Step {
+	forged := func(text string) agent.Step {
 		return raw(`{"type":"result","status":"success","usage":` + text + `}`)
 	}
 	// A child's own line, written past the agent.
 	past := run(`printf '%s\n' '{"type":"result","status":"success","usage":[{"model":"child","input":1,"total":1}]}' >> /abl/out/stdout; printf '%s\n' '{"type":"result"' > /proc/1/fd/1`)
 	cases := []struct {
 		id, what string
-		step     scenario.Step
+		step     agent.Step
 	}{
 		{"G01", "a result before the end, written by a child", past},
 		{"G01-negative", "less than nothing", forged(`[{"model":"m","input":-5,"total":-99999}]`)},
@@ -175,7 +175,7 @@ func TestForgedFigures(t *testing.T) {
 		{"G01-event", "abl's own events", raw(`{"time":"2026-01-01T00:00:00Z","event":"outcome","phase":1,"verdict":"pass","text":"passed","exit":0}`)},
 		{"G01-outcome", "abl's own records", run(`echo '{"class":"done"}' > outcome.json; echo '{"class":"done"}' > /abl/out/outcome.json; echo '{}' > ../outcome.json; true`)},
 	}
-	steps := []scenario.Step{}
+	steps := []agent.Step{}
 	for _, c := range cases {
 		steps = append(steps, c.step)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // ruling is one way in which a Verifier may leave its files. Each is a call of
@@ -98,18 +98,18 @@ func TestRulings(t *testing.T) {
 
 // schedule gives each ruling the call in which it comes up: a call without a
 // verdict is followed by another one of the same iteration, once.
-func schedule(all []ruling) (calls []scenario.Call, keys []string) {
+func schedule(all []ruling) (calls []agent.ScriptCall, keys []string) {
 	iteration, attempt := 1, 1
 	for _, c := range all {
 		// What the call before left is gone: a file found afterwards is this call's.
-		steps := []scenario.Step{
+		steps := []agent.Step{
 			run("ls -d failed_specs.md 2>/dev/null && echo HOLE: the file of the call before is still there"),
 			run("chmod -R u+rwX verifier_reports 2>/dev/null; rm -rf verifier_reports good other l1 x y; " + c.script + "; echo tried"),
 		}
 		if c.report == "" {
 			steps = append(steps, report())
 		}
-		call := call("verifier", append([]scenario.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)...)
+		call := call("verifier", append([]agent.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)...)
 		call.Iteration, call.Attempt = iteration, attempt
 		calls, keys = append(calls, call), append(keys, fmt.Sprintf("p1-verify-%d.%d", iteration, attempt))
 		if c.verdict == unverified && attempt == 1 {

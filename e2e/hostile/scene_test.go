@@ -25,7 +25,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // What the suites of this kind share.
@@ -207,9 +207,9 @@ func person() string {
 }
 
 // script makes the scripted agent play these calls.
-func (s *scene) script(calls ...scenario.Call) {
+func (s *scene) script(calls ...agent.ScriptCall) {
 	s.Helper()
-	data, err := json.Marshal(scenario.Scenario{Version: scenario.Version, Calls: calls})
+	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -310,29 +310,29 @@ func (s *scene) recovers() {
 	s.play(0, "--again")
 }
 
-func call(role string, steps ...scenario.Step) scenario.Call {
-	return scenario.Call{Role: role, Steps: steps}
+func call(role string, steps ...agent.Step) agent.ScriptCall {
+	return agent.ScriptCall{Role: role, Steps: steps}
 }
 
 // builds is any call of the Builder in which it does these things, builds the
 // app and reports.
-func builds(steps ...scenario.Step) scenario.Call {
+func builds(steps ...agent.Step) agent.ScriptCall {
 	return call("builder", append(steps, write("server.mjs", server), report())...)
 }
 
 // verifies is any call of the Verifier in which it does these things and reports.
-func verifies(steps ...scenario.Step) scenario.Call {
-	steps = append([]scenario.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)
+func verifies(steps ...agent.Step) agent.ScriptCall {
+	steps = append([]agent.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)
 	return call("verifier", append(steps, report())...)
 }
 
-func write(name, text string) scenario.Step { return scenario.Step{Write: name, Text: text} }
+func write(name, text string) agent.Step { return agent.Step{Write: name, Text: text} }
 
-func report() scenario.Step { text := "done\n"; return scenario.Step{Report: &text} }
+func report() agent.Step { text := "done\n"; return agent.Step{Report: &text} }
 
-func raw(line string) scenario.Step { return scenario.Step{Raw: &line} }
+func raw(line string) agent.Step { return agent.Step{Raw: &line} }
 
-func run(command string) scenario.Step { return scenario.Step{Run: command} }
+func run(command string) agent.Step { return agent.Step{Run: command} }
 
 // texts joins what events say.
 func texts(all []state.Event) string {

@@ -16,7 +16,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // provider is a model service on this machine's loopback. It plays the scenario,
@@ -36,7 +36,7 @@ const echo = "please-echo-my-headers"
 // provide starts one with the scene's script, and tells abl of it.
 func (s *scene) provide(t *testing.T) *provider {
 	t.Helper()
-	script, err := scenario.Parse(scenarioFile, []byte(s.Read(scenarioFile)))
+	script, err := agent.Parse(scenarioFile, []byte(s.Read(scenarioFile)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,15 +268,15 @@ func (s *scene) orders() (word string) {
 }
 
 // byGemini is a call that the real CLI plays; what the attacks print goes to a file.
-func (s *scene) byGemini(role string, attacks []attack) scenario.Call {
+func (s *scene) byGemini(role string, attacks []attack) agent.ScriptCall {
 	script := "cat > " + libPath + " <<'END-OF-LIB'" + lib + "END-OF-LIB\n"
 	script += inOrder(slices.DeleteFunc(slices.Clone(attacks), func(a attack) bool { return a.by != role && a.by != "both" }))
 	n := int64(10)
-	steps := []scenario.Step{write("all.sh", script), run("sh ./all.sh > results 2>&1; rm -f all.sh; tail -c 100 results")}
+	steps := []agent.Step{write("all.sh", script), run("sh ./all.sh > results 2>&1; rm -f all.sh; tail -c 100 results")}
 	c := builds(steps...)
 	if role == "verifier" {
 		c = verifies(steps...)
 	}
-	c.Usage = []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+	c.Usage = []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 	return c
 }

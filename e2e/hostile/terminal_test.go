@@ -14,7 +14,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,10 +39,10 @@ var steers = []struct{ id, what, text string }{
 func TestTerminalHolds(t *testing.T) {
 	const spec = "SPEC: GET / → 200 %s\nINPUT: %s\nOBSERVED: %s\n"
 	s := newScene(t, "limits: {memory: 512m}\nloop: {call_timeout: 120s, max_verifier_iterations: 1}\n"+nodeApp)
-	var steps []scenario.Step
+	var steps []agent.Step
 	for _, c := range steers {
 		text := strings.ToValidUTF8(c.text, "?")
-		steps = append(steps, scenario.Step{Say: &text}, raw(strings.ReplaceAll(text, "\n", " ")),
+		steps = append(steps, agent.Step{Say: &text}, raw(strings.ReplaceAll(text, "\n", " ")),
 			run("printf '%b\\n' '"+octal(c.text)+"'; printf '%b\\n' '"+octal(c.text)+"' >> /abl/out/stderr; : \"$(printf '%b' '"+octal(c.text)+"')\""))
 	}
 	everything := ""

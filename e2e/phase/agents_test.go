@@ -8,7 +8,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/tokens"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // planted steer the CLIs where they are heeded: each would leave a file behind,
@@ -130,7 +130,7 @@ func TestAgentsCopilotByChat(t *testing.T) {
 			a.needed(t)
 			n := int64(100)
 			b, v := builds(write("server.mjs", server)), verifies()
-			b.Usage = []scenario.Usage{{Model: c.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			b.Usage = []agent.ScriptUsage{{Model: c.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
 			p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n"), "agents: {copilot: {api: openai-chat}}\n")+nodeApp+

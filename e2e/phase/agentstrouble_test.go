@@ -9,7 +9,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // Each real CLI meets what a provider in trouble says in its API's own words. The
@@ -31,7 +31,7 @@ func TestAgentsMeetTrouble(t *testing.T) {
 			t.Run(a.name+"/"+string(c.trouble), func(t *testing.T) {
 				a.needed(t)
 				n := int64(100)
-				used := []scenario.Usage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+				used := []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 				b, v := builds(write("server.mjs", server)), verifies()
 				b.Usage, v.Usage = used, used
 				p := newProject(t, "", b, v)
@@ -61,7 +61,7 @@ func TestAgentsAreStopped(t *testing.T) {
 			a.needed(t)
 			b, v := builds(run("touch at; until [ -e go ]; do sleep 0.05; done"), write("server.mjs", server)), verifies()
 			n := int64(1000)
-			used := []scenario.Usage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			used := []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 			b.Usage, v.Usage = used, used
 			p := newProject(t, nodeApp, b, v)
 			a.serve(t, p, ".abl/scenario.yaml", nil)

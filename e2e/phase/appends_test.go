@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // ending is a server that ends when it is asked to, in several ways.
@@ -23,8 +23,8 @@ http.createServer((req, res) => {
 // the tests say, unless its code is 0; what abl or a declared command ends has not.
 func TestAppThatEndsByItself(t *testing.T) {
 	quits := func(code string) string { return strings.Replace(ending, "CODE", code, 1) }
-	session := func(iteration int, suite string, commands ...string) scenario.Call {
-		steps := []scenario.Step{write("run.sh", suite, "0755")}
+	session := func(iteration int, suite string, commands ...string) agent.ScriptCall {
+		steps := []agent.Step{write("run.sh", suite, "0755")}
 		for _, c := range commands {
 			steps = append(steps, run(c))
 		}

@@ -14,7 +14,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // What a role's container can see and do, tried from inside by a command of the
@@ -23,7 +23,7 @@ func TestBoundary(t *testing.T) {
 	p := newProject(t, nodeApp)
 	find := hostProbe(t, toolsImage(p))
 	p.Write(".env", "SOME_SECRET=the-secret-of-the-person\n")
-	common := []scenario.Step{
+	common := []agent.Step{
 		run("test $(id -u) != 0 && echo uid ok || echo BAD uid"),
 		run("test $(id -g) != 0 && echo gid ok || echo BAD gid"),
 		run("echo x > /workspace/specs/new 2>/dev/null && echo BAD specs || echo specs ok"),
@@ -45,7 +45,7 @@ func TestBoundary(t *testing.T) {
 	for _, tool := range []string{"curl", "jq", "node", "python3", "git", "sh"} {
 		common = append(common, run("command -v "+tool+" >/dev/null && echo "+tool+" there || echo BAD no "+tool))
 	}
-	builder := append([]scenario.Step{write("server.mjs", server), write("mark-of-the-builder", "x")}, common...)
+	builder := append([]agent.Step{write("server.mjs", server), write("mark-of-the-builder", "x")}, common...)
 	builder = append(builder,
 		run("ls -d /workspace/tests 2>/dev/null && echo BAD tests || echo tests ok"),
 		run("curl -s -m 2 http://app:3000/ && echo BAD app || echo app ok"))
@@ -82,7 +82,7 @@ http.createServer((req, res) => {
 `
 	p := newProject(t, nodeApp)
 	find := hostProbe(t, toolsImage(p))
-	ask := func(command string) scenario.Step {
+	ask := func(command string) agent.Step {
 		return run("curl -s \"http://app:3000/?$(printf %s '" + command + "' | jq -sRr @uri)\"; echo")
 	}
 	script(p, builds(write("server.mjs", looks), write("probe.mjs", find)), verifies(

@@ -10,7 +10,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // behind is a project whose engine stands behind a proxy. Its Builder waits for the
@@ -137,7 +137,7 @@ func TestContainerRemoved(t *testing.T) {
 // fault, and it is called again with a new app.
 func TestAppGoesAway(t *testing.T) {
 	v := verifies()
-	v.Steps = append([]scenario.Step{run("touch /tmp/at; for i in $(seq 1000); do [ -e go ] && break; sleep 0.05; done"), must(0, `curl -sf "$ABL_APP_URL/"`)}, v.Steps...)
+	v.Steps = append([]agent.Step{run("touch /tmp/at; for i in $(seq 1000); do [ -e go ] && break; sleep 0.05; done"), must(0, `curl -sf "$ABL_APP_URL/"`)}, v.Steps...)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), v)
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.Action && e.Role == "verifier" && strings.Contains(e.Text, "touch") && !p.Exists(".abl/tests/go") {

@@ -16,7 +16,7 @@ import (
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // The model runs on this machine's loopback, where no container comes to, behind a
@@ -58,7 +58,7 @@ func TestGatewayReachesLoopbackAndHoldsTheBudget(t *testing.T) {
 // and counts who comes with the key. Its certificate is in .abl/ca.pem.
 func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*httptest.Server)) *atomic.Int64 {
 	t.Helper()
-	script, err := scenario.Parse(file, []byte(p.Read(file)))
+	script, err := agent.Parse(file, []byte(p.Read(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func killAt(p *lab.Project, file string, args ...string) {
 func TestGatewayOutlivesAbl(t *testing.T) {
 	const gate, key = "touch at; until [ -e go ]; do sleep 0.02; done; rm -f at go", "a-key-of-nobody-4713"
 	n := int64(100)
-	used := []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+	used := []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 	b, v := builds(write("server.mjs", server), run(gate), must(0, "npm install --no-audit --no-fund is-number@7.0.0")), verifies()
 	b.Usage, v.Usage = used, used
 	p := newProject(t, nodeApp+"network: {allow: [npm]}\n", b, v)

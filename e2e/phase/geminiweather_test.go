@@ -13,7 +13,7 @@ import (
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // The real Gemini CLI meets the six commonest troubles of its provider. Its exit
@@ -42,7 +42,7 @@ func TestGeminiMeetsTrouble(t *testing.T) {
 				t.Skip("as long as the CLI's own retries: only with ABL_SOAK")
 			}
 			n := int64(100)
-			used := []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			used := []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 			b, v := builds(write("server.mjs", server)), verifies()
 			b.Usage, v.Usage = used, used
 			p := newProject(t, "", b, v)
@@ -65,7 +65,7 @@ func TestGeminiMeetsTrouble(t *testing.T) {
 // troubledModel serves the project's scenario on this machine's loopback, in trouble.
 func troubledModel(t *testing.T, p *lab.Project, plan func(int64, string) modelserver.Trouble) {
 	t.Helper()
-	script, err := scenario.Parse(".abl/scenario.yaml", []byte(p.Read(".abl/scenario.yaml")))
+	script, err := agent.Parse(".abl/scenario.yaml", []byte(p.Read(".abl/scenario.yaml")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // meets is a step in which an agent waits until the test has done something.
-func meets() scenario.Step {
+func meets() agent.Step {
 	return must(0, "i=0; until test -e go || test $((i=i+1)) -gt 600; do sleep 0.05; done; rm go")
 }
 

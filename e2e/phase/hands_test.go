@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // A person changes the source between two iterations: abl stops before an agent
@@ -15,7 +15,7 @@ func TestTakeMine(t *testing.T) {
 	fails := call("verifier", 1, write("run.sh", suite, "0755"), refute("500"), report())
 	first := call("builder", 1, write("server.mjs", "// not yet\n"+server), report())
 	second := call("builder", 2, must(0, "grep -q by-hand notes.txt"), write("server.mjs", server), report())
-	p := newProject(t, nodeApp+"verify: {evidence: off}\n", []scenario.Call{first, second, fails, verifies()}...)
+	p := newProject(t, nodeApp+"verify: {evidence: off}\n", []agent.ScriptCall{first, second, fails, verifies()}...)
 	p.Env = append(p.Env, "ABL_FAILPOINTS=state.after=5*off->kill") // as it begins the second iteration
 	if r := p.Run("phase", "1"); r.Code != -1 {
 		t.Fatalf("exit %d: %s", r.Code, r.Stderr)

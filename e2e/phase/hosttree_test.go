@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"abl/internal/state"
-	"abl/internal/sweep"
 	"abl/roles"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // plants leaves one of everything that a role can make and nobody needs.
-func plants() []scenario.Step {
-	return []scenario.Step{
+func plants() []agent.Step {
+	return []agent.Step{
 		write(".gitignore", "*.log\nout/\n"), write("out/made", "built"), write("x.log", "logged"),
 		must(0, "cp /bin/true suid && chmod 6755 suid && mkdir -p out/deep && cp suid out/deep/suid && chmod 4755 out/deep/suid"),
 		must(0, "mkfifo pipe out/pipe"),
@@ -57,7 +56,7 @@ func TestHostileTreesAreSwept(t *testing.T) {
 		if left := special(t, filepath.Join(p.Dir, dir)); len(left) > 0 {
 			t.Errorf("%s: %v", dir, left)
 		}
-		var found sweep.Found
+		var found state.Found
 		if err := json.Unmarshal([]byte(p.Read(".abl/logs/calls/"+key+"/"+roles.FoundFile)), &found); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +80,7 @@ func TestHostileTreesAreSwept(t *testing.T) {
 	noLeftovers(p)
 }
 
-func paths(all []sweep.Thing) string {
+func paths(all []state.Thing) string {
 	var words []string
 	for _, t := range all {
 		words = append(words, t.Path)

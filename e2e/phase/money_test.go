@@ -12,7 +12,7 @@ import (
 	"net/http/httptest"
 
 	"abl/internal/state"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // dear is a price at which the few tokens of a scripted model come to dollars.
@@ -20,9 +20,9 @@ const dear = "prices: {gemini-2.5-pro: {input: 1000, output: 1000}}\n"
 
 // thousand is a call that uses so many thousand tokens, over all of its requests:
 // at the dear price, as many dollars.
-func thousand(c scenario.Call, n int64) scenario.Call {
+func thousand(c agent.ScriptCall, n int64) agent.ScriptCall {
 	in, out, all := n*900, n*100, n*1000
-	c.Usage = []scenario.Usage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &in, Candidates: &out, Total: &all}}}
+	c.Usage = []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &in, Candidates: &out, Total: &all}}}
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // An agent that prints 200 MB loses none of it, and abl does not grow with it.
 func TestMuchOutput(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), scenario.Step{Print: flood}), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), agent.Step{Print: flood}), verifies())
 	cmd := p.Cmd("phase", "1", "--json")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
@@ -89,7 +89,7 @@ func highWater(pid int) int64 {
 
 // Beyond limits.output a call is killed, and that is said.
 func TestTooMuchOutput(t *testing.T) {
-	p := newProject(t, nodeApp, builds(scenario.Step{Print: 2e6}, scenario.Step{Sleep: scenario.Duration(30e9)}))
+	p := newProject(t, nodeApp, builds(agent.Step{Print: 2e6}, agent.Step{Sleep: agent.Duration(30e9)}))
 	p.Write(".abl/config.yaml", strings.Replace(scripted, "memory: 1g", "memory: 1g, output: 1m", 1)+nodeApp)
 	r := p.Must(5, "phase", "1", "--json")
 	ends := of(events(t, r), state.CallEnd)
@@ -125,7 +125,7 @@ func TestHostileOutput(t *testing.T) {
 	bad := title + erase + c1 + bidi + "\r\bfine"
 	say := "said " + bad
 	p := newProject(t, nodeApp, builds(
-		scenario.Step{Say: &say}, raw("not JSON "+bad), raw(`{"type":"message","text":"`+title+`"}`), raw(`{"type":"init"`),
+		agent.Step{Say: &say}, raw("not JSON "+bad), raw(`{"type":"message","text":"`+title+`"}`), raw(`{"type":"init"`),
 		raw(`{"type":"result","status":"success","usage":[{"model":"`+`evil`+"\x1b[31m"+`","input":1}]}`),
 		run("printf '\\033[2Jfrom a command\\377\\376\\n'"),
 		run(fmt.Sprintf("head -c %d /dev/zero | tr '\\000' z", int(noMouth))),

@@ -15,7 +15,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // mustAgents asks for the tests of the rarer programs, whose images are a gigabyte.
@@ -76,7 +76,7 @@ type askedModel struct {
 // tells the project where it is.
 func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n int64, model string) modelserver.Trouble) *askedModel {
 	t.Helper()
-	script, err := scenario.Parse(file, []byte(p.Read(file)))
+	script, err := agent.Parse(file, []byte(p.Read(file)))
 	if err == nil {
 		script, err = script.Resolve(p.Dir)
 	}

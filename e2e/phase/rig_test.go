@@ -15,7 +15,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // slots bounds how many projects run at once: each brings containers of its
@@ -61,7 +61,7 @@ var (
 
 // newProject is a project with the smallest spec, these settings after those of
 // the scripted agent, and a script. It waits for its turn among the others.
-func newProject(t *testing.T, settings string, calls ...scenario.Call) *lab.Project {
+func newProject(t *testing.T, settings string, calls ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	turn(t)
 	own := scripted
@@ -78,9 +78,9 @@ func newProject(t *testing.T, settings string, calls ...scenario.Call) *lab.Proj
 }
 
 // script makes the project's scripted agent play these calls.
-func script(p *lab.Project, calls ...scenario.Call) {
+func script(p *lab.Project, calls ...agent.ScriptCall) {
 	p.Helper()
-	data, err := json.Marshal(scenario.Scenario{Version: scenario.Version, Calls: calls})
+	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -100,39 +100,39 @@ func ascii(text string) string {
 	return b.String()
 }
 
-func call(role string, iteration int, steps ...scenario.Step) scenario.Call {
-	return scenario.Call{Role: role, Iteration: iteration, Steps: steps}
+func call(role string, iteration int, steps ...agent.Step) agent.ScriptCall {
+	return agent.ScriptCall{Role: role, Iteration: iteration, Steps: steps}
 }
 
 // builds is any call of the Builder in which it does these things and reports.
-func builds(steps ...scenario.Step) scenario.Call {
+func builds(steps ...agent.Step) agent.ScriptCall {
 	return call("builder", 0, append(steps, report())...)
 }
 
 // verifies is any call of the Verifier in which it does these things and reports.
-func verifies(steps ...scenario.Step) scenario.Call {
-	steps = append([]scenario.Step{write("run.sh", suite, "0755")}, steps...)
+func verifies(steps ...agent.Step) agent.ScriptCall {
+	steps = append([]agent.Step{write("run.sh", suite, "0755")}, steps...)
 	return call("verifier", 0, append(steps, report())...)
 }
 
-func write(name, text string, mode ...string) scenario.Step {
-	return scenario.Step{Write: name, Text: text, Mode: strings.Join(mode, "")}
+func write(name, text string, mode ...string) agent.Step {
+	return agent.Step{Write: name, Text: text, Mode: strings.Join(mode, "")}
 }
 
-func report() scenario.Step { text := "done\n"; return scenario.Step{Report: &text} }
+func report() agent.Step { text := "done\n"; return agent.Step{Report: &text} }
 
-func raw(line string) scenario.Step { return scenario.Step{Raw: &line} }
+func raw(line string) agent.Step { return agent.Step{Raw: &line} }
 
 // run runs a command whatever becomes of it.
-func run(command string) scenario.Step { return scenario.Step{Run: command} }
+func run(command string) agent.Step { return agent.Step{Run: command} }
 
 // must runs a command that has to end with the exit code.
-func must(code int, command string) scenario.Step {
-	return scenario.Step{Run: command, Expect: &code}
+func must(code int, command string) agent.Step {
+	return agent.Step{Run: command, Expect: &code}
 }
 
 // refute is a well-formed failed_specs.md.
-func refute(what string) scenario.Step {
+func refute(what string) agent.Step {
 	return write("failed_specs.md", "SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: "+what+"\n")
 }
 

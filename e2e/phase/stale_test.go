@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // route is a request that a project's service answers, and the contract that says so.
 type route struct{ id, path, text string }
 
 // serves is a service with these routes.
-func serves(routes ...route) scenario.Step {
+func serves(routes ...route) agent.Step {
 	answers := ""
 	for _, r := range routes {
 		answers += fmt.Sprintf("%q: %q,", r.path, r.text)
@@ -23,7 +23,7 @@ func serves(routes ...route) scenario.Step {
 }
 
 // checks is a suite that tries each route.
-func checks(routes ...route) scenario.Step {
+func checks(routes ...route) agent.Step {
 	suite := fmt.Sprintf("#!/bin/sh\necho 1..%d\n", len(routes))
 	for i, r := range routes {
 		suite += fmt.Sprintf("got=$(curl -s --max-time 5 \"$ABL_APP_URL%s\")\nif [ \"$got\" = %s ]; then echo 'ok %d - %s'; else echo 'not ok %d - %s'; printf '  ---\\n  input: GET %s\\n  observed: %%s\\n  ...\\n' \"$got\"; fi\n",

@@ -6,14 +6,14 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // An app that does not start is a failed contract that abl sees by itself: no
 // Verifier is paid for it, and the next Builder is told what was observed.
 func TestAppThatDoesNotStart(t *testing.T) {
 	local := strings.ReplaceAll(server, "0.0.0.0", "127.0.0.1")
-	at := func(iteration int, text string) scenario.Call {
+	at := func(iteration int, text string) agent.ScriptCall {
 		return call("builder", iteration, write("server.mjs", text), report())
 	}
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 3s}}\n",

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"abl/internal/tokens"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // ends is a call that ends in this way, its tokens told.
-func ends(c scenario.Call, end scenario.End) scenario.Call {
+func ends(c agent.ScriptCall, end agent.End) agent.ScriptCall {
 	n := int64(60_000)
-	c.End, c.Usage = end, []scenario.Usage{{Model: "demo", Count: tokens.Count{Total: &n}}}
+	c.End, c.Usage = end, []agent.ScriptUsage{{Model: "demo", Count: tokens.Count{Total: &n}}}
 	return c
 }
 
@@ -19,11 +19,11 @@ func ends(c scenario.Call, end scenario.End) scenario.Call {
 // cost of an iteration; the next run goes on, and the tokens are kept.
 func TestProvidersTrouble(t *testing.T) {
 	good := builds(write("server.mjs", server))
-	p := newProject(t, nodeApp, ends(builds(), scenario.EndAway), verifies())
+	p := newProject(t, nodeApp, ends(builds(), agent.EndAway), verifies())
 	p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 60s, outage_budget: 0s}\n")+nodeApp)
 	r := p.Must(75, "phase", "1")
 	wants(t, "away", r.Stderr, "the provider is away")
-	script(p, ends(builds(), scenario.EndLogin), verifies())
+	script(p, ends(builds(), agent.EndLogin), verifies())
 	r = p.Must(5, "phase", "1")
 	wants(t, "refused", r.Stderr, "the provider refused the login")
 	if n := strings.Count(p.Read(".abl/logs/tokens.csv"), ",demo,"); n != 2 {
@@ -45,7 +45,7 @@ func TestProvidersTrouble(t *testing.T) {
 
 // A cap in tokens is asked before every call.
 func TestBudget(t *testing.T) {
-	p := newProject(t, nodeApp+"budget: {phase: {tokens: 50000}}\n", ends(builds(write("server.mjs", server)), scenario.EndOK), verifies())
+	p := newProject(t, nodeApp+"budget: {phase: {tokens: 50000}}\n", ends(builds(write("server.mjs", server)), agent.EndOK), verifies())
 	r := p.Must(6, "phase", "1")
 	wants(t, "the cap", r.Stderr, "60000 of 50000 tokens")
 	if p.Read(".abl/logs/calls/p1-verify-1.1/intent.json") != "" {

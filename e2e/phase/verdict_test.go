@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // rounds is a configuration with this many iterations a round.
@@ -22,14 +22,14 @@ func TestNoVerdict(t *testing.T) {
 	const all = "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 p1-verify-2.2 "
 	for _, c := range []struct {
 		name  string
-		calls []scenario.Call
+		calls []agent.ScriptCall
 		why   string
 		limit string
 		want  string // calls
 	}{
-		{"no report", []scenario.Call{call("verifier", 0, write("run.sh", suite, "0755"))}, "the run report of this call is missing", "{unverified: 0}", all},
-		{"an earlier report", []scenario.Call{call("verifier", 0, run("mkdir -p verifier_reports; test -e verifier_reports/phase1_v2_x.md || echo x > verifier_reports/phase1_v2_x.md"))}, "the run report of this call is missing", "{failed: 1, unverified: 3}", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 "},
-		{"malformed", []scenario.Call{call("verifier", 0, half, report())}, "holds no complete entry", "0", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 "},
+		{"no report", []agent.ScriptCall{call("verifier", 0, write("run.sh", suite, "0755"))}, "the run report of this call is missing", "{unverified: 0}", all},
+		{"an earlier report", []agent.ScriptCall{call("verifier", 0, run("mkdir -p verifier_reports; test -e verifier_reports/phase1_v2_x.md || echo x > verifier_reports/phase1_v2_x.md"))}, "the run report of this call is missing", "{failed: 1, unverified: 3}", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 "},
+		{"malformed", []agent.ScriptCall{call("verifier", 0, half, report())}, "holds no complete entry", "0", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 "},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			p := newProject(t, "", append(c.calls, builds(write("server.mjs", server)))...)
@@ -78,7 +78,7 @@ func TestAllThatIsMissingIsToldAtOnce(t *testing.T) {
 
 // A Verifier that does it right when it is asked again has given its verdict.
 func TestAskedAgain(t *testing.T) {
-	forgets := func(c scenario.Call, attempt int) scenario.Call { c.Attempt = attempt; return c }
+	forgets := func(c agent.ScriptCall, attempt int) agent.ScriptCall { c.Attempt = attempt; return c }
 	p := newProject(t, nodeApp,
 		forgets(call("builder", 1, write("server.mjs", server)), 1),
 		builds(),

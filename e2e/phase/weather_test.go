@@ -15,12 +15,12 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // asks is a step of the scripted agent that asks its model once, and fails when
 // that fails.
-func asks() scenario.Step {
+func asks() agent.Step {
 	return must(0, `curl -sS -f -m 60 -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[]}' "$GOOGLE_GEMINI_BASE_URL/v1beta/models/$ABL_MODEL:generateContent" | grep -q usageMetadata`)
 }
 
@@ -32,7 +32,7 @@ const weatherKey = "a-key-of-nobody-4715"
 func troubled(t *testing.T, settings string, plan func(n int64, model string) modelserver.Trouble) (*lab.Project, *modelserver.Troubled) {
 	t.Helper()
 	v := verifies()
-	v.Steps = append([]scenario.Step{asks()}, v.Steps...)
+	v.Steps = append([]agent.Step{asks()}, v.Steps...)
 	p := newProject(t, "", builds(write("half.txt", "begun\n"), asks(), write("server.mjs", server)), v)
 	sections := nodeApp + "verify: {evidence: off}\nagents: {scripted: {scenario: .abl/scenario.yaml, provider: gemini}}\n" + settings
 	config := scripted

@@ -1,5 +1,7 @@
 // Package config holds a project's settings: their schema and defaults, and
-// how .abl/config.yaml, the environment and flags are layered over them.
+// how .abl/config.yaml, the environment and flags are layered over them. A .env
+// file is read so that every value arrives as it is written: keys hold "$" and
+// "#", and a reader that expands or cuts them turns a good key into a refused login.
 package config
 
 // Config is what .abl/config.yaml may say, with every default filled in.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/dotenv"
 	"abl/internal/hostfs"
 	"abl/internal/yamlfile"
 )
@@ -99,7 +98,7 @@ func decode(l *Loaded, data []byte) error {
 }
 
 func readDotenv(l *Loaded, project string) error {
-	vars, warnings, err := dotenv.Read(filepath.Join(project, envFile))
+	vars, warnings, err := ReadEnv(filepath.Join(project, envFile))
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/sweep"
+	"abl/internal/state"
 )
 
 // tree writes n files in folders of a hundred.
@@ -45,7 +45,7 @@ func sweeps(b *testing.B, n int, ignored bool) {
 	}
 	r, err := Open(dir, Options{Cache: filepath.Join(b.TempDir(), "cache")})
 	must(b, err)
-	keep := func(sweep.Found) error { return nil }
+	keep := func(state.Found) error { return nil }
 	time.Sleep(2 * time.Second) // so that the files' times are believed
 	m := message("first", "1")
 	m.Keep = keep
@@ -82,7 +82,7 @@ func BenchmarkSweepAdds(b *testing.B) {
 	pairs(b, "unswept", func(round int) {
 		touch(b, with, n, round)
 		m := message("round", fmt.Sprint(round))
-		m.Keep = func(sweep.Found) error { return nil }
+		m.Keep = func(state.Found) error { return nil }
 		_, err := a.Snapshot(b.Context(), m)
 		must(b, err)
 	}, func(round int) {

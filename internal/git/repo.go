@@ -17,7 +17,7 @@ import (
 
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
-	"abl/internal/sweep"
+	"abl/internal/state"
 )
 
 // ErrForeign marks a history that a person must decide about first: the
@@ -73,7 +73,7 @@ type Message struct {
 
 	// Keep is told what else was found, before anything is committed, and with it
 	// the workspace is swept. No container that could change it may run then.
-	Keep func(sweep.Found) error
+	Keep func(state.Found) error
 }
 
 // CallTrailer is the trailer that makes a snapshot idempotent.

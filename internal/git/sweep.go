@@ -12,7 +12,7 @@ import (
 
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
-	"abl/internal/sweep"
+	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
@@ -20,7 +20,7 @@ import (
 
 // Sweep does what a snapshot does besides committing: for a call whose work is
 // not committed.
-func (r *Repo) Sweep(ctx context.Context, keep func(sweep.Found) error) error {
+func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	head, _, err := r.Head()
@@ -40,7 +40,7 @@ func (r *Repo) Sweep(ctx context.Context, keep func(sweep.Found) error) error {
 
 // keep hands on what a walk found. What was new is remembered only when that is
 // kept.
-func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(sweep.Found) error) error {
+func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
 	was, is := readMarks(r.opts.Cache), map[string]string{}
 	control := r.control(base, w.Entries)
 	for _, m := range w.Marks {
@@ -50,7 +50,7 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(sweep.Found) 
 			control = append(control, m.Thing)
 		}
 	}
-	if err := keep(sweep.Found{Cleared: w.Cleared, Control: sweep.InOrder(control), Ignored: w.Ignored}); err != nil {
+	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored}); err != nil {
 		return err
 	}
 	if r.opts.Cache == "" || maps.Equal(was, is) {
@@ -82,7 +82,7 @@ func readMarks(path string) (was map[string]string) {
 
 // control lists what of the tree steers a person's tools and is new or changed
 // since the commit before.
-func (r *Repo) control(base, entries []*index.Entry) (all []sweep.Thing) {
+func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
 	differing(base, entries, func(path string) {
 		i, there := slices.BinarySearchFunc(entries, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
 		what := scan.SteersPath(path)
@@ -91,7 +91,7 @@ func (r *Repo) control(base, entries []*index.Entry) (all []sweep.Thing) {
 		}
 		if there && what != "" {
 			runs := scan.Runs(what) || entries[i].Mode == filemode.Executable
-			all = append(all, sweep.Thing{Path: path, What: what, Runs: runs})
+			all = append(all, state.Thing{Path: path, What: what, Runs: runs})
 		}
 	})
 	return all

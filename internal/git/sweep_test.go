@@ -11,18 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/sweep"
+	"abl/internal/state"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
 // swept takes a snapshot and returns what it found besides the tree.
-func swept(t *testing.T, r *Repo, call string) (f sweep.Found) {
+func swept(t *testing.T, r *Repo, call string) (f state.Found) {
 	t.Helper()
 	m := message("s", call)
 	told := 0
-	m.Keep = func(found sweep.Found) error { f = found; told++; return nil }
+	m.Keep = func(found state.Found) error { f = found; told++; return nil }
 	s, err := r.Snapshot(t.Context(), m)
 	must(t, err)
 	if told != 1 || s.Existing {
@@ -31,7 +31,7 @@ func swept(t *testing.T, r *Repo, call string) (f sweep.Found) {
 	return f
 }
 
-func things(list []sweep.Thing) string {
+func things(list []state.Thing) string {
 	var all []string
 	for _, l := range list {
 		all = append(all, l.Path+": "+l.What)
@@ -132,7 +132,7 @@ func TestSweepClearsDeepDown(t *testing.T) {
 			must(t, unix.Setxattr(filepath.Join(bottom, "program"), "security.capability", []byte(netBindService), 0))
 		}
 		m := message("s", "1")
-		m.Keep = func(f sweep.Found) error {
+		m.Keep = func(f state.Found) error {
 			if len(f.Cleared) < 2 || f.Ignored.Files > 1 {
 				t.Errorf("%s: %+v", at, f)
 			}
@@ -177,7 +177,7 @@ func TestLooksClearNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must(t, r.Sweep(t.Context(), func(f sweep.Found) error {
+	must(t, r.Sweep(t.Context(), func(f state.Found) error {
 		if len(f.Cleared) != 2 {
 			t.Errorf("a sweep: %s", things(f.Cleared))
 		}
@@ -193,7 +193,7 @@ func TestLooksClearNothing(t *testing.T) {
 func TestKeepFails(t *testing.T) {
 	r := open(t, t.TempDir())
 	m, full := message("s", "1"), errors.New("disk full")
-	m.Keep = func(sweep.Found) error { return full }
+	m.Keep = func(state.Found) error { return full }
 	if _, err := r.Snapshot(t.Context(), m); !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
@@ -212,16 +212,16 @@ func TestIgnored(t *testing.T) {
 	})
 	must(t, os.Truncate(filepath.Join(dir, "out/huge"), 10<<40)) // which nobody reads
 	git(t, dir, "add", "-f", "forced.log")
-	want := sweep.Ignored{Files: 7, Bytes: 10<<40 + 34, Listed: []string{
+	want := state.Ignored{Files: 7, Bytes: 10<<40 + 34, Listed: []string{
 		"nested/.git/config", "out/deep/w", "out/huge", "out/l", "out/z", "sub/y.log", "x.log",
 	}}
 	if diff := cmp.Diff(want, swept(t, r, "1").Ignored); diff != "" {
 		t.Errorf("few (-want +got):\n%s", diff)
 	}
-	for i := range sweep.MaxListed {
+	for i := range state.MaxListed {
 		write(t, dir, map[string]string{fmt.Sprintf("out/p%d/f%d.js", i%40, i): ""})
 	}
-	want = sweep.Ignored{Files: 1007, Bytes: 10<<40 + 34, Folders: map[string]int64{".": 1, "nested": 1, "out": 1004, "sub": 1}}
+	want = state.Ignored{Files: 1007, Bytes: 10<<40 + 34, Folders: map[string]int64{".": 1, "nested": 1, "out": 1004, "sub": 1}}
 	if diff := cmp.Diff(want, swept(t, r, "2").Ignored); diff != "" {
 		t.Errorf("many (-want +got):\n%s", diff)
 	}
@@ -265,7 +265,7 @@ func TestControlFiles(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	crowd := map[string]string{"node_modules/zz/.git/HEAD": "x", "zz/.envrc": "x"}
-	for i := range sweep.MaxThings + 10 {
+	for i := range state.MaxThings + 10 {
 		crowd[fmt.Sprintf("node_modules/%04d/CLAUDE.md", i)] = "x"
 	}
 	write(t, dir, crowd)
@@ -273,7 +273,7 @@ func TestControlFiles(t *testing.T) {
 	if got, want := things(all[:2]), "node_modules/zz/.git: a nested repository\nzz/.envrc: steers a shell or a package manager"; got != want {
 		t.Errorf("beside a crowd got\n%s\nwant\n%s", got, want)
 	}
-	if got := all[len(all)-1]; len(all) != sweep.MaxThings+1 || got.Path != "…" || got.Runs {
+	if got := all[len(all)-1]; len(all) != state.MaxThings+1 || got.Path != "…" || got.Runs {
 		t.Errorf("%d things, the last is %v", len(all), got)
 	}
 }

@@ -1,6 +1,8 @@
 // Package proc stops programs together with everything that they started. A
 // program that nobody vetted may leave its process group and its session, so a
-// signal to either alone is not enough.
+// signal to either alone is not enough. It starts programs, too, without the
+// secrets of abl's own environment: git and package tools have no use for a
+// model's key, and what they print or leave behind is not abl's to redact.
 package proc
 
 import (

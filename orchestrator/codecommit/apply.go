@@ -14,7 +14,6 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/testing/failpoint"
-	"abl/orchestrator/codecommit/fence"
 )
 
 // ErrInTheWay means that the tree is not, or no longer, as the edits need it: what
@@ -38,7 +37,7 @@ func staged(stage, what string, i int) string { return path.Join(stage, what+str
 // must not exist yet, takes the new contents; then what stands at each path is moved
 // into the stage, and the new content to the path. The caller holds a lock and has called
 // Recover.
-func Apply(root, stage string, edits []fence.Edit) error {
+func Apply(root, stage string, edits []Edit) error {
 	t, err := os.OpenRoot(root)
 	if err != nil {
 		return fmt.Errorf("cannot change files: %w", err)
@@ -60,7 +59,7 @@ func Apply(root, stage string, edits []fence.Edit) error {
 }
 
 // prepare fills the stage. The tree is untouched until all of it is on the disk.
-func (b *backup) prepare(t *os.Root, stage string, edits []fence.Edit) error {
+func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		for j, c := range e.Path {
 			if c != '/' || slices.Contains(b.Dirs, e.Path[:j]) {
@@ -86,7 +85,7 @@ func (b *backup) prepare(t *os.Root, stage string, edits []fence.Edit) error {
 
 // stageFile writes a new content, with the mode and, where that is allowed, the owner
 // of the file whose place it takes.
-func stageFile(t *os.Root, name string, e fence.Edit) error {
+func stageFile(t *os.Root, name string, e Edit) error {
 	was, problem := t.Lstat(e.Path)
 	if problem == nil && !was.Mode().IsRegular() || problem != nil && e.Delete {
 		return fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
@@ -106,7 +105,7 @@ func stageFile(t *os.Root, name string, e fence.Edit) error {
 }
 
 // perform makes the edits. Removing the backup's file is what makes them hold.
-func (b *backup) perform(t *os.Root, stage string, edits []fence.Edit) error {
+func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	for _, dir := range b.Dirs {
 		if err := t.Mkdir(dir, 0o777); err != nil {
 			return err

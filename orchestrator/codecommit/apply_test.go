@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/codecommit/fence"
 )
 
 const stage = "keep/.apply"
@@ -65,8 +64,8 @@ func look(t testing.TB, root string) string {
 
 var before = map[string]string{"a": "old a\n", "src/b": "old b\n", "src/gone": "g\n", "run.sh": "x\n"}
 
-func edits() []fence.Edit {
-	return []fence.Edit{
+func edits() []codecommit.Edit {
+	return []codecommit.Edit{
 		{Path: "a", Content: "new a\n"}, {Path: "src/b", Content: "new b\n"}, {Path: "src/gone", Delete: true},
 		{Path: "new/deep/c", Content: "c\n"}, {Path: "new/d", Content: ""}, {Path: "run.sh", Content: "y\n"},
 	}
@@ -97,14 +96,14 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		odd  func(root string) error
-		edit fence.Edit
+		edit codecommit.Edit
 	}{
-		{"link on the way", func(r string) error { return os.Symlink("src", filepath.Join(r, "l")) }, fence.Edit{Path: "l/b", Content: "x"}},
-		{"link in the place", func(r string) error { return os.Symlink("a", filepath.Join(r, "l")) }, fence.Edit{Path: "l", Content: "x"}},
-		{"directory in the place", nil, fence.Edit{Path: "src", Content: "x"}},
-		{"file on the way", nil, fence.Edit{Path: "a/b", Content: "x"}},
-		{"nothing to delete", nil, fence.Edit{Path: "nope", Delete: true}},
-		{"nothing to delete in no directory", nil, fence.Edit{Path: "no/pe", Delete: true}},
+		{"link on the way", func(r string) error { return os.Symlink("src", filepath.Join(r, "l")) }, codecommit.Edit{Path: "l/b", Content: "x"}},
+		{"link in the place", func(r string) error { return os.Symlink("a", filepath.Join(r, "l")) }, codecommit.Edit{Path: "l", Content: "x"}},
+		{"directory in the place", nil, codecommit.Edit{Path: "src", Content: "x"}},
+		{"file on the way", nil, codecommit.Edit{Path: "a/b", Content: "x"}},
+		{"nothing to delete", nil, codecommit.Edit{Path: "nope", Delete: true}},
+		{"nothing to delete in no directory", nil, codecommit.Edit{Path: "no/pe", Delete: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := plant(t, before)
@@ -260,9 +259,9 @@ func TestForeignJournals(t *testing.T) {
 
 func TestManyDirectories(t *testing.T) {
 	root := plant(t, nil)
-	var many []fence.Edit
+	var many []codecommit.Edit
 	for i := range 600 {
-		many = append(many, fence.Edit{Path: fmt.Sprintf("d%d/e/f", i), Content: "x\n"})
+		many = append(many, codecommit.Edit{Path: fmt.Sprintf("d%d/e/f", i), Content: "x\n"})
 	}
 	if err := codecommit.Apply(root, stage, many); err != nil {
 		t.Fatal(err)
@@ -275,11 +274,11 @@ func TestManyDirectories(t *testing.T) {
 // 200 files are changed, against git apply of the same change.
 func BenchmarkApply200(b *testing.B) {
 	const n = 200
-	old, next := map[string]string{}, []fence.Edit{}
+	old, next := map[string]string{}, []codecommit.Edit{}
 	for i := range n {
 		name := fmt.Sprintf("src/d%d/f%d.txt", i%20, i)
 		old[name] = strings.Repeat(fmt.Sprintf("line of %d\n", i), 50)
-		next = append(next, fence.Edit{Path: name, Content: old[name] + "one more\n"})
+		next = append(next, codecommit.Edit{Path: name, Content: old[name] + "one more\n"})
 	}
 	git := func(dir string, args ...string) string {
 		cmd := exec.Command("git", args...)

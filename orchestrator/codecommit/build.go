@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"abl/internal/child"
 	"abl/internal/proc"
 	"abl/internal/redact"
 )
@@ -107,7 +106,7 @@ func Runnable(root string) (note string, code int) {
 
 func (h Host) run(ctx context.Context, name string, args ...string) (b Built, err error) {
 	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
-	cmd := child.Command(context.WithoutCancel(ctx), name, args...) // proc stops it, with all that it started
+	cmd := proc.Command(context.WithoutCancel(ctx), name, args...) // proc stops it, with all that it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
-	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/codecommit/guard"
 	"abl/roles/model"
 )
 
@@ -102,22 +100,22 @@ func (r *Run) understand(ctx context.Context, a model.Answer) (round Round, wron
 	if r.Holds != nil && r.Holds(a.Text) {
 		return round, errors.New("it holds the key of a provider, so nothing of it was taken"), nil
 	}
-	var edits []fence.Edit
+	var edits []Edit
 	if r.Profile.Name == V1 {
-		var v1 fence.Answer
-		v1, wrong = fence.ParseV1(a.Text)
+		var v1 Answer
+		v1, wrong = ParseAnswerV1(a.Text)
 		if err := r.pass(v1.Said); err != nil {
 			return round, nil, err
 		}
 		round.Thoughts, round.says, edits = v1.Thoughts, strings.Join(v1.Calm, "\n"), v1.Edits
-	} else if edits, wrong = fence.Parse(a.Text); fence.Empty(wrong) {
+	} else if edits, wrong = ParseAnswer(a.Text); Empty(wrong) {
 		round.says = a.Text
 	}
 	if wrong != nil {
 		return round, wrong, nil
 	}
 	round.Edits, err = r.Guard.Check(ctx, edits)
-	var refused guard.Refused
+	var refused Refused
 	if errors.As(err, &refused) {
 		return round, err, nil
 	}
@@ -148,7 +146,7 @@ func (r *Run) pass(words []string) error {
 }
 
 // build makes the edits and builds.
-func (r *Run) build(ctx context.Context, edits []fence.Edit, at *Attempt) (output string, err error) {
+func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) (output string, err error) {
 	at.Files = changes(edits)
 	if err := Apply(r.Root, r.Profile.Stage, edits); err != nil {
 		return "", err

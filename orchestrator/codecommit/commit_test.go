@@ -15,8 +15,6 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/tokens"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/codecommit/fence"
-	"abl/orchestrator/codecommit/guard"
 	"abl/roles/model"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,10 +62,10 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		}
 	}
 	clean := func(s string) string { return strings.ReplaceAll(s, secret, "[…zz]") }
-	var g codecommit.Guard = guard.NewV1(l.root, "logs")
+	var g codecommit.Guard = codecommit.NewV1(l.root, "logs")
 	protected := []string{"build.sh"}
 	if protocol == codecommit.V2 {
-		real, err := guard.New(l.root, "logs")
+		real, err := codecommit.New(l.root, "logs")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +84,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		Limits: codecommit.Limits{Repairs: p.Repairs}, Clean: clean, Price: ledger.Cost,
 		Show: codecommit.Show{
 			Say: func(text string) { fmt.Fprintln(&l.said, text) }, Said: func(text string) { l.said.WriteString("> " + text) },
-			Plan: func(e []fence.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) }, Wait: func(string) func() { return func() {} },
+			Plan: func(e []codecommit.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) }, Wait: func(string) func() { return func() {} },
 		},
 	}
 	return l
@@ -419,7 +417,9 @@ func TestReport(t *testing.T) {
 // blind is a guard that cannot look at the tree.
 type blind struct{}
 
-func (blind) Check(context.Context, []fence.Edit) ([]fence.Edit, error) { return nil, os.ErrPermission }
+func (blind) Check(context.Context, []codecommit.Edit) ([]codecommit.Edit, error) {
+	return nil, os.ErrPermission
+}
 
 // What keeps the guard from looking is no mistake of the model's: it is not asked
 // to mend it.

@@ -1,7 +1,10 @@
 // Package codecommit is one call of a model, a build, and a few repairs: the
 // model answers in fences, the answer is checked as a whole and applied as a
 // whole, and what the build says goes back to the model until the build passes
-// or the attempts are used up.
+// or the attempts are used up. The reader of fences is pure and understands an
+// answer whole or not at all: half an answer must never reach a disk. PathGuard
+// knows every way to spell a path out of the project, the files that nobody may
+// touch, and what git leaves out.
 package codecommit
 
 import (

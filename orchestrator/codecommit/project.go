@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/child"
 	"abl/internal/hostfs"
+	"abl/internal/proc"
 	"abl/internal/redact"
-	"abl/orchestrator/codecommit/guard"
 	"abl/roles/environment"
 	"abl/roles/model"
 )
@@ -47,10 +46,10 @@ func (p Project) LogsBelow() string {
 // Guard is what protects the project's files, and the same in words.
 func (p Project) Guard() (Guard, []string, error) {
 	if p.Name == V1 {
-		g := guard.NewV1(p.Root, p.LogsBelow())
+		g := NewV1(p.Root, p.LogsBelow())
 		return g, g.List(), nil
 	}
-	g, err := guard.New(p.Root, p.LogsBelow())
+	g, err := New(p.Root, p.LogsBelow())
 	if err != nil {
 		return nil, nil, problem("", "%w", err)
 	}
@@ -136,7 +135,7 @@ func (p Project) Exposed(ctx context.Context) ([]string, error) {
 
 // unignored are those of some files that are there, and not ignored by git.
 func (p Project) unignored(ctx context.Context, files ...string) (all []string, err error) {
-	ignored, err := guard.Ignored(ctx, p.Root, files...)
+	ignored, err := Ignored(ctx, p.Root, files...)
 	if err != nil {
 		return nil, problem("", "%w", err)
 	}
@@ -150,7 +149,7 @@ func (p Project) unignored(ctx context.Context, files ...string) (all []string, 
 
 // Changes is how many changes git status shows.
 func (p Project) Changes(ctx context.Context) (int, error) {
-	out, err := child.Command(ctx, "git", "-C", p.Root, "status", "--porcelain", "--", ".").CombinedOutput()
+	out, err := proc.Command(ctx, "git", "-C", p.Root, "status", "--porcelain", "--", ".").CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("%w: cannot ask git for its status: %w: %s", ErrEnvironment, err, strings.TrimSpace(string(out)))
 	}

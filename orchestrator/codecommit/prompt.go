@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/orchestrator/codecommit/fence"
 	"abl/prompts"
 )
 
@@ -79,25 +78,25 @@ func (p Profile) Repair(in Inputs, history []Round) string {
 // Round is what came of one call: what was applied, and what the build said.
 type Round struct {
 	Thoughts []string
-	Edits    []fence.Edit
+	Edits    []Edit
 	Output   string
 	Outcome  string // as of an attempt
 	says     string // why the model changes nothing
 }
 
 // latest are the last edits of each file, by path.
-func latest(history []Round) []fence.Edit {
-	last := map[string]fence.Edit{}
+func latest(history []Round) []Edit {
+	last := map[string]Edit{}
 	for _, r := range history {
 		for _, e := range r.Edits {
 			last[e.Path] = e
 		}
 	}
-	return slices.SortedFunc(maps.Values(last), func(a, b fence.Edit) int { return strings.Compare(a.Path, b.Path) })
+	return slices.SortedFunc(maps.Values(last), func(a, b Edit) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // replacements lists edits for a model.
-func replacements(edits []fence.Edit) string {
+func replacements(edits []Edit) string {
 	var b strings.Builder
 	for _, e := range edits {
 		if e.Delete {

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"abl/internal/ledger"
-	"abl/orchestrator/codecommit/fence"
 	"abl/roles/model"
 )
 
@@ -18,7 +17,7 @@ type Model interface {
 // Guard says which edits are allowed. A guard.Refused is the model's mistake, any
 // other error is not.
 type Guard interface {
-	Check(ctx context.Context, edits []fence.Edit) ([]fence.Edit, error)
+	Check(ctx context.Context, edits []Edit) ([]Edit, error)
 }
 
 // Run is one run of a workflow.
@@ -46,7 +45,7 @@ type Run struct {
 type Show struct {
 	Say  func(text string)               // one line of progress
 	Said func(text string)               // what the model tells the person (protocol v1)
-	Plan func(edits []fence.Edit)        // of a dry run
+	Plan func(edits []Edit)              // of a dry run
 	Wait func(what string) (stop func()) // while something takes long
 }
 
@@ -105,7 +104,7 @@ type Change struct {
 // question would be held back again.
 var ErrBlocked = errors.New("the answer was held back")
 
-func changes(edits []fence.Edit) []Change {
+func changes(edits []Edit) []Change {
 	all := make([]Change, 0, len(edits))
 	for _, e := range edits {
 		all = append(all, Change{Path: e.Path, Deleted: e.Delete})

@@ -11,7 +11,6 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/nearest"
-	"abl/orchestrator/codecommit/guard"
 	"abl/prompts"
 	"abl/roles/model"
 )
@@ -86,7 +85,7 @@ func (p Project) ignore(ctx context.Context) (do string, err error) {
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return "", err
 	}
-	ignored, err := guard.Ignored(ctx, p.Root, "logs/x", ".env")
+	ignored, err := Ignored(ctx, p.Root, "logs/x", ".env")
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"abl/internal/helper"
-	"abl/roles/scenario"
 )
 
 // ScriptedName is the name of the offline agent.
@@ -21,7 +20,7 @@ var ErrNoCall = errors.New("the scenario has no entry for this call")
 // Scripted is the offline agent: abl's own helper plays the steps of a scenario
 // inside the box, so that a phase can be tried without a model and without a key.
 type Scripted struct {
-	script scenario.Scenario
+	script Scenario
 	dir    string // the scenario file's own folder, below which its texts are
 	served Provider
 }
@@ -37,7 +36,7 @@ func (s Scripted) ServedBy(p Provider) Scripted {
 func (s Scripted) Provider() Provider { return s.served }
 
 // NewScripted is the agent that plays s; dir is the folder of the scenario file.
-func NewScripted(s scenario.Scenario, dir string) Scripted { return Scripted{script: s, dir: dir} }
+func NewScripted(s Scenario, dir string) Scripted { return Scripted{script: s, dir: dir} }
 
 // Name is ScriptedName.
 func (Scripted) Name() string { return ScriptedName }

@@ -5,33 +5,32 @@ import (
 	"fmt"
 
 	"abl/internal/outcome"
-	"abl/roles/scenario"
 )
 
 // scriptedReader follows the helper's output: one scenario.Record a line, among
 // raw lines that a scenario prints on purpose.
 type scriptedReader struct {
 	session string
-	last    *scenario.Record // the result record
+	last    *Record // the result record
 	speech
 }
 
 // Line implements Reader.
 func (r *scriptedReader) Line(line []byte, cut bool) string {
-	var rec scenario.Record
+	var rec Record
 	if cut || len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &rec) != nil {
 		return ""
 	}
 	switch rec.Type {
-	case scenario.RecordInit:
+	case RecordInit:
 		r.session = label(rec.Session, maxName)
-	case scenario.RecordTool:
+	case RecordTool:
 		r.pause()
 		return action(rec.Tool, rec.Text)
-	case scenario.RecordMessage:
+	case RecordMessage:
 		r.say(rec.Text + "\n")
 		return label(rec.Text, maxAction)
-	case scenario.RecordResult:
+	case RecordResult:
 		r.last = &rec
 	}
 	return ""
@@ -50,9 +49,9 @@ func (r *scriptedReader) Result(exit int) Result {
 	res.Finished = res.Reason == ""
 	if !res.Finished && r.last != nil {
 		switch r.last.Trouble {
-		case scenario.EndAway:
+		case EndAway:
 			res.Trouble = outcome.Unavailable
-		case scenario.EndLogin:
+		case EndLogin:
 			res.Trouble = outcome.Refused
 		}
 	}
@@ -65,9 +64,9 @@ func (r *scriptedReader) reason(exit int) string {
 	switch {
 	case r.last == nil:
 		return fmt.Sprintf("the scripted agent ended without a result record, with exit code %d", exit)
-	case r.last.Status == scenario.StatusError && r.last.Error != "":
+	case r.last.Status == StatusError && r.last.Error != "":
 		return "the scripted agent failed: " + label(r.last.Error, maxReason)
-	case r.last.Status != scenario.StatusSuccess:
+	case r.last.Status != StatusSuccess:
 		return fmt.Sprintf("the scripted agent reports the status %q", label(r.last.Status, maxName))
 	case exit != 0:
 		return fmt.Sprintf("the scripted agent failed with exit code %d", exit)
@@ -75,7 +74,7 @@ func (r *scriptedReader) reason(exit int) string {
 	return ""
 }
 
-func scriptedUsage(reported []scenario.Usage) []Usage {
+func scriptedUsage(reported []ScriptUsage) []Usage {
 	rows := make([]Usage, 0, len(reported))
 	for _, u := range reported {
 		rows = append(rows, Usage{Model: label(u.Model, maxName), Count: u.Count.Sane()})

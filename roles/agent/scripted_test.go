@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"abl/roles/scenario"
-
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -24,7 +22,7 @@ calls:
 
 func scripted(t *testing.T) (Scripted, string) {
 	t.Helper()
-	s, err := scenario.Parse("scenario.yaml", []byte(play))
+	s, err := Parse("scenario.yaml", []byte(play))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +48,7 @@ func TestScriptedCommand(t *testing.T) {
 	if p, ok := ProviderOf(s); ok {
 		t.Errorf("needs the provider %+v", p)
 	}
-	call, err := scenario.ParseCall("scenario.json", cmd.Files["scenario.json"])
+	call, err := ParseCall("scenario.json", cmd.Files["scenario.json"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"abl/internal/config"
 	"abl/roles/agent"
-	"abl/roles/scenario"
 )
 
 // Agents finds agents by name: abl's, and those of a project's own.
@@ -74,7 +73,7 @@ func (s Agents) scripted() (agent.Agent, error) {
 	if err != nil {
 		return nil, &Error{Class: Usage, Err: fmt.Errorf("cannot read the scenario: %w", err)}
 	}
-	script, err := scenario.Parse(called, data)
+	script, err := agent.Parse(called, data)
 	if err != nil {
 		return nil, &Error{Class: Usage, Err: err}
 	}

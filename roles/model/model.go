@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/pause"
+	"abl/internal/proc"
 	"abl/internal/tokens"
 )
 
@@ -119,7 +119,7 @@ func New(name string, c Config) (*Client, error) {
 		c.Transport = http.DefaultTransport
 	}
 	if c.Wait == nil {
-		c.Wait = pause.For
+		c.Wait = proc.Pause
 	}
 	return &Client{name: name, p: p, c: c}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"abl/internal/dotenv"
+	"abl/internal/config"
 	"abl/internal/redact"
 )
 
@@ -31,7 +31,7 @@ func ImageFlags() []Flag {
 // leaves abl, and says which of them cannot be. It comes before the settings are
 // read, whose mistakes are quoted; a .env that cannot be read is one of them.
 func (in *Input) HideSecrets(root string) (warnings []string) {
-	vars, _, err := dotenv.Read(filepath.Join(root, ".env"))
+	vars, _, err := config.ReadEnv(filepath.Join(root, ".env"))
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
-	"abl/internal/dotenv"
+	"abl/internal/config"
 	"abl/internal/ledger"
 	"abl/internal/pricelist"
 	"abl/internal/redact"
@@ -46,7 +46,7 @@ func open(in *cli.Input, self string) (*session, error) {
 		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
 	}
 	var warnings []string
-	p.Env, warnings, err = dotenv.Read(filepath.Join(root, ".env"))
+	p.Env, warnings, err = config.ReadEnv(filepath.Join(root, ".env"))
 	if _, gone := os.Lstat(filepath.Join(root, ".env")); err != nil && gone == nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}

@@ -13,7 +13,6 @@ import (
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/orchestrator/codecommit"
-	"abl/orchestrator/codecommit/fence"
 	"abl/roles/model"
 )
 
@@ -49,7 +48,7 @@ func (s *session) wait(what string) (stop func()) {
 }
 
 // plan shows what a dry run would change, as a diff.
-func (s *session) plan(edits []fence.Edit) {
+func (s *session) plan(edits []codecommit.Edit) {
 	if s.in.Bool("json") {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"abl/internal/git/ignore"
-	"abl/internal/sweep"
+	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
@@ -72,9 +72,9 @@ type Result struct {
 	Skipped []Skipped
 
 	// With Sweep alone.
-	Cleared []sweep.Thing
+	Cleared []state.Thing
 	Marks   []Mark
-	Ignored sweep.Ignored
+	Ignored state.Ignored
 }
 
 // Walk reads the tree below o.Root.

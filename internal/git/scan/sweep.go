@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"abl/internal/hostfs"
-	"abl/internal/sweep"
+	"abl/internal/state"
 
 	"golang.org/x/sys/unix"
 )
@@ -114,9 +114,9 @@ func (w *walker) leaveOut(ctx context.Context, fd int, f *folder, e *name, path 
 	switch {
 	case strings.EqualFold(e.plain(), ".git"):
 		control = ""
-		w.mark(path, "a nested repository", true, state(fd, e.plain(), e.plain()+"/config", e.plain()+"/hooks"))
+		w.mark(path, "a nested repository", true, touched(fd, e.plain(), e.plain()+"/config", e.plain()+"/hooks"))
 	case control != "" && !e.dir():
-		w.mark(path, control, Runs(control) || e.exec(), state(fd, e.plain()))
+		w.mark(path, control, Runs(control) || e.exec(), touched(fd, e.plain()))
 	}
 	if e.dir() && f.depth >= w.MaxDepth {
 		return w.deep(ctx, fd, e, path)
@@ -158,29 +158,29 @@ func (t *tally) room(runs bool) bool {
 		n = &t.runs
 	}
 	*n++
-	return *n <= sweep.MaxThings+1
+	return *n <= state.MaxThings+1
 }
 
 func (w *walker) found(path, what string, runs bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.clears.room(runs) {
-		w.result.Cleared = append(w.result.Cleared, sweep.Thing{Path: path, What: what, Runs: runs})
+		w.result.Cleared = append(w.result.Cleared, state.Thing{Path: path, What: what, Runs: runs})
 	}
 }
 
 // Mark is something that steers a person's tools and is in no tree: an ignored
 // control file, or a repository within the workspace.
 type Mark struct {
-	sweep.Thing
+	state.Thing
 	State string // changes when the thing does
 }
 
-func (w *walker) mark(path, what string, runs bool, state string) {
+func (w *walker) mark(path, what string, runs bool, changed string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.marked.room(runs) {
-		w.result.Marks = append(w.result.Marks, Mark{sweep.Thing{Path: path, What: what, Runs: runs}, state})
+		w.result.Marks = append(w.result.Marks, Mark{state.Thing{Path: path, What: what, Runs: runs}, changed})
 	}
 }
 
@@ -200,8 +200,8 @@ func (w *walker) markBare(f *folder, names []name) {
 	}
 }
 
-// state sums up when some names in a folder were changed last.
-func state(fd int, names ...string) string {
+// touched sums up when some names in a folder were changed last.
+func touched(fd int, names ...string) string {
 	h := sha256.New()
 	for _, name := range names {
 		var st unix.Stat_t

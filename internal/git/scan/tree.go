@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/sweep"
+	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -70,7 +70,7 @@ func (w *walker) finish(root *node) *Result {
 	r.Trees = map[string]plumbing.Hash{}
 	root.flatten("", r)
 	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
-	r.Cleared = sweep.InOrder(r.Cleared)
+	r.Cleared = state.InOrder(r.Cleared)
 	slices.SortFunc(r.Marks, func(a, b Mark) int { return strings.Compare(a.Path, b.Path) })
 	r.Ignored.Finish()
 	return r

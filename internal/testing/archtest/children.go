@@ -10,13 +10,13 @@ const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec 
 
 // parents may use starters all the same, each for its reason.
 var parents = map[string]string{
-	"internal/child/child.go": "takes the secrets out",
+	"internal/proc/child.go": "takes the secrets out",
 
 	"cmd/abl-cmd/internal/commands/run.go": "inside a role's or the app's container, which has no secret of abl's",
 	"cmd/abl-cmd/run.go":                   "inside a container",
 	"cmd/abl-cmd/supervise.go":             "inside a container",
 	"internal/broker/unit.go":              "inside the app's container",
-	"roles/scenario/player/steps.go":       "inside the role's container",
+	"roles/agent/scenario_steps.go":        "inside the role's container",
 }
 
 // judgeChildren says where a program is started with the secrets of the

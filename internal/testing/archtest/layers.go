@@ -40,7 +40,7 @@ var homes = []struct{ module, home string }{
 	{"github.com/go-git/...", "internal/git/..."},
 	{"github.com/gocarina/gocsv", "internal/ledger"},
 	{"github.com/urfave/cli/...", "cmd/internal/cli"},
-	{"github.com/joho/godotenv", "internal/dotenv"},
+	{"github.com/joho/godotenv", "internal/config"},
 	{"github.com/gofrs/flock", "internal/hostfs"},
 	{"go.yaml.in/yaml/...", "internal/yamlfile"},
 	{"github.com/google/go-cmp/...", "test"},
@@ -53,7 +53,7 @@ var homes = []struct{ module, home string }{
 }
 
 // support is what is there for tests alone.
-const support = "e2e/... internal/testing/... cmd/internal/scripttest"
+const support = "e2e/... internal/testing/..."
 
 // workflows decide and delegate; they import no module of others at all.
 const workflows = "orchestrator/... cmd/internal/scaffold"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // Events are what a run printed with --json.
@@ -62,8 +62,8 @@ func (p *Project) Printed(key string) string {
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		var r scenario.Record
-		if json.Unmarshal([]byte(line), &r) == nil && r.Type == scenario.RecordOutput {
+		var r agent.Record
+		if json.Unmarshal([]byte(line), &r) == nil && r.Type == agent.RecordOutput {
 			b.WriteString(r.Text + "\n")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 // The functions that an agent CLI offers to a Gemini model.
@@ -34,7 +34,7 @@ type Places struct {
 
 // Scenario plays a scenario as a model: the last mark in the conversation says
 // which of its calls.
-func Scenario(s scenario.Scenario, places Places, now func() time.Time) Source {
+func Scenario(s agent.Scenario, places Places, now func() time.Time) Source {
 	return func(words string) (Script, error) {
 		all := mark.FindAllStringSubmatch(words, -1)
 		if all == nil {
@@ -49,7 +49,7 @@ func Scenario(s scenario.Scenario, places Places, now func() time.Time) Source {
 		if !ok {
 			return Script{}, fmt.Errorf("the scenario has no call for %s", m[0])
 		}
-		v := scenario.Values{Phase: n[0], Iteration: n[1], Step: n[1], Time: now(), AppURL: places.AppURL}
+		v := agent.Values{Phase: n[0], Iteration: n[1], Step: n[1], Time: now(), AppURL: places.AppURL}
 		dir, ok := places.Workspaces[c.Role]
 		if !ok {
 			dir = places.Workspaces["builder"] // a step of learning works where the Builder does
@@ -64,8 +64,8 @@ func Scenario(s scenario.Scenario, places Places, now func() time.Time) Source {
 
 // turns gathers a call as function calls.
 type turns struct {
-	call   scenario.Call
-	values scenario.Values
+	call   agent.ScriptCall
+	values agent.Values
 	dir    string
 	said   string // goes with the next function call
 	list   []Turn
@@ -102,7 +102,7 @@ func (t *turns) file(number int, name, text string) {
 }
 
 // step turns one step into the function calls that do it.
-func (t *turns) step(number int, s scenario.Step) {
+func (t *turns) step(number int, s agent.Step) {
 	switch s.Kind() {
 	case "say":
 		t.said += t.values.Fill(*s.Say) + "\n"
@@ -124,7 +124,7 @@ func (t *turns) step(number int, s scenario.Step) {
 	case "print":
 		t.shell(fmt.Sprintf("yes 'a line of output' | head -c %d", s.Print), "Print")
 	case "report":
-		t.write(scenario.ReportPath(t.call.Role, t.values), t.values.Fill(*s.Report))
+		t.write(agent.ReportPath(t.call.Role, t.values), t.values.Fill(*s.Report))
 	}
 }
 
@@ -147,13 +147,13 @@ func (t *turns) script() Script {
 	c := t.call
 	end := Stop
 	switch c.End {
-	case scenario.EndError, scenario.EndAway, scenario.EndLogin:
+	case agent.EndError, agent.EndAway, agent.EndLogin:
 		end = Refuse
-	case scenario.EndSilent:
+	case agent.EndSilent:
 		end = Cut
-	case scenario.EndHang:
+	case agent.EndHang:
 		end = NoAnswer
-	case scenario.EndCrash:
+	case agent.EndCrash:
 		t.shell("kill -9 $PPID", "Crash")
 	}
 	final := t.said
@@ -167,7 +167,7 @@ func (t *turns) script() Script {
 }
 
 // sum adds the usage of all models up: the CLI asks the one that it was given.
-func sum(all []scenario.Usage) Usage {
+func sum(all []agent.ScriptUsage) Usage {
 	told := func(n *int64) int64 {
 		if n == nil {
 			return 0

@@ -13,18 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"abl/internal/tokens"
-	"abl/roles/scenario"
-	"abl/roles/scenario/player"
+	"abl/roles/agent"
 )
 
 func str(s string) *string { return &s }
 
 func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-func find(t *testing.T, c scenario.Call, dir string) Script {
+func find(t *testing.T, c agent.ScriptCall, dir string) Script {
 	t.Helper()
 	places := Places{Workspaces: map[string]string{"builder": dir}, AppURL: "http://app:3000"}
-	s := scenario.Scenario{Calls: []scenario.Call{c}}
+	s := agent.Scenario{Calls: []agent.ScriptCall{c}}
 	script, err := Scenario(s, places, now)("Do it. " + Mark("verifier", 9, 9, 9) + " " + Mark("builder", 1, 2, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +32,7 @@ func find(t *testing.T, c scenario.Call, dir string) Script {
 }
 
 func TestSourceRefuses(t *testing.T) {
-	s := scenario.Scenario{Calls: []scenario.Call{{Role: "builder", Phase: 1}}}
+	s := agent.Scenario{Calls: []agent.ScriptCall{{Role: "builder", Phase: 1}}}
 	source := Scenario(s, Places{}, now)
 	for words, want := range map[string]string{
 		"hello":                       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
@@ -50,19 +49,19 @@ func TestSourceRefuses(t *testing.T) {
 
 func TestScriptEndsAndUsage(t *testing.T) {
 	n := func(i int64) *int64 { return &i }
-	usage := []scenario.Usage{{Model: "a", Count: tokens.Count{Input: n(5), Candidates: n(2), Total: n(9)}}, {Model: "b", Count: tokens.Count{Input: n(1), Thoughts: n(3)}}}
-	for end, want := range map[scenario.End]End{
-		"": Stop, scenario.EndOK: Stop, scenario.EndSilent: Cut,
-		scenario.EndError: Refuse, scenario.EndHang: NoAnswer, scenario.EndCrash: Stop,
+	usage := []agent.ScriptUsage{{Model: "a", Count: tokens.Count{Input: n(5), Candidates: n(2), Total: n(9)}}, {Model: "b", Count: tokens.Count{Input: n(1), Thoughts: n(3)}}}
+	for end, want := range map[agent.End]End{
+		"": Stop, agent.EndOK: Stop, agent.EndSilent: Cut,
+		agent.EndError: Refuse, agent.EndHang: NoAnswer, agent.EndCrash: Stop,
 	} {
-		got := find(t, scenario.Call{Role: "builder", End: end, Usage: usage, Steps: []scenario.Step{{Say: str("bye {{phase}}")}}}, "/w")
-		if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != scenario.EndCrash && got.Final != "bye 1\n" {
+		got := find(t, agent.ScriptCall{Role: "builder", End: end, Usage: usage, Steps: []agent.Step{{Say: str("bye {{phase}}")}}}, "/w")
+		if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != agent.EndCrash && got.Final != "bye 1\n" {
 			t.Errorf("%q: got %+v", end, got)
 		}
 		if u := (Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
 			t.Errorf("usage: got %+v, want %+v", got.Usage, u)
 		}
-		if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == scenario.EndCrash) {
+		if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == agent.EndCrash) {
 			t.Errorf("%q: turns %v", end, got.Turns)
 		}
 	}
@@ -110,7 +109,7 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 
 // Both ways of playing a call leave the same files.
 func TestScriptDoesWhatPlayDoes(t *testing.T) {
-	call := scenario.Call{Role: "builder", Steps: []scenario.Step{
+	call := agent.ScriptCall{Role: "builder", Steps: []agent.Step{
 		{Say: str("hello")},
 		{Write: "it's/a file", Text: "one\n{{iteration}}\n", Mode: "0755"},
 		{Append: "it's/a file", Text: "$(not run)\n"},
@@ -122,7 +121,7 @@ func TestScriptDoesWhatPlayDoes(t *testing.T) {
 		{Run: "echo plain > plain.txt; exit 4"},
 		{Run: "echo $(echo substituted) > sub.txt; exit 3"},
 		{Run: "echo a > multi.txt\necho b >> multi.txt"},
-		{Sleep: scenario.Duration(time.Microsecond)},
+		{Sleep: agent.Duration(time.Microsecond)},
 		{Print: 1000},
 		{Report: str("report {{time}}")},
 		{Raw: str("nothing")},
@@ -130,7 +129,7 @@ func TestScriptDoesWhatPlayDoes(t *testing.T) {
 	played, called := t.TempDir(), t.TempDir()
 	direct := call
 	direct.Phase, direct.Iteration, direct.Attempt = 1, 2, 1
-	p := player.Player{Call: direct, AppURL: "http://app:3000", Dir: played, Out: io.Discard, Now: now}
+	p := agent.Player{Call: direct, AppURL: "http://app:3000", Dir: played, Out: io.Discard, Now: now}
 	if code := p.Play(t.Context()); code != 0 {
 		t.Fatalf("played: %d", code)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"abl/internal/git"
 	"abl/internal/ledger"
-	"abl/internal/sweep"
+	"abl/internal/state"
 	"abl/internal/tokens"
 	"abl/orchestrator"
 	"abl/roles/agent"
@@ -55,7 +55,7 @@ func (r repo) Tip() (string, error) {
 	return c.Hash, err
 }
 
-func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(sweep.Found) error) (orchestrator.Commit, error) {
+func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
 	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
 	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err
 }

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"abl/internal/child"
 	"abl/internal/failedspecs"
 	"abl/internal/proc"
 	"abl/internal/witness"
@@ -88,7 +87,7 @@ func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, suiteLimit, errLate)
 	defer cancel()
 	out := &capped{max: witness.MaxBytes + 1}
-	cmd := child.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // proc.Run stops all of it
+	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // proc.Run stops all of it
 	cmd.Dir = t.Spec.Dir
 	cmd.Stdout, cmd.Stderr = out, t.Err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

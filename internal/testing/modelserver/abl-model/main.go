@@ -11,7 +11,7 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/testing/modelserver"
-	"abl/roles/scenario"
+	"abl/roles/agent"
 )
 
 const listen = ":9100"
@@ -31,7 +31,7 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	script, err := scenario.Parse(args[0], data)
+	script, err := agent.Parse(args[0], data)
 	if err == nil {
 		script, err = script.Resolve(filepath.Dir(args[0]))
 	}

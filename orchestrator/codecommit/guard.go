@@ -1,0 +1,177 @@
+package codecommit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"abl/internal/git/ignore"
+	"abl/internal/hostfs"
+)
+
+// ListFile is where a project adds to what is protected, and lifts what can be.
+const ListFile = "agent-config/protected"
+
+// Guard knows what is protected in one project.
+type PathGuard struct {
+	root   string
+	fixed  []entry
+	lifted *ignore.Rules // lock files, and on top of them the project's list
+	list   []byte        // agent-config/protected
+	git    bool          // what git ignores is protected too
+}
+
+// Refused says which edits are not allowed, and by which rules.
+type Refused []Refusal
+
+// Refusal is one edit that is not allowed.
+type Refusal struct {
+	Path string
+	Line int
+	Rule string
+}
+
+// Error names the paths and the rules.
+func (r Refused) Error() string {
+	all := make([]string, 0, len(r))
+	for _, one := range r {
+		all = append(all, fmt.Sprintf("line %d: %q may not be changed: %s", one.Line, one.Path, one.Rule))
+	}
+	return strings.Join(all, "; ")
+}
+
+// New is the guard of the protocol v2. logs is where the run writes its logs,
+// "" when that is outside of the project.
+func New(root, logs string) (*PathGuard, error) {
+	const most = 1 << 20
+	list, err := hostfs.Read(root, ListFile, most)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		return nil, err
+	}
+	lifted := ignore.Exclude([]byte(lockRules())).Below("", bytes.ToLower(list))
+	return &PathGuard{root: root, fixed: always(false, logs), lifted: lifted, list: list, git: true}, nil
+}
+
+// NewV1 is the guard of the protocol v1.
+func NewV1(root, logs string) *PathGuard { return &PathGuard{root: root, fixed: always(true, logs)} }
+
+// Check judges all edits before any of them is made, and returns them with
+// their paths in one spelling. It refuses with every rule that is broken.
+func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
+	all, rules := slices.Clone(edits), make([]string, len(edits))
+	lines := map[string]int{}
+	var ask []string // what git has to be asked about
+	for i := range all {
+		e := &all[i]
+		var err error
+		if e.Path, rules[i], err = g.judge(*e); err != nil {
+			return nil, err
+		}
+		if at, twice := lines[e.Path]; twice && rules[i] == "" {
+			rules[i] = fmt.Sprintf("line %d gave it already", at)
+		}
+		if rules[i] == "" {
+			lines[e.Path] = e.Line
+			ask = append(ask, e.Path)
+		}
+	}
+	ignored := map[string]bool{}
+	if g.git {
+		var err error
+		if ignored, err = Ignored(ctx, g.root, ask...); err != nil {
+			return nil, err
+		}
+	}
+	var refused Refused
+	for i, e := range all {
+		for dir := path.Dir(e.Path); dir != "." && rules[i] == ""; dir = path.Dir(dir) {
+			if at, file := lines[dir]; file {
+				rules[i] = fmt.Sprintf("line %d makes a file of the folder %q", at, dir)
+			}
+		}
+		if rules[i] == "" && ignored[e.Path] {
+			rules[i] = "ignored by git (.gitignore and other excludes)"
+		}
+		if rules[i] != "" {
+			refused = append(refused, Refusal{Path: edits[i].Path, Line: e.Line, Rule: rules[i]})
+		}
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return all, nil
+}
+
+// judge is one edit's path in its one spelling, and the rule that it breaks by itself.
+func (g *PathGuard) judge(e Edit) (clean, rule string, err error) {
+	if clean, rule = spell(e.Path); rule == "" {
+		rule = g.protected(clean)
+	}
+	if rule == "" {
+		rule, err = g.onDisk(clean, e.Delete)
+	}
+	return clean, rule, err
+}
+
+// protected is the rule of the lists that protects a path, "" for none. Upper case
+// makes no difference to them: on some file systems it makes none to the files.
+func (g *PathGuard) protected(name string) string {
+	folded := strings.ToLower(name)
+	for _, e := range g.fixed {
+		if hit(ignore.Exclude([]byte(e.pattern)), folded) {
+			return "protected: " + e.words
+		}
+	}
+	if g.lifted == nil || !hit(g.lifted, folded) {
+		return ""
+	}
+	if base := path.Base(name); hit(ignore.Exclude([]byte(lockRules())), folded) {
+		return "protected: " + base + " is written by a program; a line !" + base + " in " + ListFile + " frees it"
+	}
+	return "protected by " + ListFile
+}
+
+// onDisk is the rule that what stands on the way to a path breaks, or at it.
+func (g *PathGuard) onDisk(name string, remove bool) (string, error) {
+	for i, c := range name + "/" {
+		if c != '/' {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(g.root, name[:i]))
+		way, at := fmt.Sprintf("%q on the way", name[:i]), i == len(name)
+		if at {
+			way = "it"
+		}
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return gone(remove), nil
+		case errors.Is(err, syscall.ENAMETOOLONG):
+			return tooLong, nil
+		case err != nil:
+			return "", err
+		case info.Mode()&os.ModeSymlink != 0:
+			return way + " is a link", nil
+		case !at && !info.IsDir():
+			return way + " is no folder", nil
+		case at && info.IsDir():
+			return "it is a folder", nil
+		case at && !info.Mode().IsRegular():
+			return "it is no regular file", nil
+		}
+	}
+	return "", nil
+}
+
+func gone(remove bool) string {
+	if remove {
+		return "there is no such file to delete"
+	}
+	return ""
+}

@@ -1,0 +1,288 @@
+package codecommit_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/codecommit"
+)
+
+// project makes a folder: a name that ends with / is a folder, one with -> a link.
+func project(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		at := filepath.Join(root, name)
+		err := os.MkdirAll(filepath.Dir(at), 0o755)
+		switch {
+		case strings.HasSuffix(name, "/"):
+			err = errors.Join(err, os.MkdirAll(at, 0o755))
+		case strings.HasPrefix(content, "->"):
+			err = errors.Join(err, os.Symlink(content[2:], at))
+		default:
+			err = errors.Join(err, os.WriteFile(at, []byte(content), 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// judge is "" for a path that may be changed, otherwise the rule.
+func judge(t testing.TB, g *codecommit.PathGuard, path string, remove bool) string {
+	t.Helper()
+	edits, err := g.Check(t.Context(), []codecommit.Edit{{Path: path, Line: 1, Delete: remove}})
+	var refused codecommit.Refused
+	switch {
+	case errors.As(err, &refused):
+		if refused[0].Path != path || !strings.Contains(err.Error(), fmt.Sprintf("%q", path)) {
+			t.Errorf("%q: the error is about %q: %v", path, refused[0].Path, err)
+		}
+		return refused[0].Rule
+	case err != nil:
+		t.Fatal(err)
+	case len(edits) != 1:
+		t.Fatalf("%d edits", len(edits))
+	}
+	return ""
+}
+
+func TestPaths(t *testing.T) {
+	root := project(t, map[string]string{
+		".gitignore": "/agent-config\n*.log\nsecret/\n!secret/public.txt\r\nout\r\n", "src/main.go": "x", "a": "x",
+		"out-link": "->/etc", "dir-link": "->src", "file-link": "->a", "folder/": "", "sub/.gitignore": "gen\n!keep.log\n",
+		"agent-config/protected": "# ours\nVENDOR/\n*.gen.go\n!yarn.lock\n!/build.sh\n",
+	})
+	g, err := codecommit.New(root, "diary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := []string{
+		"a", "b", "src/main.go", "src/new/deep/file.rs", "./src/main.go", "my file.txt", "Cargo.toml", "go.mod", "package.json",
+		"src/build.sh", "src/LLMInstructions.md", "src/target/x", "src/logs/x", ".gitattributes", "gitignore", ".github/x", "git/x",
+		"a..b", "..a", "src/...a", "envfile", "yarn.lock", "web/yarn.lock", "sub/keep.log", "ünïcode/名.txt", "x/agent-config/y", "100%", "src/con", "~a",
+	}
+	for _, p := range free {
+		if rule := judge(t, g, p, false); rule != "" {
+			t.Errorf("%q is refused: %s", p, rule)
+		}
+	}
+	for p, want := range map[string]string{
+		"": "names no file", ".": "names no file", "./": "names no file", "src/": "a folder", "/etc/passwd": "absolute", "//etc/passwd": "absolute",
+		".//etc/passwd": "absolute", "../x": `".."`, "src/../../x": `".."`, "src/../a": `".."`, "./../x": `".."`, "..": `".."`, "src/..": `".."`,
+		"src//a": "empty name", "src/./a": `"."`, "src/././../a": `"."`, `..\x`: "backslash", `src\main.go`: "backslash", `C:\x`: "backslash", "C:/x": "drive", "c:x": "drive",
+		"%2e%2e/x": "percent", "..%2fx": "percent", "src/%2E%2E/x": "percent", "..%5cx": "percent", "~/x": "home", "．．/x": "passes for", "‥/x": "passes for", "src∕x": "passes for",
+		"a\x00b": "cannot be seen", "a\nb": "cannot be seen", "a\u200bb": "cannot be seen", ".g\u200cit/config": "cannot be seen", "\xff": "UTF-8", "a\x1b[2J": "cannot be seen", "a\u202eb": "cannot be seen",
+		"... /x": "blank", "a./b": "dot", "a /b": "blank", " a": "blank", strings.Repeat("x", 256): "255", strings.Repeat("x/", 3000) + "x": "longer than any",
+
+		".gitignore": ".gitignore", "./.gitignore": ".gitignore", "Cargo.lock": "Cargo.lock", "cargo.LOCK": "Cargo.lock", "build.sh": "build.sh", "./build.sh": "build.sh", "././build.sh": "build.sh", "BUILD.sh": "build.sh",
+		"codeRollup.sh": "codeRollup.sh", "CODEROLLUP.SH": "codeRollup.sh", "LLMInstructions.md": "LLMInstructions.md", "UserSpecification.md": "UserSpecification.md", "src/deep/UserSpecification.md": "UserSpecification.md", "src/userspecification.MD": "UserSpecification.md",
+		".git": "named .git", ".git/config": "named .git", "./.git/hooks/x": "named .git", ".GIT/config": "named .git", "sub/.git/config": "named .git", "sub/.Git": "named .git", "git~1/config": "another way", ".git::$INDEX_ALLOCATION/x": "another way",
+		"agent-config": "agent-config", "agent-config/query.txt": "agent-config", "Agent-Config/gemini-key.txt": "agent-config", "agent-config/protected": "agent-config", "logs/x": "logs folder", "target/debug/x": "target folder", "target": "target folder",
+		".env": ".env", "src/.env.local": ".env", ".envrc": ".env", ".abl/state.json": ".abl", "abl.config.yaml": "abl.config.yaml", "diary/x": "diary folder",
+		"go.sum": "is written by a program", "web/package-lock.json": "is written by a program", "sub/.gitignore": "is written by a program", "vendor/x": "agent-config/protected", "a.gen.go": "agent-config/protected", "x/Cargo.lock": "is written by a program",
+		"x.log": "ignored by git", "sub/x.log": "ignored by git", "secret/x": "ignored by git", "secret/public.txt": "ignored by git", "out": "ignored by git", "out/x": "ignored by git", "sub/gen": "ignored by git", "sub/gen/x": "ignored by git",
+
+		"dir-link/x": "is a link", "out-link/passwd": "is a link", "file-link": "is a link", "a/b": "no folder", "a/b/c": "no folder", "folder": "it is a folder",
+	} {
+		if rule := judge(t, g, p, false); !strings.Contains(rule, want) || rule == "" {
+			t.Errorf("%q: rule %q, want %q", p, rule, want)
+		}
+	}
+	for p, want := range map[string]string{"a": "", "src/main.go": "", "nope": "no such file", "no/pe": "no such file", "folder": "is a folder", "file-link": "is a link", "build.sh": "build.sh"} {
+		if rule := judge(t, g, p, true); !strings.Contains(rule, want) || (rule == "") != (want == "") {
+			t.Errorf("deleting %q: rule %q, want %q", p, rule, want)
+		}
+	}
+}
+
+func TestEditsTogether(t *testing.T) {
+	root := project(t, map[string]string{"a": "x", "b": "x"})
+	g, err := codecommit.New(root, "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ paths, want string }{
+		{"a b c/d", ""},
+		{"a ./a", "line 1 gave it already"},
+		{"new/x new", `a file of the folder "new"`},
+		{"new new/x/y", `a file of the folder "new"`},
+		{"a build.sh b", "build.sh"},
+	} {
+		var edits []codecommit.Edit
+		for i, p := range strings.Fields(c.paths) {
+			edits = append(edits, codecommit.Edit{Path: p, Line: i + 1})
+		}
+		_, err := g.Check(t.Context(), edits)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.paths, err, c.want)
+		}
+	}
+}
+
+func TestV1(t *testing.T) {
+	root := project(t, map[string]string{".gitignore": "*.log\n"})
+	g := codecommit.NewV1(root, "logs")
+	for _, p := range []string{"a", "x.log", ".gitignore", "Cargo.lock", "UserSpecification.md", "src/build.sh", "src/query.txt"} {
+		if rule := judge(t, g, p, false); rule != "" {
+			t.Errorf("%q is refused: %s", p, rule)
+		}
+	}
+	for _, p := range []string{"build.sh", "./build.sh", ".git/config", "sub/.GIT/x", "query.txt", "codeRollup.txt", "gemini-key.txt", "gemini-system-prompt.txt", "llm-user-output.txt", "logs/1/query-1.txt", "abl.config.yaml", "../x", "/x"} {
+		if judge(t, g, p, false) == "" {
+			t.Errorf("%q is free", p)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	root := project(t, map[string]string{"agent-config/protected": "docs/\n!go.sum\n"})
+	g, err := codecommit.New(root, "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := g.List()
+	want := []string{".gitignore", "Cargo.lock", "build.sh", "codeRollup.sh", "LLMInstructions.md"}
+	if !slices.Equal(list[:len(want)], want) {
+		t.Errorf("begins with %q", list[:len(want)])
+	}
+	all := strings.Join(list, "\n")
+	if !strings.Contains(all, "package-lock.json") || strings.Contains(all, "go.sum") || !strings.Contains(all, "anything that matches docs/") {
+		t.Errorf("got %s", all)
+	}
+}
+
+// The project is a folder of a repository: what the folders above ignore counts.
+func TestRepositoryAbove(t *testing.T) {
+	top := project(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": "", ".gitignore": "*.tmp\n/app/only\n:odd\n", ".git/info/exclude": "private\n", "app/.gitignore": "!keep.tmp\n"})
+	g, err := codecommit.New(filepath.Join(top, "app"), "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]bool{"x.tmp": true, "keep.tmp": false, "only": true, "private": true, ":odd": true, ":even": false, "x": false} {
+		if got := judge(t, g, p, false) != ""; got != want {
+			t.Errorf("%q: refused %t", p, got)
+		}
+	}
+}
+
+// personally makes a person's excludes the ones that git knows of.
+func personally(t *testing.T) (excludes string) {
+	t.Helper()
+	home := t.TempDir()
+	excludes = filepath.Join(home, "mine")
+	if err := os.WriteFile(filepath.Join(home, "config"), []byte("[core]\n\texcludesFile = ~/link\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(excludes, filepath.Join(home, "link")); err != nil { // as those who keep such files elsewhere have it
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "config"))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	return excludes
+}
+
+// A person's excludes count wherever git finds them, and those of the repository
+// in a linked worktree as well.
+func TestExcludes(t *testing.T) {
+	mine := personally(t)
+	main := project(t, map[string]string{"a": "x"})
+	git(t, main, "", "init", "-q")
+	git(t, main, "", "add", "a")
+	git(t, main, "", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
+	linked := filepath.Join(t.TempDir(), "linked")
+	git(t, main, "", "worktree", "add", "-q", linked)
+	ignored := func(root, name string) bool {
+		t.Helper()
+		g, err := codecommit.New(root, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return judge(t, g, name, false) == "ignored by git (.gitignore and other excludes)"
+	}
+	for _, root := range []string{main, linked} {
+		if ignored(root, "own") || ignored(root, "here") {
+			t.Errorf("%s: ignored before anybody said so", root)
+		}
+	}
+	for at, text := range map[string]string{mine: "own\nhere\n", filepath.Join(main, ".git/info/exclude"): "!here\n"} {
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, root := range []string{main, linked} {
+		if !ignored(root, "own") || ignored(root, "here") {
+			t.Errorf("%s: the excludes do not count", root)
+		}
+	}
+	config := filepath.Join(filepath.Dir(mine), "xdg")
+	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+	t.Setenv("XDG_CONFIG_HOME", config)
+	if ignored(main, "own") || ignored(main, "usual") {
+		t.Error("excludes that nobody names any more count")
+	}
+	if err := errors.Join(os.MkdirAll(config+"/git", 0o755), os.WriteFile(config+"/git/ignore", []byte("usual\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if !ignored(main, "usual") {
+		t.Error("git's usual place is not looked at")
+	}
+	t.Setenv("PATH", "/nowhere")
+	g, err := codecommit.New(main, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Check(t.Context(), []codecommit.Edit{{Path: "a"}}); err == nil || errors.As(err, new(codecommit.Refused)) {
+		t.Errorf("without git: %v, want an error that is not the model's", err)
+	}
+}
+
+func git(t *testing.T, dir, stdin string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.Output()
+	if err != nil && cmd.ProcessState.ExitCode() != 1 { // 1: none is ignored
+		t.Fatalf("git %q: %v", args, err)
+	}
+	return string(out)
+}
+
+// Whatever is let through stays below the project and names none of the files
+// that nobody may touch.
+func FuzzCheck(f *testing.F) {
+	for _, s := range []string{"a/b", "./a", "../a", ".git/x", "a/.GIT", "./build.sh", "/x", "a\\b", "%2e%2e/x", "．．/x"} {
+		f.Add(s)
+	}
+	root := project(f, nil)
+	g, err := codecommit.New(root, "logs")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		edits, err := g.Check(t.Context(), []codecommit.Edit{{Path: p}})
+		if err != nil {
+			return
+		}
+		clean := edits[0].Path
+		if !filepath.IsLocal(clean) || path.Clean(clean) != clean || filepath.Join(root, clean) != root+"/"+clean {
+			t.Fatalf("%q became %q", p, clean)
+		}
+		for name := range strings.SplitSeq(clean, "/") {
+			if strings.EqualFold(name, ".git") || strings.EqualFold(clean, "build.sh") || strings.EqualFold(name, "UserSpecification.md") {
+				t.Fatalf("%q is free", clean)
+			}
+		}
+	})
+}

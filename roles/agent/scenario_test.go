@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func full(t *testing.T) Scenario {
+	t.Helper()
+	data, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse("full.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParse(t *testing.T) {
+	s := full(t)
+	var kinds []string
+	for _, step := range s.Calls[0].Steps {
+		kinds = append(kinds, step.Kind())
+	}
+	if got, want := strings.Join(kinds, " "), "say write write append delete run sleep print raw report"; got != want {
+		t.Errorf("kinds: got %s, want %s", got, want)
+	}
+	steps := s.Calls[0].Steps
+	if steps[1].Perm() != 0o755 || steps[6].Sleep != Duration(200*time.Millisecond) || steps[7].Print != 2000 {
+		t.Errorf("got mode %o, sleep %v, print %d", steps[1].Perm(), time.Duration(steps[6].Sleep), steps[7].Print)
+	}
+	if u := s.Calls[0].Usage; *u[0].Thoughts != 20 || u[0].Tool != nil || u[1].Input != nil {
+		t.Errorf("usage: a count that is not told must be nil: %+v", u)
+	}
+	if n := s.Calls[0].Requests(); n != 3 {
+		t.Errorf("got %d requests, want 2 told and 1 for the model that tells none", n)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	call := "version: 1\ncalls:\n- role: builder\n  "
+	step := call + "steps:\n  - "
+	tests := []struct{ name, in, want string }{
+		{"empty", "", "s.yaml: version is 0, want 1"},
+		{"future", "version: 2\ncalls: [{role: builder}]\n", "s.yaml: version is 2, want 1"},
+		{"no calls", "version: 1\n", "s.yaml: has no calls"},
+		{"role", "version: 1\ncalls:\n- role: tester\n", `s.yaml:3: calls[0]: role is "tester", want builder or verifier, or a step of learning: generate, review, learnings, mistakes, improve`},
+		{"no role", "version: 1\ncalls:\n- phase: 1\n", `s.yaml:3: calls[0]: role is "", want builder or verifier, or a step of learning: generate, review, learnings, mistakes, improve`},
+		{"unknown key", call + "stpes: []\n", `s.yaml:4: unknown key "stpes" in calls[0]; did you mean "steps"?`},
+		{"step number", call + "step: 3\n", `s.yaml:4: unknown key "step" in calls[0]; did you mean "steps"?`},
+		{"phase", call + "phase: -1\n", "s.yaml:3: calls[0]: phase, iteration and attempt are numbers from 1, or left out for any"},
+		{"end", call + "end: later\n", `s.yaml:3: calls[0]: end is "later", want ok, silent, error, away, login, crash or hang`},
+		{"exit", call + "exit: 256\n", "s.yaml:3: calls[0]: exit is 256, want 0 to 255"},
+		{"usage model", call + "usage: [{input: 1}]\n", "s.yaml:3: calls[0]: usage lacks its model"},
+		{"usage count", call + "usage: [{model: m, input: -1}]\n", `s.yaml:3: calls[0]: usage of "m" has a count below 0`},
+		{"usage requests", call + "usage: [{model: m, requests: -1}]\n", `s.yaml:3: calls[0]: usage of "m" has fewer than 0 requests`},
+		{"nothing", step + "expect: 1\n", "s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has 0: "},
+		{"two things", step + "run: x\n    say: y\n", "s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has 2: say, run"},
+		{"absolute", step + "write: /etc/passwd\n", `s.yaml:5: calls[0].steps[0]: write: path "/etc/passwd" leaves the workspace`},
+		{"escape", step + "append: a/../../b\n", `s.yaml:5: calls[0].steps[0]: append: path "a/../../b" leaves the workspace`},
+		{"workspace itself", step + "delete: a/..\n", `s.yaml:5: calls[0].steps[0]: delete: path "a/.." leaves the workspace`},
+		{"backslash", step + `write: a\b` + "\n", `s.yaml:5: calls[0].steps[0]: write: path "a\\b" leaves the workspace`},
+		{"from escape", step + "write: a\n    from: ../x\n", `s.yaml:5: calls[0].steps[0]: from: path "../x" leaves the scenario's folder`},
+		{"text and from", step + "write: a\n    text: b\n    from: c\n", "s.yaml:5: calls[0].steps[0]: text and from exclude each other"},
+		{"text alone", step + "run: a\n    text: b\n", "s.yaml:5: calls[0].steps[0]: text: does not go with run"},
+		{"expect", step + "write: a\n    expect: 0\n", "s.yaml:5: calls[0].steps[0]: expect: does not go with write"},
+		{"mode with append", step + "append: a\n    mode: '0644'\n", "s.yaml:5: calls[0].steps[0]: mode: does not go with append"},
+		{"mode", step + "write: a\n    mode: '4755'\n", `s.yaml:5: calls[0].steps[0]: mode: want permission bits in octal as "0755", got "4755"`},
+		{"sleep", step + "sleep: 5\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "5": want one as 200ms or 1m30s`},
+		{"long sleep", step + "sleep: 25h\n", "s.yaml:5: calls[0].steps[0]: sleep: want at most 24h"},
+		{"print", step + "print: much\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "much": want a number of bytes, or one as 200MB, up to 16GB`},
+		{"too much", step + "print: 17GB\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "17GB": want a number of bytes, or one as 200MB, up to 16GB`},
+		{"raw lines", step + `raw: "a\nb"` + "\n", "s.yaml:5: calls[0].steps[0]: raw: want one line"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("s.yaml", []byte(tt.in))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseCallErrors(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"nothing", "", "c.json: is not a scenario in JSON: EOF"},
+		{"unknown", `{"role":"builder","model":"x"}`, `c.json: is not a scenario in JSON: json: unknown field "model"`},
+		{"more", `{"role":"builder"} {}`, "c.json: has something after its end"},
+		{"step", `{"role":"builder","steps":[{"say":"a"},{"delete":".."}]}`, `c.json: step 2: delete: path ".." leaves the workspace`},
+	}
+	for _, tt := range tests {
+		if _, err := ParseCall("c.json", []byte(tt.in)); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	s := Scenario{Calls: []ScriptCall{
+		{Role: "builder", Phase: 1, Iteration: 2, Exit: 1},
+		{Role: "builder", Attempt: 2, Exit: 2},
+		{Role: "builder", Phase: 1, Exit: 3},
+		{Role: "verifier", Exit: 4},
+	}}
+	tests := []struct {
+		role                      string
+		phase, iteration, attempt int
+		exit                      int
+		found                     bool
+	}{
+		{"builder", 1, 2, 1, 1, true},
+		{"builder", 1, 2, 2, 1, true},
+		{"builder", 1, 1, 2, 2, true},
+		{"builder", 1, 1, 1, 3, true},
+		{"builder", 2, 1, 1, 0, false},
+		{"verifier", 9, 9, 9, 4, true},
+	}
+	for _, tt := range tests {
+		got, found := s.Pick(tt.role, tt.phase, tt.iteration, tt.attempt)
+		if found != tt.found || got.Exit != tt.exit {
+			t.Errorf("Pick(%s, %d, %d, %d) = entry %d, %v; want %d, %v",
+				tt.role, tt.phase, tt.iteration, tt.attempt, got.Exit, found, tt.exit, tt.found)
+		}
+		if found && (got.Phase != tt.phase || got.Iteration != tt.iteration || got.Attempt != tt.attempt) {
+			t.Errorf("Pick(%s, %d, %d, %d) does not fill in what it was asked for: %+v", tt.role, tt.phase, tt.iteration, tt.attempt, got)
+		}
+	}
+}
+
+func TestResolveInlinesFiles(t *testing.T) {
+	s := full(t)
+	got, err := s.Calls[0].Resolve("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step := got.Steps[2]; step.Text != "<h1>hello</h1>\n" || step.From != "" {
+		t.Errorf("got %+v", step)
+	}
+	if s.Calls[0].Steps[2].From == "" {
+		t.Error("Resolve changed the call that it was given")
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "secret")
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(os.WriteFile(outside, []byte("secret"), 0o600))
+	check(os.Symlink(outside, filepath.Join(dir, "link")))
+	check(syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	check(os.WriteFile(filepath.Join(dir, "big"), nil, 0o600))
+	check(os.WriteFile(filepath.Join(dir, "binary"), []byte{0xff}, 0o600))
+	check(os.Truncate(filepath.Join(dir, "big"), MaxText+1))
+	tests := []struct{ from, want string }{
+		{"gone", "is not there"},
+		{"link", "a link"},
+		{"fifo", "FIFO"},
+		{".", "directory"},
+		{"big", "too large"},
+		{"binary", "not UTF-8"},
+	}
+	for _, tt := range tests {
+		_, err := Scenario{Calls: []ScriptCall{{Steps: []Step{{Write: "a", From: tt.from}}}}}.Resolve(dir)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "call 1: step 1: cannot ") {
+			t.Errorf("from %s: got %v, want %q in it", tt.from, err, tt.want)
+		}
+	}
+}
+
+func TestFill(t *testing.T) {
+	v := Values{Phase: 2, Iteration: 3, Step: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("x", 3600)), AppURL: "http://app:3000"}
+	got := v.Fill("{{phase}} {{iteration}} {{step}} {{time}} {{app_url}} {{ phase }} {{name}}")
+	if want := "2 3 7 20260102T020405Z http://app:3000 {{ phase }} {{name}}"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := ReportPath("verifier", v); got != "verifier_reports/phase2_v3_20260102T020405Z.md" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// What abl hands to the agent is what it read.
+func roundTrip(t *testing.T, s Scenario) {
+	t.Helper()
+	for _, c := range s.Calls {
+		data, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseCall("c.json", data)
+		if err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("s.json", data)
+	if err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	if diff := cmp.Diff(s, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRoundTrip(t *testing.T) { roundTrip(t, full(t)) }
+
+// FuzzParse holds that no input panics, that what is read keeps to the
+// workspace, and that it survives the way to the agent.
+func FuzzParse(f *testing.F) {
+	data, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data))
+	for _, seed := range []string{
+		"version: 1\ncalls: [{role: builder, steps: [{write: a/../b, text: x}]}]\n",
+		"version: 1\ncalls: &a [{role: verifier, steps: [{report: \"\\u2028\\0\"}], usage: [{model: m, input: 0}]}]\n",
+		"version: 1\ncalls: [{role: builder, steps: [{print: 16GB}, {sleep: 24h}, {raw: ''}]}]\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		s, err := Parse("s.yaml", []byte(in))
+		if err != nil {
+			return
+		}
+		for _, c := range s.Calls {
+			for _, step := range c.Steps {
+				if p := step.Path(); p != "" && (strings.HasPrefix(p, "/") || !filepath.IsLocal(p)) {
+					t.Errorf("path %q", p)
+				}
+			}
+		}
+		roundTrip(t, s)
+	})
+}
