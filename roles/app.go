@@ -17,10 +17,8 @@ import (
 
 // AppEngine is what the system under test needs of an engine.
 type AppEngine interface {
-	SiteEngine
-	EnsureVolume(context.Context, sandbox.Volume) error
-	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) ([]string, error)
-	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
+	Engine
+	sandbox.Stores
 }
 
 // App runs the system under test: a throw-away copy of the committed tree in a

@@ -24,18 +24,9 @@ import (
 
 // Engine is what a call needs of a container engine.
 type Engine interface {
-	Create(context.Context, sandbox.Box) (string, error)
-	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
-	Env(ctx context.Context, name string) (map[string]string, error)
-	Ranges(ctx context.Context, networks []string) ([]string, error)
-	Start(ctx context.Context, name string) error
-	Status(ctx context.Context, name string) (sandbox.Status, error)
-	Wait(ctx context.Context, name string) (sandbox.Exit, error)
-	Stop(ctx context.Context, name string, grace time.Duration) error
-	Remove(ctx context.Context, name string) error
-	Logs(ctx context.Context, name string, max int64) ([]byte, error)
-	Head(ctx context.Context, name string, max int64) ([]byte, error)
-	Load(ctx context.Context, name string) (sandbox.Load, error)
+	sandbox.Boxes
+	sandbox.Streams
+	sandbox.Prover
 }
 
 // Runner runs calls of one project on one engine.

@@ -43,5 +43,7 @@ type conn struct {
 
 func newEngine(c *conn) *Engine { return &Engine{&stores{conn: c}, &images{c}, c} }
 
+var _ sandbox.Engine = (*Engine)(nil)
+
 // Close gives the connections back.
 func (c *conn) Close() error { return c.api.Close() }

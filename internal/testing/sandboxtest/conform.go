@@ -1,43 +1,19 @@
 package sandboxtest
 
 import (
-	"context"
 	"errors"
-	"io"
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"abl/internal/sandbox"
 )
 
-// Sandbox is the method set that both engines have.
-type Sandbox interface {
-	Info(ctx context.Context) (sandbox.Info, error)
-	EnsureNetwork(ctx context.Context, n sandbox.Network) error
-	EnsureVolume(ctx context.Context, v sandbox.Volume) error
-	Create(ctx context.Context, box sandbox.Box) (id string, err error)
-	Start(ctx context.Context, name string) error
-	Status(ctx context.Context, name string) (sandbox.Status, error)
-	Wait(ctx context.Context, name string) (sandbox.Exit, error)
-	Stop(ctx context.Context, name string, grace time.Duration) error
-	Kill(ctx context.Context, name string) error
-	Remove(ctx context.Context, name string) error
-	List(ctx context.Context, labels map[string]string) ([]sandbox.Status, error)
-	Logs(ctx context.Context, name string, max int64) ([]byte, error)
-	Head(ctx context.Context, name string, max int64) ([]byte, error)
-	Prove(ctx context.Context, box sandbox.Box) (sandbox.Proof, error)
-	Env(ctx context.Context, name string) (map[string]string, error)
-	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
-	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error)
-}
-
 // Subject is an engine under test and the commands that its boxes understand.
 type Subject struct {
-	Engine  Sandbox
+	Engine  sandbox.Engine
 	Image   string
 	Missing string // a reference that the engine does not have
 	Project string // value of the project label; also the beginning of every name

@@ -1,0 +1,51 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Engine is what a container engine does for abl: a package that implements it
+// can stand in Docker's place. Who needs less says so by the groups.
+type Engine interface {
+	Boxes
+	Streams
+	Prover
+	Stores
+	Info(ctx context.Context) (Info, error)
+	List(ctx context.Context, labels map[string]string) ([]Status, error)
+	Kill(ctx context.Context, name string) error
+}
+
+// Boxes are made, started, waited for and removed by name.
+type Boxes interface {
+	Create(ctx context.Context, box Box) (id string, err error)
+	Start(ctx context.Context, name string) error
+	Status(ctx context.Context, name string) (Status, error)
+	Wait(ctx context.Context, name string) (Exit, error)
+	Stop(ctx context.Context, name string, grace time.Duration) error
+	Remove(ctx context.Context, name string) error
+}
+
+// Streams are what a box printed, and what is put into it.
+type Streams interface {
+	Logs(ctx context.Context, name string, max int64) ([]byte, error)
+	Head(ctx context.Context, name string, max int64) ([]byte, error)
+	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
+}
+
+// Prover says what a box that was made is in truth.
+type Prover interface {
+	Prove(ctx context.Context, box Box) (Proof, error)
+	Env(ctx context.Context, name string) (map[string]string, error)
+	Ranges(ctx context.Context, networks []string) ([]string, error)
+	Load(ctx context.Context, name string) (Load, error)
+}
+
+// Stores are networks and volumes, which are kept until they are swept.
+type Stores interface {
+	EnsureNetwork(ctx context.Context, n Network) error
+	EnsureVolume(ctx context.Context, v Volume) error
+	Sweep(ctx context.Context, labels map[string]string, keep func(Status) bool) (removed []string, err error)
+}
