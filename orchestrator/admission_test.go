@@ -33,7 +33,7 @@ func specs(t *testing.T, tails ...string) spec.Set {
 // phase is one that worked on this spec.
 func phase(set spec.Set, n int, status state.Status) *state.Phase {
 	s, _ := set.Phase(n)
-	return &state.Phase{Status: status, SpecSHA: s.SHA256, SpecSize: len(s.Text), Iteration: 2}
+	return &state.Phase{Status: status, HeldTo: state.HeldTo{SpecSHA: s.SHA256, SpecSize: len(s.Text)}, Iteration: 2}
 }
 
 func TestAdmit(t *testing.T) {

@@ -117,7 +117,7 @@ func TestReplayDecides(t *testing.T) {
 			l.Replay, l.Challenge, l.Specs = replays, Challenge{Away: true, Null: true}, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this
-			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
 			f, err := w.judged(l, &p)
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 			l.Replay, l.Specs = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}}}, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this
-			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), SpecSHA: this.SHA256, SpecSize: len(this.Text)}
+			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
 			first, err := w.judged(l, &p)
 			if err != nil {
 				t.Fatal(err)

@@ -86,7 +86,7 @@ http.createServer((req, res) => {
 		return run("curl -s \"http://app:3000/?$(printf %s '" + command + "' | jq -sRr @uri)\"; echo")
 	}
 	script(p, builds(write("server.mjs", looks), write("probe.mjs", find)), verifies(
-		must(0, "test \"$(curl -s http://app:3000/)\" = ok && curl -s http://app:7070/healthz | grep -q ready"),
+		must(0, "test \"$(curl -s http://app:3000/)\" = ok && curl -s http://app:7070/list | grep -q token"),
 		ask("id -u | sed s/^0$/BAD-root/"), ask("ls -A .git | wc -l"), ask("ls -d /workspace/* | tr \"\\n\" \" \""),
 		ask("node probe.mjs"),
 		ask("curl -s -m 2 http://1.1.1.1 >/dev/null && echo BAD-route; grep CapEff /proc/self/status"),
@@ -120,7 +120,7 @@ func strangers(t *testing.T, p *lab.Project, image string) {
 		t.Fatalf("the app's address is %q", address)
 	}
 	// What counts is the answer: some networks accept every connection.
-	for _, at := range []string{net.JoinHostPort(address, "3000") + "/", net.JoinHostPort(address, fmt.Sprint(helper.BrokerPort)) + "/healthz"} {
+	for _, at := range []string{net.JoinHostPort(address, "3000") + "/", net.JoinHostPort(address, fmt.Sprint(helper.BrokerPort)) + "/list"} {
 		get := "curl -s -m 2 http://" + at + " | head -c 100"
 		if out, _ := exec.Command("sh", "-c", get).Output(); len(out) > 0 {
 			t.Errorf("this machine gets %q from %s", out, at)

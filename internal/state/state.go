@@ -59,40 +59,51 @@ func Statuses() []Status {
 
 // Phase is where one phase stands.
 type Phase struct {
-	Status        Status              `json:"status"`
-	Round         int                 `json:"round"`                   // of iterations, from 1; 0 before the first
-	Iteration     int                 `json:"iteration"`               // within the round, from 1
-	Step          int                 `json:"step"`                    // over all rounds, from 1; the X of step-X
-	Attempt       int                 `json:"attempt"`                 // of the current call, from 1
-	Tries         int                 `json:"tries,omitempty"`         // attempts at the current call that ended badly, in a row
-	Asked         bool                `json:"asked,omitempty"`         // the role was asked once more for what it left out
-	Class         string              `json:"class,omitempty"`         // how the last call ended (docs/architecture.md)
-	Back          time.Time           `json:"back,omitzero"`           // when the provider wants to be asked again, as the last call was told
-	NeedsPerson   bool                `json:"needs_person,omitempty"`  // the last call ended for want of something that only a person can give
-	Outage        *Outage             `json:"outage,omitempty"`        // the provider or the engine is waited for
-	Fallback      map[string]int      `json:"fallback,omitempty"`      // by role: which further model of its chain is used, from 1
-	AppFailed     string              `json:"app_failed,omitempty"`    // what was observed when the app did not start
-	Regressed     []failedspecs.Entry `json:"regressed,omitempty"`     // contracts of earlier phases that a replay has seen broken
-	Call          string              `json:"call,omitempty"`          // id of the call in flight, else of the last one
-	VerifierOnly  bool                `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
-	Recheck       bool                `json:"recheck,omitempty"`       // what it passed with is replayed, and no agent is called
-	SpecSHA       string              `json:"spec_sha,omitempty"`      // hash of the spec that the round works on
-	SpecSize      int                 `json:"spec_size,omitempty"`     // bytes under that hash, to tell an append from an edit
-	PassedSHA     string              `json:"passed_sha,omitempty"`    // hash of the spec that it passed with last
-	PassedSize    int                 `json:"passed_size,omitempty"`   // bytes under that hash
-	Started       time.Time           `json:"started,omitzero"`
-	Ended         time.Time           `json:"ended,omitzero"`
-	SrcCommit     string              `json:"src_commit,omitempty"`
-	TestsCommit   string              `json:"tests_commit,omitempty"`
-	LastVerdict   string              `json:"last_verdict,omitempty"`   // pass, fail or unverified
-	Why           []string            `json:"why,omitempty"`            // what a believable verdict lacked; told to the Verifier when it is asked again
-	Repeated      int                 `json:"repeated,omitempty"`       // answers of the Verifier in a row that lacked the same, the last one included
-	Failed        []failedspecs.Entry `json:"failed,omitempty"`         // of the last refutation
-	Stalled       string              `json:"stalled,omitempty"`        // what the next Builder is told when the last iterations moved nothing
-	Approved      bool                `json:"approved,omitempty"`       // by a person
-	ReportMissing bool                `json:"report_missing,omitempty"` // the Builder left none for its last call
-	Note          string              `json:"note,omitempty"`           // one sentence for the person
-	History       []IterationRecord   `json:"history,omitempty"`        // oldest first
+	Status        Status            `json:"status"`
+	Round         int               `json:"round"`                   // of iterations, from 1; 0 before the first
+	Iteration     int               `json:"iteration"`               // within the round, from 1
+	Step          int               `json:"step"`                    // over all rounds, from 1; the X of step-X
+	Attempt       int               `json:"attempt"`                 // of the current call, from 1
+	Tries         int               `json:"tries,omitempty"`         // attempts at the current call that ended badly, in a row
+	Asked         bool              `json:"asked,omitempty"`         // the role was asked once more for what it left out
+	Class         string            `json:"class,omitempty"`         // how the last call ended (docs/architecture.md)
+	Back          time.Time         `json:"back,omitzero"`           // when the provider wants to be asked again, as the last call was told
+	NeedsPerson   bool              `json:"needs_person,omitempty"`  // the last call ended for want of something that only a person can give
+	Outage        *Outage           `json:"outage,omitempty"`        // the provider or the engine is waited for
+	Fallback      map[string]int    `json:"fallback,omitempty"`      // by role: which further model of its chain is used, from 1
+	Call          string            `json:"call,omitempty"`          // id of the call in flight, else of the last one
+	VerifierOnly  bool              `json:"verifier_only,omitempty"` // nothing to mend: this iteration has no Builder call
+	Recheck       bool              `json:"recheck,omitempty"`       // what it passed with is replayed, and no agent is called
+	Started       time.Time         `json:"started,omitzero"`
+	Ended         time.Time         `json:"ended,omitzero"`
+	SrcCommit     string            `json:"src_commit,omitempty"`
+	TestsCommit   string            `json:"tests_commit,omitempty"`
+	Approved      bool              `json:"approved,omitempty"`       // by a person
+	ReportMissing bool              `json:"report_missing,omitempty"` // the Builder left none for its last call
+	Note          string            `json:"note,omitempty"`           // one sentence for the person
+	History       []IterationRecord `json:"history,omitempty"`        // oldest first
+
+	HeldTo
+	Judged
+}
+
+// HeldTo are the texts of its spec that a phase works on and has passed with.
+type HeldTo struct {
+	SpecSHA    string `json:"spec_sha,omitempty"`    // hash of the spec that the round works on
+	SpecSize   int    `json:"spec_size,omitempty"`   // bytes under that hash, to tell an append from an edit
+	PassedSHA  string `json:"passed_sha,omitempty"`  // hash of the spec that it passed with last
+	PassedSize int    `json:"passed_size,omitempty"` // bytes under that hash
+}
+
+// Judged is what the last verdict came to, for the next call to be told.
+type Judged struct {
+	AppFailed   string              `json:"app_failed,omitempty"`   // what was observed when the app did not start
+	Regressed   []failedspecs.Entry `json:"regressed,omitempty"`    // contracts of earlier phases that a replay has seen broken
+	LastVerdict string              `json:"last_verdict,omitempty"` // pass, fail or unverified
+	Why         []string            `json:"why,omitempty"`          // what a believable verdict lacked; told to the Verifier when it is asked again
+	Repeated    int                 `json:"repeated,omitempty"`     // answers of the Verifier in a row that lacked the same, the last one included
+	Failed      []failedspecs.Entry `json:"failed,omitempty"`       // of the last refutation
+	Stalled     string              `json:"stalled,omitempty"`      // what the next Builder is told when the last iterations moved nothing
 }
 
 // Outage is a time without a good call because the provider or the engine is away.
