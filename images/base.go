@@ -18,21 +18,21 @@ const (
 
 var errSilent = errors.New("no sign of life from the registry")
 
-// makeBase stands on the registry's Debian where a registry answers, and on the one
-// that scripts/base.sh imported where that was needed.
+// makeBase stands on the registry's Debian where a registry answers, and else on the
+// one that scripts/base.sh imported.
 func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[string]string, err error) {
 	r, err := baseRecipe(s.arch)
 	if err != nil {
 		return "", nil, err
 	}
-	origin := fromMirror
-	if _, imported := s.labels[mirrorBase]; imported {
-		r.parent = mirrorBase
-	} else {
-		if origin, err = m.pull(ctx); err != nil {
-			return "", nil, noBase(ctx, err)
-		}
-		r.parent = origin
+	origin, err := m.pull(ctx)
+	r.parent = origin
+	if _, imported := s.labels[mirrorBase]; err != nil && imported && ctx.Err() == nil {
+		m.say("base: no registry answers; standing on %s", mirrorBase)
+		r.parent, origin, err = mirrorBase, fromMirror, nil
+	}
+	if err != nil {
+		return "", nil, noBase(ctx, err)
 	}
 	r = r.sealed(s.arch)
 	labels = r.labels()

@@ -24,6 +24,7 @@ func TestRegistryBaseGoesFirst(t *testing.T) {
 // Without a registry a base stands on the Debian that scripts/base.sh imported.
 func TestBaseUponAnImportedDebian(t *testing.T) {
 	e := newFake()
+	e.digest = "" // no registry
 	e.images[mirrorBase] = map[string]string{LabelImage: "debian"}
 	m := &Maker{Engine: e}
 	s, err := m.look(t.Context())
@@ -31,7 +32,7 @@ func TestBaseUponAnImportedDebian(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref, labels, err := m.makeBase(t.Context(), s)
-	if err != nil || e.pulls != 0 || e.args[ref]["ABL_IMAGE"] != mirrorBase || labels[labelOrigin] != fromMirror {
+	if err != nil || e.pulls != 1 || e.args[ref]["ABL_IMAGE"] != mirrorBase || labels[labelOrigin] != fromMirror {
 		t.Errorf("base %q upon %q with labels %v after %d pulls: %v, want one upon %q", ref, e.args[ref]["ABL_IMAGE"], labels, e.pulls, err, mirrorBase)
 	}
 }

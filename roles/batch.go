@@ -28,24 +28,25 @@ type batch struct {
 }
 
 // start makes the box, fills its volume with the tree, and starts it. What is asked of
-// the engine is seen through, lest it makes a box that no sweep has seen.
-func (b batch) start(ctx context.Context) error {
+// the engine is seen through, lest it makes a box that no sweep has seen. begun is when
+// the engine was told to: the program does not wait for the proof to be read.
+func (b batch) start(ctx context.Context) (begun time.Time, err error) {
 	whole := context.WithoutCancel(ctx)
 	volume := b.box.Mounts[0]
 	if err := b.engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: b.labels}); err != nil {
-		return err
+		return begun, err
 	}
 	if err := checkSources(b.project, b.box.Mounts); err != nil {
-		return err
+		return begun, err
 	}
 	if _, err := b.engine.Create(whole, b.box); err != nil {
-		return fmt.Errorf("cannot make the %s's container: %w", b.box.Labels[sandbox.LabelKind], err)
+		return begun, fmt.Errorf("cannot make the %s's container: %w", b.box.Labels[sandbox.LabelKind], err)
 	}
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(b.tree(to, b.as)) }()
 	defer from.Close()
 	if err := b.engine.CopyIn(whole, b.box.Name, volume.Target, from); err != nil {
-		return fmt.Errorf("cannot fill the %s's container: %w", b.box.Labels[sandbox.LabelKind], err)
+		return begun, fmt.Errorf("cannot fill the %s's container: %w", b.box.Labels[sandbox.LabelKind], err)
 	}
 	done, err := b.proof.before(whole)
 	defer done()
@@ -53,12 +54,13 @@ func (b batch) start(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return err
+		return begun, err
 	}
+	begun = time.Now()
 	if err := b.engine.Start(whole, b.box.Name); err != nil {
-		return err
+		return begun, err
 	}
-	return b.proof.after(ctx, true)
+	return begun, b.proof.after(ctx, true)
 }
 
 // await waits for the end, and brings it about at the limit or when cut is closed.

@@ -72,7 +72,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if err != nil {
 		return end, err
 	}
-	if err := one.start(ctx); err != nil {
+	if _, err := one.start(ctx); err != nil {
 		return end, err
 	}
 	failpoint.Here("build.started")

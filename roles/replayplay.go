@@ -27,10 +27,10 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	}
 	one := r.batch(context.WithoutCancel(ctx), p, rec, holder, url, deadline)
 	defer func() { err = held(ctx, r.App.Engine, holder, err) }()
-	if err := one.start(ctx); err != nil {
+	begun, err := one.start(ctx)
+	if err != nil {
 		return out, err
 	}
-	begun := time.Now()
 	exit, late, err := one.await(ctx, p.Limit, time.Second, p.Cut)
 	if err != nil {
 		return out, err

@@ -2,7 +2,8 @@
 # Makes sure that abl can build its images where no registry answers: as root on
 # Debian or Ubuntu it makes Debian's minimal system with debootstrap and imports
 # it as abl/debian:bookworm, on which `abl images build` then stands. Does
-# nothing where one is there already or a registry has one. Safe to run twice.
+# nothing where one is there already, where a registry answers, or where it
+# cannot: then `abl images build` says what to do. Safe to run twice.
 # ABL_DEBIAN_MIRROR names another mirror.
 set -euo pipefail
 
@@ -14,10 +15,6 @@ has() { docker image inspect "$1" >/dev/null 2>&1; }
 
 give_up() {
   say "$1"
-  say "do one of these, then run the same command again:"
-  say "  let the engine reach a registry (its own proxy or mirror setting)"
-  say "  abl images load FILE, with a file that \`abl images save\` wrote elsewhere"
-  say "  run this as root on Debian or Ubuntu, on the engine's own architecture"
   exit 7
 }
 
@@ -55,18 +52,16 @@ load() {
   say "importing"
   tar --numeric-owner --one-file-system -C "$root" "${left_out[@]/#/--exclude=./}" -c . |
     docker import -c 'LABEL abl.image=debian' -c 'CMD ["/bin/sh"]' \
-      -c 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$image" >/dev/null
+      -c 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$image-new" >/dev/null || return
+  # Half an archive is an image to the engine, too: it gets its name when all went well.
+  docker tag "$image-new" "$image" && docker rmi "$image-new" >/dev/null
 }
 
-if ! command -v docker >/dev/null; then
-  say "there is no docker client here to look with; going on without"
-  exit 0
-fi
-if has "$image" || has debian:$suite-slim; then exit 0; fi
+command -v docker >/dev/null || exit 0
+if [ "$(id -u)" != 0 ] || ! is_debian || has "$image"; then exit 0; fi
+if [ "$(docker version -f '{{.Server.Arch}}')" != "$(dpkg --print-architecture)" ]; then exit 0; fi
 if timeout 60 docker pull -q debian:$suite-slim >/dev/null 2>&1 </dev/null; then exit 0; fi
 say "no registry answers"
-[ "$(id -u)" = 0 ] || give_up "making a base takes root"
-is_debian || give_up "making a base takes Debian or Ubuntu"
 if ! command -v debootstrap >/dev/null; then
   say "installing debootstrap"
   (apt_get update && apt_get install -y --no-install-recommends debootstrap debian-archive-keyring) >/dev/null </dev/null ||
@@ -78,4 +73,4 @@ trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
 bootstrap || give_up "debootstrap failed: is there a Debian at its mirror? Name another with ABL_DEBIAN_MIRROR"
 configure
-load
+load || give_up "the engine did not take the base"

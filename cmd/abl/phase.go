@@ -94,8 +94,11 @@ func (s *session) playPhase(ctx context.Context, n int, again bool, out state.Si
 		err = s.tidyAtRest(ctx, f, out)
 		unlock()
 	default:
-		f.Phases[fmt.Sprint(n)] = &a.Open
-		result, err = s.playIn(ctx, n, f, s.keepIDs(n), out)
+		specs := s.keepIDs(n)
+		if a, err = admit(f, specs, n, again); err == nil { // what is run is what was admitted
+			f.Phases[fmt.Sprint(n)] = &a.Open
+			result, err = s.playIn(ctx, n, f, specs, out)
+		}
 		unlock()
 	}
 	if err == nil {

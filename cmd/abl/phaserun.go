@@ -107,7 +107,7 @@ func (r *phaseRun) save() error {
 func (r *phaseRun) end(ctx context.Context, why error) error {
 	left, err := r.env.Close(ctx, why)
 	if left != "" && err == nil {
-		r.emit(state.Event{Phase: r.phase, Call: left, Text: "call " + left + " is left as it is: the next run attaches to it, abl clean ends it"})
+		r.emit(state.Event{Phase: r.phase, Call: left, Text: environment.Left(left)})
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 	if err == nil {
 		err = r.openShell(ctx, role, p, tty)
 	}
-	return errors.Join(err, r.end(ctx, err))
+	return errors.Join(err, r.end(context.WithoutCancel(ctx), err)) // a call that was found is not ended by leaving the shell
 }
 
 // shellPhase is the phase whose view of things the shell has.

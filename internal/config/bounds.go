@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // maxIterations keeps a slip of the finger from costing a fortune.
 const maxIterations = 100
@@ -52,7 +55,7 @@ func checkLimits(l *Loaded) error {
 
 func checkBudget(l *Loaded) error {
 	for key, c := range byKey(l.caps()) {
-		if c.Tokens < 0 || !(c.USD >= 0) { // .nan is no number
+		if c.Tokens < 0 || !(c.USD >= 0) || math.IsInf(c.USD, 0) { // .nan is no number
 			return l.mistake(key, "", "want 0 (no limit) or more")
 		}
 	}

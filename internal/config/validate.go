@@ -156,6 +156,10 @@ func checkVerify(l *Loaded) error {
 	if !slices.Contains([]string{"required", "off"}, l.Verify.Evidence) {
 		return l.mistake("verify.evidence", "", "want required or off, got %q", l.Verify.Evidence)
 	}
+	if kept := slices.DeleteFunc(slices.Clone(l.Verify.Challenge), func(c string) bool { return c == "mutants" }); len(kept) < len(l.Verify.Challenge) {
+		l.Verify.Challenge = kept
+		l.Warnings = append(l.Warnings, "mutants in verify.challenge is no more: take it out")
+	}
 	for _, c := range l.Verify.Challenge {
 		if !slices.Contains([]string{"away", "null-app"}, c) {
 			return l.mistake("verify.challenge", "", "want away or null-app, got %q", c)

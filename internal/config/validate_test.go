@@ -138,6 +138,9 @@ func TestMistakesOutsideTheFileNameTheirPlace(t *testing.T) {
 	}{
 		{env: map[string]string{"ABL_AGENT": "x"}, want: `ABL_AGENT: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
 		{env: map[string]string{"ABL_LOOP_NO_PROGRESS": "x"}, want: `ABL_LOOP_NO_PROGRESS: loop.no_progress: want a whole number, got "x"`},
+		{env: map[string]string{"ABL_BUDGET_PHASE_TOKENS": "0.5"}, want: `ABL_BUDGET_PHASE_TOKENS: budget.phase.tokens: want a whole number, got "0.5"`},
+		{env: map[string]string{"ABL_LIMITS_REQUESTS": "010"}, want: `ABL_LIMITS_REQUESTS: limits.requests: want a whole number, got "010"`},
+		{flags: map[string]string{"loop.no_progress": "0.5"}, want: `flag loop.no_progress: loop.no_progress: want a whole number, got "0.5"`},
 		{flags: map[string]string{"agent": "x"}, want: `flag agent: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
 		{flags: map[string]string{"app.port": "80"}, want: ".abl/config.yaml: app.command: is missing"},
 		{dotenv: "SRC_DIR=..\n", want: `SRC_DIR in .env: directories.src: want a directory inside the project, got ".."`},

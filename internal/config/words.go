@@ -97,7 +97,12 @@ func (p *PerRole) UnmarshalYAML(read func(any) error) error {
 func (p *NoProgress) UnmarshalYAML(read func(any) error) error {
 	var word string
 	if read(&word) == nil {
-		return read(&p.Failed)
+		n, err := strconv.Atoi(word) // the library would cut a fraction
+		if err != nil {
+			return fmt.Errorf("loop.no_progress: want a whole number, got %q", word)
+		}
+		p.Failed = n
+		return nil
 	}
 	type parts NoProgress
 	return read((*parts)(p))

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gocarina/gocsv"
@@ -81,21 +83,26 @@ func scan(data []byte, each func(Row), bad func(line int, reason string)) error 
 	}
 	in := &lines{rest: data, bad: bad}
 	rows, err := gocsv.NewUnmarshaller(csv.NewReader(in), Row{})
+	if errors.Is(err, io.EOF) {
+		return nil // a header without its end
+	}
 	if err != nil {
 		return err
 	}
+	seen := map[key]int{} // the line of each row
 	for {
 		one, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		r, _ := one.(Row)
-		switch {
+		switch first := seen[r.key()]; {
 		case err != nil:
 			bad(in.no, reason(err))
-		case r.Sane() != r.Count:
-			bad(in.no, "it has a count below 0")
+		case r.CallID != "" && first > 0:
+			bad(in.no, fmt.Sprintf("it repeats line %d", first))
 		default:
+			seen[r.key()] = in.no
 			each(r.Map(unguard))
 		}
 	}
@@ -108,8 +115,7 @@ func reason(err error) string {
 	if errors.As(err, &syntax) {
 		return "it is no row of the ledger: " + syntax.Err.Error()
 	}
-	_, why, _ := strings.Cut(err.Error(), "]: ")
-	return "it has a number that is none: " + why
+	return err.Error()
 }
 
 // lines gives a CSV reader one line at a time. A cell has no line end in it, so that a
@@ -118,6 +124,7 @@ type lines struct {
 	rest, line []byte
 	no         int // of line, from 1
 	bad        func(line int, reason string)
+	numbers    map[int]string // by column of the file: the name of a count
 }
 
 // Read gives what is left of a line.
@@ -132,14 +139,65 @@ func (l *lines) Read(p []byte) (int, error) {
 			l.bad(l.no, "it is cut off: it has no line end")
 			return 0, io.EOF
 		}
-		if bytes.Count(l.rest[:end], []byte(`"`))%2 == 1 {
-			l.bad(l.no, "a quoted field is not closed")
-		} else {
-			l.line = l.rest[:end]
+		var err error
+		if l.line, err = l.checked(l.rest[:end]); err != nil {
+			l.bad(l.no, err.Error())
 		}
 		l.rest = l.rest[end:]
 	}
 	n := copy(p, l.line)
 	l.line = l.line[n:]
 	return n, nil
+}
+
+// checked is a line whose counts gocsv may read: it would take space for 0, cut 1.9
+// down to 1, and take 010 for 8. An ERROR for the input, as earlier ABL tools noted a
+// failed call, tells no count at all.
+func (l *lines) checked(line []byte) ([]byte, error) {
+	if bytes.Count(line, []byte(`"`))%2 == 1 {
+		return nil, errors.New("a quoted field is not closed")
+	}
+	cells, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err != nil {
+		return line, nil // the reader tells the mistake
+	}
+	if l.numbers == nil {
+		l.numbers = counts(cells)
+		return line, nil
+	}
+	failed := len(cells) > inputAt && cells[inputAt] == "ERROR"
+	for at, name := range l.numbers {
+		if at >= len(cells) {
+			continue
+		}
+		if cells[at] = strings.TrimSpace(cells[at]); cells[at] == "" || failed {
+			cells[at] = ""
+			continue
+		}
+		n, err := strconv.ParseUint(cells[at], 10, 63)
+		if err != nil {
+			return nil, fmt.Errorf("its %s is no count: %.40q", name, cells[at])
+		}
+		cells[at] = strconv.FormatUint(n, 10)
+	}
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	err = w.Write(cells)
+	w.Flush()
+	return out.Bytes(), err
+}
+
+// inputAt is the column of the input in every ledger.
+const inputAt = 5
+
+// counts are the columns of a header that hold counts.
+func counts(header []string) map[int]string {
+	numbers := map[int]string{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("csv"), ",")
+		if at := slices.Index(header, name); at >= 0 && f.Type == reflect.TypeFor[*int64]() {
+			numbers[at] = name
+		}
+	}
+	return numbers
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -151,8 +152,8 @@ func (l *Ledger) prepare() (notices []string, err error) {
 	case begun:
 		return notices, hostfs.Write(l.path, []byte(Header+"\n"), perm)
 	case names != Header:
-		notices = append(notices, "the file had fewer columns and was brought up to date, the old one is tokens.csv.old")
-		return notices, l.upgrade(data)
+		kept, err := l.upgrade(data)
+		return append(notices, "the file had fewer columns and was brought up to date, the old one is "+kept), err
 	}
 	return notices, nil
 }
@@ -169,18 +170,30 @@ func (l *Ledger) cutTail(tail []byte) ([]string, error) {
 	return []string{fmt.Sprintf("the last line was cut off and is now in %s", filepath.Base(keep))}, err
 }
 
-// upgrade writes the rows of a file with fewer columns anew, the old one kept.
-func (l *Ledger) upgrade(old []byte) error {
-	var rows []Row
-	if err := scan(old, func(r Row) { rows = append(rows, r) }, func(int, string) {}); err != nil {
-		return l.refuse(err)
+// upgrade writes the rows of a file with fewer columns anew, and what is none of them
+// as it was. The old file is kept under a name that it returns.
+func (l *Ledger) upgrade(old []byte) (kept string, err error) {
+	data := bytes.NewBufferString(Header + "\n")
+	was := bytes.SplitAfter(old, []byte("\n"))
+	var failed error
+	each := func(r Row) { failed = errors.Join(failed, write(data, []Row{r}, false)) }
+	bad := func(line int, _ string) {
+		if raw := was[line-1]; bytes.HasSuffix(raw, []byte("\n")) { // or it was moved to .torn
+			data.Write(raw)
+		}
 	}
-	var data bytes.Buffer
-	if err := Write(&data, rows); err != nil {
-		return err
+	if err := errors.Join(scan(old, each, bad), failed); err != nil {
+		return "", l.refuse(err)
 	}
-	if err := hostfs.Write(l.path+".old", old, perm); err != nil {
-		return err
+	for n := 1; ; n++ {
+		keep := Open(l.path + ".old" + strings.TrimPrefix(strconv.Itoa(n), "1"))
+		there, err := keep.read()
+		if err != nil {
+			return "", err
+		}
+		if there != nil && !bytes.Equal(there, old) {
+			continue
+		}
+		return filepath.Base(keep.path), errors.Join(hostfs.Write(keep.path, old, perm), hostfs.Write(l.path, data.Bytes(), perm))
 	}
-	return hostfs.Write(l.path, data.Bytes(), perm)
 }

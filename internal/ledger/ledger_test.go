@@ -148,7 +148,10 @@ func TestEnsureHeader(t *testing.T) {
 		{"foreign line", Header + "\n" + foreign + sampleLine, Header + "\n" + foreign + sampleLine,
 			"line 2 is not counted: it is no row of the ledger: wrong number of fields", "tokens.csv"},
 		{"ten columns", oldHeader + "\n\"2026-01-02 03:04:05\",\"1\",\"2\",\"builder\",\"m\",100,20,0,120,\"s1\"\n" + foreign,
-			Header + "\n2026-01-02 03:04:05,1,2,builder,m,100,20,0,120,s1,,,,,,,,\n", fewer, "tokens.csv tokens.csv.old"},
+			Header + "\n2026-01-02 03:04:05,1,2,builder,m,100,20,0,120,s1,,,,,,,,\nhello\n",
+			fewer + "\nline 3 is not counted: it is no row of the ledger: wrong number of fields", "tokens.csv tokens.csv.old"},
+		{"a call that failed", oldHeader + "\n2026-01-02 03:04:05,1,2,builder,m,ERROR,0,0,0,s1\n",
+			Header + "\n2026-01-02 03:04:05,1,2,builder,m,,,,,s1,,,,,,,,\n", fewer, "tokens.csv tokens.csv.old"},
 		{"a column less", before + "\n" + strings.Replace(sampleLine, ",done", "", 1),
 			Header + "\n" + strings.Replace(sampleLine, ",done", ",", 1), fewer, "tokens.csv tokens.csv.old"},
 		{"CRLF", strings.ReplaceAll(Header+"\n"+sampleLine, "\n", "\r\n"), strings.ReplaceAll(Header+"\n"+sampleLine, "\n", "\r\n"), "", "tokens.csv"},
@@ -335,14 +338,45 @@ func TestOneBadLineHidesNoOther(t *testing.T) {
 		"3: it is no row of the ledger: wrong number of fields",
 		"5: a quoted field is not closed",
 		`7: it is no row of the ledger: bare " in non-quoted-field`,
-		`8: it has a number that is none: strconv.ParseInt: parsing "many": invalid syntax`,
-		"9: it has a count below 0",
+		`8: its input is no count: "many"`,
+		`9: its input is no count: "-1"`,
 		"10: it is no row of the ledger: wrong number of fields",
 		"11: it is no row of the ledger: wrong number of fields",
 		"13: it is cut off: it has no line end",
 	}
 	if diff := cmp.Diff(want, bad); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A count is a decimal or empty, and empty is not 0; a row that is there twice counts once.
+func TestCountsAreReadStrictly(t *testing.T) {
+	with := func(call, input string) string {
+		return strings.Replace(strings.Replace(sampleLine, "c1", call, 1), "100", input, 1)
+	}
+	rows, bad := read(t, Header+"\n"+with("c1", " 100 ")+with("c2", "  ")+with("c3", "1.9")+with("c4", "0x10")+with("c5", "010")+with("c1", "100"))
+	if len(rows) != 3 || *rows[0].Input != 100 || rows[1].Input != nil || *rows[2].Input != 10 {
+		t.Errorf("rows %+v, want inputs of 100, unknown and 10", rows)
+	}
+	if want := []string{`4: its input is no count: "1.9"`, `5: its input is no count: "0x10"`, "7: it repeats line 2"}; !slices.Equal(bad, want) {
+		t.Errorf("bad %q, want %q", bad, want)
+	}
+}
+
+// What an older file is kept under is never another's.
+func TestOldLedgersAreAllKept(t *testing.T) {
+	l, path := file(t, oldHeader+"\n")
+	if err := os.WriteFile(path+".old", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.EnsureHeader(); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, path+".old"); got != "mine" {
+		t.Errorf("tokens.csv.old is %q", got)
+	}
+	if got := content(t, path+".old2"); got != oldHeader+"\n" {
+		t.Errorf("tokens.csv.old2 is %q", got)
 	}
 }
 

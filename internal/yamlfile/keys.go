@@ -153,6 +153,9 @@ func Set(name string, into any, key, text string) error {
 	for _, word := range slices.Backward(words) {
 		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: word}, value}}
 	}
+	if err := checkWhole(name, value, into); err != nil {
+		return err
+	}
 	if err := value.Decode(into); err != nil {
 		return reword(name, value, into, err)
 	}

@@ -56,15 +56,8 @@ func Decode(name string, data []byte, into any) error {
 	} else if !errors.Is(err, io.EOF) {
 		return wrongSyntax(name, data, err)
 	}
-	// The library cuts 1.5 down to 1 where a whole number is wanted.
-	var cut *yaml.Node
-	key := find(&doc, func(key string, _, v *yaml.Node) bool {
-		cut = v
-		t := typeAt(into, key)
-		return v.ShortTag() == "!!float" && (t == reflect.TypeFor[int]() || t == reflect.TypeFor[int64]())
-	})
-	if key != "" {
-		return &Error{File: name, Line: cut.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", key, looks(cut))}
+	if err := checkWhole(name, &doc, into); err != nil {
+		return err
 	}
 	strict := yaml.NewDecoder(bytes.NewReader(data))
 	strict.KnownFields(true)
@@ -73,6 +66,25 @@ func Decode(name string, data []byte, into any) error {
 	}
 	return nil
 }
+
+// checkWhole refuses what the library would change where a whole number is wanted: it
+// cuts 1.5 down to 1, which can make no limit of one, and takes 010 for 8.
+func checkWhole(name string, doc *yaml.Node, into any) error {
+	var odd *yaml.Node
+	key := find(doc, func(key string, _, v *yaml.Node) bool {
+		odd = v
+		if t := typeAt(into, key); t != reflect.TypeFor[int]() && t != reflect.TypeFor[int64]() {
+			return false
+		}
+		return v.ShortTag() == "!!float" || v.ShortTag() == "!!int" && !decimal.MatchString(v.Value)
+	})
+	if key == "" {
+		return nil
+	}
+	return &Error{File: name, Line: odd.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", key, looks(odd))}
+}
+
+var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // Text reads a value that is one word by a function that reads a text. A type that has
 // UnmarshalText alone would be told by the library without its line.

@@ -81,7 +81,10 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 			return nil, err
 		}
 		if err != nil {
-			_, cerr := e.Close(ctx, err)
+			left, cerr := e.Close(ctx, err)
+			if left != "" && cerr == nil {
+				e.Note(Left(left))
+			}
 			return nil, errors.Join(err, cerr)
 		}
 	}
@@ -224,6 +227,11 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 		e.Note(err.Error())
 	}
 	return left, err
+}
+
+// Left says of a call that it goes on.
+func Left(call string) string {
+	return "call " + call + " is left as it is: the next run attaches to it, abl clean ends it"
 }
 
 // goesOn is the call that is left as it is.
