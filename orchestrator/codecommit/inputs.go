@@ -34,7 +34,11 @@ func (p Project) codebase() (string, error) {
 	if p.Name == V1 {
 		do = "make it with a script of your own"
 	}
-	return p.need(p.Codebase, "the code rollup", do, maxCodebase)
+	text, err := p.need(p.Codebase, "the code rollup", do, maxCodebase)
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = problem(do, "%s, the code rollup, is empty", p.Codebase)
+	}
+	return text, err
 }
 
 // ReadInputs reads what the prompts of a run are made of.

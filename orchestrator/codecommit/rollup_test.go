@@ -1,0 +1,78 @@
+package codecommit_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/orchestrator/codecommit"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The script that init writes takes the project's code, and nothing that looks like
+// a secret, in whatever folder and case.
+func TestRollup(t *testing.T) {
+	files := map[string]string{
+		"b.go": "package b", "a/c.go": "package a\n", "empty": "", "-odd name": "x", "a/environment.md": "x", "keys.md": "PRIVATE KEY",
+		"bin": "\x00\x01", "rsa.txt": "x\n-----BEGIN RSA PRIVATE KEY-----\n", "a/x.log": "no", ".gitignore": "*.log\n",
+	}
+	withheld := []string{
+		".env", ".env.local", "x.pem", "x.key", "x.p12", "x.pfx", "x.keystore", "x.jks", "id_rsa", "id_ed25519.pub", "id_ecdsa", "gemini-key.txt",
+		".npmrc", ".netrc", ".pypirc", "credentials.json", "secrets.yaml", "go.sum", "Cargo.lock", "package-lock.json", "npm-shrinkwrap.json",
+		"pnpm-lock.yaml", "packages.lock.json", "gradle.lockfile",
+	}
+	for _, name := range withheld {
+		files[name], files["deep/er/"+name], files["upper/"+strings.ToUpper(name)] = "no", "no", "no"
+	}
+	root := plant(t, files)
+	if err := os.Symlink("/etc/passwd", filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := codecommit.ProfileOf(codecommit.V2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := codecommit.Project{Root: root, Profile: p}
+	if _, err := project.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	roll := func() int {
+		cmd := exec.Command("./codeRollup.sh")
+		cmd.Dir = root
+		cmd.Run()
+		return cmd.ProcessState.ExitCode()
+	}
+	const noRepository = 128 // git's own
+	if code := roll(); code != noRepository {
+		t.Errorf("without a repository: exit code %d", code)
+	}
+	if out, err := exec.Command("git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code := roll(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	in, err := project.ReadInputs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.SplitSeq(in.Codebase, "\n") {
+		if name, ok := strings.CutPrefix(line, "--- FILE "); ok {
+			got = append(got, strings.TrimSuffix(name, " ---"))
+		}
+	}
+	want := []string{"-odd name", ".gitignore", "a/c.go", "a/environment.md", "b.go", "build.sh", "codeRollup.sh", "empty", "keys.md"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if err := os.WriteFile(filepath.Join(root, p.Codebase), []byte(" \n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := project.ReadInputs(nil); err == nil || !strings.Contains(err.Error(), "codeRollup.txt, the code rollup, is empty") {
+		t.Errorf("an empty codebase: %v", err)
+	}
+}
