@@ -3,6 +3,7 @@ package failedspecs
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,13 +26,18 @@ func fenceOf(line string) (fence, bool) {
 
 // fences pairs the fences, by the line of the one that opens a block. Chat models
 // wrap an answer as a whole, or each entry, and do not care for the fences inside.
-func fences(lines []string) map[int]int {
-	closes := map[int]int{}
+// It returns the lines that begin with SPEC as well.
+func fences(lines []string) (closes map[int]int, specs []int) {
+	closes = map[int]int{}
 	var open []int
 	var marks []string
 	for i, line := range lines {
 		f, is := fenceOf(line)
-		if l, ok := labelOf(line); ok && !is {
+		l, ok := labelOf(line)
+		if ok && l.field == specField {
+			specs = append(specs, i)
+		}
+		if ok && !is {
 			f, is = fenceOf(l.rest)
 		}
 		switch n := len(open); {
@@ -43,7 +49,7 @@ func fences(lines []string) map[int]int {
 			open, marks = append(open, i), append(marks, f.mark)
 		}
 	}
-	return closes
+	return closes, specs
 }
 
 // block takes a code block: nothing in it is a label. One around entries is taken
@@ -53,7 +59,7 @@ func (p *parser) block(i, end int, first string) int {
 	f, _ := fenceOf(first)
 	inside := p.lines[i+1 : end]
 	switch {
-	case p.open == nil && !p.example && hasSpec(inside):
+	case p.open == nil && !p.example && p.hasSpec(i+1, end):
 		p.lines[end] = endOfBlock
 		return i
 	case p.open != nil:
@@ -68,13 +74,11 @@ func (p *parser) block(i, end int, first string) int {
 	return end
 }
 
-func hasSpec(lines []string) bool {
-	for _, line := range lines {
-		if l, ok := labelOf(line); ok && l.field == specField {
-			return true
-		}
-	}
-	return false
+// hasSpec says whether a line from one to before another begins with SPEC. The
+// lines that do are found once: there may be a block around each line.
+func (p *parser) hasSpec(from, to int) bool {
+	at, _ := slices.BinarySearch(p.specs, from)
+	return at < len(p.specs) && p.specs[at] < to
 }
 
 // take gives lines in which nothing is a label to the open entry; without one

@@ -14,6 +14,7 @@ type parser struct {
 	Result
 	lines   []string
 	closes  map[int]int // by the line of a fence: that of the one that closes it
+	specs   []int       // lines that begin with SPEC, in order
 	open    *draft
 	example bool // the words before call what follows an example
 	endless bool // no comment ends any more
@@ -25,7 +26,7 @@ type parser struct {
 const endOfBlock = "\x00"
 
 func (p *parser) run() {
-	p.closes = fences(p.lines)
+	p.closes, p.specs = fences(p.lines)
 	for i := 0; i < len(p.lines); i++ {
 		line := p.lines[i]
 		l, labelled := labelOf(line)

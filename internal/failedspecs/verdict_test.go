@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -202,6 +203,12 @@ func TestLargestFiles(t *testing.T) {
 		if r.Kind != Fail || len(r.Problems) > maxProblems+2 {
 			t.Errorf("%q: %s, %d problems", line, r.Kind, len(r.Problems))
 		}
+	}
+	nested := MaxBytes/len("```a\n```\n") - 10
+	began := time.Now()
+	r := Parse([]byte(strings.Repeat("```a\n", nested) + "SPEC: x\n" + strings.Repeat("```\n", nested)))
+	if took := time.Since(began); r.Kind != Malformed || len(r.Incomplete) != 1 || took > time.Minute {
+		t.Errorf("blocks in blocks: %s, %d incomplete, after %s", r.Kind, len(r.Incomplete), took)
 	}
 }
 
