@@ -198,7 +198,7 @@ func (t *tree) block(x *lexer, rows []int, i, indent int) int {
 	for j := i + 1; j < end; j++ {
 		text := x.lines[j].text
 		switch said := strings.TrimSpace(text); {
-		case said == "" || speaks && !below && remark.MatchString(said):
+		case said == "" || speaks && !below && remark.MatchString(said) && !freeIn(said):
 		case speaks && !below:
 			t.plain(j, text, max(indent, columns(text)), rows[j])
 		default:
@@ -218,7 +218,8 @@ func (t *tree) block(x *lexer, rows []int, i, indent int) int {
 	return end
 }
 
-// remark is a comment in a code block.
+// remark is a comment in a code block, unless there is an arrow in it: "--help" and
+// "//host/x" begin like one.
 var remark = regexp.MustCompile(`^(?:#|//|--)`)
 
 var (
@@ -260,6 +261,9 @@ func tableRows(x *lexer) []int {
 		case ruler.MatchString(text):
 			if i > 1 && rows[i-1] >= 0 && rows[i-2] == 0 && strings.Contains(x.lines[i-1].text, "|") {
 				rows[i-1] = -1
+				if hasArrow(x.lines[i-1].text) { // meant as a contract
+					rows[i-1] = 1
+				}
 			}
 			rows[i], rows[i+1] = -1, 1
 		case bar && (strings.HasPrefix(text, "|") || rows[i] == 1):
