@@ -101,6 +101,9 @@ func stageFile(t *os.Root, name string, e Edit) error {
 		}
 		err = f.Chmod(was.Mode().Perm())
 	}
+	if err == nil && !e.Delete {
+		err = f.Sync() // what it replaces is removed soon
+	}
 	return errors.Join(err, f.Close())
 }
 
