@@ -2,6 +2,7 @@ package git
 
 import (
 	"io"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -39,14 +40,16 @@ func (c change) Files() (from, to diff.File) {
 	return from, to
 }
 
+// Chunks takes what is not compared in time as removed and added.
 func (c change) Chunks() (all []diff.Chunk) {
+	const longest = 2 * time.Second
 	text := func(s *string) string {
 		if s == nil {
 			return ""
 		}
 		return *s
 	}
-	for _, d := range texts.Do(text(c.from), text(c.to)) {
+	for _, d := range texts.DoWithTimeout(text(c.from), text(c.to), longest) {
 		one := chunk{text: d.Text}
 		switch {
 		case d.Type > 0:
