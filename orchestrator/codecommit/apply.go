@@ -1,6 +1,7 @@
 package codecommit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -191,7 +192,8 @@ func readBackup(t *os.Root, stage string) (b backup, err error) {
 		return b, err
 	}
 	foreign := func(name string) bool { return !filepath.IsLocal(name) || path.Clean(name) != name }
-	if json.Unmarshal(data, &b) != nil || b.Place != place(t, stage) || len(b.Files) == 0 || slices.ContainsFunc(slices.Concat(b.Dirs, b.Files), foreign) {
+	problem := json.Unmarshal(data, &b)
+	if again, _ := json.Marshal(b); problem != nil || !bytes.Equal(data, again) || b.Place != place(t, stage) || slices.ContainsFunc(slices.Concat(b.Dirs, b.Files), foreign) {
 		return backup{}, fmt.Errorf("%s was not written here: look what is in %s, and remove it", path.Join(stage, backupFile), stage)
 	}
 	return b, nil

@@ -257,6 +257,30 @@ func TestForeignJournals(t *testing.T) {
 	}
 }
 
+// The backup of an answer without edits has no files, so there is nothing to put back.
+func TestRecoverWithoutFiles(t *testing.T) {
+	root := plant(t, before)
+	was, dir := look(t, root), filepath.Join(root, stage)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	text := fmt.Sprintf(`{"place":"%d:%d","dirs":null,"files":null}`, st.Dev, st.Ino)
+	if err := os.WriteFile(filepath.Join(dir, "journal.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if restored, err := codecommit.Recover(root, stage); err != nil || restored != nil {
+		t.Errorf("%v, %v", restored, err)
+	}
+	if got := look(t, root); got != was {
+		t.Errorf("got\n%swant\n%s", got, was)
+	}
+}
+
 func TestManyDirectories(t *testing.T) {
 	root := plant(t, nil)
 	var many []codecommit.Edit

@@ -148,8 +148,10 @@ func (r *Run) pass(words []string) error {
 // build makes the edits and builds.
 func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) (output string, err error) {
 	at.Files = changes(edits)
-	if err := Apply(r.Root, r.Profile.Stage, edits); err != nil {
-		return "", err
+	if len(edits) > 0 {
+		if err := Apply(r.Root, r.Profile.Stage, edits); err != nil {
+			return "", err
+		}
 	}
 	r.Show.Say(Counted(len(edits), "file", "files") + " changed; building")
 	stop := r.Show.Wait("the build")

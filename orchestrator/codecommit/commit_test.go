@@ -431,3 +431,15 @@ func TestBlindGuard(t *testing.T) {
 		t.Errorf("%+v, %v, asked %d times", res, err, len(l.asked))
 	}
 }
+
+// An answer without edits touches no file: a stage in the way would stop it.
+func TestNoEditsAreNotApplied(t *testing.T) {
+	l := newLab(t, codecommit.V1, nil)
+	if err := os.MkdirAll(filepath.Join(l.root, l.run.Profile.Stage), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.answers, l.builds = []model.Answer{says("$$$start\nfine\n$$$end\n")}, []codecommit.Built{{}}
+	if _, err := l.run.Commit(t.Context()); err != nil || l.built != 1 {
+		t.Errorf("%d builds, %v", l.built, err)
+	}
+}
