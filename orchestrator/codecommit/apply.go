@@ -119,14 +119,14 @@ func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		err := failpoint.Err("treeedit.step")
 		if err == nil {
-			err = t.Rename(e.Path, staged(stage, "old", i))
+			err = move(t, e.Path, e.Path, staged(stage, "old", i))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil // nothing stood there
 		}
 		failpoint.Here("treeedit.kept")
 		if err == nil && !e.Delete {
-			err = t.Rename(staged(stage, "new", i), e.Path)
+			err = move(t, e.Path, staged(stage, "new", i), e.Path)
 		}
 		if err != nil {
 			return err
@@ -166,17 +166,33 @@ func Recover(root, stage string) (restored []string, err error) {
 // undo moves one file's new and old content back where they were. What stands at the
 // path of an edit that was not begun is not touched.
 func undo(t *os.Root, file, next, old string) (done bool, err error) {
-	for _, move := range [][2]string{{file, next}, {old, file}} {
-		if _, err := t.Lstat(move[1]); err == nil {
+	for _, way := range [][2]string{{file, next}, {old, file}} {
+		if _, err := t.Lstat(way[1]); err == nil {
 			continue
 		}
-		err := t.Rename(move[0], move[1])
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := t.Lstat(way[0]); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := move(t, file, way[0], way[1]); err != nil {
 			return done, err
 		}
-		done = done || err == nil
+		done = true
 	}
 	return done, nil
+}
+
+// move renames to or from the path of an edit, unless a folder on the way to that is
+// none any more: a link there would lead to another file.
+func move(t *os.Root, file, from, to string) error {
+	for i, c := range file {
+		if c != '/' {
+			continue
+		}
+		if info, err := t.Lstat(file[:i]); err != nil || !info.IsDir() {
+			return fmt.Errorf("%q: %w", file[:i], ErrInTheWay)
+		}
+	}
+	return t.Rename(from, to)
 }
 
 // readBackup refuses what was not written here: it may have come with the tree, from

@@ -257,6 +257,55 @@ func TestForeignJournals(t *testing.T) {
 	}
 }
 
+// A folder that somebody has meanwhile replaced by a link is not followed.
+func TestLinksMeanwhile(t *testing.T) {
+	swap := func(root string) {
+		src := filepath.Join(root, "src")
+		if err := errors.Join(os.Rename(src, filepath.Join(root, "moved")), os.Symlink("other", src)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string]string{"other/b": "mine\n", "other/gone": "mine\n", "a": "old a\n", "src/b": "old b\n", "src/gone": "g\n", "run.sh": "x\n"}
+	mine := func(root string) {
+		for _, name := range []string{"other/b", "other/gone"} {
+			if data, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(data) != "mine\n" {
+				t.Errorf("%s: %q, %v", name, data, err)
+			}
+		}
+	}
+	root := plant(t, files)
+	if child(t, root, at("treeedit.step", 2)) != killed {
+		t.Fatal("not killed")
+	}
+	swap(root)
+	if _, err := codecommit.Recover(root, stage); !errors.Is(err, codecommit.ErrInTheWay) {
+		t.Errorf("error %v", err)
+	}
+	mine(root)
+
+	root, dir := plant(t, files), t.TempDir()
+	ended := make(chan int)
+	go func() { ended <- child(t, root, "treeedit.kept=1*off->1*pause", "ABL_FAILPOINT_DIR="+dir) }()
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "treeedit.kept.here")); err == nil {
+			break
+		}
+	}
+	if err := os.Remove(filepath.Join(root, "other/b")); err != nil {
+		t.Fatal(err)
+	}
+	swap(root)
+	if err := os.WriteFile(filepath.Join(dir, "treeedit.kept.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-ended; code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(filepath.Join(root, "other/b")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was put behind the link: %v", err)
+	}
+}
+
 // The backup of an answer without edits has no files, so there is nothing to put back.
 func TestRecoverWithoutFiles(t *testing.T) {
 	root := plant(t, before)
