@@ -58,14 +58,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 			return Happened{}, err
 		}
 	}
-	job := roles.Job{
-		Role: roles.Role{Sealed: true}, Agent: c.Agent, Gate: c.Gate,
-		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
-		Prompt: func() (string, error) { return a.Prompt, nil },
-	}
-	if a.Step == Generate {
-		job.Role.Sealed, job.Gate, job.Files = false, c.AuthorGate, c.Files
-	}
+	job := c.job(a)
 	o, err := c.run(ctx, a, job, roles.PlaceBuilder, func(r *roles.Runner) { r.Timeout = a.Limit })
 	if err != nil {
 		return Happened{}, err
@@ -79,6 +72,19 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
 	}
 	return h, errors.Join(err, c.Enter(a.Cycle, o))
+}
+
+// job is what a question is asked with.
+func (c *Containers) job(a Call) roles.Job {
+	job := roles.Job{
+		Role: roles.Role{Sealed: true}, Agent: c.Agent, Gate: c.Gate,
+		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
+		Prompt: func() (string, error) { return a.Prompt, nil },
+	}
+	if a.Step == Generate {
+		job.Role.Sealed, job.Gate, job.Files = false, c.AuthorGate, c.Files
+	}
+	return job
 }
 
 // lastWords are those of an agent, out of what is kept of its output.
