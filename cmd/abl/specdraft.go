@@ -58,10 +58,17 @@ func runSpecDraft(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return fault(exit.Usage, err, "write what is wanted into it, in your own words")
 	}
+	replaces := ""
+	if in.Bool("write") {
+		replaces = string(old)
+	}
 	answer, err := commit.Question{
 		Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Workflow: "spec-draft", Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger()),
-		Text: prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old),
+		Text: prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old), Replaces: replaces,
 	}.Ask(ctx, in)
+	if errors.Is(err, commit.ErrMasked) {
+		return fault(exit.Usage, fmt.Errorf("cannot replace %s: %w", filepath.ToSlash(p.Rel(filepath.Join(p.Specs(), name))), err), "take the secret out, or ask without --write")
+	}
 	if err != nil {
 		return err
 	}
@@ -115,6 +122,9 @@ func (s *session) propose(n int, old, text string) error {
 	if err != nil {
 		return err
 	}
+	before, _ := spec.Parse(rel, []byte(old), n) // the problems were told above, or are those of the old text
+	after, _ := spec.Parse(rel, []byte(text), n)
+	missing := after.Missing(before)
 	var frozen orchestrator.Frozen
 	switch now, err := hostfs.Read(s.project.Specs(), name, spec.MaxBytes); {
 	case text == old:
@@ -127,6 +137,11 @@ func (s *session) propose(n int, old, text string) error {
 		return fault(exit.Usage, frozen, frozen.Hint())
 	case err != nil || string(now) != old:
 		return &exit.Error{Code: exit.Person, What: rel + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
+	case len(missing) > 0:
+		for _, c := range missing {
+			s.in.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
+		}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + many(len(missing), "contract"), Safe: rel + " stays as it is"}
 	default:
 		return hostfs.Write(path, []byte(text), 0o644)
 	}

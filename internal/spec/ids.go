@@ -189,3 +189,21 @@ func (c Contract) Number() int {
 	}
 	return 0
 }
+
+// Missing returns the contracts of an earlier text that this one does not have: by
+// the id that the person wrote, else by their words.
+func (s Spec) Missing(old Spec) (all []Contract) {
+	there := map[string]bool{}
+	for _, c := range s.Contracts {
+		there[key(c)] = true
+		if c.Written {
+			there[c.ID] = true
+		}
+	}
+	for _, c := range old.Contracts {
+		if !there[key(c)] && !(c.Written && there[c.ID]) {
+			all = append(all, c)
+		}
+	}
+	return all
+}

@@ -99,9 +99,14 @@ func inside(in *cli.Input, root, logs string, env map[string]string) (*session, 
 // Question is one that a command of abl has for a model.
 type Question struct {
 	Root, Logs, Workflow, Text string
+	Replaces                   string            // the part of Text in whose place the answer is put, "" for none
 	Env                        map[string]string // of .env
 	Ledger                     *ledger.Ledger
 }
+
+// ErrMasked is a text to be replaced that the model would not see as it is: it
+// would answer with the masks of the secrets.
+var ErrMasked = errors.New("it holds a secret, which the model is not shown")
 
 // Ask returns the answer. The flags are those of CheckFlags.
 func (q Question) Ask(ctx context.Context, in *cli.Input) (string, error) {
@@ -112,6 +117,9 @@ func (q Question) Ask(ctx context.Context, in *cli.Input) (string, error) {
 	r := &codecommit.Run{Root: q.Root, Profile: s.project.Profile, Inputs: codecommit.Inputs{Query: q.Text}}
 	if _, err := s.prepare(ctx, r); err != nil {
 		return "", explained(err, "")
+	}
+	if r.Clean(q.Replaces) != q.Replaces {
+		return "", ErrMasked
 	}
 	r.Book = q.Ledger
 	if err := s.openLogs(r, "-"+q.Workflow); err != nil {
