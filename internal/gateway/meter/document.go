@@ -111,8 +111,10 @@ func (m *Meter) take(t told) {
 	if t != nil && m.api != Anthropic {
 		m.usage = tokens.Count{}
 	}
-	for name, n := range t {
-		*counts[name](&m.usage) = &n
+	for place, count := range counts[m.api] {
+		if n, is := t.number(place); is {
+			*count(&m.usage) = &n
+		}
 	}
 }
 
@@ -125,13 +127,9 @@ func (m *Meter) Usage() tokens.Count {
 		if c.Input == nil {
 			break
 		}
-		input := *c.Input // what was read from the cache or written to it is not in it
-		for _, n := range []*int64{c.Cached, c.Written} {
-			if n != nil {
-				input += *n
-			}
+		for _, n := range []*int64{c.Cached, c.Written} { // which are not in it
+			c.Input = tokens.Count{Input: c.Input}.Add(tokens.Count{Input: n}).Input
 		}
-		c.Input = &input
 		if sum, told := c.All(); told {
 			c.Total = &sum
 		}
@@ -141,35 +139,42 @@ func (m *Meter) Usage() tokens.Count {
 	return c
 }
 
-// told is a usage in an API's own words, of which counts has the names.
-type told map[string]int64
+// most is the largest number that is taken for a count: no sum of a few can wrap.
+const most = 1_000_000_000_000_000_000
 
-// UnmarshalJSON passes over what is no count.
-func (t *told) UnmarshalJSON(text []byte) error {
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(text, &members)
-	if members != nil && *t == nil {
-		*t = told{}
+// told is a usage in an API's own words.
+type told map[string]json.RawMessage
+
+// number is the count at a place: a member, or behind a point a member of that one.
+func (t told) number(place string) (n int64, is bool) {
+	outer, inner, within := strings.Cut(place, ".")
+	value := t[outer]
+	if within {
+		var details told
+		_ = json.Unmarshal(value, &details)
+		value = details[inner]
 	}
-	for name, value := range members {
-		if strings.HasSuffix(name, "_details") {
-			_ = t.UnmarshalJSON(value)
-		} else if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n >= 0 && counts[name] != nil {
-			(*t)[name] = n
-		}
-	}
-	return nil
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	return n, err == nil && n >= 0 && n <= most
 }
 
-// counts are the APIs' names of the counts.
-var counts = map[string]func(*tokens.Count) **int64{
-	"promptTokenCount": input, "input_tokens": input, "prompt_tokens": input,
-	"cachedContentTokenCount": cached, "cache_read_input_tokens": cached, "cached_tokens": cached,
-	"candidatesTokenCount": output, "output_tokens": output, "completion_tokens": output,
-	"thoughtsTokenCount": thoughts, "reasoning_tokens": thoughts,
-	"totalTokenCount": total, "total_tokens": total,
-	"toolUsePromptTokenCount":     func(c *tokens.Count) **int64 { return &c.Tool },
-	"cache_creation_input_tokens": func(c *tokens.Count) **int64 { return &c.Written },
+// counts are the places where each API has its counts.
+var counts = map[API]map[string]func(*tokens.Count) **int64{
+	Gemini: {
+		"promptTokenCount": input, "cachedContentTokenCount": cached, "toolUsePromptTokenCount": tool,
+		"candidatesTokenCount": output, "thoughtsTokenCount": thoughts, "totalTokenCount": total,
+	},
+	Anthropic: {
+		"input_tokens": input, "cache_read_input_tokens": cached, "cache_creation_input_tokens": written, "output_tokens": output,
+	},
+	Responses: {
+		"input_tokens": input, "input_tokens_details.cached_tokens": cached,
+		"output_tokens": output, "output_tokens_details.reasoning_tokens": thoughts, "total_tokens": total,
+	},
+	Chat: {
+		"prompt_tokens": input, "prompt_tokens_details.cached_tokens": cached,
+		"completion_tokens": output, "completion_tokens_details.reasoning_tokens": thoughts, "total_tokens": total,
+	},
 }
 
 func input(c *tokens.Count) **int64    { return &c.Input }
@@ -177,3 +182,5 @@ func cached(c *tokens.Count) **int64   { return &c.Cached }
 func output(c *tokens.Count) **int64   { return &c.Candidates }
 func thoughts(c *tokens.Count) **int64 { return &c.Thoughts }
 func total(c *tokens.Count) **int64    { return &c.Total }
+func tool(c *tokens.Count) **int64     { return &c.Tool }
+func written(c *tokens.Count) **int64  { return &c.Written }

@@ -3,6 +3,7 @@ package meter
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -65,6 +66,10 @@ var answers = []struct {
 	{"a broken event hides no later one", Chat, "data: {\"choices\":[{\"delta\":{\"content\":\"\n\ndata: {\"usage\":{\"total_tokens\":7}}\n\n",
 		"input:null,cached:null,candidates:null,thoughts:null,tool:null,total:7"},
 	{"numbers that count nothing", Chat, `{"usage":{"prompt_tokens":-1,"completion_tokens":1.5,"total_tokens":99999999999999999999}}`, nothing},
+	{"a number that no sum holds", Anthropic, `{"usage":{"input_tokens":1000000000000000000,"cache_read_input_tokens":1000000000000000001,"output_tokens":9223372036854775807}}`,
+		"input:1000000000000000000,cached:null,candidates:null,thoughts:null,tool:null,total:null"},
+	{"details of another kind, and of details", Chat, `{"usage":{"x_details":{"cached_tokens":1},"prompt_tokens_details":{"cached_tokens":2,"prompt_tokens_details":{"cached_tokens":3}}}}`,
+		"input:null,cached:2,candidates:null,thoughts:null,tool:null,total:null"},
 	{"numbers as text", Chat, `{"usage":{"prompt_tokens":"12"}}`, nothing},
 	{"html", Gemini, "<html>{\"usageMetadata\":{\"promptTokenCount\":1}}</html>", nothing},
 	{"empty", Chat, "", nothing},
@@ -88,6 +93,34 @@ func TestUsage(t *testing.T) {
 		if diff := cmp.Diff(m.Usage(), byByte.Usage()); diff != "" {
 			t.Errorf("%s, byte by byte: %s", tt.name, diff)
 		}
+	}
+}
+
+// A router that tells a usage in two APIs' words is read by those of the API asked.
+func TestNamesOfTwoAPIs(t *testing.T) {
+	for range 200 {
+		for api, want := range map[API]int64{Chat: 2, Responses: 1} {
+			m := New(api)
+			fmt.Fprint(m, `{"usage":{"input_tokens":1,"prompt_tokens":2,"input_tokens_details":{"cached_tokens":1},"prompt_tokens_details":{"cached_tokens":2}}}`)
+			if u := m.Usage(); u.Input == nil || *u.Input != want || u.Cached == nil || *u.Cached != want {
+				t.Fatalf("%s: %s, want %d", api, show(u), want)
+			}
+		}
+	}
+}
+
+// What an answer nests deeply is not copied at every level.
+func TestDeepDetails(t *testing.T) {
+	const depth = 9900
+	answer := `{"usage":` + strings.Repeat(`{"x_details":`, depth) + "{}" + strings.Repeat("}", depth) + "}"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m := New(Chat)
+	fmt.Fprint(m, answer)
+	m.Usage()
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
+		t.Errorf("%d bytes of answer took %d", len(answer), used)
 	}
 }
 
