@@ -1,6 +1,8 @@
 package holder
 
 import (
+	"bytes"
+	"encoding/binary"
 	"strings"
 
 	"abl/internal/helper"
@@ -22,15 +24,22 @@ func Reply(query []byte) []byte {
 	reply := dnsmessage.Message{Header: dnsmessage.Header{
 		ID: asked.ID, Response: true, OpCode: asked.OpCode, RecursionDesired: asked.RecursionDesired, RecursionAvailable: true, RCode: dnsmessage.RCodeNameError,
 	}}
-	all, err := p.AllQuestions()
+	var q dnsmessage.Question
+	one := binary.BigEndian.Uint16(query[4:]) == 1 // more are not even parsed: they may be thousands
+	if one {
+		if q, err = p.Question(); err == nil { // a name that points elsewhere would come back longer
+			var bare []byte
+			bare, err = (&dnsmessage.Message{Questions: []dnsmessage.Question{q}}).Pack()
+			one = err == nil && bytes.HasPrefix(query[12:], bare[12:])
+		}
+	}
 	switch {
 	case asked.OpCode != 0:
 		reply.RCode = dnsmessage.RCodeNotImplemented
-	case err != nil || len(all) != 1:
+	case err != nil || !one:
 		reply.RCode = dnsmessage.RCodeFormatError
 	default:
-		q := all[0]
-		reply.Questions = all
+		reply.Questions = []dnsmessage.Question{q}
 		if strings.EqualFold(q.Name.String(), helper.HolderName+".") && q.Type == dnsmessage.TypeA && q.Class == dnsmessage.ClassINET {
 			reply.RCode = dnsmessage.RCodeSuccess
 			head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class} // for no time at all
