@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -101,15 +102,35 @@ func TestBecomeNobodyInParticular(t *testing.T) {
 // Become in a process of its own: there is no way back.
 func TestBecome(t *testing.T) {
 	if user := os.Getenv("BECOME"); user != "" {
+		runtime.LockOSThread()
 		l, err := net.Listen("tcp", "127.0.0.1:0") // threads of the runtime's
 		if err == nil {
 			defer l.Close()
+		}
+		head, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+		if err := unix.Capget(&head, &data[0]); err != nil {
+			t.Fatal(err)
+		}
+		data[0].Inheritable = 1 << unix.CAP_NET_ADMIN // as old engines begin programs
+		if _, _, no := syscall.AllThreadsSyscall(unix.SYS_GETPID, 0, 0, 0); no != 0 {
+			t.Log("linked with C, as no program of abl's: nothing to clear")
+		} else if err := unix.Capset(&head, &data[0]); err != nil {
+			t.Fatal(err)
 		}
 		if err := Become(user); err != nil {
 			t.Fatal(err)
 		}
 		if os.Getuid() != 47113 || os.Getgid() != 47114 || unix.Setuid(0) == nil {
 			t.Fatal("not another user for good")
+		}
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
+			if !strings.Contains(string(status), "\n"+name+":\t0000000000000000\n") {
+				t.Errorf("%s is not empty:\n%s", name, status)
+			}
 		}
 		return
 	}
