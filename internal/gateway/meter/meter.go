@@ -1,7 +1,9 @@
 // Package meter reads out of a provider's answer, while it passes, how many tokens
 // it used, how it ended, and what it says is wrong: the four APIs word the same few
 // things in their own ways. An answer is hostile text, and what cannot be read tells
-// nothing. Nothing here knows of requests, budgets or connections.
+// nothing. So does an event, or an answer that is one piece, of more than a megabyte: no
+// usage, no end and no error is read out of it, and what passed is all that counts.
+// Nothing here knows of requests, budgets or connections.
 package meter
 
 import (
@@ -30,7 +32,7 @@ const (
 	bytesPerToken = 4
 	dataField     = "data:"
 	// longest is of one event or document, in bytes; a longer one tells nothing.
-	longest = 8 << 20
+	longest = 1 << 20
 )
 
 // Meter takes an answer in pieces of any size: one JSON document, a list of them, or
