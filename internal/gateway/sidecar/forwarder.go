@@ -18,6 +18,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/helper"
@@ -28,6 +29,12 @@ const (
 	// restTime is how long a connection to the server is kept: shorter than the
 	// patience of common servers, which is 5 s.
 	restTime = 3 * time.Second
+	idleTime = 5 * time.Minute // a gateway's connection may wait for its next request
+
+	shortestToken  = 16  // characters; a shorter one could be guessed
+	maxConnections = 256 // open at once; two gateways have 64 requests each under way
+	maxHeader      = 64 << 10
+	maxBody        = 32 << 20
 )
 
 // Listening is what a Forwarder needs to be where it was once abl comes back. Without a
@@ -46,12 +53,19 @@ type Forwarder struct {
 	server http.Server
 	proxy  httputil.ReverseProxy
 	served sync.WaitGroup
+	open   atomic.Int64 // connections
 }
 
 // Listen begins to forward from at, whose port may be 0 for a free one, to target, as
 // Override gives it. roots are the authorities that an https target is trusted by, nil
 // for the system's. It ends with ctx or by Close.
 func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
+	if at.Token != "" && len(at.Token) < shortestToken {
+		return nil, fmt.Errorf("cannot forward to this machine's loopback: the token has to have %d or more characters", shortestToken)
+	}
+	if way, err := wayTo(strings.TrimSuffix(target.Hostname(), ".")); err != nil || way != Forwarded {
+		return nil, errors.New("cannot forward: the target is not on this machine's loopback")
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Addr.String())
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for the gateway on this machine: %w", err)
@@ -67,13 +81,25 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 		ModifyResponse: func(r *http.Response) error { r.Header.Del(helper.NoAnswer); return nil }, // which is abl's own word
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, // which keeps HTTP/2 away, too
-			IdleConnTimeout: restTime, MaxIdleConnsPerHost: 128, DisableCompression: true,
+			IdleConnTimeout: restTime, MaxIdleConnsPerHost: 128, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		},
 	}
-	f.server = http.Server{Handler: f, ReadHeaderTimeout: headerTime, ErrorLog: quiet}
+	f.server = http.Server{Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet, ConnState: f.count}
 	f.served.Go(func() { _ = f.server.Serve(l) })
 	context.AfterFunc(ctx, func() { _ = f.server.Close() })
 	return f, nil
+}
+
+// count turns connections away that are too many.
+func (f *Forwarder) count(c net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		if f.open.Add(1) > maxConnections {
+			c.Close()
+		}
+	case http.StateClosed, http.StateHijacked:
+		f.open.Add(-1)
+	}
 }
 
 // URL is the upstream for the gateway's setup. It holds the token.
@@ -97,10 +123,14 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case subtle.ConstantTimeCompare([]byte(token), []byte(f.at.Token)) != 1:
 		w.Header().Set("Connection", "close")
 		http.NotFound(w, r)
-	case r.URL.RawPath != "" || rest != "" && path.Clean(rest) != rest || r.Method == http.MethodConnect || r.Header.Get("Upgrade") != "":
+	case r.URL.RawPath != "" || rest != "" && path.Clean(rest) != rest || strings.ContainsAny(rest, `;\`) || r.Method == http.MethodConnect || r.Header.Get("Upgrade") != "":
 		w.Header().Set("Connection", "close")
 		http.Error(w, "abl forwards requests with plain paths alone", http.StatusBadRequest)
+	case r.ContentLength > maxBody:
+		w.Header().Set("Connection", "close")
+		http.Error(w, "the body is longer than abl forwards", http.StatusRequestEntityTooLarge)
 	default:
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		// Otherwise net/http closes the request's body with the answer's first byte,
 		// while the transport may still read it.
 		_ = http.NewResponseController(w).EnableFullDuplex()

@@ -15,10 +15,12 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"abl/internal/helper"
 )
@@ -124,7 +126,12 @@ func TestRefused(t *testing.T) {
 		"GET /" + token + "/%2e%2e/x HTTP/1.1\r\nHost: x\r\n\r\n":                                       "400",
 		"GET /" + token + "//x HTTP/1.1\r\nHost: x\r\n\r\n":                                             "400",
 		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n": "400",
-		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n\r\n":     "431",
+		"GET /" + token + "/x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n":    "431",
+		"GET /" + token + "/..;/x HTTP/1.1\r\nHost: x\r\n\r\n":                                          "400",
+		"GET /" + token + "/..\\x HTTP/1.1\r\nHost: x\r\n\r\n":                                          "400",
+		"GET /" + token + "/..%5Cx HTTP/1.1\r\nHost: x\r\n\r\n":                                         "400",
+		"GET /" + token + "/..%3B/x HTTP/1.1\r\nHost: x\r\n\r\n":                                        "400",
+		"POST /" + token + "/x HTTP/1.1\r\nHost: x\r\nContent-Length: 33554433\r\n\r\n":                 "413",
 		"nonsense\r\n\r\n": "400",
 	} {
 		if got := raw(t, f.at.Addr.String(), request); !strings.HasPrefix(got, "HTTP/1.1 "+status+" ") || strings.Contains(got, token) {
@@ -364,5 +371,40 @@ func TestNobodyThere(t *testing.T) {
 		if got := resp.Header.Get(helper.NoAnswer); got != c.told {
 			t.Errorf("%s%s is told as %q, want %q", c.target, c.path, got, c.told)
 		}
+	}
+}
+
+func TestListenRefuses(t *testing.T) {
+	for want, c := range map[string]struct{ token, target string }{
+		"not on this machine's loopback": {"", "http://models.example"},
+		"16 or more characters":          {"short", "http://127.0.0.1:1"},
+	} {
+		target, err := url.Parse(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := Listen(t.Context(), Listening{Addr: here, Token: c.token}, target, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, %v; want %q", f, err, want)
+		}
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	f := forward(t, "http://127.0.0.1:1", nil)
+	for range maxConnections {
+		c, err := net.Dial("tcp", f.at.Addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	c, err := net.Dial("tcp", f.at.Addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(headerTime / 2))
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one more is kept: %v", err)
 	}
 }
