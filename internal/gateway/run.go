@@ -64,14 +64,25 @@ func (p Process) Run(ctx context.Context) error {
 	return s.serve(ctx, l, input)
 }
 
-// lines reads standard input until it ends.
+// lines reads standard input until it ends. Instead of a line that is too long it gives
+// an empty one.
 func lines(in io.Reader, to chan<- []byte) {
 	defer close(to)
-	all := bufio.NewScanner(in)
-	all.Buffer(nil, longestLine)
-	for all.Scan() {
-		if line := bytes.TrimSpace(all.Bytes()); len(line) > 0 {
+	all := bufio.NewReaderSize(in, longestLine)
+	for {
+		line, err := all.ReadSlice('\n')
+		long := false
+		for errors.Is(err, bufio.ErrBufferFull) {
+			long = true
+			_, err = all.ReadSlice('\n')
+		}
+		if long {
+			to <- nil
+		} else if line = bytes.TrimSpace(line); len(line) > 0 {
 			to <- bytes.Clone(line)
+		}
+		if err != nil {
+			return
 		}
 	}
 }
@@ -101,6 +112,9 @@ func (p Process) await(ctx context.Context, input <-chan []byte) (setup Setup, e
 // decode reads one line strictly. What is wrong with it is told without its words,
 // for they may be a key.
 func decode(line []byte, to any) error {
+	if len(line) == 0 {
+		return fmt.Errorf("it is longer than %d bytes", longestLine)
+	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
