@@ -13,7 +13,7 @@ import (
 )
 
 // held is what a verdict that is drawn now is held to.
-func (l *Loop) held(p *state.Phase) *audit.Held {
+func (l *Loop) held() *audit.Held {
 	h := &audit.Held{Decided: time.Now().UTC().Truncate(time.Second), Evidence: "required", Specs: []audit.Spec{}, Clauses: []audit.Clause{}}
 	if l.Replay == nil {
 		h.Evidence = "off"
@@ -32,16 +32,17 @@ func (l *Loop) held(p *state.Phase) *audit.Held {
 // is on disk: an abl that takes over after a kill writes the same. now is where
 // the phase is about to rest.
 func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
+	key := l.verification(&was).key
 	var f Finding
-	if _, err := roles.KeptFinding(l.Project, l.key(roles.Verifier, &was), &f); err != nil {
+	if _, err := roles.KeptFinding(l.Project, key, &f); err != nil {
 		return err
 	}
 	var earlier evidence.Finding
-	if _, err := roles.KeptRegression(l.Project, l.key(roles.Verifier, &was), &earlier); err != nil {
+	if _, err := roles.KeptRegression(l.Project, key, &earlier); err != nil {
 		return err
 	}
 	if f.Held == nil { // kept by an abl that did not note it
-		f.Held = l.held(&was)
+		f.Held = l.held()
 	}
 	r := recordOf(f, earlier)
 	r.Version, r.Project, r.Phase, r.Title = audit.Version, l.File.Project, l.Number, l.Spec.Title

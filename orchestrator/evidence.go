@@ -10,7 +10,6 @@ import (
 	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
-	"abl/internal/state"
 	"abl/orchestrator/evidence"
 	"abl/roles"
 )
@@ -106,47 +105,47 @@ func missing(e Evidence) (all []string) {
 	return all
 }
 
-func (l *Loop) evidence(ctx context.Context, p *state.Phase) (Evidence, error) {
-	if p.AppFailed != "" {
-		return Evidence{AppFailed: p.AppFailed}, nil
+func (v verification) evidence(ctx context.Context) (Evidence, error) {
+	if v.p.AppFailed != "" {
+		return Evidence{AppFailed: v.p.AppFailed}, nil
 	}
-	if len(p.Regressed) > 0 {
-		return Evidence{Regressed: p.Regressed}, nil
+	if len(v.p.Regressed) > 0 {
+		return Evidence{Regressed: v.p.Regressed}, nil
 	}
-	if p.Recheck {
-		return l.unmovedSource(ctx, p, Evidence{Class: outcome.Done, Report: "of no call", File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: l.outdated(p)})
+	if v.p.Recheck {
+		return v.unmovedSource(ctx, Evidence{Class: outcome.Done, Report: "of no call", File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)})
 	}
-	key := l.key(roles.Verifier, p)
-	o, ok, err := roles.Record{Dir: l.Project.Call(key)}.Outcome()
+	key := v.key
+	o, ok, err := roles.Record{Dir: v.Project.Call(key)}.Outcome()
 	if err != nil {
 		return Evidence{}, err
 	}
 	if !ok {
 		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
 	}
-	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: l.outdated(p)}
+	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)}
 	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // then somebody else may have ended it
-		if ev.Ends, err = roles.EndsOf(l.Project, key); err != nil {
+		if ev.Ends, err = roles.EndsOf(v.Project, key); err != nil {
 			return ev, err
 		}
 	}
-	data, err := hostfs.Read(l.Project.Tests, FailedSpecs, maxFailedSpecs)
+	data, err := hostfs.Read(v.Project.Tests, FailedSpecs, maxFailedSpecs)
 	switch {
 	case err == nil:
-		ev.File = failedspecs.In(l.Specs.Set.UpTo(l.Number)).Name(failedspecs.Parse(l.Safe.Bytes(data)))
+		ev.File = failedspecs.In(v.Specs.Set.UpTo(v.Number)).Name(failedspecs.Parse(v.Safe.Bytes(data)))
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}
-	return l.unmovedSource(ctx, p, ev)
+	return v.unmovedSource(ctx, ev)
 }
 
 // unmovedSource adds what of the source is no longer as it was tested.
-func (l *Loop) unmovedSource(ctx context.Context, p *state.Phase, ev Evidence) (_ Evidence, err error) {
-	if ev.Changed, err = l.Src.Differs(ctx, ""); err != nil {
+func (v verification) unmovedSource(ctx context.Context, ev Evidence) (_ Evidence, err error) {
+	if ev.Changed, err = v.Src.Differs(ctx, ""); err != nil {
 		return ev, err
 	}
-	tip, err := l.Src.Tip()
-	if err == nil && tip != p.SrcCommit {
+	tip, err := v.Src.Tip()
+	if err == nil && tip != v.p.SrcCommit {
 		ev.Changed = append(ev.Changed, "a new commit")
 	}
 	return ev, err

@@ -15,13 +15,13 @@ var ErrMoved = errors.New("the history was changed while a call ran")
 // seal looks at the role's repository before its call: what steers git there is
 // compared with what was seen last and shown when it differs, and where the
 // history stands is noted with the call, unless the call runs already.
-func (l *Loop) seal(role roles.Role, p *state.Phase) error {
-	now, err := l.repo(role).Seal()
+func (t turn) seal() error {
+	now, err := t.repo().Seal()
 	if err != nil {
 		return err
 	}
-	l.showSteering(role, p, now.Steering, "since the call before")
-	rec := roles.Record{Dir: l.Project.Call(l.key(role, p))}
+	t.showSteering(now.Steering, "since the call before")
+	rec := t.record()
 	if rec.Started() {
 		return nil
 	}
@@ -31,21 +31,21 @@ func (l *Loop) seal(role roles.Role, p *state.Phase) error {
 // unmoved looks at the repository after the call, which is kept whatever comes
 // of it: what a person did meanwhile is theirs to decide about, before anything
 // is committed on top.
-func (l *Loop) unmoved(role roles.Role, p *state.Phase) error {
-	key := l.key(role, p)
-	now, err := l.repo(role).Seal()
+func (t turn) unmoved() error {
+	key := t.key
+	now, err := t.repo().Seal()
 	if err != nil {
 		return fmt.Errorf("call %s is kept, and nothing is committed: %w", key, err)
 	}
-	l.showSteering(role, p, now.Steering, "while the call ran")
-	rec := roles.Record{Dir: l.Project.Call(key)}
+	t.showSteering(now.Steering, "while the call ran")
+	rec := roles.Record{Dir: t.Project.Call(key)}
 	was, ok, err := rec.History()
 	if err != nil || !ok {
 		return err
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
 		return fmt.Errorf("%w: in %s, %s; call %s is kept and nothing is committed: put it back, or delete %s to go on with the history as it is, and run the phase again",
-			ErrMoved, l.Project.Rel(role.Workspace(l.Project)), inWords(moved, was, now.History), key, l.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
+			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), inWords(moved, was, now.History), key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
 	return nil
 }
@@ -68,23 +68,23 @@ func inWords(moved []string, was, is map[string]string) string {
 
 // showSteering tells a person when config or hooks are not as they were seen
 // last, and remembers them as they are now with the next state that is saved.
-func (l *Loop) showSteering(role roles.Role, p *state.Phase, now map[string]string, when string) {
-	seen, known := l.File.Git[role.Name]
+func (t turn) showSteering(now map[string]string, when string) {
+	seen, known := t.File.Git[t.role.Name]
 	changed := state.Changed(seen, now)
 	if known && len(changed) > 0 {
-		l.emit(p, state.Event{Kind: state.Note, Role: role.Name, Text: fmt.Sprintf(
-			"in the .git of %s this was changed %s: %s", l.Project.Rel(role.Workspace(l.Project)), when, strings.Join(changed, ", "))})
+		t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Text: fmt.Sprintf(
+			"in the .git of %s this was changed %s: %s", t.Project.Rel(t.role.Workspace(t.Project)), when, strings.Join(changed, ", "))})
 	}
-	if l.File.Git == nil {
-		l.File.Git = map[string]map[string]string{}
+	if t.File.Git == nil {
+		t.File.Git = map[string]map[string]string{}
 	}
-	l.File.Git[role.Name] = now
+	t.File.Git[t.role.Name] = now
 }
 
 // repo is the role's repository, which no role can write.
-func (l *Loop) repo(role roles.Role) Repo {
-	if role.App {
-		return l.Tests
+func (t turn) repo() Repo {
+	if t.role.App {
+		return t.Tests
 	}
-	return l.Src
+	return t.Src
 }

@@ -22,7 +22,8 @@ const maxFailedSpecs = 256 << 10
 // judge reads what the Verifier left, decides, keeps the finding with the
 // call, and commits the tests; a pass is tagged in both repositories.
 func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
-	f, err := l.finding(ctx, p)
+	v := l.verification(p)
+	f, err := v.finding(ctx)
 	if err != nil {
 		return Happened{}, err
 	}
@@ -30,22 +31,22 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err := l.Alone(); err != nil {
 		return Happened{}, err
 	}
-	if err := l.settle(p, f); err != nil {
+	if err := v.settle(f); err != nil {
 		return Happened{}, err
 	}
 	failpoint.Here("judge.settled")
 	c := Commit{Hash: p.TestsCommit}
 	if !p.Recheck || f.Verdict == Fail {
-		if c, err = l.commit(ctx, l.Tests, roles.Verifier, p); err != nil {
+		if c, err = v.commit(ctx); err != nil {
 			return Happened{}, err
 		}
 	}
 	for _, note := range f.Notes {
-		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: note})
+		v.note(note)
 	}
-	l.emit(p, state.Event{Kind: state.Verdict, Role: roles.Verifier.Name, Verdict: string(f.Verdict), Text: summary(f)})
+	v.emit(state.Event{Kind: state.Verdict, Role: v.role.Name, Verdict: string(f.Verdict), Text: summary(f)})
 	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
-		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: "and " + lack})
+		v.note("and " + lack)
 	}
 	filter, err := l.filter(ctx)
 	if err != nil {
@@ -53,7 +54,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	}
 	entries, left := filter.Pass(f.Entries)
 	for _, out := range left {
-		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: out.Text})
+		v.note(out.Text)
 	}
 	standstill, tree, err := l.standstill(p, f)
 	if err != nil {
@@ -71,51 +72,50 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 
 // finding decides over a call, once: what was decided stays, since settling it
 // changes what it was decided from.
-func (l *Loop) finding(ctx context.Context, p *state.Phase) (f Finding, err error) {
-	key := l.key(roles.Verifier, p)
-	if kept, err := roles.KeptFinding(l.Project, key, &f); err != nil || kept {
+func (v verification) finding(ctx context.Context) (f Finding, err error) {
+	if kept, err := roles.KeptFinding(v.Project, v.key, &f); err != nil || kept {
 		return f, err
 	}
-	ev, err := l.evidence(ctx, p)
+	ev, err := v.evidence(ctx)
 	if err != nil {
 		return f, err
 	}
 	f = Decide(ev)
-	if l.Replay != nil && !f.ByReplay && ev.Class == outcome.Done {
-		if err := roles.ForgetReplays(l.Project, key, false); err != nil {
+	if v.Replay != nil && !f.ByReplay && ev.Class == outcome.Done {
+		if err := roles.ForgetReplays(v.Project, v.key, false); err != nil {
 			return f, err
 		}
-		found, err := l.weigh(ctx, p, claims(f.Entries))
+		found, err := v.weigh(ctx, claims(f.Entries))
 		if err != nil {
 			return f, err
 		}
-		if f = decideByReplays(f, found); f.Verdict == Pass && !p.Recheck {
-			if f, err = l.againstOlder(ctx, p, f); err != nil {
+		if f = decideByReplays(f, found); f.Verdict == Pass && !v.p.Recheck {
+			if f, err = v.againstOlder(ctx, f); err != nil {
 				return f, err
 			}
 		}
 	}
-	if p.Recheck {
-		if f, err = l.rechecked(p, f); err != nil {
+	if v.p.Recheck {
+		if f, err = v.rechecked(f); err != nil {
 			return f, err
 		}
 	}
-	f.Held = l.held(p)
-	if err := l.Safe.Clean(&f); err != nil {
+	f.Held = v.held()
+	if err := v.Safe.Clean(&f); err != nil {
 		return f, err
 	}
-	return f, roles.KeepFinding(l.Project, key, f)
+	return f, roles.KeepFinding(v.Project, v.key, f)
 }
 
 // settle leaves failed_specs.md as the verdict wants it: written by abl when
 // the app did not start or ended by itself, away on a pass.
-func (l *Loop) settle(p *state.Phase, f Finding) error {
+func (v verification) settle(f Finding) error {
 	ended := func(e failedspecs.Entry) bool { return e.Spec == evidence.Runs }
 	switch {
 	case f.Verdict == Fail && (f.ByReplay || slices.ContainsFunc(f.Entries, ended)):
-		return roles.WriteTests(l.Project, FailedSpecs, failedspecs.Render(f.Entries))
+		return roles.WriteTests(v.Project, FailedSpecs, failedspecs.Render(f.Entries))
 	case f.Verdict == Pass:
-		return roles.RemoveTests(l.Project, FailedSpecs)
+		return roles.RemoveTests(v.Project, FailedSpecs)
 	}
 	return nil
 }
@@ -146,4 +146,12 @@ func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
 	}
 	failpoint.Here("tag.tests")
 	return nil
+}
+
+// verification is the turn of a Verifier, as it is judged: what it left, and what
+// replays of its tests show.
+type verification struct{ turn }
+
+func (l *Loop) verification(p *state.Phase) verification {
+	return verification{l.turn(roles.Verifier, p)}
 }

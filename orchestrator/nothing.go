@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"abl/internal/state"
 	"abl/orchestrator/evidence"
 	"abl/roles"
 )
@@ -26,19 +25,19 @@ type tries struct {
 // tryNothing begins the tries that are asked for, of the tests of a commit, "" for
 // today's. Where the Verifier reports a failure there is no pass to prove, and none
 // is made. name begins the names of their records.
-func (l *Loop) tryNothing(ctx context.Context, p *state.Phase, claims evidence.Claims, commit, name string) *tries {
+func (v verification) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) *tries {
 	t := &tries{cut: make(chan struct{}), runs: map[roles.Against]evidence.Run{}}
 	ctx, t.cancel = context.WithCancel(ctx)
 	var against []roles.Against
-	if l.Challenge.Away && len(claims) == 0 {
+	if v.Challenge.Away && len(claims) == 0 {
 		against = append(against, roles.NoApp)
 	}
-	if l.Challenge.Null && len(claims) == 0 {
+	if v.Challenge.Null && len(claims) == 0 {
 		against = append(against, roles.Empty, roles.Trouble)
 	}
 	for _, a := range against {
 		t.running.Go(func() {
-			run, _, err := l.replay(ctx, p, roles.Replay{Key: l.replayKey(p, name+string(a)), Commit: commit, Against: a, Limit: maxReplayTime, Cut: t.cut})
+			run, _, err := v.replay(ctx, name+string(a), roles.Replay{Commit: commit, Against: a, Limit: maxReplayTime, Cut: t.cut})
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if err != nil {

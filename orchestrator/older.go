@@ -15,26 +15,26 @@ import (
 // againstOlder holds a pass against the tests that refuted the same source under the
 // same specs, whatever round that was in: a source does not come to fulfil a contract
 // by a change of its test.
-func (l *Loop) againstOlder(ctx context.Context, p *state.Phase, f Finding) (Finding, error) {
-	tree, err := l.Src.TreeKey(p.SrcCommit, roles.Builder.Reports)
+func (v verification) againstOlder(ctx context.Context, f Finding) (Finding, error) {
+	tree, err := v.Src.TreeKey(v.p.SrcCommit, roles.Builder.Reports)
 	if err != nil {
 		return f, err
 	}
 	var doubts []string
 	seen := map[string]bool{}
-	for _, r := range slices.Backward(p.History) {
+	for _, r := range slices.Backward(v.p.History) {
 		if r.Verdict != string(Fail) || r.Tree != tree || r.TestsCommit == "" || seen[r.TestsCommit] {
 			continue
 		}
 		seen[r.TestsCommit] = true
-		o, ok, err := l.olderTests(p, r)
+		o, ok, err := v.olderTests(r)
 		if err != nil {
 			return f, err
 		}
 		if !ok {
 			continue
 		}
-		if err := l.replayOlder(ctx, p, r.TestsCommit, &o); err != nil {
+		if err := v.replayOlder(ctx, r.TestsCommit, &o); err != nil {
 			return f, err
 		}
 		if ended := evidence.Decide(nil, o.Suite).Ended; len(ended) > 0 {
@@ -52,9 +52,9 @@ func (l *Loop) againstOlder(ctx context.Context, p *state.Phase, f Finding) (Fin
 
 // olderTests are the tests of an iteration; ok is false when no Verifier drew its
 // verdict from them, or the specs have changed since.
-func (l *Loop) olderTests(p *state.Phase, r state.IterationRecord) (o evidence.Older, ok bool, err error) {
+func (v verification) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, err error) {
 	var was Finding
-	kept, err := roles.KeptFinding(l.Project, r.Call, &was)
+	kept, err := roles.KeptFinding(v.Project, r.Call, &was)
 	if err != nil || !kept || was.ByReplay && was.Evidence == nil || was.Held == nil {
 		return o, false, err
 	}
@@ -64,18 +64,18 @@ func (l *Loop) olderTests(p *state.Phase, r state.IterationRecord) (o evidence.O
 		}
 		return all
 	}
-	if !slices.Equal(sums(was.Held.Specs), sums(l.held(p).Specs)) {
+	if !slices.Equal(sums(was.Held.Specs), sums(v.held().Specs)) {
 		return o, false, nil
 	}
 	o = evidence.Older{Step: r.Step, Claims: claims(was.Entries)}
-	o.Suite = evidence.Suite{Name: fmt.Sprintf("step-%d", r.Step), Contracts: l.contracts(1, l.Number), Alone: true}
+	o.Suite = evidence.Suite{Name: fmt.Sprintf("step-%d", r.Step), Contracts: contracts(v.Specs.Set, 1, v.Number), Alone: true}
 	return o, true, nil
 }
 
 // replayOlder makes the replays that the weighing needs: the tries against nothing
 // only where the tests refute still.
-func (l *Loop) replayOlder(ctx context.Context, p *state.Phase, commit string, o *evidence.Older) error {
-	took, failed, err := l.rerun(ctx, p, commit, nil, &o.Suite)
+func (v verification) replayOlder(ctx context.Context, commit string, o *evidence.Older) error {
+	took, failed, err := v.rerun(ctx, commit, nil, &o.Suite)
 	if err != nil {
 		return err
 	}
@@ -85,12 +85,12 @@ func (l *Loop) replayOlder(ctx context.Context, p *state.Phase, commit string, o
 	if doubts, _ := o.Weigh(); len(doubts) == 0 {
 		return nil
 	}
-	tries := l.tryNothing(ctx, p, nil, commit, o.Suite.Name+"-")
+	tries := v.tryNothing(ctx, nil, commit, o.Suite.Name+"-")
 	defer tries.giveUp()
 	if err := tries.within(evidence.Limit(took), &o.Suite); err != nil {
 		return err
 	}
-	changed, err := l.Tests.Differs(ctx, commit)
+	changed, err := v.Tests.Differs(ctx, commit)
 	o.Changed = slices.DeleteFunc(changed, func(path string) bool {
 		return path == FailedSpecs || strings.HasPrefix(path, roles.Verifier.Reports+"/")
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"abl/internal/spec"
-	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/witness"
 	"abl/orchestrator/evidence"
@@ -29,8 +28,8 @@ type Challenge struct {
 const maxReplayTime = 10 * time.Minute
 
 // contracts are those of phases from to to, as evidence weighs them.
-func (l *Loop) contracts(from, to int) (all []evidence.Contract) {
-	for _, s := range l.Specs.Set.UpTo(to) {
+func contracts(specs spec.Set, from, to int) (all []evidence.Contract) {
+	for _, s := range specs.UpTo(to) {
 		if s.Number < from {
 			continue
 		}
@@ -42,9 +41,9 @@ func (l *Loop) contracts(from, to int) (all []evidence.Contract) {
 }
 
 // known are the ids of all contracts, those of later phases too.
-func (l *Loop) known() []string {
+func known(specs spec.Set) []string {
 	ids := []string{}
-	for _, c := range l.contracts(1, spec.MaxPhase) {
+	for _, c := range contracts(specs, 1, spec.MaxPhase) {
 		ids = append(ids, c.ID)
 	}
 	return ids
@@ -53,15 +52,15 @@ func (l *Loop) known() []string {
 // weigh replays what the Verifier saved, against the app and against what stands
 // in for it, and says what that proves. The tests that let nothing be proven need
 // no tries against nothing.
-func (l *Loop) weigh(ctx context.Context, p *state.Phase, claims evidence.Claims) (evidence.Finding, error) {
-	suite := evidence.Suite{Contracts: l.contracts(1, l.Number), Known: l.known(), Waived: evidence.Waived{Away: !l.Challenge.Away, Null: !l.Challenge.Null}}
-	if p.Recheck { // earlier phases are held to by tests of their own
-		suite.Contracts, suite.Alone = l.contracts(l.Number, l.Number), true
+func (v verification) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
+	suite := evidence.Suite{Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Waived: evidence.Waived{Away: !v.Challenge.Away, Null: !v.Challenge.Null}}
+	if v.p.Recheck { // earlier phases are held to by tests of their own
+		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
 	}
 	begun := time.Now()
-	tries := l.tryNothing(ctx, p, claims, "", "")
+	tries := v.tryNothing(ctx, claims, "", "")
 	defer tries.giveUp()
-	took, failed, err := l.rerun(ctx, p, "", claims, &suite)
+	took, failed, err := v.rerun(ctx, "", claims, &suite)
 	if err != nil || failed != "" {
 		return evidence.Finding{Verdict: evidence.Unverified, Reasons: []string{"the app did not start for the replay: " + failed}}, err
 	}
@@ -72,58 +71,56 @@ func (l *Loop) weigh(ctx context.Context, p *state.Phase, claims evidence.Claims
 	if err := tries.within(limit-time.Since(begun), &suite); err != nil {
 		return evidence.Finding{}, err
 	}
-	if err := l.plant(ctx, p, &suite, limit); err != nil {
+	if err := v.plant(ctx, &suite, limit); err != nil {
 		return evidence.Finding{}, err
 	}
-	return l.leftOut(evidence.Decide(claims, suite)), nil
+	f := evidence.Decide(claims, suite)
+	if v.Challenge.LeftOut != "" {
+		f.Notes = append(f.Notes, v.Challenge.LeftOut)
+	}
+	return f, nil
 }
 
 // plant tries a suite whose lines might be the app's own against an app that
 // answers with a test line.
-func (l *Loop) plant(ctx context.Context, p *state.Phase, s *evidence.Suite, limit time.Duration) error {
-	if !l.Challenge.Null || !evidence.Suspect(*s) {
+func (v verification) plant(ctx context.Context, s *evidence.Suite, limit time.Duration) error {
+	if !v.Challenge.Null || !evidence.Suspect(*s) {
 		return nil
 	}
-	run, _, err := l.replay(ctx, p, roles.Replay{Key: l.replayKey(p, string(roles.TestLines)), Against: roles.TestLines, Limit: limit})
+	run, _, err := v.replay(ctx, string(roles.TestLines), roles.Replay{Against: roles.TestLines, Limit: limit})
 	weighed := weighed(run)
 	s.Planted = &weighed
 	return err
 }
 
-// leftOut says of a finding what was not tried.
-func (l *Loop) leftOut(f evidence.Finding) evidence.Finding {
-	if l.Challenge.LeftOut != "" {
-		f.Notes = append(f.Notes, l.Challenge.LeftOut)
-	}
-	return f
-}
-
 // rerun replays a suite against the app until its results fit or do not.
-func (l *Loop) rerun(ctx context.Context, p *state.Phase, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
+func (v verification) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
 	for evidence.Again(claims, *s) {
 		name := fmt.Sprintf("app-%d", len(s.Real)+1)
 		if s.Name != "" {
 			name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
 		}
-		run, text, err := l.replay(ctx, p, roles.Replay{Key: l.replayKey(p, name), Commit: commit, Against: roles.TheApp, Limit: maxReplayTime})
+		run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime})
 		if err != nil || run.AppFailed != "" {
 			return 0, run.AppFailed, err
 		}
-		l.emit(p, state.Event{Kind: state.Note, Role: roles.Verifier.Name, Text: text})
+		v.note(text)
 		took = max(took, run.Took)
 		s.Real = append(s.Real, weighed(run))
 	}
 	return took, "", nil
 }
 
-// replay makes one replay. text says how it came out, in one line.
-func (l *Loop) replay(ctx context.Context, p *state.Phase, r roles.Replay) (run roles.Replayed, text string, err error) {
-	r.Cmds = l.Jobs.Commands(roles.Verifier, *p, roles.Up{})
-	if p.Recheck && r.Commit == "" {
-		r.Commit = p.TestsCommit
+// replay makes one replay, its record in the folder of the call whose tests, or
+// whose turn, it is. text says how it came out, in one line.
+func (v verification) replay(ctx context.Context, name string, r roles.Replay) (run roles.Replayed, text string, err error) {
+	r.Key = v.key + "/replay-" + name
+	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
+	if v.p.Recheck && r.Commit == "" {
+		r.Commit = v.p.TestsCommit
 	}
 	failpoint.Here("replay.before")
-	if run, err = l.Replay.Run(ctx, r); err != nil {
+	if run, err = v.Replay.Run(ctx, r); err != nil {
 		return run, "", fmt.Errorf("cannot replay the tests: %w", err)
 	}
 	doc := weighed(run).TAP
@@ -138,12 +135,6 @@ func (l *Loop) replay(ctx context.Context, p *state.Phase, r roles.Replay) (run 
 		text = "replay: " + run.Gone
 	}
 	return run, text, nil
-}
-
-// replayKey is where a replay's record is: in the folder of the call whose tests,
-// or whose turn, it is.
-func (l *Loop) replayKey(p *state.Phase, name string) string {
-	return l.key(roles.Verifier, p) + "/replay-" + name
 }
 
 func weighed(r roles.Replayed) evidence.Run {

@@ -40,9 +40,9 @@ func record(was state.Phase, h Happened) state.IterationRecord {
 func (l *Loop) save(p state.Phase) error {
 	switch p.Status {
 	case state.Building:
-		p.Call = l.key(roles.Builder, &p)
+		p.Call = l.turn(roles.Builder, &p).key
 	case state.Verifying:
-		p.Call = l.key(roles.Verifier, &p)
+		p.Call = l.turn(roles.Verifier, &p).key
 	}
 	if next, err := Next(p); err == nil && next == Rest {
 		p.Ended = time.Now().UTC()

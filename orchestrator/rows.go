@@ -8,9 +8,9 @@ import (
 	"abl/roles"
 )
 
-// rows are the ledger rows of one ended call: one a model, and one that says
+// Rows are the ledger rows of one ended call: one a model, and one that says
 // that nobody counted when there is no usage.
-func rows(phase, step int, o roles.Outcome) []ledger.Row {
+func Rows(phase, step int, o roles.Outcome) []ledger.Row {
 	base := ledger.Row{
 		Timestamp: ledger.Stamp(o.Ended), Phase: strconv.Itoa(phase), Step: strconv.Itoa(step), Role: o.Role, Model: o.Model,
 		SessionID: o.Session, Source: ledger.Nobody, CallID: o.Key, Agent: o.Agent, DurationMS: &o.Duration, Outcome: string(o.Class),

@@ -30,14 +30,6 @@ func (h HeldSpecs) changed(n int) int {
 	return 0
 }
 
-// unread is why the spec of phase n cannot be read any more, empty when it can.
-func (l *Loop) unread(n int) string {
-	if problems := l.Specs.Now().Check(n); len(problems) > 0 {
-		return l.Project.Rel(problems[0].File) + ": " + problems[0].Text
-	}
-	return ""
-}
-
 // Edited means that a person changed a spec while a phase that is held to it
 // runs, or took it away: then Unread says what is there now.
 type Edited struct {
@@ -76,7 +68,7 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 	if p.SpecSHA == "" || p.SpecSHA == l.Spec.SHA256 {
 		return false, nil
 	}
-	rec := roles.Record{Dir: l.Project.Call(l.key(role, p))}
+	rec := l.turn(role, p).record()
 	_, begun, err := rec.Intent()
 	_, ended, outcome := rec.Outcome()
 	if err := errors.Join(err, outcome); err != nil || begun || ended {
@@ -90,10 +82,15 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 // specDrift stops before a call that would work on a spec that the person has
 // changed meanwhile: it may be half written.
 func (l *Loop) specDrift() error {
-	if n := l.Specs.changed(l.Number); n > 0 {
-		return Edited{Phase: n, Running: l.Number, Unread: l.unread(n)}
+	n := l.Specs.changed(l.Number)
+	if n == 0 {
+		return nil
 	}
-	return nil
+	edited := Edited{Phase: n, Running: l.Number}
+	if problems := l.Specs.Now().Check(n); len(problems) > 0 {
+		edited.Unread = l.Project.Rel(problems[0].File) + ": " + problems[0].Text
+	}
+	return edited
 }
 
 // outdated is the phase whose spec is no longer the one that p's round works on,

@@ -50,10 +50,10 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 // rechecked holds a finding in which no agent had a part to every contract of the
 // phases before this one: those are shown by the tests that their own phases
 // passed with, or not at all.
-func (l *Loop) rechecked(p *state.Phase, f Finding) (Finding, error) {
+func (v verification) rechecked(f Finding) (Finding, error) {
 	f.ByReplay = true
 	var earlier evidence.Finding
-	if _, err := roles.KeptRegression(l.Project, l.key(roles.Verifier, p), &earlier); err != nil || f.Verdict != Pass {
+	if _, err := roles.KeptRegression(v.Project, v.key, &earlier); err != nil || f.Verdict != Pass {
 		return f, err
 	}
 	if f.Evidence == nil {
@@ -62,7 +62,7 @@ func (l *Loop) rechecked(p *state.Phase, f Finding) (Finding, error) {
 	if earlier.Verdict == evidence.Unverified {
 		f.Missing = append(f.Missing, earlier.Reasons...)
 	}
-	for _, c := range l.contracts(1, l.Number-1) {
+	for _, c := range contracts(v.Specs.Set, 1, v.Number-1) {
 		shown := func(s evidence.Standing) bool { return s.Contract == c.ID && s.Is.Proven() }
 		if !slices.ContainsFunc(earlier.Contracts, shown) {
 			f.Missing = append(f.Missing, c.ID+" is not shown by the tests that its phase passed with")

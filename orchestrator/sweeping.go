@@ -12,31 +12,29 @@ import (
 
 // sweepUnlessCommitted sweeps the role's workspace after a call that no commit
 // follows at once: it was stopped, or the run is about to stop.
-func (l *Loop) sweepUnlessCommitted(ctx context.Context, role roles.Role, p *state.Phase, o roles.Outcome) error {
+func (t turn) sweepUnlessCommitted(ctx context.Context, o roles.Outcome) error {
 	if o.Class != outcome.Interrupted && ctx.Err() == nil {
 		return nil
 	}
-	if err := l.repo(role).Sweep(context.WithoutCancel(ctx), l.keepFound(role, p)); err != nil {
-		return fmt.Errorf("cannot sweep the %s's workspace: %w", role.Name, err)
+	if err := t.repo().Sweep(context.WithoutCancel(ctx), t.keepFound); err != nil {
+		return fmt.Errorf("cannot sweep the %s's workspace: %w", t.role.Name, err)
 	}
 	return nil
 }
 
 // keepFound keeps what a sweep found with the call that left it, and shows it.
-func (l *Loop) keepFound(role roles.Role, p *state.Phase) func(state.Found) error {
-	return func(f state.Found) error {
-		key, said := l.key(role, p), inSentences(f) // which are made safe by themselves
-		if err := l.Safe.Clean(&f); err != nil {
-			return err
-		}
-		if err := (roles.Record{Dir: l.Project.Call(key)}).KeepFound(f); err != nil {
-			return err
-		}
-		for _, text := range said {
-			l.emit(p, state.Event{Kind: state.Note, Role: role.Name, Call: key, Text: text})
-		}
-		return nil
+func (t turn) keepFound(f state.Found) error {
+	said := inSentences(f) // which are made safe by themselves
+	if err := t.Safe.Clean(&f); err != nil {
+		return err
 	}
+	if err := t.record().KeepFound(f); err != nil {
+		return err
+	}
+	for _, text := range said {
+		t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Call: t.key, Text: text})
+	}
+	return nil
 }
 
 // maxShown is how many things a note names that do not run; the record has the rest.

@@ -1,0 +1,163 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"abl/internal/state"
+	"abl/internal/testing/failpoint"
+	"abl/roles"
+)
+
+// turn is a call of a role at the place where a phase is: what is looked at
+// before it, the call, and what is kept after it.
+type turn struct {
+	*Loop
+	role roles.Role
+	p    *state.Phase // it may note here what later steps need
+	key  string       // the call's id
+}
+
+func (l *Loop) turn(role roles.Role, p *state.Phase) turn {
+	return turn{l, role, p, roles.Key(l.Number, role, p.Step, p.Attempt)}
+}
+
+func (t turn) record() roles.Record { return roles.Record{Dir: t.Project.Call(t.key)} }
+
+func (t turn) emit(e state.Event) { t.Loop.emit(t.p, e) }
+
+// note tells the person something about the turn.
+func (t turn) note(text string) {
+	t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Text: text})
+}
+
+// mostHolders is how often a call that could not begin, since somebody ended what
+// holds its network, is begun with another.
+const mostHolders = 3
+
+// ErrChanged means that a person changed the source while its phase runs.
+var ErrChanged = errors.New("the source was changed by hand")
+
+// settled sees to it that what a call of the role is about is what was committed.
+// Commits that a person made on top are taken with the rest, and named; what is not
+// committed is the person's to decide about.
+func (t turn) settled(ctx context.Context) error {
+	changed, err := t.Src.Differs(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 && t.TakeMine {
+		if err := t.takeMine(ctx); err != nil {
+			return err
+		}
+		changed, err = t.Src.Differs(ctx, "")
+	}
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 {
+		more := ""
+		if n := len(changed) - 1; n > 0 {
+			more = fmt.Sprintf(", and %d more", n)
+		}
+		return fmt.Errorf("%w: %q is not as it was committed%s", ErrChanged, changed[0], more)
+	}
+	tip, err := t.Src.Tip()
+	if err == nil && tip != t.p.SrcCommit {
+		t.emit(state.Event{Kind: state.Note, Text: "commit " + tip + " in the source is not abl's; it counts with the rest"})
+		t.p.SrcCommit = tip
+	}
+	return err
+}
+
+// takeMine commits what a person changed by hand, apart from what agents did. They
+// may do so again before the same call, so its key names the commit that it stands on.
+func (t turn) takeMine(ctx context.Context) error {
+	tip, err := t.Src.Tip()
+	if err != nil {
+		return err
+	}
+	on := tip[:min(len(tip), 7)]
+	subject := fmt.Sprintf("phase%d/person/step-%d on %s", t.Number, t.p.Step, on)
+	c, err := t.Src.Snapshot(ctx, subject, t.key+"-person-"+on, func(state.Found) error { return nil })
+	if err != nil {
+		return fmt.Errorf("cannot commit your changes: %w", err)
+	}
+	t.p.SrcCommit = c.Hash
+	t.emit(state.Event{Kind: state.Commit, Hash: c.Hash, Subject: subject, Text: "your changes, " + changes(c.Changed)})
+	return nil
+}
+
+// admit asks whether a call may begin, and says whether it has begun already:
+// an earlier abl was told then that it may.
+func (t turn) admit() (begun bool, err error) {
+	_, begun, err = t.record().Intent()
+	if err != nil || begun {
+		return begun, err
+	}
+	if err := t.specDrift(); err != nil || t.p.Recheck { // what calls nobody costs nothing
+		return false, err
+	}
+	return false, t.Before(t.p)
+}
+
+// call runs one call and enters it in the ledger.
+func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error) {
+	failpoint.Here("call.before")
+	for range mostHolders {
+		var j roles.Job
+		if j, err = t.Jobs.Job(ctx, t.role, *t.p, up); err != nil {
+			return o, err
+		}
+		if err := t.seal(); err != nil {
+			return o, err
+		}
+		if o, err = t.Calls.Run(ctx, j); !errors.Is(err, roles.ErrHolder) || ctx.Err() != nil {
+			break
+		}
+		t.note(err.Error() + "; another is made")
+	}
+	if err == nil {
+		err = t.Alone()
+	}
+	if err != nil {
+		return o, err
+	}
+	failpoint.Here("ledger.before")
+	if err := t.Ledger.Append(Rows(t.Number, t.p.Step, o)); err != nil {
+		return o, fmt.Errorf("cannot enter call %s in the ledger (its outcome is kept): %w", o.Key, err)
+	}
+	failpoint.Here("ledger.after")
+	if err := t.unmoved(); err != nil {
+		return o, err
+	}
+	return o, t.sweepUnlessCommitted(ctx, o)
+}
+
+// commit takes a snapshot of a workspace under the call's key.
+func (t turn) commit(ctx context.Context) (Commit, error) {
+	failpoint.Here("commit.before")
+	if err := t.Alone(); err != nil {
+		return Commit{}, err
+	}
+	subject := roles.Subject(t.Number, t.role, t.p.Step, t.p.Attempt)
+	c, err := t.repo().Snapshot(ctx, subject, t.key, t.keepFound)
+	if err != nil {
+		return c, fmt.Errorf("cannot commit the %s's work: %w", t.role.Name, err)
+	}
+	failpoint.Here("commit.after")
+	t.emit(state.Event{Kind: state.Commit, Role: t.role.Name, Hash: c.Hash, Subject: subject, Text: changes(c.Changed)})
+	for _, s := range c.Skipped {
+		t.note("not committed: " + s)
+	}
+	return c, nil
+}
+
+// changes counts changed files in words.
+func changes(n int) string {
+	if n == 1 {
+		return "1 file changed"
+	}
+	return fmt.Sprintf("%d files changed", n)
+}
