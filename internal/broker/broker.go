@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/helper"
@@ -23,6 +25,29 @@ const (
 	shutdownTimeout = stopGrace + 2*time.Second
 )
 
+// server is a broker at work.
+type server struct {
+	spec   helper.BrokerSpec
+	events *events
+	log    *appLog
+	ctx    context.Context // ends with the broker
+
+	app      *program // nil without an app section
+	host     string   // the container's own address, as others reach it
+	starting sync.Mutex
+
+	commands map[string]*declared
+	running  atomic.Int64 // of them
+	ran      atomic.Int64 // when one ended last, in Unix nanoseconds
+}
+
+// declared is one command with what is known of it.
+type declared struct {
+	helper.Command
+	turn    chan struct{} // holds one token: the same command never runs twice at once
+	program *program      // of a background command
+}
+
 // Serve does what spec says until ctx ends or the deadline has come, and then
 // stops all that it started. An app that does not come up or crashes is an
 // event and no error; the error is that the broker itself cannot work.
@@ -35,79 +60,119 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 	if spec.Token == "" {
 		return errors.New("cannot serve without a token")
 	}
-	ev, err := openEvents(spec.Events)
+	told, err := openForAbl(spec.Events)
 	if err != nil {
 		return err
 	}
-	defer ev.close()
-	log, err := openLog(spec.Log, spec.LogMax)
+	defer told.Close()
+	output, err := openForAbl(spec.Log)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	log, err := keepLog(output)
 	if err != nil {
 		return err
 	}
 	defer log.close()
-	s := newServer(spec, ev, log)
+	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*declared{}}
+	for _, c := range spec.Commands {
+		s.commands[c.Name] = &declared{Command: c, turn: make(chan struct{}, 1), program: &program{server: s, name: c.Name, command: c.Command}}
+	}
 	if spec.App != nil {
-		host, err := OwnAddress()
-		if err != nil {
+		if s.host, err = OwnAddress(); err != nil {
 			return err
 		}
-		s.app = newApplication(s, host)
+		s.app = &program{server: s, name: helper.AppAlias, command: spec.App.Command}
 	}
-	return s.serve(ctx)
+	return s.serve()
 }
 
-// serve listens, brings the app up, and tidies up when ctx ends.
-func (s *server) serve(ctx context.Context) error {
+// serve listens, brings the app up, and tidies up when the broker's time is over.
+func (s *server) serve() error {
 	start := time.Now()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf(":%d", s.spec.Port))
+	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", fmt.Sprintf(":%d", s.spec.Port))
 	if err != nil {
 		return fmt.Errorf("cannot listen for commands: %w", err)
 	}
-	s.ctx = ctx
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader}
 	broken := make(chan error, 1)
 	go func() { broken <- web.Serve(listener) }()
 	s.events.add(helper.Event{Event: EventListening, MS: since(start)})
 
-	up := make(chan struct{})
-	go func() {
-		defer close(up)
-		if s.app != nil && s.servicesUp(ctx) {
-			_ = s.app.up(ctx, EventReady) // the event says it
+	var up sync.WaitGroup
+	up.Go(func() {
+		if s.app != nil && s.servicesUp() {
+			_ = s.appUp(EventReady) // the event says it
 		}
-	}()
+	})
 	select {
-	case <-ctx.Done():
+	case <-s.ctx.Done():
 		err = nil
 	case err = <-broken:
 		err = fmt.Errorf("cannot go on serving: %w", err)
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	late, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownTimeout)
 	defer cancel()
 	_ = web.Shutdown(late)
 	web.Close()
-	<-up
-	s.stopAll()
+	up.Wait()
+	if s.app != nil {
+		s.app.stop()
+	}
+	for _, c := range s.commands {
+		c.program.stop()
+	}
 	return err
 }
 
 // servicesUp waits for the further containers, and reports the one that does not answer.
-func (s *server) servicesUp(ctx context.Context) bool {
+func (s *server) servicesUp() bool {
 	for _, svc := range s.spec.Services {
 		start := time.Now()
-		if a := awaitService(ctx, svc); !a.ready {
-			s.events.add(helper.Event{Event: EventFailed, Name: svc.Name, MS: since(start), Detail: "service " + svc.Name + ", " + a.detail})
+		ctx, cancel := context.WithTimeout(s.ctx, duration(svc.TimeoutMS, defaultReady))
+		saw := prober{app: helper.App{Port: svc.Port}, host: svc.Name}.wait(ctx, nil)
+		cancel()
+		if !saw.ready {
+			s.events.add(helper.Event{Event: EventFailed, Name: svc.Name, MS: since(start), Detail: "service " + svc.Name + ", " + saw.detail})
 			return false
 		}
 	}
 	return true
 }
 
-// awaitService waits until a further container answers on its port.
-func awaitService(ctx context.Context, svc helper.Service) answer {
-	ctx, cancel := context.WithTimeout(ctx, duration(svc.TimeoutMS, defaultReady))
+// appUp stops the app if it runs, starts it, waits until it answers, and reports
+// the outcome as an event: success under the given name, or EventFailed.
+func (s *server) appUp(success string) error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	s.app.stop()
+	start := time.Now()
+	failed := func(code *int, format string, args ...any) error {
+		err := fmt.Errorf(format, args...)
+		s.events.add(helper.Event{Event: EventFailed, Name: helper.AppAlias, Exit: code, MS: since(start), Detail: err.Error()})
+		return err
+	}
+	r, err := s.app.start()
+	if err != nil {
+		return failed(nil, "the app's command cannot be started: %v", err)
+	}
+	defer s.app.watch(r)
+	ctx, cancel := context.WithTimeout(s.ctx, duration(s.spec.App.TimeoutMS, defaultReady))
 	defer cancel()
-	return prober{app: helper.App{Port: svc.Port}, host: svc.Name}.wait(ctx, nil)
+	saw := prober{*s.spec.App, s.host}.wait(ctx, r.ended)
+	switch code, early := r.endedEarly(); {
+	case early && saw.ready: // something that answers although the app has ended is not the app
+		return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
+	case early:
+		return failed(&code, "the app ended with exit code %d before it was ready; last probe: %s", code, saw.detail)
+	case saw.ready:
+		s.events.add(helper.Event{Event: success, Name: helper.AppAlias, MS: since(start), Detail: saw.detail})
+		return nil
+	case s.ctx.Err() != nil:
+		return context.Cause(s.ctx)
+	}
+	return failed(nil, "not ready after %v: %s", time.Since(start).Round(time.Millisecond), saw.detail)
 }
 
 func duration(ms int64, otherwise time.Duration) time.Duration {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -44,17 +43,13 @@ func (p prober) wait(ctx context.Context, ended <-chan struct{}) answer {
 	defer tick.Stop()
 	last, local := answer{detail: "no answer"}, 0
 	for {
-		a := p.probe(ctx, p.host)
-		if a.ready {
+		switch a := p.probe(ctx, p.host); {
+		case a.ready:
 			return a
-		}
-		if !over(ctx) {
-			last = a
-		}
-		if a.refused && p.onLoopback(ctx) {
+		case a.refused && p.onLoopback(ctx):
 			last, local = answer{detail: loopbackOnly}, local+1
-		} else {
-			local = 0
+		case !over(ctx):
+			last, local = a, 0
 		}
 		if local >= loopbackProbes {
 			return last
@@ -84,11 +79,17 @@ func (p prober) onLoopback(ctx context.Context) bool {
 func (p prober) probe(ctx context.Context, host string) answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	at := net.JoinHostPort(host, strconv.Itoa(p.app.Port))
+	port := strconv.Itoa(p.app.Port)
+	at, what := net.JoinHostPort(host, port), "port "+port
 	if p.app.Path == "" {
-		return dial(ctx, at)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
+		if err != nil {
+			return refusal(what, err)
+		}
+		conn.Close()
+		return answer{ready: true, detail: what + " is open"}
 	}
-	what := "GET " + p.app.Path
+	what = "GET " + p.app.Path
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+p.app.Path, nil)
 	if err != nil {
 		return answer{detail: what + ": not a path that can be asked for"}
@@ -101,39 +102,21 @@ func (p prober) probe(ctx context.Context, host string) answer {
 	return answer{ready: resp.StatusCode < 500, detail: fmt.Sprintf("%s answered %d", what, resp.StatusCode)}
 }
 
-func dial(ctx context.Context, at string) answer {
-	_, port, _ := net.SplitHostPort(at)
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
-	if err != nil {
-		return refusal("port "+port, err)
-	}
-	conn.Close()
-	return answer{ready: true, detail: "port " + port + " is open"}
-}
-
+// refusal words a failed probe without quoting what came over the network.
 func refusal(what string, err error) answer {
-	return answer{refused: errors.Is(err, syscall.ECONNREFUSED), detail: what + ": " + reason(err)}
-}
-
-// reason words a failed probe without quoting what came over the network.
-func reason(err error) string {
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET):
-		return "connection reset"
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return "no answer"
-	}
+	why := "the answer is not HTTP"
 	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return "no such host"
+	var late net.Error
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &dns):
+		why = "no such host"
+	case errors.As(err, &late) && late.Timeout():
+		why = "no answer"
+	case errors.As(err, &number):
+		why = number.Error()
 	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return "not reachable"
-	}
-	return "the answer is not HTTP"
+	return answer{refused: number == syscall.ECONNREFUSED, detail: what + ": " + why}
 }
 
 // OwnAddress is an address of this container that other containers use.

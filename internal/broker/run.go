@@ -8,9 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"abl/internal/helper"
@@ -24,10 +22,8 @@ const (
 	// How long output is awaited from programs that a command left behind.
 	leftoverWait = 2 * time.Second
 
-	// A background command that lives so long has started the system.
-	backgroundAlive = time.Second
-
 	exitTimeout = 124
+	exitNotRun  = 126
 )
 
 var errStdin = fmt.Errorf("standard input is larger than %d bytes", maxStdin)
@@ -43,19 +39,21 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	limit := duration(c.TimeoutMS, defaultCommand)
 	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, fmt.Errorf("stopped after %v", limit))
 	defer cancel()
-	stop := context.AfterFunc(s.ctx, cancel)
-	defer stop()
-	if !take(ctx, c.turn) || !take(ctx, s.running) {
+	defer context.AfterFunc(s.ctx, cancel)()
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
 		refuse(w, http.StatusConflict, fmt.Sprintf("%s did not get its turn within %v", name, limit))
 		return
 	}
-	defer func() { s.ran.Store(time.Now().UnixNano()); <-s.running; <-c.turn }()
+	s.running.Add(1)
+	defer func() { s.ran.Store(time.Now().UnixNano()); s.running.Add(-1); <-c.turn }()
 
 	start := time.Now()
 	s.log.note("%s starts", name)
 	var reply helper.CommandReply
 	if c.Background {
-		reply = s.startBackground(ctx, c)
+		reply = s.background(ctx, c)
 	} else {
 		reply = s.foreground(ctx, c, w, r)
 	}
@@ -64,115 +62,71 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, reply)
 }
 
-// ended reports the end of a program that was meant to stay. A signal that comes
-// with a declared command, such as one that kills the app, is the command's.
-func (s *server) ended(name string, code int, ran time.Duration) {
-	const hangup, interrupt, kill, terminate = 129, 130, 137, 143
-	signalled := slices.Contains([]int{hangup, interrupt, kill, terminate}, code)
-	asked := signalled && (len(s.running) > 0 || time.Since(time.Unix(0, s.ran.Load())) < stopGrace)
-	s.log.note("%s ended with exit code %d", name, code)
-	s.events.add(helper.Event{Event: EventExited, Name: name, Exit: &code, MS: ran.Milliseconds(), Asked: asked})
-}
-
-// take takes one of a channel's places; they are given back by receiving.
-func take(ctx context.Context, places chan struct{}) bool {
-	select {
-	case places <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // foreground runs a command to its end.
 func (s *server) foreground(ctx context.Context, c *declared, w http.ResponseWriter, r *http.Request) helper.CommandReply {
-	cmd := shell(c.Command.Command, s.spec.Dir)
+	cmd := s.shell(c.Command.Command)
 	cmd.WaitDelay = leftoverWait
 	shown := &head{}
 	if c.Shown {
 		out := io.MultiWriter(s.log.pipe, shown)
 		cmd.Stdout, cmd.Stderr = out, out
-	} else {
-		cmd.Stdout, cmd.Stderr = s.log.pipe, s.log.pipe
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	feed, err := feedStdin(cmd, w, r, cancel)
+	end, err := feed(cmd, w, r, cancel)
 	if err != nil {
-		return helper.CommandReply{Exit: 126, Error: fmt.Sprintf("cannot run %s: %v", c.Name, err)}
+		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", c.Name, err)}
 	}
 	code, err := proc.Run(ctx, cmd, stopGrace)
-	feed.end()
-
-	output, cut := shown.text()
-	reply := helper.CommandReply{Exit: code, Output: output, Truncated: cut}
+	end()
+	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.kept.String(), "\uFFFD"), Truncated: shown.cut}
 	switch {
 	case err == nil:
 	case errors.Is(err, errStdin):
 		reply.Exit, reply.Error = 2, err.Error()
 	case code == -1:
-		reply.Exit, reply.Error = 126, fmt.Sprintf("cannot run %s", c.Name)
+		reply.Exit, reply.Error = exitNotRun, "cannot run "+c.Name
 	default:
 		reply.Exit, reply.Error = exitTimeout, err.Error()
 	}
 	return reply
 }
 
-// feeder carries a request's body to a command's standard input while the
-// command runs: one that does not read is not held up by a client whose own
-// input never ends.
-type feeder struct {
-	into *http.ResponseController
-	done chan struct{}
-}
-
-func feedStdin(cmd *exec.Cmd, w http.ResponseWriter, r *http.Request, cancel context.CancelCauseFunc) (*feeder, error) {
+// feed carries a request's body to a command's standard input while the command
+// runs, until end is called: one that does not read is not held up by a client whose
+// own input never ends.
+func feed(cmd *exec.Cmd, w http.ResponseWriter, r *http.Request, cancel context.CancelCauseFunc) (end func(), err error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	f := &feeder{into: http.NewResponseController(w), done: make(chan struct{})}
+	into := http.NewResponseController(w)
 	// Without this the server would read the rest of the body before it answers.
-	if err := f.into.EnableFullDuplex(); err != nil {
+	if err := into.EnableFullDuplex(); err != nil {
 		return nil, err
 	}
+	done := make(chan struct{})
 	go func() {
-		defer close(f.done)
+		defer close(done)
 		defer stdin.Close()
 		_, err := io.Copy(stdin, http.MaxBytesReader(w, r.Body, maxStdin))
-		var tooMuch *http.MaxBytesError
-		if errors.As(err, &tooMuch) {
+		if tooMuch := (*http.MaxBytesError)(nil); errors.As(err, &tooMuch) {
 			cancel(errStdin)
 		}
 	}()
-	return f, nil
-}
-
-// end returns once the feeder no longer reads the request.
-func (f *feeder) end() {
-	_ = f.into.SetReadDeadline(time.Now())
-	<-f.done
+	return func() { _ = into.SetReadDeadline(time.Now()); <-done }, nil
 }
 
 // head keeps the beginning of an output.
 type head struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-	cut bool
+	kept bytes.Buffer
+	cut  bool
 }
 
 // Write takes all and keeps what still fits.
 func (h *head) Write(b []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	room := min(len(b), maxShown-h.buf.Len())
-	h.buf.Write(b[:room])
-	h.cut = h.cut || room < len(b)
+	fits := min(len(b), maxShown-h.kept.Len())
+	h.kept.Write(b[:fits])
+	h.cut = h.cut || fits < len(b)
 	return len(b), nil
-}
-
-func (h *head) text() (text string, cut bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return strings.ToValidUTF8(h.buf.String(), "\uFFFD"), h.cut
 }

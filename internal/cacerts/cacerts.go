@@ -28,9 +28,6 @@ var usual = []string{
 	"/etc/ssl/cert.pem",      // macOS, BSD
 }
 
-// ErrNone says that this machine tells nowhere whom it trusts.
-var ErrNone = errors.New("cannot find the certificates that this machine trusts")
-
 // Read gives the certificates of a PEM file and nothing else of it: a file may
 // hold a key too.
 func Read(path string) ([]byte, error) {
@@ -75,42 +72,40 @@ func Only(raw []byte) []byte {
 
 // Finder looks for certificates.
 type Finder struct {
-	Env   func(string) string // SSL_CERT_FILE stands for the system's own file, NODE_EXTRA_CA_CERTS adds to it; nil is empty
+	Env   func(string) string // SSL_CERT_FILE stands for the system's own file, NODE_EXTRA_CA_CERTS adds to it
 	Extra string              // a file that the person names, "" for none
-	Usual []string            // where systems have theirs; nil is the usual places
 }
 
-// System gives what this machine trusts. It wraps ErrNone when there is nothing.
-func (f Finder) System() ([]byte, error) {
-	if path := f.env("SSL_CERT_FILE"); path != "" {
+// system gives what this machine trusts, nothing where it tells nowhere.
+func (f Finder) system() ([]byte, error) {
+	if path := f.Env("SSL_CERT_FILE"); path != "" {
 		certs, err := Read(path)
 		if err != nil {
 			return nil, fmt.Errorf("cannot use the certificates of SSL_CERT_FILE: %w", err)
 		}
 		return certs, nil
 	}
-	places := f.Usual
-	if places == nil {
-		places = usual
-	}
-	for _, path := range places {
+	for _, path := range usual {
 		if certs, err := Read(path); err == nil {
 			return certs, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is none of %q", ErrNone, places)
+	return nil, nil
 }
 
 // Bundle gives all that a program without certificates of its own needs: the
 // system's, the environment's and the person's, each once. The person's alone is enough where the
 // system tells none.
 func (f Finder) Bundle() ([]byte, error) {
-	certs, err := f.System()
-	if err != nil && (f.Extra == "" || !errors.Is(err, ErrNone)) {
+	certs, err := f.system()
+	if err == nil && certs == nil && f.Extra == "" {
+		err = fmt.Errorf("cannot find the certificates that this machine trusts: there is none of %q", usual)
+	}
+	if err != nil {
 		return nil, err
 	}
 	// What cannot be read there is passed over, as Node does.
-	if more, err := Read(f.env("NODE_EXTRA_CA_CERTS")); err == nil {
+	if more, err := Read(f.Env("NODE_EXTRA_CA_CERTS")); err == nil {
 		certs = append(certs, more...)
 	}
 	if f.Extra != "" {
@@ -130,25 +125,15 @@ func (f Finder) Bundle() ([]byte, error) {
 // Own says whether this machine was told to trust more than its system comes with,
 // so that programs in a container need to be told too.
 func (f Finder) Own() bool {
-	return f.Extra != "" || f.env("SSL_CERT_FILE") != "" || f.env("NODE_EXTRA_CA_CERTS") != ""
-}
-
-func (f Finder) env(name string) string {
-	if f.Env == nil {
-		return ""
-	}
-	return f.Env(name)
+	return f.Extra != "" || f.Env("SSL_CERT_FILE") != "" || f.Env("NODE_EXTRA_CA_CERTS") != ""
 }
 
 // Pool is a Bundle as Go's TLS wants it.
 func (f Finder) Pool() (*x509.CertPool, error) {
 	certs, err := f.Bundle()
-	if err != nil {
-		return nil, err
-	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(certs) {
-		return nil, errors.New("none of the certificates that this machine trusts can be read")
+	if err == nil && !pool.AppendCertsFromPEM(certs) {
+		err = errors.New("none of the certificates that this machine trusts can be read")
 	}
-	return pool, nil
+	return pool, err
 }

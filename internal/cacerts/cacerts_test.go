@@ -3,7 +3,6 @@ package cacerts
 import (
 	"bytes"
 	"encoding/pem"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -81,15 +80,20 @@ func TestBundle(t *testing.T) {
 		"bad person's":         {nil, "/nowhere", []string{system}, "", true, "/nowhere"},
 		"too many":             {nil, write(t, cert(strings.Repeat("x", maxBundle))), []string{system}, "", true, "name a file with fewer"},
 	} {
-		f := Finder{Env: func(name string) string { return c.env[name] }, Extra: c.extra, Usual: c.usual}
+		looksIn(t, c.usual...)
+		f := Finder{Env: func(name string) string { return c.env[name] }, Extra: c.extra}
 		got, err := f.Bundle()
 		if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || f.Own() != c.own {
 			t.Errorf("%s: %q, %v, own %v; want %q %q %v", name, got, err, f.Own(), c.want, c.err, c.own)
 		}
 	}
-	if _, err := (Finder{Usual: []string{}}).Bundle(); !errors.Is(err, ErrNone) {
-		t.Errorf("nowhere to look: %v", err)
-	}
+}
+
+// looksIn makes these the places where systems have their certificates.
+func looksIn(t *testing.T, places ...string) {
+	was := usual
+	t.Cleanup(func() { usual = was })
+	usual = places
 }
 
 // What comes out is what a TLS client can use.
@@ -97,7 +101,9 @@ func TestPool(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
 	path := write(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
-	pool, err := (Finder{Extra: path, Usual: []string{"/nowhere"}}).Pool()
+	looksIn(t, "/nowhere")
+	env := func(string) string { return "" }
+	pool, err := Finder{env, path}.Pool()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +112,7 @@ func TestPool(t *testing.T) {
 	if _, err := client.Get(s.URL); err != nil {
 		t.Error(err)
 	}
-	if _, err := (Finder{Extra: write(t, cert("no DER")), Usual: []string{"/nowhere"}}).Pool(); err == nil {
+	if _, err := (Finder{env, write(t, cert("no DER"))}).Pool(); err == nil {
 		t.Error("a pool of what is no certificate")
 	}
 }

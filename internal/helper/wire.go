@@ -56,7 +56,6 @@ type BrokerSpec struct {
 	Commands []Command `json:"commands"`
 	Events   string    `json:"events"`
 	Log      string    `json:"log"`
-	LogMax   int64     `json:"log_max"`         // bytes of app output kept
 	Deadline int64     `json:"deadline"`        // Unix seconds
 	Probe    string    `json:"probe,omitempty"` // file with what has to hold before the app starts; "" for nothing
 }

@@ -73,7 +73,6 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
 		Spec: helper.BrokerSpec{
 			Port: helper.BrokerPort, Dir: helper.Src, App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
-			LogMax: 64 << 20,
 		},
 	}
 	if e.Conf.App == nil {

@@ -122,7 +122,7 @@ func TestBadHabits(t *testing.T) {
 		{"roles/a.go", "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n", "roles/a.go:4: os.ReadFile follows what an agent may have put there: use internal/hostfs, or give the reason in archtest's readers"},
 		{"roles/record.go", "// Package p.\npackage p\n", "roles/record.go opens nothing by itself any more: take it out of archtest's readers"},
 		{"images/a.go", "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n", "images/a.go:4: exec.Command gives abl's secrets to another program; use internal/child"},
-		{"internal/broker/unit.go", "// Package p.\npackage p\n", "internal/broker/unit.go starts nothing by itself any more: take it out of archtest's parents"},
+		{"internal/broker/program.go", "// Package p.\npackage p\n", "internal/broker/program.go starts nothing by itself any more: take it out of archtest's parents"},
 		{"cmd/abl/a.go", "// Package p.\npackage p\nimport \"os\"\nvar w = os.Stdout\n", "cmd/abl/a.go:4: os.Stdout shows what nobody made safe; use cli.Input"},
 		{"cmd/abl/a.go", "// Package p.\npackage p\nvar w = in.Bare.Stdout\n", "cmd/abl/a.go:3: Bare shows what nobody made safe; use cli.Input"},
 		{"cmd/abl/phase.go", "// Package p.\npackage p\n", "cmd/abl/phase.go speaks past nobody any more: take it out of archtest's speakers"},

@@ -39,8 +39,7 @@ var readers = map[string]string{
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
 	"orchestrator/codecommit/start.go":   "makes files of the person's with O_EXCL, and adds lines to .gitignore",
 
-	"internal/broker/applog.go":       "inside the app's container",
-	"internal/broker/events.go":       "inside the app's container",
+	"internal/broker/record.go":       "inside the app's container",
 	"internal/gateway/sidecar/log.go": "a log that abl kept",
 	"internal/ledger/ledger.go":       "tokens.csv, abl's, without following a link",
 	"internal/spec/dir.go":            "specs, which no role can write",

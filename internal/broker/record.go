@@ -1,45 +1,80 @@
 package broker
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 	"time"
+
+	"abl/internal/helper"
+)
+
+// The events that abl reads from the broker's events file.
+const (
+	EventListening = "listening" // the broker takes requests
+	EventReady     = "ready"     // the app answers; MS since its start
+	EventFailed    = "failed"    // the app or a service did not come up; Exit when the app ended
+	EventExited    = "exited"    // the app or a background command ended after it was up; MS since its start
+	EventRestarted = "restarted" // the app answers again after a restart; MS since its start
+	EventCommand   = "command"   // a declared command ended; MS since its start
 )
 
 const (
-	defaultLogMax = 64 << 20
-	tailMax       = 64 << 10 // bytes of the end that are kept besides the beginning
+	logMax  = 64 << 20 // bytes of the app's output that are kept
+	tailMax = 64 << 10 // bytes of its end that are kept besides
 )
+
+// openForAbl opens a file that abl made before; a new one it would never see.
+func openForAbl(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open what abl reads: %w", err)
+	}
+	return file, nil
+}
+
+// events appends to the file that abl reads, one write a line, so that a line
+// is there as a whole or not at all.
+type events struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+func (e *events) add(ev helper.Event) {
+	line, err := json.Marshal(ev)
+	if err != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// Nobody is there to hear of a failure; abl's own timeout notices the silence.
+	_, _ = e.file.Write(append(line, '\n'))
+	_ = e.file.Sync()
+}
+
+func since(start time.Time) int64 { return time.Since(start).Milliseconds() }
 
 // appLog takes the output of the app and of the commands. Programs write into
 // a pipe of the kernel's and not into the file, so that the file's size is
 // bounded and a program that outlives the one that started it can still write.
 type appLog struct {
 	pipe *os.File // where programs write
-	done chan struct{}
 	read *os.File
+	done chan struct{}
 }
 
-// openLog opens the file that abl made before and keeps the first max bytes of
-// the output there; of more than that the last lines are added by close.
-func openLog(path string, max int64) (*appLog, error) {
-	if max <= 0 {
-		max = defaultLogMax
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the app's log: %w", err)
-	}
+// keepLog keeps the beginning of the output in file; where that is not all, the last
+// lines are added by close.
+func keepLog(file *os.File) (*appLog, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		file.Close()
 		return nil, fmt.Errorf("cannot make a pipe for the app's log: %w", err)
 	}
 	l := &appLog{pipe: w, read: r, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		defer file.Close()
-		k := keeper{left: max}
+		k := keeper{left: logMax}
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := r.Read(buf)
@@ -86,10 +121,8 @@ func (k *keeper) take(b []byte) []byte {
 		head = append(head[:n:n], "\nabl: the log is full, what follows is dropped but for its last lines\n"...)
 	}
 	k.dropped += int64(len(rest))
-	k.tail = append(k.tail, rest[max(0, len(rest)-tailMax):]...)
-	if extra := len(k.tail) - tailMax; extra > 0 {
-		k.tail = append(k.tail[:0], k.tail[extra:]...)
-	}
+	k.tail = append(k.tail, rest...)
+	k.tail = append(k.tail[:0], k.tail[max(0, len(k.tail)-tailMax):]...)
 	return head
 }
 

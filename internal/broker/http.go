@@ -1,0 +1,116 @@
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"abl/internal/helper"
+)
+
+const (
+	// maxRequests are in flight; more are turned away.
+	maxRequests = 64
+	// maxReply bounds what a broker's reply may come to: it stands in the app's
+	// container, where the Builder's code runs.
+	maxReply = 1 << 20
+)
+
+// Client asks the broker at URL, as http://app:7070, to run commands.
+type Client struct {
+	URL   string
+	Token string
+}
+
+// Run runs the declared command name; what stdin holds is the command's
+// standard input, read for as long as the command takes it. An error says that
+// no reply came; a command that was not run has its reason in the reply.
+func (c Client) Run(ctx context.Context, name string, stdin io.Reader) (helper.CommandReply, error) {
+	return c.post(ctx, "/run/"+url.PathEscape(name), stdin)
+}
+
+// Restart stops the app, starts it again and waits until it is ready.
+func (c Client) Restart(ctx context.Context) (helper.CommandReply, error) {
+	return c.post(ctx, "/restart", nil)
+}
+
+func (c Client) post(ctx context.Context, path string, body io.Reader) (reply helper.CommandReply, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, body)
+	if err != nil {
+		return reply, fmt.Errorf("cannot ask the broker: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.Token)
+	// No proxy: the role's environment may name one, and the broker is a neighbour.
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return reply, fmt.Errorf("cannot reach the broker: %w", err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReply)).Decode(&reply); err != nil {
+		return reply, fmt.Errorf("cannot read the broker's reply (status %d): %w", resp.StatusCode, err)
+	}
+	return reply, nil
+}
+
+// routes lets those through who know the token, and only so many at once.
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /run/{name}", s.runCommand)
+	mux.HandleFunc("POST /restart", s.restart)
+	want := sha256.Sum256([]byte("Bearer " + s.spec.Token))
+	places := make(chan struct{}, maxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			refuse(w, http.StatusUnauthorized, "the token is wrong")
+			return
+		}
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			mux.ServeHTTP(w, r)
+		default:
+			refuse(w, http.StatusServiceUnavailable, "too many commands are waiting")
+		}
+	})
+}
+
+func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
+	if s.app == nil {
+		refuse(w, http.StatusConflict, "there is no app section in the configuration; a background command starts the system, and starts it anew when it is running")
+		return
+	}
+	s.log.note("restart")
+	reply := helper.CommandReply{}
+	if err := s.appUp(EventRestarted); err != nil {
+		reply = helper.CommandReply{Exit: 1, Output: err.Error() + "\n"}
+	}
+	write(w, http.StatusOK, reply)
+}
+
+// unknown answers a name that is not declared with those that are.
+func (s *server) unknown(w http.ResponseWriter, name string) {
+	names := make([]string, len(s.spec.Commands))
+	for i, c := range s.spec.Commands {
+		names[i] = c.Name
+	}
+	refuse(w, http.StatusNotFound, fmt.Sprintf("no command %q is declared; there are: %s", name, strings.Join(names, ", ")))
+}
+
+// refuse answers that nothing was run, and why.
+func refuse(w http.ResponseWriter, status int, why string) {
+	write(w, status, helper.CommandReply{Exit: 2, Error: why})
+}
+
+func write(w http.ResponseWriter, status int, reply helper.CommandReply) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(reply) // a client that is gone has no use for it
+}
