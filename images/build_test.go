@@ -157,7 +157,7 @@ func TestHints(t *testing.T) {
 		"write /x: no space left on device":        "disk is full",
 		"npm error 404":                            "",
 	} {
-		got := (&BuildError{Tail: []string{line}, cause: os.ErrInvalid}).Hint()
+		got := (&BuildError{Tail: []string{line}, cause: os.ErrInvalid}).hint()
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%q: hint %q, want %q", line, got, want)
 		}

@@ -74,7 +74,7 @@ func (e *BuildError) Error() string {
 	for _, line := range e.Tail {
 		s += "\n  | " + line
 	}
-	if hint := e.Hint(); hint != "" {
+	if hint := e.hint(); hint != "" {
 		s += "\n" + hint
 	}
 	return s
@@ -83,8 +83,8 @@ func (e *BuildError) Error() string {
 // Unwrap lets a caller tell a cancelled build and see that an image is missing.
 func (e *BuildError) Unwrap() []error { return []error{e.cause, sandbox.ErrNoImage} }
 
-// Hint says what a person can do, or nothing when abl does not know.
-func (e *BuildError) Hint() string {
+// hint says what a person can do, or nothing when abl does not know.
+func (e *BuildError) hint() string {
 	switch {
 	case e.says("SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"):
 		return "a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"

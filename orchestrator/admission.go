@@ -29,6 +29,9 @@ func (e Pending) Error() string {
 	return fmt.Sprintf("cannot run phase %d: phase %d has not passed", e.Phase, e.First)
 }
 
+// Hint says what the person can do.
+func (e Pending) Hint() string { return fmt.Sprintf("run abl phase %d first", e.First) }
+
 // Frozen means that the text of a spec was changed where it may only grow.
 type Frozen struct {
 	Phase int

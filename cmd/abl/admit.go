@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,7 +20,7 @@ func phaseNumber(arg string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, fault(exit.Usage, fmt.Errorf("cannot run phase %q: a phase is a number from 1 on", arg), "abl phase 1")
+		return 0, exit.With(exit.Usage, fmt.Errorf("cannot run phase %q: a phase is a number from 1 on", arg), "abl phase 1")
 	}
 	return n, nil
 }
@@ -36,17 +35,9 @@ type drift interface {
 func admit(f *state.File, specs spec.Set, n int, again bool) (orchestrator.Admission, error) {
 	if stops := specs.Check(n); len(stops) > 0 {
 		p := stops[0]
-		return orchestrator.Admission{}, fault(exit.Usage, fmt.Errorf("cannot run phase %d: %s", n, p), p.Hint)
+		return orchestrator.Admission{}, exit.With(exit.Usage, fmt.Errorf("cannot run phase %d: %s", n, p), p.Hint)
 	}
 	a, err := orchestrator.Admit(f, specs, n, again)
-	var pending orchestrator.Pending
-	var drift drift
-	switch {
-	case errors.As(err, &pending):
-		return a, fault(exit.Usage, err, fmt.Sprintf("run abl phase %d first", pending.First))
-	case errors.As(err, &drift):
-		return a, fault(exit.Usage, err, drift.Hint())
-	}
 	if err == nil && a.Go {
 		err = sound(specs, n, stateOf(f, n))
 	}
@@ -73,5 +64,5 @@ func sound(specs spec.Set, n int, p state.Phase) error {
 	if len(stops) > 1 {
 		more = fmt.Sprintf(" (and %d more: abl spec lint %d)", len(stops)-1, n)
 	}
-	return fault(exit.Usage, fmt.Errorf("cannot run phase %d: %s%s", n, stops[0], more), stops[0].Hint)
+	return exit.With(exit.Usage, fmt.Errorf("cannot run phase %d: %s%s", n, stops[0], more), stops[0].Hint)
 }

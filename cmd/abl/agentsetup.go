@@ -38,7 +38,7 @@ func (s *session) player(role roles.Role) (orchestrator.Player, error) {
 	set := settingOf(s.conf, role)
 	a, err := s.agent(set.agent)
 	if err != nil {
-		return orchestrator.Player{}, fault(exit.Usage, err, "")
+		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
 	own, err := os.ReadFile(s.project.Prompt(role.Name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -46,13 +46,13 @@ func (s *session) player(role roles.Role) (orchestrator.Player, error) {
 	}
 	tmpl, _, err := prompts.Choose(role.Name, own)
 	if err != nil {
-		return orchestrator.Player{}, fault(exit.Usage, err, "")
+		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
 	p := orchestrator.Player{Agent: a, Model: a.DefaultModel(), Template: tmpl, Commands: environment.Commands(set.commands)}
 	for _, name := range set.models {
 		full, err := agent.FullName(a, name)
 		if err != nil {
-			return p, fault(exit.Usage, err, "name one in full in .abl/config.yaml (models."+role.Name+")")
+			return p, exit.With(exit.Usage, err, "name one in full in .abl/config.yaml (models."+role.Name+")")
 		}
 		p.Chain = append(p.Chain, full)
 	}

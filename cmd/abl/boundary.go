@@ -62,12 +62,12 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 	}
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return onEngine(err)
+		return exit.OnEngine(err)
 	}
 	defer eng.Close()
 	b := boundaries{Engine: fmt.Sprintf("Docker %s, API %s at %s", info.Version, info.API, info.Host), Roles: []roleProof{}, Calls: []callProof{}}
 	if err := b.prove(ctx, in, s, conf, eng, info); err != nil {
-		return onEngine(err)
+		return exit.OnEngine(err)
 	}
 	if s != nil {
 		if err := b.recall(s); err != nil {
@@ -150,7 +150,7 @@ func (b *boundaries) verdict() error {
 	if failed == 1 {
 		checks = "check does"
 	}
-	return fault(exit.Boundary, fmt.Errorf("the boundary does not stand: %d %s not hold", failed, checks), "")
+	return exit.With(exit.Boundary, fmt.Errorf("the boundary does not stand: %d %s not hold", failed, checks), "")
 }
 
 // print shows a row for each check, and a line for each call.

@@ -7,6 +7,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
+	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
@@ -48,7 +49,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil { // and so it cannot be asked to end what may still run
-		return errors.Join(onEngine(err), s.giveBack(f, state.Discard))
+		return errors.Join(exit.OnEngine(err), s.giveBack(f, state.Discard))
 	}
 	defer eng.Close()
 	if err := s.abandon(f); err != nil {
@@ -61,11 +62,11 @@ func runClean(ctx context.Context, in *cli.Input) error {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}
 	if err != nil { // what was not removed may still write to what is lent
-		return onEngine(err)
+		return exit.OnEngine(err)
 	}
 	learned, err := learn.Clean(ctx, in, s.project.Root, eng)
 	if err != nil {
-		return onEngine(err)
+		return exit.OnEngine(err)
 	}
 	if len(removed)+learned == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")

@@ -43,7 +43,7 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	}
 	data, err := os.ReadFile(in.Args[0])
 	if err != nil {
-		return fault(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "")
+		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "")
 	}
 	who, err := speaker(in)
 	if err != nil {
@@ -72,7 +72,7 @@ func speaker(in *cli.Input) (agent.Agent, error) {
 	if err == nil {
 		return a, nil
 	}
-	err = fault(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
+	err = exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
 	root, none := findProject(in)
 	if none != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func speaker(in *cli.Input) (agent.Agent, error) {
 	conf, broken := config.Load(root, os.LookupEnv, nil)
 	switch {
 	case broken != nil:
-		return nil, fault(exit.Usage, broken, hint(broken))
+		return nil, exit.With(exit.Usage, broken, exit.Hint(broken))
 	case conf.Agents[name].Command == "":
 		return nil, err
 	}

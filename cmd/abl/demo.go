@@ -33,7 +33,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
-		return onEngine(err) // before anything is written
+		return exit.OnEngine(err) // before anything is written
 	}
 	defer eng.Close()
 	dir, err := writeDemo(in.Args)
@@ -64,9 +64,9 @@ func demoFits(args []string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return fault(exit.Usage, fmt.Errorf("cannot write the demo: %w", err), "name a directory that does not exist yet")
+		return exit.With(exit.Usage, fmt.Errorf("cannot write the demo: %w", err), "name a directory that does not exist yet")
 	case len(entries) > 0:
-		return fault(exit.Usage, fmt.Errorf("cannot write the demo: %q is not empty", args[0]), "name a directory that does not exist yet")
+		return exit.With(exit.Usage, fmt.Errorf("cannot write the demo: %q is not empty", args[0]), "name a directory that does not exist yet")
 	}
 	return nil
 }

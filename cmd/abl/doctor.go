@@ -46,7 +46,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	case err == nil:
 		all = append(all, s.checkProject(ctx)...)
 	case in.Set("project") || !errors.Is(err, state.ErrNone):
-		all = append(all, finding{What: "project", Text: err.Error(), Hint: hint(err)})
+		all = append(all, finding{What: "project", Text: err.Error(), Hint: exit.Hint(err)})
 	default:
 		all = append(all, finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
 	}
@@ -74,7 +74,7 @@ func verdictOf(all []finding) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fault(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(failed), len(all), strings.Join(failed, ", ")), "")
+	return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(failed), len(all), strings.Join(failed, ", ")), "")
 }
 
 func printFindings(in *cli.Input, all []finding) {

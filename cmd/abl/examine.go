@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/images"
 	"abl/internal/config"
 	"abl/roles"
@@ -19,13 +20,13 @@ import (
 func checkEngine(ctx context.Context, in *cli.Input) []finding {
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return []finding{{What: "engine", Text: err.Error(), Hint: hint(err)}}
+		return []finding{{What: "engine", Text: err.Error(), Hint: exit.Hint(err)}}
 	}
 	defer eng.Close()
 	all := []finding{{What: "engine", OK: true, Text: fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host)}}
 	states, err := environment.Maker(eng, func(string) {}, in.String("ca-cert"), in.Bool("offline")).Status(ctx)
 	if err != nil {
-		return append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
+		return append(all, finding{What: "images", Text: err.Error(), Hint: exit.Hint(err)})
 	}
 	for _, st := range states {
 		text := "not made yet; the first phase, or `abl images build`, makes it"
@@ -47,10 +48,10 @@ func (s *session) checkProject(ctx context.Context) []finding {
 		all = append(all, finding{What: "ledger", Text: err.Error()})
 	}
 	if err := s.checkCaps(); err != nil {
-		all = append(all, finding{What: "budget", Text: err.Error(), Hint: hint(err)})
+		all = append(all, finding{What: "budget", Text: err.Error(), Hint: exit.Hint(err)})
 	}
 	if err := s.checkImages(); err != nil {
-		all = append(all, finding{What: "images", Text: err.Error(), Hint: hint(err)})
+		all = append(all, finding{What: "images", Text: err.Error(), Hint: exit.Hint(err)})
 	}
 	all = append(all, s.builds())
 	specs := s.specs()
@@ -77,7 +78,7 @@ func (s *session) builds() finding {
 func (s *session) checkPlayer(role roles.Role) finding {
 	p, err := s.player(role)
 	if err != nil {
-		return finding{What: role.Name, Text: err.Error(), Hint: hint(err)}
+		return finding{What: role.Name, Text: err.Error(), Hint: exit.Hint(err)}
 	}
 	name := strings.TrimSpace(p.Agent.Name() + " " + images.Version(p.Agent.Name()))
 	f := finding{What: role.Name, OK: true, Text: name + ", model " + p.Model}

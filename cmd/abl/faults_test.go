@@ -29,7 +29,7 @@ func classesAndCodes(t *testing.T) (all []string) {
 		if err == nil {
 			t.Errorf("a call that ends as %s twice stops nothing", c)
 		}
-		all = append(all, fmt.Sprintf("%s %d", c, rules().Code(onEngine(err))))
+		all = append(all, fmt.Sprintf("%s %d", c, exit.Code(exit.OnEngine(err))))
 	}
 	return append(all, fmt.Sprintf("%s %d", outcome.Done, exit.Passed), fmt.Sprintf("%s %d", outcome.Interrupted, exit.INT))
 }

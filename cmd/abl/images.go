@@ -32,10 +32,10 @@ func imagesCommand() cli.Command {
 func withMaker(ctx context.Context, in *cli.Input, do func(*images.Maker) error) error {
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
-		return onEngine(err)
+		return exit.OnEngine(err)
 	}
 	defer eng.Close()
-	return onEngine(do(environment.Maker(eng, func(line string) { in.Say("%s", line) }, in.String("ca-cert"), in.Bool("offline"))))
+	return exit.OnEngine(do(environment.Maker(eng, func(line string) { in.Say("%s", line) }, in.String("ca-cert"), in.Bool("offline"))))
 }
 
 func buildImages(ctx context.Context, in *cli.Input) error {
@@ -78,7 +78,7 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 	return withMaker(ctx, in, func(m *images.Maker) error {
 		f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
-			return fault(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
+			return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
 		}
 		names, err := m.Save(ctx, f)
 		if err = errors.Join(err, f.Close()); err != nil {
@@ -92,7 +92,7 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 func loadImages(ctx context.Context, in *cli.Input) error {
 	f, err := os.Open(in.Args[0])
 	if err != nil {
-		return fault(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
+		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
 	}
 	defer f.Close()
 	return withMaker(ctx, in, func(m *images.Maker) error {

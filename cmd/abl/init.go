@@ -51,7 +51,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 	tracked := func(sub string) (bool, error) { return git.Tracks(dir, sub) }
 	p, err := scaffold.Make(root.FS(), tracked, o)
 	if err != nil {
-		return fault(exit.Usage, err, "")
+		return exit.With(exit.Usage, err, "")
 	}
 	if err := errors.Join(scaffold.Apply(root, p.Ops), hostfs.HandOver(dir, tops(p.Ops)...)); err != nil {
 		return err
@@ -64,7 +64,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 func initDir(in *cli.Input) (string, error) {
 	dir, err := state.Real(orHere(in.String("project")))
 	if err != nil {
-		return "", fault(exit.Usage, fmt.Errorf("cannot make a project: %w", err), "make the directory first")
+		return "", exit.With(exit.Usage, fmt.Errorf("cannot make a project: %w", err), "make the directory first")
 	}
 	outer, err := state.Find(dir)
 	if err != nil || outer == dir {
@@ -76,7 +76,7 @@ func initDir(in *cli.Input) (string, error) {
 	}
 	for _, taken := range []string{s.project.Src, s.project.Tests, filepath.Join(outer, state.Dir)} {
 		if dir == taken || strings.HasPrefix(dir, taken+"/") {
-			return "", fault(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
+			return "", exit.With(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
 		}
 	}
 	in.Say("note: %s is a project too, and this one is apart from it", outer)
@@ -90,7 +90,7 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	} else if err == nil && !fi.IsDir() {
-		return o, fault(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
+		return o, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
 	s, err := openAt(in, dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	}
 	d := s.conf.Directories
 	if s.conf.File != "" && o.Src != "" && o.Src != d.Src {
-		return o, fault(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.conf.File, d.Src), "change directories.src there")
+		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.conf.File, d.Src), "change directories.src there")
 	}
 	if s.conf.File == "" {
 		return o, nil

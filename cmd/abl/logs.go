@@ -51,7 +51,7 @@ func runLogs(ctx context.Context, in *cli.Input) error {
 		return listCalls(in, calls)
 	}
 	if len(calls) == 0 {
-		return fault(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", want.role), "abl logs lists the calls")
+		return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", want.role), "abl logs lists the calls")
 	}
 	return show(ctx, in, want, calls[len(calls)-1])
 }
@@ -137,7 +137,7 @@ func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64,
 		return from, nil
 	}
 	if err != nil {
-		return from, fault(exit.Environment, fmt.Errorf("cannot read the log: %w", err), "")
+		return from, exit.With(exit.Environment, fmt.Errorf("cannot read the log: %w", err), "")
 	}
 	defer f.Close()
 	if _, err := f.Seek(from, io.SeekStart); err != nil {

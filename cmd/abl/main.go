@@ -36,7 +36,6 @@ func app() cli.App {
 		Long: `abl runs phases. You write specs, contracts of the form ACTION → EXPECTED
 RESULT, one file a phase. abl has an agent build what they say and another one,
 which never sees the code, test the running system against them.`,
-		Code: rules().Code, Hint: hint,
 		Flags: []cli.Flag{
 			{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory or one above it"},
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/roles/environment"
@@ -14,7 +15,7 @@ import (
 func (s *session) proveNetworks(ctx context.Context) error {
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return onEngine(err)
+		return exit.OnEngine(err)
 	}
 	if s.net == nil {
 		net, nerr := environment.Networks(ctx, environment.Prober{
@@ -24,7 +25,7 @@ func (s *session) proveNetworks(ctx context.Context) error {
 			s.net = &net
 		}
 	}
-	return onEngine(errors.Join(err, eng.Close()))
+	return exit.OnEngine(errors.Join(err, eng.Close()))
 }
 
 // tidyAtRest removes what a run that was killed after its last save has left:
@@ -34,7 +35,7 @@ func (s *session) tidyAtRest(ctx context.Context, f *state.File, out state.Sink)
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
 		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
-		err = errors.Join(onEngine(err), eng.Close())
+		err = errors.Join(exit.OnEngine(err), eng.Close())
 		if err != nil {
 			return err
 		}

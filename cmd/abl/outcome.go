@@ -33,7 +33,7 @@ func outcomeOf(n int, r orchestrator.Result, why string, err error) state.Event 
 
 // tellOutcome emits how the run ended, which is its last event, and returns err.
 func (s *session) tellOutcome(out state.Sink, e state.Event, err error) error {
-	code := rules().Code(err)
+	code := exit.Code(err)
 	e.Time, e.Exit = time.Now().UTC(), &code
 	marked{out, s}.Emit(e)
 	return err

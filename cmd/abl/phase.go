@@ -76,7 +76,7 @@ func (s *session) view(ctx context.Context) (*view.View, error) {
 		Progress: s.in.String("progress"), JSON: s.in.Bool("json"), Stdout: s.in.Bare.Stdout, Stderr: s.in.Bare.Stderr, Safe: s.in.Safe, Getenv: os.Getenv,
 	})
 	if err != nil {
-		return nil, fault(exit.Usage, err, "")
+		return nil, exit.With(exit.Usage, err, "")
 	}
 	return v, nil
 }
@@ -156,5 +156,5 @@ func (s *session) playIn(ctx context.Context, n int, f *state.File, specs spec.S
 	r.book = b
 	result, err := r.loop().Run(ctx)
 	r.account.TellSpent()
-	return result, onEngine(errors.Join(err, r.end(ctx, err)))
+	return result, exit.OnEngine(errors.Join(err, r.end(ctx, err)))
 }

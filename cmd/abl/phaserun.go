@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/git"
 	"abl/internal/spec"
@@ -46,14 +47,14 @@ func (s *session) begin(ctx context.Context, n int, f *state.File, specs spec.Se
 	r.account = r.accounts()
 	var err error
 	if r.env, err = environment.Open(ctx, r.options()); err != nil {
-		return nil, onEngine(err)
+		return nil, exit.OnEngine(err)
 	}
 	s.net = r.env.Net
 	for _, do := range []func() error{
 		func() error { return r.castRoles(ctx) }, r.openWorkspaces, func() error { return r.setUp(ctx, keys) }, ctx.Err,
 	} {
 		if err := do(); err != nil {
-			return nil, errors.Join(onEngine(err), r.end(ctx, err))
+			return nil, errors.Join(exit.OnEngine(err), r.end(ctx, err))
 		}
 	}
 	return r, nil

@@ -49,7 +49,7 @@ func (s *session) checkPlayers() error {
 		}
 		if vars, served := agent.ProviderOf(p.Agent); served {
 			if _, from := s.key(vars.KeyVar); from == "" {
-				return fault(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
+				return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
 			}
 			raw, _ := s.key(vars.BaseVar)
 			if _, _, err := environment.Override(vars, raw); err != nil {

@@ -29,18 +29,18 @@ func (s *session) checkJUnit(n int) error {
 	}
 	dir, err := state.Real(filepath.Dir(path))
 	if err != nil {
-		return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file: %w", err), "make its directory first")
+		return exit.With(exit.Usage, fmt.Errorf("cannot write the JUnit file: %w", err), "make its directory first")
 	}
 	for _, work := range []string{s.project.Src, s.project.Tests} {
 		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file %q: %s is a role's directory", path, s.project.Rel(work)), "name a file elsewhere, such as .abl/reports/junit.xml")
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the JUnit file %q: %s is a role's directory", path, s.project.Rel(work)), "name a file elsewhere, such as .abl/reports/junit.xml")
 		}
 	}
 	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
-		return fault(exit.Usage, fmt.Errorf("cannot write the JUnit file: %q is there and no plain file", path), "name another file")
+		return exit.With(exit.Usage, fmt.Errorf("cannot write the JUnit file: %q is there and no plain file", path), "name another file")
 	}
 	if err := writeJUnit(path, report.Run{Phase: n, Ended: &report.Ended{Code: exit.Bug, What: "abl was stopped before it could say how the run ended"}}); err != nil {
-		return fault(exit.Usage, err, "name a file that can be written")
+		return exit.With(exit.Usage, err, "name a file that can be written")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (s *session) publish(ctx context.Context, n int, ended error) error {
 		}
 	}
 	if ended == nil && err != nil {
-		return fault(exit.Environment, err, "the phase itself is done: abl report shows it")
+		return exit.With(exit.Environment, err, "the phase itself is done: abl report shows it")
 	}
 	if err != nil {
 		s.in.Warn(err)
@@ -88,7 +88,7 @@ func (s *session) runOf(ctx context.Context, n int, ended error) report.Run {
 	this, _ := s.specs().Phase(n)
 	r := report.Run{Phase: n, Title: this.Title}
 	err := exit.Because(ctx, ended)
-	code := rules().Code(err)
+	code := exit.Code(err)
 	verdict := code == exit.Passed || code == exit.Stuck || code == exit.Unverified
 	if !verdict {
 		r.Ended = &report.Ended{Code: code, What: s.in.Safe.Line(err.Error())}

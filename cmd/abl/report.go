@@ -44,7 +44,7 @@ func runReport(_ context.Context, in *cli.Input) error {
 	if len(in.Args) > 0 {
 		var err error
 		if n, err = phaseNumber(in.Args[0]); err != nil {
-			return fault(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", in.Args[0]), "abl report lists what there is")
+			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", in.Args[0]), "abl report lists what there is")
 		}
 	}
 	step, err := positive(in, "step")
@@ -102,7 +102,7 @@ func (s *session) record(phase, step int) (audit.Record, error) {
 		err = s.in.Safe.Clean(&r)
 	}
 	if err != nil {
-		return r, fault(exit.Person, err, "take the file away; the phase itself does not need it")
+		return r, exit.With(exit.Person, err, "take the file away; the phase itself does not need it")
 	}
 	return r, nil
 }
@@ -131,11 +131,11 @@ func (s *session) reportPhase(n, step int, all []audit.Record) error {
 	}
 	switch {
 	case len(all) == 0 && !slices.Contains(s.specs().Numbers(), n):
-		return fault(exit.Usage, fmt.Errorf("there is no phase %d", n), "abl status lists the phases")
+		return exit.With(exit.Usage, fmt.Errorf("there is no phase %d", n), "abl status lists the phases")
 	case len(all) == 0:
-		return fault(exit.Usage, fmt.Errorf("phase %d has no audit record yet", n), fmt.Sprintf("abl phase %d makes one with each verdict", n))
+		return exit.With(exit.Usage, fmt.Errorf("phase %d has no audit record yet", n), fmt.Sprintf("abl phase %d makes one with each verdict", n))
 	case at < 0:
-		return fault(exit.Usage, fmt.Errorf("phase %d has no audit record of step-%d", n, step), fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step))
+		return exit.With(exit.Usage, fmt.Errorf("phase %d has no audit record of step-%d", n, step), fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step))
 	}
 	r := report.Run{Phase: n, Record: &all[at], Before: all[:at]}
 	switch {

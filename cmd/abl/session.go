@@ -45,7 +45,7 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 	s = &session{in: in}
 	weak := in.HideSecrets(root)
 	if s.conf, err = config.Load(root, os.LookupEnv, flagSettings(in)); err != nil {
-		return nil, fault(exit.Usage, err, hint(err))
+		return nil, exit.With(exit.Usage, err, "")
 	}
 	if err := money.Raise(in, &s.conf.Config); err != nil {
 		return nil, err
@@ -54,10 +54,10 @@ func openAt(in *cli.Input, root string) (s *session, err error) {
 		in.Warn(w)
 	}
 	if err := s.conf.CheckDirs(root); err != nil {
-		return nil, fault(exit.Usage, err, hint(err))
+		return nil, exit.With(exit.Usage, err, "")
 	}
 	if err := s.checkSecrets(); err != nil {
-		return nil, fault(exit.Usage, err, hint(err))
+		return nil, exit.With(exit.Usage, err, "")
 	}
 	s.project = state.NewProject(root, s.conf.Directories.Src, s.conf.Directories.Tests)
 	return s, nil
@@ -67,9 +67,9 @@ func findProject(in *cli.Input) (string, error) {
 	root, err := state.Find(orHere(in.String("project")))
 	switch {
 	case errors.Is(err, state.ErrNone):
-		return "", fault(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
+		return "", exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
 	case err != nil:
-		return "", fault(exit.Usage, err, "")
+		return "", exit.With(exit.Usage, err, "")
 	}
 	return root, nil
 }
@@ -82,7 +82,7 @@ func orHere(dir string) string { return cmp.Or(dir, ".") }
 func (s *session) lock() (unlock func(), err error) {
 	s.held, err = hostfs.Hold(s.project.Lock())
 	if errors.Is(err, hostfs.ErrHeld) {
-		return nil, fault(exit.Busy, err, "wait for it, or stop it; the lock is freed when it ends")
+		return nil, exit.With(exit.Busy, err, "wait for it, or stop it; the lock is freed when it ends")
 	}
 	if err != nil {
 		return nil, err

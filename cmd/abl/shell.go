@@ -36,11 +36,11 @@ func runShell(ctx context.Context, in *cli.Input) error {
 	if in.Args[0] == roles.Verifier.Name {
 		role = roles.Verifier
 	} else if in.Args[0] != roles.Builder.Name {
-		return fault(exit.Usage, fmt.Errorf("cannot open a shell as %q", in.Args[0]), "it is builder or verifier")
+		return exit.With(exit.Usage, fmt.Errorf("cannot open a shell as %q", in.Args[0]), "it is builder or verifier")
 	}
 	tty, ok := in.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(tty.Fd())) {
-		return fault(exit.Usage, errors.New("cannot open a shell: standard input is not a terminal"), "")
+		return exit.With(exit.Usage, errors.New("cannot open a shell: standard input is not a terminal"), "")
 	}
 	s, err := open(in)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *session) shell(ctx context.Context, role roles.Role, tty *os.File) erro
 	}
 	key, err := r.env.Live(ctx)
 	if err == nil && key != "" {
-		err = fault(exit.Busy, fmt.Errorf("cannot open a shell: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", n))
+		err = exit.With(exit.Busy, fmt.Errorf("cannot open a shell: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", n))
 	}
 	if err == nil {
 		err = r.openShell(ctx, role, p, tty)

@@ -56,7 +56,7 @@ func runSpecDraft(ctx context.Context, in *cli.Input) error {
 	p, name := s.project, fmt.Sprintf("phase%d.md", n)
 	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
 	if err != nil {
-		return fault(exit.Usage, err, "write what is wanted into it, in your own words")
+		return exit.With(exit.Usage, err, "write what is wanted into it, in your own words")
 	}
 	replaces := ""
 	if in.Bool("write") {
@@ -67,7 +67,7 @@ func runSpecDraft(ctx context.Context, in *cli.Input) error {
 		Text: prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old), Replaces: replaces,
 	}.Ask(ctx, in)
 	if errors.Is(err, commit.ErrMasked) {
-		return fault(exit.Usage, fmt.Errorf("cannot replace %s: %w", filepath.ToSlash(p.Rel(filepath.Join(p.Specs(), name))), err), "take the secret out, or ask without --write")
+		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", filepath.ToSlash(p.Rel(filepath.Join(p.Specs(), name))), err), "take the secret out, or ask without --write")
 	}
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *session) specNumber(file string) (int, error) {
 	}
 	m := regexp.MustCompile(`^phase([1-9]\d{0,3})\.md$`).FindStringSubmatch(filepath.Base(at))
 	if err != nil || m == nil || filepath.Dir(at) != s.project.Specs() {
-		return 0, fault(exit.Usage, fmt.Errorf("cannot draft %q: it is no spec of this project", file), "abl spec draft .abl/specs/phase1.md")
+		return 0, exit.With(exit.Usage, fmt.Errorf("cannot draft %q: it is no spec of this project", file), "abl spec draft .abl/specs/phase1.md")
 	}
 	return strconv.Atoi(m[1])
 }
@@ -134,7 +134,7 @@ func (s *session) propose(n int, old, text string) error {
 	case wrong > 0:
 		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + many(wrong, "error"), Safe: rel + " stays as it is"}
 	case errors.As(orchestrator.Drift(f, set)[n], &frozen):
-		return fault(exit.Usage, frozen, frozen.Hint())
+		return frozen
 	case err != nil || string(now) != old:
 		return &exit.Error{Code: exit.Person, What: rel + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
 	case len(missing) > 0:

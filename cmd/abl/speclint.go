@@ -75,7 +75,7 @@ func (s *session) lint(set spec.Set, only int) (lintReport, error) {
 	}
 	if only > 0 && all.Phases == 0 {
 		stops := set.Check(only)
-		return all, fault(exit.Usage, fmt.Errorf("cannot read the spec of phase %d: %s", only, stops[0]), stops[0].Hint)
+		return all, exit.With(exit.Usage, fmt.Errorf("cannot read the spec of phase %d: %s", only, stops[0]), stops[0].Hint)
 	}
 	for _, p := range set.Lint() {
 		if only == 0 || only == p.Phase || p.Phase == 0 {
@@ -155,7 +155,7 @@ func (all lintReport) verdict(strict bool) error {
 	if bad == 0 {
 		return nil
 	}
-	return fault(exit.Usage, fmt.Errorf("the specs have %s", strings.Join(what, " and ")), "docs/specs.md explains each code")
+	return exit.With(exit.Usage, fmt.Errorf("the specs have %s", strings.Join(what, " and ")), "docs/specs.md explains each code")
 }
 
 // many is a number of things.

@@ -80,14 +80,14 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	if base == orchestrator.FailedSpecs {
 		_, err := os.Stat(filepath.Dir(arg))
 		if err != nil {
-			err = fault(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "")
+			err = exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "")
 		}
 		return filepath.Dir(arg), base, err
 	}
 	info, err := os.Stat(arg)
 	switch {
 	case err != nil:
-		return "", "", fault(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "give a "+orchestrator.FailedSpecs+", a Verifier's workspace or a project")
+		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "give a "+orchestrator.FailedSpecs+", a Verifier's workspace or a project")
 	case !info.IsDir():
 		return filepath.Dir(arg), base, nil
 	}

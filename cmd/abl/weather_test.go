@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"abl/cmd/internal/exit"
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
@@ -269,10 +270,10 @@ func (c *climate) told(w weather, r orchestrator.Result, err error) {
 		}
 		return
 	}
-	if code := rules().Code(onEngine(err)); code != w.exit || !strings.Contains(fmt.Sprint(err), w.says) || len(c.waits) > 0 {
+	if code := exit.Code(exit.OnEngine(err)); code != w.exit || !strings.Contains(fmt.Sprint(err), w.says) || len(c.waits) > 0 {
 		c.Errorf("exit %d after the waits %v: %v; want %d and %q", code, c.waits, err, w.exit, w.says)
 	}
-	if err != nil && hint(err) == "" {
+	if err != nil && exit.Hint(err) == "" {
 		c.Errorf("nobody says what to do about %v", err)
 	}
 	if p := r.Phase; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {

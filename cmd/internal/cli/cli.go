@@ -20,11 +20,7 @@ type App struct {
 	Flags    []Flag   // of every command
 	Root     *Command // of a program that does something without the name of a command; it has no name
 
-	// Code says which exit code an error of a command means; nil is exit.Code.
-	// Usage errors, signals and panics are known without it.
-	Code func(error) int
-	// Hint says what to do about an error of a command; nil or "" is nothing.
-	Hint func(error) string
+	Rules exit.Rules // say what errors of its commands mean that not every program knows
 }
 
 // Groups of commands, in the order in which help shows them.

@@ -59,13 +59,7 @@ func demo() cli.App {
 			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
 			{Name: "quiet", Short: "q", Usage: "say less"},
 		},
-		Code: exit.Rules{exit.Is(errKnown, exit.Busy)}.Code,
-		Hint: func(err error) string {
-			if errors.Is(err, errKnown) {
-				return "wait for it"
-			}
-			return ""
-		},
+		Rules: exit.Rules{exit.Is(errKnown, exit.Busy, "wait for it")},
 		Commands: []cli.Command{
 			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{

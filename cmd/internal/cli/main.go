@@ -81,10 +81,8 @@ func code(app *App, err error) int {
 		return exit.Usage
 	case atStdout(err) != nil:
 		return exit.Environment
-	case app.Code != nil:
-		return app.Code(err)
 	}
-	return exit.Code(err)
+	return app.Rules.Code(err)
 }
 
 func hintFor(app *App, path []string, err error) string {
@@ -96,13 +94,8 @@ func hintFor(app *App, path []string, err error) string {
 	case errors.As(err, &usage) && usage.Hint != "":
 		return usage.Hint
 	}
-	if hint := exit.Hint(err); hint != "" {
+	if hint := app.Rules.Hint(err); hint != "" {
 		return hint
-	}
-	if app.Hint != nil {
-		if hint := app.Hint(err); hint != "" {
-			return hint
-		}
 	}
 	if usage != nil {
 		return "see " + strings.Join(slices.Concat([]string{app.Name}, path, []string{"--help"}), " ")

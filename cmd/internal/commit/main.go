@@ -21,7 +21,7 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	root := Command("")
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
-		Name: "code-commit", Version: version, Usage: root.Usage, Code: rules().Code, Hint: exit.HintOf,
+		Name: "code-commit", Version: version, Usage: root.Usage, Rules: rules(),
 		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}},
 		Root:  &root,
 	}, args, stdin, stdout, stderr)

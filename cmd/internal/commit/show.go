@@ -125,38 +125,25 @@ func unclean(n int) error {
 	return exit.With(exit.Person, fmt.Errorf("git status shows %d changes, and --require-clean was given", n), "commit or stash them first")
 }
 
-// meaning is what an error of code-commit's own means: abl's table knows the others.
-type meaning struct {
-	exit.Rule
-	do string
-}
-
-func meanings() []meaning {
+// rules say what errors of code-commit's own mean.
+func rules() exit.Rules {
 	refused := func(kind model.Kind) func(error) bool {
 		return func(err error) bool {
 			var wrong *model.Error
 			return errors.As(err, &wrong) && wrong.Kind == kind
 		}
 	}
-	return []meaning{
-		{exit.Rule{When: refused(model.Away), Code: exit.Away}, "try again later"},
-		{exit.Rule{When: refused(model.Login), Code: exit.Agent}, "check the key"},
-		{exit.As[*model.Error](exit.Agent), ""},
-		{exit.Is(codecommit.ErrBlocked, exit.Agent), "word the query differently, or ask another model (--model)"},
-		{exit.Is(codecommit.ErrTorn, exit.Person), "look at git status; what the edits replaced is in the folder that is named"},
-		{exit.Is(codecommit.ErrInTheWay, exit.Person), "no file was changed; look at git status, then run the same command again"},
-		{exit.Is(codecommit.ErrEnvironment, exit.Environment), ""},
-		{exit.Is(hostfs.ErrNotRegular, exit.Usage), ""},
-		{exit.Is(hostfs.ErrTooLarge, exit.Usage), ""},
+	return exit.Rules{
+		{When: refused(model.Away), Code: exit.Away, Do: "try again later"},
+		{When: refused(model.Login), Code: exit.Agent, Do: "check the key"},
+		exit.As[*model.Error](exit.Agent, ""),
+		exit.Is(codecommit.ErrBlocked, exit.Agent, "word the query differently, or ask another model (--model)"),
+		exit.Is(codecommit.ErrTorn, exit.Person, "look at git status; what the edits replaced is in the folder that is named"),
+		exit.Is(codecommit.ErrInTheWay, exit.Person, "no file was changed; look at git status, then run the same command again"),
+		exit.Is(codecommit.ErrEnvironment, exit.Environment, ""),
+		exit.Is(hostfs.ErrNotRegular, exit.Usage, ""),
+		exit.Is(hostfs.ErrTooLarge, exit.Usage, ""),
 	}
-}
-
-// rules say which exit code an error means that does not bring its own.
-func rules() (all exit.Rules) {
-	for _, m := range meanings() {
-		all = append(all, m.Rule)
-	}
-	return append(all, exit.Calls()...)
 }
 
 // explained gives an error its exit code and its hint, also where code-commit is a
@@ -173,13 +160,7 @@ func explained(err error, kept string) error {
 		}
 		return err
 	}
-	e := &exit.Error{Code: code, What: err.Error(), Safe: kept, Do: exit.HintOf(err), Err: err}
-	for _, m := range meanings() {
-		if m.When(err) {
-			e.Do = m.do
-			break
-		}
-	}
+	e := &exit.Error{Code: code, What: err.Error(), Safe: kept, Do: rules().Hint(err), Err: err}
 	var wrong *model.Error
 	if errors.As(err, &wrong) {
 		e.What = wrong.Error()

@@ -21,7 +21,7 @@ func (e oddError) Error() string { return "odd " + strconv.Itoa(e.n) }
 
 func TestCode(t *testing.T) {
 	held := errors.New("held")
-	rules := exit.Rules{exit.Is(held, exit.Busy), exit.As[oddError](exit.Person), exit.Is(sandbox.ErrNoImage, exit.Usage)}
+	rules := exit.Rules{exit.Is(held, exit.Busy, ""), exit.As[oddError](exit.Person, ""), exit.Is(sandbox.ErrNoImage, exit.Usage, "")}
 	wrap := func(err error) error { return fmt.Errorf("cannot go on: %w", err) }
 	cases := []struct {
 		name string

@@ -77,7 +77,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 			t.Errorf("%s: the call was begun", name)
 			return nil
 		}})
-		if !errors.Is(err, retry.ErrBudget) || exit.Calls().Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
@@ -128,8 +128,8 @@ func TestStopsAreSettled(t *testing.T) {
 		{retry.Unavailable{Class: outcome.EngineGone}, exit.Environment, ""},
 	} {
 		err := settle(exit.OnEngine(c.err))
-		if exit.Calls().Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
-			t.Errorf("%v: exit %d, hint %q", err, exit.Calls().Code(err), exit.Hint(err))
+		if exit.Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
+			t.Errorf("%v: exit %d, hint %q", err, exit.Code(err), exit.Hint(err))
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/orchestrator/learner"
 )
@@ -116,7 +115,7 @@ func app(version string, open opener) cli.App {
 	root.Name, root.Aliases = "", nil
 	root.Examples = strings.ReplaceAll(root.Examples, "abl learn", "agent-learner")
 	root.Subs = append(root.Subs, cli.Completion("agent-learner"))
-	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Code: exit.Calls().Code, Root: &root}
+	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Root: &root}
 }
 
 // Main is agent-learner, whose every command line is one of `abl learn`.

@@ -202,11 +202,11 @@ func settle(err error) error {
 	if err == nil || errors.As(err, &known) || errors.As(err, &usage) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	do := exit.HintOf(err)
-	if do == "" && errors.Is(err, retry.ErrAgent) {
+	do := exit.Hint(err)
+	if errors.Is(err, retry.ErrAgent) {
 		do = "see the records in .abl/logs/calls of the project, then run the same command again"
 	}
-	return exit.With(exit.Calls().Code(err), err, do)
+	return exit.With(exit.Code(err), err, do)
 }
 
 // noneWorked is how a session ends in which no program ran.

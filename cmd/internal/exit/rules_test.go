@@ -1,4 +1,4 @@
-package main
+package exit_test
 
 import (
 	"context"
@@ -43,24 +43,24 @@ func TestExitCodes(t *testing.T) {
 		{images.ErrHelper, exit.Environment},
 		{sandbox.ErrUnreachable, exit.Environment},
 		{sandbox.ErrNoImage, exit.Environment},
-		{onEngine(trouble), exit.Environment},
+		{exit.OnEngine(trouble), exit.Environment},
 		{sandbox.ErrWeak, exit.Boundary},
 		{&state.Damaged{}, exit.Person},
 		{&state.Newer{}, exit.Person},
 		{&ledger.Foreign{}, exit.Person},
 		{git.ErrForeign, exit.Person},
 		{hostfs.ErrHeld, exit.Busy},
-		{fault(exit.Stuck, noFile, ""), exit.Stuck},
+		{exit.With(exit.Stuck, noFile, ""), exit.Stuck},
 	} {
 		err := c.err
 		if err != nil {
 			err = fmt.Errorf("cannot go on: %w", err)
 		}
-		if got := rules().Code(err); got != c.want {
+		if got := exit.Code(err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
 		}
 		// Work on the engine may fail for any of these reasons as well.
-		if got := rules().Code(onEngine(err)); c.err != trouble && got != c.want {
+		if got := exit.Code(exit.OnEngine(err)); c.err != trouble && got != c.want {
 			t.Errorf("on the engine, %v: exit code %d, want %d", c.err, got, c.want)
 		}
 	}
@@ -73,14 +73,14 @@ func TestHints(t *testing.T) {
 	}{
 		{errors.New("trouble"), ""},
 		{&yamlfile.Error{Hint: "mend it"}, "mend it"},
-		{fault(exit.Usage, &yamlfile.Error{Hint: "mend it"}, "do that"), "do that"},
+		{exit.With(exit.Usage, &yamlfile.Error{Hint: "mend it"}, "do that"), "do that"},
 		{retry.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
 		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "make room on the disk, then run the same command again"},
 	} {
-		if got := hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
+		if got := exit.Hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
 			t.Errorf("%v: hint %q, want %q", c.err, got, c.want)
 		}
 	}
