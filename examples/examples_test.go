@@ -70,15 +70,15 @@ func TestSpecsHaveTheirContracts(t *testing.T) {
 // Every contract has one saved test, and the test's title is the contract word
 // for word, since failed_specs.md takes it from there.
 func TestEveryContractHasItsTest(t *testing.T) {
-	title := regexp.MustCompile(`(?m)\A#!/bin/sh\n# (P\d+\.C\d+) (.+)$`)
+	title := regexp.MustCompile(`(?m)^  '(P(\d+)\.C\d+) (.+)': async`)
 	tests := map[string]string{}
 	for _, call := range script(t).Calls {
 		for _, step := range call.Steps {
-			if m := title.FindStringSubmatch(step.Text); m != nil {
-				if want := fmt.Sprintf("phase%d/%s-", call.Phase, m[1]); !strings.HasPrefix(step.Write, want) {
-					t.Errorf("%s is written to %s", m[1], step.Write)
+			for _, m := range title.FindAllStringSubmatch(step.Text, -1) {
+				if m[2] != fmt.Sprint(call.Phase) {
+					t.Errorf("%s is written in phase %d", m[1], call.Phase)
 				}
-				tests[m[1]] = m[2]
+				tests[m[1]] = m[3]
 			}
 		}
 	}
