@@ -2,9 +2,10 @@ package failedspecs
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // fence is a line that opens or closes a code block.
@@ -125,10 +126,10 @@ func program(info string, lines []string) bool {
 	case "":
 		return false
 	case "sh", "bash", "shell", "zsh", "console", "curl":
-		return !curls.MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) || strings.Contains(strings.Join(lines, ""), "$(")
+		return !curls().MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) || strings.Contains(strings.Join(lines, ""), "$(")
 	}
 	return !strings.Contains(dataBlocks, " "+name+" ")
 }
 
 // curls is a text of nothing but calls of curl.
-var curls = regexp.MustCompile(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)
+var curls = lazyregexp.New(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)

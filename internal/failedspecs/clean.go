@@ -1,11 +1,11 @@
 package failedspecs
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 )
 
@@ -40,11 +40,11 @@ func void(s string) bool {
 }
 
 // filler is what people write where they have nothing to write.
-var filler = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
+var filler = lazyregexp.New(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
 
 // hollow reports an entry of nothing but fillers.
 func (e Entry) hollow() bool {
-	return filler.MatchString(e.Spec) && filler.MatchString(e.Input) && filler.MatchString(e.Observed)
+	return filler().MatchString(e.Spec) && filler().MatchString(e.Input) && filler().MatchString(e.Observed)
 }
 
 // clean makes text safe to show: line ends become \n, leading tabs spaces, and
@@ -89,7 +89,7 @@ func shape(lines []string) string {
 	var kept []string
 	for _, l := range lines {
 		_, isFence := fenceOf(l)
-		first := len(kept) == 0 || len(kept) == 1 && scalarMark.MatchString(kept[0])
+		first := len(kept) == 0 || len(kept) == 1 && scalarMark().MatchString(kept[0])
 		l = strings.TrimRightFunc(l, unicode.IsSpace)
 		switch {
 		case isFence, first && l == "":
@@ -106,7 +106,7 @@ func shape(lines []string) string {
 }
 
 // scalarMark is how YAML announces a text of several lines.
-var scalarMark = regexp.MustCompile(`^ *[|>][-+]?$`)
+var scalarMark = lazyregexp.New(`^ *[|>][-+]?$`)
 
 func cut(s string) string {
 	whole := strings.ToValidUTF8(s[:MaxField-len(cutMark)], "") // drops a rune cut in two

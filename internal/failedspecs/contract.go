@@ -2,10 +2,10 @@ package failedspecs
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"abl/internal/lazyregexp"
 	"abl/internal/spec"
 )
 
@@ -113,35 +113,18 @@ func (c Contracts) complaint(text, found string) string {
 	case found == "" && before != "":
 		return fmt.Sprintf("there is no contract %s in phases 1 to %d", before, c.phases)
 	case found == "":
-		if near := c.near(text); near != "" {
-			says, _ := c.Says(near)
-			return fmt.Sprintf("SPEC names no contract of phases 1 to %d word for word; did you mean %s: %s?", c.phases, near, says)
-		}
-		return fmt.Sprintf("SPEC names no contract of phases 1 to %d", c.phases)
+		return fmt.Sprintf("SPEC names no contract of phases 1 to %d by its words or its id", c.phases)
 	case before != "" && before != found:
 		return fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
 	}
 	return ""
 }
 
-// near is the contract that shares most words with a text, "" when none shares half.
-func (c Contracts) near(text string) string {
-	best, id := 0.5, ""
-	mine := strings.Fields(strings.ToLower(plainWords(text)))
-	for _, k := range c.all {
-		theirs := strings.Fields(strings.ToLower(plainWords(k.Says())))
-		if share := spec.Common(mine, theirs); share > best {
-			best, id = share, k.ID
-		}
-	}
-	return id
-}
-
-var contractID = regexp.MustCompile("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
+var contractID = lazyregexp.New("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
 
 // cutID takes a contract's id off the beginning of a text.
 func cutID(text string) (id, rest string) {
-	m := contractID.FindStringSubmatch(text)
+	m := contractID().FindStringSubmatch(text)
 	if m == nil {
 		return "", text
 	}
@@ -150,18 +133,18 @@ func cutID(text string) (id, rest string) {
 
 var (
 	sameMark  = strings.NewReplacer("`", "", "*", "", "__", "", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "–", "-", "—", "-", "−", "-", "…", "...")
-	anyArrow  = regexp.MustCompile(`\s*(?:&rarr;|[→⇒⟶⟹➔➜➡]\x{FE0F}?|[-=]{1,2}>)\s*`)
-	absentEnd = regexp.MustCompile(`(?i)\s*\(absence\)$`)
+	anyArrow  = lazyregexp.New(`\s*(?:&rarr;|[→⇒⟶⟹➔➜➡]\x{FE0F}?|[-=]{1,2}>)\s*`)
+	absentEnd = lazyregexp.New(`(?i)\s*\(absence\)$`)
 )
 
 // plainWords brings the text of a contract into a form in which emphasis, kinds
 // of quotes, dashes and arrows, spaces and the full stop make no difference.
 func plainWords(text string) string {
-	text = anyArrow.ReplaceAllString(sameMark.Replace(text), " → ")
+	text = anyArrow().ReplaceAllString(sameMark.Replace(text), " → ")
 	text = strings.Join(strings.Fields(text), " ")
 	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && strings.Count(text, text[:1]) == 2 {
 		text = text[1 : n-1] // YAML's
 	}
-	text = absentEnd.ReplaceAllString(strings.TrimRight(text, ".;, "), "")
+	text = absentEnd().ReplaceAllString(strings.TrimRight(text, ".;, "), "")
 	return strings.TrimRight(text, ".;, ")
 }

@@ -51,7 +51,7 @@ func (d *draft) trim(last bool) {
 	v := d.now()[d.last]
 	for n := len(v.lines); n > 1; n = len(v.lines) {
 		line := v.lines[n-1]
-		if line != "" && (!decoration(line) || last && !ruleLine.MatchString(line) || indent(line) > d.lead) {
+		if line != "" && (!decoration(line) || last && !ruleLine().MatchString(line) || indent(line) > d.lead) {
 			return
 		}
 		v.lines = v.lines[:n-1]

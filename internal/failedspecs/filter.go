@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"abl/internal/lazyregexp"
 	"abl/internal/spec"
 )
 
@@ -42,7 +43,7 @@ const (
 	shortestTitle = 12
 )
 
-var plainName = regexp.MustCompile(`^[\w./@-]+$`)
+var plainName = lazyregexp.New(`^[\w./@-]+$`)
 
 // nameOf finds a name where it stands as a word of its own. In quotes, after an
 // equals sign, in an address and in a path it is data.
@@ -51,7 +52,7 @@ func nameOf(name string) *regexp.Regexp {
 	switch {
 	case strings.Contains(name, " ") && len(name) >= shortestTitle:
 		return regexp.MustCompile(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
-	case len(name) < shortestName || !plainName.MatchString(name):
+	case len(name) < shortestName || !plainName().MatchString(name):
 		return nil
 	case strings.Contains(name, "/"):
 		before = `(?:^|[^\w=@/.-])`
@@ -62,8 +63,8 @@ func nameOf(name string) *regexp.Regexp {
 }
 
 var (
-	sourceFile = regexp.MustCompile(`\.` + sources + `$`)
-	testTitles = regexp.MustCompile("(?m)\\b(?:it|test|describe|@test)\\b\\s*\\(?\\s*(?:'([^'\\n]{5,200})'|\"([^\"\\n]{5,200})\"|`([^`\\n]{5,200})`)" +
+	sourceFile = lazyregexp.New(`\.` + sources + `$`)
+	testTitles = lazyregexp.New("(?m)\\b(?:it|test|describe|@test)\\b\\s*\\(?\\s*(?:'([^'\\n]{5,200})'|\"([^\"\\n]{5,200})\"|`([^`\\n]{5,200})`)" +
 		`|\b(?:def|func|fn|function)\s+((?:test_|Test)\w+)`)
 )
 
@@ -71,7 +72,7 @@ var (
 // its path in the workspace, and the tests that its content names. A file that is
 // no program has none. data may be nil.
 func NamesIn(file string, data []byte) (names []string) {
-	if !sourceFile.MatchString(file) {
+	if !sourceFile().MatchString(file) {
 		return nil
 	}
 	base := path.Base(file)
@@ -79,7 +80,7 @@ func NamesIn(file string, data []byte) (names []string) {
 		names = append(names, file)
 	}
 	names = append(names, base, strings.TrimSuffix(base, path.Ext(base)))
-	for _, m := range testTitles.FindAllSubmatch(data, -1) {
+	for _, m := range testTitles().FindAllSubmatch(data, -1) {
 		for _, name := range m[1:] {
 			if len(name) > 0 {
 				names = append(names, string(name))
@@ -214,7 +215,7 @@ func (s *filtering) says(words string) bool {
 	return is
 }
 
-var pointer = regexp.MustCompile(`^\s*[\^~]+\s*$`)
+var pointer = lazyregexp.New(`^\s*[\^~]+\s*$`)
 
 // dropSources takes out the lines of source that programs show below the places
 // that they name: those below a stack trace that stand deeper, and one with a
@@ -225,9 +226,9 @@ func dropSources(lines []string) []string {
 	for _, line := range lines {
 		n := len(kept)
 		switch {
-		case pointer.MatchString(line) && n > 0 && isPlace(kept[n-1]):
+		case pointer().MatchString(line) && n > 0 && isPlace(kept[n-1]):
 			continue
-		case pointer.MatchString(line) && n > 1 && isPlace(kept[n-2]):
+		case pointer().MatchString(line) && n > 1 && isPlace(kept[n-2]):
 			kept = kept[:n-1]
 			continue
 		case trace && strings.TrimSpace(line) != "" && indent(line) > depth:

@@ -1,10 +1,11 @@
 package failedspecs
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"abl/internal/lazyregexp"
 )
 
 // field is one of the three parts of an entry.
@@ -46,11 +47,11 @@ const emoji = `(?:(?:[\x{2300}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}]|\d\
 var (
 	// labelDress is what may stand before a name: white space, bullets, numbers,
 	// check boxes, heading marks, emoji.
-	labelDress = regexp.MustCompile(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji + `) *(?:\[[ xX]\] +)?)*)`)
+	labelDress = lazyregexp.New(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji + `) *(?:\[[ xX]\] +)?)*)`)
 
 	// labelName is the name with its emphasis, its number or the contract's id,
 	// and the mark that ends it.
-	labelName = regexp.MustCompile("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
+	labelName = lazyregexp.New("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
 		"([*_`]{0,3}) *(?:([:：﹕])|([-–—=]) )?(.*)$")
 )
 
@@ -58,8 +59,8 @@ var (
 // models give them.
 func labelOf(line string) (label, bool) {
 	line = plainHead(line)
-	dress := labelDress.FindStringSubmatch(line)
-	m := labelName.FindStringSubmatch(line[len(dress[0]):])
+	dress := labelDress().FindStringSubmatch(line)
+	m := labelName().FindStringSubmatch(line[len(dress[0]):])
 	if m == nil {
 		return label{}, false
 	}

@@ -2,10 +2,10 @@ package failedspecs
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"abl/internal/lazyregexp"
 	"abl/internal/nearest"
 )
 
@@ -105,20 +105,20 @@ func (p *parser) label(i int, l label) {
 
 var (
 	// example is how text announces entries that nobody observed.
-	example = regexp.MustCompile(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
+	example = lazyregexp.New(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
 
 	// structured is the beginning of an entry in a table or in a block quote.
-	structured = regexp.MustCompile("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
+	structured = lazyregexp.New("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
 
-	ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
-	boldLine = regexp.MustCompile(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
+	ruleLine = lazyregexp.New(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
+	boldLine = lazyregexp.New(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
 )
 
 // decoration reports lines that carry no statement: headings, titles in bold,
 // rules, a fence without its other one.
 func decoration(line string) bool {
 	_, fence := fenceOf(line)
-	return fence || ruleLine.MatchString(line) || boldLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+	return fence || ruleLine().MatchString(line) || boldLine().MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
 // text takes a line that is neither label nor code block nor comment.
@@ -128,10 +128,10 @@ func (p *parser) text(i int, line string) {
 		d.add(line)
 		return
 	}
-	if structured.MatchString(line) {
+	if structured().MatchString(line) {
 		p.problem(i+1, "an entry in a table or a block quote is not read: write SPEC: at the beginning of a line")
 	}
-	p.example = example.MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
+	p.example = example().MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
 	if d == nil || !d.now().complete() {
 		p.nearMiss(i+1, line)
 	}
@@ -140,11 +140,11 @@ func (p *parser) text(i int, line string) {
 	}
 }
 
-var anyLabel = regexp.MustCompile("^[ >*_#`•–—\\-\\d.)\\p{So}\\x{FE0F}]*([A-Za-z]{4,12})[*_`]* *[:：]")
+var anyLabel = lazyregexp.New("^[ >*_#`•–—\\-\\d.)\\p{So}\\x{FE0F}]*([A-Za-z]{4,12})[*_`]* *[:：]")
 
 // nearMiss names the label that a line probably wanted to begin with.
 func (p *parser) nearMiss(at int, line string) {
-	if m := anyLabel.FindStringSubmatch(plainHead(line)); m != nil {
+	if m := anyLabel().FindStringSubmatch(plainHead(line)); m != nil {
 		if meant := nearest.Word(m[1], fieldNames[:]); meant != "" && !strings.EqualFold(meant, m[1]) {
 			p.problem(at, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", m[1], meant))
 		}

@@ -1,13 +1,14 @@
 package spec
 
 import (
-	"regexp"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // An arrow of letters has white space on at least one side: "a->b" is somebody's
 // code. The drawn ones have no other use, however tight they stand.
-var arrow = regexp.MustCompile(`(?:^|[\s\x{a0}])(\\?(?:[-–—]{1,3}|={1,2})\\?(?:>|&gt;))` +
+var arrow = lazyregexp.New(`(?:^|[\s\x{a0}])(\\?(?:[-–—]{1,3}|={1,2})\\?(?:>|&gt;))` +
 	`|[^\s<>=–—-](\\?(?:-{1,3}|={1,2})\\?>)(?:[\s\x{a0}]|$)` +
 	`|([→⇒⟶⟹➜➔➝➞➙➡⇨⭢↦]\x{fe0f}?|&[rR][aA]rr;)`)
 
@@ -19,7 +20,7 @@ func arrows(s string) (all []span) {
 	if !strings.ContainsAny(s, ">;→⇒⟶⟹➜➔➝➞➙➡⇨⭢↦") { // quick, for most lines have none
 		return nil
 	}
-	for _, m := range arrow.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range arrow().FindAllStringSubmatchIndex(s, -1) {
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 {
 				all = append(all, span{m[g], m[g+1]})

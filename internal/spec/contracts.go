@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // finder makes contracts of the nodes, and says what is none.
@@ -66,7 +68,7 @@ func with(under []string, text string) []string {
 }
 
 // absence is the mark at the beginning or the end: elsewhere it is data.
-var absence = regexp.MustCompile(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}\(absence\)[*_]{0,2}[.;]?$`)
+var absence = lazyregexp.New(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}\(absence\)[*_]{0,2}[.;]?$`)
 
 // contract takes a node with an arrow. What is below it is part of its result, up
 // to the first contract there.
@@ -81,9 +83,9 @@ func (f *finder) contract(n *node, under []string, step int) {
 	}
 	action := strings.TrimSpace(strings.Join(n.action, " "))
 	c := Contract{Line: n.line + 1, Under: strings.Join(under, ": "), Step: step}
-	c.Absence = absence.MatchString(action) || absence.MatchString(result)
-	id, said := written(tidy(absence.ReplaceAllString(action, "")))
-	c.Action, c.Result = tidy(said), tidy(absence.ReplaceAllString(result, ""))
+	c.Absence = absence().MatchString(action) || absence().MatchString(result)
+	id, said := written(tidy(absence().ReplaceAllString(action, "")))
+	c.Action, c.Result = tidy(said), tidy(absence().ReplaceAllString(result, ""))
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}
@@ -106,7 +108,7 @@ func (n *node) whole() string {
 	return text
 }
 
-var placeholder = regexp.MustCompile(`(?i)^(?:tbd|todo|tba|fixme|\?+|\.\.\.|…|-+|n/a|none yet|to be (?:defined|decided|done))[.!?]*$`)
+var placeholder = lazyregexp.New(`(?i)^(?:tbd|todo|tba|fixme|\?+|\.\.\.|…|-+|n/a|none yet|to be (?:defined|decided|done))[.!?]*$`)
 
 // refuses says what keeps words with an arrow from being a contract.
 func (f *finder) refuses(n *node, c Contract, under []string) bool {
@@ -121,7 +123,7 @@ func (f *finder) refuses(n *node, c Contract, under []string) bool {
 			action = under[len(under)-1]
 		}
 		f.wrong(c.Line, "no-action", whole+" has no action", "write it as: - "+action+" → "+c.Result)
-	case c.Result == "" || placeholder.MatchString(c.Result):
+	case c.Result == "" || placeholder().MatchString(c.Result):
 		f.wrong(c.Line, "no-result", whole+" has no result", "write after the arrow what is seen from outside, such as 200 {\"id\": N}")
 	case strings.HasSuffix(c.Result, ":"):
 		f.wrong(c.Line, "no-result", whole+" goes on below, and nothing there is indented", "indent what belongs to it, a code block too")
@@ -157,7 +159,7 @@ func (f *finder) complain(n *node) {
 }
 
 var (
-	asks  = regexp.MustCompile(`(?i)^[*_]*(?:given|when|input|request|action|scenario|setup|precondition)s?[*_]*\s*:[*_]*\s*`)
+	asks  = lazyregexp.New(`(?i)^[*_]*(?:given|when|input|request|action|scenario|setup|precondition)s?[*_]*\s*:[*_]*\s*`)
 	pairs = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)^(.*?)[,;]?[ *_]*\b(?:(?:then|success|expected|expect|result|response|output|status)s?[*_]*:[*_]*|then[*_,]*)\s+(\S.*)$`),
 		regexp.MustCompile(`(?i)^()(?:fail|failure|error)s?:\s+(\S.*)$`),
@@ -165,14 +167,14 @@ var (
 		regexp.MustCompile(`(?i)^(.+?)\s+((?:returns|responds|answers|gives|yields|prints|exits|fails|shows|redirects)\b.*)$`),
 		regexp.MustCompile(`^(.+?)\s+[=–—-]\s+(\S.*)$`),
 	}
-	tags = regexp.MustCompile(`</?[A-Za-z][^>]*>|^>+`)
+	tags = lazyregexp.New(`</?[A-Za-z][^>]*>|^>+`)
 )
 
 // propose shows how words would be written as a contract. It is for the person
 // to judge, never read by abl.
 func propose(text string) string {
-	text = strings.TrimSpace(tags.ReplaceAllString(clip(text, maxAbove), " "))
-	text = asks.ReplaceAllString(text[len(itemMark(text)):], "")
+	text = strings.TrimSpace(tags().ReplaceAllString(clip(text, maxAbove), " "))
+	text = asks().ReplaceAllString(text[len(itemMark(text)):], "")
 	if at := arrows(text); len(at) > 0 {
 		bare := strings.NewReplacer("`", "", `"`, "", "(", "", ")", "", "[", "", "]", "", "{", "", "}", "", "«", "", "»", "", "“", "", "”", "", "„", "")
 		return "- " + strings.TrimSpace(bare.Replace(text[:at[0].start])) + " → " + strings.TrimSpace(bare.Replace(text[at[0].end:]))

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
+	"abl/internal/lazyregexp"
 )
 
 // MaxPhase is the highest number that a phase can have.
@@ -87,18 +87,18 @@ func names(dir string) (names []string, err error) {
 }
 
 var (
-	specName = regexp.MustCompile(`^phase([1-9]\d{0,3})\.md$`)
-	nearName = regexp.MustCompile(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
+	specName = lazyregexp.New(`^phase([1-9]\d{0,3})\.md$`)
+	nearName = lazyregexp.New(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
 )
 
 // file takes one file of the directory by its name.
 func (s *Set) file(name string) {
-	if m := specName.FindStringSubmatch(name); m != nil {
+	if m := specName().FindStringSubmatch(name); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		s.read(name, n)
 		return
 	}
-	if m := nearName.FindStringSubmatch(name); m != nil { // phase01.md beside phase1.md would be two specs of one phase
+	if m := nearName().FindStringSubmatch(name); m != nil { // phase01.md beside phase1.md would be two specs of one phase
 		n, _ := strconv.Atoi(m[1])
 		if n > MaxPhase {
 			n = 0 // it stops every phase

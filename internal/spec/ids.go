@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
+	"abl/internal/lazyregexp"
 )
 
 // IDFile is the file beside the specs that remembers which contract has which
@@ -31,8 +31,8 @@ type entry struct {
 }
 
 var (
-	idLine    = regexp.MustCompile(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5}) ([=-]) (\S.*)$`)
-	mergeMark = regexp.MustCompile(`^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$`)
+	idLine    = lazyregexp.New(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5}) ([=-]) (\S.*)$`)
+	mergeMark = lazyregexp.New(`^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$`)
 )
 
 // parseIDs reads the file. Where two people gave ids at the same time, both
@@ -45,12 +45,12 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	merged := false
 	for i, line := range strings.Split(normalise(data), "\n") {
 		line = strings.TrimRight(line, " \t")
-		mark := mergeMark.MatchString(line)
+		mark := mergeMark().MatchString(line)
 		merged = merged || mark
 		if line == "" || strings.HasPrefix(line, "#") || mark {
 			continue
 		}
-		m := idLine.FindStringSubmatch(line)
+		m := idLine().FindStringSubmatch(line)
 		if m == nil {
 			return nil, []Problem{damaged(i+1, fmt.Sprintf("%s is no line of it, such as \"P1.C3 = GET / → 200\"", quote(line)))}
 		}
@@ -133,7 +133,7 @@ func (s *Set) identify(n int) string {
 }
 
 // writtenID is an id that a person put before a contract: P1.C3 or C3.
-var writtenID = regexp.MustCompile("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ \\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
+var writtenID = lazyregexp.New("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ \\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
 
 // ownID is the id of a contract as a person wrote it.
 type ownID struct{ phase, number int } // 0 is unsaid
@@ -141,7 +141,7 @@ type ownID struct{ phase, number int } // 0 is unsaid
 // written takes such an id off an action. C3 alone needs a mark around or after
 // it, since it may be a word of the action.
 func written(action string) (ownID, string) {
-	m := writtenID.FindStringSubmatch(action)
+	m := writtenID().FindStringSubmatch(action)
 	if m == nil || m[1]+m[2]+m[4] == "" || len(m[0]) == len(action) {
 		return ownID{}, action
 	}
@@ -179,11 +179,11 @@ func (f *finder) number() {
 
 func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, number) }
 
-var fullID = regexp.MustCompile(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5})$`)
+var fullID = lazyregexp.New(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5})$`)
 
 // Number is the n of Pp.Cn, 0 when it has none.
 func (c Contract) Number() int {
-	if m := fullID.FindStringSubmatch(c.ID); m != nil {
+	if m := fullID().FindStringSubmatch(c.ID); m != nil {
 		n, _ := strconv.Atoi(m[2])
 		return n
 	}

@@ -50,9 +50,9 @@ func TestIDsStay(t *testing.T) {
 		{"taken out, and never given again", []step{{"a → 1|b → 2|c → 3", "C1 C2 C3"}, {"a → 1|b → 2", "C1 C2"}, {"a → 1|b → 2|z → 26", "C1 C2 C4"}, {"z → 26", "C4"}, {"z → 26|y → 25", "C4 C5"}}},
 		{"taken out and put back", []step{{"a → 1|b → 2", "C1 C2"}, {"b → 2", "C2"}, {"x → 24|b → 2|a → 1", "C3 C2 C1"}}},
 		{"another result", []step{{"GET /a → 200|GET /b → 200", "C1 C2"}, {"GET /a → 404|GET /b → 200", "C1 C2"}}},
-		{"another wording", []step{
+		{"another action is another contract", []step{
 			{`POST /links {"url": U} → 201|GET /links → 200 with a list`, "C1 C2"},
-			{`GET /links → 200 with a list of all links|POST /links {"url": U} with a new address → 201 {"code": C}`, "C2 C1"}}},
+			{`GET /links → 200 with a list of all links|POST /links {"url": U} with a new address → 201 {"code": C}`, "C2 C3"}}},
 		{"the mark of an absence", []step{{"connect to port 25 → refused|b → 2", "C1 C2"}, {"b → 2|connect to port 25 → refused (absence)", "C2 C1"}}},
 		{"another contract in its place", []step{{"GET /users → 200|GET / → 200", "C1 C2"}, {"GET /items → 200|GET / → 200", "C3 C2"}}},
 		{"its opposite in its place", []step{
@@ -60,7 +60,6 @@ func TestIDsStay(t *testing.T) {
 		{"another flag of a tool", []step{{"run tool --version → it prints 1.0", "C1"}, {"run tool --help → it prints how to use it", "C2"}}},
 		{"the same words twice", []step{{"a → 1|a → 1", "C1 C2"}, {"a → 1|b → 2|a → 1", "C1 C3 C2"}, {"b → 2|a → 1", "C3 C1"}}},
 		{"written ids", []step{{"C7: a → 1|b → 2", "C7 C1"}, {"b → 2|z → 3|a → 1", "C1 C8 C7"}, {"b → 2|C8: a → 1|z → 3", "C1 C8 C9"}}},
-		{"no spaces between words", []step{{"打开首页并登录 → 显示你好", "C1"}, {"新的 → 旧|打开首页然后登录 → 显示你好", "C2 C1"}}},
 		{"many words", []step{
 			{strings.Repeat("word ", 100) + "→ 1|" + strings.Repeat("word ", 100) + "more → 1", "C1 C2"},
 			{strings.Repeat("word ", 100) + "more → 1|" + strings.Repeat("word ", 100) + "→ 1", "C2 C1"}}},

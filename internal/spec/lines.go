@@ -1,8 +1,9 @@
 package spec
 
 import (
-	"regexp"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // kind is what a line is to the search for contracts.
@@ -76,18 +77,18 @@ func (x *lexer) among(l line) bool {
 }
 
 var (
-	closedComment = regexp.MustCompile(`<!--.*?-->`)
-	ruleLine      = regexp.MustCompile(`^(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
-	underline     = regexp.MustCompile(`^ {0,3}(?:={3,}|-{3,})[ \t]*$`)
-	hashHeading   = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*$`)
-	fenceLine     = regexp.MustCompile("^(?:```+[^`]*|~~~+.*)$")
-	oddSpaces     = regexp.MustCompile(`[\x{a0}\x{202f}\x{3000}\x{2000}-\x{200a}]`)
+	closedComment = lazyregexp.New(`<!--.*?-->`)
+	ruleLine      = lazyregexp.New(`^(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
+	underline     = lazyregexp.New(`^ {0,3}(?:={3,}|-{3,})[ \t]*$`)
+	hashHeading   = lazyregexp.New(`^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*$`)
+	fenceLine     = lazyregexp.New("^(?:```+[^`]*|~~~+.*)$")
+	oddSpaces     = lazyregexp.New(`[\x{a0}\x{202f}\x{3000}\x{2000}-\x{200a}]`)
 	noSpaces      = strings.NewReplacer("\u200b", "", "\ufeff", "")
 )
 
 // readable is a line as it is read. The person's text stays what it is.
 func (x *lexer) readable(line string) string {
-	line = oddSpaces.ReplaceAllString(noSpaces.Replace(line), " ")
+	line = oddSpaces().ReplaceAllString(noSpaces.Replace(line), " ")
 	if x.mark != "" {
 		return line
 	}
@@ -99,7 +100,7 @@ func (x *lexer) readable(line string) string {
 		x.comment, line = 0, after
 	}
 	if strings.Contains(line, "<!--") {
-		line = closedComment.ReplaceAllString(line, "")
+		line = closedComment().ReplaceAllString(line, "")
 	}
 	return line
 }
@@ -119,16 +120,16 @@ func (x *lexer) sort(i int, all []string) {
 		x.comment, l.text, text = i+1, before, strings.TrimSpace(before)
 	}
 	switch {
-	case text == "", l.level < 0, ruleLine.MatchString(text):
+	case text == "", l.level < 0, ruleLine().MatchString(text):
 		return
-	case fenceLine.MatchString(text):
+	case fenceLine().MatchString(text):
 		l.kind, x.opened = fence, i+1
 		x.mark = text[:len(text)-len(strings.TrimLeft(text, text[:1]))]
 		return
 	}
 	l.kind = plain
 	level, name := headingOf(l.text)
-	if (level == 0 || level == nameLevel) && i+1 < len(all) && underline.MatchString(all[i+1]) && titles(l.text) {
+	if (level == 0 || level == nameLevel) && i+1 < len(all) && underline().MatchString(all[i+1]) && titles(l.text) {
 		level, name = 2, text
 		if strings.Contains(all[i+1], "=") {
 			level = 1
@@ -151,9 +152,9 @@ func titles(line string) bool {
 }
 
 var (
-	alone        = regexp.MustCompile(`^(?:\*\*|__)?(Context|CONTEXT|Contracts?|CONTRACTS?)(?:\*\*|__)?[:：]?(?:\*\*|__)?$`)
-	contractName = regexp.MustCompile(`(?i)^[\W\d_]*(?:(?:[\w-]+\W+){0,3}?contracts\b|contract\W*$)`)
-	contextName  = regexp.MustCompile(`(?i)^[\W\d_]*context\b`)
+	alone        = lazyregexp.New(`^(?:\*\*|__)?(Context|CONTEXT|Contracts?|CONTRACTS?)(?:\*\*|__)?[:：]?(?:\*\*|__)?$`)
+	contractName = lazyregexp.New(`(?i)^[\W\d_]*(?:(?:[\w-]+\W+){0,3}?contracts\b|contract\W*$)`)
+	contextName  = lazyregexp.New(`(?i)^[\W\d_]*context\b`)
 )
 
 // nameLevel is the level of a section's name without heading marks.
@@ -162,10 +163,10 @@ const nameLevel = 7
 // headingOf recognises headings, and the names of the two sections on a line of
 // their own, as people write them without heading marks.
 func headingOf(line string) (level int, name string) {
-	if m := hashHeading.FindStringSubmatch(line); m != nil {
+	if m := hashHeading().FindStringSubmatch(line); m != nil {
 		return len(m[1]), m[2]
 	}
-	if m := alone.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+	if m := alone().FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 		return nameLevel, m[1]
 	}
 	return 0, ""
@@ -178,9 +179,9 @@ func (x *lexer) enter(level int, name string) bool {
 	}
 	next := other
 	switch {
-	case contractName.MatchString(name) && !freeIn(name):
+	case contractName().MatchString(name) && !freeIn(name):
 		next = contractsSection
-	case contextName.MatchString(name):
+	case contextName().MatchString(name):
 		next = contextSection
 	}
 	if next == other || len(x.open) > 0 && x.open[len(x.open)-1].section == next {

@@ -3,9 +3,10 @@ package spec
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // Lint reads the specs as a careful person would before money is spent on them. It
@@ -45,30 +46,22 @@ func (s Set) Stops(n int) []Problem {
 // contract looks at one contract by itself.
 func (r *reader) contract(c Contract) {
 	action, result := prose(c.Action), prose(c.Result)
-	say := func(code, text, hint string) {
-		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: code, Text: c.ID + " " + text, Hint: hint})
-	}
-	if words, hint := vague(action, result); len(words) > 0 {
-		say("vague", "is vague: "+strings.Join(words, ", "), hint)
-	}
-	if twoMethods.MatchString(action) || sequence.MatchString(action) {
-		say("two-actions", "has more than one action", "make a contract of each, or say what happened before with \"after\"")
-	}
-	switch {
-	case chain.MatchString(result) || twoStatuses.MatchString(result):
-		say("two-results", "has more than one result", "make a contract of each, with an action of its own")
-	case either.MatchString(result):
-		say("either", "leaves open which result is right: "+either.FindString(result), "decide for one, or make two contracts whose actions tell the cases apart")
-	}
-	if word := inside.FindString(action + " → " + result); word != "" {
-		say("untestable", fmt.Sprintf("cannot be tested from outside: %q", strings.TrimSpace(word)), "say what somebody sees who cannot look into the system, or move it to the Context")
-	}
 	_, answers := status(c.Result)
-	switch away := nothingThere.FindString(result); {
-	case c.Absence && answers:
-		say("absence-answer", "is marked (absence), and its result is an answer", "take the mark off: it is for results that are there too when the system is away")
-	case away != "" && !c.Absence && !answers:
-		say("absence", fmt.Sprintf("expects that something is not there: %q", away), "if the test is right to be ok when the system is away, write (absence) at its end")
+	told := map[string]bool{}
+	for _, s := range smells() {
+		text := map[part]string{inAction: action, inResult: result, anywhere: action + " → " + result}[s.in]
+		if s.code == "vague" {
+			text = path().ReplaceAllString(text, " ")
+		}
+		found := strings.TrimSpace(s.words.FindString(text))
+		if found != "" && !told[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
+			told[s.code] = true
+			r.tell(Problem{Line: c.Line, Contract: c.ID, Code: s.code, Text: fmt.Sprintf("%s %s: %q", c.ID, s.text, found), Hint: s.hint})
+		}
+	}
+	if c.Absence && answers {
+		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "absence-answer", Text: c.ID + " is marked (absence), and its result is an answer",
+			Hint: "take the mark off: it is for results that are there too when the system is away"})
 	}
 }
 
@@ -95,7 +88,7 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 	case xOK && yOK && x != y:
 		p.Text = b.ID + " wants " + y + " where " + other + " wants " + x + ", for the same action"
 		p.Hint = "both have to hold at the same time: say in each action when it applies, or make them steps, numbered below one item"
-		p.Error = !condition.MatchString(a.Result + " " + b.Result)
+		p.Error = !condition().MatchString(a.Result + " " + b.Result)
 	default:
 		p.Text = b.ID + " has the action of " + other + " and another result"
 		p.Hint = "both have to hold at the same time: if they cannot, say in each action when it applies; if they can, make one of them"
@@ -103,32 +96,21 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 	r.tell(p)
 }
 
-const methods = `\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+\S`
-
 var (
-	twoMethods  = regexp.MustCompile(methods + `.*(?:\b(?:and|then|or|followed by)\b|[,;&+]).*` + methods)
-	sequence    = regexp.MustCompile(`(?i)(?:,|;|\band)\s+(?:and )?then\b|&&`)
-	chain       = regexp.MustCompile(`[→⇒⟶]|\s(?:->|=>|-->)\s`)
-	twoStatuses = regexp.MustCompile(`^[1-5]\d\d\b.*(?:\b(?:and|then)|[,;/])\s*[1-5]\d\d\b(?:\s*$|\s*[,;({])`)
-	either      = regexp.MustCompile(`(?i)\S+\s+(?:and/)?or\s+\S+|\beither\b`)
-	inside      = regexp.MustCompile(`(?i)\b(?:source code|code ?base|the code|unit[- ]tests?|(?:code|test) coverage|refactor\w*|(?:is|are) implemented|implementation|internally|in memory|singleton|stored procedure|database (?:table|row|record|schema)s?|rows? in the (?:database|table)|(?:the|a|private|public) (?:function|method|class|module|variable)\b|(?:is|are|be|gets?) logged|in the logs?|(?:is|are) hashed|encrypted at rest)`)
-
-	nothingThere = regexp.MustCompile(`(?i)\b(?:connections? (?:is |are )?refused|refuses? (?:the )?connections?|refused|no (?:answer|response|reply)|does not answer|not reachable|unreachable|no longer (?:exists?|there|reachable)|does not exist|gone|nothing (?:answers|listens|is there|happens|is sent)|(?:port|connection) (?:is )?closed)\b`)
-
 	// A result that says when it is one belongs into the action, but contradicts nobody.
-	condition = regexp.MustCompile(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
-	leadCode  = regexp.MustCompile(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
-	exitCode  = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
-	noLetters = regexp.MustCompile("[\\s*_`.,;]+")
-	quoted    = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
+	condition = lazyregexp.New(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
+	leadCode  = lazyregexp.New(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
+	exitCode  = lazyregexp.New(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
+	noLetters = lazyregexp.New("[\\s*_`.,;]+")
+	quoted    = lazyregexp.New("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
 )
 
 // status is the number that a result answers with, of HTTP or of a process.
 func status(result string) (string, bool) {
-	if m := leadCode.FindStringSubmatch(result); m != nil {
+	if m := leadCode().FindStringSubmatch(result); m != nil {
 		return m[1], true
 	}
-	if m := exitCode.FindStringSubmatch(result); m != nil {
+	if m := exitCode().FindStringSubmatch(result); m != nil {
 		return "exit code " + m[1], true
 	}
 	return "", false
@@ -136,13 +118,13 @@ func status(result string) (string, bool) {
 
 // same is a text as far as it matters for being the same.
 func same(text string) string {
-	return strings.TrimSpace(noLetters.ReplaceAllString(text, " "))
+	return strings.TrimSpace(noLetters().ReplaceAllString(text, " "))
 }
 
 // prose is a text without what is meant to the letter: code, quotations, data.
 func prose(text string) string {
 	for range 4 { // data within data
-		text = quoted.ReplaceAllString(text, " ")
+		text = quoted().ReplaceAllString(text, " ")
 	}
 	return strings.TrimSpace(text)
 }

@@ -226,7 +226,7 @@ func TestDocs(t *testing.T) {
 		explained[m[1]] = true
 	}
 	used := map[string]bool{}
-	code := regexp.MustCompile(`(?:warn|wrong|fatal)\([^"]*?, "([a-z-]+)",|report\([^,]*?, [^,]*?, "([a-z-]+)",|say\("([a-z-]+)"|r\.add\([^"]*(?:"", )?"([a-z-]+)"|Code: +"([a-z-]+)"`)
+	code := regexp.MustCompile(`(?:warn|wrong|fatal)\([^"]*?, "([a-z-]+)",|report\([^,]*?, [^,]*?, "([a-z-]+)",|{"([a-z-]+)", (?:in|any)|Code: +"([a-z-]+)"`)
 	for _, dir := range []string{"."} {
 		files, _ := filepath.Glob(dir + "/*.go")
 		for _, file := range files {

@@ -3,9 +3,10 @@ package spec
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // reader collects what there is to say about one spec.
@@ -57,11 +58,11 @@ func (r *reader) readable(data []byte) bool {
 	return false
 }
 
-var titleLine = regexp.MustCompile(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
+var titleLine = lazyregexp.New(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
 
 // title reads the first line, "# Phase N: Title".
 func (r *reader) title(first string) string {
-	m := titleLine.FindStringSubmatch(first)
+	m := titleLine().FindStringSubmatch(first)
 	if m == nil {
 		r.fatal(1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.phase), "")
 		return ""

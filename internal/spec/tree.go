@@ -1,8 +1,9 @@
 package spec
 
 import (
-	"regexp"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // node is one thing that is said, and what is indented below it: a list item, a
@@ -131,16 +132,16 @@ func (t *tree) plain(i int, text string, indent, row int) {
 	mark := itemMark(text)
 	said := tidy(text[len(mark):])
 	_, free, _ := freeArrow(said, 0)
-	n := &node{level: indent, bold: boldLine.MatchString(strings.TrimSpace(text))}
+	n := &node{level: indent, bold: boldLine().MatchString(strings.TrimSpace(text))}
 	switch before := t.top(); {
 	case said == "" && mark == "" || row < 0:
-	case row > 0 || wrapped.MatchString(text) && hasArrow(text):
+	case row > 0 || wrapped().MatchString(text) && hasArrow(text):
 		t.close(indent, tableRow)
 		n.kind = tableRow
 		t.push(i, n, strings.TrimSpace(text))
 	case mark != "":
 		t.close(indent, item)
-		n.kind, n.numbered = item, numbered.MatchString(mark)
+		n.kind, n.numbered = item, numbered().MatchString(mark)
 		t.push(i, n, said)
 	case t.joins(i, said, indent):
 		t.join(i, said)
@@ -178,7 +179,7 @@ func (t *tree) joins(i int, text string, indent int) bool {
 
 // A block in one of these holds contracts; one in another language is an example,
 // and "->" or "=>" in it are that language's.
-var ownLanguage = regexp.MustCompile(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
+var ownLanguage = lazyregexp.New(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
 
 // block reads the code block that begins at line i, and returns its last line.
 // It goes on with a contract that it is indented below; else its lines are read
@@ -190,7 +191,7 @@ func (t *tree) block(x *lexer, rows []int, i, indent int) int {
 		speaks = speaks || hasArrow(x.lines[end].text)
 	}
 	language, _, _ := strings.Cut(strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(x.lines[i].text), "`~")), " ")
-	speaks = speaks && ownLanguage.MatchString(language)
+	speaks = speaks && ownLanguage().MatchString(language)
 	t.close(indent, block)
 	up := t.top()
 	below := indent > up.level && up.kind <= item && len(up.kids) == 0 && (up.arrow || !speaks)
@@ -198,7 +199,7 @@ func (t *tree) block(x *lexer, rows []int, i, indent int) int {
 	for j := i + 1; j < end; j++ {
 		text := x.lines[j].text
 		switch said := strings.TrimSpace(text); {
-		case said == "" || speaks && !below && remark.MatchString(said) && !freeIn(said):
+		case said == "" || speaks && !below && remark().MatchString(said) && !freeIn(said):
 		case speaks && !below:
 			t.plain(j, text, max(indent, columns(text)), rows[j])
 		default:
@@ -220,18 +221,18 @@ func (t *tree) block(x *lexer, rows []int, i, indent int) int {
 
 // remark is a comment in a code block, unless there is an arrow in it: "--help" and
 // "//host/x" begin like one.
-var remark = regexp.MustCompile(`^(?:#|//|--)`)
+var remark = lazyregexp.New(`^(?:#|//|--)`)
 
 var (
-	boldLine = regexp.MustCompile(`^(?:\*\*[^*]+\*\*|__[^_]+__)$`)
-	numbered = regexp.MustCompile(`\d|[①-⑳]`)
-	wrapped  = regexp.MustCompile(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
-	listItem = regexp.MustCompile(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
-	ruler    = regexp.MustCompile(`^[-+|:= \t]*--*[-+|:= \t]*$`)
+	boldLine = lazyregexp.New(`^(?:\*\*[^*]+\*\*|__[^_]+__)$`)
+	numbered = lazyregexp.New(`\d|[①-⑳]`)
+	wrapped  = lazyregexp.New(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
+	listItem = lazyregexp.New(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
+	ruler    = lazyregexp.New(`^[-+|:= \t]*--*[-+|:= \t]*$`)
 )
 
 // itemMark is the mark of a list item, with the white space around it.
-func itemMark(line string) string { return listItem.FindString(line) }
+func itemMark(line string) string { return listItem().FindString(line) }
 
 // columns counts the white space before a line's text.
 func columns(line string) (n int) {
@@ -258,7 +259,7 @@ func tableRows(x *lexer) []int {
 		switch {
 		case l.kind != plain && l.kind != code || !bar && !strings.HasPrefix(text, "+"):
 			rows[i] = 0
-		case ruler.MatchString(text):
+		case ruler().MatchString(text):
 			if i > 1 && rows[i-1] >= 0 && rows[i-2] == 0 && strings.Contains(x.lines[i-1].text, "|") {
 				rows[i-1] = -1
 				if hasArrow(x.lines[i-1].text) { // meant as a contract
