@@ -6,6 +6,10 @@ MAKEFLAGS   += --no-print-directory
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOBUILD := go build
+# What runs in containers is built for the engine: Linux, and this machine's own
+# processor unless ENGINE_ARCH says otherwise (amd64, arm64).
+ENGINE_ARCH ?= $(shell go env GOHOSTARCH)
+FOR_ENGINE  := GOOS=linux GOARCH=$(ENGINE_ARCH) $(GOBUILD)
 
 # Programs and tests are compiled alike, so that either finds what the other compiled.
 export CGO_ENABLED := 0
@@ -43,8 +47,13 @@ build:
 	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/code-commit ./cmd/code-commit
 	@# No version in these: their bytes name the images they stand in, and a
 	@# commit that leaves them alone shall rebuild none.
-	@$(GOBUILD) -ldflags '-s -w' -o bin/abl-cmd ./cmd/abl-cmd
-	@$(GOBUILD) -ldflags '-s -w' -o bin/abl-gateway ./cmd/abl-gateway
+	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/abl-cmd ./cmd/abl-cmd
+	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/abl-gateway ./cmd/abl-gateway
+
+## darwin: see that all compiles for Macs of both kinds, tests by check
+.PHONY: darwin
+darwin:
+	@for arch in amd64 arm64; do GOOS=darwin GOARCH=$$arch go build ./...; done
 
 ## engine: make sure that a Docker engine answers
 .PHONY: engine
@@ -86,12 +95,13 @@ test-engines: images
 	@scripts/engines.sh run classic $(ENGINE_SUITES)
 	@scripts/engines.sh run containerd $(ENGINE_SUITES)
 
-## check: formatting and go vet
+## check: formatting and go vet, for macOS too
 .PHONY: check
 check:
 	@bad=$$(gofmt -l $$(find . -name '*.go')); \
 	if [ -n "$$bad" ]; then echo "not formatted by gofmt:" $$bad >&2; exit 1; fi
 	@go vet ./...
+	@GOOS=darwin GOARCH=arm64 go vet ./...
 
 ## race: every test with the race detector (needs a C compiler)
 .PHONY: race

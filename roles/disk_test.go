@@ -2,6 +2,7 @@ package roles
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,8 +11,6 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
-
-	"golang.org/x/sys/unix"
 )
 
 // smallDisk is a file system of 64 MiB, "" where only root could make one.
@@ -22,10 +21,10 @@ func smallDisk(t *testing.T) string {
 		return ""
 	}
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", dir).Run(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
 	return dir
 }
 

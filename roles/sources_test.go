@@ -3,6 +3,7 @@ package roles
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -142,10 +143,10 @@ func TestSourcesBound(t *testing.T) {
 			if err := os.MkdirAll(over, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := unix.Mount(from, over, "", unix.MS_BIND, ""); err != nil {
+			if err := exec.Command("mount", "--bind", from, over).Run(); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = unix.Unmount(over, unix.MNT_DETACH) })
+			t.Cleanup(func() { _ = exec.Command("umount", "-l", over).Run() })
 			if err := checkSources(p, mounts); !errors.Is(err, ErrSource) {
 				t.Errorf("error %v", err)
 			}

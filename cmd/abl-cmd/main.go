@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command abl-cmd is the one static program that abl puts into its containers.
 // The name under which it is started says what it does there; package helper
 // lists the names. For tests and by hand, "abl-cmd --as NAME [--in FILE] …" does

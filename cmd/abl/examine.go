@@ -9,11 +9,10 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/images"
 	"abl/internal/config"
+	"abl/internal/hostfs"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
-
-	"golang.org/x/sys/unix"
 )
 
 // checkEngine looks at the engine and the images on it.
@@ -95,10 +94,9 @@ func (s *session) checkPlayer(role roles.Role) finding {
 const leastDisk = 1 << 30
 
 func checkDisk(dir string) finding {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
+	left, err := hostfs.FreeSpace(dir)
+	if err != nil {
 		return finding{What: "disk", Text: err.Error()}
 	}
-	free := int64(fs.Bavail) * fs.Bsize
-	return finding{What: "disk", OK: free >= leastDisk, Text: fmt.Sprintf("%d MiB free", free>>20), Hint: "make room: a phase needs at least 1 GiB"}
+	return finding{What: "disk", OK: left.Bytes >= leastDisk, Text: fmt.Sprintf("%d MiB free", left.Bytes>>20), Hint: "make room: a phase needs at least 1 GiB"}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,8 +21,6 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/state"
 	"abl/roles"
-
-	"golang.org/x/sys/unix"
 )
 
 // small mounts a file system of its own.
@@ -31,10 +30,10 @@ func small(t *testing.T) string {
 		t.Skip("only root can make a small disk")
 	}
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
 		t.Skipf("cannot mount here: %v", err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
 	return dir
 }
 
@@ -63,8 +62,8 @@ var ailments = map[string]struct {
 		syscall.ENOSPC,
 	},
 	"read-only": {
-		func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "size=4m") },
-		func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT, "size=4m") },
+		func(dir string) error { return exec.Command("mount", "-o", "remount,ro,size=4m", dir).Run() },
+		func(dir string) error { return exec.Command("mount", "-o", "remount,rw,size=4m", dir).Run() },
 		syscall.EROFS,
 	},
 }

@@ -9,11 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode"
 	"unicode/utf8"
 
 	"abl/internal/testing/lab"
+
+	"golang.org/x/sys/unix"
 )
 
 // oracle looks, after a run of abl, at all that no agent may have brought about.
@@ -151,7 +152,7 @@ func (s *scene) leavesNothing() {
 		if mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeDevice|fs.ModeCharDevice|fs.ModeSocket) != 0 || ownerOf(info) != me {
 			s.Errorf("%s is %v of %s", path, mode, ownerOf(info))
 		}
-		if n, err := syscall.Getxattr(filepath.Join(s.Dir, path), "security.capability", nil); err == nil && mode.IsRegular() {
+		if n, err := unix.Getxattr(filepath.Join(s.Dir, path), "security.capability", nil); err == nil && mode.IsRegular() {
 			s.Errorf("%s has capabilities (%d bytes)", path, n)
 		}
 		return nil

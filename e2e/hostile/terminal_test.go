@@ -127,9 +127,10 @@ func terminal(t *testing.T) (master, slave *os.File) {
 	}
 	t.Cleanup(func() { master.Close() })
 	fd := int(master.Fd())
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	const number, lock = 0x80045430, 0x40045431 // TIOCGPTN and TIOCSPTLCK, which are Linux's alone
+	n, err := unix.IoctlGetInt(fd, number)
 	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+		err = unix.IoctlSetPointerInt(fd, lock, 0)
 	}
 	if err == nil {
 		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100})

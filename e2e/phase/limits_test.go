@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"abl/internal/helper"
 	"abl/internal/state"
 )
@@ -87,7 +85,7 @@ func smallDisk(t *testing.T, dir string) {
 		}
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		if err := exec.Command("umount", "-l", dir).Run(); err != nil {
 			t.Error(err)
 		}
 	})

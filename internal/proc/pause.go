@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// For waits for d, or until ctx ends: then the error is why it did.
+// Pause waits for d, or until ctx ends: then the error is why it did.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -6,11 +6,8 @@
 package proc
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -69,19 +66,10 @@ func KillDescendants(pid int) {
 	killAll(pid, func(process) bool { return false })
 }
 
-// Adopt makes orphans among the descendants of this process its children, so that
-// EndOrphans finds them in whatever group or session they are.
-func Adopt() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("cannot become subreaper: %w", err)
-	}
-	return nil
-}
-
-// EndOrphans kills everything below this process and waits for its end. No child
-// that somebody else waits for may run.
-func EndOrphans() {
-	killed := killAll(os.Getpid(), func(process) bool { return false })
+// EndOrphans kills everything below this process, and in the group and session that
+// the child pid led, and waits for its end. No child that somebody else waits for may run.
+func EndOrphans(pid int) {
+	killed := killAll(os.Getpid(), func(p process) bool { return p.group == pid || p.session == pid })
 	for reaped := true; reaped; { // the end of one makes orphans of its children
 		reaped = false
 		for pid := range killed {
@@ -138,50 +126,3 @@ func below(root int, all []process, belongs func(process) bool) []int {
 
 // process is what the kernel tells of one.
 type process struct{ pid, parent, group, session int }
-
-// list reads all processes that are no zombies.
-func list() []process {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	var all []process
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		if p, ok := parseStat(pid, stat); ok {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// parseStat reads "pid (name) state parent group session …"; the name may hold
-// spaces and parentheses.
-func parseStat(pid int, stat []byte) (process, bool) {
-	end := bytes.LastIndexByte(stat, ')')
-	if end < 0 {
-		return process{}, false
-	}
-	f := bytes.Fields(stat[end+1:])
-	if len(f) < 4 || f[0][0] == 'Z' || f[0][0] == 'X' {
-		return process{}, false
-	}
-	p := process{pid: pid}
-	for i, into := range []*int{&p.parent, &p.group, &p.session} {
-		n, err := strconv.Atoi(string(f[i+1]))
-		if err != nil {
-			return process{}, false
-		}
-		*into = n
-	}
-	return p, true
-}

@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 )
 
 // save writes one spec and returns the ids that Keep gives to its contracts.
@@ -192,50 +189,6 @@ func TestIDFileThatIsALink(t *testing.T) {
 	if _, err := Keep(filepath.Join(dir, "absent"), MaxPhase); err != nil {
 		t.Errorf("no directory: %v", err)
 	}
-}
-
-// In a directory that is read-only the ids are right for now, and the person hears of it.
-func TestIDFileThatCannotBeWritten(t *testing.T) {
-	dir := write(t, "phase1.md")
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
-	defer os.Chmod(dir, 0o755)
-	s, err := asNobody(t, dir)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot keep the ids of the contracts: ") || idsOf(s, 1) != "C1" {
-		t.Errorf("%v %v", err, idsOf(s, 1))
-	}
-	if names, _ := names(dir); len(names) != 1 {
-		t.Errorf("it left %v", names)
-	}
-}
-
-// asNobody calls Keep on a thread that is not root to the file system.
-func asNobody(t *testing.T, dir string) (s Set, err error) {
-	if os.Geteuid() != 0 {
-		s, err = Keep(dir, MaxPhase)
-		return s, err
-	}
-	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if strings.HasPrefix(at, os.TempDir()+"/") {
-			if err := os.Chmod(at, 0o555); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := os.Chmod(filepath.Join(dir, "phase1.md"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with this function
-		if err = unix.Setfsuid(65534); err == nil {
-			s, err = Keep(dir, MaxPhase)
-		}
-	}()
-	<-done
-	return s, err
 }
 
 func TestIDFileThatIsDamaged(t *testing.T) {

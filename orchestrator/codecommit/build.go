@@ -116,7 +116,9 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b Built, er
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(h.Limit, time.Hour))
 	defer cancel()
 	b.Code, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
-	proc.EndOrphans() // a server that it left behind, say
+	if cmd.Process != nil {
+		proc.EndOrphans(cmd.Process.Pid) // a server that it left behind, say
+	}
 	b.Stdout, b.Stderr = out.Close(), voice.Close()
 	if cmd.ProcessState != nil {
 		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

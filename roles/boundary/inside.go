@@ -98,7 +98,7 @@ func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 		if err := unix.Lstat(m.Source, &st); err != nil {
 			return fmt.Errorf("cannot look at %q: %w", m.Source, err)
 		}
-		spec.Mounts[i].Device, spec.Mounts[i].Inode = st.Dev, st.Ino
+		spec.Mounts[i].Device, spec.Mounts[i].Inode = uint64(st.Dev), st.Ino
 	}
 	return nil
 }

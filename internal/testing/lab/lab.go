@@ -59,6 +59,9 @@ var build = sync.OnceValues(func() (string, error) {
 		fresh := filepath.Join(dir, fmt.Sprintf("%s.%d", name, os.Getpid()))
 		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", fresh, "abl/cmd/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if name != "abl" {
+			cmd.Env = append(cmd.Env, "GOOS=linux") // it runs in containers
+		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", errors.New(string(out))
 		}

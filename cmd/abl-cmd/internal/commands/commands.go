@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package commands is abl-cmd as a role sees it: the commands that the project
 // declares, by name, and a few that abl brings along.
 package commands

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package holder keeps a container's network namespace for others to join, and
 // answers there, as the resolver that they are given, every name with "does not
 // exist": without it a program waits seconds for each name.

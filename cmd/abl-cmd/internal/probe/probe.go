@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package probe looks, from inside a container, whether the container is what
 // abl meant it to be. It runs before anything of an agent's does, tries what
 // must not work, and leaves nothing behind.
