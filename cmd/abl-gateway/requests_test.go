@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"abl/internal/outcome"
 )
 
 // paths are where each API is asked for an answer, below the call's own.
@@ -111,13 +113,13 @@ func TestNoUseInAskingAgain(t *testing.T) {
 	for _, c := range []struct {
 		name, after, body string
 		status            int
-		trouble           string
+		trouble           outcome.Outcome
 		asked             int
 	}{
 		{"three hours", "10800", `{"error":{"message":"come back later"}}`, 429, "quota", 1},
 		{"three hours of too much load", "10800", `{"error":{"message":"overloaded"}}`, 503, "away", 1},
 		{"no such model", "", `{"error":{"message":"no model m"}}`, 404, "model", 1},
-		{"the key", "", `{"error":{"message":"no such key: ` + canary + `"}}`, 401, "login", 1},
+		{"the key", "", `{"error":{"message":"no such key: ` + canary + `"}}`, 401, outcome.Refused, 1},
 		{"half a minute", "30", `{"error":{"message":"slow down"}}`, 429, "rate", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -139,7 +139,7 @@ func (r *phaseRun) giveGate(ctx context.Context, role roles.Role, keys bool) err
 	p := r.jobs.Players[role.Name]
 	g, err := r.env.Gate(ctx, environment.Access{
 		Place: role.Name, Role: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models(), Prices: money.Of(list, p.Models()),
-		Fetch: role.Fetches, Budget: r.account.Left, Nearly: r.account.Warn,
+		Fetch: role.Fetches, Budget: r.account.Left,
 	})
 	if g == nil || err != nil {
 		return err

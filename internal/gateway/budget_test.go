@@ -11,8 +11,10 @@ import (
 
 func count(n int64) *int64 { return &n }
 
+func tokenBound(n int64) []Bound { return []Bound{{Of: "call", Tokens: &n}} }
+
 func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
-	b := budget{caps: Budget{Tokens: count(100)}}
+	b := budget{caps: Budget{Bounds: tokenBound(100)}}
 	steps := []struct {
 		admit, settle, charge int64 // an admission's estimate, or a settlement
 		want                  string
@@ -42,7 +44,7 @@ func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
 func TestBudgetEndsTheCall(t *testing.T) {
 	u := serve(t, say(http.StatusOK, "text/event-stream", event))
 	s := setup(u.URL)
-	s.Call.Budget.Tokens = count(12)
+	s.Call.Budget.Bounds = tokenBound(12)
 	r := start(t, s)
 	for _, want := range []int{200, 200, 403} {
 		if got := r.post(gen, someBody); got.status != want {
@@ -57,7 +59,7 @@ func TestBudgetEndsTheCall(t *testing.T) {
 	if got.status != http.StatusForbidden || !strings.Contains(got.body, `"type":"permission_error"`) || !strings.Contains(got.body, "budget") {
 		t.Errorf("%+v", got)
 	}
-	r.send(`{"budget":{"tokens":13}}`)
+	r.send(`{"budget":{"bounds":[{"of":"call","tokens":13}]}}`)
 	r.next(Obeyed)
 	if got := r.post(gen, someBody); got.status != http.StatusOK {
 		t.Errorf("a raised budget: %+v", got)
@@ -87,7 +89,7 @@ func TestWhatIsUnderWayCounts(t *testing.T) {
 	release := make(chan struct{})
 	u := serve(t, func(w http.ResponseWriter, _ *http.Request) { flush(w); <-release; io.WriteString(w, event) })
 	s := setup(u.URL)
-	s.Call.Budget.Tokens = count(500)
+	s.Call.Budget.Bounds = tokenBound(500)
 	r := start(t, s)
 	c := dial(t, r.addr)
 	io.WriteString(c, raw(gen))

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"encoding/base64"
 	"io"
 	"net"
@@ -10,9 +9,9 @@ import (
 	"testing"
 )
 
-// registry is a dialer that finds every name where names says, and connects with
-// a server that answers each line with itself.
-func registry(t *testing.T, names map[string]string) Dialer {
+// registry is a server that answers each line with itself, for localhost's ports, and a
+// dialer that takes no address but loopback's for public.
+func registry(t *testing.T) (at string, d Dialer) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,31 +27,23 @@ func registry(t *testing.T, names map[string]string) Dialer {
 			go func() { io.Copy(c, c); c.Close() }()
 		}
 	}()
-	return Dialer{
-		Lookup: func(_ context.Context, _, host string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr(names[host])}, nil
-		},
-		Dial: func(ctx context.Context, _, to string) (net.Conn, error) {
-			if to != "93.184.216.34:443" {
-				t.Errorf("it dials %s", to)
-			}
-			return (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
-		},
-	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return "localhost:" + port, Dialer{Public: netip.Addr.IsLoopback}
 }
 
 func TestConnect(t *testing.T) {
 	s := setup("http://127.0.0.1:1")
-	s.Connect = []string{"Good.example:443", "inside.example:443", "host.example:443"}
-	s.Inside = []string{"::1", "93.184.216.35"}
-	r := startWith(t, registry(t, map[string]string{"good.example": "93.184.216.34", "inside.example": "169.254.169.254", "host.example": "93.184.216.35"}), s)
+	good, d := registry(t)
+	s.Connect = []string{strings.ToUpper(good), "169.254.169.254:443", "127.0.0.9:443"}
+	s.Inside = []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("127.0.0.9")}
+	r := startWith(t, d, s)
 	auth := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("abl:"+callTok)) + "\r\n"
 	connect := func(target, more string) (net.Conn, string) {
 		c := dial(t, r.addr)
 		io.WriteString(c, "CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n"+auth+"\r\n"+more)
 		return c, readSome(t, c)
 	}
-	c, got := connect("good.example:443", "early")
+	c, got := connect(good, "early")
 	if !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 		t.Fatalf("%q", got)
 	}
@@ -62,14 +53,14 @@ func TestConnect(t *testing.T) {
 	if said := got[strings.Index(got, "\r\n\r\n")+4:] + string(rest); err != nil || said != "early and late" {
 		t.Errorf("%q, %v", said, err)
 	}
-	if e := r.next(Tunneled); e.Req.Host != "good.example:443" || e.Req.In != 14 || e.Req.Out != 14 || e.Req.Status != 200 || e.Req.Refused || e.Req.Cut {
+	if e := r.next(Tunneled); e.Req.Host != good || e.Req.In != 14 || e.Req.Out != 14 || e.Req.Status != 200 || e.Req.Refused || e.Req.Cut {
 		t.Errorf("%+v %+v", e, e.Req)
 	}
-	for _, host := range []string{"inside.example", "host.example"} {
-		if _, got = connect(host+":443", ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
+	for _, host := range []string{"169.254.169.254:443", "127.0.0.9:443"} {
+		if _, got = connect(host, ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
 			t.Errorf("%q", got)
 		}
-		if e := r.next(Tunneled); e.Reason != `cannot connect with "`+host+`": it resolves to no public address` || !e.Req.Refused || e.Req.Host != host+":443" {
+		if e := r.next(Tunneled); e.Reason != `cannot connect with "`+host+`": it resolves to no public address` || !e.Req.Refused || e.Req.Host != host {
 			t.Errorf("%+v %+v", e, e.Req)
 		}
 	}
@@ -83,10 +74,11 @@ func TestConnect(t *testing.T) {
 
 func TestTunnelEndsWithItsCall(t *testing.T) {
 	s := setup("http://127.0.0.1:1")
-	s.Connect = []string{"good.example:443"}
-	r := startWith(t, registry(t, map[string]string{"good.example": "93.184.216.34"}), s)
+	good, d := registry(t)
+	s.Connect = []string{good}
+	r := startWith(t, d, s)
 	c := dial(t, r.addr)
-	io.WriteString(c, "CONNECT good.example:443 HTTP/1.1\r\nHost: good.example:443\r\nProxy-Authorization: Bearer "+callTok+"\r\n\r\n")
+	io.WriteString(c, "CONNECT "+good+" HTTP/1.1\r\nHost: "+good+"\r\nProxy-Authorization: Bearer "+callTok+"\r\n\r\n")
 	readSome(t, c)
 	r.send(`{"stop":true}`)
 	if rest, _ := io.ReadAll(c); len(rest) > 0 {

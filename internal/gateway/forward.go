@@ -13,12 +13,14 @@ import (
 
 	"abl/internal/gateway/meter"
 	"abl/internal/helper"
+	"abl/internal/outcome"
+	"abl/internal/redact"
 )
 
 // Why a request ends before its answer does.
 var (
 	errCallOver = errors.New("the call is over")
-	errTime     = errors.New("the request took too long")
+	errTime     = errors.New("the provider was silent or slow: the request took too long")
 	errIdle     = errors.New("the provider fell silent")
 	errLong     = errors.New("the answer is longer than one may be")
 )
@@ -89,8 +91,11 @@ func (x *exchange) read() ([]byte, error) {
 // spend holds the request to the budget and asks the provider.
 func (x *exchange) spend(body []byte) {
 	free := x.verdict.Route.Free
-	t := x.tariff()
-	guess := estimate(len(body), 0, free, t)
+	t := tariff{x.setup.price(string(x.api()), x.verdict.Model)}
+	guess := amount{}
+	if !free {
+		guess = t.estimate(len(body), 0)
+	}
 	if why := x.budget.admit(guess); why != "" {
 		x.line.Req.Over = true
 		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
@@ -103,20 +108,9 @@ func (x *exchange) spend(body []byte) {
 	}
 	spent := x.budget.settle(guess, charged)
 	x.line.Req.Charged, x.line.Req.Spent = charged.tokens, spent.tokens
-	if t.known {
+	if t.Price != nil {
 		x.line.Req.ChargedUSD, x.line.Req.SpentUSD = &charged.usd, &spent.usd
 	}
-}
-
-// tariff is what the request's model costs.
-func (x *exchange) tariff() tariff {
-	for _, p := range x.setup.Providers {
-		if p.Name == string(x.api()) {
-			price, known := p.Prices[x.verdict.Model]
-			return tariff{price, known}
-		}
-	}
-	return tariff{}
 }
 
 // ask sends the request and passes the answer on. It returns what to charge.
@@ -139,15 +133,15 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	defer answer.Body.Close()
 	if far := answer.Header.Get(helper.NoAnswer); far != "" {
 		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // of a forwarder; half of them say as much
-		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, meter.Network)
+		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network)
 		if far == helper.NotAsked {
 			return amount{}
 		}
 		return guess
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
-		x.line.Reason = fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode)
-		x.troubled(meter.Garbled) // whoever stands in the provider's place: a portal, a wrong address
+		// Whoever stands in the provider's place: a portal, a wrong address.
+		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode))
 		x.fail(http.StatusBadGateway, x.line.Reason)
 		return amount{}
 	}
@@ -165,9 +159,9 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 		return amount{} // providers take nothing for an error
 	}
 	if usage.Candidates == nil && usage.Total == nil { // nobody gets a long answer for the price of a short one by leaving before its end
-		guess = estimate(len(body), m.Passed(), x.verdict.Route.Free, t)
+		guess = t.estimate(len(body), m.Passed())
 	}
-	return charge(usage, x.line.Req.Part, guess, t)
+	return t.charge(usage, x.line.Req.Part, guess)
 }
 
 // request is what the provider gets to see.
@@ -189,23 +183,22 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 		x.line.Reason = cause.Error()
 		x.fail(http.StatusForbidden, cause.Error())
 	case errors.Is(cause, errTime):
-		x.line.Reason = cause.Error()
-		x.troubled(meter.Silent)
+		x.troubled(outcome.Unavailable, cause.Error())
 		x.fail(http.StatusGatewayTimeout, cause.Error())
 	case cause != nil:
 		x.line.Reason, x.line.Req.Aborted = "the client left", true
 		if time.Since(x.begun) > longSilence {
-			x.troubled(meter.Silent)
+			x.troubled(outcome.Unavailable, "the provider was silent, and the client left")
 		}
 	default:
-		status, kind := http.StatusBadGateway, meter.Network
+		status, class, words := http.StatusBadGateway, outcome.Network, err.Error()
 		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 			status = http.StatusGatewayTimeout
 			if !failedToDial(err) {
-				kind = meter.Silent
+				class, words = outcome.Unavailable, "it was silent: "+words
 			}
 		}
-		x.noAnswer(err.Error(), status, kind)
+		x.noAnswer(words, status, class)
 	}
 }
 
@@ -214,15 +207,66 @@ func failedToDial(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-func (x *exchange) noAnswer(words string, status int, kind meter.Kind) {
-	x.line.Reason = "the provider gave no answer: " + words
-	x.troubled(kind)
+func (x *exchange) noAnswer(words string, status int, class outcome.Outcome) {
+	x.troubled(class, "the provider gave no answer: "+words)
 	x.fail(status, "the provider gave no answer")
 }
 
 // troubled notes what is wrong with the provider.
-func (x *exchange) troubled(kind meter.Kind) { x.line.Req.Trouble = string(kind) }
+func (x *exchange) troubled(class outcome.Outcome, words string) {
+	x.line.Req.Trouble, x.line.Reason = class, words
+}
 
 // longSilence is how long a client has to have waited in vain before it is the
 // provider's silence that made it leave.
 const longSilence = 20 * time.Second
+
+// wrong notes what an error of the provider's own tells.
+func (x *exchange) wrong(how string, said meter.Told) {
+	x.troubled(said.Class, how+": "+strings.TrimSuffix(said.Words, "."))
+	x.line.Req.RetryMS, x.line.Req.Paid = said.Retry.Milliseconds(), said.Paid
+}
+
+// maxWords is how much of an error is read for what it says, in bytes.
+const maxWords = 16 << 10
+
+// lasting is an answer of a provider's that stands for every request until then.
+type lasting struct {
+	words string
+	until time.Time // zero for the rest of the call
+}
+
+func (l lasting) holds() bool { return l.until.IsZero() || time.Now().Before(l.until) }
+
+// model is what such an answer is about.
+func (x *exchange) model() string { return string(x.api()) + "/" + x.verdict.Model }
+
+// failed notes what an error answer says is wrong. One after which no request of the
+// call helps any more ends here: the agent gets a status with which every CLI ends at
+// once, since on others they wait for hours, or ask again and again. False leaves the
+// answer to be passed on.
+func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bool {
+	late := time.AfterFunc(span(x.limits.IdleMS), func() { end(errIdle) })
+	head, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // what is wrong with the rest is found when it is passed on
+	late.Stop()
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), answer.Body), answer.Body}
+	now := time.Now()
+	said := meter.Of(answer.StatusCode, answer.Header, head, now)
+	x.wrong(fmt.Sprintf("the provider answers %d", answer.StatusCode), said)
+	if !said.Lasting() || x.verdict.Route.Free { // which may be of a kind that the provider does not know
+		return false
+	}
+	secret, _ := redact.New(x.verdict.Provider.Key)
+	l := lasting{words: secret.String(x.line.Reason)}
+	if said.Retry > 0 {
+		l.until = now.Add(said.Retry)
+		l.words += "; it wants to be asked again after " + l.until.UTC().Format(time.RFC3339)
+	}
+	x.useless.Store(x.model(), l)
+	x.fail(http.StatusForbidden, l.words)
+	x.line.Req.Status = answer.StatusCode
+	return true
+}

@@ -93,25 +93,6 @@ func TestMoneyUnderWayCounts(t *testing.T) {
 	}
 }
 
-func TestAPersonIsToldOnceThatABudgetIsNearlySpent(t *testing.T) {
-	u := serve(t, say(http.StatusOK, "text/event-stream", gemini(100, 100)))
-	r := start(t, priced(u.URL, Bound{Of: "phase", USD: usd("10"), UsedUSD: *usd("7.997")}, Bound{Of: "call", Tokens: count(500)}))
-	var said []string
-	for range 3 {
-		r.post(gen, someBody)
-	}
-	r.send(`{"stop":true}`)
-	for e := range r.lines {
-		if e.Kind == Nearly {
-			said = append(said, e.Reason)
-		}
-	}
-	want := "80 % of the budget of this phase are spent: 8.00 of 10 USD\n80 % of the budget of this call are spent: 400 of 500 tokens"
-	if got := strings.Join(said, "\n"); got != want {
-		t.Errorf("told %q", got)
-	}
-}
-
 func TestMoneyNeedsAPrice(t *testing.T) {
 	s := setup("http://127.0.0.1:1")
 	s.Call.Budget.Bounds = []Bound{{Of: "phase", USD: usd("1")}}
@@ -130,9 +111,10 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 }
 
 func TestCharges(t *testing.T) {
-	known, unknown := tariff{tenDollars(), true}, tariff{}
-	guess := estimate(4000, 0, false, known)
-	if guess != (amount{2000, *usd("0.02")}) || estimate(4000, 0, true, known) != (amount{}) || estimate(4000, 0, false, unknown) != (amount{tokens: 2000}) {
+	ten := tenDollars()
+	known, unknown := tariff{&ten}, tariff{}
+	guess := known.estimate(4000, 0)
+	if guess != (amount{2000, *usd("0.02")}) || unknown.estimate(4000, 0) != (amount{tokens: 2000}) {
 		t.Errorf("estimates %+v", guess)
 	}
 	for name, c := range map[string]struct {
@@ -157,7 +139,7 @@ func TestCharges(t *testing.T) {
 		if u := c.by.cost(c.use); u != nil {
 			cost = u.String()
 		}
-		if got := charge(c.use, c.part, guess, c.by); got != c.want || cost != c.cost {
+		if got := c.by.charge(c.use, c.part, guess); got != c.want || cost != c.cost {
 			t.Errorf("%s: %+v, %s, want %+v, %s", name, got, cost, c.want, c.cost)
 		}
 	}

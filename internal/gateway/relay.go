@@ -1,14 +1,17 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/gateway/meter"
+	"abl/internal/outcome"
 	"abl/internal/redact"
 )
 
@@ -41,7 +44,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	err := pass(answer.Body, key)
 	if said, broken := m.Failed(answer.Header, time.Now()); broken && !failed {
 		x.line.Req.Broken = true
-		x.wrong(said)
+		x.wrong("the provider ends its answer with an error", said)
 	}
 	if err != nil {
 		x.cut(ctx, control, err)
@@ -60,12 +63,11 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 	case cause != nil:
 		x.line.Reason = cause.Error()
 		if errors.Is(cause, errIdle) || errors.Is(cause, errTime) {
-			x.troubled(meter.Silent)
+			x.troubled(outcome.Unavailable, cause.Error())
 		}
 	default:
 		if x.line.Req.Trouble == "" { // else it has said what is wrong
-			x.troubled(meter.Cut)
-			x.line.Reason = "the provider's answer has no end: " + err.Error()
+			x.troubled(outcome.Unavailable, "the provider's answer has no end: "+err.Error())
 		}
 	}
 	if conn, _, err := control.Hijack(); err == nil {
@@ -171,4 +173,129 @@ func (o *passage) each(from io.Reader, pass func([]byte) error) error {
 			return err
 		}
 	}
+}
+
+// patienceForBody is how long an answer's headers wait for the first piece of its
+// body, to go out with it. Providers mostly send both at once; a client that gets
+// them at once wakes up once.
+const patienceForBody = 5 * time.Millisecond
+
+// opening sends an answer's status and headers, with its first piece or soon.
+type opening struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	sent  bool
+}
+
+// open writes the status now and lets it out when the body is late.
+func open(w http.ResponseWriter, status int, flush func() error) *opening {
+	w.WriteHeader(status)
+	o := &opening{}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timer = time.AfterFunc(patienceForBody, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if !o.sent {
+			o.sent = true
+			_ = flush() // a client that has left shows at the first piece
+		}
+	})
+	return o
+}
+
+// begin ends the wait: from here on only its caller writes.
+func (o *opening) begin() {
+	o.timer.Stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sent = true
+}
+
+// watch calls silent when nothing was noted for as long as idle. Noting is cheap,
+// which a timer that is set anew with each piece of an answer is not.
+type watch struct {
+	idle   time.Duration
+	begun  time.Time
+	last   atomic.Int64 // since begun
+	mu     sync.Mutex
+	timer  *time.Timer
+	over   bool
+	silent func()
+}
+
+func newWatch(idle time.Duration, silent func()) *watch {
+	w := &watch{idle: idle, begun: time.Now(), silent: silent}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(idle, w.look)
+	return w
+}
+
+func (w *watch) note() { w.last.Store(int64(time.Since(w.begun))) }
+
+// look is called when it may have been silent for long enough.
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	left := w.idle - (time.Since(w.begun) - time.Duration(w.last.Load()))
+	if left <= 0 {
+		w.silent()
+		return
+	}
+	w.timer.Reset(left)
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
+}
+
+// mask blots a key out of an answer that passes in pieces, at once and without
+// changing its length. A provider has no reason to say the key; one that does
+// shall not say it to an agent.
+type mask struct {
+	key  []byte
+	held []byte // the end of what came, while it may be the key's beginning
+}
+
+// pass returns what can go on of what was held and p. It may change p.
+func (m *mask) pass(p []byte) []byte {
+	if len(m.key) == 0 {
+		return p
+	}
+	if len(m.held) > 0 {
+		p = append(m.held, p...)
+	}
+	for rest := p; ; {
+		at := bytes.Index(rest, m.key)
+		if at < 0 {
+			break
+		}
+		for i := range m.key {
+			rest[at+i] = '*'
+		}
+		rest = rest[at+len(m.key):]
+	}
+	n := begun(p, m.key)
+	m.held = append([]byte(nil), p[len(p)-n:]...)
+	return p[:len(p)-n]
+}
+
+// rest returns what is still held when the answer has ended.
+func (m *mask) rest() []byte { return m.held }
+
+// begun is the length of the longest end of p that the key begins with.
+func begun(p, key []byte) int {
+	for n := min(len(p), len(key)-1); n > 0; n-- {
+		if p[len(p)-n] == key[0] && bytes.HasPrefix(key, p[len(p)-n:]) {
+			return n
+		}
+	}
+	return 0
 }

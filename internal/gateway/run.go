@@ -133,13 +133,11 @@ func decode(line []byte, to any) error {
 // begin checks the setup and makes a server of it.
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	setup.Limits = setup.Limits.filled()
+	p.Dialer.Not = setup.Inside
 	s := &server{setup: setup, limits: setup.Limits, dialer: p.Dialer, fatal: make(chan error, 1)}
 	err := setup.canPrice(setup.Call.Budget)
 	if err == nil {
 		s.rules, err = setup.rules()
-	}
-	if err == nil {
-		s.dialer.Not, err = setup.inside()
 	}
 	if err == nil {
 		s.transport, err = setup.transport()

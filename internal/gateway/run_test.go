@@ -107,7 +107,7 @@ func TestSetupThatIsRefused(t *testing.T) {
 		`cannot use provider "gemini": its upstream is not an http`:       good(func(s *Setup) { s.Providers[0].Upstream = "ftp://x" }),
 		`cannot use provider "gemini": its upstream has a user`:           good(func(s *Setup) { s.Providers[0].Upstream = "https://u:" + realKey + "@x" }),
 		`cannot allow "registry.example": want host:port`:                 good(func(s *Setup) { s.Connect = []string{"registry.example"} }),
-		`cannot refuse "here": want an address`:                           good(func(s *Setup) { s.Inside = []string{"here"} }),
+		"cannot read the setup line: it is":                               `{"inside":["here"]}`,
 		"cannot use the setup's ca":                                       good(func(s *Setup) { s.CA = "none" }),
 		"cannot listen":                                                   good(func(s *Setup) { s.Listen = "256.0.0.1:0" }),
 	}

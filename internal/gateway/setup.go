@@ -7,9 +7,12 @@ package gateway
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -32,13 +35,13 @@ func (Secret) GoString() string { return "[secret]" }
 
 // Setup is the first line on standard input.
 type Setup struct {
-	Listen    string     `json:"listen"` // "host:port"; port 0 takes a free one, which the ready line tells
-	Call      Call       `json:"call"`
-	Providers []Provider `json:"providers"`
-	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
-	Inside    []string   `json:"inside,omitempty"`  // addresses of the engine's machine: no tunnel leads there, be they public
-	CA        string     `json:"ca,omitempty"`      // PEM, trusted besides the container's own
-	Limits    Limits     `json:"limits,omitzero"`
+	Listen    string       `json:"listen"` // "host:port"; port 0 takes a free one, which the ready line tells
+	Call      Call         `json:"call"`
+	Providers []Provider   `json:"providers"`
+	Connect   []string     `json:"connect,omitempty"` // "host:port" of registries, exact
+	Inside    []netip.Addr `json:"inside,omitempty"`  // addresses of the engine's machine: no tunnel leads there, be they public
+	CA        string       `json:"ca,omitempty"`      // PEM, trusted besides the container's own
+	Limits    Limits       `json:"limits,omitzero"`
 }
 
 // Call is who may use the gateway: one call of one role.
@@ -52,12 +55,11 @@ type Call struct {
 // Budget is what the call may still spend, counted from its beginning. Nil is no
 // bound; 0 admits nothing.
 type Budget struct {
-	Tokens   *int64  `json:"tokens,omitempty"`
 	Requests *int64  `json:"requests,omitempty"`
 	Bounds   []Bound `json:"bounds,omitempty"` // all of them hold
 }
 
-// Bound is a cap on more than this call, or on it under a name of its own.
+// Bound is a cap on this call, or on more than it.
 type Bound struct {
 	Of         string      `json:"of"` // whose it is, in a person's words: call, phase, project
 	Tokens     *int64      `json:"tokens,omitempty"`
@@ -170,19 +172,6 @@ func (p Provider) compile() (*filter.Provider, error) {
 	return &filter.Provider{API: api, Upstream: u, Key: string(p.Key), Models: p.Models}, nil
 }
 
-// inside checks the addresses that no tunnel may lead to.
-func (s Setup) inside() ([]netip.Addr, error) {
-	var all []netip.Addr
-	for _, text := range s.Inside {
-		addr, err := netip.ParseAddr(text)
-		if err != nil {
-			return nil, fmt.Errorf("cannot refuse %q: want an address", text)
-		}
-		all = append(all, addr.Unmap().WithZone(""))
-	}
-	return all, nil
-}
-
 // canPrice refuses a budget in money that a model without a price would get around.
 func (s Setup) canPrice(b Budget) error {
 	if !slices.ContainsFunc(b.Bounds, func(one Bound) bool { return one.USD != nil }) {
@@ -190,10 +179,70 @@ func (s Setup) canPrice(b Budget) error {
 	}
 	for _, p := range s.Providers {
 		for _, model := range p.Models {
-			if _, known := p.Prices[model]; !known {
+			if s.price(p.Name, model) == nil {
 				return fmt.Errorf("cannot hold a budget in US dollars: %q of provider %q has no price", model, p.Name)
 			}
 		}
 	}
 	return nil
+}
+
+// price is what a provider's model costs, nil where nobody said.
+func (s Setup) price(provider, model string) *prices.Price {
+	for _, p := range s.Providers {
+		if price, known := p.Prices[model]; known && p.Name == provider {
+			return &price
+		}
+	}
+	return nil
+}
+
+const (
+	dialTime      = 20 * time.Second
+	handshakeTime = 20 * time.Second
+
+	// restTime is how long a connection to a provider is kept for the next request:
+	// shorter than any server's own patience, for a request that meets a closing
+	// connection is lost, since it cannot be sent twice.
+	restTime = 15 * time.Second
+
+	// requestSize, in bytes, lets a short prompt go out with its headers.
+	requestSize = 8 << 10
+)
+
+// transport is the way to the providers. It speaks HTTP/1.1 alone, so that a
+// stream that stalls or breaks holds up no other.
+func (s Setup) transport() (*http.Transport, error) {
+	roots, err := s.roots()
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    handshakeTime,
+		ResponseHeaderTimeout:  span(s.Limits.HeadersMS),
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns:           s.Limits.Concurrent,
+		MaxIdleConnsPerHost:    s.Limits.Concurrent,
+		IdleConnTimeout:        restTime,
+		DisableCompression:     true,
+		ReadBufferSize:         pieceSize,
+		WriteBufferSize:        requestSize,
+		Protocols:              new(http.Protocols),
+	}
+	t.Protocols.SetHTTP1(true)
+	return t, nil
+}
+
+// roots are the authorities that a provider's certificate may come from.
+func (s Setup) roots() (*x509.CertPool, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // an empty image has none
+	}
+	if s.CA != "" && !pool.AppendCertsFromPEM([]byte(s.CA)) {
+		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
+	}
+	return pool, nil
 }

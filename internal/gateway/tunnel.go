@@ -7,15 +7,22 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
+
+// ErrInside is what a name is refused with that leads to no public address.
+var ErrInside = errors.New("it resolves to no public address")
 
 // What ends a tunnel before its two sides do.
 var (
 	errTunnelBytes = errors.New("more bytes than a tunnel may carry")
 	errTunnelIdle  = errors.New("silent for too long")
+	errTunnelTime  = errors.New("open for too long")
 )
 
 // connect opens a tunnel to a registry.
@@ -27,9 +34,9 @@ func (x *exchange) connect() {
 		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf("%d tunnels are open", cap(x.tunnels)))
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(x.ctx, span(x.limits.TunnelMS), errTime)
+	ctx, cancel := context.WithTimeoutCause(x.ctx, span(x.limits.TunnelMS), errTunnelTime)
 	defer cancel()
-	far, err := x.dialer.Open(ctx, x.verdict.Connect)
+	far, err := x.dialer.open(ctx, x.verdict.Connect)
 	if errors.Is(err, ErrInside) {
 		x.refuse(http.StatusForbidden, err.Error())
 		return
@@ -101,3 +108,88 @@ func (t tunnel) relay(ctx context.Context) (up, down int64, err error) {
 type writer func(p []byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// Dialer connects with registries. The zero Dialer refuses all but public addresses.
+type Dialer struct {
+	Not    []netip.Addr          // refused although they may be public: the engine's machine
+	Public func(netip.Addr) bool // nil is isPublic
+}
+
+// open connects with "host:port". Each address is looked at when it is about to be
+// connected with, so that a second answer of the name's server cannot lead elsewhere.
+func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
+	outside := net.Dialer{Control: func(_, at string, _ syscall.RawConn) error {
+		if to, err := netip.ParseAddrPort(at); err != nil || !d.passes(to.Addr()) {
+			return ErrInside
+		}
+		return nil
+	}}
+	conn, err := outside.DialContext(ctx, "tcp", target)
+	if errors.Is(err, ErrInside) {
+		err = ErrInside // without the address
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
+	}
+	return conn, nil
+}
+
+// passes says whether an address is public and nobody's in Not.
+func (d Dialer) passes(a netip.Addr) bool {
+	public := d.Public
+	if public == nil {
+		public = isPublic
+	}
+	to, _ := carried(a.Unmap())
+	return public(a) && !slices.Contains(d.Not, to)
+}
+
+// inside are addresses that lead back into a machine, its network or its cloud,
+// beyond those that netip knows as such. The ranges for documentation are no part
+// of it: they lead nowhere, but for laboratories that have their registries there.
+var inside = []string{
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4",
+	"168.63.129.16/32", // a cloud's host, at a public address
+	"100::/64", "2001::/23", "5f00::/16", "fec0::/10",
+}
+
+// carriers are IPv6 ranges whose addresses hold an IPv4 one that they lead to, and
+// the byte at which it stands.
+var carriers = []struct {
+	prefix string
+	at     int
+}{
+	{"64:ff9b::/96", 12},
+	{"64:ff9b:1::/48", 12},
+	{"2002::/16", 2},
+	{"::/96", 12},
+}
+
+// isPublic says whether an address is one of the internet's. Private, loopback,
+// link-local (the clouds' metadata among them), multicast and reserved ones are not.
+func isPublic(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	if !a.IsGlobalUnicast() || a.IsPrivate() { // which leaves loopback, link-local and none at all
+		return false
+	}
+	for _, p := range inside {
+		if netip.MustParsePrefix(p).Contains(a) {
+			return false
+		}
+	}
+	if to, ok := carried(a); ok {
+		return isPublic(to)
+	}
+	return true
+}
+
+// carried is the IPv4 address that an IPv6 one leads to, if it is such a one.
+func carried(a netip.Addr) (to netip.Addr, ok bool) {
+	for _, c := range carriers {
+		if netip.MustParsePrefix(c.prefix).Contains(a) {
+			b := a.As16()
+			return netip.AddrFrom4([4]byte(b[c.at : c.at+4])), true
+		}
+	}
+	return a, false
+}

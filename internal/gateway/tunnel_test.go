@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -35,53 +34,49 @@ func TestPublic(t *testing.T) {
 	}
 }
 
+func TestPasses(t *testing.T) {
+	d := Dialer{Not: []netip.Addr{netip.MustParseAddr("5.6.7.8"), netip.MustParseAddr("2000::5")}}
+	for a, want := range map[string]bool{
+		"93.184.216.34": true, "::ffff:93.184.216.34": true, "10.0.0.1": false, "fd00::1": false,
+		"5.6.7.8": false, "::ffff:5.6.7.8": false, "64:ff9b::506:708": false, "2000::5": false, "2000::6": true,
+	} {
+		if got := d.passes(netip.MustParseAddr(a)); got != want {
+			t.Errorf("%s: %t", a, got)
+		}
+	}
+}
+
+// An address that may not be is none that a connection is begun with, whichever of a
+// name's it is.
 func TestOpen(t *testing.T) {
-	addrs := func(list ...string) (out []netip.Addr) {
-		for _, a := range list {
-			out = append(out, netip.MustParseAddr(a))
-		}
-		return out
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	tests := []struct {
-		name, target string
-		answers      []netip.Addr
-		refuse       int // dials that fail
-		want         string
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	here := Dialer{Public: func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }}
+	for _, c := range []struct {
+		d        Dialer
+		to, want string
 	}{
-		{"public", "r.example:443", addrs("93.184.216.34"), 0, "93.184.216.34:443"},
-		{"only the public one is dialled", "r.example:443", addrs("127.0.0.1", "::ffff:93.184.216.34", "10.0.0.1"), 0, "93.184.216.34:443"},
-		{"the next one", "r.example:443", addrs("93.184.216.34", "93.184.216.35"), 1, "93.184.216.35:443"},
-		{"none answers", "r.example:443", addrs("93.184.216.34"), 1, `cannot connect with "r.example": refused`},
-		{"private", "r.example:443", addrs("10.0.0.1", "fd00::1", "169.254.169.254"), 0, `cannot connect with "r.example": it resolves to no public address`},
-		{"the machine's own", "r.example:443", addrs("5.6.7.8", "::ffff:5.6.7.8", "64:ff9b::506:708", "2000::5"), 0, `cannot connect with "r.example": it resolves to no public address`},
-		{"beside the machine's own", "r.example:443", addrs("5.6.7.8", "93.184.216.34"), 0, "93.184.216.34:443"},
-		{"no address", "r.example:443", nil, 0, `cannot connect with "r.example": it resolves to no public address`},
-		{"port 0", "r.example:0", nil, 0, `cannot read the target "r.example:0"`},
-		{"port by name", "r.example:https", nil, 0, `cannot read the target "r.example:https"`},
-	}
-	for _, tt := range tests {
-		dialled := ""
-		d := Dialer{
-			Not:    addrs("5.6.7.8", "2000::5"),
-			Lookup: func(context.Context, string, string) ([]netip.Addr, error) { return tt.answers, nil },
-			Dial: func(_ context.Context, _, to string) (net.Conn, error) {
-				if tt.refuse--; tt.refuse >= 0 {
-					return nil, errors.New("refused")
-				}
-				dialled = to
-				a, b := net.Pipe()
-				b.Close()
-				return a, nil
-			},
-		}
-		c, err := d.Open(t.Context(), tt.target)
-		if err == nil {
-			c.Close()
+		{here, "localhost:" + port, ""},
+		{here, "127.0.0.1:" + port, ""},
+		{here, "[::1]:" + port, `cannot connect with "[::1]:` + port + `": it resolves to no public address`},
+		{Dialer{}, "localhost:" + port, `cannot connect with "localhost:` + port + `": it resolves to no public address`},
+		{Dialer{}, "[::ffff:127.0.0.1]:" + port, `cannot connect with "[::ffff:127.0.0.1]:` + port + `": it resolves to no public address`},
+		{here, "127.0.0.1:1", `cannot connect with "127.0.0.1:1": dial tcp 127.0.0.1:1: connect: connection refused`},
+		{here, "127.0.0.1", `cannot connect with "127.0.0.1": dial tcp: address 127.0.0.1: missing port in address`},
+	} {
+		conn, err := c.d.open(t.Context(), c.to)
+		got := ""
+		if err != nil {
+			got = err.Error()
 		} else {
-			dialled = err.Error()
+			conn.Close()
 		}
-		if dialled != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, dialled, tt.want)
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.to, got, c.want)
 		}
 	}
 }

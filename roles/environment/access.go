@@ -31,7 +31,6 @@ type Access struct {
 	Prices map[string]prices.Price
 	Fetch  bool                                      // the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil for none
-	Nearly func(texts ...string)                     // hears, while a call runs, that a budget is nearly spent
 }
 
 // caFile is in dirs.In of a box whose tools have to trust more than its image does.
@@ -57,7 +56,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	g := &Gate{
 		Engine: e.Engine, Project: e.Project, Site: e.Site, Place: a.Place, Role: a.Role, Image: image,
-		Vars: vars, Budget: a.Budget, Nearly: a.Nearly, Safe: e.Safe,
+		Vars: vars, Budget: a.Budget, Safe: e.Safe,
 	}
 	certs, err := e.trusted().Bundle()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"abl/internal/gateway"
-	"abl/internal/gateway/meter"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/tokens"
 )
@@ -50,23 +49,6 @@ func TestTraffic(t *testing.T) {
 		}
 		if text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
-		}
-	}
-}
-
-// What a person reads about the provider's part in a call's end.
-func TestFaultInWords(t *testing.T) {
-	for want, c := range map[string]gateway.Trouble{
-		" ": {},
-		"away the provider answers 503: overloaded":                                                    {Kind: meter.Away, Status: 503, Words: "overloaded."},
-		"rate the provider ends its answer with an error: slow down (3 requests in a row had trouble)": {Kind: meter.Rate, Status: 200, Broken: true, Words: "slow down.", Times: 3},
-		"away the provider answers 200 with what is no answer of a model":                              {Kind: meter.Garbled, Status: 200},
-		"away the provider answers 302; the gateway follows no redirect":                               {Kind: meter.Garbled, Status: 502, Words: "the provider answers 302; the gateway follows no redirect"},
-		"network the provider gave no answer: EOF":                                                     {Kind: meter.Network, Status: 502, Words: "the provider gave no answer: EOF"},
-		" the provider answers 404: no such model":                                                     {Kind: meter.Odd, Status: 404, Words: "no such model"},
-	} {
-		if f := faultOf(c); string(f.Class)+" "+f.What != want {
-			t.Errorf("%+v is told as %q %q, want %q", c, f.Class, f.What, want)
 		}
 	}
 }

@@ -17,16 +17,17 @@ import (
 )
 
 // Override is the address that the person gives instead of the provider's own;
-// target is nil when raw, the value of the provider's variable, is empty.
-func Override(vars agent.Provider, raw string) (way sidecar.Way, target *url.URL, err error) {
+// target is nil when raw, the value of the provider's variable, is empty. One that is
+// local needs a forwarder.
+func Override(vars agent.Provider, raw string) (target *url.URL, local bool, err error) {
 	if raw == "" {
-		return sidecar.Direct, nil, nil
+		return nil, false, nil
 	}
-	way, target, err = sidecar.Override(vars.BaseVar, raw)
+	target, local, err = sidecar.Override(vars.BaseVar, raw)
 	if err != nil {
-		return way, nil, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
+		return nil, false, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
 	}
-	return way, target, nil
+	return target, local, nil
 }
 
 // forwards let gateways come to model servers on this machine's loopback, by target.
@@ -42,11 +43,11 @@ func (f forwards) close() (err error) {
 // upstream is where the gateway finds the provider: the person's address, one at
 // which abl forwards to this machine's loopback, or "" for the provider's own.
 func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string, error) {
-	way, target, err := Override(vars, e.Secret(vars.BaseVar))
+	target, local, err := Override(vars, e.Secret(vars.BaseVar))
 	switch {
 	case err != nil || target == nil:
 		return "", err
-	case way == sidecar.Direct:
+	case !local:
 		return target.String(), nil
 	case !e.Info.Local:
 		return "", &Error{Usage, "give an address that the engine's machine reaches", fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar)}

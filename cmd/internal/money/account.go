@@ -82,7 +82,7 @@ func (a *Account) TellSpent() {
 }
 
 // Warn passes warnings on, each once: one that differs from another by its figures
-// alone is the same. A gateway's watch calls it too.
+// alone is the same.
 func (a *Account) Warn(texts ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

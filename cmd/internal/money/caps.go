@@ -6,7 +6,6 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
-	"abl/internal/gateway"
 	"abl/internal/prices"
 	"abl/roles/retry"
 )
@@ -43,15 +42,25 @@ func (w Words) spentOut(what, do string) error {
 	return &exit.Error{Code: exit.Budget, Err: retry.ErrBudget, Safe: w.Safe, What: fmt.Sprintf("%v: %s", retry.ErrBudget, what), Do: do}
 }
 
+// warnAt is the part of a cap at which a person is told, in percent.
+const warnAt = 80
+
 // Nearly is what a person should know of a cap by now.
 func (c Cap) Nearly() (all []string) {
-	usd := prices.Dollars(c.Cap.USD)
-	for _, text := range []string{
-		gateway.Nears(c.Of, c.Used.Tokens, c.Cap.Tokens, 0, 0, false),
-		gateway.Nears(c.Of, 0, 0, c.Used.USD, usd, true),
+	most := prices.Dollars(c.Cap.USD)
+	for _, one := range []struct {
+		part, most float64
+		text       string
+	}{
+		{float64(c.Used.Tokens), float64(c.Cap.Tokens), fmt.Sprintf("%d of %d tokens", c.Used.Tokens, c.Cap.Tokens)},
+		{float64(c.Used.USD), float64(most), fmt.Sprintf("%s of %s USD", c.Used.USD.Short(), most)},
 	} {
-		if text != "" {
-			all = append(all, text)
+		switch {
+		case one.most <= 0 || one.part*100 < one.most*warnAt:
+		case one.part >= one.most:
+			all = append(all, fmt.Sprintf("the budget of this %s is used up: %s", c.Of, one.text))
+		default: // rounded down: all of it is another sentence
+			all = append(all, fmt.Sprintf("%d %% of the budget of this %s are spent: %s", int(one.part*100/one.most), c.Of, one.text))
 		}
 	}
 	return all

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"abl/internal/outcome"
 )
 
 // What a provider says is wrong after its status has gone out, in the words of each
@@ -20,25 +22,25 @@ func TestFailed(t *testing.T) {
 		{"a good stream", fine + fine, Told{}, false},
 		{"a good document", `{"candidates":[]}`, Told{}, false},
 		{"a good list", `[{"a":1},{"b":2}]`, Told{}, false},
-		{"anthropic, load", "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", Told{Away, 0, "Overloaded"}, true},
-		{"anthropic, rate", "data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\r\n\r\n", Told{Rate, 0, "slow"}, true},
-		{"anthropic, its own", "data: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"Internal server error\"}}\n\n", Told{Away, 0, "Internal server error"}, true},
-		{"anthropic, the request", "data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"bad\"}}\n\n", Told{Odd, 0, "bad"}, true},
-		{"responses, an event", "event: error\ndata: {\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"slow\",\"param\":null,\"sequence_number\":3}\n\n", Told{Rate, 0, "slow"}, true},
-		{"responses, the end", "data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"boom\"}}}\n\n", Told{Away, 0, "boom"}, true},
-		{"responses, no money", "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"pay\"}}}\n\n", Told{Credit, 0, "pay"}, true},
-		{"responses, too long", "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"long\"}}}\n\n", Told{Large, 0, "long"}, true},
+		{"anthropic, load", "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", Told{outcome.Unavailable, false, 0, "Overloaded"}, true},
+		{"anthropic, rate", "data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\r\n\r\n", Told{outcome.RateLimited, false, 0, "slow"}, true},
+		{"anthropic, its own", "data: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"Internal server error\"}}\n\n", Told{outcome.Unavailable, false, 0, "Internal server error"}, true},
+		{"anthropic, the request", "data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"bad\"}}\n\n", Told{outcome.Failed, false, 0, "bad"}, true},
+		{"responses, an event", "event: error\ndata: {\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"slow\",\"param\":null,\"sequence_number\":3}\n\n", Told{outcome.RateLimited, false, 0, "slow"}, true},
+		{"responses, the end", "data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"boom\"}}}\n\n", Told{outcome.Unavailable, false, 0, "boom"}, true},
+		{"responses, no money", "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"pay\"}}}\n\n", Told{outcome.Quota, true, 0, "pay"}, true},
+		{"responses, too long", "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"long\"}}}\n\n", Told{outcome.TooLarge, false, 0, "long"}, true},
 		{"responses, well", "data: {\"type\":\"response.completed\",\"response\":{\"error\":null}}\n\n", Told{}, false},
-		{"chat", fine + "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":null}}\n\ndata: [DONE]\n\n", Told{Away, 0, "overloaded"}, true},
-		{"gemini, load", fine + "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n", Told{Away, 0, "The model is overloaded."}, true},
-		{"gemini, a day's quota, and when", "data: {\"error\":{\"code\":429,\"message\":\"q\",\"details\":[{\"violations\":[{\"quotaId\":\"RequestsPerDay\"}]},{\"retryDelay\":\"9s\"}]}}", Told{Quota, 9 * time.Second, "q"}, true},
-		{"gemini, in a list", "[{\"candidates\":[]}\n,\r\n{\n  \"error\": {\n    \"code\": 500,\n    \"message\": \"Internal\"\n  }\n}\n]", Told{Away, 0, "Internal"}, true},
-		{"one document", `{"error":{"message":"no","status":"RESOURCE_EXHAUSTED"}}`, Told{Rate, 0, "no"}, true},
+		{"chat", fine + "data: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":null}}\n\ndata: [DONE]\n\n", Told{outcome.Unavailable, false, 0, "overloaded"}, true},
+		{"gemini, load", fine + "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n", Told{outcome.Unavailable, false, 0, "The model is overloaded."}, true},
+		{"gemini, a day's quota, and when", "data: {\"error\":{\"code\":429,\"message\":\"q\",\"details\":[{\"violations\":[{\"quotaId\":\"RequestsPerDay\"}]},{\"retryDelay\":\"9s\"}]}}", Told{outcome.Quota, false, 9 * time.Second, "q"}, true},
+		{"gemini, in a list", "[{\"candidates\":[]}\n,\r\n{\n  \"error\": {\n    \"code\": 500,\n    \"message\": \"Internal\"\n  }\n}\n]", Told{outcome.Unavailable, false, 0, "Internal"}, true},
+		{"one document", `{"error":{"message":"no","status":"RESOURCE_EXHAUSTED"}}`, Told{outcome.RateLimited, false, 0, "no"}, true},
 		{"a model's words", `data: {"text":"{\"error\":{\"code\":503}}"}`, Told{}, false},
 		{"a function's arguments", `[{"args":{"all":[{"error":{"code":503}}]}}]`, Told{}, false},
 		{"an error before a good end", "data: {\"error\":{\"code\":503}}\n\n" + fine, Told{}, false},
 		{"a member that says that there is none", `{"error":"","id":1}`, Told{}, false},
-		{"no words", `{"error":{"code":503}}`, Told{Away, 0, "an error without a word"}, true},
+		{"no words", `{"error":{"code":503}}`, Told{outcome.Unavailable, false, 0, "an error without a word"}, true},
 		{"brackets", strings.Repeat(",{", 2000) + "]", Told{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"abl/internal/outcome"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -18,38 +20,38 @@ func TestOf(t *testing.T) {
 		body   string
 		want   Told
 	}{
-		{"no words at all", 429, nil, "", Told{Rate, 0, "Too Many Requests"}},
-		{"seconds", 429, h{"Retry-After": "30"}, "slow down", Told{Rate, 30 * time.Second, "Too Many Requests"}},
-		{"a date", 503, h{"Retry-After": "Sun, 01 Mar 2026 12:05:00 GMT"}, "", Told{Away, 5 * time.Minute, "Service Unavailable"}},
-		{"a date that is over", 429, h{"Retry-After": "Sun, 01 Mar 2026 11:05:00 GMT"}, "", Told{Rate, 0, "Too Many Requests"}},
-		{"milliseconds", 429, h{"Retry-After-Ms": "1500", "Retry-After": "1"}, "", Told{Rate, 1500 * time.Millisecond, "Too Many Requests"}},
-		{"nonsense", 429, h{"Retry-After": "NaN", "Retry-After-Ms": "-3"}, "", Told{Rate, 0, "Too Many Requests"}},
-		{"ten thousand years", 429, h{"Retry-After": "1e300"}, "", Told{Quota, longestWait, "Too Many Requests"}},
-		{"google, a minute's", 429, nil, google + `{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]},{"@type":"x/google.rpc.RetryInfo","retryDelay":"33.5s"}]}}`, Told{Rate, 33500 * time.Millisecond, "Quota exceeded"}},
-		{"google, a day's", 429, nil, google + `{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`, Told{Quota, 0, "Quota exceeded"}},
-		{"google, in a list", 429, nil, `[` + google + `]}}]`, Told{Rate, 0, "Quota exceeded"}},
-		{"google, the key", 400, nil, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`, Told{Login, 0, "API key not valid. Please pass a valid API key."}},
-		{"google, forbidden", 403, nil, `{"error":{"status":"PERMISSION_DENIED","message":"no"}}`, Told{Login, 0, "no"}},
-		{"google, too long", 400, nil, `{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, Told{Large, 0, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}},
-		{"google, load", 503, nil, `{"error":{"message":"The model is overloaded.","status":"UNAVAILABLE"}}`, Told{Away, 0, "The model is overloaded."}},
-		{"google, odd", 400, nil, `{"error":{"message":"bad schema","status":"INVALID_ARGUMENT"}}`, Told{Odd, 0, "bad schema"}},
-		{"anthropic, rate", 429, h{"Retry-After": "7"}, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, Told{Rate, 7 * time.Second, "slow"}},
-		{"anthropic, load", 529, nil, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Told{Away, 0, "Overloaded"}},
-		{"anthropic, key", 401, nil, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, Told{Login, 0, "invalid x-api-key"}},
-		{"anthropic, long", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Told{Large, 0, "prompt is too long: 210000 tokens > 200000 maximum"}},
-		{"anthropic, no money", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, Told{Credit, 0, "Your credit balance is too low to access the API."}},
-		{"openai, no money", 429, h{"Retry-After": "2"}, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, Told{Credit, 2 * time.Second, "You exceeded your current quota"}},
-		{"openai, rate", 429, nil, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, Told{Rate, 0, "Rate limit reached"}},
-		{"openai, long", 400, nil, `{"error":{"message":"This model's maximum context length is 8192 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`, Told{Large, 0, "This model's maximum context length is 8192 tokens"}},
-		{"openai, key", 401, nil, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`, Told{Login, 0, "Incorrect API key"}},
-		{"a text for an error", 500, nil, `{"error":"boom"}`, Told{Away, 0, "boom"}},
-		{"half a body", 500, nil, `{"error":{"mess`, Told{Away, 0, "Internal Server Error"}},
-		{"openai, no such model", 404, nil, `{"error":{"message":"The model ` + "`m`" + ` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}`, Told{NoModel, 0, "The model `m` does not exist or you do not have access to it."}},
-		{"anthropic, no such model", 404, nil, `{"type":"error","error":{"type":"not_found_error","message":"model: m"}}`, Told{NoModel, 0, "model: m"}},
-		{"a router, no such model", 400, nil, `{"error":{"message":"m is not a valid model ID","code":400}}`, Told{NoModel, 0, "m is not a valid model ID"}},
-		{"a page that is not there", 404, nil, "404 page not found", Told{Odd, 0, "Not Found"}},
-		{"other types", 429, nil, `{"error":{"code":429,"message":{"a":1},"type":3,"details":{"reason":1}}}`, Told{Rate, 0, "Too Many Requests"}},
-		{"a page", 502, nil, "<html>Bad Gateway</html>", Told{Away, 0, "Bad Gateway"}},
+		{"no words at all", 429, nil, "", Told{outcome.RateLimited, false, 0, "Too Many Requests"}},
+		{"seconds", 429, h{"Retry-After": "30"}, "slow down", Told{outcome.RateLimited, false, 30 * time.Second, "Too Many Requests"}},
+		{"a date", 503, h{"Retry-After": "Sun, 01 Mar 2026 12:05:00 GMT"}, "", Told{outcome.Unavailable, false, 5 * time.Minute, "Service Unavailable"}},
+		{"a date that is over", 429, h{"Retry-After": "Sun, 01 Mar 2026 11:05:00 GMT"}, "", Told{outcome.RateLimited, false, 0, "Too Many Requests"}},
+		{"milliseconds", 429, h{"Retry-After-Ms": "1500", "Retry-After": "1"}, "", Told{outcome.RateLimited, false, 1500 * time.Millisecond, "Too Many Requests"}},
+		{"nonsense", 429, h{"Retry-After": "NaN", "Retry-After-Ms": "-3"}, "", Told{outcome.RateLimited, false, 0, "Too Many Requests"}},
+		{"ten thousand years", 429, h{"Retry-After": "1e300"}, "", Told{outcome.Quota, false, longestWait, "Too Many Requests"}},
+		{"google, a minute's", 429, nil, google + `{"@type":"x/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}]},{"@type":"x/google.rpc.RetryInfo","retryDelay":"33.5s"}]}}`, Told{outcome.RateLimited, false, 33500 * time.Millisecond, "Quota exceeded"}},
+		{"google, a day's", 429, nil, google + `{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`, Told{outcome.Quota, false, 0, "Quota exceeded"}},
+		{"google, in a list", 429, nil, `[` + google + `]}}]`, Told{outcome.RateLimited, false, 0, "Quota exceeded"}},
+		{"google, the key", 400, nil, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`, Told{outcome.Refused, false, 0, "API key not valid. Please pass a valid API key."}},
+		{"google, forbidden", 403, nil, `{"error":{"status":"PERMISSION_DENIED","message":"no"}}`, Told{outcome.Refused, false, 0, "no"}},
+		{"google, too long", 400, nil, `{"error":{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, Told{outcome.TooLarge, false, 0, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}},
+		{"google, load", 503, nil, `{"error":{"message":"The model is overloaded.","status":"UNAVAILABLE"}}`, Told{outcome.Unavailable, false, 0, "The model is overloaded."}},
+		{"google, odd", 400, nil, `{"error":{"message":"bad schema","status":"INVALID_ARGUMENT"}}`, Told{outcome.Failed, false, 0, "bad schema"}},
+		{"anthropic, rate", 429, h{"Retry-After": "7"}, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, Told{outcome.RateLimited, false, 7 * time.Second, "slow"}},
+		{"anthropic, load", 529, nil, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, Told{outcome.Unavailable, false, 0, "Overloaded"}},
+		{"anthropic, key", 401, nil, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, Told{outcome.Refused, false, 0, "invalid x-api-key"}},
+		{"anthropic, long", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, Told{outcome.TooLarge, false, 0, "prompt is too long: 210000 tokens > 200000 maximum"}},
+		{"anthropic, no money", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, Told{outcome.Quota, true, 0, "Your credit balance is too low to access the API."}},
+		{"openai, no money", 429, h{"Retry-After": "2"}, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, Told{outcome.Quota, true, 2 * time.Second, "You exceeded your current quota"}},
+		{"openai, rate", 429, nil, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, Told{outcome.RateLimited, false, 0, "Rate limit reached"}},
+		{"openai, long", 400, nil, `{"error":{"message":"This model's maximum context length is 8192 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`, Told{outcome.TooLarge, false, 0, "This model's maximum context length is 8192 tokens"}},
+		{"openai, key", 401, nil, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`, Told{outcome.Refused, false, 0, "Incorrect API key"}},
+		{"a text for an error", 500, nil, `{"error":"boom"}`, Told{outcome.Unavailable, false, 0, "boom"}},
+		{"half a body", 500, nil, `{"error":{"mess`, Told{outcome.Unavailable, false, 0, "Internal Server Error"}},
+		{"openai, no such model", 404, nil, `{"error":{"message":"The model ` + "`m`" + ` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}`, Told{outcome.NoModel, false, 0, "The model `m` does not exist or you do not have access to it."}},
+		{"anthropic, no such model", 404, nil, `{"type":"error","error":{"type":"not_found_error","message":"model: m"}}`, Told{outcome.NoModel, false, 0, "model: m"}},
+		{"a router, no such model", 400, nil, `{"error":{"message":"m is not a valid model ID","code":400}}`, Told{outcome.NoModel, false, 0, "m is not a valid model ID"}},
+		{"a page that is not there", 404, nil, "404 page not found", Told{outcome.Failed, false, 0, "Not Found"}},
+		{"other types", 429, nil, `{"error":{"code":429,"message":{"a":1},"type":3,"details":{"reason":1}}}`, Told{outcome.RateLimited, false, 0, "Too Many Requests"}},
+		{"a page", 502, nil, "<html>Bad Gateway</html>", Told{outcome.Unavailable, false, 0, "Bad Gateway"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			header := http.Header{}
@@ -75,7 +77,7 @@ func FuzzOf(f *testing.F) {
 		}
 		m := New(Gemini)
 		m.Write([]byte(body))
-		if got, failed := m.Failed(http.Header{"Retry-After": {after}}, noon); got.Retry < 0 || got.Retry > longestWait || failed != (got.Kind != "") {
+		if got, failed := m.Failed(http.Header{"Retry-After": {after}}, noon); got.Retry < 0 || got.Retry > longestWait || failed != (got.Class != "") {
 			t.Errorf("in a stream: %+v %t", got, failed)
 		}
 	})

@@ -31,7 +31,6 @@ const (
 	restTime = 3 * time.Second
 	idleTime = 5 * time.Minute // a gateway's connection may wait for its next request
 
-	shortestToken  = 16  // characters; a shorter one could be guessed
 	maxConnections = 256 // open at once; two gateways have 64 requests each under way
 	maxHeader      = 64 << 10
 	maxBody        = 32 << 20
@@ -60,12 +59,6 @@ type Forwarder struct {
 // Override gives it. roots are the authorities that an https target is trusted by, nil
 // for the system's. It ends with ctx or by Close.
 func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
-	if at.Token != "" && len(at.Token) < shortestToken {
-		return nil, fmt.Errorf("cannot forward to this machine's loopback: the token has to have %d or more characters", shortestToken)
-	}
-	if way, err := wayTo(strings.TrimSuffix(target.Hostname(), ".")); err != nil || way != Forwarded {
-		return nil, errors.New("cannot forward: the target is not on this machine's loopback")
-	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Addr.String())
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for the gateway on this machine: %w", err)
@@ -119,16 +112,14 @@ func (f *Forwarder) Close() error {
 // ServeHTTP passes one request on.
 func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, rest := splitToken(r.URL.Path)
+	odd := r.URL.RawPath != "" || rest != "" && path.Clean(rest) != rest || strings.ContainsAny(rest, `;\`)
 	switch {
 	case subtle.ConstantTimeCompare([]byte(token), []byte(f.at.Token)) != 1:
-		w.Header().Set("Connection", "close")
-		http.NotFound(w, r)
-	case r.URL.RawPath != "" || rest != "" && path.Clean(rest) != rest || strings.ContainsAny(rest, `;\`) || r.Method == http.MethodConnect || r.Header.Get("Upgrade") != "":
-		w.Header().Set("Connection", "close")
-		http.Error(w, "abl forwards requests with plain paths alone", http.StatusBadRequest)
+		refuse(w, http.StatusNotFound, "there is nothing here")
+	case odd || r.Method == http.MethodConnect || r.Header.Get("Upgrade") != "":
+		refuse(w, http.StatusBadRequest, "abl forwards requests with plain paths alone")
 	case r.ContentLength > maxBody:
-		w.Header().Set("Connection", "close")
-		http.Error(w, "the body is longer than abl forwards", http.StatusRequestEntityTooLarge)
+		refuse(w, http.StatusRequestEntityTooLarge, tooLong)
 	default:
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		// Otherwise net/http closes the request's body with the answer's first byte,
@@ -138,13 +129,20 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+const tooLong = "the body is longer than abl forwards"
+
+func refuse(w http.ResponseWriter, status int, words string) {
+	w.Header().Set("Connection", "close")
+	http.Error(w, words, status)
+}
+
 // splitToken takes a path apart into its first part and what follows.
 func splitToken(p string) (token, rest string) {
-	token = strings.TrimPrefix(p, "/")
-	if end := strings.IndexByte(token, '/'); end >= 0 {
-		return token[:end], token[end:]
+	token, rest, more := strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	if more {
+		rest = "/" + rest
 	}
-	return token, ""
+	return token, rest
 }
 
 func (f *Forwarder) rewrite(r *httputil.ProxyRequest) {
@@ -155,6 +153,10 @@ func (f *Forwarder) rewrite(r *httputil.ProxyRequest) {
 
 // noAnswer tells the gateway whether a request that got no answer may have reached the server.
 func noAnswer(w http.ResponseWriter, _ *http.Request, err error) {
+	if long := (*http.MaxBytesError)(nil); errors.As(err, &long) {
+		refuse(w, http.StatusRequestEntityTooLarge, tooLong)
+		return
+	}
 	asked := helper.Asked
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
 		asked = helper.NotAsked

@@ -29,9 +29,9 @@ var here = netip.MustParseAddrPort("127.0.0.1:0")
 
 func forward(t *testing.T, target string, roots *x509.CertPool) *Forwarder {
 	t.Helper()
-	way, u, err := Override("X", target)
-	if err != nil || way != Forwarded {
-		t.Fatal(way, err)
+	u, local, err := Override("X", target)
+	if err != nil || !local {
+		t.Fatal(local, err)
 	}
 	f, err := Listen(t.Context(), Listening{Addr: here}, u, roots)
 	if err != nil {
@@ -374,20 +374,29 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-func TestListenRefuses(t *testing.T) {
-	for want, c := range map[string]struct{ token, target string }{
-		"not on this machine's loopback": {"", "http://models.example"},
-		"16 or more characters":          {"short", "http://127.0.0.1:1"},
-	} {
-		target, err := url.Parse(c.target)
+// A body that does not tell its length may be too long all the same.
+func TestEndlessBody(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer server.Close()
+	for size, want := range map[int64]int{maxBody: http.StatusOK, maxBody + 1: http.StatusRequestEntityTooLarge} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, forward(t, server.URL, nil).URL(), io.LimitReader(zeroes{}, size))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f, err := Listen(t.Context(), Listening{Addr: here, Token: c.token}, target, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, %v; want %q", f, err, want)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want || resp.Header.Get(helper.NoAnswer) != "" {
+			t.Errorf("%d bytes: status %d, want %d", size, resp.StatusCode, want)
 		}
 	}
 }
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestTooManyConnections(t *testing.T) {
 	f := forward(t, "http://127.0.0.1:1", nil)

@@ -143,3 +143,16 @@ func (s Sidecar) why(ctx context.Context, err error) error {
 	}
 	return errors.Join(err, s.Engine.Remove(late, s.Name))
 }
+
+// Bound gives the gateway new bounds for its call. One that has ended has no use
+// for them.
+func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
+	st, err := s.Engine.Status(ctx, s.Name)
+	if errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.feed(ctx, gateway.Command{Budget: &b})
+}

@@ -1,6 +1,8 @@
 package sidecar
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -8,21 +10,21 @@ import (
 func TestOverride(t *testing.T) {
 	for _, c := range []struct {
 		raw  string
-		way  Way
+		way  string
 		want string // the address, or a part of the error
 	}{
-		{"https://proxy.example", Direct, "https://proxy.example"},
-		{"https://Proxy.Example:8443/v1/", Direct, "https://proxy.example:8443/v1"},
-		{"http://10.1.2.3:11434", Direct, "http://10.1.2.3:11434"},
-		{"http://[fd00::7]:80/x", Direct, "http://[fd00::7]:80/x"},
-		{"http://models", Direct, "http://models"},
-		{"http://127.0.0.1:8080/proxy/v1", Forwarded, "http://127.0.0.1:8080/proxy/v1"},
-		{"http://127.9.9.9", Forwarded, "http://127.9.9.9"},
-		{"https://localhost:4000", Forwarded, "https://localhost:4000"},
-		{"https://LOCALHOST.:4000/", Forwarded, "https://localhost.:4000"},
-		{"http://x.localhost", Forwarded, "http://x.localhost"},
-		{"http://[::1]:1", Forwarded, "http://[::1]:1"},
-		{"http://[::ffff:127.0.0.1]:1", Forwarded, "http://[::ffff:127.0.0.1]:1"},
+		{"https://proxy.example", "direct", "https://proxy.example"},
+		{"https://Proxy.Example:8443/v1/", "direct", "https://proxy.example:8443/v1"},
+		{"http://10.1.2.3:11434", "direct", "http://10.1.2.3:11434"},
+		{"http://[fd00::7]:80/x", "direct", "http://[fd00::7]:80/x"},
+		{"http://models", "direct", "http://models"},
+		{"http://127.0.0.1:8080/proxy/v1", "local", "http://127.0.0.1:8080/proxy/v1"},
+		{"http://127.9.9.9", "local", "http://127.9.9.9"},
+		{"https://localhost:4000", "local", "https://localhost:4000"},
+		{"https://LOCALHOST.:4000/", "local", "https://localhost.:4000"},
+		{"http://x.localhost", "local", "http://x.localhost"},
+		{"http://[::1]:1", "local", "http://[::1]:1"},
+		{"http://[::ffff:127.0.0.1]:1", "local", "http://[::ffff:127.0.0.1]:1"},
 
 		{"", "", "begins with http:// or https://"},
 		{"127.0.0.1:8080", "", "want"},
@@ -61,17 +63,30 @@ func TestOverride(t *testing.T) {
 		{"http://0x7f.0.0.1", "", "neither a name"},
 		{"http://0177.0.0.1", "", "neither a name"},
 	} {
-		way, u, err := Override("OPENAI_BASE_URL", c.raw)
+		u, local, err := Override("OPENAI_BASE_URL", c.raw)
 		if c.way != "" {
-			if err != nil || way != c.way || u.String() != c.want {
-				t.Errorf("%q: %q %v, %v; want %q %q", c.raw, way, u, err, c.way, c.want)
+			if err != nil || local != (c.way == "local") || u.String() != c.want {
+				t.Errorf("%q: local %t %v, %v; want %q %q", c.raw, local, u, err, c.way, c.want)
 			}
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
-			t.Errorf("%q: %q %v, error %v, want one with %q", c.raw, way, u, err, c.want)
+			t.Errorf("%q: %v, error %v, want one with %q", c.raw, u, err, c.want)
 		} else if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: the error shows the password: %v", c.raw, err)
+		}
+	}
+}
+
+// What it finds is what a gateway takes, and never the same address in two forms.
+func TestMachineAddrs(t *testing.T) {
+	all, err := MachineAddrs()
+	if err != nil || !slices.Contains(all, netip.MustParseAddr("127.0.0.1")) {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, a := range all {
+		if a.Is4In6() || a.Zone() != "" {
+			t.Error(a)
 		}
 	}
 }

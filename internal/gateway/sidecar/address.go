@@ -3,6 +3,7 @@ package sidecar
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"path"
@@ -10,27 +11,17 @@ import (
 	"strings"
 )
 
-// Way is how the gateway comes to an address.
-type Way string
-
-// The ways.
-const (
-	Direct    Way = "direct"    // the gateway connects itself
-	Forwarded Way = "forwarded" // it is on this machine's loopback, so a Forwarder has to pass it on
-)
-
 // Override reads the address that a person gives instead of a provider's own, in
-// the variable name. Errors show no part of it, since it may hold a password.
-func Override(name, raw string) (Way, *url.URL, error) {
-	u, err := readAddress(raw)
-	way := Direct
-	if err == nil {
-		way, err = wayTo(strings.TrimSuffix(u.Hostname(), "."))
+// the variable name. One that is local is on this machine's loopback, so that a
+// Forwarder has to pass on to it. Errors show no part of it, since it may hold a password.
+func Override(name, raw string) (target *url.URL, local bool, err error) {
+	if target, err = readAddress(raw); err == nil {
+		local, err = isLocal(strings.TrimSuffix(target.Hostname(), "."))
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot use %s: %w", name, err)
+		return nil, false, fmt.Errorf("cannot use %s: %w", name, err)
 	}
-	return way, u, nil
+	return target, local, nil
 }
 
 // readAddress wants an address to which a path can be appended.
@@ -61,24 +52,37 @@ func readAddress(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// wayTo decides by the host alone: no name is resolved.
-func wayTo(host string) (Way, error) {
+// isLocal decides by the host alone: no name is resolved.
+func isLocal(host string) (bool, error) {
 	addr, err := netip.ParseAddr(host)
 	addr = addr.Unmap()
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
 	case err == nil && addr.IsUnspecified():
-		return "", errors.New("its host is an address to listen at: for this machine give 127.0.0.1")
+		return false, errors.New("its host is an address to listen at: for this machine give 127.0.0.1")
 	case err == nil && (addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.Zone() != ""):
-		return "", errors.New("its host is a link-local or multicast address, which a container cannot reach")
-	case err == nil && addr.IsLoopback(), last == "localhost":
-		return Forwarded, nil
-	case err == nil:
-		return Direct, nil
+		return false, errors.New("its host is a link-local or multicast address, which a container cannot reach")
+	case err == nil || last == "localhost":
+		return err != nil || addr.IsLoopback(), nil
 	case last == "" || strings.Contains(host, "..") || strings.ContainsAny(host, ":[]"):
-		return "", errors.New("it has no host")
+		return false, errors.New("it has no host")
 	case last[0] >= '0' && last[0] <= '9': // 127.1 and the like mean different things to different programs
-		return "", errors.New("its host is neither a name nor an address such as 127.0.0.1 or [::1]")
+		return false, errors.New("its host is neither a name nor an address such as 127.0.0.1 or [::1]")
 	}
-	return Direct, nil
+	return false, nil
+}
+
+// MachineAddrs are this machine's own addresses, for the Inside of a setup: a machine may
+// have a public one, behind which all its services listen.
+func MachineAddrs() (all []netip.Addr, err error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find out this machine's addresses: %w", err)
+	}
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			all = append(all, p.Addr().Unmap().WithZone(""))
+		}
+	}
+	return all, nil
 }

@@ -1,0 +1,212 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/gateway/meter"
+	"abl/internal/outcome"
+	"abl/internal/prices"
+	"abl/internal/tokens"
+)
+
+// Row is what one call used of one model.
+type Row struct {
+	Model        string
+	tokens.Count              // of the answers that were told whole
+	Cost         *prices.USD  // of these; nil where the model has no price
+	Requests     int64        // that a provider answered, free ones left out
+	Untold       int64        // of these, answers of which the provider told nothing, or not all
+	Part         tokens.Count // what it told of those
+}
+
+// Usage adds up a call's part of the log, one row a model, sorted by model.
+func Usage(log []Entry, call string) (sorted []Row) {
+	rows := map[string]Row{}
+	for _, e := range log {
+		if !e.isOf(call) || e.Usage == nil || e.Req.Status >= http.StatusBadRequest && !e.Usage.Known() { // an error answer is not paid for
+			continue
+		}
+		r := rows[e.Req.Model]
+		r.Model = e.Req.Model
+		r.add(e)
+		rows[r.Model] = r
+	}
+	for _, model := range slices.Sorted(maps.Keys(rows)) {
+		sorted = append(sorted, rows[model])
+	}
+	return sorted
+}
+
+// isOf says that a line is that of a request of the call which may use tokens.
+func (e Entry) isOf(call string) bool {
+	return e.Kind == Requested && e.Call == call && e.Req != nil && !e.Req.Free
+}
+
+// add counts one answer. It was told whole when its price is known, and where the
+// model has none, when its tokens are.
+func (r *Row) add(e Entry) {
+	r.Requests++
+	_, whole := e.Usage.All()
+	if e.Req.ChargedUSD != nil {
+		whole = e.Cost != nil
+	}
+	if !whole || e.Req.Part {
+		r.Untold++
+		r.Part = r.Part.Add(*e.Usage)
+		return
+	}
+	r.Count = r.Count.Add(*e.Usage)
+	if e.Cost != nil {
+		sum := *e.Cost
+		if r.Cost != nil {
+			sum = sum.Plus(*r.Cost)
+		}
+		r.Cost = &sum
+	}
+}
+
+// Charged is what the budgets counted of a call: estimates where its provider did
+// not tell. The dollars are nil where a model without a price was asked. Lines that
+// are lost are in it as far as a later one sums them up.
+func Charged(log []Entry, call string) (tokens int64, usd *prices.USD) {
+	usd = new(prices.USD)
+	for _, e := range log {
+		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Refused {
+			continue
+		}
+		tokens = max(tokens, e.Req.Spent)
+		switch {
+		case e.Req.SpentUSD != nil && usd != nil:
+			*usd = max(*usd, *e.Req.SpentUSD)
+		case e.Req.Charged > 0 && e.Req.SpentUSD == nil:
+			usd = nil
+		}
+	}
+	return tokens, usd
+}
+
+// Trouble is what was wrong with the provider when a call came to its end.
+type Trouble struct {
+	Class   outcome.Outcome // "" for nothing, or where the last request was itself at fault
+	What    string          // in words, also without a class
+	Back    time.Time       // until when the provider asks to wait; zero when it does not say
+	Paid    bool            // no waiting helps before somebody pays
+	Waiting bool            // the very last request was not answered when the client went away
+	Finish  string          // how the last whole answer ended, in the provider's word
+}
+
+// LastTrouble looks at a call's requests from the last one back to the last that
+// was answered well. Trouble that the call got over tells nothing about its end. What
+// this gateway refused is the trouble where there is no other.
+func LastTrouble(log []Entry, call string) Trouble {
+	var t Trouble
+	denied, times, first, well := "", 0, true, false
+	for _, e := range slices.Backward(log) {
+		if !e.isOf(call) {
+			continue
+		}
+		if e.Req.Refused {
+			if isDenied(e.Req) {
+				denied = cmp.Or(denied, e.Reason)
+			}
+			continue
+		}
+		trouble, left := troubleOf(e)
+		t.Waiting = t.Waiting || left && first
+		first = false
+		switch {
+		case left:
+			continue
+		case trouble.Class == "" && isAside(e.Req):
+			well = true
+			continue
+		case trouble.Class != "" && !well:
+			if times++; times == 1 {
+				trouble.Waiting = t.Waiting
+				t = trouble
+			}
+			continue
+		}
+		t.ended(e, times > 0)
+		break
+	}
+	switch {
+	case times > 1:
+		t.What += fmt.Sprintf(" (%d requests in a row had trouble)", times)
+	case times == 0 && !t.Waiting && denied != "":
+		t.Class, t.What = outcome.Denied, "abl's gateway refuses the agent's request: "+denied
+	}
+	return t
+}
+
+// isAside says that an answer had to be so short by its request's own wish that it is
+// no work.
+func isAside(r *Request) bool {
+	const short = 256
+	return r.MaxTokens > 0 && r.MaxTokens < short && r.Trouble == ""
+}
+
+// isDenied says that a request was refused for what it is, whenever it is made.
+func isDenied(r *Request) bool {
+	return r.Provider != "" && !r.Over && !r.Held && !r.Aborted && r.Status < http.StatusInternalServerError
+}
+
+// troubleOf is what was wrong with one request, nothing where it was itself at fault.
+// left says that nobody knows, for its client went away before the answer.
+func troubleOf(e Entry) (t Trouble, left bool) {
+	r := e.Req
+	switch {
+	case r.Trouble == outcome.Failed:
+	case r.Trouble != "":
+		t.Class, t.What, t.Paid = r.Trouble, e.Reason, r.Paid
+		at, err := time.Parse(time.RFC3339, e.At) // a line may be damaged
+		if r.RetryMS > 0 && err == nil {
+			t.Back = at.Add(time.Duration(r.RetryMS) * time.Millisecond)
+		}
+	case r.Aborted:
+		return t, true
+	case r.Status < http.StatusBadRequest && e.Usage != nil && !e.Usage.Known():
+		t.Class, t.What = outcome.Unavailable, cmp.Or(e.Reason, fmt.Sprintf("the provider answers %d with what is no answer of a model", r.Status))
+	}
+	return t, false
+}
+
+// ended takes up how the last answer without trouble ended, which is the call's own
+// end where no trouble followed it.
+func (t *Trouble) ended(e Entry, troubled bool) {
+	r := e.Req
+	switch {
+	case r.Trouble == outcome.Failed && !troubled:
+		t.What = e.Reason
+	case r.Trouble == "" && r.Status < http.StatusBadRequest:
+		t.Finish = r.Finish
+		if !troubled && !t.Waiting {
+			t.Class, t.What = r.finished()
+		}
+	}
+}
+
+// finished is what is wrong with the end of an answer that came whole.
+func (r *Request) finished() (class outcome.Outcome, what string) {
+	class = meter.OfFinish(r.Finish)
+	switch {
+	case r.Finish == "":
+		what = fmt.Sprintf("the last answer of %s does not say that it is finished", r.Model)
+	case class == outcome.Filtered:
+		what = fmt.Sprintf("%s or its provider's filter declined to answer (%s)", r.Model, r.Finish)
+	case class == "":
+	case strings.EqualFold(r.Finish, meter.FullContext):
+		what = fmt.Sprintf("the last answer of %s was cut since the conversation fills the model's context (%s)", r.Model, r.Finish)
+	case r.MaxTokens > 0:
+		what = fmt.Sprintf("the last answer of %s was cut at %d tokens, which is what the agent allows for one (%s)", r.Model, r.MaxTokens, r.Finish)
+	default:
+		what = fmt.Sprintf("the last answer of %s was cut at the model's own limit of tokens for one (%s)", r.Model, r.Finish)
+	}
+	return class, what
+}
