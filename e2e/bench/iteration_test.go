@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"abl/internal/state"
+	"abl/internal/testing/lab"
+	"abl/roles/agent"
+)
+
+// BenchmarkIteration is abl's own time in an iteration that passes: from the start of
+// the phase to its end, without what the two agents took. They do next to nothing, and
+// so does the app; its starts and the tests' replays are in it. What ends the networks
+// afterwards is not, as it is done once a phase.
+func BenchmarkIteration(b *testing.B) {
+	lab.Engine(b)
+	text := "done\n"
+	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: []agent.ScriptCall{
+		{Role: "builder", Steps: []agent.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end('ok')).listen(3000);\n"}, {Report: &text}}},
+		{Role: "verifier", Steps: []agent.Step{{Write: "run.sh", Text: "#!/bin/sh\necho 1..1\ncurl -sf $ABL_APP_URL/ | grep -q ok && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n", Mode: "0755"}, {Report: &text}}},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var own []float64
+	for b.Loop() {
+		p := lab.From(b, fstest.MapFS{
+			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
+				"app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n")},
+			".abl/specs/phase1.md": {Data: []byte("# Phase 1: One\n\n## Contracts\n\n- GET / → 200 with the text ok\n")},
+			".abl/scenario.yaml":   {Data: data},
+		})
+		own = append(own, ownTime(b, p.Must(0, "phase", "1", "--json").Stdout).Seconds())
+	}
+	b.ReportMetric(median(own), "own-s")
+	b.ReportMetric(100*median(own)/(5*time.Minute).Seconds(), "%-of-5-min")
+}
+
+// ownTime is what a phase took to its verdict, without its calls.
+func ownTime(b *testing.B, out string) (own time.Duration) {
+	b.Helper()
+	var begun time.Time
+	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+		var e state.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			b.Fatal(err)
+		}
+		switch {
+		case begun.IsZero():
+			begun = e.Time
+		case e.Kind == state.CallEnd:
+			own -= time.Duration(e.MS) * time.Millisecond
+		case e.Kind == state.Verdict:
+			return own + e.Time.Sub(begun)
+		}
+	}
+	b.Fatal("there was no verdict")
+	return 0
+}
