@@ -1,7 +1,9 @@
 package gitdir
 
 import (
+	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -29,16 +31,38 @@ type file struct {
 	name   string // below the folder
 	become string // the name that it has when it is closed, "" for none
 	in     durable
+	failed error // the first error of writing it
 }
 
-func (f file) Name() string  { return f.name }
-func (f file) Lock() error   { return nil } // nobody else knows its name
-func (f file) Unlock() error { return nil }
+func (f *file) Name() string  { return f.name }
+func (f *file) Lock() error   { return nil } // nobody else knows its name
+func (f *file) Unlock() error { return nil }
 
-func (f file) Close() error {
-	err := f.File.Close()
-	if err != nil || f.become == "" {
+func (f *file) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	f.failed = cmp.Or(f.failed, err)
+	return n, err
+}
+
+func (f *file) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
+
+func (f *file) ReadFrom(r io.Reader) (int64, error) {
+	n, err := f.File.ReadFrom(r)
+	f.failed = cmp.Or(f.failed, err)
+	return n, err
+}
+
+// Close does not give a file its name whose writing failed: go-git closes on
+// its error paths too.
+func (f *file) Close() error {
+	err := cmp.Or(f.failed, f.File.Close())
+	if err != nil {
+		f.File.Close()
+		os.Remove(f.File.Name())
 		return err
+	}
+	if f.become == "" {
+		return nil
 	}
 	return f.in.Rename(f.name, f.become)
 }
@@ -52,7 +76,7 @@ func (d durable) TempFile(folder, prefix string) (billy.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file{File: f, name: path.Join(folder, filepath.Base(f.Name()))}, nil
+	return &file{File: f, name: path.Join(folder, filepath.Base(f.Name()))}, nil
 }
 
 func (d durable) Create(name string) (billy.File, error) {
@@ -60,7 +84,7 @@ func (d durable) Create(name string) (billy.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file{f, filepath.Base(f.Name()), name, d}, nil
+	return &file{File: f, name: filepath.Base(f.Name()), become: name, in: d}, nil
 }
 
 func (d durable) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {

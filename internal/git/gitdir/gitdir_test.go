@@ -3,6 +3,7 @@ package gitdir
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,6 +185,30 @@ func TestSweep(t *testing.T) {
 	empty(t, d)
 	if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// TestFailedWrite: a file whose writing failed gets no name and leaves nothing.
+func TestFailedWrite(t *testing.T) {
+	d := repository(t)
+	for name, write := range map[string]func(w io.Writer) error{
+		"write": func(w io.Writer) error { _, err := w.Write([]byte("x")); return err },
+		"copy":  func(w io.Writer) error { _, err := io.Copy(w, strings.NewReader("x")); return err },
+	} {
+		made, err := d.FS().Create("new")
+		must(t, err)
+		f := made.(*file)
+		whole := f.File
+		f.File, err = os.Open(whole.Name()) // cannot be written
+		must(t, err)
+		must(t, whole.Close())
+		if write(f) == nil || f.Close() == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, err := os.Stat(d.Join("new")); err == nil {
+			t.Errorf("%s: the file has its name", name)
+		}
+		empty(t, d)
 	}
 }
 
