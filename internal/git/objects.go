@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"sync"
+	"slices"
+	"strings"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
@@ -26,16 +31,12 @@ const (
 )
 
 // spool holds the new objects of one snapshot in a file without a name, until
-// go-git writes all of them at once. Put may be called from several goroutines;
-// nothing is in the repository before finish.
+// go-git writes all of them at once. Nothing is in the repository before finish.
 type spool struct {
 	storer.EncodedObjectStorer // nil: go-git's encoder asks for EncodedObject alone
 
 	file *os.File
-
-	mu   sync.Mutex
 	at   int64 // where the next one begins
-	seen map[plumbing.Hash]bool
 	all  map[plumbing.Hash]spooled
 }
 
@@ -62,41 +63,71 @@ func newSpool(d gitdir.Dir) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make room for new objects: %w", err)
 	}
-	return &spool{file: f, seen: map[plumbing.Hash]bool{}, all: map[plumbing.Hash]spooled{}}, nil
+	return &spool{file: f, all: map[plumbing.Hash]spooled{}}, nil
 }
 
-// Put adds an object, once.
-func (s *spool) Put(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error {
-	s.mu.Lock()
-	at, seen := s.at, s.seen[hash]
-	s.seen[hash] = true
-	s.at += size
-	s.mu.Unlock()
-	if seen {
+// put adds a file's content, once.
+func (s *spool) put(hash plumbing.Hash, size int64, r io.Reader) error {
+	return s.add(plumbing.BlobObject, hash, size, r)
+}
+
+func (s *spool) add(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error {
+	if _, there := s.all[hash]; there {
 		return nil
 	}
 	hasher := plumbing.NewHasher(kind, size)
-	n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(s.file, at), hasher), io.LimitReader(r, size))
+	n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(s.file, s.at), hasher), io.LimitReader(r, size))
 	if err == nil && (n != size || hasher.Sum() != hash) {
 		err = scan.ErrChanging
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		delete(s.seen, hash)
-		return err
+	if err == nil {
+		s.all[hash] = spooled{kind: kind, hash: hash, data: io.NewSectionReader(s.file, s.at, size)}
+		s.at += size
 	}
-	s.all[hash] = spooled{kind: kind, hash: hash, data: io.NewSectionReader(s.file, at, size)}
-	return nil
+	return err
 }
 
-// add adds an object that was made in memory.
-func (s *spool) add(o *plumbing.MemoryObject) error {
-	r, err := o.Reader()
-	if err != nil {
-		return err
+// encode adds a tree or a commit, unless it is there already.
+func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, error) {
+	var in plumbing.MemoryObject
+	if err := o.Encode(&in); err != nil || in.Hash() == there {
+		return there, err
 	}
-	return s.Put(o.Type(), o.Hash(), o.Size(), r)
+	r, err := in.Reader()
+	if err != nil {
+		return there, err
+	}
+	return in.Hash(), s.add(in.Type(), in.Hash(), in.Size(), r)
+}
+
+// trees makes the trees of sorted entries, and keeps those that are not known.
+func (s *spool) trees(entries []*index.Entry, known map[string]plumbing.Hash) (content, error) {
+	c := content{entries, map[string]plumbing.Hash{}}
+	return c, s.tree(&c, "", entries, known)
+}
+
+func (s *spool) tree(c *content, folder string, entries []*index.Entry, known map[string]plumbing.Hash) error {
+	var t object.Tree
+	for len(entries) > 0 {
+		e := entries[0]
+		name, _, below := strings.Cut(e.Name[len(folder):], "/")
+		if !below {
+			t.Entries, entries = append(t.Entries, object.TreeEntry{Name: name, Mode: e.Mode, Hash: e.Hash}), entries[1:]
+			continue
+		}
+		sub := folder + name + "/"
+		n := slices.IndexFunc(entries, func(e *index.Entry) bool { return !strings.HasPrefix(e.Name, sub) })
+		if n < 0 {
+			n = len(entries)
+		}
+		if err := s.tree(c, sub, entries[:n], known); err != nil {
+			return err
+		}
+		t.Entries, entries = append(t.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: c.trees[sub]}), entries[n:]
+	}
+	hash, err := s.encode(&t, known[folder])
+	c.trees[folder] = hash
+	return err
 }
 
 // EncodedObject is what go-git's encoder asks for.
@@ -104,9 +135,11 @@ func (s *spool) EncodedObject(_ plumbing.ObjectType, hash plumbing.Hash) (plumbi
 	return s.all[hash], nil
 }
 
-// finish makes all objects durable in a repository.
+// finish makes all objects durable in a repository, or leaves nothing in it.
 func (s *spool) finish(d gitdir.Dir) error {
-	git := dotgit.New(d.FS())
+	fs := d.FS()
+	defer fs.Discard()
+	git := dotgit.New(fs)
 	if len(s.all) <= fewObjects && s.at <= fewBytes {
 		loose := filesystem.NewObjectStorage(git, nil)
 		for hash, o := range s.all {
@@ -116,10 +149,7 @@ func (s *spool) finish(d gitdir.Dir) error {
 		}
 		return nil
 	}
-	names := make([]plumbing.Hash, 0, len(s.all))
-	for hash := range s.all {
-		names = append(names, hash)
-	}
+	names := slices.Collect(maps.Keys(s.all))
 	plumbing.HashesSort(names)
 	pack, err := git.NewObjectPack()
 	if err != nil {

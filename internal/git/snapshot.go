@@ -77,10 +77,7 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 		return Snap{}, err
 	}
 	defer objects.close()
-	search := newSearched(objects, r.opts.Secrets)
-	found, err := r.walk(ctx, head, func(o *scan.Options) {
-		o.Store, o.Trees, o.Sweep = search, base.trees, m.Keep != nil
-	})
+	found, err := r.walk(ctx, head, func(o *scan.Options) { o.Put, o.Sweep = objects.put, m.Keep != nil })
 	if err != nil {
 		return Snap{}, err
 	}
@@ -89,12 +86,16 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 			return Snap{}, err
 		}
 	}
-	if err := search.judge(base.entries, found.Entries); err != nil {
+	if err := objects.refuseSecrets(r.opts.Secrets, base.entries, found.Entries); err != nil {
+		return Snap{}, err
+	}
+	now, err := objects.trees(found.Entries, base.trees)
+	if err != nil {
 		return Snap{}, err
 	}
 	s := Snap{Skipped: found.Skipped}
 	differing(base.entries, found.Entries, func(string) { s.Changed++ })
-	s.Commit, err = r.write(ctx, objects, content{found.Entries, found.Trees}, head.Hash, m.When, text)
+	s.Commit, err = r.write(ctx, objects, now, head.Hash, m.When, text)
 	return s, err
 }
 
@@ -123,8 +124,8 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent st
 		c.ParentHashes = []plumbing.Hash{plumbing.NewHash(parent)}
 		how, old = "commit", parent
 	}
-	var o plumbing.MemoryObject
-	if err := errors.Join(c.Encode(&o), objects.add(&o)); err != nil {
+	hash, err := objects.encode(&c, plumbing.ZeroHash)
+	if err != nil {
 		return Commit{}, err
 	}
 	var ix bytes.Buffer
@@ -138,7 +139,7 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent st
 	if err := r.git.Replace("index", ix.Bytes()); err != nil {
 		return Commit{}, err
 	}
-	c.Hash = o.Hash()
+	c.Hash = hash
 	made := readCommit(&c)
 	if info, err := os.Lstat(r.git.Join("index")); err == nil {
 		r.last.Store(&written{now, made, info})

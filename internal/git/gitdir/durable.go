@@ -10,19 +10,40 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/hostfs"
+
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
 )
 
 // FS is the folder as go-git writes into it: nothing has its name before it is
 // whole and on the disk, and everything belongs to the folder's owner.
-func (d Dir) FS() billy.Filesystem {
-	return durable{osfs.New(d.Path, osfs.WithBoundOS()), d}
+func (d Dir) FS() FS {
+	return FS{osfs.New(d.Path, osfs.WithBoundOS()), d, &unfinished{}}
 }
 
-type durable struct {
+// FS is a file system for go-git.
+type FS struct {
 	billy.Filesystem
-	dir Dir
+	dir  Dir
+	made *unfinished
+}
+
+// unfinished are the files that go-git makes objects and packs of, and reads them
+// through: on its error paths it leaves them as they are.
+type unfinished struct {
+	open  []io.Closer
+	paths []string
+}
+
+// Discard closes and removes what has not got its name.
+func (d FS) Discard() {
+	for _, f := range d.made.open {
+		f.Close()
+	}
+	for _, path := range d.made.paths {
+		os.Remove(path)
+	}
 }
 
 // file is a file in the making.
@@ -30,7 +51,7 @@ type file struct {
 	*os.File
 	name   string // below the folder
 	become string // the name that it has when it is closed, "" for none
-	in     durable
+	in     FS
 	failed error // the first error of writing it
 }
 
@@ -68,45 +89,55 @@ func (f *file) Close() error {
 }
 
 // TempFile makes the files of which go-git makes objects and packs.
-func (d durable) TempFile(folder, prefix string) (billy.File, error) {
+func (d FS) TempFile(folder, prefix string) (billy.File, error) {
 	if err := d.dir.Mkdir(folder); err != nil {
 		return nil, err
 	}
-	f, err := d.dir.Temp(folder, prefix+tempObject)
+	return d.begin(folder, prefix+tempObject, "")
+}
+
+// Create makes a file that has its name when it is closed.
+func (d FS) Create(name string) (billy.File, error) { return d.begin(".", tempPrefix, name) }
+
+func (d FS) begin(folder, prefix, become string) (billy.File, error) {
+	f, err := d.dir.Temp(folder, prefix)
 	if err != nil {
 		return nil, err
 	}
-	return &file{File: f, name: path.Join(folder, filepath.Base(f.Name()))}, nil
+	d.made.open, d.made.paths = append(d.made.open, f), append(d.made.paths, f.Name())
+	return &file{File: f, name: path.Join(folder, filepath.Base(f.Name())), become: become, in: d}, nil
 }
 
-func (d durable) Create(name string) (billy.File, error) {
-	f, err := d.dir.Temp(".", tempPrefix)
-	if err != nil {
-		return nil, err
+// Open notes who reads an unfinished pack.
+func (d FS) Open(name string) (billy.File, error) {
+	f, err := d.Filesystem.Open(name)
+	if err == nil && strings.Contains(name, tempObject) {
+		d.made.open = append(d.made.open, f)
 	}
-	return &file{File: f, name: filepath.Base(f.Name()), become: name, in: d}, nil
+	return f, err
 }
 
-func (d durable) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
+func (d FS) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
 	if flag&os.O_CREATE == 0 {
 		return d.Filesystem.OpenFile(name, flag, perm)
 	}
 	return d.Create(name)
 }
 
-func (d durable) MkdirAll(name string, _ fs.FileMode) error { return d.dir.Mkdir(name) }
+func (d FS) MkdirAll(name string, _ fs.FileMode) error { return d.dir.Mkdir(name) }
 
 // Lstat passes over an empty object, which git leaves when the power goes, so
-// that a whole one takes its place.
-func (d durable) Lstat(name string) (fs.FileInfo, error) {
+// that a whole one takes its place; and over one that cannot be made to stay:
+// who wrote it may not have waited for the disk, and a ref is to name it.
+func (d FS) Lstat(name string) (fs.FileInfo, error) {
 	info, err := d.Filesystem.Lstat(name)
-	if err == nil && info.Mode().IsRegular() && info.Size() == 0 && isObject(name) {
+	if err == nil && isObject(name) && info.Mode().IsRegular() && (info.Size() == 0 || hostfs.SyncDir(d.dir.Join(path.Dir(name))) != nil) {
 		return nil, fs.ErrNotExist
 	}
 	return info, err
 }
 
-func (d durable) Rename(from, to string) error {
+func (d FS) Rename(from, to string) error {
 	if err := d.dir.Mkdir(path.Dir(to)); err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package scan
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -13,12 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const modeLink = filemode.Symlink
-
-// whole is up to which size a file is held in memory; larger ones are read twice.
-const whole = 1 << 20
-
-// attempts is how often a file that changes under the reader is read again.
+// attempts is how often a file that changes under the reader is read.
 const attempts = 3
 
 // refusal is why a file's content is left out.
@@ -28,60 +23,48 @@ func (r refusal) Error() string { return string(r) }
 
 const tooLarge = refusal("larger than the limit for one file")
 
-// content is one file whose bytes must be looked at.
-type content struct {
-	w     *walker
-	fd    int
-	e     *name
-	entry *index.Entry
-	was   *index.Entry // the tracked entry of the same mode, or nil
-}
+// ErrChanging says that content is not what it was a moment ago.
+var ErrChanging error = refusal("it changes while it is read")
 
-// file makes the entry of a file or a link; nil leaves it out.
-func (w *walker) file(ctx context.Context, fd int, path string, e *name, known []*index.Entry) (*index.Entry, error) {
-	c := content{w: w, fd: fd, e: e, entry: &index.Entry{Name: path, Mode: w.mode(e, known)}}
-	setStat(c.entry, &e.stat)
-	if tracked(known, c.entry.Mode) {
-		c.was = known[0]
-		if fresh(c.was, c.entry, w.Written) {
-			return c.was, nil
+// file adds the entry of a file or a link, unless its content is refused.
+func (w *walker) file(fd int, path string, n *name, was *index.Entry) error {
+	e := &index.Entry{Name: path, Mode: w.mode(n, was)}
+	setStat(e, &n.stat)
+	if was != nil && was.Mode != e.Mode {
+		was = nil
+	}
+	if was != nil && fresh(was, e, w.Written) {
+		w.result.Entries = append(w.result.Entries, was)
+		return nil
+	}
+	var err error
+	if !w.NamesOnly {
+		err = errors.Join(w.ctx.Err(), w.read(fd, n, e, was))
+		for i := 1; i < attempts && errors.Is(err, ErrChanging) && lookAgain(fd, n, e); i++ {
+			err = w.read(fd, n, e, was)
 		}
 	}
-	if w.NamesOnly {
-		return c.entry, nil
+	if why := refusal(""); errors.As(err, &why) {
+		w.skip(path, why.Error())
+		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if err != nil {
+		return w.unreadable(path, err)
 	}
-	err := c.read()
-	for i := 1; i < attempts && errors.Is(err, ErrChanging) && c.lookAgain(); i++ {
-		err = c.read()
+	if !w.hasSettled(e.ModifiedAt) {
+		e.Size = 0 // so that git and the next walk read the file again
 	}
-	var why refusal
-	switch {
-	case err == nil:
-		if !w.hasSettled(c.entry.ModifiedAt) {
-			c.entry.Size = 0 // so that git and the next walk read the file again
-		}
-		return c.entry, nil
-	case errors.As(err, &why), errors.Is(err, ErrChanging):
-		w.skip(path, err.Error())
-		return nil, nil
-	}
-	return nil, w.unreadable(path, err)
+	w.result.Entries = append(w.result.Entries, e)
+	return nil
 }
 
-func tracked(known []*index.Entry, mode filemode.FileMode) bool {
-	return len(known) == 1 && known[0].Mode == mode
-}
-
-func (w *walker) mode(e *name, known []*index.Entry) filemode.FileMode {
+func (w *walker) mode(n *name, was *index.Entry) filemode.FileMode {
 	switch {
-	case e.link():
-		return modeLink
-	case w.NoExec && len(known) == 1 && known[0].Mode != modeLink:
-		return known[0].Mode
-	case e.exec() && !w.NoExec:
+	case n.link():
+		return filemode.Symlink
+	case w.NoExec && was != nil && was.Mode != filemode.Symlink:
+		return was.Mode
+	case n.exec() && !w.NoExec:
 		return filemode.Executable
 	}
 	return filemode.Regular
@@ -126,94 +109,84 @@ func (w *walker) hasSettled(changed time.Time) bool {
 
 // lookAgain takes a fresh look at a file that changed; false when it has
 // become something else.
-func (c *content) lookAgain() bool {
-	mode := c.e.stat.Mode
-	if unix.Fstatat(c.fd, c.e.key, &c.e.stat, unix.AT_SYMLINK_NOFOLLOW) != nil {
+func lookAgain(fd int, n *name, e *index.Entry) bool {
+	mode := n.stat.Mode
+	if unix.Fstatat(fd, n.base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	setStat(c.entry, &c.e.stat)
-	return c.e.stat.Mode == mode
+	setStat(e, &n.stat)
+	return n.stat.Mode == mode
 }
 
-func (c *content) read() error {
-	if c.e.link() {
-		target, err := readLink(c.fd, c.e.key)
+func (w *walker) read(fd int, n *name, e, was *index.Entry) error {
+	if n.link() {
+		target := make([]byte, unix.PathMax)
+		size, err := unix.Readlinkat(fd, n.base, target)
 		if err != nil {
 			return err
 		}
-		return c.keep(target)
+		return w.keep(n, e, was, int64(size), bytes.NewReader(target[:size]))
 	}
-	size := c.e.stat.Size
-	beyond := size > c.w.MaxFile && !c.mayBeTracked(size)
-	if beyond && !c.w.Sweep {
-		return tooLarge
-	}
-	f, err := openRegular(c.fd, c.e)
+	f, err := openRegular(fd, n)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if c.w.Sweep && c.w.disarm(f, c.entry.Name) && unix.Fstat(int(f), &c.e.stat) == nil {
-		setStat(c.entry, &c.e.stat)
+	if w.Sweep && w.disarm(f, e.Name) && unix.Fstat(int(f.Fd()), &n.stat) == nil {
+		setStat(e, &n.stat)
 	}
-	if beyond {
-		return tooLarge
+	if size := n.stat.Size; size > w.MaxFile {
+		// Reading more than the limit can prove that a tracked file has not changed.
+		if was == nil {
+			return tooLarge
+		}
+		if tracked, err := w.SizeOf(was.Hash); err != nil || tracked != size {
+			return tooLarge
+		}
 	}
-	if size > whole {
-		return c.stream(f, size)
-	}
-	data, err := readExactly(f, size)
-	if err != nil {
-		return err
-	}
-	if why := refusedContent(c.e.key, data); why != "" && !c.unchanged(plumbing.ComputeHash(plumbing.BlobObject, data)) {
-		return refusal(why)
-	}
-	return c.keep(data)
+	return w.keep(n, e, was, n.stat.Size, f)
 }
 
-// mayBeTracked says whether the tracked content has size bytes, so that
-// reading more than the limit can prove that the file has not changed.
-func (c *content) mayBeTracked(size int64) bool {
-	if c.was == nil {
-		return false
-	}
-	tracked, err := c.w.SizeOf(c.was.Hash)
-	return err == nil && tracked == size
-}
-
-func (c *content) unchanged(h plumbing.Hash) bool {
-	return c.was != nil && c.was.Hash == h && !c.was.IntentToAdd
-}
-
-func (c *content) keep(data []byte) error {
-	c.entry.Hash = plumbing.ComputeHash(plumbing.BlobObject, data)
-	if c.w.Store == nil || c.unchanged(c.entry.Hash) {
-		return nil
-	}
-	return c.w.Store.Put(plumbing.BlobObject, c.entry.Hash, int64(len(data)), bytes.NewReader(data))
-}
-
-// stream reads a large file twice: once for its name, and once more to keep
-// it when it is new.
-func (c *content) stream(f regular, size int64) error {
+// keep names content by its hash, and hands on what is new. It is read once for its
+// name and once more to be kept, however large it is.
+func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker) error {
 	hasher := plumbing.NewHasher(plumbing.BlobObject, size)
-	if n, err := io.Copy(hasher, io.LimitReader(f, size+1)); err != nil || n != size {
+	if n, err := io.Copy(hasher, io.LimitReader(r, size+1)); err != nil || n != size {
 		return errors.Join(err, ErrChanging)
 	}
-	c.entry.Hash = hasher.Sum()
-	switch {
-	case c.unchanged(c.entry.Hash):
-		return nil
-	case size > c.w.MaxFile:
-		return tooLarge
-	case readByGit(c.e.key):
-		return refusal("too large for a file that git reads itself")
-	case c.w.Store == nil:
+	e.Hash = hasher.Sum()
+	if was != nil && was.Hash == e.Hash && !was.IntentToAdd {
 		return nil
 	}
-	if _, err := unix.Seek(int(f), 0, io.SeekStart); err != nil {
+	if size > w.MaxFile {
+		return tooLarge
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return c.w.Store.Put(plumbing.BlobObject, c.entry.Hash, size, f)
+	if why := refusedContent(n.base, size, r); why != "" && n.regular() {
+		return refusal(why)
+	}
+	if w.Put == nil {
+		return nil
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return w.Put(e.Hash, size, r)
+}
+
+// openRegular opens the regular file that was looked at and nothing else: without
+// following a link, and without waiting should it be a FIFO by now.
+func openRegular(at int, n *name) (*os.File, error) {
+	fd, err := unix.Openat(at, n.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Ino != n.stat.Ino || st.Dev != n.stat.Dev || st.Mode != n.stat.Mode {
+		unix.Close(fd)
+		return nil, errors.Join(err, ErrChanging)
+	}
+	return os.NewFile(uintptr(fd), n.base), nil
 }

@@ -10,9 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"abl/internal/git/ignore"
@@ -26,33 +26,25 @@ import (
 // ErrTooLarge marks a tree beyond the limits of a walk.
 var ErrTooLarge = errors.New("the tree is too large")
 
-// ErrChanging says that content is not what it was a moment ago.
-var ErrChanging = errors.New("it changes while it is read")
-
-// Store takes the objects that a walk finds new, from several goroutines. What r
-// gives must be size bytes and have this hash, else it is ErrChanging.
-type Store interface {
-	Put(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error
-}
-
 // Options say what to walk and how far.
 type Options struct {
 	Root    string
-	Known   []*index.Entry           // what is tracked, in git's order
-	Written time.Time                // when the index was written; zero trusts no entry
-	Trees   map[string]plumbing.Hash // objects that are there: a folder, with a slash at its end, to its tree
-	Exclude []byte                   // the repository's info/exclude
-	NoExec  bool                     // the executable bit means nothing here (core.fileMode=false)
+	Known   []*index.Entry // what is tracked, in git's order
+	Written time.Time      // when the index was written; zero trusts no entry
+	Exclude []byte         // the repository's info/exclude
+	NoExec  bool           // the executable bit means nothing here (core.fileMode=false)
 
-	// Sweep takes away what no role needs (package sweep) and walks what is left
-	// out of the tree too. No container that could race it may run.
+	// Sweep takes away what no role needs and walks what is left out of the tree
+	// too. No container that could race it may run.
 	Sweep bool
 
-	NamesOnly bool  // read no content: entries then have a path and a mode alone
-	Store     Store // nil: content is hashed and not kept
+	NamesOnly bool // read no content: entries then have a path and a mode alone
 
-	// SizeOf is asked for the size of a tracked object when a file is beyond
-	// MaxFile, from several goroutines.
+	// Put takes the content of a file that is new, of size bytes and with this hash,
+	// else it is ErrChanging. Without Put content is hashed and not kept.
+	Put func(hash plumbing.Hash, size int64, r io.Reader) error
+
+	// SizeOf is asked for the size of a tracked object when a file is beyond MaxFile.
 	SizeOf func(plumbing.Hash) (int64, error)
 
 	MaxFile              int64
@@ -68,7 +60,6 @@ const maxSkipped = 1000
 // Result is what git would have in its index after git add -A.
 type Result struct {
 	Entries []*index.Entry
-	Trees   map[string]plumbing.Hash // as in Options, "" for the root; of no use with NamesOnly
 	Skipped []Skipped
 
 	// With Sweep alone.
@@ -79,48 +70,63 @@ type Result struct {
 
 // Walk reads the tree below o.Root.
 func Walk(ctx context.Context, o Options) (*Result, error) {
-	fd, err := unix.Open(o.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	top, err := openFolder(unix.AT_FDCWD, o.Root)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %q: %w", o.Root, err)
 	}
-	defer unix.Close(fd)
-	w := &walker{
-		Options: o,
-		slots:   make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
-		// File systems stamp times by a clock that ticks slower than this one.
-		settled: time.Now().Add(-20 * time.Millisecond),
-	}
-	n, err := w.folder(ctx, fd, folder{rules: ignore.Exclude(o.Exclude), known: o.Known})
-	if err != nil {
+	// File systems stamp times by a clock that ticks slower than this one.
+	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-20 * time.Millisecond), told: map[string]int{}}
+	if err := w.folder(top, folder{rules: ignore.Exclude(o.Exclude)}); err != nil {
 		return nil, err
 	}
-	return w.finish(n), nil
+	r := &w.result
+	slices.SortFunc(r.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(r.Marks, func(a, b Mark) int { return strings.Compare(a.Path, b.Path) })
+	r.Cleared = state.InOrder(r.Cleared)
+	r.Ignored.Finish()
+	return r, nil
 }
 
 type walker struct {
 	Options
-	slots   chan struct{}
+	ctx     context.Context
 	settled time.Time // files changed since may change again within one tick
-	met     atomic.Int64
-
-	mu     sync.Mutex
-	result Result
-	clears tally
-	marked tally
+	met     int
+	told    map[string]int // how many things of a kind were found
+	result  Result
 }
 
 func (w *walker) skip(path, why string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if len(w.result.Skipped) < maxSkipped {
 		w.result.Skipped = append(w.result.Skipped, Skipped{path, why})
 	}
 }
 
 // count fails when the walk has met too much, or is no longer wanted.
-func (w *walker) count(ctx context.Context, names int) error {
-	if met := w.met.Add(int64(names)); met > int64(w.MaxEntries) {
+func (w *walker) count(names int) error {
+	if w.met += names; w.met > w.MaxEntries {
 		return fmt.Errorf("cannot walk %q: more than %d names: %w", w.Root, w.MaxEntries, ErrTooLarge)
 	}
-	return ctx.Err()
+	return w.ctx.Err()
+}
+
+// tracked is the index's entry of a file, or the first one below a folder, nil for none.
+func (w *walker) tracked(path string, folder bool) *index.Entry {
+	if folder {
+		path += "/"
+	}
+	i, same := slices.BinarySearchFunc(w.Known, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
+	if same || folder && i < len(w.Known) && strings.HasPrefix(w.Known[i].Name, path) {
+		return w.Known[i]
+	}
+	return nil
+}
+
+func openFolder(at int, name string) (*os.File, error) {
+	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "folder"), nil
 }

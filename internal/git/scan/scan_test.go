@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,20 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
-
-// kept counts what a walk stores.
-type kept struct {
-	mu    sync.Mutex
-	kinds map[plumbing.ObjectType]int
-}
-
-func (k *kept) Put(kind plumbing.ObjectType, _ plumbing.Hash, _ int64, r io.Reader) error {
-	_, err := io.Copy(io.Discard, r)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.kinds[kind]++
-	return err
-}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -45,13 +30,13 @@ func put(t *testing.T, dir, name, content string) {
 	must(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-func walk(t *testing.T, o Options) (*Result, *kept) {
+// walk gives what a walk says and how many contents it found new.
+func walk(t *testing.T, o Options) (r *Result, kept int) {
 	t.Helper()
-	k := &kept{kinds: map[plumbing.ObjectType]int{}}
-	o.Store = k
+	o.Put = func(plumbing.Hash, int64, io.Reader) error { kept++; return nil }
 	r, err := Walk(t.Context(), o)
 	must(t, err)
-	return r, k
+	return r, kept
 }
 
 func options(dir string) Options {
@@ -61,7 +46,7 @@ func options(dir string) Options {
 // after are options for a second walk, an hour later.
 func after(dir string, r *Result) Options {
 	o := options(dir)
-	o.Known, o.Trees = r.Entries, r.Trees
+	o.Known = r.Entries
 	o.Written = time.Now().Add(time.Hour)
 	return o
 }
@@ -77,25 +62,23 @@ func sample(t *testing.T) string {
 	return dir
 }
 
-func TestStoresWhatIsNew(t *testing.T) {
+func TestKeepsWhatIsNew(t *testing.T) {
 	dir := sample(t)
-	first, k := walk(t, options(dir))
-	if want := map[plumbing.ObjectType]int{plumbing.BlobObject: 5, plumbing.TreeObject: 4}; !cmp.Equal(k.kinds, want) {
-		t.Errorf("first: %v", k.kinds)
+	first, kept := walk(t, options(dir))
+	if kept != 5 {
+		t.Errorf("first: %d contents", kept)
 	}
-	again, k := walk(t, after(dir, first))
-	if len(k.kinds) > 0 || !cmp.Equal(first.Entries, again.Entries) || !cmp.Equal(first.Trees, again.Trees) {
-		t.Errorf("unchanged: %v\n%s", k.kinds, cmp.Diff(first, again))
+	again, kept := walk(t, after(dir, first))
+	if kept > 0 || !cmp.Equal(first.Entries, again.Entries) {
+		t.Errorf("unchanged: %d contents\n%s", kept, cmp.Diff(first, again))
 	}
 	put(t, dir, "b/d/e", "new")
-	_, k = walk(t, after(dir, first))
-	if want := map[plumbing.ObjectType]int{plumbing.BlobObject: 1, plumbing.TreeObject: 3}; !cmp.Equal(k.kinds, want) {
-		t.Errorf("one changed: %v", k.kinds)
+	if _, kept = walk(t, after(dir, first)); kept != 1 {
+		t.Errorf("one changed: %d contents", kept)
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, "b")))
-	_, k = walk(t, after(dir, first))
-	if want := map[plumbing.ObjectType]int{plumbing.BlobObject: 0, plumbing.TreeObject: 1}; k.kinds[plumbing.BlobObject] != 0 || k.kinds[plumbing.TreeObject] != want[plumbing.TreeObject] {
-		t.Errorf("a folder gone: %v", k.kinds)
+	if r, kept := walk(t, after(dir, first)); kept != 0 || len(r.Entries) != 3 {
+		t.Errorf("a folder gone: %d contents, %d entries", kept, len(r.Entries))
 	}
 }
 
@@ -117,13 +100,13 @@ func TestNamesOnly(t *testing.T) {
 	put(t, dir, ".gitignore", "f/\n")
 	o := options(dir)
 	o.NamesOnly, o.Exclude = true, []byte("b.x")
-	r, k := walk(t, o)
+	r, kept := walk(t, o)
 	var paths []string
 	for _, e := range r.Entries {
 		paths = append(paths, e.Name)
 	}
-	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || len(k.kinds) > 0 {
-		t.Errorf("%q %v", paths, k.kinds)
+	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || kept > 0 {
+		t.Errorf("%q %v", paths, kept)
 	}
 }
 
@@ -150,34 +133,30 @@ func TestSwapped(t *testing.T) {
 		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		must(t, err)
 		defer unix.Close(fd)
-		e := &name{key: "a"}
+		e := &name{base: "a"}
 		must(t, unix.Fstatat(fd, "a", &e.stat, unix.AT_SYMLINK_NOFOLLOW))
 		must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "old"))) // keeps its inode taken
 		must(t, swap(filepath.Join(dir, "a")))
 		if f, err := openRegular(fd, e); err == nil {
-			t.Errorf("%s: opened as %d", what, f)
+			t.Errorf("%s: opened as %s", what, f.Name())
 		}
 	}
 }
 
-func TestTake(t *testing.T) {
-	list := func(paths ...string) (es []*index.Entry) {
-		for _, p := range paths {
-			es = append(es, &index.Entry{Name: p})
-		}
-		return es
+func TestTracked(t *testing.T) {
+	w := walker{}
+	for _, p := range []string{"d/a", "d/b-c", "d/b/x", "d/b/y", "d/b0", "d/z"} {
+		w.Known = append(w.Known, &index.Entry{Name: p})
 	}
-	f := folder{path: "d/", known: list("d/a", "d/b-c", "d/b/x", "d/b/y", "d/b0", "d/z")}
 	for _, c := range []struct {
-		key   string
-		count int
-	}{{"a", 1}, {"b", 0}, {"b/", 2}, {"c", 0}, {"z/", 0}} {
-		if mine := f.take(c.key); len(mine) != c.count {
-			t.Errorf("take(%q) = %v", c.key, mine)
+		path   string
+		folder bool
+		want   string
+	}{{"d/a", false, "d/a"}, {"d/a", true, ""}, {"d/b", false, ""}, {"d/b", true, "d/b/x"}, {"d", true, "d/a"}, {"d/c", false, ""}, {"z", true, ""}} {
+		got := w.tracked(c.path, c.folder)
+		if got == nil && c.want != "" || got != nil && got.Name != c.want {
+			t.Errorf("tracked(%q, %t) = %v, want %q", c.path, c.folder, got, c.want)
 		}
-	}
-	if len(f.known) != 0 {
-		t.Errorf("left: %v", f.known)
 	}
 }
 

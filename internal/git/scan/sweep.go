@@ -1,10 +1,11 @@
 package scan
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -21,35 +22,48 @@ const capability = "security.capability"
 
 // clear takes away what no role needs, and says whether the name has gone with
 // it. A folder keeps its setgid bit: it hands the group on, and no right.
-func (w *walker) clear(fd int, path string, e *name) (gone bool) {
-	switch rights := e.rights(); {
-	case !w.Sweep:
-	case rights != 0:
+func (w *walker) clear(fd int, path string, n *name) (gone bool) {
+	if !w.Sweep {
+		return false
+	}
+	if rights := n.rights(); rights != 0 {
 		// Below a folder that nobody else can write there is nothing to be exchanged.
-		if err := unix.Fchmodat(fd, e.plain(), uint32(e.stat.Mode)&0o7777|rights, 0); err != nil {
-			w.found(path, fmt.Sprintf("shut to its owner, and cannot be opened: %v", err), false)
+		err := unix.Fchmodat(fd, n.base, uint32(n.stat.Mode)&0o7777|rights, 0)
+		w.cleared(path, "shut to its owner, ", "opened", err, false)
+		if err != nil || unix.Fstatat(fd, n.base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) != nil || n.rights() != 0 {
 			return false
-		}
-		w.found(path, "shut to its owner, opened", false)
-		if unix.Fstatat(fd, e.plain(), &e.stat, unix.AT_SYMLINK_NOFOLLOW) != nil || e.rights() != 0 {
-			return false
-		}
-		return w.clear(fd, path, e)
-	case e.special():
-		if err := unix.Unlinkat(fd, e.key, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-			w.found(path, fmt.Sprintf("%s, which cannot be removed: %v", e.kind(), err), true)
-			return false
-		}
-		w.found(path, e.kind()+", removed", false)
-		return true
-	case e.regular() && e.stat.Mode&rightsBits != 0:
-		if err := dropBits(fd, e); err != nil {
-			w.found(path, fmt.Sprintf("a setuid or setgid bit, which cannot be cleared: %v", err), true)
-		} else {
-			w.found(path, "a setuid or setgid bit, cleared", true)
 		}
 	}
+	if what := n.special(); what != "" {
+		err := unix.Unlinkat(fd, n.base, 0)
+		if errors.Is(err, unix.ENOENT) {
+			err = nil
+		}
+		w.cleared(path, what+", ", "removed", err, err != nil)
+		return err == nil
+	}
+	if n.regular() && n.stat.Mode&rightsBits != 0 {
+		w.cleared(path, "a setuid or setgid bit, ", "cleared", dropBits(fd, n), true)
+	}
 	return false
+}
+
+// cleared notes what was done about a name, or why it could not be.
+func (w *walker) cleared(path, what, done string, err error, runs bool) {
+	if err != nil {
+		done = fmt.Sprintf("which cannot be %s: %v", done, err)
+	}
+	if w.room("cleared", runs) {
+		w.result.Cleared = append(w.result.Cleared, state.Thing{Path: path, What: what + done, Runs: runs})
+	}
+}
+
+// room says whether one more of a kind is kept, so that many that do not run hide
+// none that does: one beyond what can be named tells of the rest.
+func (w *walker) room(kind string, runs bool) bool {
+	kind = fmt.Sprint(kind, runs)
+	w.told[kind]++
+	return w.told[kind] <= state.MaxThings+1
 }
 
 // rights are those that its owner is given back who cannot even read it, 0 for none.
@@ -64,109 +78,81 @@ func (n *name) rights() uint32 {
 }
 
 // dropBits clears the bits of the very file that was looked at, and looks again.
-func dropBits(fd int, e *name) error {
-	f, err := openRegular(fd, e)
+func dropBits(fd int, n *name) error {
+	f, err := openRegular(fd, n)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := unix.Fchmod(int(f), uint32(e.stat.Mode)&0o7777&^rightsBits); err != nil {
+	if err := unix.Fchmod(int(f.Fd()), uint32(n.stat.Mode)&0o7777&^rightsBits); err != nil {
 		return err
 	}
-	return unix.Fstat(int(f), &e.stat)
+	return unix.Fstat(int(f.Fd()), &n.stat)
 }
 
 // disarm takes away the capabilities of an open file, and says whether it had
 // any. Giving a file capabilities changes the time by which that is told.
-func (w *walker) disarm(f regular, path string) bool {
-	n, err := unix.Fgetxattr(int(f), capability, nil)
-	if err != nil || n == 0 {
+func (w *walker) disarm(f *os.File, path string) bool {
+	fd := int(f.Fd())
+	if n, err := unix.Fgetxattr(fd, capability, nil); err != nil || n == 0 {
 		return false
 	}
-	what := "capabilities of its own, cleared"
-	if err := unix.Fremovexattr(int(f), capability); err != nil {
-		what = fmt.Sprintf("capabilities of its own, which cannot be cleared: %v", err)
-	}
-	w.found(path, what, true)
+	w.cleared(path, "capabilities of its own, ", "cleared", unix.Fremovexattr(fd, capability), true)
 	return true
 }
 
 // disarmAt does so for a file that is in no tree.
-func (w *walker) disarmAt(fd int, path string, e *name) {
-	if !e.regular() {
+func (w *walker) disarmAt(fd int, path string, n *name) {
+	if !n.regular() {
 		return
 	}
-	if f, err := openRegular(fd, e); err == nil { // else nobody can run it either
+	if f, err := openRegular(fd, n); err == nil { // else nobody can run it either
 		w.disarm(f, path)
 		f.Close()
 	}
 }
 
 // leaveOut notes a name that is in no tree, and goes on into a folder.
-func (w *walker) leaveOut(ctx context.Context, fd int, f *folder, e *name, path string, n *node, subs map[int]*pending) error {
+func (w *walker) leaveOut(fd int, f *folder, n *name, path string) error {
 	if !w.Sweep {
 		return nil
 	}
 	control := f.control
 	if control == "" {
-		control = steers(e.plain(), e.dir())
+		control = steers(n.base, n.dir())
 	}
 	switch {
-	case strings.EqualFold(e.plain(), ".git"):
+	case strings.EqualFold(n.base, ".git"):
 		control = ""
-		w.mark(path, "a nested repository", true, touched(fd, e.plain(), e.plain()+"/config", e.plain()+"/hooks"))
-	case control != "" && !e.dir():
-		w.mark(path, control, Runs(control) || e.exec(), touched(fd, e.plain()))
+		w.mark(path, "a nested repository", true, touched(fd, n.base, n.base+"/config", n.base+"/hooks"))
+	case control != "" && !n.dir():
+		w.mark(path, control, Runs(control) || n.exec(), touched(fd, n.base))
 	}
-	if e.dir() && f.depth >= w.MaxDepth {
-		return w.deep(ctx, fd, e, path)
+	switch {
+	case n.dir() && f.depth >= w.MaxDepth:
+		return w.deep(fd, n, path)
+	case n.dir():
+		return w.descend(fd, n, folder{path: path + "/", depth: f.depth + 1, ignored: true, control: control})
 	}
-	if e.dir() {
-		below := folder{path: path + "/", depth: f.depth + 1, rules: f.rules, ignored: true, control: control}
-		return w.descend(ctx, fd, e, below, n, subs)
-	}
-	w.disarmAt(fd, path, e)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.result.Ignored.Add(path, e.stat.Size)
+	w.disarmAt(fd, path, n)
+	w.result.Ignored.Add(path, n.stat.Size)
 	return nil
 }
 
 // deep clears what lies too deep to be listed: it may be nested beyond the number
 // of descriptors.
-func (w *walker) deep(ctx context.Context, fd int, e *name, path string) error {
-	return hostfs.WalkAt(fd, e.plain(), func(in hostfs.Entry) error {
-		if err := w.count(ctx, 1); err != nil {
+func (w *walker) deep(fd int, n *name, path string) error {
+	return hostfs.WalkAt(fd, n.base, func(in hostfs.Entry) error {
+		if err := w.count(1); err != nil {
 			return err
 		}
-		n := name{key: in.Name, stat: in.Stat}
+		n := name{base: in.Name, stat: in.Stat}
 		below := path + "/…/" + in.Name
 		if !w.clear(in.Dir, below, &n) {
 			w.disarmAt(in.Dir, below, &n)
 		}
 		return nil
 	})
-}
-
-// tally counts things found, so that many that do not run hide none that does.
-type tally struct{ runs, other int }
-
-// room says whether one more is kept: one beyond what can be named tells of the rest.
-func (t *tally) room(runs bool) bool {
-	n := &t.other
-	if runs {
-		n = &t.runs
-	}
-	*n++
-	return *n <= state.MaxThings+1
-}
-
-func (w *walker) found(path, what string, runs bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.clears.room(runs) {
-		w.result.Cleared = append(w.result.Cleared, state.Thing{Path: path, What: what, Runs: runs})
-	}
 }
 
 // Mark is something that steers a person's tools and is in no tree: an ignored
@@ -177,9 +163,7 @@ type Mark struct {
 }
 
 func (w *walker) mark(path, what string, runs bool, changed string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.marked.room(runs) {
+	if w.room("marked", runs) {
 		w.result.Marks = append(w.result.Marks, Mark{state.Thing{Path: path, What: what, Runs: runs}, changed})
 	}
 }
@@ -187,17 +171,15 @@ func (w *walker) mark(path, what string, runs bool, changed string) {
 // markBare notes a folder that git takes for a repository without a work tree,
 // with a config of its own.
 func (w *walker) markBare(f *folder, names []name) {
-	if !w.Sweep || f.path == "" {
+	if !w.Sweep || f.path == "" || strings.HasSuffix(strings.ToLower("/"+f.path), "/.git/") {
 		return
 	}
-	for _, part := range []string{"HEAD", "objects/", "refs/"} {
-		if _, there := find(names, part); !there {
+	for _, part := range []string{"HEAD", "objects", "refs"} {
+		if !slices.ContainsFunc(names, func(n name) bool { return n.base == part && n.dir() == (part != "HEAD") }) {
 			return
 		}
 	}
-	if base := strings.TrimSuffix(f.path, "/"); !strings.EqualFold(base[strings.LastIndexByte(base, '/')+1:], ".git") {
-		w.mark(f.path, "a bare repository", true, "")
-	}
+	w.mark(f.path, "a bare repository", true, "")
 }
 
 // touched sums up when some names in a folder were changed last.
