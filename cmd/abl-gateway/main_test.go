@@ -154,7 +154,12 @@ func TestKeyIsNowhere(t *testing.T) {
 		}
 		seen += string(data)
 	}
-	io.WriteString(s.in, `{"call":{"id":"`+canary+`"},"x":"`+canary+`"}`+"\n"+canary+"\n"+`{"stop":true}`+"\n")
+	io.WriteString(s.in, `{"call":{"id":"`+canary+`"},"x":"`+canary+`"}`+"\n"+canary+"\n")
+	s.line(t)
+	s.line(t)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.Copy(io.Discard, s.out); err != nil {
 		t.Fatal(err)
 	}

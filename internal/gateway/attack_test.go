@@ -158,7 +158,7 @@ func TestFloodOfRefusals(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	r.send(`{"stop":true}`)
+	r.stop()
 	var lines, counted, seq int64
 	for e := range r.lines {
 		if e.Seq <= seq {

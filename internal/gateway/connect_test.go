@@ -80,7 +80,7 @@ func TestTunnelEndsWithItsCall(t *testing.T) {
 	c := dial(t, r.addr)
 	io.WriteString(c, "CONNECT "+good+" HTTP/1.1\r\nHost: "+good+"\r\nProxy-Authorization: Bearer "+callTok+"\r\n\r\n")
 	readSome(t, c)
-	r.send(`{"stop":true}`)
+	r.stop()
 	if rest, _ := io.ReadAll(c); len(rest) > 0 {
 		t.Errorf("%q", rest)
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -102,7 +103,9 @@ func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	}
 	g.transport = answers(func(*http.Request) *http.Response { return answer })
 	count, input, served := &counting{Listener: inner}, make(chan []byte), make(chan error, 1)
-	go func() { served <- g.serve(t.Context(), count, input) }()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { served <- g.serve(ctx, count, input) }()
 	q, err := http.NewRequest(http.MethodPost, "http://"+inner.Addr().String()+"/"+callID+gen, strings.NewReader(someBody))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +120,7 @@ func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	if err != nil {
 		t.Error(err)
 	}
-	input <- []byte(`{"stop":true}`)
+	stop()
 	if err := <-served; err != nil {
 		t.Error(err)
 	}

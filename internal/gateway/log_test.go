@@ -30,6 +30,7 @@ func TestLastTrouble(t *testing.T) {
 	wrong := line(Request{Status: 200}, &tokens.Count{})
 	free := line(Request{Status: 500, Trouble: "away", Free: true}, nil)
 	over := line(Request{Status: 403, Refused: true, Over: true}, nil)
+	wrong.Reason = ""
 	other := load
 	other.Call = "d"
 	for _, c := range []struct {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,14 +37,12 @@ type Process struct {
 	Dialer   Dialer        // zero outside of tests
 }
 
-// Command is a later line on standard input: exactly one of its members is set.
+// Command is a later line on standard input.
 type Command struct {
-	Budget *Budget `json:"budget,omitempty"` // new bounds for the call
-	Stop   bool    `json:"stop,omitempty"`
+	Budget *Budget `json:"budget"` // new bounds for the call
 }
 
-// Run serves until it is told to stop, the call's deadline has come or ctx ends;
-// none of these is an error.
+// Run serves until the call's deadline has come or ctx ends; neither is an error.
 func (p Process) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,10 +88,6 @@ func lines(in io.Reader, to chan<- []byte) {
 
 // await reads the setup line.
 func (p Process) await(ctx context.Context, input <-chan []byte) (setup Setup, err error) {
-	limit := p.Patience
-	if limit == 0 {
-		limit = patience
-	}
 	select {
 	case line, open := <-input:
 		if !open {
@@ -102,11 +97,10 @@ func (p Process) await(ctx context.Context, input <-chan []byte) (setup Setup, e
 			return setup, fmt.Errorf("cannot read the setup line: %v", err)
 		}
 		return setup, nil
-	case <-time.After(limit):
-		return setup, fmt.Errorf("cannot begin: %w within %s", ErrNoSetup, limit)
+	case <-time.After(cmp.Or(p.Patience, patience)):
 	case <-ctx.Done():
-		return setup, fmt.Errorf("cannot begin: %w", ErrNoSetup)
 	}
+	return setup, fmt.Errorf("cannot begin: %w in time", ErrNoSetup)
 }
 
 // decode reads one line strictly. What is wrong with it is told without its words,
@@ -124,9 +118,6 @@ func decode(line []byte, to any) error {
 	if err == nil {
 		return nil
 	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return fmt.Errorf("its member %q is of another type than expected", wrong.Field)
-	}
 	return fmt.Errorf("it is not the JSON that this gateway knows, from about byte %d on", d.InputOffset())
 }
 
@@ -134,7 +125,7 @@ func decode(line []byte, to any) error {
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	setup.Limits = setup.Limits.filled()
 	p.Dialer.Not = setup.Inside
-	s := &server{setup: setup, limits: setup.Limits, dialer: p.Dialer, fatal: make(chan error, 1)}
+	s := &server{setup: setup, limits: setup.Limits, dialer: p.Dialer, fatal: make(chan error, 1), budget: &budget{caps: setup.Call.Budget}}
 	err := setup.canPrice(setup.Call.Budget)
 	if err == nil {
 		s.rules, err = setup.rules()
@@ -149,14 +140,13 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	for _, one := range setup.Providers {
 		secrets = append(secrets, string(one.Key))
 	}
-	s.journal = &journal{out: p.Out, now: time.Now, failed: func(err error) {
+	hidden, _ := redact.New(secrets...)
+	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, failed: func(err error) {
 		select {
 		case s.fatal <- fmt.Errorf("cannot write the log: %v", err):
 		default: // the first failure says it
 		}
 	}}
-	s.journal.secrets, _ = redact.New(secrets...)
-	s.budget = &budget{caps: setup.Call.Budget}
 	s.slots, s.tunnels = make(chan struct{}, s.limits.Concurrent), make(chan struct{}, s.limits.Tunnels)
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s, nil
@@ -195,9 +185,8 @@ func (s *server) tell(e Entry) {
 func (s *server) leave(ctx context.Context, web *http.Server) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	if web.Shutdown(late) != nil {
-		web.Close()
-	}
+	defer web.Close()
+	_ = web.Shutdown(late)
 	written := make(chan struct{})
 	go func() { s.busy.Wait(); close(written) }()
 	select {
@@ -225,13 +214,10 @@ func (s *server) obey(ctx context.Context, input <-chan []byte) (reason string, 
 		case err := <-s.fatal:
 			return err.Error(), err
 		case line, open := <-input:
-			var c Command
 			if !open {
 				input = nil // whoever attached may come back
-			} else if err := s.command(line, &c); err != nil {
+			} else if err := s.command(line); err != nil {
 				s.journal.note("cannot carry out a command: " + err.Error())
-			} else if c.Stop {
-				return "told to stop", nil
 			} else {
 				s.tell(Entry{Kind: Obeyed, Reason: "budget"})
 			}
@@ -239,13 +225,14 @@ func (s *server) obey(ctx context.Context, input <-chan []byte) (reason string, 
 	}
 }
 
-// command reads one and carries it out, but for a stop.
-func (s *server) command(line []byte, c *Command) error {
-	if err := decode(line, c); err != nil || c.Stop && c.Budget == nil {
+// command carries out a line of standard input.
+func (s *server) command(line []byte) error {
+	var c Command
+	if err := decode(line, &c); err != nil {
 		return err
 	}
-	if c.Budget == nil || c.Stop {
-		return errors.New("it is no command, or two in one")
+	if c.Budget == nil {
+		return errors.New("it is no command")
 	}
 	if err := s.setup.canPrice(*c.Budget); err != nil {
 		return err

@@ -111,65 +111,37 @@ func (l Limits) filled() Limits {
 // span is a limit in milliseconds as a duration.
 func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-const (
-	shortestToken = 16 // characters; a shorter one could be guessed
-	longestName   = 100
-)
+// shortestToken is in characters; a shorter one could be guessed.
+const shortestToken = 16
 
-// rules checks the setup and returns what the call may do. Errors name no value that
-// may be a key.
+// rules are what the call may do. Errors name no value that may be a key.
 func (s Setup) rules() (*filter.Rules, error) {
 	r := &filter.Rules{
 		Call: s.Call.ID, Token: filter.Hash(string(s.Call.Token)), MaxBody: s.Limits.Body,
 		Providers: map[string]*filter.Provider{}, Connect: map[string]bool{},
 	}
-	switch c := s.Call; {
-	case !filter.Plain(c.ID) || len(c.ID) > longestName:
-		return nil, fmt.Errorf("cannot use the call id %q: want letters, digits, . _ - and ~", c.ID)
-	case len(c.Token) < shortestToken || !filter.Plain(string(c.Token)):
+	if len(s.Call.Token) < shortestToken {
 		return nil, fmt.Errorf("cannot use the call's token: want %d or more letters and digits", shortestToken)
-	case c.Deadline <= 0:
-		return nil, errors.New("cannot serve a call without a deadline")
 	}
-	for i, p := range s.Providers {
-		if !filter.Plain(p.Name) || r.Providers[p.Name] != nil {
-			return nil, fmt.Errorf("cannot use provider %d: its name is missing, odd or there twice", i+1)
+	for _, p := range s.Providers {
+		api, known := filter.APIs[meter.API(p.Name)]
+		u, err := url.Parse(strings.TrimRight(cmp.Or(p.Upstream, api.Base), "/"))
+		switch {
+		case !known:
+			return nil, fmt.Errorf("cannot use provider %q: its API is unknown", p.Name)
+		case slices.Contains(p.Models, ""):
+			return nil, fmt.Errorf("cannot use provider %q: a model has no name", p.Name)
+		case strings.ContainsAny(string(p.Key), "\r\n\x00"): // which no header can hold
+			return nil, fmt.Errorf("cannot use provider %q: its key has a line break", p.Name)
+		case err != nil || u.Host == "" || u.User != nil:
+			return nil, fmt.Errorf("cannot use provider %q: its upstream is no plain address", p.Name) // which may hold a password
 		}
-		one, err := p.compile()
-		if err != nil {
-			return nil, fmt.Errorf("cannot use provider %q: %v", p.Name, err)
-		}
-		r.Providers[p.Name] = one
+		r.Providers[p.Name] = &filter.Provider{API: api, Upstream: u, Key: string(p.Key), Models: p.Models}
 	}
 	for _, target := range s.Connect {
-		if host, port, err := net.SplitHostPort(target); err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("cannot allow %q: want host:port", target)
-		}
 		r.Connect[strings.ToLower(target)] = true
 	}
 	return r, nil
-}
-
-func (p Provider) compile() (*filter.Provider, error) {
-	api, known := filter.APIs[meter.API(p.Name)]
-	switch {
-	case !known:
-		return nil, errors.New("its API is unknown")
-	case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
-		return nil, errors.New("its key has a line break, or a space at an end")
-	case len(p.Models) == 0:
-		return nil, errors.New("it has no models")
-	case slices.ContainsFunc(p.Models, func(m string) bool { return m == "" || len(m) > longestName }):
-		return nil, errors.New("a model has no name, or too long a one")
-	}
-	u, err := url.Parse(strings.TrimRight(cmp.Or(p.Upstream, api.Base), "/"))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, errors.New("its upstream is not an http or https address") // which may hold a password
-	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.RawPath != "" {
-		return nil, errors.New("its upstream has a user, a query or an encoded path")
-	}
-	return &filter.Provider{API: api, Upstream: u, Key: string(p.Key), Models: p.Models}, nil
 }
 
 // canPrice refuses a budget in money that a model without a price would get around.

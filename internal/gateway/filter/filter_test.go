@@ -237,8 +237,9 @@ func TestBody(t *testing.T) {
 		p := *rules(t).Providers[string(meter.Chat)]
 		if known := rules(t).Providers[string(tt.api)]; known != nil {
 			p = *known
+		} else {
+			p.Fields = nil
 		}
-		p.Kind = tt.api
 		v := Verdict{Provider: &p, Route: &p.Routes[0]}
 		v.Body([]byte(tt.body))
 		got := "passes with model " + v.Model
