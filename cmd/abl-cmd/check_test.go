@@ -128,7 +128,7 @@ func TestCheckFiles(t *testing.T) {
 			"wrong: failed_specs.md:1: there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8",
 			"wrong: failed_specs.md:1: text outside the entries is not read"}},
 		{"no contract", "SPEC: GET /x → 500\nINPUT: GET /x\nOBSERVED: 404\n",
-			[]string{"wrong: failed_specs.md:1: SPEC names no contract of phases 1 to 1 by its words or its id"}},
+			[]string{"wrong: failed_specs.md:1: SPEC names no contract of phases 1 to 1"}},
 		{"a code block", "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED:\n```json\n{}\n```\n",
 			[]string{"wrong: failed_specs.md:4: a code block in an entry: write the value in one line, behind its label"}},
 		{"code, a trace, a test, a path", "SPEC: GET /x → 404\nINPUT: GET /x in /workspace/tests/x\nOBSERVED: 500 in test_refused_path\n  at f (/a/b.js:1:2)\n  expect(1).toBe(2)\n", []string{

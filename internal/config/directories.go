@@ -19,9 +19,6 @@ var reserved = []string{
 func checkDirectories(l *Loaded) error {
 	src, tests := l.Directories.Src, l.Directories.Tests
 	for _, d := range []struct{ key, dir string }{{"directories.src", src}, {"directories.tests", tests}} {
-		if !inside(d.dir) {
-			return l.mistake(d.key, "give a path such as src", "want a directory inside the project, got %q", d.dir)
-		}
 		for _, taken := range reserved {
 			if overlap(d.dir, taken) {
 				return l.mistake(d.key, "give a directory of its own", "%q overlaps %s, which no role may write", d.dir, taken)

@@ -7,76 +7,93 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"github.com/joho/godotenv"
 
 	"abl/internal/hostfs"
+	"abl/internal/lazyregexp"
 )
 
 const maxEnvBytes = 256 << 10
 
-// Read returns the variables of the file at path, and warnings worth showing.
+// ReadEnv returns the variables of the file at path, and warnings worth showing.
 // Nothing is expanded. A link, a file of another kind or one larger than
 // 256 KiB is refused. Errors wrap hostfs's kinds, and neither they nor the
 // warnings hold any part of a value.
 func ReadEnv(path string) (vars map[string]string, warnings []string, err error) {
-	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxEnvBytes)
+	name := filepath.Base(path)
+	data, err := hostfs.Read(filepath.Dir(path), name, maxEnvBytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	name := filepath.Base(path)
 	vars, warnings, err = parse(name, data)
 	if err != nil {
 		return nil, nil, err
 	}
-	if warning := open(path); warning != "" {
-		warnings = append(warnings, warning)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	what := ""
+	switch mode := info.Mode().Perm(); {
+	case mode&0o022 != 0: // what others put there would be settings of abl
+		what = "changed"
+	case mode&0o044 != 0:
+		what = "read"
+	}
+	if what != "" {
+		warnings = append(warnings, fmt.Sprintf("%s can be %s by others (mode %04o): chmod 600 %s", name, what, info.Mode().Perm(), name))
 	}
 	return vars, warnings, nil
 }
 
-// open says that others than its owner can read the file, or change it: what
-// they put there would be settings of abl. "" is that they cannot.
-func open(path string) string {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return ""
-	}
-	what, mode := "", os.FileMode(st.Mode).Perm()
-	switch {
-	case mode&0o022 != 0:
-		what = "changed"
-	case mode&0o044 != 0:
-		what = "read"
-	default:
-		return ""
-	}
-	name := filepath.Base(path)
-	return fmt.Sprintf("%s can be %s by others (mode %04o): chmod 600 %s", name, what, mode, name)
-}
+// statement is an empty line or a comment; or a variable with a value in quotes, which
+// may go over several lines, or with one up to the end of the line or to " #".
+var statement = lazyregexp.New(`^(?:\s*?(?:#[^\n]*)?|[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=` +
+	`(?:[ \t]*("(?s:\\.|[^"\\])*"|'(?s:\\.|[^'\\])*')[ \t]*(?:#[^\n]*)?|((?:[ \t]*[^"'\s][^\n]*?)??)[ \t]*([ \t]#[^\n]*)?))(?:\n|$)`)
 
 // parse reads statement by statement, so that a mistake has a line and does not
 // reach into the lines after it.
 func parse(name string, data []byte) (map[string]string, []string, error) {
-	text := strings.TrimPrefix(string(data), "\uFEFF")
-	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return nil, nil, fmt.Errorf("cannot read %s: it is not UTF-8 text", name)
 	}
 	vars := make(map[string]string)
 	var warnings []string
-	for _, st := range statements(text) {
-		key, value, err := st.read()
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s:%d: %w", name, st.line, err)
+	for line := 1; text != ""; {
+		m := statement().FindStringSubmatch(text)
+		if m == nil {
+			return nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
 		}
-		if _, twice := vars[key]; twice {
-			warnings = append(warnings, fmt.Sprintf("%s:%d: %s is set again; the last one counts", name, st.line, key))
+		if key := m[1]; key != "" {
+			if _, twice := vars[key]; twice {
+				warnings = append(warnings, fmt.Sprintf("%s:%d: %s is set again; the last one counts", name, line, key))
+			}
+			if m[4] != "" {
+				warnings = append(warnings, fmt.Sprintf(
+					"%s:%d: what follows \" #\" is taken for a comment; quote the value of %s if it is part of it", name, line, key))
+			}
+			vars[key] = valueOf(m[2] + m[3])
 		}
-		if st.comment {
-			warnings = append(warnings, fmt.Sprintf(
-				"%s:%d: what follows \" #\" is taken for a comment; quote the value of %s if it is part of it", name, st.line, key))
-		}
-		vars[key] = value
+		line += strings.Count(m[0], "\n")
+		text = text[len(m[0]):]
 	}
 	return vars, warnings, nil
+}
+
+// valueOf gives a value to godotenv, whose reading of quotes and escapes other tools
+// share, and hides from it behind NUL what it would get wrong: it expands "$", with no
+// way to switch this off, takes a quote after an escaped backslash for an escaped one,
+// and trims an escaped quote at the end. Outside of double quotes a backslash is one.
+func valueOf(written string) string {
+	backslash, quote, escaped := `\`, `"`, `\"`
+	if written = strings.TrimSpace(written); !strings.HasPrefix(written, `"`) {
+		backslash, quote, escaped = `\\`, `\'`, `\'`
+	}
+	hidden := strings.NewReplacer("$", "\x00d", `\\`, "\x00b", escaped, "\x00q").Replace(written)
+	vars, err := godotenv.Unmarshal("V=" + hidden)
+	if err != nil {
+		return ""
+	}
+	return strings.NewReplacer("\x00d", "$", "\x00b", backslash, "\x00q", quote).Replace(vars["V"])
 }

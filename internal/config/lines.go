@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,58 +35,29 @@ func (s Source) String() string {
 	return fmt.Sprintf("%s:%d", s.Name, s.Line)
 }
 
-// source says where the value of a key comes from: from its own line, or from
-// the one value that was given for both roles.
+// source says where the value of a key comes from: from its own place, or from that of
+// one value that was given for all of its part.
 func (l *Loaded) source(key string) Source {
-	if src, ok := l.Sources[key]; ok {
-		return src
-	}
-	whole, _, _ := strings.Cut(key, ".")
-	if src, ok := l.Sources[whole]; ok && (whole == "agent" || whole == "models") && !hasParts(l, whole) {
-		return src
-	}
-	const number = "loop.no_progress" // a number alone is about failures
-	src, given := l.Sources[number]
-	if _, parts := l.Sources[number+".unverified"]; given && !parts && key == number+".failed" {
-		return src
+	for at := key; at != ""; at = yamlfile.Above(at) {
+		src, ok := l.Sources[at]
+		if ok && (at != "loop.no_progress" || key == at+".failed") { // a number alone is about failures
+			return src
+		}
 	}
 	return Source{Name: "default"}
 }
 
-// hasParts says whether the file gives the roles of key one by one.
-func hasParts(l *Loaded, key string) bool {
-	src := l.Sources[key]
-	if src.Line == 0 {
-		return false
-	}
-	for _, role := range []string{".builder", ".verifier"} {
-		if part, ok := l.Sources[key+role]; ok && part.Line > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// mistake is an error about the value of a key, at the place that it is from.
-// The key of a list's item or of a missing value is at its nearest parent's
-// line.
+// mistake is an error about the value of a key, at the place that it is from: that of
+// a missing value is the line of what it is missing in.
 func (l *Loaded) mistake(key, hint, format string, args ...any) error {
-	msg := key + ": " + fmt.Sprintf(format, args...)
-	return &yamlfile.Error{File: l.place(key).Name, Line: l.place(key).Line, Msg: msg, Hint: hint}
-}
-
-func (l *Loaded) place(key string) Source {
-	for at := key; at != ""; at = parent(at) {
-		if src, ok := l.Sources[at]; ok {
-			return src
+	at := l.source(key)
+	for above := key; at.Name == "default"; above = yamlfile.Above(above) {
+		if line, ok := l.lines[above]; ok || above == "" {
+			at = Source{cmp.Or(l.File, files[0]), line}
 		}
 	}
-	if l.File != "" {
-		return Source{Name: l.File}
+	if strings.HasSuffix(key, "]") { // the line says which item
+		key = yamlfile.Above(key)
 	}
-	return Source{Name: files[0]}
-}
-
-func parent(key string) string {
-	return key[:max(strings.LastIndexAny(key, ".["), 0)]
+	return &yamlfile.Error{File: at.Name, Line: at.Line, Msg: key + ": " + fmt.Sprintf(format, args...), Hint: hint}
 }

@@ -37,7 +37,8 @@ type Loaded struct {
 	File     string            // relative to the project, "" when there is none
 	Dotenv   map[string]string // all of .env, the keys of providers included
 	Warnings []string          // worth showing, without any value of .env
-	Sources  map[string]Source // by dotted key, of what is not a default
+	Sources  map[string]Source // by dotted key, of each value that is not a default
+	lines    map[string]int    // by dotted key of the file
 }
 
 // Load reads the configuration of the project and checks all that can be
@@ -51,8 +52,19 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 		func() error { return readFile(l, project) },
 		func() error { return readDotenv(l, project) },
 		func() error { return overlay(l, func(key string) (text, name string) { return fromDotenv(l, key) }) },
-		func() error { return overlay(l, fromEnvironment(env)) },
-		func() error { return setFlags(l, flags) },
+		func() error {
+			return overlay(l, func(key string) (text, name string) {
+				text, _ = env(variable(key)) // not set is as good as empty
+				return text, variable(key)
+			})
+		},
+		func() error {
+			before := l.Agent
+			err := overlay(l, func(key string) (text, name string) { return flags[key], "flag " + key })
+			dropModels(l, "builder", before.Builder, l.Agent.Builder, &l.Models.Builder)
+			dropModels(l, "verifier", before.Verifier, l.Agent.Verifier, &l.Models.Verifier)
+			return err
+		},
 		func() error { return validate(l) },
 	}
 	for _, step := range steps {
@@ -91,8 +103,12 @@ func decode(l *Loaded, data []byte) error {
 	if l.Verify.Challenge == nil { // the key alone, which says nothing
 		l.Verify.Challenge = Default().Verify.Challenge
 	}
-	for key, line := range yamlfile.Lines(data) {
-		l.Sources[key] = Source{l.File, line}
+	l.lines = map[string]int{}
+	for _, k := range yamlfile.KeysIn(data) {
+		l.lines[k.String()] = k.Line
+		if k.HasValue() {
+			l.Sources[k.String()] = Source{l.File, k.Line}
+		}
 	}
 	return nil
 }
@@ -115,13 +131,6 @@ func fromDotenv(l *Loaded, key string) (text, name string) {
 	}
 	name = earlier[key]
 	return l.Dotenv[name], name + " in " + envFile
-}
-
-func fromEnvironment(env func(string) (string, bool)) layer {
-	return func(key string) (text, name string) {
-		text, _ = env(variable(key)) // not set is as good as empty
-		return text, variable(key)
-	}
 }
 
 // variable is the environment variable of a key: ABL_LOOP_CALL_TIMEOUT.
@@ -149,24 +158,6 @@ func overlay(l *Loaded, from layer) error {
 			return err
 		}
 	}
-	return nil
-}
-
-func setFlags(l *Loaded, flags map[string]string) error {
-	keys := make([]string, 0, len(flags))
-	for key, text := range flags {
-		if text != "" {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys) // agent before agent.builder, which is the narrower one
-	before := l.Agent
-	for _, key := range keys {
-		if err := set(l, key, flags[key], "flag "+key); err != nil {
-			return err
-		}
-	}
-	dropModels(l, before)
 	return nil
 }
 

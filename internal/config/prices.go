@@ -33,20 +33,5 @@ func (p Prices) MarshalText() ([]byte, error) {
 // Models are those that the configuration itself gives a price, sorted.
 func (p Prices) Models() []string { return slices.Sorted(maps.Keys(p.Own)) }
 
-func checkPrices(l *Loaded) error {
-	if l.Prices.File != "" && !inside(l.Prices.File) {
-		return l.mistake("prices", "", "want a path inside the project, or {MODEL: {input: 1.25, output: 10}}, got %q", l.Prices.File)
-	}
-	if dir := writable(l, l.Prices.File); dir != "" {
-		return l.mistake("prices", "", "%q is in %s, which a role may write: its budget would be what it likes", l.Prices.File, dir)
-	}
-	for _, name := range l.Prices.Models() {
-		if !modelName.MatchString(name) {
-			return l.mistake("prices."+name, "", "want the name of a model, got %q", name)
-		}
-	}
-	return nil
-}
-
 // Wrong is a mistake in the value of a key that only another package can see.
 func (l *Loaded) Wrong(key, hint string, err error) error { return l.mistake(key, hint, "%v", err) }

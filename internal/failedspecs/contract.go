@@ -113,7 +113,7 @@ func (c Contracts) complaint(text, found string) string {
 	case found == "" && before != "":
 		return fmt.Sprintf("there is no contract %s in phases 1 to %d", before, c.phases)
 	case found == "":
-		return fmt.Sprintf("SPEC names no contract of phases 1 to %d by its words or its id", c.phases)
+		return fmt.Sprintf("SPEC names no contract of phases 1 to %d", c.phases)
 	case before != "" && before != found:
 		return fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
 	}

@@ -9,155 +9,136 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Lines maps every dotted key of a document to the line on which it stands;
-// the items of a list are key[0], key[1] and so on. What is decoded can then be
-// judged later and still be answered with a line.
-func Lines(data []byte) map[string]int {
-	lines := map[string]int{}
+// Key is one key of a document, or one item of a list, with what stands there.
+type Key struct {
+	Path  []string // "app", "port"; the first item of a list is "[0]"
+	Line  int
+	Value *Node
+	in    reflect.Type // that it is decoded into a part of; nil where it is not known
+	of    reflect.Type // that it is decoded into
+}
+
+// String is the dotted key: app.port, names[0].
+func (k Key) String() string { return strings.ReplaceAll(strings.Join(k.Path, "."), ".[", "[") }
+
+// Keys are those of v as it is written, in order; what an alias stands for is left out.
+func Keys(v any) []Key {
 	var doc yaml.Node
-	if yaml.Unmarshal(data, &doc) == nil {
-		find(&doc, func(key string, k, _ *yaml.Node) bool {
-			lines[key] = k.Line
-			return false
-		})
+	if doc.Encode(v) != nil {
+		return nil
 	}
-	return lines
+	return keysOf(&doc, nil)
+}
+
+func keysOf(n *yaml.Node, t reflect.Type, path ...string) (all []Key) {
+	for i, v := range n.Content {
+		name, line := fmt.Sprintf("[%d]", i), v.Line
+		switch {
+		case n.Kind == yaml.DocumentNode:
+			return keysOf(v, t)
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+			continue
+		case n.Kind == yaml.MappingNode:
+			name, line = n.Content[i-1].Value, n.Content[i-1].Line
+		}
+		k := Key{Path: append(slices.Clone(path), name), Line: line, Value: v, in: t, of: partOf(t, name)}
+		all = append(append(all, k), keysOf(v, k.of, k.Path...)...)
+	}
+	return all
+}
+
+// partOf is the type of what a key stands for in a type, nil where it is not known.
+func partOf(t reflect.Type, key string) reflect.Type {
+	switch {
+	case t == nil:
+		return nil
+	case t.Kind() == reflect.Pointer:
+		return partOf(t.Elem(), key)
+	case t.Kind() == reflect.Map, t.Kind() == reflect.Slice && strings.HasPrefix(key, "["):
+		return t.Elem()
+	}
+	return fields(t)[key]
+}
+
+// fields are the keys that a type may have, with theirs. One of a list may stand for it.
+func fields(t reflect.Type) map[string]reflect.Type {
+	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
+		t = t.Elem()
+	}
+	all := map[string]reflect.Type{}
+	if t != nil && t.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
+				all[name] = f.Type
+			}
+		}
+	}
+	return all
+}
+
+// KeysIn are those of a document, so that what is decoded can be judged later and
+// still be answered with a line; none when it is no YAML.
+func KeysIn(data []byte) []Key {
+	var doc yaml.Node
+	if yaml.Unmarshal(data, &doc) != nil {
+		return nil
+	}
+	return keysOf(&doc, nil)
 }
 
 // At is the mistake in what stands at a dotted key, on the line of the nearest key that
 // is there.
 func At(name string, data []byte, key string, err error) *Error {
-	lines := Lines(data)
+	lines := map[string]int{}
+	for _, k := range KeysIn(data) {
+		lines[k.String()] = k.Line
+	}
 	e := &Error{File: name, Msg: key + ": " + err.Error()}
-	for ; key != "" && e.Line == 0; key = parentOf(key) {
+	for ; key != "" && e.Line == 0; key = Above(key) {
 		e.Line = lines[key]
 	}
 	return e
 }
 
-// find returns the first key of a document for which is says so, "" for none. It does
-// not follow aliases, so it visits each value once. The key node of an item is the item.
-func find(doc *yaml.Node, is func(key string, k, v *yaml.Node) bool) string {
-	var in func(at string, n *yaml.Node) string
-	in = func(at string, n *yaml.Node) string {
-		for i, v := range n.Content {
-			k, key := v, at
-			switch n.Kind {
-			case yaml.SequenceNode:
-				key = fmt.Sprintf("%s[%d]", at, i)
-			case yaml.MappingNode:
-				if i%2 == 0 {
-					continue
-				}
-				k = n.Content[i-1]
-				key = strings.TrimPrefix(at+"."+k.Value, ".")
-			}
-			if n.Kind != yaml.DocumentNode && is(key, k, v) {
-				return key
-			}
-			if found := in(key, v); found != "" {
-				return found
-			}
-		}
-		return ""
-	}
-	return in("", doc)
-}
-
-// parentOf is the key that a dotted key stands below, "" for the whole document.
-func parentOf(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
-
-// Fields are the keys, sorted, that the struct at a dotted key of v may have.
-func Fields(v any, key string) []string {
-	var known []string
-	if t := typeAt(v, key); t.Kind() == reflect.Struct {
-		for _, f := range reflect.VisibleFields(t) {
-			if name := nameOf(f); name != "" {
-				known = append(known, name)
-			}
-		}
-	}
-	slices.Sort(known)
-	return known
-}
-
-// typeAt is the type of what stands at a dotted key of v, or of its items.
-func typeAt(v any, key string) reflect.Type {
-	t := reflect.TypeOf(v)
-	for word := range strings.FieldsFuncSeq(key, func(c rune) bool { return c == '.' || c == '[' }) {
-		if t = inner(t); t.Kind() == reflect.Map {
-			t = t.Elem()
-		} else if t.Kind() == reflect.Struct {
-			if f, ok := t.FieldByNameFunc(func(name string) bool {
-				f, _ := t.FieldByName(name)
-				return nameOf(f) == word
-			}); ok {
-				t = f.Type
-			}
-		}
-	}
-	return inner(t)
-}
-
-// inner is what pointers and lists are of.
-func inner(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	return t
-}
-
-func nameOf(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	return strings.TrimPrefix(name, "-")
-}
+// Above is the key that a dotted key stands below, "" for the whole document.
+func Above(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
 
 // Values returns what is set in v as text by dotted key: the items of a list are joined
 // by ", ", and nothing stands for what is behind a nil pointer or in an empty map.
 func Values(v any) map[string]string {
 	values := map[string]string{}
-	var doc yaml.Node
-	if doc.Encode(v) != nil {
-		return values
-	}
-	find(&doc, func(key string, _, n *yaml.Node) bool {
-		switch {
+	for _, k := range Keys(v) {
+		switch key := k.String(); {
 		case strings.HasSuffix(key, "]"):
-			list := parentOf(key)
-			values[list] = strings.TrimPrefix(values[list]+", "+n.Value, ", ")
-		case n.Kind == yaml.SequenceNode:
-			values[key] = ""
-		case n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null":
-			values[key] = n.Value
+			values[Above(key)] = strings.TrimPrefix(values[Above(key)]+", "+k.Value.Value, ", ")
+		case k.HasValue():
+			values[key] = k.Value.Value
 		}
-		return false
-	})
+	}
 	return values
+}
+
+// HasValue says that a value stands there, or a list of them, rather than further keys or null.
+func (k Key) HasValue() bool {
+	return k.Value.Kind == yaml.SequenceNode || k.Value.Kind == yaml.ScalarNode && k.Value.ShortTag() != "!!null"
 }
 
 // Set gives the value at a dotted key of what into points to the meaning that text would
 // have in a file. The items of a list are separated by commas. name is where text is from.
 func Set(name string, into any, key, text string) error {
-	value := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
-	var now yaml.Node
-	if err := now.Encode(into); err != nil {
-		return err
+	words, t := strings.Split(key, "."), reflect.TypeOf(into)
+	for _, word := range words {
+		t = partOf(t, word)
 	}
-	if isList := func(at string, _, v *yaml.Node) bool { return at == key && v.Kind == yaml.SequenceNode }; find(&now, isList) != "" {
+	value := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
+	if t != nil && t.Kind() == reflect.Slice {
 		value = &yaml.Node{Kind: yaml.SequenceNode}
 		for item := range strings.SplitSeq(text, ",") {
 			value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(item)})
 		}
 	}
-	words := strings.Split(key, ".")
 	for _, word := range slices.Backward(words) {
 		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: word}, value}}
 	}
-	if err := checkWhole(name, value, into); err != nil {
-		return err
-	}
-	if err := value.Decode(into); err != nil {
-		return reword(name, value, into, err)
-	}
-	return nil
+	return decode(name, value, into, value.Decode)
 }

@@ -8,14 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"abl/internal/lazyregexp"
 	"abl/internal/nearest"
 )
 
@@ -56,35 +57,28 @@ func Decode(name string, data []byte, into any) error {
 	} else if !errors.Is(err, io.EOF) {
 		return wrongSyntax(name, data, err)
 	}
-	if err := checkWhole(name, &doc, into); err != nil {
-		return err
-	}
 	strict := yaml.NewDecoder(bytes.NewReader(data))
 	strict.KnownFields(true)
-	if err := strict.Decode(into); err != nil {
-		return reword(name, &doc, into, err)
+	return decode(name, &doc, into, strict.Decode)
+}
+
+var decimal = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
+
+// decode refuses what the library would change where a whole number is wanted: it
+// cuts 1.5 down to 1, which can make no limit of one, and takes 010 for 8.
+func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
+	keys := keysOf(doc, reflect.TypeOf(into))
+	for _, k := range keys {
+		whole := k.of == reflect.TypeFor[int]() || k.of == reflect.TypeFor[int64]()
+		if tag := k.Value.ShortTag(); whole && (tag == "!!float" || tag == "!!int" && !decimal().MatchString(k.Value.Value)) {
+			return &Error{File: name, Line: k.Value.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", k, looks(k.Value))}
+		}
+	}
+	if err := read(into); err != nil {
+		return reword(name, doc, keys, err)
 	}
 	return nil
 }
-
-// checkWhole refuses what the library would change where a whole number is wanted: it
-// cuts 1.5 down to 1, which can make no limit of one, and takes 010 for 8.
-func checkWhole(name string, doc *yaml.Node, into any) error {
-	var odd *yaml.Node
-	key := find(doc, func(key string, _, v *yaml.Node) bool {
-		odd = v
-		if t := typeAt(into, key); t != reflect.TypeFor[int]() && t != reflect.TypeFor[int64]() {
-			return false
-		}
-		return v.ShortTag() == "!!float" || v.ShortTag() == "!!int" && !decimal.MatchString(v.Value)
-	})
-	if key == "" {
-		return nil
-	}
-	return &Error{File: name, Line: odd.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", key, looks(odd))}
-}
-
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // Text reads a value that is one word by a function that reads a text. A type that has
 // UnmarshalText alone would be told by the library without its line.
@@ -102,14 +96,14 @@ func Text(n *Node, read func([]byte) error) error {
 func Marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
 
 var (
-	libraryLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
-	unknown     = regexp.MustCompile(`^line \d+: field (.+) not found in type `)
-	twice       = regexp.MustCompile(`^line \d+: mapping key (".+") already defined at line (\d+)$`)
-	wrongType   = regexp.MustCompile("^line \\d+: cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
+	libraryLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
+	unknown     = lazyregexp.New(`^field (.+) not found in type `)
+	twice       = lazyregexp.New(`^mapping key (".+") already defined at line (\d+)$`)
+	wrongType   = lazyregexp.New("^cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
 )
 
 func lineOf(msg string) (line int, rest string) {
-	at := libraryLine.FindStringSubmatch(msg)
+	at := libraryLine().FindStringSubmatch(msg)
 	line, _ = strconv.Atoi(at[1]) // no line is line 0
 	return line, strings.TrimPrefix(msg, at[0])
 }
@@ -128,15 +122,19 @@ func wrongSyntax(name string, data []byte, err error) *Error {
 }
 
 // reword words the first mistake that the library, or a type that reads itself, found.
-func reword(name string, doc *yaml.Node, into any, err error) *Error {
+func reword(name string, doc *yaml.Node, keys []Key, err error) *Error {
+	find := func(is func(Key) bool) Key {
+		for _, k := range keys {
+			if is(k) {
+				return k
+			}
+		}
+		return Key{Value: doc}
+	}
 	var own *Error
 	if errors.As(err, &own) {
-		e := &Error{File: name, Line: own.Line, Msg: own.Msg, Hint: own.Hint}
-		key := find(doc, func(_ string, _, v *yaml.Node) bool {
-			return v.Line == own.Line && strings.Contains(own.Msg, looks(v))
-		})
-		e.Msg = strings.TrimPrefix(key+": "+e.Msg, ": ")
-		return e
+		k := find(func(k Key) bool { return k.Value.Line == own.Line && strings.Contains(own.Msg, looks(k.Value)) })
+		return &Error{File: name, Line: own.Line, Msg: strings.TrimPrefix(k.String()+": "+own.Msg, ": "), Hint: own.Hint}
 	}
 	msg := err.Error()
 	var many *yaml.TypeError
@@ -145,29 +143,25 @@ func reword(name string, doc *yaml.Node, into any, err error) *Error {
 	}
 	line, rest := lineOf(msg)
 	e := &Error{File: name, Line: line, Msg: rest}
-	if m := unknown.FindStringSubmatch(msg); m != nil {
-		key := find(doc, func(_ string, k, _ *yaml.Node) bool { return k.Line == line && k.Value == m[1] })
-		e.Msg = unknownKey(m[1], parentOf(key), Fields(into, parentOf(key)))
-	} else if m := twice.FindStringSubmatch(msg); m != nil {
+	if m := unknown().FindStringSubmatch(rest); m != nil {
+		e.Msg = unknownKey(find(func(k Key) bool { return k.Line == line && k.Path[len(k.Path)-1] == m[1] }), m[1])
+	} else if m := twice().FindStringSubmatch(rest); m != nil {
 		e.Msg = fmt.Sprintf("duplicate key %s; it stands on line %s already", m[1], m[2])
-	} else if m := wrongType.FindStringSubmatch(msg); m != nil {
-		value, got := strings.TrimSuffix(m[2], "..."), doc // the library cuts a long one
-		key := find(doc, func(_ string, _, v *yaml.Node) bool {
-			is := v.Line == line && v.ShortTag() == m[1] && strings.HasPrefix(v.Value, value)
-			if is {
-				got = v
-			}
-			return is
+	} else if m := wrongType().FindStringSubmatch(rest); m != nil {
+		value := strings.TrimSuffix(m[2], "...") // the library cuts a long one
+		k := find(func(k Key) bool {
+			return k.Value.Line == line && k.Value.ShortTag() == m[1] && strings.HasPrefix(k.Value.Value, value)
 		})
-		e.Msg = strings.TrimPrefix(fmt.Sprintf("%s: want %s, got %s", key, wanted(m[3]), looks(got)), ": ")
+		e.Msg = strings.TrimPrefix(fmt.Sprintf("%s: want %s, got %s", k, wanted(m[3]), looks(k.Value)), ": ")
 	}
 	return e
 }
 
-// unknownKey words the answer to a key that the part of the file at parent lacks.
-func unknownKey(word, parent string, known []string) string {
+// unknownKey words the answer to a key that the part of the file that it is in lacks.
+func unknownKey(k Key, word string) string {
+	known := slices.Sorted(maps.Keys(fields(k.in)))
 	msg := fmt.Sprintf("unknown key %q", word)
-	if parent != "" {
+	if parent := Above(k.String()); parent != "" {
 		msg += " in " + parent
 	}
 	if near := nearest.Word(word, known); near != "" {

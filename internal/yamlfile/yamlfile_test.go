@@ -129,7 +129,11 @@ func TestMistakesAreWorded(t *testing.T) {
 func TestLinesAndAt(t *testing.T) {
 	text := []byte("agent: x\napp:\n  port: 1\nnames:\n- a\n- b\n")
 	want := map[string]int{"agent": 1, "app": 2, "app.port": 3, "names": 4, "names[0]": 5, "names[1]": 6}
-	if diff := cmp.Diff(want, Lines(text)); diff != "" {
+	got := map[string]int{}
+	for _, k := range KeysIn(text) {
+		got[k.String()] = k.Line
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := At("c.yaml", text, "app.command", errors.New("is missing")).Error(); got != "c.yaml:2: app.command: is missing" {

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"abl/internal/lazyregexp"
+	"abl/internal/yamlfile"
+)
+
+// version is the schema that this abl knows.
+const version = 1
+
+// maxIterations keeps a slip of the finger from costing a fortune.
+const maxIterations = 100
+
+// rule is what one value has to be by itself.
+type rule struct {
+	key  string // dotted; "*" is any one part of it, "*_commands" one that ends so, "…" whatever is before; NAME is one, and it is judged
+	ok   func(string) bool
+	want string
+	hint string
+}
+
+// rules judge the values as they would be written in a file.
+var rules = []rule{
+	{"version", number(version, version), "1: this abl knows 1", "update abl"},
+	{"…*", func(s string) bool { return !strings.ContainsRune(s, 0) }, "text without NUL", ""},
+	{"directories.*", inside, "a directory inside the project", "give a path such as src"},
+	{"models.*.*", modelName, "the name of a model", ""},
+	{"*_commands.NAME", like(`[a-z][a-z0-9_-]*`), "lower-case letters, digits, - and _", ""},
+	{"*_commands.NAME", not(oneOf("check", "get-spec", "help", "list", "restart")), "another name than that of a command of abl-cmd's own", "choose another name"},
+	{"*_commands.*.command", notBlank, "the command to run", ""},
+	{"*_commands.*.output", oneOf("", "hidden", "shown"), "shown or hidden", ""},
+	{"*_commands.*.timeout", lasts(1), "more than nothing", ""},
+	{"app.command", notBlank, "the command that starts the app", "say how the app starts, or leave the whole section out"},
+	{"app.port", number(1, maxPort), "1 to 65535", ""},
+	{"app.ready.port", number(0, 0), "none, since the app is asked at app.port", "leave it out"},
+	{"app.copy", oneOf("auto", "overlay", "tar"), "auto, overlay or tar", ""},
+	{"app.services.NAME", like(`[a-z]([a-z0-9-]{0,61}[a-z0-9])?`), "lower-case letters, digits and -", ""},
+	{"app.services.NAME", not(oneOf("app")), "another name than the app's own", "choose another name"},
+	{"app.services.*.image", like(`[^\s\x00-\x20\x7f]+`), "the name of an image", ""},
+	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
+	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
+	{"…ready.timeout", lasts(1), "more than nothing", ""},
+	// An app that can tell that it is under test can behave for the test.
+	{"…env.NAME", like(`[A-Za-z_][A-Za-z0-9_]*`), "the name of a variable", ""},
+	{"…env.NAME", func(name string) bool { return !strings.HasPrefix(name, envPrefix) }, "a name without " + envPrefix + ", which is abl's", "choose another name"},
+	{"loop.max_verifier_iterations", number(1, maxIterations), "1 to 100", ""},
+	{"loop.no_progress.*", number(0, 1<<31), "0 (off) or more", ""},
+	{"loop.call_timeout", lasts(time.Second), "1s or more", ""},
+	{"loop.idle_timeout", lasts(time.Second), "1s or more", ""},
+	{"loop.outage_budget", lasts(0), "0 or more", ""},
+	{"verify.evidence", oneOf("required", "off"), "required or off", ""},
+	{"verify.challenge.*", oneOf("away", "null-app"), "away or null-app", ""},
+	{"budget.*.*", number(0, 1<<62), "0 (no limit) or more", ""},
+	{"prices", orNothing(inside), "a path inside the project, or {MODEL: {input: 1.25, output: 10}}", ""},
+	{"network.pool", isPool, "a private IPv4 range of a /24 or larger, such as 10.231.0.0/16", ""},
+	{"network.builds", oneOf("engine", BuildsHost), "engine or host", ""},
+	{"network.egress", orNothing(like(`[a-zA-Z0-9][a-zA-Z0-9_.-]*`)), "the name of a network of the engine", ""},
+	{"network.ca_cert", func(s string) bool { return s == "" || strings.HasPrefix(s, "/") || inside(s) }, "a path inside the project or an absolute one", ""},
+	{"limits.memory", holds(16 << 20), "16m or more: a container with less does not start", ""},
+	{"limits.cpus", number(1e-9, 1<<20), "more than 0", ""},
+	{"limits.*", func(s string) bool { return holds(1)(s) || number(1e-9, 1<<62)(s) }, "more than 0", ""},
+	{"images.*.dockerfile", orNothing(inside), "a path inside the project", ""},
+	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "lower-case letters, digits and - as its name", ""},
+	{"agents.*.scenario", orNothing(inside), "a path inside the project", ""},
+	{"agents.*.provider", orNothing(oneOf(providers...)), "one of abl's agents that has a provider", ""},
+	{"agents.*.api", orNothing(oneOf("openai-responses", "openai-chat")), "openai-responses or openai-chat", ""},
+	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)), "the names on the way to the tokens, as result.usage", ""},
+	{"agents.*.image", orNothing(oneOf(append(providers, "tools")...)), strings.Join(providers, ", ") + " or tools", "a program of its own goes into images.builder.dockerfile"},
+	{"agents.*.model", orNothing(modelName), "the name of a model", ""},
+}
+
+const maxPort = 65535
+
+// checkRules judges each value by itself.
+func checkRules(l *Loaded) error {
+	keys := yamlfile.Keys(l.Config)
+	for _, r := range rules {
+		dotted, anywhere := strings.CutPrefix(r.key, "…")
+		parts := strings.Split(dotted, ".")
+		for _, k := range keys {
+			path, text := k.Path, k.Value.Value
+			if anywhere {
+				path = path[max(0, len(path)-len(parts)):]
+			}
+			if parts[len(parts)-1] == "NAME" {
+				text = path[len(path)-1]
+			}
+			if slices.EqualFunc(parts, path, covers) && !r.ok(text) {
+				return l.mistake(k.String(), r.hint, "want %s, got %q", r.want, text)
+			}
+		}
+	}
+	return nil
+}
+
+func covers(want, part string) bool {
+	end, any := strings.CutPrefix(want, "*")
+	return want == part || want == "NAME" || any && strings.HasSuffix(part, end)
+}
+
+func not(ok func(string) bool) func(string) bool {
+	return func(s string) bool { return !ok(s) }
+}
+
+func orNothing(ok func(string) bool) func(string) bool {
+	return func(s string) bool { return s == "" || ok(s) }
+}
+
+func oneOf(words ...string) func(string) bool {
+	return func(s string) bool { return slices.Contains(words, s) }
+}
+
+func like(expr string) func(string) bool {
+	whole := lazyregexp.New(`^(?:` + expr + `)$`)
+	return func(s string) bool { return whole().MatchString(s) }
+}
+
+// number refuses what is none too, such as .nan and .inf.
+func number(least, most float64) func(string) bool {
+	return func(s string) bool {
+		n, err := strconv.ParseFloat(s, 64)
+		return err == nil && n >= least && n <= most
+	}
+}
+
+func lasts(least time.Duration) func(string) bool {
+	return func(s string) bool {
+		d, err := time.ParseDuration(s)
+		return err == nil && d >= least
+	}
+}
+
+func holds(least Size) func(string) bool {
+	return func(s string) bool {
+		var size Size
+		return size.UnmarshalText([]byte(s)) == nil && size >= least
+	}
+}
+
+func notBlank(s string) bool { return strings.TrimSpace(s) != "" }
+
+var modelName = like(`[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*`)
+
+// isPool wants room for sixteen networks of a /28.
+func isPool(s string) bool {
+	pool, err := netip.ParsePrefix(s)
+	return err == nil && pool.Addr().Is4() && pool.Addr().IsPrivate() && pool == pool.Masked() && pool.Bits() <= 24
+}
