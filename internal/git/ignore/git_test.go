@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -29,7 +28,11 @@ func TestLikeGit(t *testing.T) {
 			want[p] = true
 		}
 		for _, p := range paths {
-			if got := ignoredAt(root, sub, p); got != want[p] {
+			got := ignoredAt(root, sub, p)
+			if got && glued.MatchString(strings.ReplaceAll(root+sub, `\`, "")) { // more may be left out than this git does
+				continue
+			}
+			if got != want[p] {
 				t.Fatalf("round %d: %q ignored is %v, for git %v\nroot: %q\na: %q", round, p, got, want[p], root, sub)
 			}
 		}
@@ -64,14 +67,11 @@ func randomPath(rng *rand.Rand) string {
 	return strings.Join(parts, "/") + "q" // no folder of that name exists
 }
 
-// glued are stars after a name and before a slash, for which git's matcher crosses
-// slashes against its own manual.
-var glued = regexp.MustCompile(`[^/!\n]\*\*+/`)
-
 func randomRules(rng *rand.Rand) string {
 	pieces := []string{
 		"a", "a", "b", "b", "c", "q", "q", "/", "/", "*", "*", "**", "**/", "/**", "?", "[a-b]", "[!a]", "[^b-c]", "[]]", `\`, "!", " ", "#",
 		"[[:alpha:]]", "-", "x", "*q", "?q", "[[:upper:]b]", "[-a]", "[a-]", "\r",
+		"[a/b]", "[[:graph:]]", "[[:cntrl:][:print:]]", "[a-b-x]", `\/`, "x**/", "[!/a]", `[\]-]`, "[+-9]",
 	}
 	var b strings.Builder
 	for range 1 + rng.IntN(4) {
@@ -82,9 +82,6 @@ func randomRules(rng *rand.Rand) string {
 			b.WriteString(pieces[rng.IntN(len(pieces))])
 		}
 		b.WriteByte('\n')
-	}
-	if glued.MatchString(b.String()) {
-		return randomRules(rng)
 	}
 	return b.String()
 }

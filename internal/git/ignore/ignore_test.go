@@ -46,6 +46,22 @@ func TestIgnored(t *testing.T) {
 		{"/", "", "x"},
 		{"a/b/*", "a/b/c", "a/b/c/d a/b"},
 		{"*", "x a/ a/b", ""},
+		{"conf**/x", "conf/x conf1/x conf1/2/x confx", "con/x conf"},
+		{"*\n!conf**/x", "confx conf1/2/x", "conf1/x"},
+		{`\**/x`, "*a/x", "a/x *a/b/x"},
+		{"a[x/y]b", "axb ayb", "a/b c/axb"},
+		{"[^/]", "a", "c/a"},
+		{"a[--0]b", "a.b a0b a-b", "a/b"},
+		{"[[:cntrl:]]", "\x01 \x7f", "a"},
+		{"[[:graph:]]x", "!x ~x", "x ·x"},
+		{"[[:print:]]x", "!x ·x", "\x01x"},
+		{"[a-c-e]", "a b c - e", "d"},
+		{`[\]-a]`, "] ^ _ a", "b"},
+		{"[c-a]", "c", "a b"},
+		{"[[:]", "[ :", "a"},
+		{`a\/b`, "a/b", `x/a/b a\/b`},
+		{`a\/`, "", `a a/ a\/`},
+		{`a\\   `, `a\`, "a"},
 	} {
 		rules := (*Rules)(nil).Below("", []byte(c.rules))
 		check := func(paths string, want bool) {

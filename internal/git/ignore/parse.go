@@ -2,9 +2,10 @@ package ignore
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
-	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
@@ -15,124 +16,119 @@ type rule struct {
 	dirOnly  bool // the line ended with /
 	baseOnly bool // no slash within: compared with the last part of a path
 
-	// What stands between "**" and "**". go-git finds the first place alone where
-	// such a part fits, so that each is a pattern of its own here.
-	groups         []group
-	fromAny, toAny bool // the line begins, ends with "**"
+	parts []gitignore.Pattern // one for each part of a path, nil for any number of parts
 }
 
-// group is a pattern for some parts of a path.
-type group struct {
-	gitignore.Pattern
-	parts int
-}
+// glued are stars behind a name and before a slash. By git's manual they are one star,
+// but some versions of it let them cross folders, or stand for none.
+var glued = regexp.MustCompile(`(?s)^(.*?[^/*])\*\*/`)
 
 // parse reads the rules of one file, in order. No input is an error: a line
 // that means nothing matches nothing.
-func parse(data []byte) []rule {
+func parse(data []byte) (rules []rule) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	var rules []rule
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		if r, ok := parseLine(bytewise(string(line))); ok {
-			rules = append(rules, r)
+		text, _, _ := strings.Cut(strings.TrimSuffix(bytewise(string(line)), "\r"), "\x00") // git's lines are C strings
+		if strings.HasPrefix(text, "#") {
+			continue
+		}
+		var r rule
+		text, r.negated = strings.CutPrefix(trimSpaces(text), "!")
+		text, r.dirOnly = strings.CutSuffix(text, "/")
+		r.baseOnly = !strings.Contains(text, "/")
+		text = token.ReplaceAllStringFunc(strings.TrimPrefix(text, "/"), spell)
+		all := []string{text}
+		if !r.negated && glued.MatchString(text) { // what any git would leave out may be a secret
+			all = append(all, glued.ReplaceAllString(text, "$1*/**/"), glued.ReplaceAllString(text, "$1"))
+		}
+		for _, text := range all {
+			rules = append(rules, r.of(strings.Split(text, "/")))
 		}
 	}
 	return rules
 }
 
-func parseLine(line string) (rule, bool) {
-	line = strings.TrimSuffix(line, "\r")
-	line, _, _ = strings.Cut(line, "\x00") // git's lines are C strings
-	if line == "" || line[0] == '#' {
-		return rule{}, false
-	}
-	var r rule
-	line = trimSpaces(line)
-	line, r.negated = strings.CutPrefix(line, "!")
-	line, r.dirOnly = strings.CutSuffix(line, "/")
-	if line == "" {
-		return rule{}, false
-	}
-	parts := strings.Split(strings.TrimPrefix(line, "/"), "/")
-	if slices.Contains(parts, "") {
-		return rule{}, false // no path has two slashes in a row
-	}
-	if r.baseOnly = !strings.Contains(line, "/"); r.baseOnly {
-		r.groups = []group{newGroup(parts)}
-		return r, true
-	}
-	r.fromAny, r.toAny = stars(parts[0]), stars(parts[len(parts)-1])
-	for len(parts) > 0 {
-		n := slices.IndexFunc(parts, stars)
-		if n < 0 {
-			n = len(parts)
+// of is the rule with these parts. "**" at the end stands for at least one.
+func (r rule) of(parts []string) rule {
+	for i, part := range parts {
+		if part == "**" && !r.baseOnly {
+			r.parts = append(r.parts, nil)
+			if i < len(parts)-1 {
+				continue
+			}
 		}
-		if n > 0 {
-			r.groups = append(r.groups, newGroup(parts[:n]))
-		}
-		parts = parts[min(n+1, len(parts)):]
+		r.parts = append(r.parts, gitignore.ParsePattern(part, nil))
 	}
-	return r, true
+	return r
 }
 
-// stars says whether a part of a pattern stands for any folders.
-func stars(part string) bool { return len(part) > 1 && strings.Trim(part, "*") == "" }
+// token is what has a meaning of its own in a pattern; item, in a bracket expression.
+var (
+	token = regexp.MustCompile(`(?s)\\.|\[[!^]?\]?(?:\[:[^\]]*:\]|\\.|[^\]\\])*\]|\*+|.`)
+	item  = regexp.MustCompile(`(?s)\[:([^\]]*):\]|(\\.|.)(?:-(\\.|.))?`)
+)
 
-// newGroup hands go-git a pattern that it reads as git does. A slash before it
-// keeps it from taking a ! for more than that.
-func newGroup(parts []string) group {
-	var text strings.Builder
-	for _, part := range parts {
-		for strings.Contains(part, "**") {
-			part = strings.ReplaceAll(part, "**", "*") // go-git matches nothing with these
-		}
-		text.WriteString("/" + classes(part))
+// spell writes a token so that go-git reads it as git does: what stands for itself
+// behind a backslash.
+func spell(token string) string {
+	switch token {
+	case "/", "?", "*", "[", `\`: // the last two match nothing, being cut off
+		return token
+	case `\/`:
+		return "/"
+	case `\*`:
+		return "[*]"
 	}
-	pattern := text.String()
-	if kept, space := strings.CutSuffix(pattern, " "); space && !strings.HasSuffix(kept, `\`) {
-		pattern = kept + `\ ` // go-git would cut it off
+	switch token[0] {
+	case '*':
+		return "**"
+	case '[':
+		return bracket(token)
+	case '\\':
+		return token
 	}
-	return group{gitignore.ParsePattern(pattern, nil), len(parts)}
+	return `\` + token
 }
 
-// named are the classes of bytes that git knows and go-git does not.
-var named = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]", "0-9a-fA-F",
-	"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", " \t-\r", "[:blank:]", " \t", "[:punct:]", "!-/:-@[-`{-~")
+// named are the ranges of the classes that have names.
+var named = map[string]string{
+	"alpha": "azAZ", "alnum": "azAZ09", "digit": "09", "xdigit": "09afAF", "lower": "az", "upper": "AZ", "space": "\t\r  ",
+	"blank": "\t\t  ", "punct": "!/:@[`{~", "cntrl": "\x00\x1f\x7f\x7f", "graph": "!~", "print": " ~",
+}
 
-// bracket finds what a backslash keeps as it is, and bracket expressions.
-var bracket = regexp.MustCompile(`(?s)\\.|\[([!^]?)(\]?)((?:\[:\w+:\]|\\.|[^\]\\])*)\]`)
-
-// classes rewrites the bracket expressions of a pattern: [!a] is [^a] for go-git,
-// and a ] that stands first, or a - that makes no range, has to be escaped.
-func classes(part string) string {
-	return bracket.ReplaceAllStringFunc(part, func(s string) string {
-		m := bracket.FindStringSubmatch(s)
-		if s[0] == '\\' {
-			return s
-		}
-		body := named.Replace(m[3])
+// bracket spells a bracket expression as ranges, none of which holds a slash.
+func bracket(token string) string {
+	body, class := token[1:len(token)-1], "["
+	if strings.IndexAny(body, "!^") == 0 {
+		body, class = body[1:], "[^"
+	}
+	for _, m := range item.FindAllStringSubmatch(body, -1) {
+		ranges := []rune(named[m[1]])
 		if m[2] != "" {
-			body = `\]` + body
+			from, _ := utf8.DecodeLastRuneInString(m[2])
+			to, _ := utf8.DecodeLastRuneInString(m[2] + m[3])
+			ranges = []rune{from, from, from, to} // what a range begins with counts also in one that runs backwards
 		}
-		if strings.HasPrefix(body, "-") {
-			body = `\` + body
+		if len(ranges) == 0 {
+			return "[" // a class that git does not know matches nothing
 		}
-		if rest, dash := strings.CutSuffix(body, "-"); dash && !strings.HasSuffix(rest, `\`) {
-			body = rest + `\-`
+		for ; len(ranges) > 0; ranges = ranges[2:] {
+			from, to := ranges[0], ranges[1]
+			if from == '/' {
+				from++
+			}
+			if to == '/' {
+				to--
+			}
+			class += fmt.Sprintf(`\%c-\%c`, from, to)
 		}
-		if m[1] != "" {
-			body = "^" + body
-		}
-		return "[" + body + "]"
-	})
+	}
+	return class + "]"
 }
 
 // bytewise makes a character of each byte, since git compares bytes and go-git
 // characters.
 func bytewise(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
-		return s
-	}
 	runes := make([]rune, len(s))
 	for i := range len(s) {
 		runes[i] = rune(s[i])
@@ -142,20 +138,9 @@ func bytewise(s string) string {
 
 // trimSpaces cuts trailing spaces, but not one that a backslash keeps.
 func trimSpaces(s string) string {
-	end := len(s)
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case ' ':
-			end = min(end, i)
-		case '\\':
-			i++
-			if i == len(s) {
-				return s
-			}
-			end = len(s)
-		default:
-			end = len(s)
-		}
+	cut := strings.TrimRight(s, " ")
+	if kept := strings.TrimRight(cut, `\`); (len(cut)-len(kept))%2 == 1 && len(cut) < len(s) {
+		return cut + " "
 	}
-	return s[:end]
+	return cut
 }

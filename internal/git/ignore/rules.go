@@ -49,6 +49,8 @@ func (r *Rules) Ignored(path string, dir bool) bool {
 	return false
 }
 
+// matches goes through both from the left: the last nil takes one part more
+// whenever what follows it does not fit.
 func (r *rule) matches(path []string, dir bool) bool {
 	if r.dirOnly && !dir {
 		return false
@@ -56,25 +58,20 @@ func (r *rule) matches(path []string, dir bool) bool {
 	if r.baseOnly {
 		path = path[len(path)-1:]
 	}
-	at := 0
-	for i, g := range r.groups {
-		begins, ends := i == 0 && !r.fromAny, i == len(r.groups)-1 && !r.toAny
-		if ends && !begins {
-			at = max(at, len(path)-g.parts)
+	i, at, again, from := 0, 0, -1, 0
+	for at < len(path) {
+		switch {
+		case i < len(r.parts) && r.parts[i] == nil:
+			again, from = i+1, at
+			i = again
+		case i < len(r.parts) && r.parts[i].Match(path[at:at+1], true) != gitignore.NoMatch:
+			i, at = i+1, at+1
+		case again >= 0:
+			from++
+			i, at = again, from
+		default:
+			return false
 		}
-		for !g.fits(path, at) {
-			if at++; begins || ends || at >= len(path) {
-				return false
-			}
-		}
-		at += g.parts
 	}
-	if r.toAny {
-		return at < len(path)
-	}
-	return at == len(path)
-}
-
-func (g *group) fits(path []string, at int) bool {
-	return at+g.parts <= len(path) && g.Match(path[at:at+g.parts], true) != gitignore.NoMatch
+	return i == len(r.parts)
 }
