@@ -28,7 +28,7 @@ in the .json beside it. Nothing is changed, and no verdict depends on it: it is
 the opinion of one model that has run nothing.`,
 		Examples: "abl check\nabl check --model gpt-5 --json",
 		Codes:    commit.Codes(),
-		Flags:    commit.CheckFlags(),
+		Flags:    commit.AskFlags(),
 		Run:      runCheck,
 	}
 }
@@ -61,9 +61,8 @@ func runCheck(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	c := commit.Check{
-		Root: dir, Source: p.Src, Logs: filepath.Join(p.Logs(), "check"), Report: filepath.Join(p.Reports(), "consistency-report.txt"),
-		Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger()), Query: checkQuery,
-		Specs: []string{"project.md"}, Files: source,
+		Asker:  commit.Asker{Root: dir, Logs: filepath.Join(p.Logs(), "check"), Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger())},
+		Report: filepath.Join(p.Reports(), "consistency-report.txt"), Query: checkQuery, Specs: []string{"project.md"}, Source: p.Src, Files: source,
 	}
 	for _, f := range specs {
 		c.Specs = append(c.Specs, "specs/"+f.Name)

@@ -22,7 +22,7 @@ import (
 
 func draftCommand() cli.Command {
 	flags := []cli.Flag{{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}}
-	for _, f := range commit.CheckFlags() {
+	for _, f := range commit.AskFlags() {
 		if f.Name != "json" {
 			flags = append(flags, f)
 		}
@@ -62,10 +62,8 @@ func runSpecDraft(ctx context.Context, in *cli.Input) error {
 	if in.Bool("write") {
 		replaces = string(old)
 	}
-	answer, err := commit.Question{
-		Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Workflow: "spec-draft", Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger()),
-		Text: prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old), Replaces: replaces,
-	}.Ask(ctx, in)
+	asker := commit.Asker{Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger())}
+	answer, err := asker.Ask(ctx, in, "spec-draft", prompts.SpecDraft+fmt.Sprintf("\nThe spec of phase %d:\n\n", n)+string(old), replaces)
 	if errors.Is(err, commit.ErrMasked) {
 		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", filepath.ToSlash(p.Rel(filepath.Join(p.Specs(), name))), err), "take the secret out, or ask without --write")
 	}

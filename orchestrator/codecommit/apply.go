@@ -15,117 +15,103 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/testing/failpoint"
+	"abl/roles/environment"
 )
 
 // ErrInTheWay means that the tree is not, or no longer, as the edits need it: what
 // stands at a path, or on the way to it, is something else.
-var ErrInTheWay = errors.New("somebody else has changed it meanwhile")
+var ErrInTheWay error = &environment.Error{
+	Class: environment.Person, Do: "no file was changed; look at git status, then run the same command again", Err: errors.New("somebody else has changed it meanwhile"),
+}
 
-// backup is in the stage while the tree is between the old and the new state. File N
-// of the stage that begins with "new" is what will stand at Files[N], the one that
-// begins with "old" what stood there.
+// ErrTorn is a run that was killed while it changed files, which cannot be put back.
+var ErrTorn error = &environment.Error{
+	Class: environment.Person, Do: "look at git status; what the edits replaced is in the folder that is named", Err: errors.New("files are changed by half"),
+}
+
+// backup says how to go back, and is in the stage, a folder of the project, while the
+// tree is between the old and the new state. There, new and a file's number are what
+// will stand in its place, old and the number what stood there.
 type backup struct {
 	Place string   `json:"place"` // the stage that it was written in
-	Dirs  []string `json:"dirs"`  // that are not there yet, the highest first
 	Files []string `json:"files"`
+	New   []bool   `json:"new"` // nothing stood there
 }
 
 const backupFile = "journal.json"
 
 func staged(stage, what string, i int) string { return path.Join(stage, what+strconv.Itoa(i)) }
 
-// Apply makes the edits, all of them or none. The stage, a folder below root that
-// must not exist yet, takes the new contents; then what stands at each path is moved
-// into the stage, and the new content to the path. The caller holds a lock and has called
-// Recover.
+// Apply makes the edits, all of them or none. The stage must not exist yet. The caller
+// holds a lock and has called Recover.
 func Apply(root, stage string, edits []Edit) error {
 	t, err := os.OpenRoot(root)
-	if err != nil {
-		return fmt.Errorf("cannot change files: %w", err)
-	}
-	defer t.Close()
-	if err := t.Mkdir(stage, 0o700); err != nil {
-		return fmt.Errorf("cannot change files: %w", err)
-	}
-	b := backup{Place: place(t, stage)}
-	err = errors.Join(b.prepare(t, stage, edits), failpoint.Err("treeedit.staged"))
 	if err == nil {
-		err = b.perform(t, stage, edits)
+		defer t.Close()
+		err = t.Mkdir(stage, 0o700)
 	}
 	if err != nil {
-		_, undone := Recover(root, stage)
-		return errors.Join(fmt.Errorf("cannot change files: %w", err), undone)
+		return fmt.Errorf("cannot change files: %w", err)
 	}
-	return t.RemoveAll(stage)
+	if err = prepare(t, stage, edits); err == nil {
+		err = perform(t, stage, edits)
+	}
+	if err == nil {
+		return t.RemoveAll(stage)
+	}
+	_, undone := Recover(root, stage)
+	return errors.Join(fmt.Errorf("cannot change files: %w", err), undone)
 }
 
 // prepare fills the stage. The tree is untouched until all of it is on the disk.
-func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
+func prepare(t *os.Root, stage string, edits []Edit) error {
+	b := backup{Place: place(t, stage)}
 	for i, e := range edits {
-		for j, c := range e.Path {
-			if c != '/' || slices.Contains(b.Dirs, e.Path[:j]) {
-				continue
-			}
-			if info, err := t.Lstat(e.Path[:j]); err != nil {
-				b.Dirs = append(b.Dirs, e.Path[:j])
-			} else if !info.IsDir() {
-				return fmt.Errorf("%q: %w", e.Path[:j], ErrInTheWay)
-			}
+		was, gone := t.Lstat(e.Path)
+		if gone == nil && !was.Mode().IsRegular() || gone != nil && e.Delete {
+			return fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
 		}
-		b.Files = append(b.Files, e.Path)
-		if err := stageFile(t, staged(stage, "new", i), e); err != nil {
+		b.Files, b.New = append(b.Files, e.Path), append(b.New, gone != nil)
+		err := folders(t, e.Path)
+		if err == nil && !e.Delete {
+			err = stageFile(t, staged(stage, "new", i), e.Content, was)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	data, err := json.Marshal(b)
-	if err != nil {
-		return err
+	if err == nil {
+		err = hostfs.Write(filepath.Join(t.Name(), stage, backupFile), data, logPerm)
 	}
-	return hostfs.Write(filepath.Join(t.Name(), stage, backupFile), data, logPerm)
+	return errors.Join(err, failpoint.Err("treeedit.staged"))
 }
 
 // stageFile writes a new content, with the mode and, where that is allowed, the owner
-// of the file whose place it takes.
-func stageFile(t *os.Root, name string, e Edit) error {
-	was, problem := t.Lstat(e.Path)
-	if problem == nil && !was.Mode().IsRegular() || problem != nil && e.Delete {
-		return fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
-	}
+// of the file whose place it takes, if any.
+func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 	f, err := t.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(e.Content)
-	if problem == nil && err == nil {
-		if st, ok := was.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-			_ = f.Chown(int(st.Uid), int(st.Gid)) // only root can, and only root has to
-		}
-		err = f.Chmod(was.Mode().Perm())
+	_, err = f.WriteString(content)
+	if was != nil {
+		st := was.Sys().(*syscall.Stat_t)
+		_ = f.Chown(int(st.Uid), int(st.Gid)) // another's only root can give away, and only root has to
+		err = errors.Join(err, f.Chmod(was.Mode().Perm()))
 	}
-	if err == nil && !e.Delete {
-		err = f.Sync() // what it replaces is removed soon
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Sync(), f.Close()) // what it replaces is removed soon
 }
 
 // perform makes the edits. Removing the backup's file is what makes them hold.
-func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
-	for _, dir := range b.Dirs {
-		if err := t.Mkdir(dir, 0o777); err != nil {
-			return err
-		}
-		failpoint.Here("treeedit.dir")
-	}
+func perform(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
-		err := failpoint.Err("treeedit.step")
+		err := errors.Join(folders(t, e.Path), t.MkdirAll(path.Dir(e.Path), 0o777), failpoint.Err("treeedit.step"))
 		if err == nil {
 			err = move(t, e.Path, e.Path, staged(stage, "old", i))
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // nothing stood there
-		}
 		failpoint.Here("treeedit.kept")
-		if err == nil && !e.Delete {
+		if !e.Delete && (err == nil || errors.Is(err, fs.ErrNotExist)) { // nothing stood there
 			err = move(t, e.Path, staged(stage, "new", i), e.Path)
 		}
 		if err != nil {
@@ -138,7 +124,8 @@ func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 }
 
 // Recover undoes edits that were cut short, and returns the paths that it put back.
-// It can be cut short itself and called again.
+// It can be cut short itself and called again. What stands at the path of an edit that
+// was not begun is not touched.
 func Recover(root, stage string) (restored []string, err error) {
 	t, err := os.OpenRoot(root)
 	if err != nil {
@@ -146,53 +133,57 @@ func Recover(root, stage string) (restored []string, err error) {
 	}
 	defer t.Close()
 	b, err := readBackup(t, stage)
-	for i := len(b.Files) - 1; i >= 0 && err == nil; i-- {
-		var done bool
-		if done, err = undo(t, b.Files[i], staged(stage, "new", i), staged(stage, "old", i)); done {
-			restored = append(restored, b.Files[i])
+	for i, file := range slices.Backward(b.Files) {
+		from, to := staged(stage, "old", i), file
+		if b.New[i] {
+			from, to = file, staged(stage, "new", i)
 		}
+		if !there(t, from) || b.New[i] && there(t, to) {
+			continue
+		}
+		if err = move(t, file, from, to); err != nil {
+			break
+		}
+		restored = append(restored, file)
 		failpoint.Here("treeedit.undo")
 	}
 	if err != nil {
 		return restored, fmt.Errorf("cannot put back what an earlier run has changed by half: %w", err)
 	}
-	for _, dir := range slices.Backward(b.Dirs) {
-		_ = t.Remove(dir) // one that a person put something into stays
+	for i, file := range b.Files {
+		for dir := path.Dir(file); b.New[i] && dir != "." && t.Remove(dir) == nil; {
+			dir = path.Dir(dir) // up to one that holds something
+		}
 	}
-	failpoint.Here("treeedit.undone")
 	return restored, errors.Join(hostfs.Remove(root, path.Join(stage, backupFile)), hostfs.Remove(root, stage))
 }
 
-// undo moves one file's new and old content back where they were. What stands at the
-// path of an edit that was not begun is not touched.
-func undo(t *os.Root, file, next, old string) (done bool, err error) {
-	for _, way := range [][2]string{{file, next}, {old, file}} {
-		if _, err := t.Lstat(way[1]); err == nil {
-			continue
-		}
-		if _, err := t.Lstat(way[0]); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := move(t, file, way[0], way[1]); err != nil {
-			return done, err
-		}
-		done = true
-	}
-	return done, nil
+func there(t *os.Root, name string) bool {
+	_, err := t.Lstat(name)
+	return err == nil
 }
 
-// move renames to or from the path of an edit, unless a folder on the way to that is
-// none any more: a link there would lead to another file.
+// move renames to or from the path of an edit.
 func move(t *os.Root, file, from, to string) error {
+	if err := folders(t, file); err != nil {
+		return err
+	}
+	return t.Rename(from, to)
+}
+
+// folders refuses a path on whose way something else than folders stands: a link there
+// would lead to another file.
+func folders(t *os.Root, file string) error {
 	for i, c := range file {
 		if c != '/' {
 			continue
 		}
-		if info, err := t.Lstat(file[:i]); err != nil || !info.IsDir() {
+		info, err := t.Lstat(file[:i])
+		if err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%q: %w", file[:i], ErrInTheWay)
 		}
 	}
-	return t.Rename(from, to)
+	return nil
 }
 
 // readBackup refuses what was not written here: it may have come with the tree, from
@@ -201,15 +192,15 @@ func move(t *os.Root, file, from, to string) error {
 func readBackup(t *os.Root, stage string) (b backup, err error) {
 	const most = 1 << 30
 	data, err := hostfs.Read(t.Name(), path.Join(stage, backupFile), most)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return b, nil
+	}
 	if err != nil {
-		if errors.Is(err, hostfs.ErrAbsent) {
-			err = nil
-		}
 		return b, err
 	}
-	foreign := func(name string) bool { return !filepath.IsLocal(name) || path.Clean(name) != name }
-	problem := json.Unmarshal(data, &b)
-	if again, _ := json.Marshal(b); problem != nil || !bytes.Equal(data, again) || b.Place != place(t, stage) || slices.ContainsFunc(slices.Concat(b.Dirs, b.Files), foreign) {
+	foreign := func(file string) bool { return !filepath.IsLocal(file) }
+	wrong := json.Unmarshal(data, &b) != nil || b.Place != place(t, stage) || len(b.New) != len(b.Files) || slices.ContainsFunc(b.Files, foreign)
+	if again, _ := json.Marshal(b); wrong || !bytes.Equal(data, again) {
 		return backup{}, fmt.Errorf("%s was not written here: look what is in %s, and remove it", path.Join(stage, backupFile), stage)
 	}
 	return b, nil

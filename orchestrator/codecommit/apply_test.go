@@ -194,7 +194,7 @@ func TestKills(t *testing.T) {
 		}
 		return true
 	}
-	for _, place := range []string{"treeedit.staged", "treeedit.dir", "treeedit.step", "treeedit.kept"} {
+	for _, place := range []string{"treeedit.staged", "treeedit.step", "treeedit.kept"} {
 		n := 0
 		for try(at(place, n), none) {
 			n++
@@ -234,7 +234,8 @@ func TestForeignJournals(t *testing.T) {
 	for _, text := range []string{
 		`{"version":1,"place":"1:2","steps":[{"path":"a","was":true}]}`, `{"version":1,"steps":[{"path":"a"}]}`, `{"version":2}`, `{`, ``,
 		`{"version":1,"place":"PLACE","steps":[{"path":"a"}]}`, `{"place":"1:2","files":["a"]}`, `{"place":"PLACE"}`,
-		`{"place":"PLACE","files":["../victim"]}`, `{"place":"PLACE","files":["x/../../victim"]}`, `{"place":"PLACE","files":["a"],"dirs":["../victim"]}`,
+		`{"place":"PLACE","files":["../victim"],"new":[false]}`, `{"place":"PLACE","files":["x/../../victim"],"new":[false]}`, `{"place":"PLACE","files":["../victim"],"new":[true]}`,
+		`{"place":"PLACE","files":["a"],"new":[]}`, `{"place":"PLACE","files":["a"],"new":null}`,
 	} {
 		top := plant(t, map[string]string{"victim": "v", "root/a": "a\n", "root/" + stage + "/old0": "evil"})
 		root := filepath.Join(top, "root")
@@ -318,7 +319,7 @@ func TestRecoverWithoutFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := info.Sys().(*syscall.Stat_t)
-	text := fmt.Sprintf(`{"place":"%d:%d","dirs":null,"files":null}`, st.Dev, st.Ino)
+	text := fmt.Sprintf(`{"place":"%d:%d","files":null,"new":null}`, st.Dev, st.Ino)
 	if err := os.WriteFile(filepath.Join(dir, "journal.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 
 	"abl/images"
 	"abl/internal/hostfs"
-	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/environment"
@@ -44,10 +42,8 @@ func (p Project) Handed() state.Project {
 // Box runs build.sh in a container that sees a copy of the project, no key, no log and
 // no repository, and reaches the hosts of network.allow or nothing.
 type Box struct {
+	Host
 	project Project
-	limit   time.Duration
-	stream  io.Writer
-	secrets *redact.Redactor
 	env     *environment.Environment
 	builds  *roles.Builds
 	n       int
@@ -57,7 +53,7 @@ type Box struct {
 func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *Box, err error) {
 	o.Project, o.ID, o.Root, o.Owned = p.Handed(), p.EngineID(), p.Root, p.Root
 	o.Cut, o.Life = len(o.Conf.Network.Allow) == 0, max(24*time.Hour, h.Limit+time.Hour)
-	b = &Box{project: p, limit: h.Limit, stream: h.Stream, secrets: h.Secrets}
+	b = &Box{Host: h, project: p}
 	if b.env, err = environment.Open(ctx, o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
 	}
@@ -86,13 +82,13 @@ func (b *Box) Close(ctx context.Context) error {
 // image makes the one that builds run in: abl's, or the project's own on top of it.
 func (b *Box) image(ctx context.Context) error {
 	want := images.Want{Agent: images.Tools}
-	own := filepath.Join(b.project.Root, Dockerfile)
+	own := filepath.Join(b.Root, Dockerfile)
 	if _, err := os.Lstat(own); err == nil && b.project.Name == V2 {
 		// All but agent-config is the model's to write.
 		if real, err := filepath.EvalSymlinks(own); err == nil && real != own {
 			return problem("put the real folder there", "cannot build an image from %q: a link leads there", Dockerfile)
 		}
-		if want.Dockerfile, err = environment.Dockerfile(b.project.Root, Dockerfile); err != nil {
+		if want.Dockerfile, err = environment.Dockerfile(b.Root, Dockerfile); err != nil {
 			return err
 		}
 	}
@@ -128,7 +124,7 @@ func (b *Box) gate(ctx context.Context) error {
 // of it but logs, keys, repositories and what .env files hold.
 func (b *Box) copy(to io.Writer, as string) error {
 	p := b.project
-	withheld := append(slices.Collect(maps.Values(p.Keys)), "logs", p.LogsBelow(), p.Stage, ConfigDir)
+	withheld := append(p.keyFiles(), "logs", p.LogsBelow(), p.Stage, ConfigDir)
 	return hostfs.TarSome(to, as, p.Root, func(name string, h *tar.Header) bool {
 		h.Uid, h.Gid = b.env.UID, b.env.GID
 		base := path.Base(name)
@@ -138,16 +134,16 @@ func (b *Box) copy(to io.Writer, as string) error {
 
 // Build runs it once, in a container of its own.
 func (b *Box) Build(ctx context.Context) (built Built, err error) {
-	if note, code := Runnable(b.project.Root); note != "" {
+	if note, code := Runnable(b.Root); note != "" {
 		return Built{Code: code, Note: note}, nil
 	}
 	b.n++
 	key := "build-" + strconv.Itoa(b.n)
-	out, voice := NewOutput(b.stream, b.secrets), NewOutput(b.stream, b.secrets)
-	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.limit, Stdout: out, Stderr: voice})
+	out, voice := NewOutput(b.Stream, b.Secrets), NewOutput(b.Stream, b.Secrets)
+	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
 	built = Built{Code: end.Exit, Signal: end.Signal, Stdout: out.Close(), Stderr: voice.Close(), Notes: end.Notes}
-	papers, perr := b.papers(key)
-	built.Papers = papers
+	var perr error
+	built.Papers, perr = b.papers(key)
 	switch err = errors.Join(err, perr); {
 	case err != nil && context.Cause(ctx) != nil:
 		return built, context.Cause(ctx)
@@ -156,7 +152,7 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 	case end.Gone != "":
 		return built, fmt.Errorf("%w: build.sh could not be started: %s", ErrEnvironment, end.Gone)
 	case end.Late:
-		built.Note = fmt.Sprintf("build.sh was stopped after %s", b.limit)
+		built.Note = fmt.Sprintf("build.sh was stopped after %s", b.Limit)
 	case end.OOMKilled:
 		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Box.Memory>>20)
 	case end.Exit == notFound:

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"abl/internal/proc"
 	"abl/internal/redact"
+	"abl/roles/environment"
 )
 
 // Script is what builds a project.
@@ -41,8 +43,13 @@ type Built struct {
 	Papers         map[string]string // what else is kept of it beside its log, by name
 }
 
-// Green says that the build passes: exit code 0 and nothing else counts.
-func (b Built) Green() bool { return b.Code == 0 && b.Note == "" && b.Signal == "" }
+// Why says why the build is red. It is green, "", by exit code 0 and nothing else.
+func (b Built) Why() string {
+	if b.Note == "" && (b.Code != 0 || b.Signal != "") {
+		return fmt.Sprintf("build.sh ended with exit code %d", b.Code)
+	}
+	return b.Note
+}
 
 // Text is the build as the log and the model get it.
 func (b Built) Text() string {
@@ -60,7 +67,7 @@ func (b Built) Text() string {
 
 // ErrEnvironment is a build that says nothing about the code: a tool is missing
 // where it ran, or the engine failed. A model cannot repair it.
-var ErrEnvironment = errors.New("the build's environment failed")
+var ErrEnvironment error = &environment.Error{Class: environment.Unavailable, Err: errors.New("the build's environment failed")}
 
 // Host runs build.sh on this machine, as the person who runs the program, but
 // without keys in its environment and with nothing to read.
@@ -108,11 +115,13 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b Built, er
 	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
 	cmd := proc.Command(context.WithoutCancel(ctx), name, args...) // proc stops it, with all that it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = proc.Leader()
 	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever
 	if err := proc.Adopt(); err != nil {
 		return b, err
 	}
+	runtime.LockOSThread() // proc.Leader is about the thread
+	defer runtime.UnlockOSThread()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(h.Limit, time.Hour))
 	defer cancel()
 	b.Code, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
@@ -121,7 +130,7 @@ func (h Host) run(ctx context.Context, name string, args ...string) (b Built, er
 	}
 	b.Stdout, b.Stderr = out.Close(), voice.Close()
 	if cmd.ProcessState != nil {
-		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
 			b.Signal = ws.Signal().String()
 		}
 	}

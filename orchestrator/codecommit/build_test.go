@@ -49,13 +49,13 @@ func TestHost(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := codecommit.Host{Root: script(t, c.mode, c.text)}.Build(t.Context())
-			if err != nil || b.Green() != c.green || b.Text() != c.want {
-				t.Errorf("green %t, %v, got\n%swant\n%s", b.Green(), err, b.Text(), c.want)
+			if err != nil || (b.Why() == "") != c.green || b.Text() != c.want {
+				t.Errorf("red %q, %v, got\n%swant\n%s", b.Why(), err, b.Text(), c.want)
 			}
 		})
 	}
 	b, err := codecommit.Host{Root: t.TempDir()}.Build(t.Context())
-	if err != nil || b.Green() || b.Note != "there is no build.sh in the project's folder" {
+	if err != nil || b.Why() == "" || b.Note != "there is no build.sh in the project's folder" {
 		t.Errorf("without a script: %+v, %v", b, err)
 	}
 }
@@ -97,7 +97,7 @@ func TestOutput(t *testing.T) {
 // What a build leaves running ends with it, and one that hangs is stopped.
 func TestNothingStaysBehind(t *testing.T) {
 	root := script(t, 0o755, bang+"sleep 1000 & echo $! >pid; exit 0")
-	if b, err := (codecommit.Host{Root: root}).Build(t.Context()); err != nil || !b.Green() {
+	if b, err := (codecommit.Host{Root: root}).Build(t.Context()); err != nil || b.Why() != "" {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	gone(t, root)
@@ -105,7 +105,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	hang := bang + "trap '' TERM; sleep 1000 & echo $! >pid; touch started; wait; wait"
 	root = script(t, 0o755, hang)
 	b, err := codecommit.Host{Root: root, Limit: 200 * time.Millisecond, Grace: 50 * time.Millisecond}.Build(t.Context())
-	if err != nil || b.Green() || b.Note != "build.sh was stopped after 200ms" {
+	if err != nil || b.Why() == "" || b.Note != "build.sh was stopped after 200ms" {
 		t.Errorf("%+v, %v", b, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

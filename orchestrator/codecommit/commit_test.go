@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"time"
 
 	"abl/internal/ledger"
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 	"abl/orchestrator/codecommit"
+	"abl/roles/environment"
 	"abl/roles/model"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,16 +65,11 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		}
 	}
 	clean := func(s string) string { return strings.ReplaceAll(s, secret, "[…zz]") }
-	var g codecommit.Guard = codecommit.NewV1(l.root, "logs")
-	protected := []string{"build.sh"}
-	if protocol == codecommit.V2 {
-		real, err := codecommit.New(l.root, "logs")
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, protected = real, real.List()
+	g, err := codecommit.Project{Root: l.root, Profile: p, Logs: filepath.Join(l.root, "logs")}.Guard()
+	if err != nil {
+		t.Fatal(err)
 	}
-	in, err := codecommit.Project{Root: l.root, Profile: p}.ReadInputs(protected)
+	in, err := codecommit.Project{Root: l.root, Profile: p}.ReadInputs(g.List())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +79,10 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	}
 	l.run = codecommit.Run{
 		Root: l.root, Profile: p, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: ledger.Open(filepath.Join(l.root, "logs/tokens.csv")),
-		Limits: codecommit.Limits{Repairs: p.Repairs}, Clean: clean, Price: ledger.Cost,
+		Repairs: p.Repairs, Clean: clean, Price: ledger.Cost,
 		Show: codecommit.Show{
 			Say: func(text string) { fmt.Fprintln(&l.said, text) }, Said: func(text string) { l.said.WriteString("> " + text) },
-			Plan: func(e []codecommit.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) }, Wait: func(string) func() { return func() {} },
+			Plan: func(e []codecommit.Edit) { fmt.Fprintf(&l.said, "plan of %d\n", len(e)) },
 		},
 	}
 	return l
@@ -103,7 +101,11 @@ func (l *lab) Ask(_ context.Context, prompt string) (model.Answer, error) {
 	if !found {
 		l.t.Error("the query was not on the disk when it was sent")
 	}
-	return l.answers[min(len(l.asked), len(l.answers))-1], nil
+	a := l.answers[min(len(l.asked), len(l.answers))-1]
+	if a.Finish == model.Blocked {
+		return a, &model.Error{Kind: outcome.Filtered, What: "the answer was held back by fake (SAFETY)"}
+	}
+	return a, nil
 }
 
 func (l *lab) Build(context.Context) (codecommit.Built, error) {
@@ -246,46 +248,6 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// What follows on the rounds so far.
-func TestNext(t *testing.T) {
-	p, err := codecommit.ProfileOf(codecommit.V2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := codecommit.Inputs{Query: "Say bye."}
-	for _, c := range []struct {
-		limits codecommit.Limits
-		walk   string // outcomes so far
-		want   string
-	}{
-		{codecommit.Limits{Repairs: 1}, "", "first"},
-		{codecommit.Limits{Repairs: 1}, "passed", "end"},
-		{codecommit.Limits{Repairs: 1}, "red", "repair"},
-		{codecommit.Limits{Repairs: 1}, "unusable", "repair"},
-		{codecommit.Limits{Repairs: 1}, "red red", "end"},
-		{codecommit.Limits{Repairs: 3}, "red unusable red", "repair"},
-		{codecommit.Limits{}, "red", "end"},
-		{codecommit.Limits{Repairs: 1, Abort: true}, "red", "repair"},
-		{codecommit.Limits{Repairs: 1, Abort: true}, "unusable", "end"},
-		{codecommit.Limits{Repairs: 1, DryRun: true}, "", "first"},
-		{codecommit.Limits{Repairs: 1, DryRun: true}, "planned", "end"},
-		{codecommit.Limits{Repairs: 1, DryRun: true}, "unusable", "end"},
-	} {
-		var history []codecommit.Round
-		for _, outcome := range strings.Fields(c.walk) {
-			history = append(history, codecommit.Round{Outcome: outcome, Output: "no\n"})
-		}
-		prompt, more := codecommit.Next(p, in, c.limits, history)
-		got := map[bool]string{true: "first", false: "end"}[more]
-		if strings.Contains(prompt, "[build.sh output]\nno\n") {
-			got = "repair"
-		}
-		if got != c.want {
-			t.Errorf("%+v after %q: %s, want %s", c.limits, c.walk, got, c.want)
-		}
-	}
-}
-
 func TestNeverGreen(t *testing.T) {
 	for protocol, want := range map[string]int{codecommit.V2: 4, codecommit.V1: 8} {
 		l := newLab(t, protocol, nil)
@@ -329,7 +291,8 @@ func TestUnusable(t *testing.T) {
 	blocked := says("")
 	blocked.Finish, blocked.Reason = model.Blocked, "SAFETY"
 	l.answers = []model.Answer{blocked}
-	if _, err := l.run.Commit(t.Context()); !errors.Is(err, codecommit.ErrBlocked) || len(l.asked) != 1 {
+	var held *environment.Error
+	if _, err := l.run.Commit(t.Context()); !errors.As(err, &held) || held.Class != environment.Refused || len(l.asked) != 1 {
 		t.Errorf("%v", err)
 	}
 	if got := l.logs()["initial-query-response.txt"]; !strings.HasPrefix(got, "ERROR\nthe answer was held back by fake (SAFETY)") {
@@ -414,20 +377,13 @@ func TestReport(t *testing.T) {
 	golden(t, "consistency-query.txt", l.logs()["query.txt"])
 }
 
-// blind is a guard that cannot look at the tree.
-type blind struct{}
-
-func (blind) Check(context.Context, []codecommit.Edit) ([]codecommit.Edit, error) {
-	return nil, os.ErrPermission
-}
-
 // What keeps the guard from looking is no mistake of the model's: it is not asked
 // to mend it.
 func TestBlindGuard(t *testing.T) {
 	l := newLab(t, codecommit.V2, nil)
-	l.run.Guard = blind{}
+	t.Setenv("PATH", "/nowhere") // there is no git
 	l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n")}
-	if res, err := l.run.Commit(t.Context()); !errors.Is(err, os.ErrPermission) || res.Outcome != codecommit.Failed || len(l.asked) != 1 || l.file("a") != "hi\n" {
+	if res, err := l.run.Commit(t.Context()); !errors.Is(err, exec.ErrNotFound) || res.Outcome != codecommit.Failed || len(l.asked) != 1 || l.file("a") != "hi\n" {
 		t.Errorf("%+v, %v, asked %d times", res, err, len(l.asked))
 	}
 }

@@ -3,13 +3,14 @@ package codecommit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
+	"abl/internal/outcome"
 	"abl/prompts"
 	"abl/roles/model"
 )
@@ -42,39 +43,22 @@ type Section struct {
 
 // SplitReport takes a report apart at the titles, however the model adorned them.
 func SplitReport(text string) Report {
-	rep := Report{Sections: []Section{}, Missing: []string{}}
-	var current *Section
+	rep := Report{Sections: []Section{}, Missing: Titles()}
+	into := &rep.Preamble
 	for l := range strings.Lines(text) {
-		if title := titleOf(l); title != "" && !rep.has(title) {
-			rep.Sections = append(rep.Sections, Section{Title: title})
-			current = &rep.Sections[len(rep.Sections)-1]
+		if i := slices.Index(rep.Missing, titleOf(l)); i >= 0 {
+			rep.Sections = append(rep.Sections, Section{Title: rep.Missing[i]})
+			into = &rep.Sections[len(rep.Sections)-1].Text
+			rep.Missing = slices.Delete(rep.Missing, i, i+1)
 			continue
 		}
-		if current == nil {
-			rep.Preamble += l
-			continue
-		}
-		current.Text += l
+		*into += l
 	}
 	rep.Preamble = strings.TrimSpace(rep.Preamble)
 	for i := range rep.Sections {
 		rep.Sections[i].Text = strings.TrimSpace(rep.Sections[i].Text)
 	}
-	for _, t := range Titles() {
-		if !rep.has(t) {
-			rep.Missing = append(rep.Missing, t)
-		}
-	}
 	return rep
-}
-
-func (r Report) has(title string) bool {
-	for _, s := range r.Sections {
-		if s.Title == title {
-			return true
-		}
-	}
-	return false
 }
 
 // titleOf is the title that a line is: with numbers, marks of headlines or of
@@ -92,74 +76,64 @@ func titleOf(line string) string {
 // ReportFile is where a report is left.
 const ReportFile = ConfigDir + "/consistency-report.txt"
 
-// ReportInputs are what a person asks about, if anything, and the code.
-func (p Project) ReportInputs() (in Inputs, err error) {
-	for _, name := range []string{p.Query, ConfigDir + "/consistency-query.txt"} { // the last one counts
-		query, err := p.need(name, "", "", maxQuery)
-		if err == nil && query != firstQuery { // somebody has written into it
-			in.Query = query
-		} else if err != nil && !errors.Is(err, errMissing) {
-			return in, err
-		}
-	}
-	in.Codebase, err = p.codebase()
-	return in, err
-}
-
 // Consistency asks for a report and leaves it at a path, its sections beside it.
 func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
-	r.begin("consistency-report")
-	r.result.Protocol = ""
+	text := ""
 	prompt := join([]section{{"system prompt", prompts.Consistency}, {"query", r.Inputs.Query}, {"codebase", r.Inputs.Codebase}})
-	a, at, err := r.ask(ctx, "query", prompt, oneCall())
-	if err == nil && strings.TrimSpace(a.Text) == "" {
-		err = fmt.Errorf("%w by %s: it is empty", ErrBlocked, r.Model.Name())
-	}
-	if err != nil {
-		res, err := r.end(Failed, err)
-		return res, "", err
-	}
-	text := r.Clean(a.Text)
-	rep := SplitReport(text)
-	rep.Model, rep.Cut = a.Model, a.Finish != model.Whole
-	sidecar, err := json.MarshalIndent(rep, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o755)
-	}
-	if err == nil {
-		err = hostfs.Write(path, []byte(text), logPerm)
-	}
-	if err == nil {
-		err = hostfs.Write(strings.TrimSuffix(path, filepath.Ext(path))+".json", append(sidecar, '\n'), logPerm)
-	}
-	if err != nil {
-		res, err := r.end(Failed, err)
-		return res, "", err
-	}
-	r.result.Report, r.result.Missing = path, rep.Missing
-	at.Outcome = Reported
-	if rep.Cut {
-		at.Outcome, at.Why, r.result.Why = Unusable, "the report was cut off ("+a.Reason+")", "the report was cut off ("+a.Reason+")"
-	}
-	res, err := r.end(at.Outcome, nil)
+	res, err := r.once(ctx, "consistency-report", prompt, func(a model.Answer, at *Attempt) error {
+		if strings.TrimSpace(a.Text) == "" {
+			return r.unusable("the answer of %s is empty", r.Model.Name())
+		}
+		text = r.Clean(a.Text)
+		rep := SplitReport(text)
+		rep.Model, rep.Cut = a.Model, a.Finish != model.Whole
+		if rep.Cut {
+			at.Outcome, at.Why = Unusable, "the report was cut off ("+a.Reason+")"
+		}
+		r.result.Report, r.result.Missing = path, rep.Missing
+		sidecar, err := json.MarshalIndent(rep, "", "  ")
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o755)
+		}
+		if err == nil {
+			err = hostfs.Write(path, []byte(text), logPerm)
+		}
+		if err == nil {
+			err = hostfs.Write(strings.TrimSuffix(path, filepath.Ext(path))+".json", append(sidecar, '\n'), logPerm)
+		}
+		return err
+	})
 	return res, text, err
 }
 
 // Ask puts one question for a workflow that makes something of the answer itself.
 func (r *Run) Ask(ctx context.Context, workflow, prompt string) (answer string, err error) {
-	r.begin(workflow)
-	a, at, err := r.ask(ctx, "query", prompt, oneCall())
-	if err == nil && a.Finish != model.Whole {
-		err = fmt.Errorf("%w by %s: it was cut off (%s)", ErrBlocked, r.Model.Name(), a.Reason)
-	}
-	if at.Outcome = Reported; err != nil {
-		at.Outcome = Failed
-	}
-	_, err = r.end(at.Outcome, err)
-	return r.Clean(a.Text), err
+	_, err = r.once(ctx, workflow, prompt, func(a model.Answer, _ *Attempt) error {
+		if a.Finish != model.Whole {
+			return r.unusable("the answer of %s was cut off (%s)", r.Model.Name(), a.Reason)
+		}
+		answer = r.Clean(a.Text)
+		return nil
+	})
+	return answer, err
 }
 
-// oneCall are the files of a workflow that asks once.
-func oneCall() files {
-	return files{query: []string{"query.txt"}, request: "query.json", text: []string{"response.txt"}, body: []string{"response.json"}}
+// once is a workflow of one question.
+func (r *Run) once(ctx context.Context, workflow, prompt string, use func(model.Answer, *Attempt) error) (Result, error) {
+	r.begin(workflow)
+	r.result.Protocol = ""
+	a, at, err := r.ask(ctx, "query", prompt, func(what string) []string { return []string{what} })
+	if err == nil {
+		at.Outcome = Reported
+		err = use(a, at)
+	}
+	if err != nil {
+		at.Outcome = Failed
+	}
+	r.result.Why = at.Why
+	return r.end(at.Outcome, err)
+}
+
+func (r *Run) unusable(format string, args ...any) error {
+	return classed(&model.Error{Kind: outcome.Filtered, What: fmt.Sprintf(format, args...)})
 }

@@ -51,11 +51,11 @@ func wrong(kind string, line int, format string, args ...any) error {
 	return &Error{Kind: kind, Line: line, What: fmt.Sprintf(format, args...)}
 }
 
-// Parse reads an answer of the protocol v2: files between ^^^path and ^^^end,
+// ParseAnswer reads an answer of the protocol v2: files between ^^^path and ^^^end,
 // removals as ^^^path and ^^^delete in the next line, and prose around them,
 // which is nobody's business.
 func ParseAnswer(text string) ([]Edit, error) {
-	blocks, err := strict(text)
+	blocks, err := fences{mark: "^^^"}.scan(text)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ type Answer struct {
 	Calm     []string // $$$: nothing is to be changed, and why
 }
 
-// ParseV1 reads an answer of the protocol v1, in one pass for each of the four
+// ParseAnswerV1 reads an answer of the protocol v1, in one pass for each of the four
 // kinds of fence, none of which looks at another. What it returns with an error
 // is for the person alone: their words are theirs whatever else is wrong.
 func ParseAnswerV1(text string) (Answer, error) {
@@ -81,7 +81,7 @@ func ParseAnswerV1(text string) (Answer, error) {
 	var heard Answer
 	for i, mark := range []string{"&&&", "%%%", "^^^", "$$$"} {
 		var err error
-		blocks[i], err = lenient(text, mark)
+		blocks[i], err = fences{mark, true}.scan(text)
 		if i == 0 {
 			heard.Said = contents(blocks[0])
 		}

@@ -55,7 +55,7 @@ func git(ctx context.Context, stdin string, args ...string) (string, error) {
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot tell what git ignores: %w", err)
+		err = fmt.Errorf("cannot ask git what it ignores, or shows as changed: %w", err)
 	}
 	return string(out), err
 }

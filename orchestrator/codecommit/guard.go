@@ -17,15 +17,14 @@ import (
 )
 
 // ListFile is where a project adds to what is protected, and lifts what can be.
-const ListFile = "agent-config/protected"
+const ListFile = ConfigDir + "/protected"
 
-// Guard knows what is protected in one project.
+// PathGuard knows what is protected in one project.
 type PathGuard struct {
 	root   string
 	fixed  []entry
-	lifted *ignore.Rules // lock files, and on top of them the project's list
+	lifted *ignore.Rules // lock files, and on top of them the project's list; nil of the protocol v1, which asks no git either
 	list   []byte        // agent-config/protected
-	git    bool          // what git ignores is protected too
 }
 
 // Refused says which edits are not allowed, and by which rules.
@@ -53,41 +52,43 @@ func New(root, logs string) (*PathGuard, error) {
 	const most = 1 << 20
 	list, err := hostfs.Read(root, ListFile, most)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return nil, err
+		return nil, problem("", "%w", err)
 	}
-	lifted := ignore.Exclude([]byte(lockRules())).Below("", bytes.ToLower(list))
-	return &PathGuard{root: root, fixed: always(false, logs), lifted: lifted, list: list, git: true}, nil
+	return &PathGuard{root: root, fixed: always(false, logs), lifted: locks().Below("", bytes.ToLower(list)), list: list}, nil
 }
 
 // NewV1 is the guard of the protocol v1.
 func NewV1(root, logs string) *PathGuard { return &PathGuard{root: root, fixed: always(true, logs)} }
 
 // Check judges all edits before any of them is made, and returns them with
-// their paths in one spelling. It refuses with every rule that is broken.
+// their paths in one spelling. It refuses with every rule that is broken: that is the
+// model's mistake, and any other error is not.
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	all, rules := slices.Clone(edits), make([]string, len(edits))
 	lines := map[string]int{}
-	var ask []string // what git has to be asked about
+	var free []string
 	for i := range all {
 		e := &all[i]
 		var err error
 		if e.Path, rules[i], err = g.judge(*e); err != nil {
 			return nil, err
 		}
-		if at, twice := lines[e.Path]; twice && rules[i] == "" {
+		if rules[i] != "" {
+			continue
+		}
+		if at, twice := lines[e.Path]; twice {
 			rules[i] = fmt.Sprintf("line %d gave it already", at)
+			continue
 		}
-		if rules[i] == "" {
-			lines[e.Path] = e.Line
-			ask = append(ask, e.Path)
-		}
+		lines[e.Path] = e.Line
+		free = append(free, e.Path)
 	}
-	ignored := map[string]bool{}
-	if g.git {
-		var err error
-		if ignored, err = Ignored(ctx, g.root, ask...); err != nil {
-			return nil, err
-		}
+	if g.lifted == nil {
+		free = nil
+	}
+	ignored, err := Ignored(ctx, g.root, free...)
+	if err != nil {
+		return nil, err
 	}
 	var refused Refused
 	for i, e := range all {
@@ -129,10 +130,11 @@ func (g *PathGuard) protected(name string) string {
 			return "protected: " + e.words
 		}
 	}
-	if g.lifted == nil || !hit(g.lifted, folded) {
+	switch {
+	case !hit(g.lifted, folded):
 		return ""
-	}
-	if base := path.Base(name); hit(ignore.Exclude([]byte(lockRules())), folded) {
+	case hit(locks(), folded):
+		base := path.Base(name)
 		return "protected: " + base + " is written by a program; a line !" + base + " in " + ListFile + " frees it"
 	}
 	return "protected by " + ListFile
@@ -150,8 +152,10 @@ func (g *PathGuard) onDisk(name string, remove bool) (string, error) {
 			way = "it"
 		}
 		switch {
+		case errors.Is(err, os.ErrNotExist) && remove:
+			return "there is no such file to delete", nil
 		case errors.Is(err, os.ErrNotExist):
-			return gone(remove), nil
+			return "", nil
 		case errors.Is(err, syscall.ENAMETOOLONG):
 			return tooLong, nil
 		case err != nil:
@@ -167,11 +171,4 @@ func (g *PathGuard) onDisk(name string, remove bool) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-func gone(remove bool) string {
-	if remove {
-		return "there is no such file to delete"
-	}
-	return ""
 }

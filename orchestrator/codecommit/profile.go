@@ -10,8 +10,6 @@ package codecommit
 import (
 	"fmt"
 	"strconv"
-
-	"abl/roles/model"
 )
 
 // Profile is a protocol: which files a run reads, what it calls those that it
@@ -20,14 +18,15 @@ type Profile struct {
 	Name       string
 	Query      string // paths in the project
 	Codebase   string
-	Keys       map[string]string // by provider
-	Models     string            // lists models besides those that are known; "" where none can be
-	System     string            // the system prompt's file; "" for abl's own texts
-	Structure  string            // replaces the part about the project's structure
-	UserOutput string            // collects what a model says to the person
-	Stage      string            // where edits are prepared
-	Yard       string            // where a build in a container has what is handed to it
-	Suffix     string            // of the log folder
+	Keys       string // with the provider's name for %s; "" where none is looked for
+	Models     string // lists models besides those that are known; "" where none can be
+	System     string // the system prompt's file; "" for abl's own texts
+	Structure  string // replaces the part about the project's structure
+	UserOutput string // collects what a model says to the person
+	Stage      string // where edits are prepared
+	Yard       string // where a build in a container has what is handed to it
+	LockFile   string
+	Suffix     string // of the log folder
 	Repairs    int
 	Ignored    bool // .gitignore has to hold the folder of the keys
 }
@@ -38,8 +37,7 @@ const (
 	V2 = "v2"
 )
 
-// ConfigDir is where a project of the protocol v2 keeps what belongs to this
-// tool.
+// ConfigDir is where a project of the protocol v2 keeps what belongs to this tool.
 const ConfigDir = "agent-config"
 
 // ProfileOf is the protocol of a name.
@@ -47,28 +45,21 @@ func ProfileOf(name string) (Profile, error) {
 	switch name {
 	case V1:
 		return Profile{
-			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
-			Keys:  map[string]string{model.Google: "gemini-key.txt", model.OpenAI: "openai-key.txt"},
-			Stage: ".code-commit", Yard: "logs/.build", Repairs: 7,
+			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "%s-key.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
+			Stage: ".code-commit", Yard: "logs/.build", LockFile: "logs/.lock", Repairs: 7,
 		}, nil
 	case V2:
 		return Profile{
-			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Structure: ConfigDir + "/project-structure.txt",
-			Keys: map[string]string{model.Google: ConfigDir + "/gemini-key.txt", model.OpenAI: ConfigDir + "/openai-key.txt"}, Models: ConfigDir + "/models",
-			Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", Suffix: "-committing-code", Repairs: 3, Ignored: true,
+			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
+			Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
+			Suffix: "-committing-code", Repairs: 3, Ignored: true,
 		}, nil
 	}
 	return Profile{}, fmt.Errorf("unknown protocol %q: there are %s and %s", name, V1, V2)
 }
 
-// Stages are where edits of any protocol are prepared, for Recover.
-func Stages() []string { return []string{".code-commit", ConfigDir + "/.apply"} }
-
-// files are the names of one call's files in the log folder; one file may have two.
-type files struct {
-	query, text, body, build []string
-	request                  string // "" where it is not kept
-}
+// stages are where edits of either protocol are prepared.
+func stages() []string { return []string{".code-commit", ConfigDir + "/.apply"} }
 
 // step is the name of the call n, the first being 0.
 func (p Profile) step(n int) string {
@@ -81,26 +72,25 @@ func (p Profile) step(n int) string {
 	return "repair-query-" + strconv.Itoa(n)
 }
 
-// numbered begins the names of further files of the call n.
-func (p Profile) numbered(n int) string {
+// logs are the names in the log folder of what there is of the call n: query.txt,
+// response.txt, build.txt and more. The protocol v2 has two for some.
+func (p Profile) logs(n int, what string) []string {
+	long, short := p.step(n)+"-"+what, strconv.Itoa(n+1)+"-"+what
+	switch what {
+	case "query.txt":
+		long = p.step(n) + ".txt"
+	case "build.txt":
+		if p.Name == V2 && n == 0 {
+			long = "initial-build.txt"
+		}
+	case "response.txt", "response.json":
+	default:
+		if p.Name == V2 {
+			return []string{short}
+		}
+	}
 	if p.Name == V1 {
-		return p.step(n) + "-"
+		return []string{long}
 	}
-	return strconv.Itoa(n+1) + "-"
-}
-
-// files names those of the call n.
-func (p Profile) files(n int) files {
-	step, no := p.step(n), p.numbered(n)
-	f := files{query: []string{step + ".txt"}, text: []string{step + "-response.txt"}, body: []string{step + "-response.json"}, build: []string{step + "-build.txt"}}
-	if p.Name == V1 {
-		return f
-	}
-	if n == 0 {
-		f.build[0] = "initial-build.txt"
-	}
-	f.query, f.text = append(f.query, no+"query.txt"), append(f.text, no+"response.txt")
-	f.body, f.build = append(f.body, no+"response.json"), append(f.build, no+"build.txt")
-	f.request = no + "query.json"
-	return f
+	return []string{long, short}
 }

@@ -14,17 +14,15 @@ type section struct{ title, text string }
 // join writes sections as a prompt: a title in brackets, the text as it is, and
 // an empty line.
 func join(list []section) string {
-	var b strings.Builder
-	for i, s := range list {
-		if i > 0 {
-			b.WriteByte('\n')
+	var parts []string
+	for _, s := range list {
+		text := line(s.text)
+		if text == "" {
+			text = "\n"
 		}
-		b.WriteString("[" + s.title + "]\n" + s.text)
-		if !strings.HasSuffix(s.text, "\n") {
-			b.WriteByte('\n')
-		}
+		parts = append(parts, "["+s.title+"]\n"+text)
 	}
-	return b.String()
+	return strings.Join(parts, "\n")
 }
 
 // line ends the last line of a text that has any.
@@ -65,30 +63,20 @@ func (in Inputs) system(title, text string) []section {
 
 // Repair is the prompt after a build that failed, or an answer that could not
 // be used, whose reason then stands in the place of the build's output.
-func (p Profile) Repair(in Inputs, history []Round) string {
+func (p Profile) Repair(in Inputs, history []*Attempt) string {
 	if p.Name == V1 {
 		return join(in.v1()) + "\n" + tell(history)
 	}
-	list := append(in.system("repair query system prompt", prompts.CommitRepair),
-		section{"build.sh output", history[len(history)-1].Output}, section{"query", in.Query},
-		section{"codebase", in.Codebase}, section{"file replacements", replacements(latest(history))})
-	return join(list)
-}
-
-// Round is what came of one call: what was applied, and what the build said.
-type Round struct {
-	Thoughts []string
-	Edits    []Edit
-	Output   string
-	Outcome  string // as of an attempt
-	says     string // why the model changes nothing
+	return join(append(in.system("repair query system prompt", prompts.CommitRepair),
+		section{"build.sh output", history[len(history)-1].printed}, section{"query", in.Query},
+		section{"codebase", in.Codebase}, section{"file replacements", replacements(latest(history))}))
 }
 
 // latest are the last edits of each file, by path.
-func latest(history []Round) []Edit {
+func latest(history []*Attempt) []Edit {
 	last := map[string]Edit{}
-	for _, r := range history {
-		for _, e := range r.Edits {
+	for _, at := range history {
+		for _, e := range at.edits {
 			last[e.Path] = e
 		}
 	}
@@ -109,19 +97,19 @@ func replacements(edits []Edit) string {
 }
 
 // tell is the whole history, as the protocol v1 has it.
-func tell(history []Round) string {
+func tell(history []*Attempt) string {
 	var b strings.Builder
-	for i, r := range history {
+	for i, at := range history {
+		began := "\nThis is the data that your next answer held:\n\n"
 		if i == 0 {
-			b.WriteString("The query above was asked before. This is the data that your answer to it held:\n\n")
-		} else {
-			b.WriteString("\nThis is the data that your next answer held:\n\n")
+			began = "The query above was asked before. This is the data that your answer to it held:\n\n"
 		}
-		for _, t := range r.Thoughts {
+		b.WriteString(began)
+		for _, t := range at.thoughts {
 			b.WriteString(line(t))
 		}
-		b.WriteString(replacements(r.Edits))
-		b.WriteString("\nAfter the file replacements were made, the build printed the following:\n\n" + line(r.Output))
+		b.WriteString(replacements(at.edits))
+		b.WriteString("\nAfter the file replacements were made, the build printed the following:\n\n" + line(at.printed))
 	}
 	return b.String()
 }

@@ -2,8 +2,14 @@ package codecommit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/roles/model"
 )
@@ -14,39 +20,34 @@ type Model interface {
 	Ask(ctx context.Context, prompt string) (model.Answer, error)
 }
 
-// Guard says which edits are allowed. A guard.Refused is the model's mistake, any
-// other error is not.
-type Guard interface {
-	Check(ctx context.Context, edits []Edit) ([]Edit, error)
-}
-
 // Run is one run of a workflow.
 type Run struct {
 	Root    string
 	Profile Profile
 	Inputs  Inputs
 	Model   Model
-	Guard   Guard
+	Guard   *PathGuard
 	Builder Builder
 	Logs    *Folder
 	Book    *ledger.Ledger
 	Price   func(ledger.Row) string // the cost_usd of a row
-	Limits
-	Clean func(string) string
-	Holds func(string) bool // whether a text holds a provider's key; nil knows none
-	Show  Show
+	Clean   func(string) string
+	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
+	Show    Show
 
-	sending string // the file of the request at hand
+	Repairs int  // how often the model is asked again
+	Abort   bool // on an answer that cannot be used, rather than ask again
+	DryRun  bool // look at the first answer, and change nothing
+
+	sending string // the file of the request at hand; "" where it is not kept
 	result  Result
-	history []Round
 }
 
 // Show is told what goes on.
 type Show struct {
-	Say  func(text string)               // one line of progress
-	Said func(text string)               // what the model tells the person (protocol v1)
-	Plan func(edits []Edit)              // of a dry run
-	Wait func(what string) (stop func()) // while something takes long
+	Say  func(text string)  // one line of progress
+	Said func(text string)  // what the model tells the person (protocol v1)
+	Plan func(edits []Edit) // of a dry run
 }
 
 // Outcomes of a run, and of its attempts.
@@ -92,6 +93,10 @@ type Attempt struct {
 	Total   *int64   `json:"total,omitempty"`
 	Files   []Change `json:"files,omitempty"`
 	Notes   []string `json:"notes,omitempty"` // on the build: what it asked the network for in vain
+
+	thoughts []string // for the calls that follow
+	edits    []Edit
+	printed  string // by the build, or why there was none
 }
 
 // Change is what became of a file.
@@ -100,14 +105,178 @@ type Change struct {
 	Deleted bool   `json:"deleted,omitempty"`
 }
 
-// ErrBlocked is an answer that a filter, or the model itself, held back. The same
-// question would be held back again.
-var ErrBlocked = errors.New("the answer was held back")
-
 func changes(edits []Edit) []Change {
 	all := make([]Change, 0, len(edits))
 	for _, e := range edits {
 		all = append(all, Change{Path: e.Path, Deleted: e.Delete})
 	}
 	return all
+}
+
+func (r *Run) begin(workflow string) {
+	r.result = Result{Workflow: workflow, Protocol: r.Profile.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Change{}}
+}
+
+// end sums up, and leaves the sum in the log folder.
+func (r *Run) end(outcome string, cause error) (Result, error) {
+	res := &r.result
+	res.Outcome = outcome
+	if !r.DryRun {
+		res.Files = changes(latest(res.Attempts))
+	}
+	if cause != nil {
+		res.Why = cause.Error()
+	}
+	res.Why = r.Clean(res.Why)
+	for _, a := range res.Attempts {
+		a.Why = r.Clean(a.Why)
+	}
+	data, err := json.MarshalIndent(res, "", "  ")
+	if err == nil {
+		err = r.Logs.Put(string(data)+"\n", "run.json")
+	}
+	if outcome == Failed || outcome == Red || outcome == Unusable {
+		err = errors.Join(err, r.Logs.Put(res.Why+"\n", "final_error.txt"))
+	}
+	return *res, errors.Join(cause, err)
+}
+
+// Commit asks for the change, applies it and builds, and asks for repairs until
+// the build passes. The error is what stopped it on the way; a build that stays
+// red is none.
+func (r *Run) Commit(ctx context.Context) (Result, error) {
+	r.begin("committing-code")
+	prompt := r.Profile.First(r.Inputs)
+	for n := 0; ; n++ {
+		if err := r.attempt(ctx, n, prompt); err != nil {
+			return r.end(Failed, err)
+		}
+		at := r.result.Attempts[n]
+		if at.Outcome == Passed || n >= r.Repairs || r.DryRun || r.Abort && at.Outcome == Unusable {
+			r.result.Why = at.Why
+			return r.end(at.Outcome, nil)
+		}
+		prompt = r.Profile.Repair(r.Inputs, r.result.Attempts)
+	}
+}
+
+// attempt is one call, and the build after it.
+func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
+	names := func(what string) []string { return r.Profile.logs(n, what) }
+	answer, at, err := r.ask(ctx, r.Profile.step(n), prompt, names)
+	if err != nil {
+		return err
+	}
+	edits, wrong, err := r.understand(ctx, answer, at)
+	if err != nil {
+		return err
+	}
+	if at.Says = brief(r.Clean(at.Says)); at.Says != "" {
+		r.Show.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
+	}
+	switch {
+	case wrong != nil:
+		at.Outcome, at.Why = Unusable, wrong.Error()
+		at.printed = "The answer could not be used, and nothing of it was applied:\n" + wrong.Error() + "\n"
+		r.Show.Say("the answer cannot be used, so nothing was changed: " + wrong.Error())
+	case r.DryRun:
+		at.Outcome, at.Files = Planned, changes(edits)
+		r.Show.Plan(edits)
+	default:
+		err = r.build(ctx, edits, at, names)
+	}
+	if r.DryRun || at.printed == "" {
+		return err
+	}
+	return errors.Join(err, r.Logs.Put(at.printed, names("build.txt")...))
+}
+
+// understand reads an answer. wrong is what the model did wrong.
+func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) (edits []Edit, wrong, err error) {
+	if a.Finish == model.Cut {
+		return nil, fmt.Errorf("the answer was cut off (%s), so the rest of it is unknown: answer more briefly, with fewer or smaller files", a.Reason), nil
+	}
+	if r.Holds != nil && r.Holds(a.Text) {
+		return nil, errors.New("it holds the key of a provider, so nothing of it was taken"), nil
+	}
+	if r.Profile.Name == V1 {
+		var v1 Answer
+		v1, wrong = ParseAnswerV1(a.Text)
+		if err := r.pass(v1.Said); err != nil {
+			return nil, nil, err
+		}
+		at.thoughts, at.Says, edits = v1.Thoughts, strings.Join(v1.Calm, "\n"), v1.Edits
+	} else if edits, wrong = ParseAnswer(a.Text); Empty(wrong) {
+		at.Says = a.Text
+	}
+	if wrong != nil {
+		return nil, wrong, nil
+	}
+	edits, err = r.Guard.Check(ctx, edits)
+	var refused Refused
+	if errors.As(err, &refused) {
+		return nil, err, nil
+	}
+	return edits, nil, err
+}
+
+// brief is the beginning of a model's words.
+func brief(text string) string {
+	const most = 2000
+	if text = strings.TrimSpace(text); len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + " …"
+	}
+	return text
+}
+
+// pass gives a model's words to the person, and keeps them.
+func (r *Run) pass(words []string) error {
+	for _, w := range words {
+		r.Show.Said(w)
+		if r.DryRun {
+			continue
+		}
+		if err := hostfs.Append(filepath.Join(r.Root, r.Profile.UserOutput), []byte(r.Clean(w)), logPerm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build makes the edits and builds.
+func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(string) []string) error {
+	if len(edits) > 0 {
+		if err := Apply(r.Root, r.Profile.Stage, edits); err != nil {
+			return err
+		}
+	}
+	at.edits, at.Files = edits, changes(edits)
+	r.Show.Say(Counted(len(edits), "file", "files") + " changed; building")
+	began := time.Now()
+	built, err := r.Builder.Build(ctx)
+	at.BuildMS, at.Notes, at.printed = time.Since(began).Milliseconds(), built.Notes, r.Clean(built.Text())
+	r.result.BuildMS += at.BuildMS
+	for _, note := range built.Notes {
+		r.Show.Say(note)
+	}
+	for name, text := range built.Papers {
+		err = errors.Join(err, r.Logs.Put(text, names(name)...))
+	}
+	if err != nil {
+		return err
+	}
+	at.Exit, at.Outcome = &built.Code, Passed
+	if at.Why = built.Why(); at.Why != "" {
+		at.Outcome = Red
+		r.Show.Say("the build is red: " + at.Why)
+	}
+	return nil
+}
+
+// Counted is a number of things in words.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

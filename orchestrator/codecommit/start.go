@@ -2,49 +2,25 @@ package codecommit
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"abl/internal/hostfs"
-	"abl/internal/nearest"
 	"abl/prompts"
-	"abl/roles/model"
 )
 
-const (
-	firstBuild = `#!/bin/sh
-# Exit code 0 means that the project builds. Put your own commands here:
-# compile, check, test.
-set -eu
-echo "build.sh does not say yet how to build this project" >&2
-exit 1
-`
-	firstQuery  = "Describe here, in your own words, the change that you want.\n"
-	firstRollup = `#!/bin/sh
-# Writes agent-config/codeRollup.txt, the code that the model is shown: every text
-# file that git does not ignore, but for files with a private key and for the names
-# below, in any folder. Add here what else it need not see, or must not.
-set -eu
-set -- .
-for name in '.env*' '*.pem' '*.key' '*.p12' '*.pfx' '*.keystore' '*.jks' \
-  'id_rsa*' 'id_ed25519*' 'id_ecdsa*' '*-key.txt' .npmrc .netrc .pypirc \
-  'credentials*' 'secrets.*' '*.sum' '*.lock' package-lock.json \
-  npm-shrinkwrap.json pnpm-lock.yaml packages.lock.json gradle.lockfile; do
-  set -- "$@" ":(exclude,glob,icase)**/$name"
-done
-files=$(mktemp)
-trap 'rm -f "$files"' EXIT
-git ls-files -z --cached --others --exclude-standard -- "$@" >"$files"
-xargs -0 sh -ec 'for f; do
-  [ -f "$f" ] && [ ! -L "$f" ] && { [ ! -s "$f" ] || grep -Iq -- . "$f"; } || continue
-  ! grep -q -- "PRIVATE KEY-\{5\}" "$f" || continue
-  echo "--- FILE $f ---"; cat -- "$f"; echo
-done' - <"$files" >agent-config/codeRollup.txt
-`
+// What Init writes.
+var (
+	//go:embed first/query.txt
+	firstQuery string
+	//go:embed first/build.sh
+	firstBuild string
+	//go:embed first/codeRollup.sh
+	firstRollup string
 )
 
 // Made is a step of Init.
@@ -62,10 +38,10 @@ func (p Project) Init(ctx context.Context) (steps []Made, err error) {
 		name, text string
 		perm       os.FileMode
 	}{
-		{p.Query, firstQuery, 0o644}, {ConfigDir + "/project-structure.txt", prompts.CommitStructure, 0o644},
+		{p.Query, firstQuery, 0o644}, {p.Structure, prompts.CommitStructure, 0o644},
 		{Script, firstBuild, 0o755}, {"codeRollup.sh", firstRollup, 0o755},
 	} {
-		do, err := appendTo(filepath.Join(p.Root, f.name), f.text, os.O_EXCL, f.perm)
+		do, err := writeNew(filepath.Join(p.Root, f.name), f.text, f.perm)
 		if err != nil {
 			return nil, err
 		}
@@ -75,9 +51,9 @@ func (p Project) Init(ctx context.Context) (steps []Made, err error) {
 	return append(steps, Made{do, ".gitignore"}), err
 }
 
-// appendTo adds to a file, or, with O_EXCL, makes it unless something stands there.
-func appendTo(path, text string, how int, perm os.FileMode) (do string, err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|how, perm)
+// writeNew makes a file unless something stands there.
+func writeNew(path, text string, perm os.FileMode) (do string, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if errors.Is(err, fs.ErrExist) {
 		return "keep", nil
 	}
@@ -90,14 +66,13 @@ func appendTo(path, text string, how int, perm os.FileMode) (do string, err erro
 
 // ignore adds to .gitignore what has to stay out of the repository.
 func (p Project) ignore(ctx context.Context) (do string, err error) {
-	const most = 1 << 20
-	data, err := hostfs.Read(p.Root, ".gitignore", most)
+	data, err := hostfs.Read(p.Root, ".gitignore", mostText)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return "", err
+		return "", problem("", "%w", err)
 	}
 	ignored, err := Ignored(ctx, p.Root, "logs/x", ".env")
 	if err != nil {
-		return "", err
+		return "", problem("", "%w", err)
 	}
 	add := ""
 	if p.CheckIgnored() != nil {
@@ -112,8 +87,7 @@ func (p Project) ignore(ctx context.Context) (do string, err error) {
 	if add == "" {
 		return "keep", nil
 	}
-	_, err = appendTo(filepath.Join(p.Root, ".gitignore"), line(string(data))[len(data):]+add, 0, 0o644)
-	return "add", err
+	return "add", hostfs.Append(filepath.Join(p.Root, ".gitignore"), []byte(line(string(data))[len(data):]+add), 0o644)
 }
 
 // Untouched says which of Init's files a person still has to write: a run with them
@@ -131,59 +105,4 @@ func (p Project) Untouched(query string, dry bool) error {
 		return problem("write into it how this project is built and tested", "build.sh is as init wrote it, so no build can pass")
 	}
 	return nil
-}
-
-// Provider is who answers for a model, of those that are known and the project's own.
-func (p Project) Provider(name string) (string, error) {
-	const most = 64 << 10
-	known := model.Known()
-	if p.Models != "" {
-		data, err := hostfs.Read(p.Root, p.Models, most)
-		if err == nil {
-			known, err = known.With(p.Models, data)
-		}
-		if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-			return "", problem("", "%w", err)
-		}
-	}
-	if provider := known[name]; provider != "" {
-		return provider, nil
-	}
-	do := ""
-	if near := nearest.Word(name, known.Names()); near != "" {
-		do = fmt.Sprintf("did you mean %q?", near)
-	} else if p.Models != "" {
-		do = "a line in " + p.Models + " adds one: its name and its provider, " + strings.Join(model.Providers(), " or ")
-	}
-	return "", problem(do, "--model must be %s, not %q", strings.Join(known.Names(), " or "), name)
-}
-
-// Client asks a model. warn is told of a file with the key that git does not ignore.
-func (p Project) Client(ctx context.Context, name string, c model.Config, warn func(file string)) (*model.Client, Key, error) {
-	var err error
-	if c.Provider, err = p.Provider(name); err != nil {
-		return nil, Key{}, err
-	}
-	key, err := p.FindKey(name, c.Provider)
-	if err != nil {
-		return nil, key, err
-	}
-	if key.Dotenv {
-		files, err := p.unignored(ctx, ".env")
-		if err != nil {
-			return nil, key, err
-		}
-		for _, file := range files {
-			warn(file)
-		}
-	}
-	c.Key, c.Base = key.Value, os.Getenv(model.BaseVar(c.Provider))
-	if c.Base == "" && !key.Personal {
-		c.Base = p.Env[model.BaseVar(c.Provider)] // where a project wants its own key to go; the person's own key goes nowhere on its word
-	}
-	client, err := model.New(name, c)
-	if err != nil {
-		err = problem("", "%w", err)
-	}
-	return client, key, err
 }

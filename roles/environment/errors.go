@@ -9,6 +9,9 @@ type Class string
 const (
 	Usage       Class = "usage"       // the person's: settings, keys, files
 	Unavailable Class = "environment" // something on this machine is missing
+	Refused     Class = "refused"     // a provider says no, and would again
+	Away        Class = "away"        // a provider does not answer now
+	Person      Class = "person"      // somebody has to look first
 )
 
 // Error is an error with its class.

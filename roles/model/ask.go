@@ -12,27 +12,16 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/outcome"
 	"abl/internal/redact"
-)
-
-// Kind says whose trouble it is that there is no answer.
-type Kind string
-
-// The kinds.
-const (
-	Away     Kind = "away"     // too many requests, a fault of theirs, or no way there: later it may work
-	Login    Kind = "login"    // the key is refused
-	Rejected Kind = "rejected" // the request is refused, and would be again
 )
 
 // Error is why there is no answer.
 type Error struct {
-	Kind   Kind
-	Status int // of the response, 0 when there was none
-	What   string
-	Body   []byte // of the response, as received
-	Tries  int
-	Err    error
+	Kind  outcome.Outcome // whose trouble it is; what is transient may pass
+	What  string
+	After time.Duration // that the provider asks to wait; negative when it does not say
+	Err   error         // the cause, if any
 }
 
 // Error says what happened.
@@ -48,19 +37,20 @@ func (c *Client) Ask(ctx context.Context, prompt string) (Answer, error) {
 	for try := 1; ; try++ {
 		a, err := c.try(ctx, prompt, once)
 		a.Tries = try
-		if err == nil {
-			return a, nil
-		}
 		var e *Error
-		if ctx.Err() != nil {
+		switch {
+		case err == nil:
+			return a, nil
+		case ctx.Err() != nil:
 			return a, context.Cause(ctx)
-		}
-		if !errors.As(err, &e) {
+		case !errors.As(err, &e):
 			return a, err
 		}
-		e.Tries = try
 		pause, worth := c.pause(e, try)
 		if !worth {
+			if try > 1 {
+				e.What += fmt.Sprintf(" (after %d tries)", try)
+			}
 			return a, e
 		}
 		if c.c.Trouble != nil {
@@ -90,38 +80,46 @@ func (c *Client) try(ctx context.Context, prompt, once string) (Answer, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return a, &Error{Kind: Away, What: fmt.Sprintf("%s did not answer: %v", c.name, err), Err: err}
+		return a, c.unavailable("did not answer", err)
 	case t.status != http.StatusOK:
 		return a, c.judge(t)
 	case err != nil:
-		return a, &Error{Kind: Away, Status: t.status, Body: t.body, What: fmt.Sprintf("%s sent what is no answer: %v", c.name, err), Err: err}
+		return a, c.unavailable("sent what is no answer", err)
 	}
 	r, err := c.p.read(t.body)
 	if err != nil {
-		return a, &Error{Kind: Away, Status: t.status, Body: t.body, What: fmt.Sprintf("%s sent what is no answer: %v", c.name, err), Err: err}
+		return a, c.unavailable("sent what is no answer", err)
 	}
 	a.Finish, a.Reason, a.Usage = r.finish, r.reason, r.usage
 	if r.model != "" {
 		a.Model = r.model
 	}
+	if a.Finish == Blocked {
+		return a, &Error{Kind: outcome.Filtered, What: fmt.Sprintf("the answer was held back by %s (%s)", c.name, a.Reason)}
+	}
 	return a, nil
+}
+
+func (c *Client) unavailable(what string, err error) *Error {
+	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err), After: unsaid, Err: err}
 }
 
 // judge says what a status means.
 func (c *Client) judge(t *tape) error {
-	e := &Error{Kind: Rejected, Status: t.status, Body: t.body}
-	said := complaint(t.body, c.c.Key)
-	switch {
-	case t.status == http.StatusUnauthorized, t.status == http.StatusForbidden, strings.Contains(string(t.body), "API_KEY_INVALID"):
-		e.Kind = Login
-	case t.status == http.StatusTooManyRequests, t.status == http.StatusRequestTimeout, t.status >= http.StatusInternalServerError:
-		e.Kind = Away
+	e := &Error{Kind: outcome.FromHTTP(int64(t.status)), What: fmt.Sprintf("%s answered with status %d", c.name, t.status), After: after(t)}
+	switch body := string(t.body); {
+	case strings.Contains(body, "API_KEY_INVALID"):
+		e.Kind = outcome.Refused
+	case strings.Contains(body, "insufficient_quota"):
+		e.Kind = outcome.Quota
+	case t.status == http.StatusRequestTimeout:
+		e.Kind = outcome.Unavailable
+	case e.Kind == "":
+		e.Kind = outcome.Failed
 	}
-	e.What = fmt.Sprintf("%s answered with status %d", c.name, t.status)
-	if said != "" {
+	if said := complaint(t.body, c.c.Key); said != "" {
 		e.What += ": " + said
 	}
-	e.Err = retryAfter{after(t)}
 	return e
 }
 
@@ -140,14 +138,11 @@ func complaint(body []byte, key string) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// retryAfter is how long a provider asks to wait; negative when it does not say.
-type retryAfter struct{ d time.Duration }
-
-func (r retryAfter) Error() string { return "wait " + r.d.String() }
+// unsaid is the wait that a provider does not ask for.
+const unsaid = -1
 
 // after reads the header Retry-After, or what Gemini's errors say in its stead.
 func after(t *tape) time.Duration {
-	const unsaid = -1
 	if s := t.header.Get("Retry-After"); s != "" {
 		if n, err := strconv.ParseFloat(s, 64); err == nil && n >= 0 && n < math.MaxInt32 {
 			return time.Duration(n * float64(time.Second))
@@ -173,15 +168,15 @@ func after(t *tape) time.Duration {
 	return unsaid
 }
 
-// pause is how long to wait before the next try, if one is worth it.
+// pause is how long to wait before the next try, if one is worth it: a used up quota
+// is not back in minutes.
 func (c *Client) pause(e *Error, try int) (time.Duration, bool) {
 	const longest, patience = 30 * time.Second, 5 * time.Minute
-	if e.Kind != Away || try > c.c.Retries || strings.Contains(string(e.Body), "insufficient_quota") {
+	switch {
+	case !e.Kind.Transient() || e.Kind == outcome.Quota || try > c.c.Retries:
 		return 0, false
-	}
-	var told retryAfter
-	if errors.As(e.Err, &told) && told.d >= 0 {
-		return told.d, told.d <= patience
+	case e.After >= 0:
+		return e.After, e.After <= patience
 	}
 	return min(time.Second<<min(try-1, 10), longest), true
 }

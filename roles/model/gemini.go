@@ -13,10 +13,7 @@ import (
 )
 
 func gemini() provider {
-	return provider{
-		name: "Gemini", keyVar: "GEMINI_API_KEY", keyDoc: "gemini-key.txt", baseVar: "GOOGLE_GEMINI_BASE_URL",
-		ask: askGemini, read: readGemini,
-	}
+	return provider{keyVar: "GEMINI_API_KEY", baseVar: "GOOGLE_GEMINI_BASE_URL", ask: askGemini, read: readGemini}
 }
 
 func askGemini(ctx context.Context, c call) (string, error) {

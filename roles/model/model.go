@@ -47,11 +47,9 @@ const (
 
 // provider is what differs between APIs.
 type provider struct {
-	name           string
-	keyVar, keyDoc string
-	baseVar        string
-	ask            func(context.Context, call) (string, error) // the SDK's error; the text where it understood one
-	read           func(body []byte) (reading, error)
+	keyVar, baseVar string
+	ask             func(context.Context, call) (string, error) // the SDK's error; the text where it understood one
+	read            func(body []byte) (reading, error)
 }
 
 // reading is what a response body says besides the text.

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"abl/internal/outcome"
 	"abl/internal/tokens"
 	"abl/roles/model"
 
@@ -125,7 +126,7 @@ func TestUnwholeAnswers(t *testing.T) {
 	} {
 		url, _ := server(t, exchange{200, nil, c.body})
 		a, _, _, err := ask(t, c.name, url, 0)
-		if err != nil || a.Finish != c.finish || a.Reason != c.reason || numbers(a.Usage) != "[null,null,null,null,null,null]" {
+		if (err != nil) != (c.finish == model.Blocked) || a.Finish != c.finish || a.Reason != c.reason || numbers(a.Usage) != "[null,null,null,null,null,null]" {
 			t.Errorf("%s: %+v, %v", c.body, a, err)
 		}
 	}
@@ -140,25 +141,25 @@ func TestTrouble(t *testing.T) {
 		about, name string
 		play        []exchange
 		retries     int
-		want        string // kind, status, tries; or the text
+		want        string // kind and tries; or the text
 		pauses      string
 	}{
 		{"429 and its header", model.Gemini, []exchange{{429, map[string]string{"Retry-After": "3"}, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[3s]"},
 		{"429 and its body", model.Gemini, []exchange{{429, nil, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[7s]"},
-		{"429 for too long", model.GPT, []exchange{{429, map[string]string{"Retry-After": "3600"}, busy}}, 4, "away 429 1", "[]"},
-		{"429 for ever", model.GPT, []exchange{{429, nil, `{"error":{"message":"slow"}}`}}, 3, "away 429 4", "[1s 2s 4s]"},
-		{"429, and nothing left to spend", model.GPT, []exchange{{429, nil, `{"error":{"code":"insufficient_quota","message":"pay"}}`}}, 3, "away 429 1", "[]"},
+		{"429 for too long", model.GPT, []exchange{{429, map[string]string{"Retry-After": "3600"}, busy}}, 4, "rate 1", "[]"},
+		{"429 for ever", model.GPT, []exchange{{429, nil, `{"error":{"message":"slow"}}`}}, 3, "rate 4", "[1s 2s 4s]"},
+		{"429, and nothing left to spend", model.GPT, []exchange{{429, nil, `{"error":{"code":"insufficient_quota","message":"pay"}}`}}, 3, "quota 1", "[]"},
 		{"500 once", model.GPT, []exchange{{500, nil, empty}, {200, nil, gptOK}}, 1, "hello", "[1s]"},
-		{"503", model.Gemini, []exchange{{503, nil, empty}}, 0, "away 503 1", "[]"},
-		{"401", model.GPT, []exchange{{401, nil, `{"error":{"message":"bad key"}}`}}, 3, "login 401 1", "[]"},
-		{"400 about the key", model.Gemini, []exchange{{400, nil, `{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}`}}, 3, "login 400 1", "[]"},
-		{"400", model.Gemini, []exchange{{400, nil, `{"error":{"message":"too long"}}`}}, 3, "rejected 400 1", "[]"},
-		{"404", model.GPT, []exchange{{404, nil, "not found"}}, 3, "rejected 404 1", "[]"},
+		{"503", model.Gemini, []exchange{{503, nil, empty}}, 0, "away 1", "[]"},
+		{"401", model.GPT, []exchange{{401, nil, `{"error":{"message":"bad key"}}`}}, 3, "refused 1", "[]"},
+		{"400 about the key", model.Gemini, []exchange{{400, nil, `{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}`}}, 3, "refused 1", "[]"},
+		{"400", model.Gemini, []exchange{{400, nil, `{"error":{"message":"too long"}}`}}, 3, "failed 1", "[]"},
+		{"404", model.GPT, []exchange{{404, nil, "not found"}}, 3, "failed 1", "[]"},
 		{"no JSON", model.Gemini, []exchange{{200, nil, "<html>"}, {200, nil, geminiOK}}, 1, "^^^a\nx\n^^^end\n", "[1s]"},
-		{"no JSON, GPT", model.GPT, []exchange{{200, nil, "<html>"}}, 0, "away 200 1", "[]"},
-		{"no candidate", model.Gemini, []exchange{{200, nil, empty}}, 0, "away 200 1", "[]"},
-		{"no choice", model.GPT, []exchange{{200, nil, empty}}, 0, "away 200 1", "[]"},
-		{"redirection", model.Gemini, []exchange{{307, map[string]string{"Location": "/elsewhere"}, ""}}, 2, "rejected 307 1", "[]"},
+		{"no JSON, GPT", model.GPT, []exchange{{200, nil, "<html>"}}, 0, "away 1", "[]"},
+		{"no candidate", model.Gemini, []exchange{{200, nil, empty}}, 0, "away 1", "[]"},
+		{"no choice", model.GPT, []exchange{{200, nil, empty}}, 0, "away 1", "[]"},
+		{"redirection", model.Gemini, []exchange{{307, map[string]string{"Location": "/elsewhere"}, ""}}, 2, "failed 1", "[]"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			url, requests := server(t, c.play...)
@@ -166,9 +167,9 @@ func TestTrouble(t *testing.T) {
 			got := a.Text
 			var e *model.Error
 			if errors.As(err, &e) {
-				got = fmt.Sprintf("%s %d %d", e.Kind, e.Status, e.Tries)
-				if string(e.Body) != c.play[min(e.Tries, len(c.play))-1].body || strings.Contains(err.Error(), key) {
-					t.Errorf("body %q, error %v", e.Body, err)
+				got = fmt.Sprintf("%s %d", e.Kind, a.Tries)
+				if string(a.Body) != c.play[min(a.Tries, len(c.play))-1].body || strings.Contains(err.Error(), key) {
+					t.Errorf("body %q, error %v", a.Body, err)
 				}
 			}
 			if got != c.want || fmt.Sprint(pauses) != c.pauses || len(*requests) != len(pauses)+1 {
@@ -200,7 +201,7 @@ func TestNobodyThere(t *testing.T) {
 			}
 			_, err = c.Ask(t.Context(), "x")
 			var e *model.Error
-			if !errors.As(err, &e) || e.Kind != model.Away || base == silent.URL && !strings.Contains(err.Error(), "no answer within 50ms") {
+			if !errors.As(err, &e) || e.Kind != outcome.Unavailable || base == silent.URL && !strings.Contains(err.Error(), "no answer within 50ms") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -230,7 +231,7 @@ func TestEndlessResponse(t *testing.T) {
 	_, pauses, _, err := ask(t, model.GPT, flood.URL, 3)
 	flood.Close()
 	var e *model.Error
-	if !errors.As(err, &e) || e.Kind != model.Rejected || len(pauses) > 0 || !strings.Contains(err.Error(), "larger than 64 MiB") || written > 200<<20 {
+	if !errors.As(err, &e) || e.Kind != outcome.Failed || len(pauses) > 0 || !strings.Contains(err.Error(), "larger than 64 MiB") || written > 200<<20 {
 		t.Errorf("%v after %d bytes", err, written)
 	}
 }

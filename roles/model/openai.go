@@ -14,10 +14,7 @@ import (
 )
 
 func openAI() provider {
-	return provider{
-		name: "OpenAI", keyVar: "OPENAI_API_KEY", keyDoc: "openai-key.txt", baseVar: "OPENAI_BASE_URL",
-		ask: askOpenAI, read: readOpenAI,
-	}
+	return provider{keyVar: "OPENAI_API_KEY", baseVar: "OPENAI_BASE_URL", ask: askOpenAI, read: readOpenAI}
 }
 
 // askOpenAI makes the service alone, not the SDK's client, which takes more from

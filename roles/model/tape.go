@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"abl/internal/outcome"
 )
 
 // maxBody is the largest response that is taken.
@@ -45,7 +47,7 @@ func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.status, t.header, t.body = resp.StatusCode, resp.Header, data
 	if len(data) > maxBody {
 		t.body = nil
-		return nil, stop{&Error{Kind: Rejected, Status: t.status, What: fmt.Sprintf("the response is larger than %d MiB, and was not read further", maxBody>>20)}}
+		return nil, stop{&Error{Kind: outcome.Failed, What: fmt.Sprintf("the response is larger than %d MiB, and was not read further", maxBody>>20)}}
 	}
 	if err != nil {
 		t.status = 0 // it broke off

@@ -41,10 +41,10 @@ network.allow in .abl/config.yaml, or nothing.`,
 func opened(self string, do func(context.Context, *session) error) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		s, err := open(in, self)
-		if err == nil {
-			err = do(ctx, s)
+		if err != nil {
+			return err
 		}
-		return explained(err, "")
+		return do(ctx, s)
 	}
 }
 
@@ -121,10 +121,11 @@ func run(ctx context.Context, s *session) error {
 }
 
 func (s *session) printProtected() error {
-	_, list, err := s.project.Guard()
+	guard, err := s.project.Guard()
 	if err != nil {
 		return err
 	}
+	list := guard.List()
 	if s.in.Bool("json") {
 		return s.in.JSON(map[string]any{"protocol": s.project.Name, "protected": list})
 	}

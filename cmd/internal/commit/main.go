@@ -21,7 +21,7 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	root := Command("")
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
-		Name: "code-commit", Version: version, Usage: root.Usage, Rules: rules(),
+		Name: "code-commit", Version: version, Usage: root.Usage,
 		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}},
 		Root:  &root,
 	}, args, stdin, stdout, stderr)
@@ -52,7 +52,7 @@ func initialise(ctx context.Context, s *session) error {
 	for _, m := range steps {
 		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
 	}
-	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", s.project.Query, s.project.Keys[model.Google], s.project.Self)
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", s.project.Query, fmt.Sprintf(s.project.Keys, model.Google), s.project.Self)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func costsCommand(self string) cli.Command {
 func costs(_ context.Context, s *session) error {
 	in := s.in
 	totals := ledger.NewTotals(ledger.Ways()...)
-	err := s.ledger().Scan(totals.Add, func(line int, reason string) {
+	err := s.ledger.Scan(totals.Add, func(line int, reason string) {
 		in.Warn(fmt.Sprintf("tokens.csv line %d is not counted: %s", line, reason))
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func CleanFiles(in *cli.Input, root string) error {
 	s := &session{in: in, project: codecommit.Project{Root: root, Logs: root + "/logs"}}
 	restored, err := s.project.Tidy()
 	s.tellRestored(restored)
-	return explained(err, "")
+	return err
 }
 
 // Sweep removes what runs in a project have left on an engine.

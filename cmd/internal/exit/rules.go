@@ -58,7 +58,9 @@ func (r Rules) Code(err error) int {
 	case errors.As(err, &s):
 		return s.Code()
 	case errors.As(err, &classed):
-		return map[environment.Class]int{environment.Usage: Usage, environment.Unavailable: Environment}[classed.Class]
+		return map[environment.Class]int{
+			environment.Usage: Usage, environment.Unavailable: Environment, environment.Refused: Agent, environment.Away: Away, environment.Person: Person,
+		}[classed.Class]
 	}
 	for _, rule := range append(r[:len(r):len(r)], shared()...) {
 		if rule.When(err) {

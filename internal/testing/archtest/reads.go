@@ -37,7 +37,7 @@ var readers = map[string]string{
 
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
-	"orchestrator/codecommit/start.go":   "makes files of the person's with O_EXCL, and adds lines to .gitignore",
+	"orchestrator/codecommit/start.go":   "makes files of the person's with O_EXCL",
 
 	"internal/broker/record.go":       "inside the app's container",
 	"internal/gateway/sidecar/log.go": "a log that abl kept",

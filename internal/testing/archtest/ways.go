@@ -22,8 +22,8 @@ var speakers = map[string]string{
 	"cmd/internal/learn/terminal.go": "the prompt that a person types behind, and clearing their screen",
 	"cmd/internal/learn/tell.go":     "one line of progress, made safe",
 
-	"cmd/internal/commit/box.go":  "the build's output, with a prefix, made safe",
-	"cmd/internal/commit/show.go": "asks whether the output takes colours",
+	"cmd/internal/commit/session.go": "the build's output, with a prefix, made safe",
+	"cmd/internal/commit/show.go":    "asks whether the output takes colours",
 }
 
 // judgeWays says where something gets out as it is.

@@ -1,0 +1,246 @@
+package commit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/money"
+	"abl/internal/config"
+	"abl/internal/ledger"
+	"abl/internal/pricelist"
+	"abl/internal/redact"
+	"abl/orchestrator/codecommit"
+	"abl/roles/environment"
+	"abl/roles/model"
+)
+
+// session is one call of the program in one project.
+type session struct {
+	in      *cli.Input
+	project codecommit.Project
+	ledger  *ledger.Ledger
+	warned  []string // of .env
+}
+
+// open finds the project and the settings that all commands share.
+func open(in *cli.Input, self string) (*session, error) {
+	root, err := filepath.Abs(cmp.Or(in.String("project"), "."))
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	p := codecommit.Project{Self: self, Root: root, Logs: cmp.Or(in.String("log-dir"), "logs")}
+	if err == nil {
+		p.Profile, err = codecommit.ProfileOf(cmp.Or(in.String("protocol"), codecommit.V2))
+	}
+	if err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	if !filepath.IsAbs(p.Logs) {
+		p.Logs = filepath.Join(root, p.Logs)
+	}
+	if filepath.Clean(p.Logs) == root {
+		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
+	}
+	s := &session{in: in, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv"))}
+	p.Env, s.warned, err = config.ReadEnv(filepath.Join(root, ".env"))
+	if _, gone := os.Lstat(filepath.Join(root, ".env")); err != nil && gone == nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	secrets, _ := redact.Secrets(p.Env, true)
+	in.Safe.Hide(secrets...)
+	for _, w := range s.warned {
+		in.Warn(w)
+	}
+	s.project = p
+	return s, nil
+}
+
+// lock keeps others from working in the project, unless its keys are on their way into
+// the repository.
+func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
+	files, err := s.project.Exposed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		s.in.Warn(file + " is not ignored by git: add it to .gitignore before it is committed")
+	}
+	if s.in.Bool("require-clean") {
+		n, err := s.project.Changes(ctx)
+		if err == nil && n > 0 {
+			err = exit.With(exit.Person, fmt.Errorf("git status shows %d changes, and --require-clean was given", n), "commit or stash them first")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	unlock, restored, err := s.project.Lock()
+	s.tellRestored(restored)
+	return unlock, err
+}
+
+// change is the workflow that changes code.
+func (s *session) change(ctx context.Context) (err error) {
+	r := &codecommit.Run{Abort: s.in.String("on-parse-error") == "abort", DryRun: s.in.Bool("dry-run"), Repairs: s.project.Repairs}
+	if s.in.Set("max-repairs") {
+		if r.Repairs, err = s.number("max-repairs", 100); err != nil {
+			return err
+		}
+	}
+	limit, err := s.duration("build-timeout")
+	if err != nil {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if r.Guard, err = s.project.Guard(); err != nil {
+		return err
+	}
+	if r.Inputs, err = s.project.ReadInputs(r.Guard.List()); err == nil {
+		err = s.project.Untouched(r.Inputs.Query, r.DryRun)
+	}
+	if err != nil {
+		return err
+	}
+	secrets, err := s.prepare(r)
+	if err != nil {
+		return err
+	}
+	if !r.DryRun {
+		done, err := s.builder(ctx, r, secrets, limit)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	if err := s.openLogs(r, s.project.Suffix); err != nil {
+		return err
+	}
+	res, err := r.Commit(ctx)
+	return s.finish(res, err)
+}
+
+// number is a flag's value, from 0 on.
+func (s *session) number(name string, most int) (int, error) {
+	n, err := s.in.Int(name)
+	if err == nil && (n < 0 || n > most) {
+		err = cli.Usagef("--%s must be 0 to %d, not %d", name, most, n)
+	}
+	return n, err
+}
+
+// duration is a flag's value as a time.
+func (s *session) duration(name string) (time.Duration, error) {
+	d, err := time.ParseDuration(s.in.String(name))
+	if err != nil || d <= 0 {
+		return 0, cli.Usagef("--%s must be a time such as 90s, 20m or 1h, not %q", name, s.in.String(name))
+	}
+	return d, nil
+}
+
+// prepare puts the model in place, and what takes its key out of everything.
+func (s *session) prepare(r *codecommit.Run) (none codecommit.Secrets, err error) {
+	retries, err := s.number("retries", 1000)
+	if err != nil {
+		return none, err
+	}
+	patience, err := s.duration("timeout")
+	if err != nil {
+		return none, err
+	}
+	name, say := s.in.String("model"), s.in.Say
+	c, key, err := s.project.Client(name, model.Config{
+		Retries: retries, Patience: patience, Sent: r.Sending,
+		Trouble: func(err error, wait time.Duration) { say("%v; trying again in %s", err, wait) },
+	})
+	s.in.Safe.Hide(key.Value)
+	if err != nil {
+		return none, err
+	}
+	say("%s, with the key of %s", name, key.Where)
+	secrets := s.project.Secrets(key.Value)
+	r.Root, r.Profile, r.Model, r.Clean, r.Holds = s.project.Root, s.project.Profile, c, secrets.Clean, secrets.Hold
+	r.Book, r.Price, r.Show = s.ledger, price, s.show()
+	for what, text := range map[string]string{"query": r.Inputs.Query, "codebase": r.Inputs.Codebase} {
+		if r.Clean(text) != text {
+			s.in.Warn("the " + what + " holds a secret; the model is shown no more than its last two characters")
+		}
+	}
+	return secrets, nil
+}
+
+func (s *session) openLogs(r *codecommit.Run, suffix string) (err error) {
+	r.Logs, err = codecommit.NewFolder(s.project.Logs, time.Now(), suffix, r.Clean)
+	if err == nil {
+		s.in.Say("logs: %s", r.Logs.Path)
+	}
+	return err
+}
+
+// price is the cost_usd of a row by abl's own list.
+func price(r ledger.Row) string {
+	if list, err := pricelist.Default(); err == nil {
+		if usd, known := money.CostOf(list, r); known {
+			return usd.String()
+		}
+	}
+	return ledger.Cost(r)
+}
+
+// shown ends the last line of a build's output before somebody else speaks.
+type shown struct {
+	codecommit.Builder
+	stream io.Closer
+}
+
+func (b shown) Build(ctx context.Context) (codecommit.Built, error) {
+	built, err := b.Builder.Build(ctx)
+	return built, errors.Join(exit.OnEngine(err), b.stream.Close())
+}
+
+// builder decides where the build runs.
+func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codecommit.Secrets, limit time.Duration) (done func(), err error) {
+	if note, _ := codecommit.Runnable(r.Root); note != "" {
+		s.in.Warn("every build will be red: " + note)
+	}
+	stream := s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
+	host := codecommit.Host{Root: r.Root, Stream: stream, Limit: limit, Secrets: secrets.All}
+	if s.in.String("build-on") != "container" {
+		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
+		r.Builder = shown{host, stream}
+		return func() { stream.Close() }, nil
+	}
+	conf, err := config.Load(r.Root, os.LookupEnv, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range conf.Warnings {
+		if !slices.Contains(s.warned, w) {
+			s.in.Warn(w)
+		}
+	}
+	box, err := codecommit.OpenBox(ctx, s.project, host, environment.Options{
+		Conf: conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Safe: s.in.Safe,
+		Note: r.Show.Say, NoteImage: r.Show.Say,
+	})
+	if err != nil {
+		return nil, exit.OnEngine(err)
+	}
+	r.Builder = shown{box, stream}
+	return func() {
+		stream.Close()
+		_ = box.Close(ctx) // it says so itself
+	}, nil
+}
