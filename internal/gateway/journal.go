@@ -112,7 +112,9 @@ func (j *journal) write(e Entry) {
 	j.unlogged = 0
 	e.Reason = j.clean(e.Reason)
 	if e.Req != nil {
-		e.Req.Model, e.Req.Host, e.Req.Finish = j.clean(e.Req.Model), j.clean(e.Req.Host), j.clean(e.Req.Finish)
+		for _, outside := range []*string{&e.Req.Method, &e.Req.Model, &e.Req.Host, &e.Req.Finish} {
+			*outside = j.clean(*outside)
+		}
 	}
 	line, err := json.Marshal(e)
 	if err == nil {

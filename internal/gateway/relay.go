@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,8 +28,8 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	key := x.verdict.Provider.Key
 	inward(x.w.Header(), answer.Header, key)
 	failed := answer.StatusCode >= http.StatusBadRequest
-	if !failed { // blotting a key out of an error may change its length
-		setLength(x.w.Header(), answer.ContentLength)
+	if n := answer.ContentLength; !failed && n >= 0 { // blotting a key out of an error may change its length
+		x.w.Header().Set("Content-Length", strconv.FormatInt(n, 10))
 	}
 	x.line.Req.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)

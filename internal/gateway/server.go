@@ -53,7 +53,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.busy.Done()
 	x := &exchange{server: s, verdict: s.rules.Decide(r), w: w, r: r, begun: time.Now()}
 	v := &x.verdict
-	x.line = Entry{Kind: Requested, Req: &Request{Method: method(r), Class: v.Class, Model: v.Model, Host: v.Connect}}
+	x.line = Entry{Kind: Requested, Req: &Request{Method: r.Method, Class: v.Class, Model: v.Model, Host: v.Connect}}
 	if v.Provider != nil {
 		x.line.Req.Provider = string(v.Provider.Kind)
 	}
@@ -72,15 +72,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.line.Req.TotalMS = time.Since(x.begun).Milliseconds()
 	s.tell(x.line)
-}
-
-// method keeps what a client makes up out of the log.
-func method(r *http.Request) string {
-	const longest = 16
-	if len(r.Method) > longest {
-		return r.Method[:longest] + "…"
-	}
-	return r.Method
 }
 
 // refuse answers in the provider's own words, and ends the connection: what else
@@ -226,13 +217,5 @@ func inward(to, from http.Header, key string) {
 			continue
 		}
 		to[name] = values
-	}
-}
-
-// setLength tells the client an answer's length where it is known, so that it
-// can see when the answer is cut.
-func setLength(h http.Header, n int64) {
-	if n >= 0 {
-		h.Set("Content-Length", strconv.FormatInt(n, 10))
 	}
 }

@@ -35,7 +35,7 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 	}
 	charged, usd := gateway.Charged(log.Entries, call)
 	t.Charged = &roles.Charged{Tokens: charged, USD: usd}
-	t.Notes = append(t.Notes, sidecar.Advice(sidecar.RefusedHosts(log.Entries))...)
+	t.Notes = append(t.Notes, sidecar.Advice(log.Entries)...)
 	for _, e := range log.Entries {
 		if e.Req != nil && e.Req.Over {
 			t.Over = e.Reason

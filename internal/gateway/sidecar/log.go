@@ -98,33 +98,44 @@ func parse(data []byte) (l Log) {
 	return l
 }
 
-// RefusedHost is a host that a role's tools asked for in vain.
-type RefusedHost struct {
-	Host  string // "host:port"
-	Count int
-	Why   string // "" when nobody has allowed it, and somebody may
-}
-
 // mostHosts is how many refused hosts are named.
 const mostHosts = 20
 
-// RefusedHosts finds them in a log, the one asked for most at first. What a role
-// writes in a request's target is a host here only if it could be one.
-func RefusedHosts(entries []gateway.Entry) []RefusedHost {
-	found := map[string]RefusedHost{}
-	for _, e := range entries {
-		if e.Req == nil || !e.Req.Refused || e.Req.Host == "" {
-			continue
+// Advice names the hosts that a role's tools asked for in vain, the one asked for most at
+// first, and the line that allows those that may be. What a role writes in a request's
+// target is a host here only if it could be one.
+func Advice(log []gateway.Entry) (notes []string) {
+	times, reasons := map[string]int{}, map[string]string{}
+	for _, e := range log {
+		if e.Req != nil && e.Req.Refused && e.Req.Host != "" {
+			times[e.Req.Host]++
+			reasons[e.Req.Host] = why(e)
 		}
-		h := found[e.Req.Host]
-		h.Host, h.Count, h.Why = e.Req.Host, h.Count+1, why(e)
-		found[e.Req.Host] = h
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b RefusedHost) int {
-		return cmp.Or(b.Count-a.Count, strings.Compare(a.Host, b.Host))
-	})
+	hosts := slices.SortedFunc(maps.Keys(times), func(a, b string) int { return cmp.Or(times[b]-times[a], strings.Compare(a, b)) })
+	var open []string
+	for _, host := range hosts[:min(len(hosts), mostHosts)] {
+		note := "the gateway refused " + host
+		if n := times[host]; n > 1 {
+			note += fmt.Sprintf(", %d times", n)
+		}
+		if why := reasons[host]; why != "" {
+			note += ": " + why
+		} else {
+			open = append(open, host)
+		}
+		notes = append(notes, note)
+	}
+	if more := len(hosts) - mostHosts; more > 0 {
+		notes = append(notes, fmt.Sprintf("the gateway refused %d more hosts", more))
+	}
+	if len(open) > 0 {
+		notes = append(notes, "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: ["+strings.Join(open, ", ")+"]}")
+	}
+	return notes
 }
 
+// why says why a host was refused, "" when nobody has allowed it, and somebody may.
 func why(e gateway.Entry) string {
 	switch {
 	case e.Kind == gateway.Requested:
@@ -137,31 +148,4 @@ func why(e gateway.Entry) string {
 		return "no name of a host in a domain"
 	}
 	return ""
-}
-
-// Advice words the refused hosts for the person, with the line that allows those
-// that may be.
-func Advice(hosts []RefusedHost) []string {
-	var open []string
-	var notes []string
-	for i, h := range hosts {
-		if i == mostHosts {
-			notes = append(notes, fmt.Sprintf("the gateway refused %d more hosts", len(hosts)-mostHosts))
-			break
-		}
-		note := fmt.Sprintf("the gateway refused %s", h.Host)
-		if h.Count > 1 {
-			note += fmt.Sprintf(", %d times", h.Count)
-		}
-		if h.Why != "" {
-			note += ": " + h.Why
-		} else {
-			open = append(open, h.Host)
-		}
-		notes = append(notes, note)
-	}
-	if len(open) > 0 {
-		notes = append(notes, "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: ["+strings.Join(open, ", ")+"]}")
-	}
-	return notes
 }

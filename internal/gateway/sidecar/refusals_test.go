@@ -17,7 +17,7 @@ func refused(kind, host, reason string) gateway.Entry {
 	return gateway.Entry{Kind: kind, Reason: reason, Req: &gateway.Request{Host: host, Refused: true}}
 }
 
-func TestRefusedHosts(t *testing.T) {
+func TestAdvice(t *testing.T) {
 	not := func(host string) gateway.Entry {
 		return refused(gateway.Tunneled, host, host+" is not in network.allow")
 	}
@@ -32,22 +32,21 @@ func TestRefusedHosts(t *testing.T) {
 		refused(gateway.Tunneled, "busy.example:443", "32 tunnels are open"),
 		refused(gateway.Requested, "", "the token is not this call's"),
 	}
-	want := []RefusedHost{
-		{"b.example:8443", 2, ""}, {"10.0.0.1:80", 1, "no name of a host in a domain"}, {"[::1]:80", 1, "no name of a host in a domain"},
-		{"a.example:443", 1, ""}, {"busy.example:443", 1, "32 tunnels are open"},
-		{"inside.example:443", 1, "it has no public address, and no other passes"},
-		{"metadata:80", 1, "no name of a host in a domain"}, {"plain.example:80", 1, "plain http; only https passes"},
+	want := []string{
+		"the gateway refused b.example:8443, 2 times",
+		"the gateway refused 10.0.0.1:80: no name of a host in a domain",
+		"the gateway refused [::1]:80: no name of a host in a domain",
+		"the gateway refused a.example:443",
+		"the gateway refused busy.example:443: 32 tunnels are open",
+		"the gateway refused inside.example:443: it has no public address, and no other passes",
+		"the gateway refused metadata:80: no name of a host in a domain",
+		"the gateway refused plain.example:80: plain http; only https passes",
+		"to allow what the gateway refused, add to .abl/config.yaml: network: {allow: [b.example:8443, a.example:443]}",
 	}
-	got := RefusedHosts(log)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, Advice(log)); diff != "" {
 		t.Error(diff)
 	}
-	advice := Advice(got)
-	if len(advice) != 9 || advice[0] != "the gateway refused b.example:8443, 2 times" ||
-		advice[8] != "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: [b.example:8443, a.example:443]}" {
-		t.Errorf("%q", advice)
-	}
-	if notes := Advice(RefusedHosts(log[:1])); len(notes) > 0 {
+	if notes := Advice(log[:1]); len(notes) > 0 {
 		t.Errorf("nothing was refused: %q", notes)
 	}
 }
@@ -59,7 +58,7 @@ func TestAdviceIsTaken(t *testing.T) {
 		host := fmt.Sprintf("host-%02d.example:443", i)
 		log = append(log, refused(gateway.Tunneled, host, host+" is not in network.allow"))
 	}
-	advice := Advice(RefusedHosts(log))
+	advice := Advice(log)
 	if len(advice) != mostHosts+2 || advice[mostHosts] != "the gateway refused 30 more hosts" {
 		t.Fatalf("%d notes: %q", len(advice), advice[mostHosts:])
 	}

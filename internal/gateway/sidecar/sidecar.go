@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"abl/internal/gateway"
 	"abl/internal/helper"
+	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
@@ -58,19 +60,26 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	if err := s.forget(ctx); err != nil {
 		return err
 	}
-	if err := s.make(ctx); err != nil {
+	box := s.box()
+	if _, err := s.Engine.Create(ctx, box); err != nil {
 		return err
 	}
-	failpoint.Here("gateway.created")
-	if err := s.Engine.Start(ctx, s.Name); err != nil {
-		return err
+	proof, err := s.Engine.Prove(ctx, box) // it is about to hold the keys
+	if err == nil {
+		err = proof.Err()
 	}
-	err := s.feed(ctx, setup)
+	if err == nil {
+		failpoint.Here("gateway.created")
+		err = s.Engine.Start(ctx, s.Name)
+	}
+	if err == nil {
+		err = s.feed(ctx, setup)
+	}
 	if err == nil {
 		err = s.listens(ctx)
 	}
 	if err != nil {
-		return s.why(ctx, err)
+		return s.why(ctx, fmt.Errorf("box %q: %w", s.Name, err))
 	}
 	failpoint.Here("gateway.open")
 	return nil
@@ -83,22 +92,6 @@ func (s Sidecar) feed(ctx context.Context, order any) error {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	return s.Engine.Feed(ctx, s.Name, append(line, '\n'))
-}
-
-// make makes the box and compares it with its intent: it is about to hold the keys.
-func (s Sidecar) make(ctx context.Context) error {
-	box := s.box()
-	if _, err := s.Engine.Create(ctx, box); err != nil {
-		return err
-	}
-	proof, err := s.Engine.Prove(ctx, box)
-	if err == nil {
-		err = proof.Err()
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("box %q: %w", s.Name, err), s.Engine.Remove(context.WithoutCancel(ctx), s.Name))
-	}
-	return nil
 }
 
 func (s Sidecar) box() sandbox.Box {
@@ -115,21 +108,14 @@ func (s Sidecar) listens(ctx context.Context) error {
 	defer cancel()
 	for {
 		entries, err := s.log(ctx)
-		if err != nil {
+		if err != nil || slices.ContainsFunc(entries, func(e gateway.Entry) bool { return e.Kind == gateway.Ready }) {
 			return err
-		}
-		for _, e := range entries {
-			if e.Kind == gateway.Ready {
-				return nil
-			}
 		}
 		if st, err := s.Engine.Status(ctx, s.Name); err != nil || st.State == sandbox.Exited {
 			return errors.Join(err, fmt.Errorf("it ended with code %d", st.ExitCode))
 		}
-		select {
-		case <-time.After(lookFor):
-		case <-ctx.Done():
-			return fmt.Errorf("it does not listen: %w", ctx.Err())
+		if err := proc.Pause(ctx, lookFor); err != nil {
+			return fmt.Errorf("it does not listen: %w", err)
 		}
 	}
 }
