@@ -43,12 +43,14 @@ func (s *session) keepIDs(n int) spec.Set {
 }
 
 // remark tells the person what there is to say about the spec of a phase that
-// is about to run and that does not stop it.
+// is about to run and that does not stop it, and what earlier ones have lost.
 func (s *session) remark(n int, specs spec.Set, out state.Sink) {
 	count := 0
 	for _, p := range specs.Lint() {
 		if p.Phase == n {
 			count++
+		} else if p.Code == "lost" && p.Phase < n {
+			s.in.Warn(fmt.Sprintf("%s; abl spec lint %d", p.Text, p.Phase))
 		}
 	}
 	if count > 0 {

@@ -7,17 +7,16 @@ import (
 )
 
 // assign gives the contracts of a phase their ids, and returns what is to be
-// remembered. In this order a contract gets the id that the person wrote, the
-// one that its words had, the one that its action had with another result, the
-// one that its words had before they were taken out, or a new one.
-func assign(phase int, contracts []Contract, known []entry) []entry {
+// remembered, and of it what was a contract and is none now. In this order a contract
+// gets the id that the person wrote, the one that its words had, the one that its
+// action had with another result, the one that its words had before they were taken
+// out, or a new one.
+func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) {
 	numbers := make([]int, len(contracts)) // 0 is none yet
-	highest := 0
 	for i, c := range contracts {
-		if c.Written || len(known) == 0 {
+		if c.Written {
 			numbers[i] = c.Number()
 		}
-		highest = max(highest, numbers[i])
 	}
 	free := func(e entry) bool { return !slices.Contains(numbers, e.number) }
 	claim := func(gone bool, ofContract func(Contract) string, ofEntry func(string) string) {
@@ -42,23 +41,29 @@ func assign(phase int, contracts []Contract, known []entry) []entry {
 	claim(false, func(c Contract) string { return actionOf(key(c)) }, actionOf)
 	claim(true, key, itself)
 
-	var all []entry
+	highest := 0
 	for _, e := range known {
 		highest = max(highest, e.number)
 		if free(e) {
-			e.gone = true
-			all = append(all, e)
+			all = append(all, entry{phase, e.number, true, e.text})
+			if !e.gone {
+				lost = append(lost, e)
+			}
 		}
 	}
+	if len(known) > 0 {
+		highest = max(highest, slices.Max(append(numbers, 0)))
+	}
 	for i := range contracts {
-		if numbers[i] == 0 {
-			highest++
-			numbers[i] = highest
+		for numbers[i] == 0 {
+			if highest++; !slices.Contains(numbers, highest) {
+				numbers[i] = highest
+			}
 		}
 		contracts[i].ID = idOf(phase, numbers[i])
 		all = append(all, entry{phase: phase, number: numbers[i], text: key(contracts[i])})
 	}
-	return all
+	return all, lost
 }
 
 // maxKey is how much of a contract's words is remembered.

@@ -114,8 +114,13 @@ func (s *Set) identify(n int) string {
 	all := slices.Clone(known)
 	for number, spec := range s.specs {
 		mine := func(e entry) bool { return e.phase == number }
-		now := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known), func(e entry) bool { return !mine(e) }))
-		if number <= n {
+		now, lost := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known), func(e entry) bool { return !mine(e) }))
+		if len(lost) > 0 {
+			s.problems = append(s.problems, Problem{File: spec.File, Phase: number, Code: "lost",
+				Text: fmt.Sprintf("phase %d lost %d of its contracts, %s the first: %s", number, len(lost), idOf(number, lost[0].number), quote(lost[0].text)),
+				Hint: "if that was not meant, write what it had once more at the end of the spec, as a list item with an arrow"})
+		}
+		if number == n || number < n && len(lost) == 0 { // of an earlier phase it is said until somebody runs that
 			all = append(slices.DeleteFunc(all, mine), now...)
 		}
 	}
@@ -150,8 +155,7 @@ func written(action string) (ownID, string) {
 	return ownID{phase, number}, action[len(m[0]):]
 }
 
-// number gives the ids as far as the text alone tells: those that are written
-// stay, the others count on in the order of the text.
+// number gives the ids as far as the text alone tells.
 func (f *finder) number() {
 	taken := map[int]bool{}
 	for i := range f.found {
@@ -166,15 +170,7 @@ func (f *finder) number() {
 			c.ID, c.Written, taken[id.number] = idOf(f.phase, id.number), true, true
 		}
 	}
-	next := 1
-	for i := range f.found {
-		if c := &f.found[i]; !c.Written {
-			for taken[next] {
-				next++
-			}
-			c.ID, taken[next] = idOf(f.phase, next), true
-		}
-	}
+	assign(f.phase, f.found, nil)
 }
 
 func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, number) }
