@@ -138,7 +138,7 @@ func committed(p state.Phase, h Happened) (state.Phase, error) {
 	return fresh(p, state.Verifying), nil
 }
 
-// failed goes on after a call that did not end properly: weather is waited out,
+// failed goes on after a call that did not end properly: a transient failure is waited out,
 // what no repetition can mend stops the run, and anything else is tried again once.
 func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 	class, why := outcome.Outcome(p.Class), p.Note

@@ -18,7 +18,7 @@ import (
 type Evidence struct {
 	AppFailed string              // the app did not start, and this was seen
 	Regressed []failedspecs.Entry // contracts of earlier phases that a replay has seen broken
-	File      failedspecs.Result  // of failed_specs.md; absent or empty is verdict.Pass
+	File      failedspecs.Result  // of failed_specs.md; absent or empty is failedspecs.Pass
 	FileError string              // it is there and could not be read as a plain file
 	Class     outcome.Outcome     // how the Verifier's call ended
 	Reason    string

@@ -26,7 +26,7 @@ func (o Outages) now() time.Time {
 	return time.Now()
 }
 
-// weather is what a decision needs now.
+// retry is what a decision about a transient failure needs now.
 func (l *Loop) retry(p *state.Phase) Retry {
 	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
 }

@@ -77,7 +77,7 @@ func (s State) anew(attempt int) State {
 }
 
 // afterCall goes on from a call to the agent. One that a person stopped is made
-// anew and takes nothing of the time; weather is waited out while there is time;
+// anew and takes nothing of the time; a transient failure is waited out while there is time;
 // what no repetition can mend ends the run; any other failure is tried once more.
 func afterCall(s State, h Happened) (State, error) {
 	if h.Class == outcome.Interrupted {
