@@ -70,11 +70,11 @@ func (e Drifted) Hint() string {
 	return fmt.Sprintf("run abl phase %d, which begins a round on the new text, or put the earlier text back", e.Phase)
 }
 
-// Admit decides what running phase n means now. A passed phase with an
+// admit decides what running phase n means now. A passed phase with an
 // unchanged spec has nothing to do; a changed spec, or again, opens a new round
 // of a phase that is passed, stuck or unverified. That of a stale phase, or of a
 // passed one again, begins with a replay of what it passed with.
-func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
+func admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
 	drift := Drift(f, specs)
 	for _, k := range slices.Sorted(maps.Keys(drift)) {
 		if frozen, ok := drift[k].(Frozen); ok {
@@ -82,14 +82,14 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 		}
 	}
 	for k := 1; k < n; k++ {
-		if before := at(f, k); before.Status != state.Passed {
+		if before := f.Phase(k); before.Status != state.Passed {
 			return Admission{}, Pending{n, k, before.Status == state.Stale}
 		}
 		if drift[k] != nil {
 			return Admission{}, Drifted{Phase: k, Running: n}
 		}
 	}
-	p, this := at(f, n), mustPhase(specs, n)
+	p, this := f.Phase(n), mustPhase(specs, n)
 	changed := p.SpecSHA != "" && p.SpecSHA != this.SHA256
 	reopened := p
 	reopened.Status, reopened.Approved = state.Ready, false
@@ -117,14 +117,6 @@ func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 	return Admission{true, p, fmt.Sprintf("it goes on in iteration %d (%s)", p.Iteration, p.Status)}, nil
 }
 
-// at is where phase n rests; one that never ran is ready.
-func at(f *state.File, n int) state.Phase {
-	if p, ok := f.Phases[fmt.Sprint(n)]; ok && p != nil {
-		return *p
-	}
-	return state.Phase{Status: state.Ready}
-}
-
 func mustPhase(specs spec.Set, n int) spec.Spec {
 	s, _ := specs.Phase(n)
 	return s
@@ -135,12 +127,12 @@ func mustPhase(specs spec.Set, n int) spec.Spec {
 func Drift(f *state.File, specs spec.Set) map[int]error {
 	all := map[int]error{}
 	for _, n := range specs.Numbers() {
-		p, s := at(f, n), mustPhase(specs, n)
+		p, s := f.Phase(n), mustPhase(specs, n)
 		sha, size := p.PassedSHA, p.PassedSize
 		if sha == "" { // it never passed, or before this was noted
 			sha, size = p.SpecSHA, p.SpecSize
 		}
-		next := at(f, n+1)
+		next := f.Phase(n + 1)
 		later := next.Status != state.Ready || next.Round > 0 // a round that is about to reopen is ready, too
 		switch {
 		case sha == "" || sha == s.SHA256:

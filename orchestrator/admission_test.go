@@ -38,7 +38,7 @@ func phase(set spec.Set, n int, status state.Status) *state.Phase {
 
 func TestAdmit(t *testing.T) {
 	old := specs(t, "", "")
-	edited := specs(t, "now other\n", "")
+	edited := specs(t, "\nnow other\n", "")
 	for _, c := range []struct {
 		name   string
 		status state.Status

@@ -48,9 +48,6 @@ func (w Player) model(n int) string {
 	return all[min(n, len(all)-1)]
 }
 
-// Files lists what a role's workspace holds, for the project map.
-type Files func(ctx context.Context) ([]prompt.File, error)
-
 // RoleJobs makes the jobs of a phase's calls.
 type RoleJobs struct {
 	Number  int

@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
+	"abl/cmd/internal/phase"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
@@ -41,16 +42,16 @@ the implementation.
 `
 
 func runCheck(ctx context.Context, in *cli.Input) error {
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.lock()
+	unlock, err := s.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	p := s.project
+	p := s.Paths
 	dir := filepath.Join(p.Root, state.Dir)
 	specs, err := hostfs.List(dir, "specs", 10_000)
 	if err != nil {
@@ -61,7 +62,7 @@ func runCheck(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	c := commit.Check{
-		Asker:  commit.Asker{Root: dir, Logs: filepath.Join(p.Logs(), "check"), Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger())},
+		Asker:  commit.Asker{Root: dir, Logs: filepath.Join(p.Logs(), "check"), Env: s.Conf.Dotenv, Ledger: ledger.Open(p.Ledger())},
 		Report: filepath.Join(p.Reports(), "consistency-report.txt"), Query: checkQuery, Specs: []string{"project.md"}, Source: p.Src, Files: source,
 	}
 	for _, f := range specs {

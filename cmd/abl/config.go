@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/phase"
 )
 
 // setting is one setting as `abl config --json` shows it.
@@ -26,12 +27,12 @@ environment (ABL_LOOP_CALL_TIMEOUT=10m), flags.`,
 }
 
 func runConfig(_ context.Context, in *cli.Input) error {
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
 	all := []setting{}
-	for _, l := range s.conf.Lines() {
+	for _, l := range s.Conf.Lines() {
 		all = append(all, setting(l))
 	}
 	if in.Bool("json") {

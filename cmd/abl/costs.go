@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/money"
+	"abl/cmd/internal/phase"
 	"abl/internal/ledger"
-	"abl/internal/prices"
 )
 
 func costsCommand() cli.Command {
@@ -33,7 +32,7 @@ never counted as zero.`,
 }
 
 func runCosts(_ context.Context, in *cli.Input) error {
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
@@ -41,9 +40,9 @@ func runCosts(_ context.Context, in *cli.Input) error {
 		return cli.Usagef("--json and --csv are two forms: give one of them")
 	}
 	if in.Bool("csv") {
-		return s.exportCSV()
+		return exportCSV(s)
 	}
-	a, err := s.account()
+	a, err := accountOf(s)
 	if err != nil {
 		return err
 	}
@@ -81,15 +80,15 @@ type priceDate struct {
 	Days int    `json:"days"` // since then
 }
 
-// account reads the ledger once.
-func (s *session) account() (*account, error) {
-	list, err := s.pricing()
+// accountOf reads the ledger once.
+func accountOf(s *phase.Project) (*account, error) {
+	list, err := s.Prices()
 	if err != nil {
 		return nil, err
 	}
 	totals := ledger.NewTotals(ledger.Ways()...)
-	totals.Price = func(r ledger.Row) (prices.USD, bool) { return money.CostOf(list, r) }
-	if err := s.scanLedger("is not counted", totals.Add); err != nil {
+	totals.Price = s.CostOf
+	if err := scanLedger(s, "is not counted", totals.Add); err != nil {
 		return nil, err
 	}
 	a := &account{All: totals.Sum(), By: map[ledger.By][]ledger.Group{}}
@@ -105,22 +104,22 @@ const mostWarnings = 20
 
 // scanLedger reads the ledger and warns of the lines that are not understood;
 // what says what becomes of them.
-func (s *session) scanLedger(what string, each func(ledger.Row)) error {
+func scanLedger(s *phase.Project, what string, each func(ledger.Row)) error {
 	bad := 0
-	err := ledger.Open(s.project.Ledger()).Scan(each, func(line int, reason string) {
+	err := ledger.Open(s.Paths.Ledger()).Scan(each, func(line int, reason string) {
 		if bad++; bad <= mostWarnings {
-			s.in.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, what, reason))
+			s.In.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, what, reason))
 		}
 	})
 	if bad > mostWarnings {
-		s.in.Warn(fmt.Sprintf("%d further lines of tokens.csv: each %s", bad-mostWarnings, what))
+		s.In.Warn(fmt.Sprintf("%d further lines of tokens.csv: each %s", bad-mostWarnings, what))
 	}
 	return err
 }
 
 // exportCSV prints the rows, made safe as the ledger's are.
-func (s *session) exportCSV() error {
+func exportCSV(s *phase.Project) error {
 	var rows []ledger.Row
-	err := s.scanLedger("is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.in.Safe.Redact)) })
-	return errors.Join(err, ledger.Write(s.in.Result, rows))
+	err := scanLedger(s, "is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.In.Safe.Redact)) })
+	return errors.Join(err, ledger.Write(s.In.Result, rows))
 }

@@ -7,6 +7,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/config"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -73,7 +74,7 @@ func speaker(in *cli.Input) (agent.Agent, error) {
 		return a, nil
 	}
 	err = exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
-	root, none := findProject(in)
+	root, none := phase.Find(in)
 	if none != nil {
 		return nil, err
 	}

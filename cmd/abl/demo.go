@@ -9,6 +9,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/examples"
 	"abl/internal/hostfs"
 	"abl/roles/environment"
@@ -22,7 +23,7 @@ directory unless given) and runs its first phase. Containers, networks,
 repositories and tests are real; only the model is a script. The first Verifier
 refutes the app, the Builder mends it, the second Verifier passes it.`,
 		Examples: "abl demo\nabl demo ./shortener --through",
-		Flags:    append(runFlags(), cli.Flag{Name: "through", Usage: "run the second phase too"}),
+		Flags:    append(phase.Flags(), cli.Flag{Name: "through", Usage: "run the second phase too"}),
 		Run:      runDemo,
 	}
 }
@@ -41,11 +42,11 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	in.Say("the demo project is in %s", dir)
-	s, err := openAt(in, dir)
+	s, err := phase.OpenAt(in, dir)
 	if err != nil {
 		return err
 	}
-	if err := s.runPending(ctx, in.Bool("through")); err != nil {
+	if err := runPending(s, ctx, in.Bool("through")); err != nil {
 		return err
 	}
 	if !in.Bool("json") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/cmd/internal/scaffold"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -62,7 +64,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 // initDir is the directory that becomes a project. One that a role may write
 // does not: what a role wrote there would be settings of abl.
 func initDir(in *cli.Input) (string, error) {
-	dir, err := state.Real(orHere(in.String("project")))
+	dir, err := state.Real(cmp.Or(in.String("project"), "."))
 	if err != nil {
 		return "", exit.With(exit.Usage, fmt.Errorf("cannot make a project: %w", err), "make the directory first")
 	}
@@ -70,11 +72,11 @@ func initDir(in *cli.Input) (string, error) {
 	if err != nil || outer == dir {
 		return dir, nil // there is none around it
 	}
-	s, err := openAt(in, outer)
+	s, err := phase.OpenAt(in, outer)
 	if err != nil {
 		return "", fmt.Errorf("cannot tell how %q belongs to the project around it: %w", dir, err)
 	}
-	for _, taken := range []string{s.project.Src, s.project.Tests, filepath.Join(outer, state.Dir)} {
+	for _, taken := range []string{s.Paths.Src, s.Paths.Tests, filepath.Join(outer, state.Dir)} {
 		if dir == taken || strings.HasPrefix(dir, taken+"/") {
 			return "", exit.With(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
 		}
@@ -92,15 +94,15 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	} else if err == nil && !fi.IsDir() {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
-	s, err := openAt(in, dir)
+	s, err := phase.OpenAt(in, dir)
 	if err != nil {
 		return o, err
 	}
-	d := s.conf.Directories
-	if s.conf.File != "" && o.Src != "" && o.Src != d.Src {
-		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.conf.File, d.Src), "change directories.src there")
+	d := s.Conf.Directories
+	if s.Conf.File != "" && o.Src != "" && o.Src != d.Src {
+		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.Conf.File, d.Src), "change directories.src there")
 	}
-	if s.conf.File == "" {
+	if s.Conf.File == "" {
 		return o, nil
 	}
 	o.Src, o.Tests = d.Src, d.Tests
@@ -119,4 +121,42 @@ func tops(ops []scaffold.Op) (all []string) {
 		}
 	}
 	return all
+}
+
+// initReport is what `abl init --json` prints.
+type initReport struct {
+	Stack   string     `json:"stack"`
+	Guessed bool       `json:"guessed"` // nobody asked for the stack, and no file told
+	Src     string     `json:"src"`
+	Offer   string     `json:"offer,omitempty"` // another name for src, when the repository around the project tracks it
+	Steps   []initStep `json:"steps"`
+}
+
+type initStep struct {
+	Do    string   `json:"do"` // write, add, keep or note
+	Path  string   `json:"path"`
+	Lines []string `json:"lines,omitempty"`
+	Text  string   `json:"text,omitempty"`
+}
+
+func showInit(in *cli.Input, p scaffold.Plan) error {
+	if in.Bool("json") {
+		r := initReport{Stack: p.Stack, Guessed: p.Guessed, Src: p.Src, Offer: p.Offer, Steps: []initStep{}}
+		for _, op := range p.Ops {
+			r.Steps = append(r.Steps, initStep{string(op.Kind), op.Path, op.Lines, op.Text})
+		}
+		return in.JSON(r)
+	}
+	written := false
+	for _, op := range p.Ops {
+		fmt.Fprintln(in.Stdout, op)
+		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
+	}
+	if written && p.Guessed {
+		in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
+	}
+	if written {
+		in.Say("next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
+	}
+	return nil
 }

@@ -7,10 +7,13 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"text/tabwriter"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/roles"
@@ -38,15 +41,15 @@ func runLogs(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	calls, err := s.calls()
+	calls, err := s.Calls()
 	if err != nil {
 		return err
 	}
-	calls = slices.DeleteFunc(calls, func(c callLog) bool { return !want.fits(c) || !c.began() })
+	calls = slices.DeleteFunc(calls, func(c phase.Call) bool { return !want.fits(c) })
 	if want.log == "" {
 		return listCalls(in, calls)
 	}
@@ -95,26 +98,47 @@ func positive(in *cli.Input, flag string) (int, error) {
 	return n, err
 }
 
-func (want choice) fits(c callLog) bool {
-	return (want.role == "" || c.role == want.role) &&
-		(want.phase == 0 || c.phase == want.phase) && (want.iteration == 0 || c.iteration == want.iteration)
+func (want choice) fits(c phase.Call) bool {
+	return (want.role == "" || c.Role == want.role) &&
+		(want.phase == 0 || c.Phase == want.phase) && (want.iteration == 0 || c.Iteration == want.iteration)
+}
+
+func listCalls(in *cli.Input, calls []phase.Call) error {
+	w, line := in.Stdout, in.Safe.Line
+	if len(calls) == 0 {
+		_, err := fmt.Fprintln(w, "no call yet")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "CALL\tROLE\tPHASE\tITERATION\tAGENT\tENDED\tTOOK")
+	for _, c := range calls {
+		iteration, class, took := "?", "not yet", "-"
+		if c.Iteration > 0 {
+			iteration = strconv.Itoa(c.Iteration)
+		}
+		if c.Ended {
+			class, took = string(c.Outcome.Class), (time.Duration(c.Outcome.Duration) * time.Millisecond).Round(100*time.Millisecond).String()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Key, c.Role, c.Phase, iteration, line(c.Agent), line(class), took)
+	}
+	return t.Flush()
 }
 
 // pollLog is how often a log that is followed is looked at.
 const pollLog = 200 * time.Millisecond
 
 // show prints a call's output and, when it is followed, goes on to its end.
-func show(ctx context.Context, in *cli.Input, want choice, c callLog) (err error) {
+func show(ctx context.Context, in *cli.Input, want choice, c phase.Call) (err error) {
 	prefix := want.log + " │ "
 	out := in.Safe.Writer(in.Result, prefix)
 	if columns := view.Columns(in.Bare.Stdout); columns > 2*len(prefix) {
 		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	path := filepath.Join(c.dir, want.file)
+	path := filepath.Join(c.Dir, want.file)
 	for from := int64(0); ; {
 		// Asked before reading: what is printed until the end is then read too.
-		_, ended, err := roles.Record{Dir: c.dir}.Outcome()
+		_, ended, err := c.Record.Outcome()
 		if err != nil {
 			return err
 		}

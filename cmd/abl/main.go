@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
+	"abl/cmd/internal/doctor"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
 )
@@ -40,7 +41,7 @@ which never sees the code, test the running system against them.`,
 			{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory or one above it"},
 		},
 		Commands: []cli.Command{
-			initCommand(), demoCommand(), doctorCommand(),
+			initCommand(), demoCommand(), doctor.Command(),
 			phaseCommand(), runCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/internal/hostfs"
 	"abl/internal/state"
@@ -22,8 +23,8 @@ const summaryVar = "GITHUB_STEP_SUMMARY"
 // checkJUnit sees to it, before anything is spent, that the file can be written,
 // and lets it say that the run did not end: an older file must not pass for this
 // run's, should abl be killed.
-func (s *session) checkJUnit(n int) error {
-	path := s.in.String("junit")
+func checkJUnit(s *phase.Project, n int) error {
+	path := s.In.String("junit")
 	if path == "" {
 		return nil
 	}
@@ -31,9 +32,9 @@ func (s *session) checkJUnit(n int) error {
 	if err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("cannot write the JUnit file: %w", err), "make its directory first")
 	}
-	for _, work := range []string{s.project.Src, s.project.Tests} {
+	for _, work := range []string{s.Paths.Src, s.Paths.Tests} {
 		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return exit.With(exit.Usage, fmt.Errorf("cannot write the JUnit file %q: %s is a role's directory", path, s.project.Rel(work)), "name a file elsewhere, such as .abl/reports/junit.xml")
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the JUnit file %q: %s is a role's directory", path, s.Paths.Rel(work)), "name a file elsewhere, such as .abl/reports/junit.xml")
 		}
 	}
 	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
@@ -58,53 +59,53 @@ func writeJUnit(path string, r report.Run) error {
 
 // publish tells those who asked for it how a run of phase n ended. It never
 // changes how that was, but for a run that went well and cannot be told of.
-func (s *session) publish(ctx context.Context, n int, ended error) error {
-	file, page := s.in.String("junit"), os.Getenv(summaryVar)
+func publish(s *phase.Project, ctx context.Context, n int, ended error) error {
+	file, page := s.In.String("junit"), os.Getenv(summaryVar)
 	if file == "" && page == "" {
 		return ended
 	}
-	r := s.runOf(ctx, n, ended)
+	r := runOf(s, ctx, n, ended)
 	var err error
 	if file != "" {
 		err = writeJUnit(file, r)
 	}
 	if page != "" {
 		if perr := appendTo(page, report.Markdown(r)); perr != nil {
-			s.in.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, perr))
+			s.In.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, perr))
 		}
 	}
 	if ended == nil && err != nil {
 		return exit.With(exit.Environment, err, "the phase itself is done: abl report shows it")
 	}
 	if err != nil {
-		s.in.Warn(err)
+		s.In.Warn(err)
 	}
 	return ended
 }
 
 // runOf is what there is to tell of a run of phase n. What stands there of an
 // earlier round is not told with a run that came to no verdict.
-func (s *session) runOf(ctx context.Context, n int, ended error) report.Run {
-	this, _ := s.specs().Phase(n)
+func runOf(s *phase.Project, ctx context.Context, n int, ended error) report.Run {
+	this, _ := s.Specs().Phase(n)
 	r := report.Run{Phase: n, Title: this.Title}
 	err := exit.Because(ctx, ended)
 	code := exit.Code(err)
 	verdict := code == exit.Passed || code == exit.Stuck || code == exit.Unverified
 	if !verdict {
-		r.Ended = &report.Ended{Code: code, What: s.in.Safe.Line(err.Error())}
+		r.Ended = &report.Ended{Code: code, What: s.In.Safe.Line(err.Error())}
 	}
-	last, found, rerr := audit.Last(s.project, n)
+	last, found, rerr := audit.Last(s.Paths, n)
 	if rerr == nil && found {
-		rerr = s.in.Safe.Clean(&last)
+		rerr = s.In.Safe.Clean(&last)
 	}
-	f, serr := s.state()
+	f, serr := s.State()
 	if serr != nil {
 		f = &state.File{}
 	}
 	switch {
 	case rerr != nil:
-		s.in.Warn(rerr)
-	case found && (verdict || stateOf(f, n).Round == last.Round):
+		s.In.Warn(rerr)
+	case found && (verdict || f.Phase(n).Round == last.Round):
 		r.Record = &last
 	}
 	if r.Record == nil && r.Ended == nil {

@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/orchestrator/report"
 )
@@ -43,7 +44,7 @@ func runReport(_ context.Context, in *cli.Input) error {
 	n := 0
 	if len(in.Args) > 0 {
 		var err error
-		if n, err = phaseNumber(in.Args[0]); err != nil {
+		if n, err = phase.Number(in.Args[0]); err != nil {
 			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", in.Args[0]), "abl report lists what there is")
 		}
 	}
@@ -57,35 +58,35 @@ func runReport(_ context.Context, in *cli.Input) error {
 	case step > 0 && n == 0:
 		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
 	}
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	all, err := s.records(n)
+	all, err := records(s, n)
 	if err != nil {
 		return err
 	}
 	if n > 0 {
-		return s.reportPhase(n, step, all)
+		return reportPhase(s, n, step, all)
 	}
-	return s.reportAll(all)
+	return reportAll(s, all)
 }
 
 // records are those of phase n, or of every phase with n 0, oldest first.
-func (s *session) records(n int) (all []audit.Record, err error) {
+func records(s *phase.Project, n int) (all []audit.Record, err error) {
 	phases := []int{n}
 	if n == 0 {
-		if phases, err = s.reported(); err != nil {
+		if phases, err = reported(s); err != nil {
 			return nil, err
 		}
 	}
 	for _, phase := range phases {
-		steps, err := audit.Steps(s.project, phase)
+		steps, err := audit.Steps(s.Paths, phase)
 		if err != nil {
 			return nil, err
 		}
 		for _, step := range steps {
-			r, err := s.record(phase, step)
+			r, err := record(s, phase, step)
 			if err != nil {
 				return nil, err
 			}
@@ -96,10 +97,10 @@ func (s *session) records(n int) (all []audit.Record, err error) {
 }
 
 // record reads one and takes out what has become a secret since.
-func (s *session) record(phase, step int) (audit.Record, error) {
-	r, err := audit.Load(s.project, phase, step)
+func record(s *phase.Project, phase, step int) (audit.Record, error) {
+	r, err := audit.Load(s.Paths, phase, step)
 	if err == nil {
-		err = s.in.Safe.Clean(&r)
+		err = s.In.Safe.Clean(&r)
 	}
 	if err != nil {
 		return r, exit.With(exit.Person, err, "take the file away; the phase itself does not need it")
@@ -108,12 +109,12 @@ func (s *session) record(phase, step int) (audit.Record, error) {
 }
 
 // reported are the phases that may have a record.
-func (s *session) reported() ([]int, error) {
-	f, err := s.state()
+func reported(s *phase.Project) ([]int, error) {
+	f, err := s.State()
 	if err != nil {
 		return nil, err
 	}
-	phases := s.specs().Numbers()
+	phases := s.Specs().Numbers()
 	for key := range f.Phases {
 		if n, err := strconv.Atoi(key); err == nil && !slices.Contains(phases, n) {
 			phases = append(phases, n)
@@ -124,13 +125,13 @@ func (s *session) reported() ([]int, error) {
 }
 
 // reportPhase shows one iteration of phase n: that of the step, or the last.
-func (s *session) reportPhase(n, step int, all []audit.Record) error {
+func reportPhase(s *phase.Project, n, step int, all []audit.Record) error {
 	at := len(all) - 1
 	if step > 0 {
 		at = slices.IndexFunc(all, func(r audit.Record) bool { return r.Step == step })
 	}
 	switch {
-	case len(all) == 0 && !slices.Contains(s.specs().Numbers(), n):
+	case len(all) == 0 && !slices.Contains(s.Specs().Numbers(), n):
 		return exit.With(exit.Usage, fmt.Errorf("there is no phase %d", n), "abl status lists the phases")
 	case len(all) == 0:
 		return exit.With(exit.Usage, fmt.Errorf("phase %d has no audit record yet", n), fmt.Sprintf("abl phase %d makes one with each verdict", n))
@@ -139,20 +140,20 @@ func (s *session) reportPhase(n, step int, all []audit.Record) error {
 	}
 	r := report.Run{Phase: n, Record: &all[at], Before: all[:at]}
 	switch {
-	case s.in.Bool("json") && step > 0:
-		return s.in.JSON(auditRecords{all[at : at+1]})
-	case s.in.Bool("json"):
-		return s.in.JSON(auditRecords{all})
-	case s.in.Bool("md"):
-		_, err := io.WriteString(s.in.Stdout, report.Markdown(r))
+	case s.In.Bool("json") && step > 0:
+		return s.In.JSON(auditRecords{all[at : at+1]})
+	case s.In.Bool("json"):
+		return s.In.JSON(auditRecords{all})
+	case s.In.Bool("md"):
+		_, err := io.WriteString(s.In.Stdout, report.Markdown(r))
 		return err
 	}
-	return report.Text(s.in.Stdout, r)
+	return report.Text(s.In.Stdout, r)
 }
 
 // reportAll shows every phase: as text a line for each iteration, otherwise the
 // last iteration of each.
-func (s *session) reportAll(all []audit.Record) error {
+func reportAll(s *phase.Project, all []audit.Record) error {
 	var last []audit.Record
 	for i, r := range all {
 		if i+1 == len(all) || all[i+1].Phase != r.Phase {
@@ -160,20 +161,20 @@ func (s *session) reportAll(all []audit.Record) error {
 		}
 	}
 	switch {
-	case s.in.Bool("json"):
-		return s.in.JSON(auditRecords{append([]audit.Record{}, last...)})
+	case s.In.Bool("json"):
+		return s.In.JSON(auditRecords{append([]audit.Record{}, last...)})
 	case len(all) == 0:
-		_, err := fmt.Fprintln(s.in.Stdout, "no iteration was judged yet: abl phase 1")
+		_, err := fmt.Fprintln(s.In.Stdout, "no iteration was judged yet: abl phase 1")
 		return err
-	case s.in.Bool("md"):
+	case s.In.Bool("md"):
 		var err error
 		for i := range last {
-			_, werr := io.WriteString(s.in.Stdout, report.Markdown(report.Run{Phase: last[i].Phase, Record: &last[i]}))
+			_, werr := io.WriteString(s.In.Stdout, report.Markdown(report.Run{Phase: last[i].Phase, Record: &last[i]}))
 			err = errors.Join(err, werr)
 		}
 		return err
 	}
-	t := tabwriter.NewWriter(s.in.Stdout, 0, 4, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.In.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "PHASE\tSTEP\tDECIDED\tVERDICT\tCONTRACTS\tTITLE")
 	for _, r := range all {
 		l := report.Overview(r)

@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
-
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
+
+	"golang.org/x/sys/unix"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // hold FILE holds a lock, as another abl does, to the end of the script.

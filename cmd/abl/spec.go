@@ -1,12 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"time"
-
 	"abl/cmd/internal/cli"
-	"abl/internal/spec"
-	"abl/internal/state"
 )
 
 func specCommand() cli.Command {
@@ -29,31 +24,5 @@ the codes.`,
 				Flags: []cli.Flag{json}, Run: runSpecList,
 			},
 		},
-	}
-}
-
-// keepIDs reads the specs like specs, and remembers the ids of the contracts of
-// phases 1 to n, for phase n begins.
-func (s *session) keepIDs(n int) spec.Set {
-	set, err := spec.Keep(s.project.Specs(), n)
-	if err != nil {
-		s.in.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
-	}
-	return set
-}
-
-// remark tells the person what there is to say about the spec of a phase that
-// is about to run and that does not stop it, and what earlier ones have lost.
-func (s *session) remark(n int, specs spec.Set, out state.Sink) {
-	count := 0
-	for _, p := range specs.Lint() {
-		if p.Phase == n {
-			count++
-		} else if p.Code == "lost" && p.Phase < n {
-			s.in.Warn(fmt.Sprintf("%s; abl spec lint %d", p.Text, p.Phase))
-		}
-	}
-	if count > 0 {
-		out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: n, Text: fmt.Sprintf("its spec could be better in %s: abl spec lint %d", many(count, "place"), n)})
 	}
 }

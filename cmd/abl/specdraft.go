@@ -12,6 +12,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
@@ -40,20 +41,20 @@ proposal: read each contract before a phase is held to it.`,
 }
 
 func runSpecDraft(ctx context.Context, in *cli.Input) error {
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	n, err := s.specNumber(in.Args[0])
+	n, err := specNumber(s, in.Args[0])
 	if err != nil {
 		return err
 	}
-	unlock, err := s.lock()
+	unlock, err := s.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	p, name := s.project, fmt.Sprintf("phase%d.md", n)
+	p, name := s.Paths, fmt.Sprintf("phase%d.md", n)
 	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
 	if err != nil {
 		return exit.With(exit.Usage, err, "write what is wanted into it, in your own words")
@@ -62,7 +63,7 @@ func runSpecDraft(ctx context.Context, in *cli.Input) error {
 	if in.Bool("write") {
 		replaces = string(old)
 	}
-	asker := commit.Asker{Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Env: s.conf.Dotenv, Ledger: ledger.Open(p.Ledger())}
+	asker := commit.Asker{Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Env: s.Conf.Dotenv, Ledger: ledger.Open(p.Ledger())}
 	answer, err := asker.Ask(ctx, in, "spec-draft", prompts.SpecDraft+fmt.Sprintf("\nThe spec of phase %d:\n\n", n)+string(old), replaces)
 	if errors.Is(err, commit.ErrMasked) {
 		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", filepath.ToSlash(p.Rel(filepath.Join(p.Specs(), name))), err), "take the secret out, or ask without --write")
@@ -70,17 +71,17 @@ func runSpecDraft(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	return s.propose(n, string(old), wholeFile(answer))
+	return propose(s, n, string(old), wholeFile(answer))
 }
 
 // specNumber is the phase of a spec of the project.
-func (s *session) specNumber(file string) (int, error) {
+func specNumber(s *phase.Project, file string) (int, error) {
 	at, err := filepath.Abs(file)
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
 	}
 	m := regexp.MustCompile(`^phase([1-9]\d{0,3})\.md$`).FindStringSubmatch(filepath.Base(at))
-	if err != nil || m == nil || filepath.Dir(at) != s.project.Specs() {
+	if err != nil || m == nil || filepath.Dir(at) != s.Paths.Specs() {
 		return 0, exit.With(exit.Usage, fmt.Errorf("cannot draft %q: it is no spec of this project", file), "abl spec draft .abl/specs/phase1.md")
 	}
 	return strconv.Atoi(m[1])
@@ -97,26 +98,26 @@ func wholeFile(answer string) string {
 }
 
 // propose shows what would become of a spec, and with --write makes it so.
-func (s *session) propose(n int, old, text string) error {
+func propose(s *phase.Project, n int, old, text string) error {
 	name := fmt.Sprintf("phase%d.md", n)
-	path := filepath.Join(s.project.Specs(), name)
-	rel := filepath.ToSlash(s.project.Rel(path))
-	if err := git.Diff(s.in.Stdout, rel, &old, &text, false); err != nil {
+	path := filepath.Join(s.Paths.Specs(), name)
+	rel := filepath.ToSlash(s.Paths.Rel(path))
+	if err := git.Diff(s.In.Stdout, rel, &old, &text, false); err != nil {
 		return err
 	}
 	wrong := 0
-	set := s.specs().With(n, []byte(text))
+	set := s.Specs().With(n, []byte(text))
 	for _, p := range set.Lint() {
 		if p.Phase != n {
 			continue
 		}
-		f := s.problem(p)
+		f := problem(s, p)
 		if f.Level == "error" {
 			wrong++
 		}
-		s.in.Say("%s:%d: %s: %s [%s]", rel, f.Line, f.Level, f.Text, f.Code)
+		s.In.Say("%s:%d: %s: %s [%s]", rel, f.Line, f.Level, f.Text, f.Code)
 	}
-	f, err := s.state()
+	f, err := s.State()
 	if err != nil {
 		return err
 	}
@@ -124,22 +125,22 @@ func (s *session) propose(n int, old, text string) error {
 	after, _ := spec.Parse(rel, []byte(text), n)
 	missing := after.Missing(before)
 	var frozen orchestrator.Frozen
-	switch now, err := hostfs.Read(s.project.Specs(), name, spec.MaxBytes); {
+	switch now, err := hostfs.Read(s.Paths.Specs(), name, spec.MaxBytes); {
 	case text == old:
-		s.in.Say("the model would change nothing")
-	case !s.in.Bool("write"):
-		s.in.Say("hint: %s stays as it is; take from it what you want, or ask again with --write", rel)
+		s.In.Say("the model would change nothing")
+	case !s.In.Bool("write"):
+		s.In.Say("hint: %s stays as it is; take from it what you want, or ask again with --write", rel)
 	case wrong > 0:
-		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + many(wrong, "error"), Safe: rel + " stays as it is"}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + cli.Count(wrong, "error"), Safe: rel + " stays as it is"}
 	case errors.As(orchestrator.Drift(f, set)[n], &frozen):
 		return frozen
 	case err != nil || string(now) != old:
 		return &exit.Error{Code: exit.Person, What: rel + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
 	case len(missing) > 0:
 		for _, c := range missing {
-			s.in.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
+			s.In.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
 		}
-		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + many(len(missing), "contract"), Safe: rel + " stays as it is"}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + cli.Count(len(missing), "contract"), Safe: rel + " stays as it is"}
 	default:
 		return hostfs.Write(path, []byte(text), 0o644)
 	}

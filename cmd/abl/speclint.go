@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/spec"
 	"abl/orchestrator"
 )
@@ -39,17 +40,17 @@ type lintProblem struct {
 func runSpecLint(_ context.Context, in *cli.Input) error {
 	only := 0
 	if len(in.Args) > 0 {
-		n, err := phaseNumber(in.Args[0])
+		n, err := phase.Number(in.Args[0])
 		if err != nil {
 			return err
 		}
 		only = n
 	}
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	all, err := s.lint(s.specs(), only)
+	all, err := lint(s, s.Specs(), only)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func runSpecLint(_ context.Context, in *cli.Input) error {
 }
 
 // lint collects what there is to say about all phases, or about one.
-func (s *session) lint(set spec.Set, only int) (lintReport, error) {
+func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 	all := lintReport{Problems: []lintProblem{}}
 	for _, n := range set.Numbers() {
 		if this, _ := set.Phase(n); only == 0 || only == n {
@@ -79,16 +80,16 @@ func (s *session) lint(set spec.Set, only int) (lintReport, error) {
 	}
 	for _, p := range set.Lint() {
 		if only == 0 || only == p.Phase || p.Phase == 0 {
-			all.add(s.problem(p))
+			all.add(problem(s, p))
 		}
 	}
-	f, err := s.state()
+	f, err := s.State()
 	if err != nil {
 		return all, err
 	}
 	for n, how := range orchestrator.Drift(f, set) {
 		if this, _ := set.Phase(n); only == 0 || n <= only { // what keeps an earlier phase from standing keeps this one from running
-			all.add(s.drifted(this, how))
+			all.add(drifted(s, this, how))
 		}
 	}
 	slices.SortStableFunc(all.Problems, func(a, b lintProblem) int { return cmp.Compare(a.Phase, b.Phase) })
@@ -97,22 +98,19 @@ func (s *session) lint(set spec.Set, only int) (lintReport, error) {
 
 // drifted is that a spec is not the one that its phase passed with: an error
 // where it stops its phase and those after it.
-func (s *session) drifted(this spec.Spec, how error) lintProblem {
-	f := s.problem(spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error()})
+func drifted(s *phase.Project, this spec.Spec, how error) lintProblem {
+	f := problem(s, spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error()})
 	var frozen orchestrator.Frozen
 	if errors.As(how, &frozen) {
 		f.Level = "error"
 	}
-	var d drift
-	if errors.As(how, &d) {
-		f.Suggestion = d.Hint()
-	}
+	f.Suggestion = exit.Hint(how)
 	return f
 }
 
-func (s *session) problem(p spec.Problem) lintProblem {
+func problem(s *phase.Project, p spec.Problem) lintProblem {
 	f := lintProblem{
-		Code: p.Code, Level: "warning", File: filepath.ToSlash(s.project.Rel(p.File)), Line: p.Line, Phase: p.Phase,
+		Code: p.Code, Level: "warning", File: filepath.ToSlash(s.Paths.Rel(p.File)), Line: p.Line, Phase: p.Phase,
 		Contract: p.Contract, Text: p.Text, Suggestion: p.Hint,
 	}
 	if p.Stops() {
@@ -141,27 +139,19 @@ func (all lintReport) print(in *cli.Input) {
 			fmt.Fprintf(in.Stdout, "    %s\n", f.Suggestion)
 		}
 	}
-	fmt.Fprintf(in.Stdout, "%s in %s: %s, %s\n", many(all.Contracts, "contract"), many(all.Phases, "phase"), many(all.Errors, "error"), many(all.Warnings, "warning"))
+	fmt.Fprintf(in.Stdout, "%s in %s: %s, %s\n", cli.Count(all.Contracts, "contract"), cli.Count(all.Phases, "phase"), cli.Count(all.Errors, "error"), cli.Count(all.Warnings, "warning"))
 }
 
 // verdict is the command's error, nil when the phases may run.
 func (all lintReport) verdict(strict bool) error {
 	bad := all.Errors
-	what := []string{many(all.Errors, "error")}
+	what := []string{cli.Count(all.Errors, "error")}
 	if strict {
 		bad += all.Warnings
-		what = append(what, many(all.Warnings, "warning"))
+		what = append(what, cli.Count(all.Warnings, "warning"))
 	}
 	if bad == 0 {
 		return nil
 	}
 	return exit.With(exit.Usage, fmt.Errorf("the specs have %s", strings.Join(what, " and ")), "docs/specs.md explains each code")
-}
-
-// many is a number of things.
-func many(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

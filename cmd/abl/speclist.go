@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/internal/spec"
 	"abl/internal/state"
@@ -56,29 +57,29 @@ type matrixOther struct {
 }
 
 func runSpecList(_ context.Context, in *cli.Input) error {
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	f, err := s.state()
+	f, err := s.State()
 	if err != nil {
 		return err
 	}
-	m := s.matrix(f, s.specs())
+	m := matrixOf(s, f, s.Specs())
 	if in.Bool("json") {
 		return in.JSON(m)
 	}
 	return m.print(in)
 }
 
-func (s *session) matrix(f *state.File, set spec.Set) matrix {
+func matrixOf(s *phase.Project, f *state.File, set spec.Set) matrix {
 	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
-	last := lastResults(s.lastRecords(set), set)
+	last := lastResults(lastRecords(s, set), set)
 	for _, n := range set.Numbers() {
 		this, sound := set.Phase(n)
-		p := matrixPhase{Phase: n, Title: this.Title, File: s.project.Rel(filepath.Join(s.project.Specs(), fmt.Sprintf("phase%d.md", n))), Status: unsound}
+		p := matrixPhase{Phase: n, Title: this.Title, File: s.Paths.Rel(filepath.Join(s.Paths.Specs(), fmt.Sprintf("phase%d.md", n))), Status: unsound}
 		if sound {
-			p.Status = string(stateOf(f, n).Status)
+			p.Status = string(f.Phase(n).Status)
 		}
 		m.Phases = append(m.Phases, p)
 		for _, c := range this.Contracts {

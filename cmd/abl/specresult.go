@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
-
+	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/internal/spec"
-	"abl/internal/state"
 )
 
 // known is what is known of a contract in a phase. The zero value is nothing,
@@ -70,23 +68,15 @@ func unchanged(r audit.Record, set spec.Set, n int) map[string]spec.Contract {
 
 // lastRecords are the newest audit record of each phase. One that cannot be read
 // is told, and nothing is known from it.
-func (s *session) lastRecords(set spec.Set) map[int]audit.Record {
+func lastRecords(s *phase.Project, set spec.Set) map[int]audit.Record {
 	last := map[int]audit.Record{}
 	for _, n := range set.Numbers() {
-		r, ok, err := audit.Last(s.project, n)
+		r, ok, err := audit.Last(s.Paths, n)
 		if err != nil {
-			s.in.Warn(err)
+			s.In.Warn(err)
 		} else if ok {
 			last[n] = r
 		}
 	}
 	return last
-}
-
-// stateOf is where phase n stands; one that never ran is ready.
-func stateOf(f *state.File, n int) state.Phase {
-	if p := f.Phases[fmt.Sprint(n)]; p != nil {
-		return *p
-	}
-	return state.Phase{Status: state.Ready}
 }

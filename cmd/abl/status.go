@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -45,22 +46,50 @@ func statusCommand() cli.Command {
 }
 
 func runStatus(_ context.Context, in *cli.Input) error {
-	s, err := open(in)
+	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}
-	f, err := s.state()
+	f, err := s.State()
 	if err != nil {
 		return err
 	}
-	all := standingsOf(f, s.project.Root, s.project.Specs())
-	if err := s.noteWeak(&all); err != nil {
+	all := standingsOf(f, s.Paths.Root, s.Paths.Specs())
+	if err := noteWeak(s, &all); err != nil {
 		return err
 	}
 	if in.Bool("json") {
 		return in.JSON(all)
 	}
 	return all.print(in)
+}
+
+// noteWeak says of each phase how many of its calls ran on networks that were
+// not proven.
+func noteWeak(s *phase.Project, all *standings) error {
+	calls, err := s.Calls()
+	if err != nil {
+		return err
+	}
+	weak := map[int]int{}
+	for _, c := range calls {
+		proofs, err := c.Proofs()
+		if err != nil {
+			return err
+		}
+		for _, p := range proofs {
+			if p.Weak != "" {
+				weak[c.Phase]++
+				break
+			}
+		}
+	}
+	for i, p := range all.Phases {
+		if n := weak[p.Phase]; n > 0 {
+			all.Phases[i].Notes = append(p.Notes, fmt.Sprintf("weak network: %s ran on networks that were not proven, as --%s allowed", cli.Count(n, "call"), cli.WeakFlag))
+		}
+	}
+	return nil
 }
 
 // standingsOf lists every phase that has a spec or ran once.
@@ -70,9 +99,8 @@ func standingsOf(f *state.File, root, dir string) standings {
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
 		st := stand(f.Phases[fmt.Sprint(n)], specs, n, problems)
-		var d drift
-		if errors.As(apart[n], &d) {
-			st.Notes = append(st.Notes, d.Error()+": "+d.Hint())
+		if err := apart[n]; err != nil {
+			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
 		}
 		all.Phases = append(all.Phases, st)
 	}

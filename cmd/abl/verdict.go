@@ -11,6 +11,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
 	"abl/internal/spec"
@@ -94,11 +95,11 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	if own, err := os.Lstat(filepath.Join(arg, state.Dir)); err != nil || !own.IsDir() {
 		return arg, orchestrator.FailedSpecs, nil
 	}
-	s, err := openAt(in, arg)
+	s, err := phase.OpenAt(in, arg)
 	if err != nil {
 		return "", "", err
 	}
-	return s.project.Tests, orchestrator.FailedSpecs, nil
+	return s.Paths.Tests, orchestrator.FailedSpecs, nil
 }
 
 // specsAbove are those of the project that a directory is in, none without one.

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -131,6 +132,14 @@ type IterationRecord struct {
 	Tree        string    `json:"tree,omitempty"` // stands for the source that was tested, the Builder's reports left out
 
 	VerifierOnly bool `json:"verifier_only,omitempty"` // it had no Builder
+}
+
+// Phase is where phase n rests; one that never ran is ready.
+func (f *File) Phase(n int) Phase {
+	if p := f.Phases[fmt.Sprint(n)]; p != nil {
+		return *p
+	}
+	return Phase{Status: Ready}
 }
 
 // Begun says whether a phase has begun, and with it both histories.

@@ -107,3 +107,11 @@ func (in *Input) Int(name string) (int, error) {
 	}
 	return n, nil
 }
+
+// Count is a number of things in words.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -113,6 +113,7 @@ func ofPhases() Rules {
 		Is(hostfs.ErrLost, Person, "see who took it away and whether another abl works here; when none does, run the same command again"),
 		Is(environment.ErrNetworks, Boundary, "abl doctor --boundary shows what was found; with --allow-weak-network abl goes on, and every report says so"),
 		Is(orchestrator.ErrChanged, Person, "nothing of yours was touched; run the same command with --take-mine to commit it as yours and go on from it, or commit it or put it back yourself"),
+		As[orchestrator.Unsound](Usage, ""),
 		As[orchestrator.Pending](Usage, ""),
 		As[orchestrator.Frozen](Usage, ""),
 		As[orchestrator.Drifted](Usage, ""),

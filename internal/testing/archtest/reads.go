@@ -15,14 +15,13 @@ const openers = "os.Open os.OpenFile os.ReadFile os.ReadDir os.Readlink os.OpenR
 // readers may use openers all the same, each for its reason: what they open no
 // role can have written or put a link on the way to.
 var readers = map[string]string{
-	"cmd/abl/calls.go":              "lists records by name",
-	"cmd/abl/differences.go":        "lists records by name",
+	"cmd/internal/phase/calls.go":   "lists records by name",
 	"cmd/abl/debug.go":              "a file that the person names",
 	"cmd/abl/demo.go":               "an empty directory that the person names",
 	"cmd/abl/images.go":             "an archive that the person names",
 	"cmd/abl/init.go":               "the project at its beginning",
 	"cmd/abl/publish.go":            "a file that the person's CI names",
-	"cmd/abl/agentsetup.go":         "prompts, the person's",
+	"cmd/internal/phase/setup.go":   "prompts, the person's",
 	"roles/environment/upstream.go": "a note of abl's own",
 	"roles/environment/agents.go":   "the scenario, the person's",
 	"cmd/internal/learn/debug.go":   "a file that the person names",

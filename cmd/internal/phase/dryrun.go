@@ -1,4 +1,4 @@
-package main
+package phase
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
-	"abl/roles/prompt"
 )
 
 // plan is what a phase would do, without doing any of it.
@@ -41,19 +40,19 @@ type rolePlan struct {
 	Prompt   string   `json:"prompt"`
 }
 
-// dryRun shows both prompts, mounts, networks, models and budget; nothing is
+// DryRun shows both prompts, mounts, networks, models and budget; nothing is
 // started, called or changed.
-func (s *session) dryRun(ctx context.Context, n int) error {
-	specs := s.specs()
-	f, err := s.state()
+func (s *Project) DryRun(ctx context.Context, n int) error {
+	specs := s.Specs()
+	f, err := s.State()
 	if err != nil {
 		return err
 	}
-	a, err := admit(f, specs, n, s.in.Bool("again"))
+	a, err := orchestrator.Admit(f, specs, n, s.In.Bool("again"))
 	if err != nil {
 		return err
 	}
-	for _, check := range []func() error{s.checkCaps, s.checkImages} {
+	for _, check := range []func() error{s.CheckCaps, s.CheckImages} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -62,7 +61,7 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: s.capText(), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
+	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
 	for _, role := range casting(a.Go) {
 		r, err := s.planRole(ctx, role, p, f, specs, n)
 		if err != nil {
@@ -70,10 +69,10 @@ func (s *session) dryRun(ctx context.Context, n int) error {
 		}
 		out.Roles = append(out.Roles, r)
 	}
-	if s.in.Bool("json") {
-		return s.in.JSON(out)
+	if s.In.Bool("json") {
+		return s.In.JSON(out)
 	}
-	out.print(s.in.Stdout)
+	out.print(s.In.Stdout)
 	return nil
 }
 
@@ -85,23 +84,23 @@ func casting(willRun bool) []roles.Role {
 	return roles.Both()
 }
 
-func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
-	who, err := s.player(role)
+func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
+	who, err := s.Player(role)
 	if err != nil {
 		return rolePlan{}, err
 	}
 	r := rolePlan{Role: role.Name, Agent: who.Agent.Name(), Model: who.Model, Key: "none needed"}
 	vars, served := agent.ProviderOf(who.Agent)
 	if served {
-		r.Key = s.keyText(vars.KeyVar)
+		r.Key = s.KeyText(vars.KeyVar)
 	}
 	c := &orchestrator.RoleJobs{
-		Number: n, Project: s.project, Specs: specs, App: environment.AppSpec(s.conf), Safe: s.in.Safe,
+		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Safe: s.In.Safe,
 		Players: map[string]orchestrator.Player{role.Name: who},
-		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.project), git.Options{})},
+		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.Paths))},
 	}
 	var url string
-	if a := environment.AppSpec(s.conf); a != nil {
+	if a := environment.AppSpec(s.Conf); a != nil {
 		url = fmt.Sprintf("http://%s:%d", helper.AppAlias, a.Port)
 	}
 	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
@@ -110,16 +109,16 @@ func (s *session) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return r, err
 	}
-	for _, m := range roles.Mounts(role, s.project, roles.Record{Dir: s.project.Call(roles.Key(n, role, p.Step, p.Attempt))}) {
-		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.project.Rel(m.Source), m.Target, access(m)))
+	for _, m := range roles.Mounts(role, s.Paths, roles.Record{Dir: s.Paths.Call(roles.Key(n, role, p.Step, p.Attempt))}) {
+		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access(m)))
 	}
-	fetches := role.Fetches && len(s.conf.Network.Allow) > 0
-	site := &roles.Site{ID: f.Project, Egress: s.conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
+	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
+	site := &roles.Site{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
 	for _, ep := range site.Reach(role.Name).Endpoints {
 		r.Networks = append(r.Networks, ep.Network)
 	}
 	if fetches {
-		r.Allow = s.conf.Network.Allow
+		r.Allow = s.Conf.Network.Allow
 	}
 	if served || fetches {
 		r.Gateway = []string{site.Network(role.Name), site.Way().Network}
@@ -135,17 +134,17 @@ func access(m sandbox.Mount) string {
 }
 
 // filesAsTheyAre lists a workspace without making a repository in it.
-func filesAsTheyAre(dir string, o git.Options) orchestrator.Files {
-	return func(ctx context.Context) ([]prompt.File, error) {
+func filesAsTheyAre(dir string) orchestrator.Files {
+	return orchestrator.FilesOf(dir, func(ctx context.Context, most int) ([]string, error) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err != nil {
 			return nil, nil
 		}
-		repo, err := git.Open(dir, o)
+		repo, err := git.Open(dir, git.Options{})
 		if err != nil {
 			return nil, err
 		}
-		return files(repo)(ctx)
-	}
+		return repo.Files(ctx, most)
+	})
 }
 
 func (p plan) print(w io.Writer) {

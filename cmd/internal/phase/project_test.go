@@ -1,4 +1,4 @@
-package main
+package phase
 
 import (
 	"errors"
@@ -17,42 +17,42 @@ func TestCopyIsAnotherProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(name string) *session {
+	at := func(name string) *Project {
 		p := state.NewProject(filepath.Join(top, name), "src", ".abl/tests")
 		if err := os.MkdirAll(filepath.Dir(p.State()), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		return &session{project: p}
+		return &Project{Paths: p}
 	}
 	load := func(name string) *state.File {
-		f, err := at(name).state()
+		f, err := at(name).State()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	original := state.New(at("original").project.Root)
+	original := state.New(at("original").Paths.Root)
 	for _, name := range []string{"original", "copy", "moved"} {
 		f := *original
 		if name == "moved" {
 			f.Root = filepath.Join(top, "gone")
 		}
-		if err := state.Save(at(name).project.State(), &f); err != nil {
+		if err := state.Save(at(name).Paths.State(), &f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := load("original"); got.Project != original.Project {
 		t.Errorf("the original became %s", got.Project)
 	}
-	if got := load("moved"); got.Project != original.Project || got.Root != at("moved").project.Root {
+	if got := load("moved"); got.Project != original.Project || got.Root != at("moved").Paths.Root {
 		t.Errorf("the moved project is %s in %q", got.Project, got.Root)
 	}
 	copied := load("copy")
-	if copied.Project == original.Project || copied.Root != at("copy").project.Root {
+	if copied.Project == original.Project || copied.Root != at("copy").Paths.Root {
 		t.Errorf("the copy is %s in %q", copied.Project, copied.Root)
 	}
 	// Once it is saved, it stays what it is.
-	if err := state.Save(at("copy").project.State(), copied); err != nil {
+	if err := state.Save(at("copy").Paths.State(), copied); err != nil {
 		t.Fatal(err)
 	}
 	if got := load("copy"); got.Project != copied.Project {
@@ -67,7 +67,7 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{project: state.NewProject(top, "src", ".abl/tests")}
+	s := &Project{Paths: state.NewProject(top, "src", ".abl/tests")}
 	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile", "other/Dockerfile"} {
 		path := filepath.Join(top, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("FROM x\n"), 0o644)); err != nil {
@@ -81,7 +81,7 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 		"": true, "box/Dockerfile": true, "srcs/Dockerfile": true, "none/Dockerfile": true,
 		"src/Dockerfile": false, "link/Dockerfile": false, "other/Linked": false, ".abl/tests/Dockerfile": false,
 	} {
-		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != environment.Path(s.project.Root, name) {
+		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != environment.Path(s.Paths.Root, name) {
 			t.Errorf("%q: %q, %v", name, file, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package phase
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // replays runs saved tests again, unless the person switched evidence off.
-func (r *phaseRun) replays() orchestrator.Replays {
-	if r.conf.Verify.Evidence == "off" {
+func (r *Run) replays() orchestrator.Replays {
+	if r.Conf.Verify.Evidence == "off" {
 		return nil
 	}
 	return &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Holder: r.env.Site.Holder, Tests: r.saved}
@@ -21,18 +21,18 @@ func (r *phaseRun) replays() orchestrator.Replays {
 
 // saved writes the tests of a commit, or the Verifier's workspace as it left it,
 // as a tar. Nobody writes there while a replay runs.
-func (r *phaseRun) saved(ctx context.Context, w io.Writer, commit, as string) error {
+func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	if commit == "" {
-		return hostfs.Tar(w, as, r.project.Tests, ".git")
+		return hostfs.Tar(w, as, r.Paths.Tests, ".git")
 	}
 	return r.tests.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
 // challenge is what the tests are tried against besides the app.
-func (r *phaseRun) challenge() orchestrator.Challenge {
-	asked := func(how string) bool { return slices.Contains(r.conf.Verify.Challenge, how) }
+func (r *Run) challenge() orchestrator.Challenge {
+	asked := func(how string) bool { return slices.Contains(r.Conf.Verify.Challenge, how) }
 	c := orchestrator.Challenge{Away: asked("away"), Null: asked("null-app")}
-	if r.conf.App != nil || !c.Null {
+	if r.Conf.App != nil || !c.Null {
 		return c
 	}
 	c.Null = false
@@ -41,7 +41,7 @@ func (r *phaseRun) challenge() orchestrator.Challenge {
 }
 
 // testNames are the files of the Verifier's.
-func (r *phaseRun) testNames(ctx context.Context) ([]string, error) {
+func (r *Run) testNames(ctx context.Context) ([]string, error) {
 	const most = 10_000
 	return r.tests.Files(ctx, most)
 }

@@ -1,6 +1,7 @@
-package main
+package phase
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,24 +13,25 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/orchestrator"
 	"abl/roles"
 )
 
 // openWorkspaces opens both repositories and, when abl is root in a project of
 // root's, lends what is in them to the roles' user.
-func (r *phaseRun) openWorkspaces() (err error) {
-	for _, dir := range []string{r.project.Src, r.project.Tests, r.project.Calls()} {
-		if err := hostfs.MkdirAll(r.project.Root, r.project.Rel(dir)); err != nil {
+func (r *Run) openWorkspaces() (err error) {
+	for _, dir := range []string{r.Paths.Src, r.Paths.Tests, r.Paths.Calls()} {
+		if err := hostfs.MkdirAll(r.Paths.Root, r.Paths.Rel(dir)); err != nil {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
 	src, tests := r.file.Commits()
-	o := git.Options{MaxFile: int64(r.conf.Limits.File), Cache: r.project.Ignored(roles.Builder.Name), Begun: r.file.Begun(), Commit: src, Secrets: r.neverCommitted()}
-	if r.src, err = git.Open(r.project.Src, o); err != nil {
+	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Cache: r.Paths.Ignored(roles.Builder.Name), Begun: r.file.Begun(), Commit: src, Secrets: r.neverCommitted()}
+	if r.src, err = git.Open(r.Paths.Src, o); err != nil {
 		return err
 	}
-	o.Cache, o.Commit = r.project.Ignored(roles.Verifier.Name), tests
-	if r.tests, err = git.Open(r.project.Tests, o); err != nil {
+	o.Cache, o.Commit = r.Paths.Ignored(roles.Verifier.Name), tests
+	if r.tests, err = git.Open(r.Paths.Tests, o); err != nil {
 		return err
 	}
 	if !r.env.Lend {
@@ -39,28 +41,28 @@ func (r *phaseRun) openWorkspaces() (err error) {
 }
 
 // lendAll hands both workspaces to the roles' user; how to undo it is on disk first.
-func (r *phaseRun) lendAll() error {
+func (r *Run) lendAll() error {
 	leases := map[string]hostfs.Lease{}
 	if r.file.Lease != nil {
 		if err := json.Unmarshal(*r.file.Lease, &leases); err != nil {
 			return fmt.Errorf("cannot read the lease in state.json: %w", err)
 		}
 	}
-	for _, dir := range []string{r.project.Src, r.project.Tests} {
-		if _, ok := leases[r.project.Rel(dir)]; !ok {
+	for _, dir := range []string{r.Paths.Src, r.Paths.Tests} {
+		if _, ok := leases[r.Paths.Rel(dir)]; !ok {
 			lease, err := hostfs.Plan(dir, r.env.UID, r.env.GID)
 			if err != nil {
 				return err
 			}
-			leases[r.project.Rel(dir)] = lease
+			leases[r.Paths.Rel(dir)] = lease
 		}
 	}
 	if err := r.saveLease(leases); err != nil {
 		return err
 	}
 	failpoint.Here("lease.saved")
-	for _, dir := range []string{r.project.Src, r.project.Tests} {
-		if err := hostfs.Lend(dir, leases[r.project.Rel(dir)]); err != nil {
+	for _, dir := range []string{r.Paths.Src, r.Paths.Tests} {
+		if err := hostfs.Lend(dir, leases[r.Paths.Rel(dir)]); err != nil {
 			return err
 		}
 	}
@@ -68,7 +70,7 @@ func (r *phaseRun) lendAll() error {
 	return nil
 }
 
-func (r *phaseRun) saveLease(leases map[string]hostfs.Lease) error {
+func (r *Run) saveLease(leases map[string]hostfs.Lease) error {
 	r.file.Lease = nil
 	if len(leases) > 0 {
 		data, err := json.Marshal(leases)
@@ -82,7 +84,7 @@ func (r *phaseRun) saveLease(leases map[string]hostfs.Lease) error {
 }
 
 // giveBack returns lent workspaces to the person and says what it cleared there.
-func (s *session) giveBack(f *state.File, out state.Sink) error {
+func (s *Project) GiveBack(f *state.File, out state.Sink) error {
 	if f.Lease == nil {
 		return nil
 	}
@@ -91,31 +93,53 @@ func (s *session) giveBack(f *state.File, out state.Sink) error {
 		return fmt.Errorf("cannot read the lease in state.json: %w", err)
 	}
 	for rel, lease := range leases {
-		found, err := hostfs.Return(filepath.Join(s.project.Root, rel), lease)
+		found, err := hostfs.Return(filepath.Join(s.Paths.Root, rel), lease)
 		if err != nil {
 			return err
 		}
 		for _, what := range found {
 			out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Text: rel + ": " + what})
 		}
-		if err := s.returnRecords(lease); err != nil {
+		if err := returnRecords(s.Paths.Calls(), lease); err != nil {
 			return err
 		}
 	}
 	failpoint.Here("lease.returned")
 	f.Lease = nil
-	return state.Save(s.project.State(), f)
+	return state.Save(s.Paths.State(), f)
 }
 
 // returnRecords gives the person the files that took what roles and the app
 // printed; those of a call that was killed are still the roles' user's.
-func (s *session) returnRecords(lent hostfs.Lease) error {
-	calls, err := hostfs.Plan(s.project.Calls(), lent.UID, lent.GID)
+func returnRecords(dir string, lent hostfs.Lease) error {
+	calls, err := hostfs.Plan(dir, lent.UID, lent.GID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		_, err = hostfs.Return(s.project.Calls(), calls)
+		_, err = hostfs.Return(dir, calls)
 	}
 	return err
+}
+
+// repo lets the loop commit through a workspace.
+type repo struct{ *git.Repo }
+
+// Tip is the last commit, "" before the first.
+func (r repo) Tip() (string, error) {
+	c, _, err := r.Head()
+	return c.Hash, err
+}
+
+// Snapshot commits the tree under the call's key.
+func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
+	if err != nil {
+		return orchestrator.Commit{}, err
+	}
+	c := orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}
+	for _, skipped := range s.Skipped {
+		c.Skipped = append(c.Skipped, skipped.Path+": "+skipped.Why)
+	}
+	return c, nil
 }

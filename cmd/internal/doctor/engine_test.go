@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // docs/agents.md has a row for each agent that has a program, and it is true.
 func TestAgentsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/agents.md")
+	page, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,20 +56,6 @@ func TestJudgeAgent(t *testing.T) {
 		f := judgeAgent("copilot", "1.0.102", c.words, c.err)
 		if f.OK != c.ok || !strings.Contains(f.Text, c.text) || !f.OK && f.Hint == "" {
 			t.Errorf("%q: %+v", c.words, f)
-		}
-	}
-}
-
-// What an image is called and whether it is there stand first, for scripts.
-func TestImageLine(t *testing.T) {
-	for want, s := range map[string]images.State{
-		"claude       missing":                                       {Name: "claude"},
-		"claude       missing  abl/claude:1":                         {Name: "claude", Ref: "abl/claude:1", Origin: "debootstrap"},
-		"claude       made     abl/claude:1 (base from debootstrap)": {Name: "claude", Ref: "abl/claude:1", Have: true, Origin: "debootstrap"},
-		"holder       made     abl/holder:1":                         {Name: "holder", Ref: "abl/holder:1", Have: true},
-	} {
-		if got := imageLine(s); got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

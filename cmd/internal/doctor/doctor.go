@@ -1,4 +1,6 @@
-package main
+// Package doctor looks at everything that a phase will need, and with --boundary at
+// how containers are kept apart. It changes nothing of the project's.
+package doctor
 
 import (
 	"context"
@@ -8,18 +10,12 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/state"
 )
 
-// finding is one thing that doctor looked at.
-type finding struct {
-	What string `json:"what"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-	Hint string `json:"hint,omitempty"`
-}
-
-func doctorCommand() cli.Command {
+// Command is `abl doctor`.
+func Command() cli.Command {
 	return cli.Command{
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
 		Long: `Looks at everything a phase will need and changes nothing. Outside a project it
@@ -41,14 +37,14 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 		return examineBoundary(ctx, in)
 	}
 	all := checkEngine(ctx, in)
-	s, err := open(in)
+	s, err := phase.Open(in)
 	switch {
 	case err == nil:
-		all = append(all, s.checkProject(ctx)...)
+		all = append(all, checkProject(ctx, s)...)
 	case in.Set("project") || !errors.Is(err, state.ErrNone):
-		all = append(all, finding{What: "project", Text: err.Error(), Hint: exit.Hint(err)})
+		all = append(all, failed("project", err))
 	default:
-		all = append(all, finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
+		all = append(all, phase.Finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
 	}
 	if err := ctx.Err(); err != nil {
 		return err // whatever failed may have failed for that
@@ -64,7 +60,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 }
 
 // verdictOf is the error that the findings come to, nil when all is well.
-func verdictOf(all []finding) error {
+func verdictOf(all []phase.Finding) error {
 	var failed []string
 	for _, f := range all {
 		if !f.OK {
@@ -77,7 +73,7 @@ func verdictOf(all []finding) error {
 	return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(failed), len(all), strings.Join(failed, ", ")), "")
 }
 
-func printFindings(in *cli.Input, all []finding) {
+func printFindings(in *cli.Input, all []phase.Finding) {
 	for _, f := range all {
 		mark := "ok  "
 		if !f.OK {

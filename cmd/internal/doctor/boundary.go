@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
 	"abl/internal/config"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
@@ -51,10 +52,10 @@ type callProof struct {
 // last calls have kept.
 func examineBoundary(ctx context.Context, in *cli.Input) error {
 	conf := &config.Loaded{Config: config.Default()}
-	s, err := open(in)
+	s, err := phase.Open(in)
 	switch {
 	case err == nil:
-		conf = s.conf
+		conf = s.Conf
 	case in.Set("project") || !errors.Is(err, state.ErrNone):
 		return err
 	default:
@@ -83,7 +84,7 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 }
 
 // prove probes the engine's networks and a container like each role's.
-func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded, eng *docker.Engine, info sandbox.Info) error {
+func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng *docker.Engine, info sandbox.Info) error {
 	prober := environment.Prober{Engine: eng, Info: info, Pool: conf.Network.Pool, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Fresh: true}
 	r, why := prober.Probe(ctx)
 	if why != nil && !errors.Is(why, sandbox.ErrUnproven) {
@@ -108,17 +109,17 @@ func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *session, conf 
 }
 
 // recall takes what the last call of each role has kept.
-func (b *boundaries) recall(s *session) error {
-	calls, err := s.calls()
+func (b *boundaries) recall(s *phase.Project) error {
+	calls, err := s.Calls()
 	if err != nil {
 		return err
 	}
-	last := map[string]callLog{}
+	last := map[string]phase.Call{}
 	for _, c := range calls {
-		last[c.role] = c
+		last[c.Role] = c
 	}
 	for _, role := range roles.Both() {
-		proofs, err := last[role.Name].proofs()
+		proofs, err := last[role.Name].Proofs()
 		if err != nil {
 			return err
 		}

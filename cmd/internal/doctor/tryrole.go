@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/phase"
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/helper"
@@ -47,7 +48,7 @@ type trial struct {
 // tryRole takes a container like the role's, with the role's image and the
 // project's limits, through its proof. It stands on folders of its own, so
 // nothing of the project's is touched, and leaves nothing.
-func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded, net roles.Net, role roles.Role) (p roleProof, err error) {
+func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, net roles.Net, role roles.Role) (p roleProof, err error) {
 	p.Role = role.Name
 	t, err := newTrial()
 	if err != nil {
@@ -66,7 +67,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded
 		_, cerr := env.Close(ctx, nil)
 		err = errors.Join(err, cerr)
 	}()
-	if p.Image, err = s.imageFor(ctx, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
+	if p.Image, err = imageFor(s, ctx, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
 		p.Image, err = env.Site.Image, nil // abl's own programs are in it too
 	}
 	if err != nil {
@@ -96,14 +97,14 @@ func tryRole(ctx context.Context, in *cli.Input, s *session, conf *config.Loaded
 }
 
 // imageFor is the role's image, and outside a project that of the tools.
-func (s *session) imageFor(ctx context.Context, m *images.Maker, role roles.Role) (string, error) {
+func imageFor(s *phase.Project, ctx context.Context, m *images.Maker, role roles.Role) (string, error) {
 	want := images.Want{Agent: images.Tools}
 	if s != nil {
-		p, err := s.player(role)
+		p, err := s.Player(role)
 		if err != nil {
 			return "", err
 		}
-		if want, err = s.image(role, p.Agent); err != nil {
+		if want, err = s.Image(role, p.Agent); err != nil {
 			return "", err
 		}
 	}

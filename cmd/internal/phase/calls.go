@@ -1,0 +1,101 @@
+package phase
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"abl/internal/state"
+	"abl/roles"
+)
+
+// Call is one call on disk.
+type Call struct {
+	roles.Record
+	Key                  string
+	Role                 string
+	Agent                string
+	Phase, Step, Attempt int
+	Iteration            int // 0 when it cannot be told
+	Begun                time.Time
+	Outcome              roles.Outcome
+	Ended                bool
+}
+
+// Calls lists the calls on disk, oldest first. A record is begun before the engine is
+// asked for anything: one that was not started is no call.
+func (s *Project) Calls() ([]Call, error) {
+	entries, err := os.ReadDir(s.Paths.Calls())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the calls: %w", err)
+	}
+	f, err := s.State()
+	if err != nil { // it only tells which iteration a call was
+		s.In.Warn(err)
+		f = &state.File{}
+	}
+	var all []Call
+	for _, e := range entries {
+		c, ok := parseKey(e.Name())
+		if !ok || !e.IsDir() {
+			continue
+		}
+		c.Record = roles.Record{Dir: s.Paths.Call(c.Key)}
+		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
+		if intent, ok, err := c.Intent(); err == nil && ok {
+			c.Begun, c.Agent = intent.Begun, intent.Agent
+		}
+		if c.Outcome, c.Ended, err = c.Record.Outcome(); err != nil {
+			return nil, err
+		}
+		if c.Ended || c.Started() {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Call) int { return a.Begun.Compare(b.Begun) })
+	return all, nil
+}
+
+// parseKey reads p1-build-3.1.
+func parseKey(name string) (Call, bool) {
+	for _, r := range roles.Both() {
+		c := Call{Key: name, Role: r.Name}
+		_, err := fmt.Sscanf(name, "p%d-"+r.Verb+"-%d.%d", &c.Phase, &c.Step, &c.Attempt)
+		if err == nil && name == roles.Key(c.Phase, r, c.Step, c.Attempt) {
+			return c, true
+		}
+	}
+	return Call{}, false
+}
+
+// iterationOf finds the iteration that a step was, from the phase's history.
+func iterationOf(p state.Phase, step int) int {
+	if p.Step == step {
+		return p.Iteration
+	}
+	for _, h := range p.History {
+		if h.Step == step {
+			return h.Iteration
+		}
+	}
+	return 0
+}
+
+// Proofs are those that the call's record keeps: of its own box, and of the app's
+// that was up for it.
+func (c Call) Proofs() (all []roles.Boundary, err error) {
+	own, ok, err := c.Boundary()
+	if ok {
+		all = append(all, own)
+	}
+	app, ok, aerr := c.AppBoundary()
+	if ok {
+		all = append(all, app)
+	}
+	return all, errors.Join(err, aerr)
+}

@@ -1,0 +1,137 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/ledger"
+	"abl/internal/sandbox"
+	"abl/orchestrator"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/environment"
+)
+
+// preflight finds what keeps the phase from running, as far as looking tells:
+// until it is through, nothing of the project's is locked, written, made or
+// started. An engine that abl does not know yet has to show its networks.
+func (r *Run) preflight(ctx context.Context, again bool) error {
+	f, err := r.State()
+	if err != nil {
+		return err
+	}
+	if a, err := orchestrator.Admit(f, r.Specs(), r.phase, again); err != nil || !a.Go {
+		return err
+	}
+	for _, check := range []func() error{r.CheckCaps, r.checkPlayers, r.CheckLedger, r.CheckImages} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	if f := Ignored(ctx, r.Paths); !f.OK { // .env is on its way to others
+		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
+	}
+	return r.proveNetworks(ctx)
+}
+
+// checkCaps refuses a cap that this abl could not hold: better no run than one
+// that seems capped. The project's prices have to be readable in any case.
+func (s *Project) CheckCaps() error {
+	if _, err := s.Prices(); err != nil {
+		return err
+	}
+	return s.checkPriced()
+}
+
+// checkPlayers wants, for each role, its agent, its prompt and its key.
+func (s *Project) checkPlayers() error {
+	for _, role := range roles.Both() {
+		p, err := s.Player(role)
+		if err != nil {
+			return err
+		}
+		if vars, served := agent.ProviderOf(p.Agent); served {
+			if _, from := s.Key(vars.KeyVar); from == "" {
+				return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
+			}
+			raw, _ := s.Key(vars.BaseVar)
+			if _, _, err := environment.Override(vars, raw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkLedger refuses a tokens.csv that is no ledger; what can be repaired is
+// repaired when the phase starts.
+func (s *Project) CheckLedger() error {
+	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
+}
+
+// pendingSettings are the settings that this version reads and does not act on. A person
+// who sets one is told, rather than left to believe in it.
+func pendingSettings() []string {
+	return []string{
+		"loop.require_approval",
+	}
+}
+
+// warnPending names the settings of the person's that have no effect.
+func (r *Run) warnPending() {
+	var idle []string
+	for key := range r.Conf.Sources {
+		if slices.ContainsFunc(pendingSettings(), func(k string) bool { return key == k || strings.HasPrefix(key, k+".") }) {
+			idle = append(idle, key)
+		}
+	}
+	slices.Sort(idle)
+	if len(idle) > 0 {
+		r.In.Warn("this version does not act on " + strings.Join(idle, ", "))
+	}
+}
+
+// proveNetworks learns, once a run, how the engine keeps networks apart.
+func (s *Project) proveNetworks(ctx context.Context) error {
+	eng, info, err := environment.Connect(ctx)
+	if err != nil {
+		return exit.OnEngine(err)
+	}
+	if s.net == nil {
+		net, nerr := environment.Networks(ctx, environment.Prober{
+			Engine: eng, Info: info, Pool: s.Conf.Network.Pool, CACert: s.In.String("ca-cert"), Offline: s.In.Bool("offline"),
+		}, s.In.Bool(cli.WeakFlag))
+		if err = nerr; err == nil {
+			s.net = &net
+		}
+	}
+	return exit.OnEngine(errors.Join(err, eng.Close()))
+}
+
+// tidyAtRest removes what a run that was killed after its last save has left:
+// boxes where an engine answers, for there is nothing else to ask one for, and
+// what is lent.
+func (r *Run) tidyAtRest(ctx context.Context) error {
+	eng, _, err := environment.Connect(ctx)
+	if err == nil {
+		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: r.file.Project}, nil)
+		err = errors.Join(exit.OnEngine(err), eng.Close())
+		if err != nil {
+			return err
+		}
+	}
+	return r.GiveBack(r.file, r.out)
+}
+
+// weak is why the networks of this run are not proven; "" when they are.
+func (s *Project) weak() string {
+	if s.net == nil {
+		return ""
+	}
+	return s.net.Weak
+}

@@ -1,0 +1,218 @@
+// Package phase opens a project for a command, and takes a phase of it, or a shell in
+// one, from the settings to the end: who plays, workspaces, what may be spent, the
+// environment. What a phase does in there is the orchestrator's, and what a command
+// prints its own.
+package phase
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/money"
+	"abl/internal/config"
+	"abl/internal/hostfs"
+	"abl/internal/outcome"
+	"abl/internal/pricelist"
+	"abl/internal/spec"
+	"abl/internal/state"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// Project is a project opened by a command: its paths, settings and secrets.
+type Project struct {
+	In    *cli.Input
+	Paths state.Project
+	Conf  *config.Loaded
+
+	prices *pricelist.List // what models cost, once somebody asked
+	held   *hostfs.Held    // the project's lock, once it is taken
+	net    *roles.Net      // what is known of the engine's networks; nil before anybody asked
+}
+
+// Open finds the project and reads its settings. It changes nothing.
+func Open(in *cli.Input) (*Project, error) {
+	root, err := Find(in)
+	if err != nil {
+		return nil, err
+	}
+	return OpenAt(in, root)
+}
+
+// OpenAt opens the project at root.
+func OpenAt(in *cli.Input, root string) (s *Project, err error) {
+	if root, err = state.Real(root); err != nil {
+		return nil, fmt.Errorf("cannot open the project: %w", err)
+	}
+	s = &Project{In: in}
+	weak := in.HideSecrets(root)
+	if s.Conf, err = config.Load(root, os.LookupEnv, settings(in)); err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	if err := money.Raise(in, &s.Conf.Config); err != nil {
+		return nil, err
+	}
+	for _, w := range append(s.Conf.Warnings, weak...) {
+		in.Warn(w)
+	}
+	if err := s.Conf.CheckDirs(root); err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	if err := checkSecrets(s.Conf); err != nil {
+		return nil, exit.With(exit.Usage, err, "")
+	}
+	s.Paths = state.NewProject(root, s.Conf.Directories.Src, s.Conf.Directories.Tests)
+	return s, nil
+}
+
+// Flags are the flags of everything that plays a phase.
+func Flags() []cli.Flag {
+	return slices.Concat([]cli.Flag{
+		{Name: "json", Usage: "one JSON event a line on stdout (docs/events.md)"},
+		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
+		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play both roles with this agent (docs/agents.md)"},
+		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Builder with this agent"},
+		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
+		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
+	}, money.Flags(), cli.EnvironmentFlags())
+}
+
+// settings are the settings that flags of this command line set.
+func settings(in *cli.Input) map[string]string {
+	set := map[string]string{}
+	for flag, key := range map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"} {
+		if in.Set(flag) {
+			set[key] = in.String(flag)
+		}
+	}
+	money.Settings(in, set)
+	return set
+}
+
+// Number reads N, or PHASE=N as earlier tools had it.
+func Number(arg string) (int, error) {
+	text := arg
+	if key, value, ok := strings.Cut(arg, "="); ok && strings.EqualFold(key, "phase") {
+		text = value
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, exit.With(exit.Usage, fmt.Errorf("cannot run phase %q: a phase is a number from 1 on", arg), "abl phase 1")
+	}
+	return n, nil
+}
+
+// Find is the root of the project that the person means.
+func Find(in *cli.Input) (string, error) {
+	root, err := state.Find(cmp.Or(in.String("project"), "."))
+	switch {
+	case errors.Is(err, state.ErrNone):
+		return "", exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
+	case err != nil:
+		return "", exit.With(exit.Usage, err, "")
+	}
+	return root, nil
+}
+
+// Lock takes the project for this process. Giving it back also leaves what abl
+// made the person's, whoever abl ran as.
+func (s *Project) Lock() (unlock func(), err error) {
+	if s.held, err = hostfs.Hold(s.Paths.Lock()); err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := errors.Join(s.handOver(), s.held.Unlock()); err != nil {
+			s.In.Warn(err)
+		}
+	}, nil
+}
+
+// handOver gives what abl made as root in a project of another user's to that
+// user, so that they can go on without root.
+func (s *Project) handOver() error {
+	p := s.Paths
+	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
+}
+
+// Key is an agent's key and where it was found: .env first (seed 003), then
+// abl's own environment, which is where CI has it.
+func (s *Project) Key(name string) (value, from string) {
+	if v := s.Conf.Dotenv[name]; v != "" {
+		return v, ".env"
+	}
+	if v := os.Getenv(name); v != "" {
+		return v, "the environment"
+	}
+	return "", ""
+}
+
+// Specs reads every phase file; what keeps a phase from running is asked with Check.
+func (s *Project) Specs() spec.Set {
+	set, _ := spec.LoadDir(s.Paths.Specs())
+	return set
+}
+
+// State reads state.json; a project that never ran has a new one.
+func (s *Project) State() (*state.File, error) {
+	f, err := state.Load(s.Paths.State())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return state.New(s.Paths.Root), nil
+	case err != nil:
+		return nil, err
+	case f.Root != s.Paths.Root:
+		settle(f, s.Paths.Root)
+	}
+	return f, nil
+}
+
+// settle takes up a state whose project stands elsewhere than it did. One that
+// was moved is the same project; a copy gets an id of its own, for what stands
+// under the old one on the engine is the original's, to be swept by nobody else.
+func settle(f *state.File, root string) {
+	there, err := state.Load(state.NewProject(f.Root, "", "").State())
+	if err == nil && there.Project == f.Project && there.Root == f.Root {
+		f.Project = state.New(root).Project
+	}
+	f.Root = root
+}
+
+// atRest are the records of the calls that phases rest in.
+func (s *Project) atRest(f *state.File) (all []roles.Record) {
+	for _, p := range f.Phases {
+		if key := callAtRest(*p); key != "" {
+			all = append(all, roles.Record{Dir: s.Paths.Call(key)})
+		}
+	}
+	return all
+}
+
+// KeepAtRest makes safe what the calls have printed that nobody may take up again.
+func (s *Project) KeepAtRest(f *state.File) (err error) {
+	for _, rec := range s.atRest(f) {
+		err = errors.Join(err, rec.Keep(s.In.Safe))
+	}
+	return err
+}
+
+// Abandon notes of every call at rest that it is about to be ended on request.
+func (s *Project) Abandon(f *state.File) error {
+	for _, rec := range s.atRest(f) {
+		_, begun, err := rec.Intent()
+		if err != nil || !begun {
+			continue // there is nothing to end
+		}
+		if err := rec.Stop(outcome.Interrupted); err != nil {
+			return err
+		}
+	}
+	return nil
+}

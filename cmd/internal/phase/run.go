@@ -1,0 +1,142 @@
+package phase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/money"
+	"abl/internal/git"
+	"abl/internal/spec"
+	"abl/internal/state"
+	"abl/orchestrator"
+	"abl/roles"
+	"abl/roles/environment"
+)
+
+// Run is a phase, or a shell in one, in its environment.
+type Run struct {
+	*Project
+	phase   int
+	file    *state.File
+	specs   spec.Set
+	out     state.Sink
+	env     *environment.Environment
+	src     *git.Repo
+	tests   *git.Repo
+	jobs    *orchestrator.RoleJobs
+	runner  *roles.Runner
+	app     *roles.App
+	book    money.Book
+	account *money.Account
+}
+
+// Whether the agents of a run get their keys.
+const (
+	withKeys    = true
+	withoutKeys = false
+)
+
+// begin opens the environment and sets up the roles in it. When that fails, what was
+// made so far is taken down.
+func (r *Run) begin(ctx context.Context, more ...func(context.Context) error) (err error) {
+	r.account = &money.Account{
+		Conf: r.Conf, Used: func(key string) (money.Spendings, error) { return r.spent(r.phase, key) },
+		Words: money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, Tell: r.note,
+	}
+	if r.env, err = environment.Open(ctx, r.options()); err != nil {
+		return exit.OnEngine(err)
+	}
+	r.net = r.env.Net
+	for _, do := range append([]func(context.Context) error{r.setUp}, more...) {
+		if err := cmp.Or(do(ctx), ctx.Err()); err != nil {
+			return errors.Join(exit.OnEngine(err), r.end(ctx, err))
+		}
+	}
+	return nil
+}
+
+func (r *Run) options() environment.Options {
+	return environment.Options{
+		Project: r.Paths, ID: r.file.Project, Phase: r.phase, Conf: r.Conf, Root: r.Paths.Root, Life: r.life(),
+		CACert: r.In.String("ca-cert"), Offline: r.In.Bool("offline"), Weak: r.In.Bool(cli.WeakFlag), Net: r.net,
+		Secret: func(name string) string { value, _ := r.Key(name); return value }, Safe: r.In.Safe,
+		Alone: r.held.Still, Ready: r.known, Down: func() error { return r.GiveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file.Phase(r.phase)) },
+		Note: r.note, NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
+	}
+}
+
+// life is beyond what a whole round of calls can take: after it what holds the
+// phase's networks ends by itself, should nobody have taken it down.
+func (r *Run) life() time.Duration {
+	const tries = 3 // of each role's call, at most
+	call := time.Duration(r.Conf.Loop.CallTimeout) + environment.StartTime(r.Conf) + 10*time.Minute
+	return 24*time.Hour + time.Duration(r.Conf.Loop.OutageBudget) + time.Duration(2*tries*r.Conf.Loop.MaxVerifierIterations)*call
+}
+
+// known keeps the project's id before anything stands under it on the engine: what
+// a kill leaves there is looked for under the id in state.json.
+func (r *Run) known() error {
+	if kept, err := state.Load(r.Paths.State()); err == nil && kept.Project == r.file.Project {
+		return nil
+	}
+	return r.save()
+}
+
+// emit tells those who follow the run.
+func (r *Run) emit(e state.Event) {
+	e.Time, e.Kind = time.Now().UTC(), state.Note
+	r.out.Emit(e)
+}
+
+// note tells the person something worth knowing.
+func (r *Run) note(text string) { r.emit(state.Event{Phase: r.phase, Text: text}) }
+
+// save writes state.json, unless it may be another abl's by now.
+func (r *Run) save() error {
+	if err := r.held.Still(); err != nil {
+		return err
+	}
+	return state.Save(r.Paths.State(), r.file)
+}
+
+// end closes the environment.
+func (r *Run) end(ctx context.Context, why error) error {
+	left, err := r.env.Close(ctx, why)
+	if left != "" && err == nil {
+		r.emit(state.Event{Phase: r.phase, Call: left, Text: environment.Left(left)})
+	}
+	return err
+}
+
+// callAtRest is the call that a phase rests in, "" between calls.
+func callAtRest(p state.Phase) string {
+	if p.Status != state.Building && p.Status != state.Verifying {
+		return ""
+	}
+	return p.Call
+}
+
+// loop is what takes the phase to where it rests next.
+func (r *Run) loop() *orchestrator.Loop {
+	this, _ := r.specs.Phase(r.phase)
+	return &orchestrator.Loop{
+		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
+		Calls: r.runner, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
+		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
+		Outages: r.outages(), TakeMine: r.In.Bool("take-mine"),
+	}
+}
+
+// outages say how this phase lives through its provider's absence.
+func (r *Run) outages() orchestrator.Outages {
+	o := orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: map[string]int{}}
+	for role, p := range r.jobs.Players {
+		o.Models[role] = len(p.Models())
+	}
+	return o
+}

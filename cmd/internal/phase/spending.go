@@ -1,0 +1,185 @@
+package phase
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"abl/cmd/internal/money"
+	"abl/internal/config"
+	"abl/internal/ledger"
+	"abl/internal/pricelist"
+	"abl/internal/prices"
+	"abl/internal/state"
+	"abl/roles"
+	"abl/roles/agent"
+)
+
+// openLedger opens tokens.csv and makes sure that it can be written to.
+func (r *Run) openLedger() error {
+	list, err := r.Prices()
+	if err != nil {
+		return err
+	}
+	tell := func(text string) { r.emit(state.Event{Text: text}) }
+	r.book = money.Book{Ledger: ledger.Open(r.Paths.Ledger()), List: list, Hide: r.In.Safe.Redact, Tell: tell}
+	return r.book.Ready()
+}
+
+// Prices is what models cost in this project: its own prices before abl's.
+func (s *Project) Prices() (pricelist.List, error) {
+	if s.prices != nil {
+		return *s.prices, nil
+	}
+	list, err := money.Prices(s.Paths.Root, s.Conf)
+	if err == nil {
+		s.prices = &list
+	}
+	return list, err
+}
+
+// CostOf is what a row costs here.
+func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
+	list, err := s.Prices()
+	if err != nil {
+		return 0, false
+	}
+	return money.CostOf(list, r)
+}
+
+// price is what a usage costs that an agent counted itself, which knows no prices.
+func (r *Run) price(u agent.Usage) (prices.USD, bool) {
+	return r.CostOf(ledger.Row{Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI, Count: u.Count})
+}
+
+// checkPriced wants, under a cap in dollars, a price for every model that a gateway
+// will let through: a cap that cannot be held is none.
+func (s *Project) checkPriced() error {
+	if !s.Conf.NeedsPrices() {
+		return nil
+	}
+	list, err := s.Prices()
+	if err != nil {
+		return err
+	}
+	for _, role := range roles.Both() {
+		p, err := s.Player(role)
+		if err != nil {
+			return err
+		}
+		if _, served := agent.ProviderOf(p.Agent); !served {
+			continue
+		}
+		for _, model := range p.Models() {
+			if len(money.Of(list, []string{model})) == 0 {
+				return money.Unpriced(fmt.Sprintf("the %s's model %s has no price", role.Name, model), model)
+			}
+		}
+	}
+	return nil
+}
+
+// spent is what counts towards the caps of a call of phase n; key may be "".
+func (s *Project) spent(n int, key string) (money.Spendings, error) {
+	list, err := s.Prices()
+	if err != nil {
+		return money.Spendings{}, err
+	}
+	return money.Spent(s.Paths, list, n, key)
+}
+
+// budget is asked before every call whether there is anything left to spend.
+func (r *Run) budget(p *state.Phase) error { return r.account.Admit(callOf(r.phase, p)) }
+
+// callOf is the key of the call that a phase is about to make.
+func callOf(n int, p *state.Phase) string {
+	role := roles.Builder
+	if p.Status == state.Verifying {
+		role = roles.Verifier
+	}
+	return roles.Key(n, role, p.Step, p.Attempt)
+}
+
+// lastCosts says what the phases that ran last did cost, but for phase n.
+func (s *Project) lastCosts(f *state.File, n int) string {
+	const most = 3
+	var phases []int
+	for k, p := range f.Phases {
+		if number, err := strconv.Atoi(k); err == nil && number != n && !p.Ended.IsZero() {
+			phases = append(phases, number)
+		}
+	}
+	ended := func(n int) time.Time { return f.Phases[strconv.Itoa(n)].Ended }
+	slices.SortFunc(phases, func(a, b int) int { return ended(b).Compare(ended(a)) })
+	var texts []string
+	for _, last := range phases[:min(most, len(phases))] {
+		texts = append(texts, s.costText(last))
+	}
+	if len(texts) == 0 {
+		return "no earlier phase to compare with"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// costText says what a phase did cost, as budgets count.
+func (s *Project) costText(n int) string {
+	used, err := s.spent(n, "")
+	switch {
+	case err != nil || used.Phase.Tokens == 0:
+		return fmt.Sprintf("phase %d: tokens unknown", n)
+	case len(used.Phase.Unpriced) > 0:
+		return fmt.Sprintf("phase %d took %d tokens", n, used.Phase.Tokens)
+	}
+	return fmt.Sprintf("phase %d took %d tokens and %s USD", n, used.Phase.Tokens, used.Phase.USD.Short())
+}
+
+// capText says what the phase may spend.
+func capText(b config.Budget) string {
+	var caps []string
+	for _, c := range []struct {
+		what string
+		cap  config.Cap
+	}{{"call", b.Call}, {"phase", b.Phase}, {"project", b.Project}} {
+		if c.cap.Tokens > 0 {
+			caps = append(caps, fmt.Sprintf("at most %d tokens a %s", c.cap.Tokens, c.what))
+		}
+		if usd := prices.Dollars(c.cap.USD); usd > 0 {
+			caps = append(caps, fmt.Sprintf("at most %s USD a %s", usd, c.what))
+		}
+	}
+	if len(caps) == 0 {
+		return "no cap"
+	}
+	return strings.Join(caps, ", ")
+}
+
+// KeyText says where a key was found, never what it is.
+func (s *Project) KeyText(name string) string {
+	_, from := s.Key(name)
+	if from == "" {
+		return name + " is missing"
+	}
+	return fmt.Sprintf("%s from %s, held by the gateway", name, from)
+}
+
+// announce says, before the first paid call, who plays, what it may cost and
+// what the last phases did cost.
+func (r *Run) announce() error {
+	r.warnPending()
+	var who []string
+	for _, role := range roles.Both() {
+		p, err := r.Player(role)
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name(), p.Model)
+		if vars, served := agent.ProviderOf(p.Agent); served {
+			text += ", " + r.KeyText(vars.KeyVar)
+		}
+		who = append(who, text)
+	}
+	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))})
+	return nil
+}
