@@ -107,10 +107,10 @@ func TestWhatIsUnderWayCounts(t *testing.T) {
 	}
 }
 
-func TestUsageRows(t *testing.T) {
+func TestUsage(t *testing.T) {
 	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
 		switch {
-		case strings.Contains(q.URL.Path, "m2"):
+		case q.Header.Get("Accept") == "untold":
 			io.WriteString(w, "{}")
 		case q.Header.Get("Accept") == "error":
 			w.WriteHeader(http.StatusInternalServerError)
@@ -119,29 +119,28 @@ func TestUsageRows(t *testing.T) {
 		}
 	})
 	r := start(t, setup(u.URL))
-	for _, path := range []string{gen, gen, strings.Replace(gen, "m1", "m2", 1), "/gemini/v1beta/models/m2:countTokens", "/gemini/none"} {
+	for _, path := range []string{gen, gen, "/gemini/v1beta/models/m1:countTokens", "/gemini/none"} {
 		r.post(path, someBody)
 	}
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
-	if err != nil {
-		t.Fatal(err)
+	for _, does := range []string{"untold", "error"} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header = http.Header{"X-Api-Key": {callTok}, "Accept": {does}}
+		r.do(q)
 	}
-	q.Header = http.Header{"X-Api-Key": {callTok}, "Accept": {"error"}}
-	r.do(q)
 	r.stop()
 	var log []Entry
 	for e := range r.lines {
 		log = append(log, e)
 	}
-	got := ""
-	for _, row := range Usage(log, callID) {
-		got += fmt.Sprintf("%s %s %d/%d\n", row.Model, numbers(Entry{Usage: &row.Count}), row.Requests, row.Untold)
+	used := Usage(log, callID)
+	got := fmt.Sprintf("%s %s %d/%d", used.Model, numbers(Entry{Usage: &used.Count}), used.Requests, used.Untold)
+	if want := "m1 input:10,cached:-,candidates:-,thoughts:-,tool:-,total:12 3/1"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
-	want := "m1 input:10,cached:-,candidates:-,thoughts:-,tool:-,total:12 2/0\nm2 input:-,cached:-,candidates:-,thoughts:-,tool:-,total:- 1/1\n"
-	if got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	if rows := Usage(log, "another"); rows != nil {
-		t.Errorf("another call has %v", rows)
+	if other := Usage(log, "another"); other != (Used{}) {
+		t.Errorf("another call has %v", other)
 	}
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,8 +14,8 @@ import (
 	"abl/internal/tokens"
 )
 
-// Row is what one call used of one model.
-type Row struct {
+// Used is what one call used of its model.
+type Used struct {
 	Model        string
 	tokens.Count              // of the answers that were told whole
 	Cost         *prices.USD  // of these; nil where the model has no price
@@ -25,22 +24,14 @@ type Row struct {
 	Part         tokens.Count // what it told of those
 }
 
-// Usage adds up a call's part of the log, one row a model, sorted by model.
-func Usage(log []Entry, call string) (sorted []Row) {
-	rows := map[string]Row{}
+// Usage adds up a call's part of the log.
+func Usage(log []Entry, call string) (u Used) {
 	for _, e := range log {
-		if !e.isOf(call) || e.Usage == nil || e.Req.Status >= http.StatusBadRequest && !e.Usage.Known() { // an error answer is not paid for
-			continue
+		if e.isOf(call) && e.Usage != nil && (e.Req.Status < http.StatusBadRequest || e.Usage.Known()) { // an error answer is not paid for
+			u.add(e)
 		}
-		r := rows[e.Req.Model]
-		r.Model = e.Req.Model
-		r.add(e)
-		rows[r.Model] = r
 	}
-	for _, model := range slices.Sorted(maps.Keys(rows)) {
-		sorted = append(sorted, rows[model])
-	}
-	return sorted
+	return u
 }
 
 // isOf says that a line is that of a request of the call which may use tokens.
@@ -50,24 +41,25 @@ func (e Entry) isOf(call string) bool {
 
 // add counts one answer. It was told whole when its price is known, and where the
 // model has none, when its tokens are.
-func (r *Row) add(e Entry) {
-	r.Requests++
+func (u *Used) add(e Entry) {
+	u.Model = e.Req.Model
+	u.Requests++
 	_, whole := e.Usage.All()
 	if e.Req.ChargedUSD != nil {
 		whole = e.Cost != nil
 	}
 	if !whole || e.Req.Part {
-		r.Untold++
-		r.Part = r.Part.Add(*e.Usage)
+		u.Untold++
+		u.Part = u.Part.Add(*e.Usage)
 		return
 	}
-	r.Count = r.Count.Add(*e.Usage)
+	u.Count = u.Count.Add(*e.Usage)
 	if e.Cost != nil {
 		sum := *e.Cost
-		if r.Cost != nil {
-			sum = sum.Plus(*r.Cost)
+		if u.Cost != nil {
+			sum = sum.Plus(*u.Cost)
 		}
-		r.Cost = &sum
+		u.Cost = &sum
 	}
 }
 

@@ -14,23 +14,20 @@ import (
 // whole, or what has no line, is a row of its own: it keeps every sum a lower bound
 // that says so.
 func trafficOf(log sidecar.Log, call string) roles.Traffic {
-	var t roles.Traffic
-	rows := gateway.Usage(log.Entries, call)
-	for _, r := range rows {
-		t.Requests += r.Requests
-		if r.Untold < r.Requests {
-			t.Usage = append(t.Usage, agent.Usage{Model: r.Model, Count: r.Count, Cost: r.Cost})
-		}
-		if r.Untold > 0 {
-			t.Usage = append(t.Usage, agent.Usage{Model: r.Model, Count: r.Part, Part: true})
-			t.Notes = append(t.Notes, fmt.Sprintf("the provider told no whole usage for %d of %d answers of %s", r.Untold, r.Requests, r.Model))
-		}
+	used := gateway.Usage(log.Entries, call)
+	t := roles.Traffic{Requests: used.Requests}
+	if used.Untold < used.Requests {
+		t.Usage = append(t.Usage, agent.Usage{Model: used.Model, Count: used.Count, Cost: used.Cost})
+	}
+	if used.Untold > 0 {
+		t.Usage = append(t.Usage, agent.Usage{Model: used.Model, Count: used.Part, Part: true})
+		t.Notes = append(t.Notes, fmt.Sprintf("the provider told no whole usage for %d of %d answers of %s", used.Untold, used.Requests, used.Model))
 	}
 	switch {
 	case log.Lost > 0:
 		t.Usage = append(t.Usage, agent.Usage{Part: true})
 		t.Notes = append(t.Notes, fmt.Sprintf("the gateway's log lacks at least %d lines: the usage is a lower bound", log.Lost))
-	case len(rows) == 0:
+	case used.Requests == 0:
 		t.Usage = []agent.Usage{{Count: tokens.None()}} // known: nothing passed
 	}
 	charged, usd := gateway.Charged(log.Entries, call)

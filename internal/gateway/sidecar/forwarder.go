@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,7 +50,6 @@ type Forwarder struct {
 	target *url.URL
 	server http.Server
 	proxy  httputil.ReverseProxy
-	served sync.WaitGroup
 	open   atomic.Int64 // connections
 }
 
@@ -70,7 +68,7 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	f := &Forwarder{at: at, target: target}
 	quiet := log.New(io.Discard, "", 0)
 	f.proxy = httputil.ReverseProxy{
-		Rewrite: f.rewrite, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: noAnswer,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(f.target) }, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: noAnswer,
 		ModifyResponse: func(r *http.Response) error { r.Header.Del(helper.NoAnswer); return nil }, // which is abl's own word
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, // which keeps HTTP/2 away, too
@@ -78,7 +76,7 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 		},
 	}
 	f.server = http.Server{Handler: f, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet, ConnState: f.count}
-	f.served.Go(func() { _ = f.server.Serve(l) })
+	go func() { _ = f.server.Serve(l) }()
 	context.AfterFunc(ctx, func() { _ = f.server.Close() })
 	return f, nil
 }
@@ -102,17 +100,13 @@ func (f *Forwarder) URL() string { return "http://" + f.at.Addr.String() + "/" +
 func (f *Forwarder) Listening() Listening { return f.at }
 
 // Close ends it, and what is under way.
-func (f *Forwarder) Close() error {
-	err := f.server.Close()
-	f.served.Wait()
-	f.proxy.Transport.(*http.Transport).CloseIdleConnections()
-	return err
-}
+func (f *Forwarder) Close() error { return f.server.Close() }
 
 // ServeHTTP passes one request on.
 func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	token, rest := splitToken(r.URL.Path)
-	odd := r.URL.RawPath != "" || rest != "" && path.Clean(rest) != rest || strings.ContainsAny(rest, `;\`)
+	token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	rest = "/" + rest
+	odd := r.URL.RawPath != "" || path.Clean(rest) != rest || strings.ContainsAny(rest, `;\`)
 	switch {
 	case subtle.ConstantTimeCompare([]byte(token), []byte(f.at.Token)) != 1:
 		refuse(w, http.StatusNotFound, "there is nothing here")
@@ -121,6 +115,7 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.ContentLength > maxBody:
 		refuse(w, http.StatusRequestEntityTooLarge, tooLong)
 	default:
+		r.URL.Path = rest
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		// Otherwise net/http closes the request's body with the answer's first byte,
 		// while the transport may still read it.
@@ -134,21 +129,6 @@ const tooLong = "the body is longer than abl forwards"
 func refuse(w http.ResponseWriter, status int, words string) {
 	w.Header().Set("Connection", "close")
 	http.Error(w, words, status)
-}
-
-// splitToken takes a path apart into its first part and what follows.
-func splitToken(p string) (token, rest string) {
-	token, rest, more := strings.Cut(strings.TrimPrefix(p, "/"), "/")
-	if more {
-		rest = "/" + rest
-	}
-	return token, rest
-}
-
-func (f *Forwarder) rewrite(r *httputil.ProxyRequest) {
-	_, rest := splitToken(r.In.URL.Path)
-	r.Out.Host = ""
-	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = f.target.Scheme, f.target.Host, f.target.Path+rest
 }
 
 // noAnswer tells the gateway whether a request that got no answer may have reached the server.
