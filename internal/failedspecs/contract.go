@@ -14,31 +14,22 @@ type Contracts struct {
 	phases int
 	all    []spec.Contract
 	known  map[string]int // id → place in all
-	by     [4]index
+	// by has the ids of the contracts with some words: all of them, in any case, without
+	// what the lines above say, and without the result.
+	by [4]map[string][]string
 }
-
-// index is the ids of the contracts that have these words.
-type index map[string][]string
-
-// What contracts are found by, in this order.
-const (
-	byWords  = iota
-	byLetter // in any case
-	byShort  // without what the lines above say
-	byAction // without the result
-)
 
 // In collects the contracts of the specs of phases 1 to N.
 func In(specs []spec.Spec) Contracts {
-	c := Contracts{known: map[string]int{}, by: [4]index{{}, {}, {}, {}}}
+	c := Contracts{known: map[string]int{}, by: [4]map[string][]string{{}, {}, {}, {}}}
 	for _, s := range specs {
 		c.phases = max(c.phases, s.Number)
 		for _, k := range s.Contracts {
 			c.known[k.ID] = len(c.all)
 			c.all = append(c.all, k)
 			says := plainWords(k.Says())
-			for by, words := range []string{says, strings.ToLower(says), plainWords(k.Action + " → " + k.Result), plainWords(k.Action)} {
-				c.by[by][words] = append(c.by[by][words], k.ID)
+			for i, words := range []string{says, strings.ToLower(says), plainWords(k.Action + " → " + k.Result), plainWords(k.Action)} {
+				c.by[i][words] = append(c.by[i][words], k.ID)
 			}
 		}
 	}
@@ -72,19 +63,19 @@ func (c Contracts) IDs() []string {
 func (c Contracts) Find(text string) string {
 	before, words := cutID(text)
 	words = plainWords(words)
-	for by, key := range []string{words, strings.ToLower(words), words} {
-		ids := c.by[by][key]
-		switch {
-		case slices.Contains(ids, before):
+	for i, key := range []string{words, strings.ToLower(words), words} {
+		ids := c.by[i][key]
+		if slices.Contains(ids, before) {
 			return before
-		case len(ids) == 1, len(ids) > 1 && by != byShort: // written down twice
+		}
+		if len(ids) == 1 || len(ids) > 1 && i < 2 { // written down twice
 			return ids[0]
 		}
 	}
 	if _, is := c.known[before]; is {
 		return before
 	}
-	if ids := c.by[byAction][words]; len(ids) == 1 {
+	if ids := c.by[3][words]; len(ids) == 1 {
 		return ids[0]
 	}
 	return ""

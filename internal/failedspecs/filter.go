@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"abl/internal/lazyregexp"
@@ -47,11 +48,11 @@ var plainName = lazyregexp.New(`^[\w./@-]+$`)
 
 // nameOf finds a name where it stands as a word of its own. In quotes, after an
 // equals sign, in an address and in a path it is data.
-func nameOf(name string) *regexp.Regexp {
+func nameOf(name string) func() *regexp.Regexp {
 	before := `(?:^|[^\w"'=@/.-])`
 	switch {
 	case strings.Contains(name, " ") && len(name) >= shortestTitle:
-		return regexp.MustCompile(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
+		return lazyregexp.New(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
 	case len(name) < shortestName || !plainName().MatchString(name):
 		return nil
 	case strings.Contains(name, "/"):
@@ -59,7 +60,7 @@ func nameOf(name string) *regexp.Regexp {
 	case !strings.ContainsAny(name, "._-0123456789"):
 		return nil // an ordinary word
 	}
-	return regexp.MustCompile(before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`)
+	return lazyregexp.New(before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`)
 }
 
 var (
@@ -151,7 +152,7 @@ func (s *filtering) field(f field, line int, text string) string {
 // filter takes out of a text what may not pass.
 func (s *filtering) filter(text string) string {
 	var here []pattern
-	for _, p := range append(patterns(), s.names...) {
+	for _, p := range slices.Concat(patterns, s.names) {
 		if p.may(text) {
 			here = append(here, p)
 		}
@@ -166,8 +167,9 @@ func (s *filtering) filter(text string) string {
 	}
 	text = strings.Join(dropSources(lines), "\n")
 	for _, kind := range kinds {
-		if strings.Contains(text, LeftOut(kind)) {
-			text = collapses()[kind].ReplaceAllLiteralString(text, LeftOut(kind))
+		if mark := regexp.QuoteMeta(LeftOut(kind)); strings.Count(text, LeftOut(kind)) > 1 {
+			row := regexp.MustCompile(mark + `(?:` + gap + mark + `)+`)
+			text = row.ReplaceAllLiteralString(text, LeftOut(kind))
 		}
 	}
 	return text
@@ -177,7 +179,7 @@ func (s *filtering) filter(text string) string {
 func (s *filtering) replace(line string, p pattern) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range p.at.FindAllStringSubmatchIndex(line, -1) {
+	for _, m := range p.at().FindAllStringSubmatchIndex(line, -1) {
 		from, to := m[0], m[1]
 		if len(m) > 2 {
 			from, to = m[2], m[3]

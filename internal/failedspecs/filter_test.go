@@ -117,11 +117,9 @@ func needs(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		for _, table := range [][]pattern{patterns()} {
-			for _, p := range table {
-				if p.at.MatchString(line) && !p.may(line) {
-					t.Errorf("%q is found by %s, which needs %s", line, p.at, p.need)
-				}
+		for _, p := range patterns {
+			if p.at().MatchString(line) && !p.may(line) {
+				t.Errorf("%q is found by %s, which needs %s", line, p.at(), p.need)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
-	"abl/internal/nearest"
 )
 
 // parser walks over the lines of a file with at most one entry in the making.
@@ -69,12 +68,12 @@ func (p *parser) accepts(l label) bool {
 		return true
 	case l.field == specField:
 		return l.lead <= d.lead+1
-	case d.now()[l.field] != nil:
-		return l.lead <= d.now()[l.field].lead+1
+	case d.of[l.field] != nil:
+		return l.lead <= d.of[l.field].lead+1
 	case d.last == specField:
-		return l.lead <= d.now()[specField].col+3
+		return l.lead <= d.of[specField].col+3
 	}
-	return l.lead <= d.now()[d.last].lead+1
+	return l.lead <= d.of[d.last].lead+1
 }
 
 // label opens a field, and with SPEC an entry. A second INPUT or OBSERVED goes on
@@ -83,19 +82,20 @@ func (p *parser) accepts(l label) bool {
 func (p *parser) label(i int, l label) {
 	if l.field == specField {
 		p.finish(false)
-		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare, rounds: make([]fields, 1)}
+		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare}
 	}
 	d := p.open
 	if d == nil {
 		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
 		return
 	}
-	if f := d.now(); f[l.field] != nil && f.complete() && d.last != l.field {
-		d.trim(false)
-		d.rounds = append(d.rounds, fields{f[specField]})
+	if d.of[l.field] != nil && d.of.complete() && d.last != l.field {
+		p.finish(false)
+		d = &draft{line: d.line, lead: d.lead, further: true, of: fields{d.of[specField]}}
+		p.open = d
 	}
-	if f := d.now(); f[l.field] == nil {
-		f[l.field] = &value{lead: l.lead, col: l.col}
+	if d.of[l.field] == nil {
+		d.of[l.field] = &value{lead: l.lead, col: l.col}
 	}
 	d.last, d.blanks = l.field, 0
 	if _, fence := fenceOf(l.rest); !fence {
@@ -132,22 +132,8 @@ func (p *parser) text(i int, line string) {
 		p.problem(i+1, "an entry in a table or a block quote is not read: write SPEC: at the beginning of a line")
 	}
 	p.example = example().MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
-	if d == nil || !d.now().complete() {
-		p.nearMiss(i+1, line)
-	}
 	if p.stray == 0 && !decoration(line) {
 		p.stray = i + 1
-	}
-}
-
-var anyLabel = lazyregexp.New("^[ >*_#`•–—\\-\\d.)\\p{So}\\x{FE0F}]*([A-Za-z]{4,12})[*_`]* *[:：]")
-
-// nearMiss names the label that a line probably wanted to begin with.
-func (p *parser) nearMiss(at int, line string) {
-	if m := anyLabel().FindStringSubmatch(plainHead(line)); m != nil {
-		if meant := nearest.Word(m[1], fieldNames[:]); meant != "" && !strings.EqualFold(meant, m[1]) {
-			p.problem(at, fmt.Sprintf("%q is no label, which are SPEC, INPUT and OBSERVED; did you mean %s?", m[1], meant))
-		}
 	}
 }
 
@@ -159,33 +145,24 @@ func (p *parser) finish(last bool) {
 		return
 	}
 	d.trim(last)
-	for _, f := range d.merged() {
-		e, missing := f.entry(d.line)
-		switch {
-		case len(missing) == len(fieldNames) && d.bare:
-			// "# Spec" was the title of the file.
-		case len(missing) > 0:
-			p.leave(f, e, missing)
-		case len(p.Entries) == MaxEntries:
-			p.surplus++
-		default:
-			p.Entries = append(p.Entries, e)
+	e, missing := d.entry()
+	n := len(p.Entries)
+	switch {
+	case len(missing) == len(fieldNames) && d.bare:
+		// "# Spec" was the title of the file.
+	case len(missing) > 0 && d.further && n > 0: // it goes on with the one before
+		before := &p.Entries[n-1]
+		before.Input, before.Observed = before.Input+"\n"+e.Input, before.Observed+"\n"+e.Observed
+		*before = Sanitize(*before)
+	case len(missing) > 0:
+		p.problem(e.Line, "the entry has no "+strings.Join(missing, " and no "))
+		if len(p.Incomplete) < MaxEntries {
+			p.Incomplete = append(p.Incomplete, e)
 		}
-	}
-}
-
-// leave keeps an entry that lacks something for the person to see.
-func (p *parser) leave(f fields, e Entry, missing []string) {
-	p.problem(e.Line, "the entry has no "+strings.Join(missing, " and no "))
-	for _, v := range f {
-		if v != nil && len(v.lines) > 1 {
-			for _, line := range v.lines[1:] {
-				p.nearMiss(e.Line, line)
-			}
-		}
-	}
-	if len(p.Incomplete) < MaxEntries {
-		p.Incomplete = append(p.Incomplete, e)
+	case n == MaxEntries:
+		p.surplus++
+	default:
+		p.Entries = append(p.Entries, e)
 	}
 }
 
