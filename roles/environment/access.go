@@ -31,6 +31,7 @@ type Access struct {
 	Prices map[string]prices.Price
 	Fetch  bool                                      // the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil for none
+	Spent  func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
 }
 
 // caFile is in dirs.In of a box whose tools have to trust more than its image does.
@@ -56,7 +57,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	g := &Gate{
 		Engine: e.Engine, Project: e.Project, Site: e.Site, Place: a.Place, Role: a.Role, Image: image,
-		Vars: vars, Budget: a.Budget, Safe: e.Safe,
+		Vars: vars, Budget: a.Budget, Spent: a.Spent, Safe: e.Safe,
 	}
 	certs, err := e.trusted().Bundle()
 	if err != nil {

@@ -36,6 +36,9 @@ type Gate struct {
 	Certs   []string          // environment by which the role's tools trust the registries
 	Files   map[string][]byte // that the role's boxes need for that
 	Safe    *redact.Sanitizer
+	Spent   func(log []gateway.Entry) // sees a call's log while it runs, and in the end
+
+	unwatch func() // ends the watch of the call that is on
 }
 
 // Open makes the gateway of a call. What the role's box gets of it is an address
@@ -55,9 +58,11 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	if err := g.Site.OpenWay(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.sidecar(key, deadline).Open(ctx, setup); err != nil {
+	box := g.sidecar(key, deadline)
+	if err := box.Open(ctx, setup); err != nil {
 		return nil, err
 	}
+	g.watch(ctx, box)
 	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
 	if g.Vars.API != "" {
 		env = append(env, g.Vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", g.Vars.BaseVar, at, key, g.Vars.API))
@@ -75,14 +80,31 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.sidecar(key, time.Time{}).Bound(ctx, budget); err != nil {
+	box := g.sidecar(key, time.Time{})
+	if err := box.Bound(ctx, budget); err != nil {
 		return fmt.Errorf("cannot tell the gateway of call %s what it may spend: %w", key, err)
 	}
+	g.watch(ctx, box)
 	return nil
+}
+
+// watch shows a gateway's log until Close.
+func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
+	if g.Spent == nil || g.unwatch != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() { defer close(done); box.Watch(ctx, g.Spent) }()
+	g.unwatch = func() { cancel(); <-done }
 }
 
 // Close ends the gateway of a call and counts what passed it.
 func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
+	if g.unwatch != nil {
+		g.unwatch()
+		g.unwatch = nil
+	}
 	log, err := g.sidecar(key, time.Time{}).Close(ctx)
 	if errors.Is(err, sidecar.ErrGone) {
 		lost := "nobody knows what this call used: its gateway was removed by somebody else"
@@ -90,6 +112,9 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 	}
 	if err != nil {
 		return roles.Traffic{}, err
+	}
+	if g.Spent != nil {
+		g.Spent(log.Entries)
 	}
 	return trafficOf(log, key), nil
 }

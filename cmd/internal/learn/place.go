@@ -87,7 +87,7 @@ func (p *place) prepare(ctx context.Context) (err error) {
 	}
 	access := environment.Access{
 		Place: roles.PlaceBuilder, Role: roles.PlaceBuilder, Image: p.Image, Agent: p.Agent, Models: []string{p.Model}, Prices: money.Of(p.ledger.List, []string{p.Model}),
-		Budget: p.account.Left,
+		Budget: p.account.Left, Spent: p.account.Spent,
 	}
 	if gate, err := p.Env.Gate(ctx, access); err != nil {
 		return err

@@ -20,6 +20,7 @@ type Account struct {
 
 	mu   sync.Mutex
 	told map[string]bool
+	held []Cap // by the gateway of the call that is on
 }
 
 // caps are those of a call that are set.
@@ -66,7 +67,29 @@ func (a *Account) Left(call string) (gateway.Budget, error) {
 		}
 		b.Bounds = append(b.Bounds, bound)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held = caps
 	return b, err
+}
+
+// Spent warns of the caps that a call's requests, as its gateway logs them, nearly spend.
+func (a *Account) Spent(log []gateway.Entry) {
+	a.mu.Lock()
+	caps := a.held
+	a.mu.Unlock()
+	for _, e := range log {
+		for _, c := range caps {
+			if e.Req == nil {
+				continue
+			}
+			c.Used.Tokens += e.Req.Spent
+			if e.Req.SpentUSD != nil {
+				c.Used.USD = c.Used.USD.Plus(*e.Req.SpentUSD)
+			}
+			a.Warn(c.Nearly()...)
+		}
+	}
 }
 
 // TellSpent says at the end which caps are nearly spent, or are passed and by how

@@ -10,6 +10,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
+	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/pricelist"
@@ -137,5 +138,31 @@ func TestEnteredRowsArePriced(t *testing.T) {
 	}
 	if got := strings.Join(costs, " "); got != "0.25 unknown unknown" {
 		t.Errorf("costs %s", got)
+	}
+}
+
+// While a call runs a person is told once that a cap is nearly spent, and once that it is.
+func TestACallThatNearsItsCap(t *testing.T) {
+	var said []string
+	a := Account{
+		Conf: &config.Loaded{}, Tell: func(text string) { said = append(said, text) },
+		Used: func(string) (Spendings, error) { return Spendings{Phase: Spending{Tokens: 50, USD: prices.Dollars(1)}}, nil },
+	}
+	a.Conf.Budget.Phase = config.Cap{Tokens: 100, USD: 10}
+	if _, err := a.Left("p1-build-1.1"); err != nil {
+		t.Fatal(err)
+	}
+	at := func(tokens int64, dollars float64) gateway.Entry {
+		u := prices.Dollars(dollars)
+		return gateway.Entry{Req: &gateway.Request{Spent: tokens, SpentUSD: &u}}
+	}
+	log := []gateway.Entry{{}, at(20, 5), at(31, 7), at(40, 8), at(55, 9)}
+	for n := range log {
+		a.Spent(log[:n+1])
+	}
+	want := "81 % of the budget of this phase are spent: 81 of 100 tokens\n80 % of the budget of this phase are spent: 8.00 of 10 USD\n" +
+		"the budget of this phase is used up: 105 of 100 tokens\nthe budget of this phase is used up: 10.00 of 10 USD"
+	if got := strings.Join(said, "\n"); got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
 	}
 }

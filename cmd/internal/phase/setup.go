@@ -125,7 +125,7 @@ func (r *Run) openGates(ctx context.Context) error {
 		p := r.jobs.Players[role.Name]
 		g, err := r.env.Gate(ctx, environment.Access{
 			Place: role.Name, Role: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models(), Prices: money.Of(r.book.List, p.Models()),
-			Fetch: role.Fetches, Budget: r.account.Left,
+			Fetch: role.Fetches, Budget: r.account.Left, Spent: r.account.Spent,
 		})
 		if err != nil {
 			return err

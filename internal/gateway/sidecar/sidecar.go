@@ -47,6 +47,8 @@ type Sidecar struct {
 const user = "10010:10010"
 
 const (
+	watchEvery = 5 * time.Second
+
 	grace   = 5 * time.Second  // for the last requests to write their lines
 	warmUp  = 10 * time.Second // until it listens
 	maxLog  = 32 << 20         // bytes of log that are read; the engine keeps less
@@ -83,6 +85,16 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	}
 	failpoint.Here("gateway.open")
 	return nil
+}
+
+// Watch shows what the gateway's log holds while it runs, each time all of it, until
+// ctx ends. What cannot be read now is read at the end.
+func (s Sidecar) Watch(ctx context.Context, look func([]gateway.Entry)) {
+	for proc.Pause(ctx, watchEvery) == nil {
+		if entries, err := s.log(ctx); err == nil {
+			look(entries)
+		}
+	}
 }
 
 // feed sends the gateway one line.
