@@ -49,6 +49,9 @@ var homes = []struct{ module, home string }{
 	{"google.golang.org/genai/...", "roles/model"},
 	{"github.com/openai/openai-go/...", "roles/model"},
 	{"golang.org/x/net/...", "cmd/abl-cmd/internal/holder"},
+	{"github.com/google/nftables/...", "cmd/abl-cmd/internal/holder"},
+	{"github.com/mdlayher/netlink", "cmd/abl-cmd/internal/holder"},
+	{"github.com/moby/sys/mountinfo", "cmd/abl-cmd/internal/probe"},
 	{"golang.org/x/...", "..."},
 }
 

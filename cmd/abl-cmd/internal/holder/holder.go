@@ -7,21 +7,15 @@ package holder
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 )
 
-const (
-	maxConns    = 64
-	connTimeout = 5 * time.Second
-	udpSize     = 4096
-)
+const udpSize = 4096
 
-// Serve answers DNS over UDP and TCP at addr until ctx ends. It calls ready
+// Serve answers DNS over UDP at addr, and takes connections there, until ctx ends. It calls ready
 // with the address, whose port the kernel has chosen when addr's was 0, once
 // both are open.
 func Serve(ctx context.Context, addr string, ready func(addr string)) error {
@@ -65,46 +59,18 @@ func packets(conn net.PacketConn) error {
 	}
 }
 
+// conns ends connections as soon as they are there: no resolver needs one for answers
+// as short as these, and by being accepted a probe knows that this program is up.
 func conns(l net.Listener) error {
-	places := make(chan struct{}, maxConns)
 	for {
-		places <- struct{}{}
 		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return err
-		}
-		if err != nil {
-			<-places
+		case err != nil:
 			time.Sleep(10 * time.Millisecond) // out of descriptors, which passes
-			continue
-		}
-		go func() {
-			defer func() { <-places }()
-			defer conn.Close()
-			queries(conn)
-		}()
-	}
-}
-
-// queries answers those of one connection, each behind its length.
-func queries(conn net.Conn) {
-	for {
-		_ = conn.SetDeadline(time.Now().Add(connTimeout))
-		var size [2]byte
-		if _, err := io.ReadFull(conn, size[:]); err != nil {
-			return
-		}
-		query := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(conn, query); err != nil {
-			return
-		}
-		reply := Reply(query)
-		if reply == nil {
-			return
-		}
-		framed := binary.BigEndian.AppendUint16(nil, uint16(len(reply)))
-		if _, err := conn.Write(append(framed, reply...)); err != nil {
-			return
+		default:
+			conn.Close()
 		}
 	}
 }

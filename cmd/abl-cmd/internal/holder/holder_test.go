@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"runtime"
 	"strings"
@@ -90,14 +91,22 @@ func TestServe(t *testing.T) {
 	done, at := make(chan error, 1), make(chan string, 1)
 	go func() { done <- Serve(ctx, "127.0.0.1:0", func(addr string) { at <- addr }) }()
 	addr := <-at
-	for _, network := range []string{"udp", "tcp"} {
-		r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, addr)
-		}}
-		_, err := r.LookupHost(t.Context(), "llm.example.")
-		var dns *net.DNSError
-		if !errors.As(err, &dns) || !dns.IsNotFound {
-			t.Errorf("%s: got %v, want that there is no such host", network, err)
+	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", addr)
+	}}
+	_, err := r.LookupHost(t.Context(), "llm.example.")
+	var dns *net.DNSError
+	if !errors.As(err, &dns) || !dns.IsNotFound {
+		t.Errorf("got %v, want that there is no such host", err)
+	}
+	for range 3 {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("of a connection came %d bytes, %v", n, err)
 		}
 	}
 	cancel()

@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -12,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,41 +35,56 @@ func Seal() error {
 	if err != nil {
 		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
 	}
-	if err := netlink(unix.NETLINK_ROUTE, dropDefault); err != nil {
+	if err := dropDefault(); err != nil {
 		return fmt.Errorf("cannot take the default route away: %w", err)
 	}
 	return nil
 }
 
 // keepTo lets nothing leave but on the interface loop and to machines of the networks.
+// The kernel takes all of it or nothing.
 func keepTo(loop int, networks []netip.Prefix) error {
-	batch, last := ruleset(loop, networks)
-	return netlink(unix.NETLINK_NETFILTER, func(k kernel) error { return k.ask(batch, last) })
+	const atDestination, size = 16, 4 // of an IPv4 header
+	var c nftables.Conn
+	drop := nftables.ChainPolicyDrop
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "abl"})
+	chain := c.AddChain(&nftables.Chain{
+		Table: table, Name: "out", Type: nftables.ChainTypeFilter, Policy: &drop,
+		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter,
+	})
+	allow := func(tests ...expr.Any) {
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: append(tests, &expr.Verdict{Kind: expr.VerdictAccept})})
+	}
+	allow(&expr.Meta{Key: expr.MetaKeyOIF, Register: 1},
+		&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: binary.NativeEndian.AppendUint32(nil, uint32(loop))})
+	for _, n := range networks {
+		at := n.Masked().Addr().As4()
+		allow(&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: atDestination, Len: size},
+			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: net.CIDRMask(n.Bits(), 8*size), Xor: make([]byte, size)},
+			&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: at[:]})
+	}
+	return c.Flush()
 }
 
-// kernel is a netlink socket.
-type kernel int
-
-// netlink talks with a part of the kernel.
-func netlink(family int, talk func(kernel) error) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, family)
+// dropDefault takes the default routes of this network namespace away: they lead to an
+// address where nobody is, or are closed, and who tries one would wait for minutes.
+func dropDefault() error {
+	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	const patience = 10 // seconds
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: patience}); err != nil {
-		return err
+	defer c.Close()
+	route := netlink.Message{ // linux/rtnetlink.h
+		Header: netlink.Header{Type: unix.RTM_DELROUTE, Flags: netlink.Request | netlink.Acknowledge},
+		Data:   []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, 0, unix.RT_SCOPE_NOWHERE, 0, 0, 0, 0, 0},
 	}
-	return talk(kernel(fd))
-}
-
-// ask sends messages and reads the kernel's answers up to the one to the last.
-func (k kernel) ask(messages []byte, last uint32) error {
-	if err := unix.Sendto(int(k), messages, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
+	for err == nil { // it takes away one at a time
+		_, err = c.Execute(route)
 	}
-	return acknowledged(int(k), last)
+	if errors.Is(err, unix.ESRCH) {
+		return nil // there is none any more
+	}
+	return err
 }
 
 // interfaces are the number of the loopback's and the networks of the others.
@@ -91,36 +109,6 @@ func interfaces() (loop int, networks []netip.Prefix, err error) {
 		}
 	}
 	return loop, networks, nil
-}
-
-// acknowledged is the kernel's answer to the last message, or its refusal of one before.
-func acknowledged(fd int, last uint32) error {
-	buf := make([]byte, 8<<10)
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
-		n, _, err := unix.Recvfrom(fd, buf, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		all, err := syscall.ParseNetlinkMessage(buf[:n])
-		if err != nil {
-			return err
-		}
-		for _, m := range all {
-			if m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 {
-				continue
-			}
-			if code := int32(order.Uint32(m.Data)); code != 0 {
-				return syscall.Errno(-code)
-			}
-			if m.Header.Seq == last {
-				return nil
-			}
-		}
-	}
-	return errors.New("no answer")
 }
 
 // Become goes on as another user, without a capability, for good. The user is

@@ -98,14 +98,6 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`a\040b\011\134`: "a b\t\\", `a\9`: `a\9`, `\04`: `\04`, "": ""} {
-		if got := unescape(in); got != want {
-			t.Errorf("%q is %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	var st unix.Stat_t
