@@ -48,7 +48,7 @@ func (a *App) volumes(ctx context.Context, key string, deadline int64) error {
 	if a.Copy != "overlay" {
 		return nil
 	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: a.Project.Src, Upper: a.scratch()})
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: a.Project.Src, Upper: a.scratch(), Image: a.Site.Image})
 }
 
 func (a *App) boxFor(key, holder string, deadline int64) sandbox.Box {

@@ -108,6 +108,7 @@ type Volume struct {
 	Labels map[string]string
 	Lower  string // set: a copy-on-write view of this directory of the engine's host, written into Upper
 	Upper  string // name of the scratch volume that takes the writes
+	Image  string // with Upper: one that the engine has, of a box that is never started
 }
 
 // State is where a box is in its life.

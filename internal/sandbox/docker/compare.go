@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,7 +30,7 @@ func program(box sandbox.Box, f found) sandbox.Proof {
 		sandbox.Same("image", box.Image+" "+f.image.ID, c.Image+" "+f.box.Image),
 		sandbox.Same("command", commandOf(box, f), quoted(append([]string{f.box.Path}, f.box.Args...))),
 		user(box, c),
-		sandbox.Same("folder", first(box.Dir, imageConfig(f).WorkingDir), c.WorkingDir),
+		sandbox.Same("folder", cmp.Or(box.Dir, value(f.image.Config).WorkingDir), c.WorkingDir),
 		environment(box, f),
 		sandbox.Same("terminal", fmt.Sprint(box.Term), fmt.Sprint(c.Tty || c.AttachStdin)),
 		sandbox.Same("standard input", fmt.Sprint(box.Term || box.Stdin), fmt.Sprint(c.OpenStdin)),
@@ -38,23 +39,12 @@ func program(box sandbox.Box, f found) sandbox.Proof {
 	}
 }
 
-// imageConfig are the few defaults of an image that a box may take over.
-type defaults struct {
-	Env, Entrypoint, Cmd, Volumes []string
-	User, WorkingDir, Health      string
-}
-
-func imageConfig(f found) (d defaults) {
-	if c := f.image.Config; c != nil {
-		d = defaults{
-			Env: c.Env, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Volumes: slices.Sorted(maps.Keys(c.Volumes)),
-			User: c.User, WorkingDir: c.WorkingDir,
-		}
-		if c.Healthcheck != nil {
-			d.Health = strings.Join(c.Healthcheck.Test, " ")
-		}
+// value is what p points at, and nothing where that is nowhere.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return d
+	return v
 }
 
 // commandOf is what the box's init will start: the box's own words, which for a
@@ -63,7 +53,7 @@ func commandOf(box sandbox.Box, f found) string {
 	if !box.Loose {
 		return quoted(box.Argv)
 	}
-	d := imageConfig(f)
+	d := value(f.image.Config)
 	words := box.Argv
 	if len(words) == 0 {
 		words = d.Cmd
@@ -77,7 +67,7 @@ func quoted(words []string) string { return fmt.Sprintf("%q", words) }
 // choosing may keep its image's user.
 func user(box sandbox.Box, c *container.Config) sandbox.Check {
 	if box.Loose && box.User == "" {
-		return sandbox.Check{Name: "user", Want: "the image's own", Got: first(c.User, "root"), OK: true}
+		return sandbox.Check{Name: "user", Want: "the image's own", Got: cmp.Or(c.User, "root"), OK: true}
 	}
 	if box.Seals {
 		return sandbox.Same("user", "0:0", c.User) // by itself it becomes the box's user
@@ -93,7 +83,7 @@ func user(box sandbox.Box, c *container.Config) sandbox.Check {
 // environment checks names and values, and shows names alone: a value may be a
 // token, and a proof is kept.
 func environment(box sandbox.Box, f found) sandbox.Check {
-	want := pairs(imageConfig(f).Env)
+	want := pairs(value(f.image.Config).Env)
 	maps.Copy(want, pairs(box.Env))
 	got := pairs(f.box.Config.Env)
 	names := slices.Sorted(maps.Keys(got))
@@ -117,21 +107,9 @@ func labels(box sandbox.Box, c *container.Config) sandbox.Check {
 
 func healthWant(box sandbox.Box, f found) string {
 	if box.Loose {
-		return imageConfig(f).Health
+		return health(value(f.image.Config).Healthcheck)
 	}
 	return "NONE"
 }
 
-func health(h *container.HealthConfig) string {
-	if h == nil {
-		return ""
-	}
-	return strings.Join(h.Test, " ")
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
+func health(h *container.HealthConfig) string { return strings.Join(value(h).Test, " ") }

@@ -20,23 +20,15 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 		sandbox.Same("memory", fmt.Sprintf("%d, with swap %d", l.Memory, swap), fmt.Sprintf("%d, with swap %d", r.Memory, r.MemorySwap)),
 		sandbox.Same("memory kill", "on, score 500", memoryKill(f.box.HostConfig)),
 		sandbox.Same("shared memory", fmt.Sprint(16<<20), fmt.Sprint(f.box.HostConfig.ShmSize)),
-		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(count(r.PidsLimit))),
+		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(max(value(r.PidsLimit), 0))),
 		sandbox.Same("cpus", cpusWant(l.CPUs, f.info.CPUs), cpusGot(r)),
 		sandbox.Same("limits of files", ulimitsWant(l), ulimitsGot(r.Ulimits)),
 	}
 }
 
-// count is a limit, 0 for none however the engine says it.
-func count(limit *int64) int64 {
-	if limit == nil || *limit < 0 {
-		return 0
-	}
-	return *limit
-}
-
 func memoryKill(h *container.HostConfig) string {
 	on := "on"
-	if h.OomKillDisable != nil && *h.OomKillDisable {
+	if value(h.OomKillDisable) {
 		on = "off"
 	}
 	return fmt.Sprintf("%s, score %d", on, h.OomScoreAdj)

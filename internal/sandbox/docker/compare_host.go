@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,7 +40,7 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 		sandbox.Same("further groups", none, list(h.GroupAdd)),
 		sandbox.Same("devices", none, devices(h)),
 		sandbox.Same("control group", none, list([]string{h.CgroupParent, string(h.Cgroup)})),
-		sandbox.Same("init", init, fmt.Sprint(h.Init != nil && *h.Init)),
+		sandbox.Same("init", init, fmt.Sprint(value(h.Init))),
 	}
 }
 
@@ -103,13 +104,13 @@ func writable(yes bool) string {
 // namespaces names a holder below which a box is by its name, where the engine may
 // keep its id.
 func namespaces(h *container.HostConfig, holder *container.InspectResponse) string {
-	own := func(mode string) string { return first(mode, "own") }
+	own := func(mode string) string { return cmp.Or(mode, "own") }
 	pid := string(h.PidMode)
 	if of := h.PidMode.Container(); holder != nil && of != "" && (of == holder.ID || "/"+of == holder.Name) {
 		pid = strings.TrimPrefix(holder.Name, "/")
 	}
 	return fmt.Sprintf("ipc %s, pid %s, uts %s, user %s, cgroup %s", h.IpcMode,
-		own(pid), own(string(h.UTSMode)), first(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
+		own(pid), own(string(h.UTSMode)), cmp.Or(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
 }
 
 func devices(h *container.HostConfig) string {

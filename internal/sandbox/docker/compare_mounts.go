@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -20,11 +21,11 @@ func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 		got[m.Destination] = strings.TrimPrefix(got[m.Destination]+", "+describeMount(m, f.box.HostConfig), ", ")
 	}
 	for _, m := range box.Mounts {
-		p = append(p, sandbox.Same("mount "+m.Target, wantMount(m), first(got[m.Target], none)))
+		p = append(p, sandbox.Same("mount "+m.Target, wantMount(m), cmp.Or(got[m.Target], none)))
 		delete(got, m.Target)
 	}
 	for _, target := range slices.Sorted(maps.Keys(got)) {
-		if !(box.Loose && anonymous.MatchString(got[target]) && slices.Contains(imageConfig(f).Volumes, target)) {
+		if _, asked := value(f.image.Config).Volumes[target]; !(asked && box.Loose && anonymous.MatchString(got[target])) {
 			p = append(p, sandbox.Same("mount "+target, none, got[target]))
 		}
 	}

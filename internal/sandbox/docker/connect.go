@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -45,7 +46,7 @@ func Connect(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := newEngine(&conn{api: c, host: at.Host, pause: firstPause})
 	if err := e.greet(ctx); err != nil {
-		return nil, closing(c, err)
+		return nil, errors.Join(err, c.Close())
 	}
 	return e, nil
 }
@@ -62,11 +63,4 @@ func (e *conn) greet(ctx context.Context) error {
 		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later", e.host, pong.APIVersion, oldest)
 	}
 	return nil
-}
-
-func closing(c *client.Client, err error) error {
-	if cerr := c.Close(); cerr != nil {
-		return fmt.Errorf("%w (and cannot close the connection: %w)", err, cerr)
-	}
-	return err
 }

@@ -93,7 +93,7 @@ func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (
 	err = e.change(ctx, long, func(ctx context.Context) error {
 		made, err := e.api.ContainerCreate(ctx, &config, &host, &net, nil, box.Name)
 		if errdefs.IsConflict(err) {
-			return e.taken(ctx, box, err)
+			return fmt.Errorf("%w: %w", sandbox.ErrExists, err)
 		}
 		id = made.ID
 		return err
@@ -109,18 +109,6 @@ func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (
 		return "", fmt.Errorf("%w: %q", sandbox.ErrNoImage, box.Image)
 	}
 	return id, err
-}
-
-// taken says whose the name of a box is.
-func (e *Engine) taken(ctx context.Context, box sandbox.Box, conflict error) error {
-	there, err := e.api.ContainerInspect(ctx, box.Name)
-	if errdefs.IsNotFound(err) {
-		return conflict
-	}
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: id %s", sandbox.ErrExists, there.ID)
 }
 
 func (e *Engine) connectRest(ctx context.Context, id string, all []sandbox.Endpoint) error {

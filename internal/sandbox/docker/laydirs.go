@@ -11,30 +11,21 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/image"
-
 	"abl/internal/sandbox"
 )
 
-// emptyImage has nothing in it. A box of it is never started; it only lets the
-// engine, which owns its volumes' directories, unpack into one.
-const emptyImage = "abl-empty:1"
-
 // layDirs makes u and w in the volume Upper. The root of a merged view has the
-// owner and mode of u, so u takes those of Lower.
+// owner and mode of u, so u takes those of Lower. The engine owns its volumes'
+// directories and unpacks into one by way of a box, which is never started.
 func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	dirs, err := overlayDirs(v.Lower)
 	if err != nil {
 		return err
 	}
-	if err := e.ensureEmptyImage(ctx); err != nil {
-		return err
-	}
 	labels := maps.Clone(v.Labels)
 	labels[sandbox.LabelKind] = "helper"
 	box := sandbox.Box{
-		Name: v.Name + "-dirs", Image: emptyImage, Labels: labels, User: "65534:65534", Argv: []string{"none"},
+		Name: v.Name + "-dirs", Image: v.Image, Labels: labels, User: "65534:65534", Argv: []string{"none"},
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
 		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: v.Upper, Target: "/upper"}},
 	}
@@ -70,29 +61,4 @@ func overlayDirs(lower string) (io.Reader, error) {
 		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "w/", Mode: 0o700, ModTime: fi.ModTime()}),
 		w.Close())
 	return &out, err
-}
-
-func (e *images) ensureEmptyImage(ctx context.Context) error {
-	err := e.do(ctx, short, func(ctx context.Context) error {
-		_, err := e.api.ImageInspect(ctx, emptyImage)
-		if errdefs.IsNotFound(err) {
-			return e.importEmpty(ctx)
-		}
-		return err
-	})
-	return about(err, "cannot make image %q", emptyImage)
-}
-
-func (e *images) importEmpty(ctx context.Context) error {
-	var none bytes.Buffer
-	if err := tar.NewWriter(&none).Close(); err != nil {
-		return err
-	}
-	progress, err := e.api.ImageImport(ctx, image.ImportSource{Source: &none, SourceName: "-"}, emptyImage,
-		image.ImportOptions{Changes: []string{"LABEL " + sandbox.LabelKind + "=image"}})
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, progress)
-	return errors.Join(err, progress.Close())
 }

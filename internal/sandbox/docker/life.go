@@ -63,18 +63,14 @@ func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over 
 	}
 	switch s := toStatus(box); s.State {
 	case sandbox.Created:
-		return exit, false, errors.New(neverRan(s))
+		if s.Error != "" {
+			return exit, false, fmt.Errorf("it was never started: %s (code %d)", s.Error, s.ExitCode)
+		}
+		return exit, false, errors.New("it was never started")
 	case sandbox.Exited:
 		return sandbox.Exit{Code: s.ExitCode, OOMKilled: s.OOMKilled}, true, nil
 	}
 	return exit, false, nil
-}
-
-func neverRan(s sandbox.Status) string {
-	if s.Error != "" {
-		return fmt.Sprintf("it was never started: %s (code %d)", s.Error, s.ExitCode)
-	}
-	return "it was never started"
 }
 
 // rearm bounds one wait call: a connection can die without a sign.
@@ -127,25 +123,20 @@ func (e *Engine) Kill(ctx context.Context, name string) error {
 // Remove ends a box and deletes it with its unnamed volumes. A box that is
 // gone is no error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	err := e.changeBox(ctx, name, long, func(ctx context.Context, box container.InspectResponse) error {
-		err := e.api.ContainerRemove(ctx, box.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
-		if errdefs.IsConflict(err) { // somebody else's removal is under way
-			return e.awaitGone(ctx, box.ID)
-		}
-		return err
-	}, func(container.InspectResponse) bool { return false })
+	box, err := e.inspectBox(ctx, name)
+	if err == nil {
+		err = e.do(ctx, long, func(ctx context.Context) error {
+			err := e.api.ContainerRemove(ctx, box.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+			for errdefs.IsConflict(err) && sleep(ctx, e.pause) == nil { // somebody else's removal is under way
+				if _, gone := e.inspectBox(ctx, box.ID); gone != nil {
+					err = gone
+				}
+			}
+			return err
+		})
+	}
 	if errors.Is(err, sandbox.ErrNotFound) || errdefs.IsNotFound(err) {
 		return nil
 	}
 	return about(err, "cannot remove box %q", name)
-}
-
-func (e *Engine) awaitGone(ctx context.Context, id string) error {
-	answer, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
-	select {
-	case <-answer:
-		return nil
-	case err := <-failed:
-		return err
-	}
 }

@@ -40,11 +40,11 @@ func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	return e.makeNetwork(ctx, n)
 }
 
-func (e *stores) inspectNetwork(ctx context.Context, name string) (n network.Inspect, err error) {
-	err = e.do(ctx, short, func(ctx context.Context) (err error) {
-		n, err = e.api.NetworkInspect(ctx, name, network.InspectOptions{})
-		return err
-	})
+func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
+	look := func(ctx context.Context, name string) (network.Inspect, error) {
+		return e.api.NetworkInspect(ctx, name, network.InspectOptions{})
+	}
+	n, err := get(ctx, e.conn, look, name)
 	if err == nil && n.Name != name { // the engine takes ids and their beginnings too
 		err = errdefs.ErrNotFound
 	}
@@ -107,27 +107,26 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 
 // tryNetwork makes the network; when another was quicker, theirs has to fit.
 func (e *stores) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
-	err := e.change(ctx, short, func(ctx context.Context) error {
-		_, err := e.api.NetworkCreate(ctx, n.Name, o)
-		return err
-	}, func(ctx context.Context) (bool, error) {
-		there, err := e.inspectNetwork(ctx, n.Name)
+	there := func(ctx context.Context) (bool, error) {
+		found, err := e.inspectNetwork(ctx, n.Name)
 		if errdefs.IsNotFound(err) {
 			return false, nil
 		}
 		if err == nil {
-			err = fits(there, n)
+			err = fits(found, n)
 		}
 		return err == nil, err
-	})
-	if !errdefs.IsConflict(err) {
-		return err
 	}
-	there, err := e.inspectNetwork(ctx, n.Name)
-	if err != nil {
+	err := e.change(ctx, short, func(ctx context.Context) error {
+		_, err := e.api.NetworkCreate(ctx, n.Name, o)
 		return err
+	}, there)
+	if errdefs.IsConflict(err) {
+		if quicker, terr := there(ctx); quicker || terr != nil {
+			return terr
+		}
 	}
-	return fits(there, n)
+	return err
 }
 
 func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.CreateOptions {
@@ -165,11 +164,7 @@ func overlaps(err error) bool {
 
 // takenRanges asks the engine's networks and, where its host is this one, the routes.
 func (e *stores) takenRanges(ctx context.Context, local bool) ([]netip.Prefix, error) {
-	var list []network.Summary
-	err := e.do(ctx, short, func(ctx context.Context) (err error) {
-		list, err = e.api.NetworkList(ctx, network.ListOptions{})
-		return err
-	})
+	list, err := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -47,14 +47,6 @@ func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proo
 	return compare(box, f), nil
 }
 
-func (e *images) inspectImage(ctx context.Context, ref string) (i image.InspectResponse, err error) {
-	err = e.do(ctx, short, func(ctx context.Context) (err error) {
-		i, err = e.api.ImageInspect(ctx, ref)
-		return err
-	})
-	return i, about(err, "image %q", ref)
-}
-
 // inspectAround looks at the holder whose reach a joined box has, and at the
 // networks that the box should be on or, as far as it is told, its holder is on.
 func (e *Engine) inspectAround(ctx context.Context, box sandbox.Box) (*container.InspectResponse, map[string]network.Inspect, error) {

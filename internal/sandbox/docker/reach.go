@@ -22,31 +22,26 @@ const (
 	short      = 30 * time.Second // a call that only asks or notes
 	long       = 2 * time.Minute  // a call that starts or tears down: 30 starts at once take seconds, a busy disk more
 	copyTime   = 10 * time.Minute // a whole tree on a slow disk
+	endless    = 24 * time.Hour   // a call on images, whose caller knows how long it may take
 	tries      = 4
 	firstPause = 100 * time.Millisecond
 
 	longestPause = 2 * time.Second
 )
 
-// do makes a call that only asks: under a deadline of its own, and
-// again while only the transport fails.
+// do makes a call that only asks, or that does no more the second time: under a
+// deadline of its own, and again while only the transport fails.
 func (e *conn) do(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
-	pause := e.pause
-	for left := tries - 1; ; left-- {
-		err := e.once(ctx, limit, call)
-		lost := errors.Is(err, sandbox.ErrUnreachable) && ctx.Err() == nil
-		if !lost {
-			e.patience.over()
-			return err
-		}
-		if !e.patience.holds() && left <= 0 {
-			return err
-		}
-		if err := sleep(ctx, pause); err != nil {
-			return err
-		}
-		pause = min(2*pause, longestPause)
-	}
+	return e.change(ctx, limit, call, func(context.Context) (bool, error) { return false, nil })
+}
+
+// get asks for one thing by its name, or for a list by its options.
+func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By) (T, error), by By) (found T, err error) {
+	err = e.do(ctx, short, func(ctx context.Context) (err error) {
+		found, err = call(ctx, by)
+		return err
+	})
+	return found, err
 }
 
 // change makes a call that changes something. Where its answer is lost, done asks
@@ -56,7 +51,11 @@ func (e *conn) change(ctx context.Context, limit time.Duration, call func(contex
 	pause := e.pause
 	for left := tries - 1; ; left-- {
 		err := e.once(ctx, limit, call)
-		if !errors.Is(err, sandbox.ErrUnreachable) || ctx.Err() != nil || left <= 0 {
+		if !errors.Is(err, sandbox.ErrUnreachable) || ctx.Err() != nil {
+			e.patience.over()
+			return err
+		}
+		if !e.patience.holds() && left <= 0 {
 			return err
 		}
 		if err := sleep(ctx, pause); err != nil {

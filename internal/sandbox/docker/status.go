@@ -40,11 +40,7 @@ func (e *Engine) List(ctx context.Context, labels map[string]string) ([]sandbox.
 
 // inspectAll looks at each box by itself: the engine's list has no exit codes.
 func (e *Engine) inspectAll(ctx context.Context, labels map[string]string) ([]container.InspectResponse, error) {
-	var list []container.Summary
-	err := e.do(ctx, short, func(ctx context.Context) (err error) {
-		list, err = e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: withLabels(labels)})
-		return err
-	})
+	list, err := get(ctx, e.conn, e.api.ContainerList, container.ListOptions{All: true, Filters: withLabels(labels)})
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +59,8 @@ func (e *Engine) inspectAll(ctx context.Context, labels map[string]string) ([]co
 	return out, nil
 }
 
-func (e *Engine) inspectBox(ctx context.Context, name string) (box container.InspectResponse, err error) {
-	err = e.do(ctx, short, func(ctx context.Context) (err error) {
-		box, err = e.api.ContainerInspect(ctx, name)
-		return err
-	})
+func (e *Engine) inspectBox(ctx context.Context, name string) (container.InspectResponse, error) {
+	box, err := get(ctx, e.conn, e.api.ContainerInspect, name)
 	return box, missing(err)
 }
 

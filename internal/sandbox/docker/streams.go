@@ -1,45 +1,94 @@
 package docker
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"io"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
+
+	"abl/internal/sandbox"
 )
 
 // Logs returns the last max bytes of what a box printed on both streams. It
 // never follows: an engine ends a followed log before its last lines.
-func (e *Engine) Logs(ctx context.Context, name string, max int64) ([]byte, error) {
+func (e *Engine) Logs(ctx context.Context, name string, max int64) (text []byte, err error) {
+	defer func() { err = about(missing(err), "cannot read the log of box %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
-		return nil, about(err, "cannot read the log of box %q", name)
+		return nil, err
 	}
-	var last *tail
 	err = e.do(ctx, long, func(ctx context.Context) error {
-		last = &tail{max: max}
-		return e.copyLog(ctx, last, box.ID, box.Config.Tty)
+		from, err := e.api.ContainerLogs(ctx, box.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		last := &tail{max: max}
+		if box.Config.Tty {
+			_, err = io.Copy(last, from)
+		} else {
+			_, err = stdcopy.StdCopy(last, last, from)
+		}
+		text = last.bytes()
+		return err
 	})
-	if err != nil {
-		return nil, about(missing(err), "cannot read the log of box %q", name)
-	}
-	return last.bytes(), nil
+	return text, err
 }
 
-func (e *conn) copyLog(ctx context.Context, to io.Writer, id string, tty bool) error {
-	from, err := e.api.ContainerLogs(ctx, id, container.LogsOptions{ShowStdout: true, ShowStderr: true})
-	if err != nil {
+// headTime bounds one request for the first line: the next one is not late for it.
+const headTime = 5 * time.Second
+
+// Head returns the first line that a started box prints on its standard output,
+// as soon as it is there, with its newline. A box that ends before that, and a
+// line longer than max bytes, give what there is, without one.
+func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte, err error) {
+	defer func() { err = about(missing(err), "cannot read what box %q said first", name) }()
+	for follow := true; ; {
+		line, err := e.headOnce(ctx, name, max, follow)
+		if err == nil && (!follow || bytes.HasSuffix(line, []byte("\n")) || int64(len(line)) >= max) {
+			return line, nil
+		}
+		if err != nil && !errors.Is(err, sandbox.ErrUnreachable) {
+			return nil, err
+		}
+		// The stream ended, as it may before the last words of a box, or broke.
+		_, over, err := e.end(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		follow = !over
+		if err := sleep(ctx, e.pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// headOnce reads until the line is whole or the stream is over.
+func (e *Engine) headOnce(ctx context.Context, name string, max int64, follow bool) (line []byte, err error) {
+	err = e.once(ctx, headTime, func(ctx context.Context) error {
+		from, err := e.api.ContainerLogs(ctx, name, container.LogsOptions{ShowStdout: true, Follow: follow})
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		text, out := io.Pipe()
+		defer text.Close()
+		go func() {
+			_, err := stdcopy.StdCopy(out, io.Discard, from)
+			out.CloseWithError(err)
+		}()
+		line, err = bufio.NewReader(io.LimitReader(text, max)).ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		return err
-	}
-	if tty {
-		_, err = io.Copy(to, from)
-	} else {
-		_, err = stdcopy.StdCopy(to, to, from)
-	}
-	if cerr := from.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	})
+	return line, err
 }
 
 // CopyIn unpacks a tar stream into a directory of a box. Where the box's root

@@ -39,8 +39,9 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 		}
 		removed = append(removed, status.Name)
 	}
-	stores, err := e.sweepStores(ctx, labels, used)
-	return append(removed, stores...), errors.Join(append(errs, err)...)
+	volumes, verr := e.sweepVolumes(ctx, labels, used)
+	networks, nerr := e.sweepNetworks(ctx, labels, used)
+	return slices.Concat(removed, volumes, networks), errors.Join(append(errs, verr, nerr)...)
 }
 
 // noteUsed marks the volumes and networks of a box that stays. A box that is
@@ -57,18 +58,8 @@ func noteUsed(used map[string]bool, box container.InspectResponse) {
 func volumeKey(name string) string  { return "volume " + name }
 func networkKey(name string) string { return "network " + name }
 
-func (e *stores) sweepStores(ctx context.Context, labels map[string]string, used map[string]bool) (removed []string, err error) {
-	volumes, verr := e.sweepVolumes(ctx, labels, used)
-	networks, nerr := e.sweepNetworks(ctx, labels, used)
-	return append(volumes, networks...), errors.Join(verr, nerr)
-}
-
 func (e *stores) sweepVolumes(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
-	var list volume.ListResponse
-	err := e.do(ctx, short, func(ctx context.Context) (err error) {
-		list, err = e.api.VolumeList(ctx, volume.ListOptions{Filters: withLabels(labels)})
-		return err
-	})
+	list, err := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
 	if err != nil {
 		return nil, about(err, "cannot list volumes")
 	}
@@ -81,18 +72,11 @@ func (e *stores) sweepVolumes(ctx context.Context, labels map[string]string, use
 	}
 	return e.removeEach(ctx, "volume", all, used, func(ctx context.Context, name string) error {
 		return e.api.VolumeRemove(ctx, name, false)
-	}, func(ctx context.Context, name string) error {
-		_, err := e.inspectVolume(ctx, name)
-		return err
 	})
 }
 
 func (e *stores) sweepNetworks(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
-	var list []network.Summary
-	err := e.do(ctx, short, func(ctx context.Context) (err error) {
-		list, err = e.api.NetworkList(ctx, network.ListOptions{Filters: withLabels(labels)})
-		return err
-	})
+	list, err := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
 	if err != nil {
 		return nil, about(err, "cannot list networks")
 	}
@@ -100,38 +84,26 @@ func (e *stores) sweepNetworks(ctx context.Context, labels map[string]string, us
 	for _, n := range list {
 		all = append(all, storage{n.Name, n.ID})
 	}
-	return e.removeEach(ctx, "network", all, used, e.api.NetworkRemove, func(ctx context.Context, id string) error {
-		return e.do(ctx, short, func(ctx context.Context) error {
-			_, err := e.api.NetworkInspect(ctx, id, network.InspectOptions{})
-			return err
-		})
-	})
+	return e.removeEach(ctx, "network", all, used, e.api.NetworkRemove)
 }
 
 // storage is a volume or a network. Engines before 25 let two networks have one
 // name, which then fits neither, so removal goes by id.
 type storage struct{ name, id string }
 
-func (e *stores) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove, look func(context.Context, string) error) (removed []string, err error) {
-	var errs []error
+func (e *stores) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove func(context.Context, string) error) (removed []string, err error) {
 	slices.SortFunc(all, func(a, b storage) int { return strings.Compare(a.name, b.name) })
 	for _, s := range all {
 		if used[kind+" "+s.name] {
 			continue
 		}
-		err := e.change(ctx, long, func(ctx context.Context) error { return remove(ctx, s.id) }, func(ctx context.Context) (bool, error) {
-			err := look(ctx, s.id)
-			if errdefs.IsNotFound(err) {
-				return true, nil
-			}
-			return false, err
-		})
+		rerr := e.do(ctx, long, func(ctx context.Context) error { return remove(ctx, s.id) })
 		switch {
-		case err == nil:
+		case rerr == nil:
 			removed = append(removed, s.name)
-		case !errdefs.IsNotFound(err):
-			errs = append(errs, about(err, "cannot remove %s %q", kind, s.name))
+		case !errdefs.IsNotFound(rerr):
+			err = errors.Join(err, about(rerr, "cannot remove %s %q", kind, s.name))
 		}
 	}
-	return removed, errors.Join(errs...)
+	return removed, err
 }

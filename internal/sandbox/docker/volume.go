@@ -43,11 +43,8 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error)
 	return e.makeVolume(ctx, v, o)
 }
 
-func (e *stores) inspectVolume(ctx context.Context, name string) (v volume.Volume, err error) {
-	err = e.do(ctx, short, func(ctx context.Context) (err error) {
-		v, err = e.api.VolumeInspect(ctx, name)
-		return err
-	})
+func (e *stores) inspectVolume(ctx context.Context, name string) (volume.Volume, error) {
+	v, err := get(ctx, e.conn, e.api.VolumeInspect, name)
 	return v, about(err, "volume %q", name)
 }
 
