@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"abl/internal/redact"
 	"abl/internal/sandbox"
 )
 
@@ -21,10 +22,7 @@ var errSilent = errors.New("no sign of life from the registry")
 // makeBase stands on the registry's Debian where a registry answers, and else on the
 // one that scripts/base.sh imported.
 func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[string]string, err error) {
-	r, err := baseRecipe(s.arch)
-	if err != nil {
-		return "", nil, err
-	}
+	r := baseRecipe(s.arch)
 	origin, err := m.pull(ctx)
 	r.parent = origin
 	if _, imported := s.labels[mirrorBase]; err != nil && imported && ctx.Err() == nil {
@@ -46,7 +44,7 @@ func noBase(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("%w: no base image: no registry answers (%s); do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base",
-		sandbox.ErrNoImage, visible(err.Error()))
+		sandbox.ErrNoImage, redact.Line(err.Error()))
 }
 
 // pull gives up on a registry that shows no sign of life.

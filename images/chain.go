@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // seen is what an engine has, as far as planning needs it.
@@ -28,8 +29,6 @@ func (s seen) base() (ref, origin string, ok bool) {
 	return ref, origin, ok
 }
 
-func (s seen) refs() []string { return slices.Collect(maps.Keys(s.labels)) }
-
 // mirrorBase is Debian's minimal system as scripts/base.sh imports it, and
 // fromMirror the origin of a base upon it.
 const (
@@ -39,33 +38,26 @@ const (
 
 // baseRecipe is what this abl does to make a base; where it comes from is
 // added when it is known.
-func baseRecipe(arch string) (recipe, error) {
-	files, err := embedded("base")
+func baseRecipe(arch string) recipe {
 	args := map[string]string{"registry": registryBase, "suite": suite}
-	return recipe{name: "base", network: true, args: args, files: files}.sealed(arch), err
+	return recipe{name: "base", network: true, args: args, files: embedded("base")}.sealed(arch)
 }
 
-// basis is the chain's first member: a base known by reference, or one still to be made.
-func basis(s seen) (recipe, error) {
-	r, err := baseRecipe(s.arch)
-	if ref, _, ok := s.base(); ok {
-		r.ref = ref
-	}
-	return r, err
-}
-
-// standing gives the chain from the base up to an agent's image, without the helper.
+// standing gives the chain from the base, one known by reference or one still to be
+// made, up to an agent's image, without the helper.
 func standing(s seen, agent string) ([]recipe, error) {
-	base, err := basis(s)
-	if err != nil {
-		return nil, err
+	base := baseRecipe(s.arch)
+	if ref, _, ok := s.base(); ok {
+		base.ref = ref
 	}
-	tools, err := toolsRecipe(base.ref, s.arch)
-	if err != nil || agent == Tools {
-		return []recipe{base, tools}, err
+	tools := toolsRecipe(base.ref, s.arch)
+	if agent == Tools {
+		return []recipe{base, tools}, nil
 	}
-	r, err := agentRecipe(agent, tools.ref, s.arch)
-	return []recipe{base, tools, r}, err
+	if Version(agent) == "" {
+		return nil, fmt.Errorf("cannot make an image for agent %q: abl has one for %s", agent, strings.Join(Agents(), ", "))
+	}
+	return []recipe{base, tools, agentRecipe(agent, tools.ref, s.arch)}, nil
 }
 
 // chain is everything that a want stands on, from the base up to the helper's layer.
@@ -81,11 +73,7 @@ func chain(s seen, want Want, helper entry) ([]recipe, error) {
 		}
 		c = append(c, r.sealed(s.arch))
 	}
-	top, err := runRecipe(c[len(c)-1], helper)
-	if err != nil {
-		return nil, err
-	}
-	return append(c, top.sealed(s.arch)), nil
+	return append(c, runRecipe(c[len(c)-1], helper).sealed(s.arch)), nil
 }
 
 // labels are what an image of this recipe carries beside what it inherits.

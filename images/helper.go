@@ -44,9 +44,6 @@ func (m *Maker) find(p program) (string, error) {
 	return filepath.Join(filepath.Dir(self), p.name), nil
 }
 
-// helper reads the helper as a member of a build context.
-func (m *Maker) helper(arch string) (entry, error) { return m.read(m.helperProgram(), arch) }
-
 // read reads a program as a member of a build context, checked for the engine's architecture.
 func (m *Maker) read(p program, arch string) (entry, error) {
 	path, err := m.find(p)
@@ -91,47 +88,38 @@ func checkStatic(path, arch string) error {
 	return nil
 }
 
-// helperLayer is what the helper's layer adds: the program, its names, the
-// mount points, and the two folders that an empty engine volume is filled
-// with on its first mount, so that any uid may write an overlay into it.
-func helperLayer(file entry) []entry {
-	files := []entry{
-		dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), file,
-		dirEntry("root/abl/scratch", 0o755), dirEntry("root/abl/scratch/u", 0o777), dirEntry("root/abl/scratch/w", 0o777),
-	}
-	for _, name := range []string{helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperNull} {
+// files is what an image of a program of abl's holds: the program under all its names.
+func (e entry) files(context string, names ...string) []entry {
+	files := append(embedded(context), dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), e)
+	for _, name := range names {
 		files = append(files, linkEntry("root/abl/bin/"+name, helper.HelperCmd))
 	}
 	return files
 }
 
+// helperNames are those under which the helper is started besides its own.
+var helperNames = []string{helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperNull}
+
 // runPrefix begins the name of an image with the helper on top.
 const runPrefix = "run-"
 
-// runRecipe puts the helper on top of an image.
-func runRecipe(below recipe, file entry) (recipe, error) {
-	files, err := embedded("run")
-	if err != nil {
-		return recipe{}, err
-	}
-	files = append(files, helperLayer(file)...)
+// runRecipe puts the helper on top of an image, with the places where mounts go.
+func runRecipe(below recipe, file entry) recipe {
+	files := file.files("run", helperNames...)
 	for _, d := range []string{"abl/in", "abl/out", "abl/empty", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"} {
 		files = append(files, dirEntry("root/"+d, 0o755))
 	}
 	files = append(files, linkEntry("root/usr/local/bin/"+helper.HelperCmd, helper.Bin+"/"+helper.HelperCmd))
-	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}, nil
+	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}
 }
 
 // holderRecipe is the helper and nothing else.
-func holderRecipe(file entry) (recipe, error) {
-	files, err := embedded(holderImage)
-	return recipe{name: holderImage, files: append(files, helperLayer(file)...)}, err
+func holderRecipe(file entry) recipe {
+	return recipe{name: holderImage, files: file.files(holderImage, helperNames...)}
 }
 
 // gatewayRecipe is the gateway's program and nothing else: no shell, no
 // certificates, no file of a system.
-func gatewayRecipe(gateway entry) (recipe, error) {
-	files, err := embedded(gatewayImage)
-	files = append(files, dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), gateway)
-	return recipe{name: gatewayImage, files: files}, err
+func gatewayRecipe(file entry) recipe {
+	return recipe{name: gatewayImage, files: file.files(gatewayImage)}
 }

@@ -31,7 +31,7 @@ func TestHelperMustRunEverywhere(t *testing.T) {
 		"missing":    {filepath.Join(dir, "away"), "make build"},
 		"folder":     {dir, "not a regular file"},
 	} {
-		_, err := (&Maker{Helper: c.path}).helper("amd64")
+		_, err := (&Maker{Helper: c.path}).read((&Maker{Helper: c.path}).helperProgram(), "amd64")
 		if c.err == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -102,22 +102,8 @@ func TestHelperLayer(t *testing.T) {
 				t.Errorf("%s: %s is %q", image, name, files["root/abl/bin/"+name])
 			}
 		}
-		for _, dir := range []string{"root/abl/scratch/u/", "root/abl/scratch/w/"} {
-			if _, ok := files[dir]; !ok {
-				t.Errorf("%s: no folder %s", image, dir)
-			}
-		}
 	}
 	if e.contexts[ref]["root/usr/local/bin/abl-cmd"] != "-> /abl/bin/abl-cmd" {
 		t.Error("no abl-cmd on the PATH")
-	}
-}
-
-func TestScratchFoldersAreOpenToAnyUser(t *testing.T) {
-	for _, f := range helperLayer(entry{}) {
-		open := strings.HasPrefix(f.name, "root/abl/scratch/")
-		if f.mode.IsDir() && open != (f.mode.Perm() == 0o777) {
-			t.Errorf("%s has mode %v", f.name, f.mode)
-		}
 	}
 }

@@ -1,8 +1,10 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"abl/internal/sandbox"
@@ -12,11 +14,7 @@ import (
 // makes what of it is missing. It wraps sandbox.ErrNoImage when the image is
 // missing and cannot be made, ErrHelper and ErrDockerfile for a person's to mend.
 func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
-	s, helper, err := m.lookWithHelper(ctx)
-	if err != nil {
-		return "", err
-	}
-	s, err = m.ensureBase(ctx, s, want, helper)
+	s, helper, err := m.lookWith(ctx, m.helperProgram())
 	if err != nil {
 		return "", err
 	}
@@ -24,70 +22,63 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Without a base it is not known what the rest is called.
+	if missing := plan(s, c); len(missing) == len(c) {
+		if err := m.allowed(missing); err != nil {
+			return "", err
+		}
+		ref, labels, err := m.makeBase(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		// A base that is not the one remembered makes what stood on the old one stale.
+		s.labels = map[string]map[string]string{ref: labels}
+		if c, err = chain(s, want, helper); err != nil {
+			return "", err
+		}
+	}
 	return m.makeAll(ctx, s, c)
 }
 
-// Holder gives the reference of the image that holds namespaces and scratch volumes.
+// Holder gives the reference of the image that holds namespaces.
 func (m *Maker) Holder(ctx context.Context) (string, error) {
-	s, helper, err := m.lookWithHelper(ctx)
-	if err != nil {
-		return "", err
-	}
-	r, err := holderRecipe(helper)
-	if err != nil {
-		return "", err
-	}
-	return m.makeAll(ctx, s, []recipe{r.sealed(s.arch)})
+	return m.alone(ctx, m.helperProgram(), holderRecipe)
 }
 
 // Gateway gives the reference of the image of the sidecar that stands between a
 // role and the providers. Only who asks for it needs the gateway's program.
 func (m *Maker) Gateway(ctx context.Context) (string, error) {
-	s, err := m.look(ctx)
-	if err != nil {
-		return "", err
-	}
-	gateway, err := m.read(m.gatewayProgram(), s.arch)
-	if err != nil {
-		return "", err
-	}
-	r, err := gatewayRecipe(gateway)
-	if err != nil {
-		return "", err
-	}
-	return m.makeAll(ctx, s, []recipe{r.sealed(s.arch)})
+	return m.alone(ctx, m.gatewayProgram(), gatewayRecipe)
 }
 
-// ensureBase makes the base when the want cannot do without: only then is it
-// known what the rest is called.
-func (m *Maker) ensureBase(ctx context.Context, s seen, want Want, helper entry) (seen, error) {
-	c, err := chain(s, want, helper)
+// alone gives an image that holds one of abl's programs and stands on nothing.
+func (m *Maker) alone(ctx context.Context, p program, of func(entry) recipe) (string, error) {
+	s, file, err := m.lookWith(ctx, p)
 	if err != nil {
-		return s, err
+		return "", err
 	}
-	steps := plan(s.refs(), c...)
-	if len(steps) < len(c) {
-		return s, nil
+	return m.makeAll(ctx, s, []recipe{of(file).sealed(s.arch)})
+}
+
+// plan goes from the wanted image down to the first one that the engine has,
+// and gives what has to be made from there up. The chain is ordered from the
+// base upwards; each stands on the one before it.
+func plan(s seen, chain []recipe) []recipe {
+	for i, r := range slices.Backward(chain) {
+		if _, have := s.labels[r.ref]; have {
+			return chain[i+1:]
+		}
 	}
-	if err := m.allowed(steps); err != nil {
-		return s, err
-	}
-	ref, labels, err := m.makeBase(ctx, s)
-	if err != nil {
-		return s, err
-	}
-	// A base that is not the one remembered makes what stood on the old one stale.
-	s.labels = map[string]map[string]string{ref: labels}
-	return s, nil
+	return chain
 }
 
 func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error) {
-	steps := plan(s.refs(), c...)
-	if err := m.allowed(steps); err != nil {
+	missing := plan(s, c)
+	if err := m.allowed(missing); err != nil {
 		return "", err
 	}
-	for _, st := range steps {
-		if err := m.build(ctx, st.recipe, nil); err != nil {
+	for _, r := range missing {
+		if err := m.build(ctx, r, nil); err != nil {
 			return "", err
 		}
 	}
@@ -95,13 +86,10 @@ func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error)
 }
 
 // allowed refuses a plan that needs a network abl was told to do without.
-func (m *Maker) allowed(steps []step) error {
-	if !m.Offline {
-		return nil
-	}
-	for _, st := range steps {
-		if st.recipe.network {
-			return fmt.Errorf("%w: %s, and abl is offline: run `abl images load FILE` with a file that `abl images save` wrote, or `abl images build` once with a network", sandbox.ErrNoImage, st.recipe.ref)
+func (m *Maker) allowed(missing []recipe) error {
+	for _, r := range missing {
+		if m.Offline && r.network {
+			return fmt.Errorf("%w: %s, and abl is offline: run `abl images load FILE` with a file that `abl images save` wrote, or `abl images build` once with a network", sandbox.ErrNoImage, r.ref)
 		}
 	}
 	return nil
@@ -114,15 +102,14 @@ func (m *Maker) look(ctx context.Context) (seen, error) {
 		return seen{}, err
 	}
 	arch := goArch(info.Arch)
-	base, err := baseRecipe(arch)
-	if err != nil {
-		return seen{}, err
+	if npmArch[arch] == "" {
+		return seen{}, fmt.Errorf("cannot make images for engine architecture %q: want amd64 or arm64", arch)
 	}
 	all, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{arch: arch, recipe: base.inputs, labels: map[string]map[string]string{}}
+	s := seen{arch: arch, recipe: baseRecipe(arch).inputs, labels: map[string]map[string]string{}}
 	for ref, l := range all {
 		// What a build left behind inherits the labels of its parent and has no name.
 		if strings.HasPrefix(ref, "abl/") && l[labelStage] == "" {
@@ -132,24 +119,19 @@ func (m *Maker) look(ctx context.Context) (seen, error) {
 	return s, nil
 }
 
-func (m *Maker) lookWithHelper(ctx context.Context) (seen, entry, error) {
+// goArch turns what a kernel calls its machine into Go's word.
+func goArch(arch string) string {
+	return cmp.Or(map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[arch], arch)
+}
+
+// lookWith is look, and a program of abl's for the engine.
+func (m *Maker) lookWith(ctx context.Context, p program) (seen, entry, error) {
 	s, err := m.look(ctx)
 	if err != nil {
 		return s, entry{}, err
 	}
-	helper, err := m.helper(s.arch)
-	return s, helper, err
-}
-
-// goArch turns what a kernel calls its machine into Go's word.
-func goArch(arch string) string {
-	switch arch {
-	case "x86_64":
-		return "amd64"
-	case "aarch64":
-		return "arm64"
-	}
-	return arch
+	file, err := m.read(p, s.arch)
+	return s, file, err
 }
 
 func (m *Maker) say(format string, args ...any) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 
+	"abl/internal/redact"
 	"abl/internal/sandbox"
 )
 
@@ -38,27 +38,12 @@ func (o *output) line(raw string) {
 }
 
 // clean makes a line of somebody else's program fit for one line of a terminal.
-func clean(raw string) string { return cut(visible(raw), lineRunes) }
-
-// visible leaves out what a terminal would obey.
-func visible(raw string) string {
-	line := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return ' '
-		case !unicode.IsPrint(r) && r != ' ':
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(raw, "?"))
-	return strings.Join(strings.Fields(line), " ")
-}
-
-func cut(line string, max int) string {
-	if r := []rune(line); len(r) > max {
-		return string(r[:max-1]) + "…"
+func clean(raw string) string {
+	line := []rune(redact.Line(raw))
+	if len(line) > lineRunes {
+		line = append(line[:lineRunes-1], '…')
 	}
-	return line
+	return string(line)
 }
 
 // BuildError is a build that failed. It wraps its cause and sandbox.ErrNoImage.
@@ -70,7 +55,7 @@ type BuildError struct {
 
 // Error gives the cause and what the build printed last.
 func (e *BuildError) Error() string {
-	s := fmt.Sprintf("cannot build image %q: %s", e.Ref, visible(e.cause.Error()))
+	s := fmt.Sprintf("cannot build image %q: %s", e.Ref, redact.Line(e.cause.Error()))
 	for _, line := range e.Tail {
 		s += "\n  | " + line
 	}

@@ -1,12 +1,16 @@
 package images
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
 )
 
 const (
@@ -16,7 +20,7 @@ const (
 
 // projectRecipe reads a project's own Dockerfile and the folder it stands in.
 func projectRecipe(path, parent string) (recipe, error) {
-	text, err := readDockerfile(path)
+	text, err := readSmall(path)
 	if err == nil {
 		err = checkDockerfile(text)
 	}
@@ -31,7 +35,8 @@ func projectRecipe(path, parent string) (recipe, error) {
 	return recipe{name: projectImage, parent: parent, network: true, files: files}, nil
 }
 
-func readDockerfile(path string) (string, error) {
+// readSmall reads a Dockerfile or a .dockerignore.
+func readSmall(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return "", err
@@ -80,11 +85,29 @@ func walk(root string, visit func(path, name string, d fs.DirEntry) error) error
 			return err
 		}
 		name := filepath.ToSlash(rel)
-		if skip.ignores(name) || isDockerfile(name) {
-			return nil
+		left, err := skip.MatchesOrParentMatches(name)
+		if err != nil || left || isDockerfile(name) {
+			return err
 		}
 		return visit(path, name, d)
 	})
+}
+
+// readIgnore reads a .dockerignore; without one nothing is left out.
+func readIgnore(name string) (*patternmatcher.PatternMatcher, error) {
+	text, err := readSmall(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	patterns, err := ignorefile.ReadAll(strings.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf(".dockerignore: %w", err)
+	}
+	rules, err := patternmatcher.New(patterns)
+	if err != nil {
+		return nil, fmt.Errorf(".dockerignore: %w", err)
+	}
+	return rules, nil
 }
 
 func isDockerfile(name string) bool {

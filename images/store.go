@@ -20,58 +20,31 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := catalogue(s)
-	if err != nil {
-		return nil, err
-	}
-	helper, helperErr := m.helper(s.arch)
+	all := catalogue(s)
+	helper, helperErr := m.read(m.helperProgram(), s.arch)
 	if helperErr == nil {
-		tops, err := topped(s, all, helper)
-		if err != nil {
-			return nil, err
+		tops := []recipe{holderRecipe(helper).sealed(s.arch)}
+		for _, below := range all[1:] {
+			tops = append(tops, runRecipe(below, helper).sealed(s.arch))
 		}
 		all = append(all, tops...)
 	}
 	gateway, gatewayErr := m.read(m.gatewayProgram(), s.arch)
 	if gatewayErr == nil {
-		r, err := gatewayRecipe(gateway)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r.sealed(s.arch))
+		all = append(all, gatewayRecipe(gateway).sealed(s.arch))
 	}
 	return states(s, all), errors.Join(helperErr, gatewayErr)
 }
 
 // catalogue is base, tools and every agent's image, each once.
-func catalogue(s seen) ([]recipe, error) {
-	c, err := standing(s, Tools)
-	if err != nil {
-		return nil, err
-	}
+func catalogue(s seen) []recipe {
+	c, _ := standing(s, Tools)
 	for _, agent := range Agents() {
-		if agent == Tools {
-			continue
+		if agent != Tools {
+			c = append(c, agentRecipe(agent, c[1].ref, s.arch))
 		}
-		own, err := standing(s, agent)
-		if err != nil {
-			return nil, err
-		}
-		c = append(c, own[len(own)-1])
 	}
-	return c, nil
-}
-
-// topped is the holder and every image of the catalogue with the helper on top.
-func topped(s seen, all []recipe, helper entry) ([]recipe, error) {
-	holder, err := holderRecipe(helper)
-	tops := []recipe{holder.sealed(s.arch)}
-	for _, below := range all[1:] {
-		r, rerr := runRecipe(below, helper)
-		err = errors.Join(err, rerr)
-		tops = append(tops, r.sealed(s.arch))
-	}
-	return tops, err
+	return c
 }
 
 func states(s seen, all []recipe) []State {
@@ -99,12 +72,8 @@ func (m *Maker) Save(ctx context.Context, w io.Writer) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := catalogue(s)
-	if err != nil {
-		return nil, err
-	}
 	var refs, missing []string
-	for _, r := range all {
+	for _, r := range catalogue(s) {
 		switch _, ok := s.labels[r.ref]; {
 		case ok:
 			refs = append(refs, r.ref)

@@ -51,6 +51,7 @@ var homes = []struct{ module, home string }{
 	{"golang.org/x/net/...", "cmd/abl-cmd/internal/holder"},
 	{"github.com/google/nftables/...", "cmd/abl-cmd/internal/holder"},
 	{"github.com/mdlayher/netlink", "cmd/abl-cmd/internal/holder"},
+	{"github.com/moby/patternmatcher/...", "images"},
 	{"github.com/moby/sys/mountinfo", "cmd/abl-cmd/internal/probe"},
 	{"golang.org/x/...", "..."},
 }
