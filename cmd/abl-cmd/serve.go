@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"abl/cmd/abl-cmd/internal/probe"
 	"abl/internal/broker"
 	"abl/internal/helper"
+	"abl/internal/witness"
 	"abl/roles/agent"
 )
 
@@ -84,4 +86,119 @@ func playScript(ctx context.Context, s started) int {
 	}
 	p := agent.Player{Call: call, AppURL: os.Getenv("ABL_APP_URL"), Dir: ".", Out: os.Stdout, Now: time.Now}
 	return p.Play(ctx)
+}
+
+// serveNull stands in for the app and, where it is told to, for its broker.
+func serveNull(ctx context.Context, s started) error {
+	var listen, commands, text string
+	var status int
+	rest, ctx, cancel, err := s.flags(ctx, func(f *flag.FlagSet) {
+		f.StringVar(&listen, "listen", "", "where the app would listen, \"\" for an app that is away")
+		f.IntVar(&status, "status", 200, "what it answers every request with")
+		f.StringVar(&text, "says", "", "the text of every answer, with the status 200")
+		f.StringVar(&commands, "commands", "", "where the broker would listen, \"\" for no broker")
+	})
+	defer cancel()
+	if err != nil || len(rest) > 0 || listen+commands == "" || status < 200 || status > 599 || text != "" && status != 200 {
+		return errors.Join(err, errors.New("takes -listen ADDRESS, -commands ADDRESS or both, and a -status from 200 to 599 or what it -says"))
+	}
+	null := func(ctx context.Context, l net.Listener) error {
+		if text != "" {
+			return witness.Say(ctx, l, text)
+		}
+		return witness.Null(ctx, l, status)
+	}
+	return serveAll(ctx, place{listen, null}, place{commands, witness.Commands})
+}
+
+// place is an address with what serves there until ctx ends.
+type place struct {
+	at    string
+	serve func(context.Context, net.Listener) error
+}
+
+// serveAll serves at each place whose address is not "", having said where it
+// listens; when one cannot go on, none does.
+func serveAll(ctx context.Context, places ...place) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	open := map[net.Listener]place{}
+	for _, p := range places {
+		if p.at == "" {
+			continue
+		}
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.at)
+		if err != nil {
+			return fmt.Errorf("cannot serve: %w", err)
+		}
+		defer l.Close()
+		open[l] = p
+	}
+	ended := make(chan error, len(open))
+	for l, p := range open {
+		fmt.Fprintf(os.Stdout, "{\"ready\":%q}\n", l.Addr())
+		go func() { ended <- p.serve(ctx, l) }()
+	}
+	var errs []error
+	for range open {
+		errs = append(errs, <-ended)
+		cancel()
+	}
+	return errors.Join(errs...)
+}
+
+// answerTime bounds one conversation of the server.
+const answerTime = 5 * time.Second
+
+// look is the engine's probe: "abl-probe look NET" prints what it found of a
+// network as a line of JSON, "abl-probe [--deadline N] say WORD ADDRESS" is a
+// peer for it.
+func look(ctx context.Context, s started) error {
+	args, ctx, cancel, err := s.flags(ctx, func(*flag.FlagSet) {})
+	defer cancel()
+	switch {
+	case err != nil:
+		return err
+	case len(args) == 2 && args[0] == "look":
+		return lookAround(ctx, args[1])
+	case len(args) == 3 && args[0] == "say":
+		return say(ctx, args[1], args[2])
+	}
+	return errors.New("takes look NET or say WORD ADDRESS")
+}
+
+func lookAround(ctx context.Context, text string) error {
+	var spec helper.ProbeNet
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return fmt.Errorf("cannot read what to look for: %w", err)
+	}
+	begun := time.Now()
+	proof := probe.Network(ctx, &spec)
+	return json.NewEncoder(os.Stdout).Encode(helper.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
+}
+
+// say tells everybody who connects a word, until ctx ends, and prints a line when it is ready to.
+func say(ctx context.Context, word, at string) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", at)
+	if err != nil {
+		return fmt.Errorf("cannot answer probes: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	fmt.Println("ready")
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot go on answering probes: %w", err)
+		}
+		go func() {
+			defer conn.Close()
+			if conn.SetDeadline(time.Now().Add(answerTime)) == nil {
+				_, _ = conn.Write([]byte(word))
+			}
+		}()
+	}
 }

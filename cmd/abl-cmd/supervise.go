@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"abl/internal/helper"
 	"abl/internal/proc"
@@ -122,15 +126,87 @@ func first(argv []string) int {
 		fmt.Fprintf(os.Stderr, "cannot start %q: %v\n", argv[0], err)
 		return exitNotRun
 	}
-	ended, _, status := reap(pid)
-	for {
-		select {
-		case sig := <-signals:
-			if s, ok := sig.(syscall.Signal); ok {
-				syscall.Kill(pid, s)
+	return supervise(pid, bounds{}, signals).Exit
+}
+
+// sigevent is what the kernel takes for how a timer shall tell.
+type sigevent struct {
+	value  uintptr
+	signo  int32
+	notify int32 // 0: by a signal
+	_      [48]byte
+}
+
+// itimerspec is a period and the time until the first end.
+type itimerspec struct{ interval, value unix.Timespec }
+
+// armDeadMan has the kernel kill this process after a time, even when somebody has
+// stopped it by SIGSTOP, and keeps others of the same user from reaching into it
+// to take the timer away. In a container whose first process ends with this one
+// everything ends with it.
+func armDeadMan(after time.Duration) error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot keep others out of this process: %w", err)
+	}
+	var timer int32
+	event := sigevent{signo: int32(unix.SIGKILL)}
+	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&timer)))
+	if errno != 0 {
+		return fmt.Errorf("cannot make a timer: %w", errno)
+	}
+	end := itimerspec{value: unix.NsecToTimespec(max(int64(after), 1))} // 0 would never end
+	_, _, errno = unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(timer), 0, uintptr(unsafe.Pointer(&end)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("cannot set a timer: %w", errno)
+	}
+	return nil
+}
+
+// listening are the TCP ports of this network namespace on which somebody listens.
+func listening() map[int]bool {
+	ports := map[int]bool{}
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		data, err := os.ReadFile(table)
+		if err != nil {
+			continue // a kernel without IPv6
+		}
+		for line := range strings.Lines(string(data)) {
+			if port, ok := listener(line); ok {
+				ports[port] = true
 			}
-		case <-ended:
-			return proc.ExitCode(status.ws)
 		}
 	}
+	return ports
+}
+
+// listener reads a line of the kernel's table: the second field is the local
+// address, hexadecimal, the fourth the state.
+func listener(line string) (port int, ok bool) {
+	const state, listens = 3, "0A"
+	f := strings.Fields(line)
+	if len(f) <= state || f[state] != listens {
+		return 0, false
+	}
+	_, hex, _ := strings.Cut(f[1], ":")
+	n, err := strconv.ParseUint(hex, 16, 16)
+	return int(n), err == nil
+}
+
+// maxPorts bounds how many ports are told.
+const maxPorts = 20
+
+// newPorts are those that were not there before.
+func newPorts(before, now map[int]bool) string {
+	var ports []int
+	for p := range now {
+		if !before[p] {
+			ports = append(ports, p)
+		}
+	}
+	slices.Sort(ports)
+	var words []string
+	for _, p := range ports[:min(len(ports), maxPorts)] {
+		words = append(words, strconv.Itoa(p))
+	}
+	return strings.Join(words, " ")
 }

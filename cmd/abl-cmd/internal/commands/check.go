@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"abl/internal/failedspecs"
 	"abl/internal/helper"
@@ -23,75 +26,64 @@ const (
 	script     = "run.sh"
 )
 
-// findings are what check has to say.
-type findings struct {
-	missing []string // has to be left behind and is not
-	wrong   []string // is there, and abl would not believe it or not pass it on
-	notes   []string // decides nothing
-}
+// findings are what check has to say, by kind, in the order in which it is told.
+type findings map[string][]string
 
-func (f *findings) miss(format string, args ...any) {
-	f.missing = append(f.missing, fmt.Sprintf(format, args...))
-}
+const (
+	missing = "missing" // has to be left behind and is not
+	wrong   = "wrong"   // is there, and abl would not believe it or not pass it on
+	note    = "note"    // decides nothing
+)
 
-func (f *findings) mend(format string, args ...any) {
-	f.wrong = append(f.wrong, fmt.Sprintf(format, args...))
-}
-
-func (f *findings) note(format string, args ...any) {
-	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+func (f findings) add(kind, format string, args ...any) {
+	f[kind] = append(f[kind], fmt.Sprintf(format, args...))
 }
 
 // check says what this call still has to leave behind. For the Verifier it runs
 // the suite: what files are called proves nothing.
 func (t Tool) check(ctx context.Context) int {
-	var files findings
-	t.checkReport(&files)
+	found := findings{}
+	t.checkReport(found)
 	if t.Spec.Role != "verifier" {
-		t.noteHealth(&files)
-		t.tell(files)
-		return t.conclude(files)
+		t.noteHealth(found)
+		return t.conclude(t.tell(found))
 	}
 	work := t.read()
-	entries := t.checkFailed(work, &files)
-	ready := t.checkScript(work, &files)
-	t.tell(files) // before the suite: whoever stops a long one has seen this
-	var suite findings
+	entries := t.checkFailed(work, found)
+	ready := t.checkScript(work, found)
+	bad := t.tell(found) // before the suite: whoever stops a long one has seen this
 	if ready {
-		t.checkSuite(ctx, work, entries, &suite)
-		t.tell(suite)
+		found = findings{}
+		t.checkSuite(ctx, work, entries, found)
+		bad = t.tell(found) || bad
 	}
-	return t.conclude(files, suite)
+	return t.conclude(bad)
 }
 
-func (t Tool) tell(f findings) {
-	for _, m := range f.missing {
-		fmt.Fprintln(t.Out, "missing:", m)
-	}
-	for _, w := range f.wrong {
-		fmt.Fprintln(t.Out, "wrong:", w)
-	}
-	for _, n := range f.notes {
-		fmt.Fprintln(t.Out, "note:", n)
-	}
-}
-
-func (t Tool) conclude(all ...findings) int {
-	for _, f := range all {
-		if len(f.missing)+len(f.wrong) > 0 {
-			return exitMissing
+// tell prints findings and says whether any of them is to be mended.
+func (t Tool) tell(f findings) bool {
+	for _, kind := range []string{missing, wrong, note} {
+		for _, text := range f[kind] {
+			fmt.Fprintf(t.Out, "%s: %s\n", kind, text)
 		}
+	}
+	return len(f[missing])+len(f[wrong]) > 0
+}
+
+func (t Tool) conclude(bad bool) int {
+	if bad {
+		return exitMissing
 	}
 	fmt.Fprintln(t.Out, "ok: nothing is missing")
 	return exitOK
 }
 
 // checkReport looks for the run report of this very call.
-func (t Tool) checkReport(f *findings) {
+func (t Tool) checkReport(f findings) {
 	dir := t.Spec.Role + "_reports"
 	entries, err := hostfs.List(t.Spec.Dir, dir, maxReports)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		f.mend("%v", err)
+		f.add(wrong, "%v", err)
 		return
 	}
 	now := map[string]int64{}
@@ -101,41 +93,41 @@ func (t Tool) checkReport(f *findings) {
 		}
 	}
 	if helper.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) == "" {
-		f.miss("the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)
+		f.add(missing, "the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)
 	}
 }
 
 // checkScript looks at run.sh without running it, and says whether it can be run.
-func (t Tool) checkScript(w workspace, f *findings) (ready bool) {
+func (t Tool) checkScript(w workspace, f findings) (ready bool) {
 	data, err := hostfs.Read(t.Spec.Dir, script, maxScript)
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
-		f.miss("%s, which replays every saved test and prints TAP", script)
+		f.add(missing, "%s, which replays every saved test and prints TAP", script)
 		return false
 	case err != nil:
-		f.mend("%v", err)
+		f.add(wrong, "%v", err)
 		return false
 	}
 	ready = true
 	if info, err := os.Lstat(filepath.Join(t.Spec.Dir, script)); err != nil || info.Mode()&0o100 == 0 {
-		f.mend("%s is not executable: chmod +x %s", script, script)
+		f.add(wrong, "%s is not executable: chmod +x %s", script, script)
 		ready = false
 	}
 	if !bytes.HasPrefix(data, []byte("#!")) {
-		f.mend("%s does not begin with #!, as #!/bin/sh", script)
+		f.add(wrong, "%s does not begin with #!, as #!/bin/sh", script)
 		ready = false
 	}
 	for _, c := range w.unnamed() {
-		f.note("no test file names %s: %s", c.ID, c.Says())
+		f.add(note, "no test file names %s: %s", c.ID, c.Says())
 	}
 	return ready
 }
 
 // noteHealth reminds the Builder of the checks that it is to keep green.
-func (t Tool) noteHealth(f *findings) {
+func (t Tool) noteHealth(f findings) {
 	for _, c := range t.Spec.Commands {
 		if c.Name == "health_check" {
-			f.note("run abl-cmd health_check as the last thing; it must exit 0")
+			f.add(note, "run abl-cmd health_check as the last thing; it must exit 0")
 		}
 	}
 }
@@ -154,4 +146,82 @@ func (t Tool) read() workspace {
 	w.contracts = failedspecs.In(w.specs)
 	w.tests, w.names = tests(t.Spec.Dir)
 	return w
+}
+
+// checkFailed reads failed_specs.md as abl will read it, and returns its entries.
+func (t Tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
+	data, err := hostfs.Read(t.Spec.Dir, failed, failedspecs.MaxBytes)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
+	}
+	if err != nil {
+		f.add(wrong, "%v", err)
+		return nil
+	}
+	result := w.contracts.Name(failedspecs.Parse(data))
+	for _, p := range result.Problems {
+		kind := wrong
+		if strings.HasPrefix(p.Text, "the entry has no ") {
+			kind = missing
+		}
+		f.add(kind, "%s:%d: %s", failed, p.Line, p.Text)
+	}
+	for _, line := range result.Fenced {
+		f.add(wrong, "%s:%d: a code block in an entry: write the value in one line, behind its label", failed, line)
+	}
+	_, left := failedspecs.NewFilter(w.specs, w.names).Pass(result.Entries)
+	for _, p := range left {
+		f.add(wrong, "%s:%d: %s: say it in the words of the specs", failed, p.Line, p.Text)
+	}
+	return result.Entries
+}
+
+const (
+	maxTestFiles = 2000
+	maxTestBytes = 16 << 20
+)
+
+// tests returns the content of the test files below dir, up to a limit, and the
+// names by which they and their tests are known; reports and what a package
+// manager put there are no tests.
+func tests(dir string) (all []byte, names []string) {
+	files := 0
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules" || strings.HasSuffix(e.Name(), "_reports")) {
+			return filepath.SkipDir
+		}
+		if !e.Type().IsRegular() || e.Name() == failed {
+			return nil
+		}
+		if files++; files > maxTestFiles || len(all) > maxTestBytes {
+			return filepath.SkipAll
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil
+		}
+		data, err := hostfs.Read(dir, rel, maxScript)
+		if err == nil {
+			all = append(append(all, data...), '\n')
+		}
+		names = append(names, failedspecs.NamesIn(filepath.ToSlash(rel), data)...)
+		return nil
+	})
+	return all, names
+}
+
+// unnamed lists the contracts whose id stands in no test file. That a file names
+// one is no proof that it tests it, and a suite may put the names together.
+func (w workspace) unnamed() (all []spec.Contract) {
+	for _, s := range w.specs {
+		for _, c := range s.Contracts {
+			if !regexp.MustCompile(regexp.QuoteMeta(c.ID) + `\b`).Match(w.tests) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }

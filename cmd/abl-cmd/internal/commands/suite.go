@@ -28,14 +28,14 @@ const (
 
 // checkSuite runs run.sh and holds what it prints against the contracts and
 // against failed_specs.md.
-func (t Tool) checkSuite(ctx context.Context, w workspace, entries []failedspecs.Entry, f *findings) {
+func (t Tool) checkSuite(ctx context.Context, w workspace, entries []failedspecs.Entry, f findings) {
 	if os.Getenv(appURL) == "" {
-		f.note("%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
+		f.add(note, "%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
 		return
 	}
 	run, err := t.runSuite(ctx)
 	if err != nil {
-		f.mend("%v", err)
+		f.add(wrong, "%v", err)
 	}
 	doc := witness.Parse(run.out, err == nil && !run.cut)
 	run.judge(doc, f)
@@ -44,21 +44,21 @@ func (t Tool) checkSuite(ctx context.Context, w workspace, entries []failedspecs
 		r := doc.Of(id)
 		switch claimed := claims(entries, id); {
 		case r.Status == witness.Missing:
-			f.miss("a line of %s for %s: %s (%s)", script, id, says, r.Why)
+			f.add(missing, "a line of %s for %s: %s (%s)", script, id, says, r.Why)
 		case r.Status == witness.Twice, r.Status == witness.Void:
-			f.mend("%s says nothing about %s: %s", script, id, r.Why)
+			f.add(wrong, "%s says nothing about %s: %s", script, id, r.Why)
 		case r.Status == witness.NotOK && claimed == 0:
-			f.miss("an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
+			f.add(missing, "an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
 		case r.Status == witness.OK && claimed > 0:
-			f.mend("%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
+			f.add(wrong, "%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
 		}
 	}
 	known := func(id string) bool { _, ok := w.contracts.Says(id); return ok }
 	for _, p := range doc.Strange(known) {
 		if len(p.IDs) > 0 {
-			f.mend("line %d of %s's output names %s, which is no contract of phases 1 to %d", p.Line, script, p.IDs[0], w.contracts.Phases())
+			f.add(wrong, "line %d of %s's output names %s, which is no contract of phases 1 to %d", p.Line, script, p.IDs[0], w.contracts.Phases())
 		} else if p.OK {
-			f.note("line %d of %s's output is ok and names no contract", p.Line, script)
+			f.add(note, "line %d of %s's output is ok and names no contract", p.Line, script)
 		}
 	}
 }
@@ -106,17 +106,17 @@ func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
 }
 
 // judge says what keeps the output as a whole from being believed.
-func (s suite) judge(doc witness.Document, f *findings) {
+func (s suite) judge(doc witness.Document, f findings) {
 	for _, p := range doc.Problems {
 		where := fmt.Sprintf("line %d of %s's output", p.Line, script)
 		if p.Line == 0 {
 			where = script + "'s output"
 		}
+		kind := note
 		if p.Doubt {
-			f.mend("%s: %s", where, p.Text)
-		} else {
-			f.note("%s: %s", where, p.Text)
+			kind = wrong
 		}
+		f.add(kind, "%s: %s", where, p.Text)
 	}
 	bad := false
 	for _, p := range doc.Points {
@@ -124,9 +124,9 @@ func (s suite) judge(doc witness.Document, f *findings) {
 	}
 	switch {
 	case s.exit != 0 && !bad:
-		f.mend("%s ended with exit code %d, and no line says not ok", script, s.exit)
+		f.add(wrong, "%s ended with exit code %d, and no line says not ok", script, s.exit)
 	case s.exit == 0 && bad:
-		f.note("%s ended with exit code 0, and a line says not ok", script)
+		f.add(note, "%s ended with exit code 0, and a line says not ok", script)
 	}
 }
 
