@@ -2,11 +2,17 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
+	clicontext "github.com/docker/cli/cli/context"
+	endpoint "github.com/docker/cli/cli/context/docker"
+	"github.com/docker/cli/cli/context/store"
 	"github.com/docker/docker/client"
 
 	"abl/internal/sandbox"
@@ -63,4 +69,85 @@ func (e *conn) greet(ctx context.Context) error {
 		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later", e.host, pong.APIVersion, oldest)
 	}
 	return nil
+}
+
+// locate finds the engine's address and credentials in the order that Docker's
+// own tools use.
+func locate(env func(string) string) (endpoint.Endpoint, error) {
+	if host := env("DOCKER_HOST"); host != "" {
+		return fromEnv(host, env)
+	}
+	dir := env("DOCKER_CONFIG")
+	if dir == "" {
+		dir = filepath.Join(env("HOME"), ".docker")
+	}
+	name := env("DOCKER_CONTEXT")
+	if name == "" {
+		var err error
+		if name, err = currentContext(filepath.Join(dir, "config.json")); err != nil {
+			return endpoint.Endpoint{}, err
+		}
+	}
+	if name == "" || name == "default" {
+		return fromEnv(client.DefaultDockerHost, env)
+	}
+	return fromStore(filepath.Join(dir, "contexts"), name)
+}
+
+// fromEnv gives an address the certificates that DOCKER_CERT_PATH names;
+// without DOCKER_TLS_VERIFY the engine's own certificate is not checked.
+func fromEnv(host string, env func(string) string) (endpoint.Endpoint, error) {
+	at := endpoint.Endpoint{EndpointMeta: endpoint.EndpointMeta{Host: host}}
+	dir := env("DOCKER_CERT_PATH")
+	if dir == "" {
+		return at, nil
+	}
+	tls, err := clicontext.TLSDataFromFiles(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	if err != nil {
+		return at, fmt.Errorf("cannot read the certificates in DOCKER_CERT_PATH: %w", err)
+	}
+	at.TLSData, at.SkipTLSVerify = tls, env("DOCKER_TLS_VERIFY") == ""
+	return at, nil
+}
+
+// currentContext reads the name that `docker context use` left, "" for none.
+func currentContext(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read Docker's configuration: %w", err)
+	}
+	var file struct {
+		CurrentContext string `json:"currentContext"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return "", fmt.Errorf("cannot read Docker's configuration %q: %w", path, err)
+	}
+	return file.CurrentContext, nil
+}
+
+// fromStore reads a context that `docker context create` made.
+func fromStore(dir, name string) (endpoint.Endpoint, error) {
+	known := store.NewConfig(
+		func() any { return &map[string]any{} },
+		store.EndpointTypeGetter(endpoint.DockerEndpoint, func() any { return &endpoint.EndpointMeta{} }))
+	contexts := store.New(dir, known)
+	entry, err := contexts.GetMetadata(name)
+	if err != nil {
+		return endpoint.Endpoint{}, fmt.Errorf("cannot use Docker context %q: %w: choose another with `docker context use` or set DOCKER_HOST", name, err)
+	}
+	meta, err := endpoint.EndpointFromContext(entry)
+	if err != nil {
+		return endpoint.Endpoint{}, fmt.Errorf("cannot use Docker context %q: %w", name, err)
+	}
+	at, err := endpoint.WithTLSData(contexts, name, meta)
+	if err != nil {
+		return endpoint.Endpoint{}, fmt.Errorf("cannot read the certificates of Docker context %q: %w", name, err)
+	}
+	if at.Host == "" {
+		at.Host = client.DefaultDockerHost
+	}
+	return at, nil
 }

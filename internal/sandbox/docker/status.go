@@ -3,7 +3,9 @@ package docker
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -113,3 +115,28 @@ func toTime(s string) time.Time {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// maxStats is more than an engine's figures of one box take, in bytes.
+const maxStats = 1 << 20
+
+// Load says how much a box has done until now. A box that joins another's network
+// has no traffic of its own.
+func (e *Engine) Load(ctx context.Context, name string) (load sandbox.Load, err error) {
+	err = e.do(ctx, short, func(ctx context.Context) error {
+		answer, err := e.api.ContainerStatsOneShot(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		var s container.StatsResponse
+		if err := json.NewDecoder(io.LimitReader(answer.Body, maxStats)).Decode(&s); err != nil {
+			return err
+		}
+		load = sandbox.Load{CPU: time.Duration(s.CPUStats.CPUUsage.TotalUsage)}
+		for _, n := range s.Networks {
+			load.Net += int64(n.RxBytes + n.TxBytes)
+		}
+		return nil
+	})
+	return load, about(missing(err), "cannot measure box %q", name)
+}
