@@ -28,6 +28,7 @@ const (
 	HelperAgent  = "abl-agent"  // the scripted agent
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
 	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name"
+	HelperNull   = "abl-null"   // stands in the app's place while the tests are tested, answers everything with nothing
 )
 
 // Gateway is the name of the sidecar's program, in Bin of its own image.
@@ -48,3 +49,13 @@ const (
 	Asked    = "asked"
 	NotAsked = "not asked"
 )
+
+// Beside is the n-th port, from 1, in the app's own network namespace for what
+// stands in its place or before it, given the app's own.
+func Beside(app, n int) int {
+	const base, few = BrokerPort, 20
+	if app > base && app < base+few {
+		return base + few + n
+	}
+	return base + n
+}

@@ -1,5 +1,12 @@
 package helper
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Run is what abl-run reads (Run): how to start the agent.
 type RunSpec struct {
 	Argv     []string `json:"argv"`
@@ -91,4 +98,19 @@ type CommandReply struct {
 	Output    string `json:"output,omitempty"`
 	Truncated bool   `json:"truncated,omitempty"`
 	Error     string `json:"error,omitempty"` // why it was not run
+}
+
+// FreshReport names the run report that a call left: a file phaseN_vI_….md
+// that was not there before, or has been written since. before and now are the
+// role's reports by name with their modification times in ns, empty files left
+// out. abl and abl-cmd check both go by this.
+func FreshReport(phase, iteration int, before, now map[string]int64) string {
+	prefix := fmt.Sprintf("phase%d_v%d_", phase, iteration)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, prefix) && strings.HasSuffix(lower, ".md") && before[name] != now[name] {
+			return name
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -49,3 +50,24 @@ type Stores interface {
 	EnsureVolume(ctx context.Context, v Volume) error
 	Sweep(ctx context.Context, labels map[string]string, keep func(Status) bool) (removed []string, err error)
 }
+
+// What a caller may need to tell apart; everything else is an engine's failure.
+var (
+	ErrNotFound    = errors.New("no such container")
+	ErrExists      = errors.New("a container of this name exists")
+	ErrNoImage     = errors.New("image missing")
+	ErrUnreachable = errors.New("engine not reachable")
+	ErrWeak        = errors.New("engine cannot give the isolation abl promises")
+	ErrUnproven    = errors.New("the boundary is not proven")
+)
+
+// Labels that abl puts on everything it makes on an engine. Sweeping goes by
+// them and by nothing else.
+const (
+	LabelProject  = "abl.project"  // the project's id from state.json
+	LabelKind     = "abl.kind"     // role, app, service, holder, network, volume, helper
+	LabelPhase    = "abl.phase"    // number
+	LabelRole     = "abl.role"     // builder or verifier
+	LabelCall     = "abl.call"     // <call>.<attempt>, the idempotency key
+	LabelDeadline = "abl.deadline" // Unix seconds after which it is an orphan
+)

@@ -27,7 +27,7 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 	if err := check(box); err != nil {
 		return "", err
 	}
-	info, err := e.known(ctx)
+	info, err := e.Info(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -38,7 +38,7 @@ type conn struct {
 	guard    func() error // asked before every request, nil for nobody
 
 	mu   sync.Mutex
-	info *sandbox.Info // as the engine told it first; see known
+	info *sandbox.Info // as the engine told it first
 }
 
 func newEngine(c *conn) *Engine { return &Engine{&stores{conn: c}, &images{c}, c} }

@@ -14,32 +14,20 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Info asks the engine what it is.
+// Info asks the engine what it is, once: it does not change its nature under a client.
 func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
-	var raw system.Info
-	err := e.do(ctx, short, func(ctx context.Context) (err error) {
-		raw, err = e.api.Info(ctx)
-		return err
-	})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.info != nil {
+		return *e.info, nil
+	}
+	raw, err := get(ctx, e, func(ctx context.Context, _ struct{}) (system.Info, error) { return e.api.Info(ctx) }, struct{}{})
 	if err != nil {
 		return sandbox.Info{}, fmt.Errorf("cannot ask the engine what it is: %w", err)
 	}
 	info := describe(raw, e.api.ClientVersion(), e.host, thisMachine())
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.info = &info
 	return info, nil
-}
-
-// known is Info, asked once: an engine does not change its nature under a client.
-func (e *conn) known(ctx context.Context) (sandbox.Info, error) {
-	e.mu.Lock()
-	info := e.info
-	e.mu.Unlock()
-	if info != nil {
-		return *info, nil
-	}
-	return e.Info(ctx)
 }
 
 // machine is how a host names itself.

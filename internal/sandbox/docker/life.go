@@ -14,30 +14,34 @@ import (
 
 // Start starts a box, once in its life: starting a running one is no error, and one
 // that has ended is not started again.
-func (e *Engine) Start(ctx context.Context, name string) error {
-	err := e.changeBox(ctx, name, long, func(ctx context.Context, box container.InspectResponse) error {
-		switch toStatus(box).State {
-		case sandbox.Running:
-			return nil
-		case sandbox.Exited:
-			return errors.New("it has run already")
-		}
-		return e.api.ContainerStart(ctx, box.ID, container.StartOptions{})
-	}, func(box container.InspectResponse) bool { return toStatus(box).State != sandbox.Created })
-	return about(err, "cannot start box %q", name)
-}
-
-// changeBox changes a box as it is found under a name. The request goes to its id:
-// one that comes late must not befall another of the same name.
-func (e *Engine) changeBox(ctx context.Context, name string, limit time.Duration, call func(context.Context, container.InspectResponse) error, done func(container.InspectResponse) bool) error {
+func (e *Engine) Start(ctx context.Context, name string) (err error) {
+	defer func() { err = about(missing(err), "cannot start box %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return err
 	}
-	return missing(e.change(ctx, limit, func(ctx context.Context) error { return call(ctx, box) }, func(ctx context.Context) (bool, error) {
+	switch toStatus(box).State {
+	case sandbox.Running:
+		return nil
+	case sandbox.Exited:
+		return errors.New("it has run already")
+	}
+	return e.change(ctx, long, func(ctx context.Context) error {
+		return e.api.ContainerStart(ctx, box.ID, container.StartOptions{})
+	}, func(ctx context.Context) (bool, error) {
 		now, err := e.inspectBox(ctx, box.ID)
-		return err == nil && done(now), err
-	}))
+		return err == nil && toStatus(now).State != sandbox.Created, err
+	})
+}
+
+// endBox makes a call that brings a box to its end, or away. It goes to the id of what
+// is found under the name: one that comes late must not befall another.
+func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, call func(ctx context.Context, id string) error) error {
+	box, err := e.inspectBox(ctx, name)
+	if err != nil {
+		return err
+	}
+	return missing(e.do(ctx, limit, func(ctx context.Context) error { return call(ctx, box.ID) }))
 }
 
 // Wait returns how a box ended, once it has. It outlives streams that are cut
@@ -100,41 +104,32 @@ func (e *Engine) waitOnce(ctx context.Context, name string) error {
 // Stopping a box that has ended is no error.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
 	seconds := int((grace + time.Second - 1) / time.Second)
-	err := e.changeBox(ctx, name, grace+long, func(ctx context.Context, box container.InspectResponse) error {
-		return e.api.ContainerStop(ctx, box.ID, container.StopOptions{Timeout: &seconds})
-	}, halted)
-	return about(err, "cannot stop box %q", name)
+	return about(e.endBox(ctx, name, grace+long, func(ctx context.Context, id string) error {
+		return e.api.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
+	}), "cannot stop box %q", name)
 }
-
-func halted(box container.InspectResponse) bool { return toStatus(box).State != sandbox.Running }
 
 // Kill sends SIGKILL; killing a box that does not run is no error.
 func (e *Engine) Kill(ctx context.Context, name string) error {
-	err := e.changeBox(ctx, name, short, func(ctx context.Context, box container.InspectResponse) error {
-		err := e.api.ContainerKill(ctx, box.ID, "KILL")
-		if errdefs.IsConflict(err) {
-			return nil // "is not running"
-		}
-		return err
-	}, halted)
+	err := e.endBox(ctx, name, short, func(ctx context.Context, id string) error { return e.api.ContainerKill(ctx, id, "KILL") })
+	if errdefs.IsConflict(err) {
+		return nil // "is not running"
+	}
 	return about(err, "cannot kill box %q", name)
 }
 
 // Remove ends a box and deletes it with its unnamed volumes. A box that is
 // gone is no error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	box, err := e.inspectBox(ctx, name)
-	if err == nil {
-		err = e.do(ctx, long, func(ctx context.Context) error {
-			err := e.api.ContainerRemove(ctx, box.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
-			for errdefs.IsConflict(err) && sleep(ctx, e.pause) == nil { // somebody else's removal is under way
-				if _, gone := e.inspectBox(ctx, box.ID); gone != nil {
-					err = gone
-				}
+	err := e.endBox(ctx, name, long, func(ctx context.Context, id string) error {
+		err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		for errdefs.IsConflict(err) && sleep(ctx, e.pause) == nil { // somebody else's removal is under way
+			if _, gone := e.inspectBox(ctx, id); gone != nil {
+				err = gone
 			}
-			return err
-		})
-	}
+		}
+		return err
+	})
 	if errors.Is(err, sandbox.ErrNotFound) || errdefs.IsNotFound(err) {
 		return nil
 	}

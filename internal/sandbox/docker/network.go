@@ -90,7 +90,7 @@ func fits(there network.Inspect, want sandbox.Network) error {
 // makeNetwork goes through the free address ranges until the engine takes one:
 // it knows of ranges that no list shows, and others are taking them meanwhile.
 func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
-	info, err := e.known(ctx)
+	info, err := e.Info(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,28 +111,21 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	return err
 }
 
-// tryNetwork makes the network; when another was quicker, theirs has to fit.
+// tryNetwork makes the network; when another was quicker, or the answer was lost,
+// the one that is there has to fit.
 func (e *stores) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
-	there := func(ctx context.Context) (bool, error) {
-		found, err := e.inspectNetwork(ctx, n.Name)
-		if errdefs.IsNotFound(err) {
-			return false, nil
-		}
-		if err == nil {
-			err = fits(found, n)
-		}
-		return err == nil, err
-	}
-	err := e.change(ctx, short, func(ctx context.Context) error {
+	err := e.do(ctx, short, func(ctx context.Context) error {
 		_, err := e.api.NetworkCreate(ctx, n.Name, o)
 		return err
-	}, there)
-	if errdefs.IsConflict(err) {
-		if quicker, terr := there(ctx); quicker || terr != nil {
-			return terr
-		}
+	})
+	if !errdefs.IsConflict(err) {
+		return err
 	}
-	return err
+	there, err := e.inspectNetwork(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	return fits(there, n)
 }
 
 func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.CreateOptions {

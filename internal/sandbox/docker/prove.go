@@ -29,7 +29,7 @@ type found struct {
 // checks, held or not; the error is that the engine could not be asked.
 func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proof, err error) {
 	defer func() { err = about(err, "cannot look whether box %q is as intended", box.Name) }()
-	info, err := e.known(ctx)
+	info, err := e.Info(ctx)
 	if err != nil {
 		return nil, err
 	}

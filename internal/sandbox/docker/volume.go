@@ -45,32 +45,16 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error)
 			return err
 		}
 	}
-	return e.makeVolume(ctx, v, o)
+	made, err := get(ctx, e.conn, e.api.VolumeCreate, o) // it gives the one that is there
+	if err != nil {
+		return err
+	}
+	return sameVolume(made, v)
 }
 
 func (e *stores) inspectVolume(ctx context.Context, name string) (volume.Volume, error) {
 	v, err := get(ctx, e.conn, e.api.VolumeInspect, name)
 	return v, about(err, "volume %q", name)
-}
-
-// makeVolume looks at what it got: the engine hands out a volume of the same
-// name that another made meanwhile.
-func (e *Engine) makeVolume(ctx context.Context, v sandbox.Volume, o volume.CreateOptions) error {
-	var made volume.Volume
-	err := e.change(ctx, short, func(ctx context.Context) (err error) {
-		made, err = e.api.VolumeCreate(ctx, o)
-		return err
-	}, func(ctx context.Context) (_ bool, err error) {
-		made, err = e.inspectVolume(ctx, v.Name)
-		if errdefs.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if err != nil {
-		return err
-	}
-	return sameVolume(made, v)
 }
 
 func sameVolume(there volume.Volume, want sandbox.Volume) error {
@@ -90,7 +74,7 @@ func sameVolume(there volume.Volume, want sandbox.Volume) error {
 // overlay makes the two directories that the kernel wants in Upper and words
 // the mount for the engine's local driver.
 func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateOptions) (volume.CreateOptions, error) {
-	info, err := e.known(ctx)
+	info, err := e.Info(ctx)
 	if err != nil {
 		return o, err
 	}

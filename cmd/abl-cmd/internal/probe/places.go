@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets of container engines: whoever reaches one has the host.
+// sockets of container engines, below /run or /var/run: whoever reaches one has the host.
 var sockets = []string{
 	"docker.sock", "containerd/containerd.sock", "docker/containerd/containerd.sock", "containerd/s", "dockershim.sock",
 	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock", "balena-engine.sock",
@@ -36,9 +36,13 @@ func places(spec helper.ProbeSpec) (p sandbox.Proof) {
 		want := slices.Sorted(slices.Values(spec.Folders[folder]))
 		p = append(p, sandbox.Same("all in "+folder, strings.Join(want, " "), names(folder, nil)))
 	}
+	var engines []string
+	for _, name := range sockets {
+		engines = append(engines, "/run/"+name, "/var/run/"+name)
+	}
 	return append(p,
 		sandbox.Same("what must be absent", "", there(spec.Absent)),
-		sandbox.Same("sockets of engines", "", there(under([]string{"/var/run", "/run"}, sockets))),
+		sandbox.Same("sockets of engines", "", there(engines)),
 		sandbox.Same("further devices", "", names("/dev", plainDevices)),
 		sandbox.Same("processes of others", "", strangers()),
 	)
@@ -59,15 +63,6 @@ func names(folder string, without []string) string {
 	return strings.Join(all, " ")
 }
 
-func under(folders, names []string) (all []string) {
-	for _, folder := range folders {
-		for _, name := range names {
-			all = append(all, filepath.Join(folder, name))
-		}
-	}
-	return all
-}
-
 // there are the paths where something is. What cannot be looked at for want of
 // permission is out of the agent's sight too; any other trouble is shown.
 func there(paths []string) string {
@@ -77,7 +72,7 @@ func there(paths []string) string {
 		switch {
 		case err == nil:
 			all = append(all, path)
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !notDir(err):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.ENOTDIR):
 			all = append(all, err.Error())
 		}
 	}
@@ -194,5 +189,3 @@ func try(folder string, own map[string]bool) string {
 func denied(err error) bool {
 	return errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ETXTBSY)
 }
-
-func notDir(err error) bool { return errors.Is(err, unix.ENOTDIR) }

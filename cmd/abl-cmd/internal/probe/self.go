@@ -132,12 +132,12 @@ func firstMemory() sandbox.Check {
 		return sandbox.Check{Name: name, Want: refused, Got: "this is process 1: nobody stands above the program that it starts"}
 	}
 	f, err := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
-	if err == nil {
+	switch {
+	case err == nil:
 		f.Close()
 		return sandbox.Same(name, refused, "open to reading and writing")
+	case !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM):
+		return sandbox.Same(name, refused, err.Error())
 	}
-	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return sandbox.Same(name, refused, refused)
-	}
-	return sandbox.Same(name, refused, err.Error())
+	return sandbox.Same(name, refused, refused)
 }

@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -26,34 +27,23 @@ func shouts(spec *helper.ProbeNet) sandbox.Proof {
 	if err != nil {
 		return nil
 	}
-	var sent []string
-	all := []netip.Addr{netip.AddrFrom4([4]byte{255, 255, 255, 255}), netip.AddrFrom4([4]byte{224, 0, 0, 1})}
+	to := []netip.Addr{netip.AddrFrom4([4]byte{255, 255, 255, 255}), netip.AddrFrom4([4]byte{224, 0, 0, 1})}
 	for _, at := range spec.UDP {
 		if host, err := netip.ParseAddrPort(at); err == nil && host.Addr().Is4() {
-			all = append(all, host.Addr())
+			to = append(to, host.Addr())
 		}
 	}
-	by := ways()
-	for _, to := range all {
-		for _, way := range by {
-			if err := shout(to, port, spec.Word, way); !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH) {
-				sent = append(sent, fmt.Sprintf("%s%s: %s", to, way.name, outcome(err)))
+	var sent []string
+	for _, by := range ways() {
+		for _, at := range to {
+			if err := shout(at, port, spec.Word, by); !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH) {
+				sent = append(sent, fmt.Sprintf("%s%s: %v", at, by.name, err))
 			}
 		}
 	}
-	got := refused
-	if len(sent) > 0 {
-		slices.Sort(sent)
-		got = strings.Join(slices.Compact(sent), ", ")
-	}
-	return sandbox.Proof{sandbox.Same("datagrams beyond its networks", refused, got)}
-}
-
-func outcome(err error) string {
-	if err == nil {
-		return "sent"
-	}
-	return err.Error()
+	slices.Sort(sent)
+	got := strings.Join(slices.Compact(sent), ", ")
+	return sandbox.Proof{sandbox.Same("datagrams beyond its networks", refused, cmp.Or(got, refused))}
 }
 
 // way is how a socket may choose the interface by which it sends.
@@ -92,6 +82,9 @@ func ways() []way {
 	return all
 }
 
+// errSent is what comes of a shout that nobody refused.
+var errSent = errors.New("sent")
+
 func shout(to netip.Addr, port int, word string, by way) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -104,5 +97,6 @@ func shout(to netip.Addr, port int, word string, by way) error {
 	if err := by.choose(fd); err != nil {
 		return err
 	}
-	return unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()})
+	err = unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()})
+	return cmp.Or(err, errSent)
 }
