@@ -33,7 +33,7 @@ func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	h := f.box.HostConfig
 	return append(p,
 		sandbox.Same("mounts of the old form", none, list(h.Binds)),
-		sandbox.Same("memory mounts", tmpfsWant(box), tmpfsGot(h.Tmpfs)))
+		sandbox.Same("memory mounts", paired(tmpfs(box), ":"), paired(h.Tmpfs, ":")))
 }
 
 // anonymous is a volume that the engine makes for a service whose image asks
@@ -73,20 +73,13 @@ func describeMount(m container.MountPoint, h *container.HostConfig) string {
 	return text
 }
 
-func tmpfsWant(box sandbox.Box) string {
-	var all []string
-	for _, t := range box.Tmpfs {
-		all = append(all, t.Target+":"+tmpfsOptions(t, box.User))
+// paired words settings by their names.
+func paired(all map[string]string, by string) string {
+	var words []string
+	for name, value := range all {
+		words = append(words, name+by+value)
 	}
-	return list(all)
-}
-
-func tmpfsGot(mounts map[string]string) string {
-	var all []string
-	for target, options := range mounts {
-		all = append(all, target+":"+options)
-	}
-	return list(all)
+	return list(words)
 }
 
 // netChecks compares where a box can connect to. A joined box has its holder's
@@ -178,11 +171,7 @@ func resolver(outside bool, h *container.HostConfig) sandbox.Check {
 }
 
 func kernel(h *container.HostConfig) sandbox.Check {
-	var got []string
-	for key, value := range h.Sysctls {
-		got = append(got, key+"="+value)
-	}
-	return sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1", list(got))
+	return sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1", paired(h.Sysctls, "="))
 }
 
 // apart checks that each network is isolated. Only a box that may resolve

@@ -148,26 +148,23 @@ var userForm = regexp.MustCompile(`^(\d{1,10}):(\d{1,10})$`)
 // check refuses what no box may be. It is the last look before an engine that
 // does as it is told, so it repeats what callers should have seen to.
 func check(box sandbox.Box) error {
-	if box.Name == "" || box.Image == "" {
-		return fmt.Errorf("a box needs a name and an image")
-	}
-	if len(box.Argv) == 0 && !box.Loose {
-		return fmt.Errorf("it has no command")
-	}
-	if box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "" {
-		return fmt.Errorf("it lacks the label %s or %s, without which it could not be swept", sandbox.LabelProject, sandbox.LabelKind)
-	}
-	if box.Reach.Join != "" && len(box.Reach.Endpoints) > 0 {
-		return fmt.Errorf("it cannot both join %q and have endpoints of its own", box.Reach.Join)
-	}
-	if box.Term && box.Stdin {
-		return fmt.Errorf("its standard input cannot be both a terminal's and fed")
+	for _, c := range []struct {
+		is  bool
+		why string
+	}{
+		{box.Name == "" || box.Image == "", "a box needs a name and an image"},
+		{len(box.Argv) == 0 && !box.Loose, "it has no command"},
+		{box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "", "it lacks a label without which it could not be swept"},
+		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join another and have endpoints of its own"},
+		{box.Term && box.Stdin, "its standard input cannot be both a terminal's and fed"},
+		{box.Seals && (box.Loose || box.Reach.Join != "" || len(box.Mounts) > 0), "it would close a network that is not its own, or has something to write as root"},
+	} {
+		if c.is {
+			return errors.New(c.why)
+		}
 	}
 	if err := checkUser(box); err != nil {
 		return err
-	}
-	if box.Seals && (box.Loose || box.Reach.Join != "" || len(box.Mounts) > 0) {
-		return fmt.Errorf("it would close a network that is not its own, or has something to write as root")
 	}
 	return checkPlaces(box)
 }

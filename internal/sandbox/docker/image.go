@@ -1,11 +1,13 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -162,7 +164,7 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 		}
 	}
 	in := json.NewDecoder(body)
-	var rest string
+	var rest string // a line whose end has not come yet
 	for {
 		var m message
 		switch err := in.Decode(&m); {
@@ -172,51 +174,26 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 		case err != nil:
 			return fmt.Errorf("cannot read the engine's answer: %w", err)
 		}
-		if m.failure() != "" {
+		if fault := cmp.Or(m.Detail.Message, m.Error); fault != "" {
 			say(rest)
-			return errors.New(m.failure())
+			return errors.New(fault)
 		}
-		rest = lines(rest+m.Stream, say)
-		say(m.layer())
-	}
-}
-
-// failure is what the engine calls its error, in either of two fields.
-func (m message) failure() string {
-	if m.Detail.Message != "" {
-		return m.Detail.Message
-	}
-	return m.Error
-}
-
-// layer is a pull's line: the moving bytes are left out, the states remain.
-func (m message) layer() string {
-	if m.Status == "" || m.ID == "" {
-		return m.Status
-	}
-	return m.ID + ": " + m.Status
-}
-
-// lines hands on every complete line and gives back the beginning of the next.
-// A program that draws a bar returns to the line's start, which begins a line here.
-func lines(text string, say func(string)) (rest string) {
-	for {
-		i := strings.IndexAny(text, "\r\n")
-		if i < 0 {
-			return bounded(text, say)
+		lines := lineEnds.Split(rest+m.Stream, -1)
+		for _, line := range lines[:len(lines)-1] {
+			say(line)
 		}
-		say(text[:i])
-		text = text[i+1:]
+		if rest = lines[len(lines)-1]; len(rest) >= longLine {
+			say(rest)
+			rest = ""
+		}
+		if m.Status != "" { // the moving bytes are left out, the states remain
+			say(strings.TrimPrefix(m.ID+": "+m.Status, ": "))
+		}
 	}
 }
+
+// lineEnds are those of lines: a program that draws a bar returns to the line's start.
+var lineEnds = regexp.MustCompile(`[\r\n]`)
 
 // longLine bounds what is kept of a line that does not end, in bytes.
 const longLine = 64 << 10
-
-func bounded(text string, say func(string)) string {
-	if len(text) < longLine {
-		return text
-	}
-	say(text)
-	return ""
-}

@@ -35,14 +35,8 @@ type machine struct{ os, name, kernel string }
 
 // thisMachine leaves empty what cannot be read, which equals no engine's answer.
 func thisMachine() machine {
-	name, err := os.Hostname()
-	if err != nil {
-		name = ""
-	}
-	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		kernel = nil
-	}
+	name, _ := os.Hostname()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return machine{os: runtime.GOOS, name: name, kernel: strings.TrimSpace(string(kernel))}
 }
 

@@ -199,9 +199,12 @@ func subnets(pool, name string, taken []netip.Prefix) ([]netip.Prefix, error) {
 	}
 	whole = whole.Masked()
 	count := uint32(1) << (slice - whole.Bits())
+	hash := fnv.New32a()
+	hash.Write([]byte(name))
+	start := hash.Sum32() >> 1 // leaves room to count on
 	var free []netip.Prefix
 	for i := range count {
-		p := nth(whole, (startAt(name)+i)%count)
+		p := nth(whole, (start+i)%count)
 		if !blocked(p, whole, taken) {
 			free = append(free, p)
 		}
@@ -213,12 +216,6 @@ func subnets(pool, name string, taken []netip.Prefix) ([]netip.Prefix, error) {
 		return nil, fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range", pool, slice)
 	}
 	return free, nil
-}
-
-func startAt(name string) uint32 {
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	return h.Sum32() >> 1 // leaves room to count on
 }
 
 func nth(whole netip.Prefix, i uint32) netip.Prefix {

@@ -107,10 +107,7 @@ func toState(s *container.State) sandbox.State {
 
 // toTime reads the engine's time; its zero is the year 1, and so is ours.
 func toTime(s string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.RFC3339Nano, s)
 	return t
 }
 
