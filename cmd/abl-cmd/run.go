@@ -104,19 +104,15 @@ func runSpec(ctx context.Context, path string, out io.Writer) helper.RunEnd {
 
 // readSpec reads what to run and goes to the folder where it is to run.
 func readSpec(path string) (helper.RunSpec, error) {
-	data, err := os.ReadFile(path)
+	spec, err := helper.Read[helper.RunSpec](path)
 	if err != nil {
-		return helper.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
-	}
-	var spec helper.RunSpec
-	if err := json.Unmarshal(data, &spec); err != nil {
-		return helper.RunSpec{}, fmt.Errorf("cannot read what to run: %w", err)
+		return spec, fmt.Errorf("cannot read what to run: %w", err)
 	}
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
-		return helper.RunSpec{}, fmt.Errorf("cannot run an empty command")
+		return spec, fmt.Errorf("cannot run an empty command")
 	}
 	if err := os.Chdir(spec.Dir); err != nil {
-		return helper.RunSpec{}, fmt.Errorf("cannot run in %q: %w", spec.Dir, err)
+		return spec, fmt.Errorf("cannot run in %q: %w", spec.Dir, err)
 	}
 	return spec, nil
 }

@@ -27,11 +27,7 @@ const brokerGrace = 30 * time.Second
 
 // serveCommands is the broker in the app's container.
 func serveCommands(ctx context.Context, s started) error {
-	var spec helper.BrokerSpec
-	data, err := os.ReadFile(s.file(helper.Broker))
-	if err == nil {
-		err = json.Unmarshal(data, &spec)
-	}
+	spec, err := helper.Read[helper.BrokerSpec](s.file(helper.Broker))
 	if err == nil {
 		err = probe.First(ctx, spec.Probe, os.Stdout)
 	}

@@ -1,6 +1,6 @@
 // Package helper holds what abl and its helper in a box say to each other: places,
-// files and messages. It does nothing, so that prompts, mounts and the helper
-// agree on it.
+// files and messages. It does nothing else, so that prompts, mounts and the
+// helper agree on it.
 package helper
 
 // Inside every box.

@@ -1,8 +1,10 @@
 package helper
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
@@ -98,6 +100,15 @@ type CommandReply struct {
 	Output    string `json:"output,omitempty"`
 	Truncated bool   `json:"truncated,omitempty"`
 	Error     string `json:"error,omitempty"` // why it was not run
+}
+
+// Read reads one of the messages here from its file.
+func Read[T any](path string) (message T, err error) {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &message)
+	}
+	return message, err
 }
 
 // FreshReport names the run report that a call left: a file phaseN_vI_….md

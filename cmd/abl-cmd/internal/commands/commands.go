@@ -6,7 +6,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -50,11 +49,8 @@ type Tool struct {
 // Main reads the CmdSpec in the file at path, does what args say, and returns
 // the exit code.
 func Main(ctx context.Context, path string, args []string) int {
-	t := Tool{Stdin: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, &t.Spec)
-	}
+	spec, err := helper.Read[helper.CmdSpec](path)
+	t := Tool{Spec: spec, Stdin: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	if err != nil {
 		return t.refuse("cannot read which commands there are: %v", err)
 	}

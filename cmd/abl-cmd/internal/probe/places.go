@@ -85,7 +85,7 @@ func openFiles() sandbox.Check {
 	const name = "open files"
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return sandbox.Check{Name: name, Want: "readable", Got: err.Error()}
+		return sandbox.Same(name, "", err.Error())
 	}
 	var left []string
 	for _, e := range entries {
