@@ -154,7 +154,7 @@ func check(box sandbox.Box) error {
 	}{
 		{box.Name == "" || box.Image == "", "a box needs a name and an image"},
 		{len(box.Argv) == 0 && !box.Loose, "it has no command"},
-		{box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "", "it lacks a label without which it could not be swept"},
+		{box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "", "it lacks the label " + sandbox.LabelProject + " or " + sandbox.LabelKind + ", without which it could not be swept"},
 		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join another and have endpoints of its own"},
 		{box.Term && box.Stdin, "its standard input cannot be both a terminal's and fed"},
 		{box.Seals && (box.Loose || box.Reach.Join != "" || len(box.Mounts) > 0), "it would close a network that is not its own, or has something to write as root"},

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"abl/internal/failedspecs"
@@ -50,7 +49,7 @@ func (t Tool) check(ctx context.Context) int {
 	}
 	work := t.read()
 	entries := t.checkFailed(work, found)
-	ready := t.checkScript(work, found)
+	ready := t.checkScript(found)
 	bad := t.tell(found) // before the suite: whoever stops a long one has seen this
 	if ready {
 		found = findings{}
@@ -98,7 +97,7 @@ func (t Tool) checkReport(f findings) {
 }
 
 // checkScript looks at run.sh without running it, and says whether it can be run.
-func (t Tool) checkScript(w workspace, f findings) (ready bool) {
+func (t Tool) checkScript(f findings) (ready bool) {
 	data, err := hostfs.Read(t.Spec.Dir, script, maxScript)
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
@@ -117,9 +116,6 @@ func (t Tool) checkScript(w workspace, f findings) (ready bool) {
 		f.add(wrong, "%s does not begin with #!, as #!/bin/sh", script)
 		ready = false
 	}
-	for _, c := range w.unnamed() {
-		f.add(note, "no test file names %s: %s", c.ID, c.Says())
-	}
 	return ready
 }
 
@@ -136,15 +132,14 @@ func (t Tool) noteHealth(f findings) {
 type workspace struct {
 	specs     []spec.Spec // of phases 1 to now
 	contracts failedspecs.Contracts
-	tests     []byte   // content of the test files
-	names     []string // by which they and their tests are known
+	names     []string // by which the test files and their tests are known
 }
 
 func (t Tool) read() workspace {
 	set, _ := spec.LoadDir(t.Spec.Specs)
 	w := workspace{specs: set.UpTo(t.Spec.Phase)}
 	w.contracts = failedspecs.In(w.specs)
-	w.tests, w.names = tests(t.Spec.Dir)
+	w.names = testNames(t.Spec.Dir)
 	return w
 }
 
@@ -176,52 +171,28 @@ func (t Tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
 	return result.Entries
 }
 
-const (
-	maxTestFiles = 2000
-	maxTestBytes = 16 << 20
-)
+const maxTestFiles = 2000
 
-// tests returns the content of the test files below dir, up to a limit, and the
-// names by which they and their tests are known; reports and what a package
-// manager put there are no tests.
-func tests(dir string) (all []byte, names []string) {
+// testNames are those by which the test files below dir and their tests are known;
+// reports and what a package manager put there are no tests.
+func testNames(dir string) (names []string) {
 	files := 0
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil
-		}
-		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules" || strings.HasSuffix(e.Name(), "_reports")) {
+		case e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules" || strings.HasSuffix(e.Name(), "_reports")):
 			return filepath.SkipDir
-		}
-		if !e.Type().IsRegular() || e.Name() == failed {
+		case !e.Type().IsRegular() || e.Name() == failed:
 			return nil
 		}
-		if files++; files > maxTestFiles || len(all) > maxTestBytes {
+		if files++; files > maxTestFiles {
 			return filepath.SkipAll
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return nil
-		}
-		data, err := hostfs.Read(dir, rel, maxScript)
-		if err == nil {
-			all = append(append(all, data...), '\n')
-		}
-		names = append(names, failedspecs.NamesIn(filepath.ToSlash(rel), data)...)
+		rel := strings.TrimPrefix(path, dir+"/")
+		data, _ := hostfs.Read(dir, rel, maxScript) // without it, the file's own names are known
+		names = append(names, failedspecs.NamesIn(rel, data)...)
 		return nil
 	})
-	return all, names
-}
-
-// unnamed lists the contracts whose id stands in no test file. That a file names
-// one is no proof that it tests it, and a suite may put the names together.
-func (w workspace) unnamed() (all []spec.Contract) {
-	for _, s := range w.specs {
-		for _, c := range s.Contracts {
-			if !regexp.MustCompile(regexp.QuoteMeta(c.ID) + `\b`).Match(w.tests) {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
+	return names
 }
