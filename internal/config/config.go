@@ -38,8 +38,8 @@ type PerRole struct {
 
 // Models are fallback chains; the first is used.
 type Models struct {
-	Builder  []string `yaml:"builder"`
-	Verifier []string `yaml:"verifier"`
+	Builder  Chain `yaml:"builder"`
+	Verifier Chain `yaml:"verifier"`
 }
 
 // Command is a declared command that abl-cmd runs by name.

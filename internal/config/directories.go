@@ -13,7 +13,7 @@ import (
 // reserved is what a role must not get as, in or around its workspace.
 var reserved = []string{
 	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
-	".abl/abl.config.yaml", ".abl/project.md", ".abl/project_map.txt", "abl.config.yaml", "prompts", ".env", ".git",
+	".abl/project.md", ".abl/project_map.txt", "prompts", ".env", ".git",
 }
 
 func checkDirectories(l *Loaded) error {
@@ -51,38 +51,29 @@ func overlap(a, b string) bool {
 // but nothing on the way to it may be a link or a file, and the two must not be
 // the same directory under two names.
 func (l *Loaded) CheckDirs(project string) error {
-	src, err := checkDir(l, "directories.src", project, l.Directories.Src)
-	if err != nil {
-		return err
+	var found []fs.FileInfo
+	for key, dir := range byKey(map[string]string{"directories.src": l.Directories.Src, "directories.tests": l.Directories.Tests}) {
+		info, at := fs.FileInfo(nil), ""
+		for step := range strings.SplitSeq(dir, "/") {
+			at = path.Join(at, step)
+			var err error
+			info, err = os.Lstat(filepath.Join(project, at))
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			switch {
+			case err != nil:
+				return fmt.Errorf("cannot look at %s: %w", key, err)
+			case info.Mode()&fs.ModeSymlink != 0:
+				return l.mistake(key, "give the real directory", "%q is a link", at)
+			case !info.IsDir():
+				return l.mistake(key, "", "%q is not a directory", at)
+			}
+		}
+		found = append(found, info)
 	}
-	tests, err := checkDir(l, "directories.tests", project, l.Directories.Tests)
-	if err != nil {
-		return err
-	}
-	if src != nil && tests != nil && os.SameFile(src, tests) {
+	if found[0] != nil && found[1] != nil && os.SameFile(found[0], found[1]) {
 		return l.mistake("directories.tests", "", "%q and %q are one directory", l.Directories.Tests, l.Directories.Src)
 	}
 	return nil
-}
-
-// checkDir returns what the directory is, nil when it is not there yet.
-func checkDir(l *Loaded, key, project, dir string) (fs.FileInfo, error) {
-	var last fs.FileInfo
-	at := ""
-	for step := range strings.SplitSeq(dir, "/") {
-		at = path.Join(at, step)
-		fi, err := os.Lstat(filepath.Join(project, at))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, nil
-		case err != nil:
-			return nil, fmt.Errorf("cannot look at %s: %w", key, err)
-		case fi.Mode()&fs.ModeSymlink != 0:
-			return nil, l.mistake(key, "give the real directory", "%q is a link", at)
-		case !fi.IsDir():
-			return nil, l.mistake(key, "", "%q is not a directory", at)
-		}
-		last = fi
-	}
-	return last, nil
 }

@@ -114,14 +114,14 @@ const notOne = ": want NAME=value, with the value in quotes that are closed and 
 
 func TestReadErrorsNameTheLineAndNoValue(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"K", ".env:2"+notOne},
-		{"K: sesame", ".env:2"+notOne},
-		{"1K=sesame", ".env:2"+notOne},
-		{"=sesame", ".env:2"+notOne},
-		{"K-L=sesame", ".env:2"+notOne},
-		{`K="sesame`, ".env:2"+notOne},
-		{`K='sesame\'`, ".env:2"+notOne},
-		{`K="sesame"x`, ".env:2"+notOne},
+		{"K", ".env:2" + notOne},
+		{"K: sesame", ".env:2" + notOne},
+		{"1K=sesame", ".env:2" + notOne},
+		{"=sesame", ".env:2" + notOne},
+		{"K-L=sesame", ".env:2" + notOne},
+		{`K="sesame`, ".env:2" + notOne},
+		{`K='sesame\'`, ".env:2" + notOne},
+		{`K="sesame"x`, ".env:2" + notOne},
 		{"K=\xff", "cannot read .env: it is not UTF-8 text"},
 		{"K=a\x00b", "cannot read .env: it is not UTF-8 text"},
 	}

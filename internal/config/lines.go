@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,7 +52,7 @@ func (l *Loaded) mistake(key, hint, format string, args ...any) error {
 	at := l.source(key)
 	for above := key; at.Name == "default"; above = yamlfile.Above(above) {
 		if line, ok := l.lines[above]; ok || above == "" {
-			at = Source{cmp.Or(l.File, files[0]), line}
+			at = Source{File, line}
 		}
 	}
 	if strings.HasSuffix(key, "]") { // the line says which item

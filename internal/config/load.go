@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,19 +12,17 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// files are where settings may stand, relative to the project; the first that
-// is there counts. The others are of earlier tools.
-var files = []string{".abl/config.yaml", ".abl/abl.config.yaml", "abl.config.yaml"}
+// File is where a project's settings stand.
+const File = ".abl/config.yaml"
+
+// unread are what earlier tools had for it.
+var unread = []string{".abl/abl.config.yaml", "abl.config.yaml"}
 
 const (
-	envFile    = ".env"
-	envPrefix  = "ABL_"
-	maxBytes   = 1 << 20
-	keyVersion = "version"
+	envFile   = ".env"
+	envPrefix = "ABL_"
+	maxBytes  = 1 << 20
 )
-
-// earlier are the names that .env of earlier tools has for a key.
-var earlier = map[string]string{"directories.src": "SRC_DIR", "directories.tests": "TESTS_DIR"}
 
 // Source is where a value comes from.
 type Source struct {
@@ -51,7 +50,11 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 	steps := []func() error{
 		func() error { return readFile(l, project) },
 		func() error { return readDotenv(l, project) },
-		func() error { return overlay(l, func(key string) (text, name string) { return fromDotenv(l, key) }) },
+		func() error {
+			return overlay(l, func(key string) (text, name string) {
+				return l.Dotenv[variable(key)], variable(key) + " in " + envFile
+			})
+		},
 		func() error {
 			return overlay(l, func(key string) (text, name string) {
 				text, _ = env(variable(key)) // not set is as good as empty
@@ -76,24 +79,20 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 }
 
 func readFile(l *Loaded, project string) error {
-	for _, name := range files {
-		data, err := hostfs.Read(project, name, maxBytes)
-		if errors.Is(err, hostfs.ErrAbsent) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if l.File != "" {
-			l.Warnings = append(l.Warnings, name+" is not read, because there is "+l.File)
-			continue
-		}
-		l.File = name
-		if err := decode(l, data); err != nil {
-			return err
+	for _, name := range unread {
+		if _, err := os.Lstat(filepath.Join(project, name)); err == nil {
+			l.Warnings = append(l.Warnings, name+" is not read: settings stand in "+File)
 		}
 	}
-	return nil
+	data, err := hostfs.Read(project, File, maxBytes)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.File = File
+	return decode(l, data)
 }
 
 func decode(l *Loaded, data []byte) error {
@@ -125,14 +124,6 @@ func readDotenv(l *Loaded, project string) error {
 // layer gives the text that a layer has for a key, and the name of its place.
 type layer func(key string) (text, name string)
 
-func fromDotenv(l *Loaded, key string) (text, name string) {
-	if text := l.Dotenv[variable(key)]; text != "" {
-		return text, variable(key) + " in " + envFile
-	}
-	name = earlier[key]
-	return l.Dotenv[name], name + " in " + envFile
-}
-
 // variable is the environment variable of a key: ABL_LOOP_CALL_TIMEOUT.
 func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
@@ -151,7 +142,7 @@ func settable() []string {
 func overlay(l *Loaded, from layer) error {
 	for _, key := range settable() {
 		text, name := from(key)
-		if text == "" || key == keyVersion {
+		if text == "" || key == "version" {
 			continue
 		}
 		if err := set(l, key, text, name); err != nil {

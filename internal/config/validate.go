@@ -91,7 +91,7 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 // dropModels leaves a role's models out that were meant for another agent: those of a
 // file, once a flag gives the role to an agent of another provider. What was
 // written beside the scripted agent was meant for whoever comes in its place.
-func dropModels(l *Loaded, role, was, now string, models *[]string) {
+func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	from := l.source("models." + role)
 	if was != now && was != scripted && now != scripted && from.Line > 0 {
 		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" takes its own default ("+from.String()+")")

@@ -143,7 +143,7 @@ func TestMistakesOutsideTheFileNameTheirPlace(t *testing.T) {
 		{flags: map[string]string{"loop.no_progress": "0.5"}, want: `flag loop.no_progress: loop.no_progress: want a whole number, got "0.5"`},
 		{flags: map[string]string{"agent": "x"}, want: `flag agent: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
 		{flags: map[string]string{"app.port": "80"}, want: `.abl/config.yaml: app.command: want the command that starts the app, got ""`},
-		{dotenv: "SRC_DIR=..\n", want: `SRC_DIR in .env: directories.src: want a directory inside the project, got ".."`},
+		{dotenv: "ABL_DIRECTORIES_SRC=..\n", want: `ABL_DIRECTORIES_SRC in .env: directories.src: want a directory inside the project, got ".."`},
 		{dotenv: "K=\"sesame\n", want: ".env:1" + notOne},
 	}
 	for _, tt := range tests {

@@ -110,31 +110,21 @@ func (p *NoProgress) UnmarshalYAML(read func(any) error) error {
 
 // UnmarshalYAML reads one model, a list of them, or either for each role.
 func (m *Models) UnmarshalYAML(read func(any) error) error {
-	var both chain
+	var both Chain
 	if read(&both) == nil {
 		*m = Models{Builder: both, Verifier: both}
 		return nil
 	}
-	var parts struct {
-		Builder  chain `yaml:"builder"`
-		Verifier chain `yaml:"verifier"`
-	}
-	err := read(&parts)
-	if parts.Builder != nil {
-		m.Builder = parts.Builder
-	}
-	if parts.Verifier != nil {
-		m.Verifier = parts.Verifier
-	}
-	return err
+	type parts Models
+	return read((*parts)(m))
 }
 
-// chain is a fallback chain; one name is a chain of one. Commas part the names
+// Chain is a fallback chain; one name is a chain of one. Commas part the names
 // in a variable or a flag, where a list cannot be written.
-type chain []string
+type Chain []string
 
 // UnmarshalYAML reads both forms.
-func (c *chain) UnmarshalYAML(read func(any) error) error {
+func (c *Chain) UnmarshalYAML(read func(any) error) error {
 	var text string
 	if read(&text) != nil {
 		return read((*[]string)(c))
