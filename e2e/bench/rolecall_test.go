@@ -83,7 +83,7 @@ func newRig(b *testing.B) *rig {
 	r.tree(10_000)
 	r.repo, err = git.Open(r.project.Src, git.Options{})
 	r.must(err)
-	_, err = r.repo.Snapshot(b.Context(), git.Message{Subject: "begin", When: time.Now()})
+	_, err = r.repo.Snapshot(b.Context(), git.Message{Subject: "begin"})
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
 	r.runner = &roles.Runner{
@@ -138,7 +138,7 @@ func (r *rig) call(b *testing.B) {
 	}
 	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})
 	r.must(err)
-	m := git.Message{Subject: "step", Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now()}
+	m := git.Message{Subject: "step", Call: key}
 	if !r.unswept {
 		m.Keep = roles.Record{Dir: r.project.Call(key)}.KeepFound
 	}

@@ -109,7 +109,7 @@ var writers = map[string]writer{
 		if err != nil {
 			return err
 		}
-		_, err = r.Snapshot(context.Background(), git.Message{Subject: fmt.Sprint("step-", n), Trailers: [][2]string{{"Abl-Call", fmt.Sprint("k", n)}}, When: time.Unix(int64(n), 0)})
+		_, err = r.Snapshot(context.Background(), git.Message{Subject: fmt.Sprint("step-", n), Call: fmt.Sprint("k", n)})
 		return err
 	}},
 }

@@ -2,19 +2,18 @@ package git
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
-	"time"
+	"slices"
 
 	"abl/internal/git/gitdir"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // Owner is whom the files of an export belong to.
@@ -36,72 +35,47 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	if err != nil {
 		return err
 	}
-	x := exporter{ctx: ctx, store: s, tar: tar.NewWriter(w), owner: owner, when: c.When, made: map[string]bool{}}
-	if err := x.folder(as); err != nil {
-		return err
+	t := tar.NewWriter(w)
+	header := func(name string, kind byte, mode int64) *tar.Header {
+		return &tar.Header{Name: path.Join(as, name), Typeflag: kind, Mode: mode, Uid: owner.UID, Gid: owner.GID, ModTime: c.When, Format: tar.FormatPAX}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(all.trees)) {
+		h := header(folder, tar.TypeDir, 0o755)
+		h.Name += "/"
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
 	}
 	for _, e := range all.entries {
-		if err := x.add(e, path.Join(as, e.Name)); err != nil {
+		o, err := s.EncodedObject(plumbing.BlobObject, e.Hash)
+		if err = cmp.Or(ctx.Err(), err); err == nil {
+			err = exportFile(t, header(e.Name, tar.TypeReg, int64(e.Mode&0o777)), e.Mode, o)
+		}
+		if err != nil {
 			return fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
 		}
 	}
-	return x.tar.Close()
+	return t.Close()
 }
 
-// exporter writes one tar.
-type exporter struct {
-	ctx   context.Context
-	store storer.EncodedObjectStorer
-	tar   *tar.Writer
-	owner Owner
-	when  time.Time
-	made  map[string]bool // folders
-}
-
-func (x *exporter) add(e *index.Entry, name string) error {
-	if err := x.ctx.Err(); err != nil {
-		return err
-	}
-	if err := x.folder(path.Dir(name)); err != nil {
-		return err
-	}
-	o, err := x.store.EncodedObject(plumbing.BlobObject, e.Hash)
-	if err != nil {
-		return err
-	}
+func exportFile(t *tar.Writer, h *tar.Header, mode filemode.FileMode, o plumbing.EncodedObject) error {
 	from, err := o.Reader()
 	if err != nil {
 		return err
 	}
-	h := x.header(name, tar.TypeReg, int64(e.Mode&0o777))
-	h.Size = o.Size()
-	if e.Mode == filemode.Symlink {
-		target, err := io.ReadAll(io.LimitReader(from, 1<<16))
-		if err = errors.Join(err, from.Close()); err != nil {
+	defer from.Close()
+	if mode != filemode.Symlink {
+		h.Size = o.Size()
+		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
-		h.Typeflag, h.Size, h.Linkname, h.Mode = tar.TypeSymlink, 0, string(target), 0o777
-		return x.tar.WriteHeader(h)
-	}
-	err = x.tar.WriteHeader(h)
-	if err == nil {
-		_, err = io.Copy(x.tar, from)
-	}
-	return errors.Join(err, from.Close())
-}
-
-// folder writes an entry for a folder and for those above it, once.
-func (x *exporter) folder(name string) error {
-	if name == "." || name == "/" || x.made[name] {
-		return nil
-	}
-	if err := x.folder(path.Dir(name)); err != nil {
+		_, err = io.Copy(t, from)
 		return err
 	}
-	x.made[name] = true
-	return x.tar.WriteHeader(x.header(name+"/", tar.TypeDir, 0o755))
-}
-
-func (x *exporter) header(name string, kind byte, mode int64) *tar.Header {
-	return &tar.Header{Name: name, Typeflag: kind, Mode: mode, Uid: x.owner.UID, Gid: x.owner.GID, ModTime: x.when, Format: tar.FormatPAX}
+	target, err := io.ReadAll(io.LimitReader(from, 1<<16))
+	if err != nil {
+		return err
+	}
+	h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, string(target), 0o777
+	return t.WriteHeader(h)
 }

@@ -53,7 +53,7 @@ func open(t testing.TB, dir string) *Repo {
 }
 
 func message(subject, call string) Message {
-	return Message{Subject: subject, Trailers: [][2]string{{CallTrailer, call}}, When: time.Now()}
+	return Message{Subject: subject, Call: call}
 }
 
 func snapshot(t testing.TB, r *Repo, subject, call string) Snap {

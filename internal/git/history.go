@@ -2,7 +2,6 @@ package git
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -67,8 +66,7 @@ func (r *Repo) commit(s storer.EncodedObjectStorer, hash string) (Commit, error)
 }
 
 func readCommit(c *object.Commit) Commit {
-	subject, trailers := parseMessage(c.Message)
-	read := Commit{Hash: c.Hash.String(), Tree: c.TreeHash.String(), Subject: subject, Trailers: trailers, When: c.Committer.When}
+	read := Commit{Hash: c.Hash.String(), Tree: c.TreeHash.String(), Call: callOf(c.Message), When: c.Committer.When}
 	if len(c.ParentHashes) > 0 {
 		read.Parent = c.ParentHashes[0].String()
 	}
@@ -92,11 +90,7 @@ func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
 	if err := tree.Encode(&o); err != nil {
 		return "", err
 	}
-	data, err := o.Reader()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, data)
-	return hex.EncodeToString(sum.Sum(nil)), err
+	encoded, _ := o.Reader() // of what is in memory
+	data, err := io.ReadAll(encoded)
+	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }

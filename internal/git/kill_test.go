@@ -39,7 +39,7 @@ func commitForEver(dir string) {
 			os.MkdirAll(filepath.Dir(path), 0o755)
 			fail(os.WriteFile(path, fmt.Appendf(nil, "%d %d %d", os.Getpid(), i, k), 0o644))
 		}
-		m := Message{Subject: fmt.Sprint("commit ", i), Trailers: [][2]string{{CallTrailer, fmt.Sprintf("%d.%d", os.Getpid(), i)}}, When: time.Now()}
+		m := Message{Subject: fmt.Sprint("commit ", i), Call: fmt.Sprintf("%d.%d", os.Getpid(), i)}
 		s, err := r.Snapshot(context.Background(), m)
 		fail(err)
 		if i%3 == 0 {

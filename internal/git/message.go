@@ -3,50 +3,40 @@ package git
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/go-git/go-git/v5/plumbing/object"
+	"abl/internal/state"
 )
 
-// author is who and when stands in a commit, and committer too.
-func author(when time.Time) object.Signature {
-	return object.Signature{Name: "abl", Email: "abl@localhost", When: when}
+// Message says what a snapshot's commit says. Author and committer are
+// abl <abl@localhost>.
+type Message struct {
+	Subject string
+	Call    string // the idempotency key, in the trailer Abl-Call
+
+	// Keep is told what else was found, before anything is committed, and with it
+	// the workspace is swept. No container that could change it may run then.
+	Keep func(state.Found) error
 }
 
-// formatMessage joins a subject and its trailers. No part may hold a line
-// break, which would let one part pass for another.
-func formatMessage(subject string, trailers [][2]string) (string, error) {
-	if subject == "" || strings.ContainsAny(subject, "\n\r\x00") {
-		return "", fmt.Errorf("cannot commit under the subject %q: it must be one line", subject)
+const callTrailer = "\nAbl-Call: "
+
+// text refuses line breaks, which would let one part pass for another.
+func (m Message) text() (string, error) {
+	if m.Subject == "" || strings.ContainsAny(m.Subject+m.Call, "\n\r\x00") {
+		return "", fmt.Errorf("cannot commit %q for the call %q: each must be one line", m.Subject, m.Call)
 	}
-	var b strings.Builder
-	b.WriteString(subject + "\n")
-	for i, t := range trailers {
-		if t[0] == "" || strings.ContainsAny(t[0], ": \t\n\r\x00") || strings.ContainsAny(t[1], "\n\r\x00") {
-			return "", fmt.Errorf("cannot commit with the trailer %q: %q", t[0], t[1])
-		}
-		if i == 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%s: %s\n", t[0], t[1])
+	if m.Call == "" {
+		return m.Subject + "\n", nil
 	}
-	return b.String(), nil
+	return m.Subject + "\n" + callTrailer + m.Call + "\n", nil
 }
 
-// parseMessage takes a message apart: its first line, and the trailers in its
-// last paragraph when that is not the first.
-func parseMessage(message string) (subject string, trailers map[string]string) {
-	message = strings.TrimRight(message, "\n")
-	subject, body, _ := strings.Cut(message, "\n")
-	trailers = map[string]string{}
-	if i := strings.LastIndex(body, "\n\n"); i >= 0 {
-		body = body[i+2:]
+// callOf is the key in a commit's message, "" for none.
+func callOf(message string) string {
+	i := strings.LastIndex(message, callTrailer)
+	if i < 0 {
+		return ""
 	}
-	for line := range strings.SplitSeq(strings.TrimLeft(body, "\n"), "\n") {
-		key, value, ok := strings.Cut(line, ": ")
-		if ok && key != "" && !strings.ContainsAny(key, " \t") {
-			trailers[key] = strings.TrimRight(value, " \t\r")
-		}
-	}
-	return subject, trailers
+	call, _, _ := strings.Cut(message[i+len(callTrailer):], "\n")
+	return strings.TrimSpace(call)
 }

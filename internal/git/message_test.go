@@ -1,39 +1,26 @@
 package git
 
-import (
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
+import "testing"
 
 func TestMessage(t *testing.T) {
-	text, err := formatMessage("phase1/build/step-1", [][2]string{{"Abl-Call", "c1.1"}, {"Abl-Role", "builder: x"}})
-	if err != nil {
-		t.Fatal(err)
+	text, err := Message{Subject: "phase1/build/step-1", Call: "c1.1"}.text()
+	if want := "phase1/build/step-1\n\nAbl-Call: c1.1\n"; text != want || err != nil || callOf(text) != "c1.1" {
+		t.Errorf("%q %v, want %q", text, err, want)
 	}
-	subject, trailers := parseMessage(text)
-	want := map[string]string{"Abl-Call": "c1.1", "Abl-Role": "builder: x"}
-	if subject != "phase1/build/step-1" || !cmp.Equal(trailers, want) {
-		t.Errorf("%q %v", subject, trailers)
-	}
-	for _, bad := range []struct{ subject, key, value string }{
-		{"", "K", "v"}, {"a\nb", "K", "v"}, {"a", "K y", "v"}, {"a", "", "v"}, {"a", "K", "v\nOther: w"}, {"a\x00", "K", "v"},
-	} {
-		if text, err := formatMessage(bad.subject, [][2]string{{bad.key, bad.value}}); err == nil {
+	for _, bad := range []Message{{Call: "c"}, {Subject: "a\nb"}, {Subject: "a", Call: "v\nOther: w"}, {Subject: "a\x00"}} {
+		if text, err := bad.text(); err == nil {
 			t.Errorf("%+v gives %q", bad, text)
 		}
 	}
 }
 
-func TestParseForeignMessage(t *testing.T) {
-	for text, want := range map[string]map[string]string{
-		"":                                    {},
-		"subject: not a trailer\n":            {},
-		"s\n\nbody: one\n\nAbl-Call: x\r\n\n": {"Abl-Call": "x"},
-		"s\nAbl-Call: y\n":                    {"Abl-Call": "y"},
+func TestCallOfForeignMessage(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "subject: not a trailer\n": "", "s\n\nbody: one\n\nAbl-Call: x\r\n\n": "x", "s\nAbl-Call: y": "y",
+		"Abl-Call: z\n": "", "s\n\nAbl-Call: x\nSigned-off-by: p\n": "x",
 	} {
-		if _, got := parseMessage(text); !cmp.Equal(got, want) {
-			t.Errorf("%q: %v", text, got)
+		if got := callOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@
 package git
 
 import (
+	"cmp"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,6 @@ import (
 
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
-	"abl/internal/state"
 )
 
 // ErrForeign marks a history that a person must decide about first: the
@@ -40,18 +40,10 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.MaxFile == 0 {
-		o.MaxFile = 50 << 20
-	}
-	if o.MaxEntries == 0 {
-		o.MaxEntries = 2_000_000
-	}
-	if o.MaxDepth == 0 {
-		o.MaxDepth = 256
-	}
-	if o.LockWait == 0 {
-		o.LockWait = 5 * time.Second
-	}
+	o.MaxFile = cmp.Or(o.MaxFile, 50<<20)
+	o.MaxEntries = cmp.Or(o.MaxEntries, 2_000_000)
+	o.MaxDepth = cmp.Or(o.MaxDepth, 256)
+	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
 	return o
 }
 
@@ -59,33 +51,8 @@ func (o Options) filled() Options {
 type Commit struct {
 	Hash, Tree string // 40 hexadecimal digits
 	Parent     string // the first one, "" for none
-	Subject    string // the first line of the message
-	Trailers   map[string]string
+	Call       string // of Message
 	When       time.Time
-}
-
-// Message says what a snapshot's commit says. Author and committer are
-// abl <abl@localhost>; the trailer Abl-Call is the idempotency key.
-type Message struct {
-	Subject  string
-	Trailers [][2]string
-	When     time.Time
-
-	// Keep is told what else was found, before anything is committed, and with it
-	// the workspace is swept. No container that could change it may run then.
-	Keep func(state.Found) error
-}
-
-// CallTrailer is the trailer that makes a snapshot idempotent.
-const CallTrailer = "Abl-Call"
-
-func (m Message) call() string {
-	for _, t := range m.Trailers {
-		if t[0] == CallTrailer {
-			return t[1]
-		}
-	}
-	return ""
 }
 
 // Snap is the outcome of a snapshot.

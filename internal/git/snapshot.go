@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"abl/internal/git/scan"
@@ -24,7 +25,7 @@ import (
 // branch does, so a kill at any moment leaves a state that git itself could
 // have left, and the next Snapshot goes on from it.
 func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
-	text, err := formatMessage(m.Subject, m.Trailers)
+	text, err := m.text()
 	if err != nil {
 		return Snap{}, err
 	}
@@ -42,7 +43,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	if err != nil {
 		return Snap{}, err
 	}
-	if call := m.call(); ok && call != "" && head.Trailers[CallTrailer] == call {
+	if ok && m.Call != "" && head.Call == m.Call {
 		return r.existing(head)
 	}
 	return r.snapshot(ctx, head, m, text)
@@ -95,7 +96,7 @@ func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string
 	}
 	s := Snap{Skipped: found.Skipped}
 	differing(base.entries, found.Entries, func(string) { s.Changed++ })
-	s.Commit, err = r.write(ctx, objects, now, head.Hash, m.When, text)
+	s.Commit, err = r.write(ctx, objects, now, head.Hash, text)
 	return s, err
 }
 
@@ -117,8 +118,9 @@ func (r *Repo) walk(ctx context.Context, head Commit, change func(*scan.Options)
 
 // write makes everything durable, in the order that a kill may interrupt. The
 // index is encoded while the disk works.
-func (r *Repo) write(ctx context.Context, objects *spool, now content, parent string, when time.Time, text string) (Commit, error) {
-	c := object.Commit{Author: author(when), Committer: author(when), Message: text, TreeHash: now.trees[""]}
+func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, text string) (Commit, error) {
+	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
+	c := object.Commit{Author: who, Committer: who, Message: text, TreeHash: now.trees[""]}
 	how, old := "commit (initial)", plumbing.ZeroHash.String()
 	if parent != "" {
 		c.ParentHashes = []plumbing.Hash{plumbing.NewHash(parent)}
@@ -147,21 +149,17 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent st
 	if err := r.git.Move(ctx, r.ref(), parent, made.Hash, r.opts.LockWait); err != nil {
 		return Commit{}, err
 	}
-	var who bytes.Buffer
-	if err := c.Committer.Encode(&who); err != nil {
+	var by bytes.Buffer
+	if err := who.Encode(&by); err != nil {
 		return Commit{}, err
 	}
-	return made, r.record(fmt.Sprintf("%s %s %s\t%s: %s\n", old, c.Hash, who.String(), how, made.Subject))
-}
-
-// record writes the reflogs, after the ref: a reflog without its ref would
-// look like a lost branch.
-func (r *Repo) record(line string) error {
-	err := errors.Join(r.git.Record("logs/HEAD", line), r.git.Record("logs/"+r.ref(), line))
-	if err != nil {
-		return fmt.Errorf("cannot write the reflog of %q: %w", r.dir, err)
+	subject, _, _ := strings.Cut(text, "\n")
+	// The reflogs come after the ref: a reflog without its ref would look like a lost branch.
+	line := fmt.Sprintf("%s %s %s\t%s: %s\n", old, c.Hash, by.String(), how, subject)
+	if err := errors.Join(r.git.Record("logs/HEAD", line), r.git.Record("logs/"+r.ref(), line)); err != nil {
+		return Commit{}, fmt.Errorf("cannot write the reflog of %q: %w", r.dir, err)
 	}
-	return nil
+	return made, nil
 }
 
 // existing answers for a snapshot that an earlier run has made.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"abl/internal/git/gitdir"
@@ -67,25 +68,14 @@ func (r *Repo) TagCommit(name string) (string, bool, error) {
 	return commit, err == nil, err
 }
 
-// maxPeel is more tags of tags than anybody makes.
-const maxPeel = 16
-
-// peel follows annotated tags to what they name.
+// peel follows an annotated tag to what it names.
 func (r *Repo) peel(value string) (string, error) {
-	s := r.store()
-	for range maxPeel {
-		o, err := s.EncodedObject(plumbing.AnyObject, plumbing.NewHash(value))
-		if err != nil {
-			return "", fmt.Errorf("cannot read %s, which a tag of %q names: %w", value, r.dir, err)
-		}
-		if o.Type() != plumbing.TagObject {
-			return value, nil
-		}
-		t, err := object.DecodeTag(s, o)
-		if err != nil {
-			return "", fmt.Errorf("cannot read tag %s of %q: %w", value, r.dir, err)
-		}
-		value = t.Target.String()
+	t, err := object.GetTag(r.store(), plumbing.NewHash(value))
+	switch {
+	case errors.Is(err, plumbing.ErrObjectNotFound):
+		return value, nil // it is no tag but a commit
+	case err != nil:
+		return "", fmt.Errorf("cannot read tag %s of %q: %w", value, r.dir, err)
 	}
-	return "", fmt.Errorf("cannot read a tag of %q: more than %d tags of tags", r.dir, maxPeel)
+	return t.Target.String(), nil
 }

@@ -28,7 +28,7 @@ func TestNewRepository(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	head, ok, err := open(t, dir).Head()
-	if !ok || err != nil || head.Hash != s.Commit.Hash || head.Trailers[CallTrailer] != "1" {
+	if !ok || err != nil || head.Hash != s.Commit.Hash || head.Call != "1" {
 		t.Errorf("%+v %v %v", head, ok, err)
 	}
 	if !head.When.Equal(s.Commit.When.Truncate(time.Second)) {

@@ -133,7 +133,7 @@ func (r repo) Tip() (string, error) {
 
 // Snapshot commits the tree under the call's key.
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
 	if err != nil {
 		return orchestrator.Commit{}, err
 	}

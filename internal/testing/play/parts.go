@@ -2,7 +2,6 @@ package play
 
 import (
 	"context"
-	"time"
 
 	"abl/internal/git"
 	"abl/internal/ledger"
@@ -56,6 +55,6 @@ func (r repo) Tip() (string, error) {
 }
 
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Trailers: [][2]string{{"Abl-Call", key}}, When: time.Now(), Keep: keep})
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
 	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err
 }
