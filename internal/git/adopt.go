@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"abl/internal/git/gitdir"
 
@@ -16,49 +18,72 @@ import (
 
 // adopt reads what the repository is and refuses what abl cannot keep.
 func (r *Repo) adopt() error {
-	if err := r.ordinary(); err != nil {
+	if _, _, err := r.ordinary(); err != nil {
 		return err
 	}
-	if err := r.readConfig(); err != nil {
-		return err
+	err := r.readConfig()
+	if err == nil {
+		r.branch, err = r.git.Branch()
 	}
-	branch, err := r.git.Branch()
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.settled()
 	}
-	r.branch = branch
-	if err := r.settled(); err != nil {
-		return err
-	}
-	_, err = r.tip()
 	return err
 }
 
-// ordinary refuses a .git whose parts lead elsewhere.
-func (r *Repo) ordinary() error {
+// ordinary refuses a .git whose parts lead elsewhere, and lists its hooks and refs.
+func (r *Repo) ordinary() (hooks, refs []string, err error) {
 	folders := []string{".", "objects", "objects/pack", "objects/info", "info", "logs", "logs/refs", "logs/refs/heads"}
 	for _, name := range folders { // from above, so that none is behind a link
-		if _, err := plain(r.git, name); err != nil {
-			return err
+		if _, err := inside(r.git, name, false); err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, name := range []string{"HEAD", "config", "index", "packed-refs", "shallow", "info/exclude"} {
 		if info, err := os.Lstat(r.git.Join(name)); err == nil && info.IsDir() {
-			return gitdir.Foreign("%q is a folder: put back the file that git makes there", r.git.Join(name))
+			return nil, nil, gitdir.Foreign("%q is a folder: put back the file that git makes there", r.git.Join(name))
 		}
 	}
-	for _, name := range []string{"hooks", "refs"} {
-		if _, err := inside(r.git, name); err != nil {
-			return err
-		}
+	if hooks, err = inside(r.git, "hooks", true); err == nil {
+		refs, err = inside(r.git, "refs", true)
 	}
-	return nil
+	return hooks, refs, err
 }
+
+// inside lists the files in a folder of .git, which may be missing, or also all below
+// it, and refuses what is neither file nor folder there: a link leads out of what is
+// mounted read-only, and a socket can be talked to through any mount.
+func inside(d gitdir.Dir, folder string, below bool) (files []string, err error) {
+	top := d.Join(folder)
+	err = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", path, err)
+		case e.Type()&^fs.ModeDir != 0 || path == top && !e.IsDir():
+			return gitdir.Foreign("%q is not what git makes there: remove it, and if it is a socket of git's own watcher end that (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
+		case len(files) == maxInside:
+			return gitdir.Foreign("%q holds more than %d files: git pack-refs --all makes them one", top, maxInside)
+		case !e.IsDir():
+			files = append(files, folder+strings.TrimPrefix(path, top))
+		case !below && path != top:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return files, err
+}
+
+// harmless are the extensions that do not change what abl reads and writes, and the
+// values with which they do not, "" for any.
+var harmless = map[string]string{"noop": "", "preciousobjects": "", "worktreeconfig": "", "objectformat": "sha1", "refstorage": "files"}
 
 // readConfig takes from the config what a snapshot must know, and refuses
 // formats that it could not write.
 func (r *Repo) readConfig() error {
-	data, err := os.ReadFile(r.git.Join("config"))
+	path := r.git.Join("config")
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // git takes its defaults
 	}
@@ -67,45 +92,29 @@ func (r *Repo) readConfig() error {
 	}
 	c := config.New()
 	if err := config.NewDecoder(bytes.NewReader(data)).Decode(c); err != nil {
-		return gitdir.Foreign("%q cannot be read (%v): mend it", r.git.Join("config"), err)
+		return gitdir.Foreign("%q cannot be read (%v): mend it", path, err)
 	}
 	core := c.Section("core")
-	if core.Option("worktree") != "" || truth(core.Option("bare")) {
-		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files lie elsewhere: unset it, or choose another directory", r.git.Join("config"))
+	is := func(option string) bool {
+		return slices.Contains([]string{"true", "yes", "on", "1"}, core.Option(option))
 	}
-	r.noExec = core.HasOption("filemode") && !truth(core.Option("filemode"))
-	if hooks := core.Option("hookspath"); filepath.IsLocal(hooks) {
+	if core.Option("worktree") != "" || is("bare") {
+		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files lie elsewhere: unset it, or choose another directory", path)
+	}
+	r.noExec = core.HasOption("filemode") && !is("filemode")
+	hooks := core.Option("hookspath")
+	if filepath.IsAbs(hooks) {
+		hooks, _ = filepath.Rel(r.dir, hooks)
+	}
+	if filepath.IsLocal(hooks) {
 		r.hooks = filepath.ToSlash(filepath.Clean(hooks)) + "/"
-	} else if rel, err := filepath.Rel(r.dir, hooks); err == nil && filepath.IsLocal(rel) {
-		r.hooks = filepath.ToSlash(rel) + "/"
 	}
 	for _, o := range c.Section("extensions").Options {
-		if !harmless(o) {
-			return gitdir.Foreign("%q uses the extension %q, which abl cannot keep: choose another directory, or convert the repository", r.git.Join("config"), o.Key)
+		if value, known := harmless[strings.ToLower(o.Key)]; !known || value != "" && value != o.Value {
+			return gitdir.Foreign("%q uses the extension %q, which abl cannot keep: choose another directory, or convert the repository", path, o.Key)
 		}
 	}
 	return nil
-}
-
-func truth(value string) bool {
-	switch value {
-	case "true", "yes", "on", "1":
-		return true
-	}
-	return false
-}
-
-// harmless knows the extensions that do not change what abl reads and writes.
-func harmless(o *config.Option) bool {
-	switch {
-	case o.IsKey("noop"), o.IsKey("preciousObjects"), o.IsKey("worktreeConfig"):
-		return true
-	case o.IsKey("objectFormat"):
-		return o.Value == "sha1"
-	case o.IsKey("refStorage"):
-		return o.Value == "files"
-	}
-	return false
 }
 
 // unfinished maps what git leaves while an operation waits for a person to

@@ -26,13 +26,13 @@ func Open(dir string, o Options) (*Repo, error) {
 		return nil, fmt.Errorf("cannot open workspace %q: %w", dir, err)
 	}
 	top, err := os.Lstat(dir)
+	if err == nil && !top.IsDir() {
+		err = fmt.Errorf("%q is not a directory", dir)
+	}
+	if err == nil {
+		err = hostfs.Reopen(dir)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot open workspace: %w", err)
-	}
-	if !top.IsDir() {
-		return nil, fmt.Errorf("cannot open workspace %q: it is not a directory", dir)
-	}
-	if err := hostfs.Reopen(dir); err != nil {
 		return nil, fmt.Errorf("cannot open workspace: %w", err)
 	}
 	if path := filepath.Join(dir, ".git"); o.Begun {

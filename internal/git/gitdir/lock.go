@@ -26,27 +26,31 @@ func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock 
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
 	}
-	defer os.Remove(ours.Name())
+	held := false
+	defer func() {
+		os.Remove(ours.Name())
+		if !held {
+			ours.Close()
+		}
+	}()
 	for deadline := time.Now().Add(wait); ; {
 		// A link appears whole, with its mark and its flock, or not at all.
 		err := os.Link(ours.Name(), path)
-		if err == nil {
+		switch {
+		case err == nil:
+			held = true
 			return func() { os.Remove(path); ours.Close() }, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			ours.Close()
+		case !errors.Is(err, fs.ErrExist):
 			return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
-		}
-		if clearDead(path) {
+		case clearDead(path):
 			continue
-		}
-		if time.Now().After(deadline) {
-			ours.Close()
+		case time.Now().After(deadline):
 			return nil, heldBy(path)
 		}
-		if err := pause(ctx); err != nil {
-			ours.Close()
-			return nil, err
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(poll):
 		}
 	}
 }
@@ -99,13 +103,4 @@ func heldBy(path string) error {
 	}
 	return Foreign("cannot take the lock %q: it is %s old; when no git works on %q any more, remove it",
 		path, age, strings.TrimSuffix(path, ".lock"))
-}
-
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(poll):
-		return nil
-	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // Branch reads which branch HEAD names, without refs/heads/.
@@ -37,25 +39,18 @@ func (d Dir) Ref(name string) (string, error) {
 	data, err := os.ReadFile(d.Join(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
-		return d.packedRef(name)
+		packed, err := d.Packed()
+		value, there := packed[name]
+		if err != nil || !there {
+			return "", err
+		}
+		data = []byte(value)
 	case err != nil:
 		return "", fmt.Errorf("cannot read %q: %w", name, err)
 	}
 	hash := strings.TrimRight(string(data), "\n \t\r")
 	if !ValidHash(hash) {
 		return "", Foreign("the ref %q holds %.60q and not a commit: look into git reflog for the last good one and set it with git update-ref", d.Join(name), data)
-	}
-	return hash, nil
-}
-
-func (d Dir) packedRef(name string) (string, error) {
-	refs, err := d.Packed()
-	if err != nil {
-		return "", err
-	}
-	hash, ok := refs[name]
-	if ok && !ValidHash(hash) {
-		return "", Foreign("packed-refs of %q gives %q the value %.60q, which is no commit", d.Path, name, hash)
 	}
 	return hash, nil
 }
@@ -79,38 +74,18 @@ func (d Dir) Packed() (map[string]string, error) {
 // EverBorn says whether any ref or any history of one exists, so that a
 // missing branch is a loss and not a beginning.
 func (d Dir) EverBorn() (bool, error) {
-	packed, err := os.ReadFile(d.Join("packed-refs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	for line := range bytes.Lines(packed) {
-		if line[0] != '#' && len(bytes.TrimSpace(line)) > 0 {
-			return true, nil
-		}
-	}
+	packed, err := d.Packed()
+	born := len(packed) > 0
 	for _, folder := range []string{"refs", "logs"} {
-		if found, err := d.holdsFile(folder); found || err != nil {
-			return found, err
-		}
+		err = errors.Join(err, filepath.WalkDir(d.Join(folder), func(path string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			born = born || err == nil && !e.IsDir() && !strings.HasSuffix(path, ".lock")
+			return err
+		}))
 	}
-	return false, nil
-}
-
-func (d Dir) holdsFile(folder string) (bool, error) {
-	errFound := errors.New("found")
-	err := filepath.WalkDir(d.Join(folder), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && !strings.HasSuffix(path, ".lock") {
-			return errFound
-		}
-		return err
-	})
-	switch {
-	case err == errFound:
-		return true, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	}
-	return false, err
+	return born, err
 }
 
 // Move sets a ref to a commit if it still names old ("" when it must not
@@ -159,23 +134,7 @@ func (d Dir) Record(name, line string) error {
 // ValidRef says whether git takes the name for a ref below refs/heads or
 // refs/tags: no way out of the folder, nothing git reads as something else.
 func ValidRef(name string) bool {
-	if name == "" || name == "@" || len(name) > 1000 || strings.HasSuffix(name, ".") {
-		return false
-	}
-	for _, bad := range []string{"..", "@{", "//"} {
-		if strings.Contains(name, bad) {
-			return false
-		}
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }) {
-		return false
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
-			return false
-		}
-	}
-	return name[0] != '-'
+	return plumbing.NewBranchReferenceName(name).Validate() == nil
 }
 
 // ValidHash says whether the text is the name of an object.
