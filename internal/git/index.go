@@ -142,21 +142,20 @@ func (r *Repo) addTree(c *content, s storer.EncodedObjectStorer, hash plumbing.H
 	return nil
 }
 
-// differing calls f for each path that two sorted lists do not hold alike.
-func differing(a, b []*index.Entry, f func(path string)) {
+// differing are the paths that two sorted lists do not hold alike.
+func differing(a, b []*index.Entry) (paths []string) {
 	for len(a) > 0 || len(b) > 0 {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].Name < b[0].Name:
-			f(a[0].Name)
-			a = a[1:]
+			paths, a = append(paths, a[0].Name), a[1:]
 		case len(a) == 0 || b[0].Name < a[0].Name:
-			f(b[0].Name)
-			b = b[1:]
+			paths, b = append(paths, b[0].Name), b[1:]
 		default:
 			if a[0].Hash != b[0].Hash || a[0].Mode != b[0].Mode {
-				f(a[0].Name)
+				paths = append(paths, a[0].Name)
 			}
 			a, b = a[1:], b[1:]
 		}
 	}
+	return paths
 }

@@ -11,7 +11,7 @@ const maxDiffers = 100
 
 // Differs lists paths, at most 100, whose content no longer equals the tree of a
 // commit, "" for HEAD: changed, deleted, and new unless ignored. It writes nothing.
-func (r *Repo) Differs(ctx context.Context, commit string) (paths []string, err error) {
+func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
 	head, _, err := r.Head()
 	if err != nil {
 		return nil, err
@@ -30,12 +30,8 @@ func (r *Repo) Differs(ctx context.Context, commit string) (paths []string, err 
 	if err != nil {
 		return nil, err
 	}
-	differing(base.entries, found.Entries, func(path string) {
-		if len(paths) < maxDiffers {
-			paths = append(paths, path)
-		}
-	})
-	return paths, nil
+	paths := differing(base.entries, found.Entries)
+	return paths[:min(maxDiffers, len(paths))], nil
 }
 
 // Files lists what stands in the directory and is tracked or not ignored,

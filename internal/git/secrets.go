@@ -36,11 +36,10 @@ func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.
 		}
 		return ""
 	}
-	fresh := map[string]bool{}
-	differing(base, entries, func(path string) { fresh[path] = true })
+	fresh := differing(base, entries)
 	var all []string
 	for _, e := range entries {
-		if !fresh[e.Name] || len(all) == maxSecretFiles {
+		if _, is := slices.BinarySearch(fresh, e.Name); !is || len(all) == maxSecretFiles {
 			continue
 		}
 		path, name := e.Name, in([]byte(e.Name))

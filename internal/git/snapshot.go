@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"abl/internal/git/scan"
+	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
@@ -31,11 +32,13 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unlock, err := r.lock(ctx, "index", "HEAD")
-	if err != nil {
-		return Snap{}, err
+	for _, name := range []string{"index", "HEAD"} {
+		unlock, err := r.git.Lock(ctx, name, r.opts.LockWait)
+		if err != nil {
+			return Snap{}, err
+		}
+		defer unlock()
 	}
-	defer unlock()
 	if err := r.settled(); err != nil {
 		return Snap{}, err
 	}
@@ -46,58 +49,43 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	if ok && m.Call != "" && head.Call == m.Call {
 		return r.existing(head)
 	}
-	return r.snapshot(ctx, head, m, text)
-}
-
-// lock takes several of git's locks.
-func (r *Repo) lock(ctx context.Context, names ...string) (unlock func(), err error) {
-	var held []func()
-	unlock = func() {
-		for _, u := range held {
-			u()
-		}
-	}
-	for _, name := range names {
-		u, err := r.git.Lock(ctx, name, r.opts.LockWait)
-		if err != nil {
-			unlock()
-			return nil, err
-		}
-		held = append(held, u)
-	}
-	return unlock, nil
-}
-
-func (r *Repo) snapshot(ctx context.Context, head Commit, m Message, text string) (Snap, error) {
-	base, err := r.base(head)
-	if err != nil {
-		return Snap{}, err
-	}
 	objects, err := newSpool(r.git)
 	if err != nil {
 		return Snap{}, err
 	}
 	defer objects.close()
-	found, err := r.walk(ctx, head, func(o *scan.Options) { o.Put, o.Sweep = objects.put, m.Keep != nil })
+	base, found, err := r.look(ctx, head, m.Keep, objects)
 	if err != nil {
-		return Snap{}, err
-	}
-	if m.Keep != nil {
-		if err := r.keep(base.entries, found, m.Keep); err != nil {
-			return Snap{}, err
-		}
-	}
-	if err := objects.refuseSecrets(r.opts.Secrets, base.entries, found.Entries); err != nil {
 		return Snap{}, err
 	}
 	now, err := objects.trees(found.Entries, base.trees)
 	if err != nil {
 		return Snap{}, err
 	}
-	s := Snap{Skipped: found.Skipped}
-	differing(base.entries, found.Entries, func(string) { s.Changed++ })
+	s := Snap{Skipped: found.Skipped, Changed: len(differing(base.entries, found.Entries))}
 	s.Commit, err = r.write(ctx, objects, now, head.Hash, text)
 	return s, err
+}
+
+// look reads the work tree, with keep sweeps it, and refuses secrets among what
+// objects, if there are any, have taken of it.
+func (r *Repo) look(ctx context.Context, head Commit, keep func(state.Found) error, objects *spool) (base content, found *scan.Result, err error) {
+	if base, err = r.base(head); err != nil {
+		return base, nil, err
+	}
+	found, err = r.walk(ctx, head, func(o *scan.Options) {
+		o.Sweep = keep != nil
+		if objects != nil {
+			o.Put = objects.put
+		}
+	})
+	if err == nil && keep != nil {
+		err = r.keep(base.entries, found, keep)
+	}
+	if err == nil && objects != nil {
+		err = objects.refuseSecrets(r.opts.Secrets, base.entries, found.Entries)
+	}
+	return base, found, err
 }
 
 // walk reads the work tree.
@@ -172,15 +160,7 @@ func (r *Repo) existing(head Commit) (Snap, error) {
 			return Snap{}, err
 		}
 	}
-	before, err := r.base(parent)
-	if err != nil {
-		return Snap{}, err
-	}
-	after, err := r.base(head)
-	if err != nil {
-		return Snap{}, err
-	}
-	s := Snap{Commit: head, Existing: true}
-	differing(before.entries, after.entries, func(string) { s.Changed++ })
-	return s, nil
+	before, err1 := r.base(parent)
+	after, err2 := r.base(head)
+	return Snap{Commit: head, Existing: true, Changed: len(differing(before.entries, after.entries))}, errors.Join(err1, err2)
 }

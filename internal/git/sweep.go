@@ -24,18 +24,10 @@ func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	head, _, err := r.Head()
-	if err != nil {
-		return err
+	if err == nil {
+		_, _, err = r.look(ctx, head, keep, nil)
 	}
-	base, err := r.base(head)
-	if err != nil {
-		return err
-	}
-	found, err := r.walk(ctx, head, func(o *scan.Options) { o.Sweep = true })
-	if err != nil {
-		return err
-	}
-	return r.keep(base.entries, found, keep)
+	return err
 }
 
 // keep hands on what a walk found. What was new is remembered only when that is
@@ -70,9 +62,6 @@ const maxMarks = 64 << 20 // bytes
 
 // readMarks reads those of the sweep before. Without them all are new.
 func readMarks(path string) (was map[string]string) {
-	if path == "" {
-		return nil
-	}
 	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxMarks)
 	if err != nil || json.Unmarshal(data, &was) != nil {
 		return nil
@@ -83,7 +72,7 @@ func readMarks(path string) (was map[string]string) {
 // control lists what of the tree steers a person's tools and is new or changed
 // since the commit before.
 func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
-	differing(base, entries, func(path string) {
+	for _, path := range differing(base, entries) {
 		i, there := slices.BinarySearchFunc(entries, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
 		what := scan.SteersPath(path)
 		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
@@ -93,6 +82,6 @@ func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
 			runs := scan.Runs(what) || entries[i].Mode == filemode.Executable
 			all = append(all, state.Thing{Path: path, What: what, Runs: runs})
 		}
-	})
+	}
 	return all
 }

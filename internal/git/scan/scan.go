@@ -82,7 +82,6 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 	r := &w.result
 	slices.SortFunc(r.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
-	slices.SortFunc(r.Marks, func(a, b Mark) int { return strings.Compare(a.Path, b.Path) })
 	r.Cleared = state.InOrder(r.Cleared)
 	r.Ignored.Finish()
 	return r, nil
