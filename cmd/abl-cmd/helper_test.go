@@ -27,6 +27,13 @@ func TestMain(m *testing.M) {
 		armedMain()
 		return
 	}
+	if _, told := os.LookupEnv(becomes); told {
+		if err := becomeMain(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(withHelper(m.Run))
 }
 

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"abl/cmd/abl-cmd/internal/holder"
 	"abl/cmd/abl-cmd/internal/probe"
 	"abl/internal/broker"
 	"abl/internal/helper"
@@ -42,28 +41,28 @@ func serveCommands(ctx context.Context, s started) error {
 
 // hold holds the container's network namespace.
 func hold(ctx context.Context, s started) error {
-	var listen, become string
+	var listen, user string
 	rest, ctx, cancel, err := s.flags(ctx, func(f *flag.FlagSet) {
 		f.StringVar(&listen, "listen", "127.0.0.1:53", "where to answer DNS")
-		f.StringVar(&become, "seal", "", "close the network to datagrams for many, then go on as this \"uid:gid\"")
+		f.StringVar(&user, "seal", "", "close the network to datagrams for many, then go on as this \"uid:gid\"")
 	})
 	defer cancel()
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("takes no argument %q", rest[0])
 	}
-	if err == nil && become != "" {
+	if err == nil && user != "" {
 		// A kernel that cannot close the network is told of and no reason to end: each
 		// call's probe finds out, and whether that is allowed is not for the holder to say.
-		if err := holder.Seal(); err != nil {
+		if err := sealNetwork(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", s.as, err)
 		}
-		err = holder.Become(become)
+		err = become(user)
 	}
 	if err != nil {
 		return err
 	}
 	signal.Ignore(syscall.SIGCHLD) // of a service below this process, whose orphans nobody else waits for
-	return holder.Serve(ctx, listen, func(addr string) { fmt.Printf("listening on %s\nready\n", addr) })
+	return serveDNS(ctx, listen, func(addr string) { fmt.Printf("listening on %s\nready\n", addr) })
 }
 
 // playScript is the scripted agent: abl-agent FILE plays the one call in FILE in the

@@ -1,6 +1,6 @@
 //go:build linux
 
-package holder
+package main
 
 import (
 	"encoding/binary"
@@ -21,13 +21,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Seal keeps every program of this network namespace to the machines of its own
+// sealNetwork keeps every program of this network namespace to the machines of its own
 // networks. An engine's host that has no address on a bridge takes datagrams from
 // there all the same: those to everybody, and those to any other address of its own,
 // for it answers who has that. A route could not hold them: a socket that names its
 // interface passes routes by. It needs the right to administer the namespace, and
 // whoever lacks it cannot undo it.
-func Seal() error {
+func sealNetwork() error {
 	loop, networks, err := interfaces()
 	if err == nil {
 		err = keepTo(loop, networks)
@@ -111,9 +111,9 @@ func interfaces() (loop int, networks []netip.Prefix, err error) {
 	return loop, networks, nil
 }
 
-// Become goes on as another user, without a capability, for good. The user is
+// become goes on as another user, without a capability, for good. The user is
 // given as "uid:gid".
-func Become(user string) error {
+func become(user string) error {
 	u, g, _ := strings.Cut(user, ":")
 	uid, uerr := strconv.Atoi(u)
 	gid, gerr := strconv.Atoi(g)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package holder
+package main
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // query is what a resolver asks for the address of a.example.
 var query = []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01")
 
-func TestReply(t *testing.T) {
+func TestNoSuchName(t *testing.T) {
 	edit := func(at int, b byte) []byte {
 		q := bytes.Clone(query)
 		q[at] = b
@@ -46,7 +46,7 @@ func TestReply(t *testing.T) {
 		{"nothing", nil, ""},
 	}
 	for _, tt := range tests {
-		if got := string(Reply(tt.query)); got != tt.want {
+		if got := string(noSuchName(tt.query)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -57,39 +57,39 @@ func TestManyQuestions(t *testing.T) {
 	long := append([]byte("\x12\x34\x01\x00\x33\x2e\x00\x00\x00\x00\x00\x00"), bytes.Repeat([]byte("\x00\x00\x01\x00\x01"), 0x332e)...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	out := Reply(long)
+	out := noSuchName(long)
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<10 || len(out) != 12 || out[3] != 0x81 {
 		t.Errorf("%x took %d bytes", out, used)
 	}
 }
 
-// FuzzReply holds that no packet crashes the responder, that an answer is never
+// FuzzNoSuchName holds that no packet crashes the responder, that an answer is never
 // answered, longer than its query by one record at most, and belongs to it.
-func FuzzReply(f *testing.F) {
+func FuzzNoSuchName(f *testing.F) {
 	f.Add(query)
 	f.Add(query[:15])
 	f.Add([]byte{})
 	f.Add(bytes.Repeat([]byte{63}, 600))
 	f.Add([]byte("\x3f\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0a0123456789\xc0\x00\x00\x01\x00\x01" + strings.Repeat("x", 35) + "\x00"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		out := Reply(in)
+		out := noSuchName(in)
 		if out == nil {
 			return
 		}
 		if len(out) < 12 || len(out) > len(in)+16 || !bytes.Equal(out[:2], in[:2]) {
 			t.Fatalf("%x is no answer to %x", out, in)
 		}
-		if Reply(out) != nil {
+		if noSuchName(out) != nil {
 			t.Fatalf("the answer %x is answered", out)
 		}
 	})
 }
 
-func TestServe(t *testing.T) {
+func TestServeDNS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done, at := make(chan error, 1), make(chan string, 1)
-	go func() { done <- Serve(ctx, "127.0.0.1:0", func(addr string) { at <- addr }) }()
+	go func() { done <- serveDNS(ctx, "127.0.0.1:0", func(addr string) { at <- addr }) }()
 	addr := <-at
 	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", addr)
@@ -113,7 +113,7 @@ func TestServe(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("ended with %v", err)
 	}
-	if err := Serve(t.Context(), "not an address", func(string) {}); err == nil {
+	if err := serveDNS(t.Context(), "not an address", func(string) {}); err == nil {
 		t.Error("serves at no address")
 	}
 }
