@@ -63,9 +63,9 @@ func (x *exchange) forward() {
 		x.refuse(v.Status, v.Reason)
 		return
 	}
-	if said, found := x.useless.Load(x.model()); found && said.(lasting).holds() {
+	if said := x.useless.Load(); said != nil && said.holds() {
 		x.line.Req.Held = true
-		x.refuse(http.StatusForbidden, said.(lasting).words)
+		x.refuse(http.StatusForbidden, said.words)
 		return
 	}
 	x.spend(body)
@@ -238,9 +238,6 @@ type lasting struct {
 
 func (l lasting) holds() bool { return l.until.IsZero() || time.Now().Before(l.until) }
 
-// model is what such an answer is about.
-func (x *exchange) model() string { return string(x.api()) + "/" + x.verdict.Model }
-
 // failed notes what an error answer says is wrong. One after which no request of the
 // call helps any more ends here: the agent gets a status with which every CLI ends at
 // once, since on others they wait for hours, or ask again and again. False leaves the
@@ -265,7 +262,7 @@ func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bo
 		l.until = now.Add(said.Retry)
 		l.words += "; it wants to be asked again after " + l.until.UTC().Format(time.RFC3339)
 	}
-	x.useless.Store(x.model(), l)
+	x.useless.Store(&l)
 	x.fail(http.StatusForbidden, l.words)
 	x.line.Req.Status = answer.StatusCode
 	return true

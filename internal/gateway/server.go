@@ -31,8 +31,8 @@ type server struct {
 
 	slots   chan struct{} // one a request under way
 	tunnels chan struct{}
-	bodies  atomic.Int64 // bytes of those that are held
-	useless sync.Map     // provider and model → lasting: what it is of no use to ask
+	bodies  atomic.Int64            // bytes of those that are held
+	useless atomic.Pointer[lasting] // set: it is of no use to ask the call's model
 	busy    sync.WaitGroup
 	look    sync.Mutex // at one body after the other: each look takes some of its size once more
 }

@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	maxHeaders = 100
-	maxTarget  = 1024      // bytes of a request's
-	inPath     = "{model}" // in a Route
+	maxTarget = 1024      // bytes of a request's
+	inPath    = "{model}" // in a Route
 )
 
 // Rules are what one call may do.
@@ -96,10 +95,9 @@ func (r *Rules) ask(q *http.Request, v *Verdict) {
 	case v.Provider == nil:
 		v.refuse(http.StatusNotFound, "the path is not below this call and a provider of it")
 	default:
-		if !r.framed(q, v) {
-			return
+		if r.framed(q, v); !v.Refused() {
+			v.Provider.route(q.Method, rest, query, v)
 		}
-		v.Provider.route(q.Method, rest, query, v)
 	}
 }
 
@@ -110,11 +108,7 @@ func (v *Verdict) refuse(status int, reason string) { v.Status, v.Reason = statu
 var single = []string{"Authorization", "Content-Length", "Content-Type", "X-Api-Key", "X-Goog-Api-Key"}
 
 // framed refuses what is not one plain HTTP/1.1 request with its length told.
-func (r *Rules) framed(q *http.Request, v *Verdict) bool {
-	count := 0
-	for _, values := range q.Header {
-		count += len(values)
-	}
+func (r *Rules) framed(q *http.Request, v *Verdict) {
 	for _, name := range single {
 		if len(q.Header.Values(name)) > 1 {
 			v.refuse(http.StatusBadRequest, "the header "+name+" is there twice")
@@ -124,8 +118,6 @@ func (r *Rules) framed(q *http.Request, v *Verdict) bool {
 	case v.Refused():
 	case q.ProtoMajor != 1 || q.ProtoMinor != 1:
 		v.refuse(http.StatusHTTPVersionNotSupported, "the request is not HTTP/1.1")
-	case count > maxHeaders:
-		v.refuse(http.StatusRequestHeaderFieldsTooLarge, "there are too many headers")
 	case q.Header.Get("Upgrade") != "":
 		v.refuse(http.StatusUpgradeRequired, "there is no other protocol here")
 	case len(q.TransferEncoding) > 0:
@@ -136,7 +128,6 @@ func (r *Rules) framed(q *http.Request, v *Verdict) bool {
 	case q.ContentLength > r.MaxBody:
 		v.refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", r.MaxBody))
 	}
-	return !v.Refused()
 }
 
 // route finds what is asked of the provider.
