@@ -36,7 +36,7 @@ func TestJSONDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, code, files := int64(1), 1, []codecommit.Change{{Path: "a", Deleted: true}}
+	n, code, files := int64(1), 1, []codecommit.Edit{{Path: "a", Delete: true}}
 	for head, v := range map[string]any{
 		"abl code-commit --json": codecommit.Result{
 			Protocol: "v2", Why: "x", Report: "x", Missing: []string{"x"}, Files: files,

@@ -26,7 +26,7 @@ func (r *Run) ask(ctx context.Context, name, prompt string, names func(what stri
 	if r.sending = names("query.json")[0]; r.Profile.Name == V1 {
 		r.sending = ""
 	}
-	r.Show.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", name, r.Model.Name(), (len(prompt)+3)/4))
+	r.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", name, r.Model.Name(), (len(prompt)+3)/4))
 	began := time.Now()
 	a, err := r.Model.Ask(ctx, prompt)
 	took := time.Since(began)
@@ -46,7 +46,7 @@ func (r *Run) ask(ctx context.Context, name, prompt string, names func(what stri
 	if a.Usage.Total != nil {
 		ended += fmt.Sprintf(", %d tokens", *a.Usage.Total)
 	}
-	r.Show.Say(name + ": " + ended)
+	r.Say(name + ": " + ended)
 	kept := errors.Join(r.Logs.Put(text, names("response.txt")...), r.Logs.Body(a.Body, names("response.json")...), r.enter(name, a, err, took))
 	return a, at, errors.Join(classed(err), kept)
 }
@@ -95,7 +95,7 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	row.CostUSD = r.Price(row)
 	notices, problem := r.Book.Append([]ledger.Row{row})
 	for _, n := range notices {
-		r.Show.Say("the ledger: " + n)
+		r.Say("the ledger: " + n)
 	}
 	return problem
 }

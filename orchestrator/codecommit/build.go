@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,23 +78,6 @@ type Host struct {
 	Secrets *redact.Redactor // taken out of what is kept and shown; nil knows none
 }
 
-// Build runs it once.
-func (h Host) Build(ctx context.Context) (Built, error) {
-	if note, code := Runnable(h.Root); note != "" {
-		return Built{Code: code, Note: note}, nil
-	}
-	built, err := h.run(ctx, filepath.Join(h.Root, Script))
-	switch {
-	case errors.Is(err, syscall.ENOEXEC): // no first line that says how
-		built, err = h.run(ctx, "/bin/sh", filepath.Join(h.Root, Script))
-	case errors.Is(err, fs.ErrNotExist):
-		built.Code, built.Note, err = notFound, "build.sh cannot be run: the program that its first line names is not there", nil
-	case errors.Is(err, fs.ErrPermission):
-		built.Code, built.Note, err = notRunnable, "build.sh cannot be run: "+syscall.EACCES.Error(), nil
-	}
-	return built, err
-}
-
 // Runnable says why the script of a project cannot be run, and with which of a
 // shell's codes; "" when nothing is known against it.
 func Runnable(root string) (note string, code int) {
@@ -111,9 +93,13 @@ func Runnable(root string) (note string, code int) {
 	return "", 0
 }
 
-func (h Host) run(ctx context.Context, name string, args ...string) (b Built, err error) {
+// Build runs it once.
+func (h Host) Build(ctx context.Context) (b Built, err error) {
+	if b.Note, b.Code = Runnable(h.Root); b.Note != "" {
+		return b, nil
+	}
 	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
-	cmd := proc.Command(context.WithoutCancel(ctx), name, args...) // proc stops it, with all that it started
+	cmd := proc.Command(context.WithoutCancel(ctx), "/bin/sh", "-c", "exec ./"+Script) // proc stops it, with all that it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
 	cmd.SysProcAttr = proc.Leader()
 	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever

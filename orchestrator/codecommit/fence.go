@@ -9,10 +9,10 @@ import (
 // Edit is what an answer wants done to one file: its whole new content, or its
 // removal.
 type Edit struct {
-	Path    string
-	Content string // as it stood between the fences, the last line end included
-	Delete  bool
-	Line    int // of the opening fence, from 1
+	Path    string `json:"path"`
+	Content string `json:"-"` // as it stood between the fences, the last line end included
+	Delete  bool   `json:"deleted,omitempty"`
+	Line    int    `json:"-"` // of the opening fence, from 1
 }
 
 // MaxAnswer is the largest answer that is looked at, in bytes, and MaxFiles how

@@ -76,7 +76,7 @@ func (p Profile) Repair(in Inputs, history []*Attempt) string {
 func latest(history []*Attempt) []Edit {
 	last := map[string]Edit{}
 	for _, at := range history {
-		for _, e := range at.edits {
+		for _, e := range at.Files {
 			last[e.Path] = e
 		}
 	}
@@ -108,7 +108,7 @@ func tell(history []*Attempt) string {
 		for _, t := range at.thoughts {
 			b.WriteString(line(t))
 		}
-		b.WriteString(replacements(at.edits))
+		b.WriteString(replacements(at.Files))
 		b.WriteString("\nAfter the file replacements were made, the build printed the following:\n\n" + line(at.printed))
 	}
 	return b.String()

@@ -36,7 +36,7 @@ func TestRollup(t *testing.T) {
 		t.Fatal(err)
 	}
 	project := codecommit.Project{Root: root, Profile: p}
-	if _, err := project.Init(t.Context()); err != nil {
+	if _, err := project.Init(); err != nil {
 		t.Fatal(err)
 	}
 	roll := func() int {

@@ -33,7 +33,8 @@ type Run struct {
 	Price   func(ledger.Row) string // the cost_usd of a row
 	Clean   func(string) string
 	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
-	Show    Show
+	Say     func(text string) // hears one line of progress
+	Said    func(text string) // hears what the model tells the person (protocol v1)
 
 	Repairs int  // how often the model is asked again
 	Abort   bool // on an answer that cannot be used, rather than ask again
@@ -41,13 +42,6 @@ type Run struct {
 
 	sending string // the file of the request at hand; "" where it is not kept
 	result  Result
-}
-
-// Show is told what goes on.
-type Show struct {
-	Say  func(text string)  // one line of progress
-	Said func(text string)  // what the model tells the person (protocol v1)
-	Plan func(edits []Edit) // of a dry run
 }
 
 // Outcomes of a run, and of its attempts.
@@ -69,7 +63,7 @@ type Result struct {
 	Why      string     `json:"why,omitempty"`
 	Logs     string     `json:"logs"`
 	Attempts []*Attempt `json:"attempts"`
-	Files    []Change   `json:"files"`
+	Files    []Edit     `json:"files"`
 	Report   string     `json:"report,omitempty"`
 	Missing  []string   `json:"missing,omitempty"`
 	CallMS   int64      `json:"call_ms"`
@@ -91,30 +85,15 @@ type Attempt struct {
 	Input   *int64   `json:"input,omitempty"`
 	Output  *int64   `json:"output,omitempty"`
 	Total   *int64   `json:"total,omitempty"`
-	Files   []Change `json:"files,omitempty"`
+	Files   []Edit   `json:"files,omitempty"` // that it changed, or in a dry run would
 	Notes   []string `json:"notes,omitempty"` // on the build: what it asked the network for in vain
 
 	thoughts []string // for the calls that follow
-	edits    []Edit
-	printed  string // by the build, or why there was none
-}
-
-// Change is what became of a file.
-type Change struct {
-	Path    string `json:"path"`
-	Deleted bool   `json:"deleted,omitempty"`
-}
-
-func changes(edits []Edit) []Change {
-	all := make([]Change, 0, len(edits))
-	for _, e := range edits {
-		all = append(all, Change{Path: e.Path, Deleted: e.Delete})
-	}
-	return all
+	printed  string   // by the build, or why there was none
 }
 
 func (r *Run) begin(workflow string) {
-	r.result = Result{Workflow: workflow, Protocol: r.Profile.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Change{}}
+	r.result = Result{Workflow: workflow, Protocol: r.Profile.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Edit{}}
 }
 
 // end sums up, and leaves the sum in the log folder.
@@ -122,7 +101,7 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	res := &r.result
 	res.Outcome = outcome
 	if !r.DryRun {
-		res.Files = changes(latest(res.Attempts))
+		res.Files = append(res.Files, latest(res.Attempts)...)
 	}
 	if cause != nil {
 		res.Why = cause.Error()
@@ -172,16 +151,15 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 		return err
 	}
 	if at.Says = brief(r.Clean(at.Says)); at.Says != "" {
-		r.Show.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
+		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
 	switch {
 	case wrong != nil:
 		at.Outcome, at.Why = Unusable, wrong.Error()
 		at.printed = "The answer could not be used, and nothing of it was applied:\n" + wrong.Error() + "\n"
-		r.Show.Say("the answer cannot be used, so nothing was changed: " + wrong.Error())
+		r.Say("the answer cannot be used, so nothing was changed: " + wrong.Error())
 	case r.DryRun:
-		at.Outcome, at.Files = Planned, changes(edits)
-		r.Show.Plan(edits)
+		at.Outcome, at.Files = Planned, edits
 	default:
 		err = r.build(ctx, edits, at, names)
 	}
@@ -232,7 +210,7 @@ func brief(text string) string {
 // pass gives a model's words to the person, and keeps them.
 func (r *Run) pass(words []string) error {
 	for _, w := range words {
-		r.Show.Said(w)
+		r.Said(w)
 		if r.DryRun {
 			continue
 		}
@@ -250,14 +228,14 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(s
 			return err
 		}
 	}
-	at.edits, at.Files = edits, changes(edits)
-	r.Show.Say(Counted(len(edits), "file", "files") + " changed; building")
+	at.Files = edits
+	r.Say(Counted(len(edits), "file", "files") + " changed; building")
 	began := time.Now()
 	built, err := r.Builder.Build(ctx)
 	at.BuildMS, at.Notes, at.printed = time.Since(began).Milliseconds(), built.Notes, r.Clean(built.Text())
 	r.result.BuildMS += at.BuildMS
 	for _, note := range built.Notes {
-		r.Show.Say(note)
+		r.Say(note)
 	}
 	for name, text := range built.Papers {
 		err = errors.Join(err, r.Logs.Put(text, names(name)...))
@@ -268,7 +246,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(s
 	at.Exit, at.Outcome = &built.Code, Passed
 	if at.Why = built.Why(); at.Why != "" {
 		at.Outcome = Red
-		r.Show.Say("the build is red: " + at.Why)
+		r.Say("the build is red: " + at.Why)
 	}
 	return nil
 }

@@ -1,12 +1,12 @@
 package codecommit
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -30,7 +30,7 @@ type Made struct {
 }
 
 // Init makes the files that a run reads. What is there stays as it is.
-func (p Project) Init(ctx context.Context) (steps []Made, err error) {
+func (p Project) Init() (steps []Made, err error) {
 	if err := os.MkdirAll(filepath.Join(p.Root, ConfigDir), 0o755); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (p Project) Init(ctx context.Context) (steps []Made, err error) {
 		}
 		steps = append(steps, Made{do, f.name})
 	}
-	do, err := p.ignore(ctx)
+	do, err := p.ignore()
 	return append(steps, Made{do, ".gitignore"}), err
 }
 
@@ -65,24 +65,16 @@ func writeNew(path, text string, perm os.FileMode) (do string, err error) {
 }
 
 // ignore adds to .gitignore what has to stay out of the repository.
-func (p Project) ignore(ctx context.Context) (do string, err error) {
+func (p Project) ignore() (do string, err error) {
 	data, err := hostfs.Read(p.Root, ".gitignore", mostText)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return "", problem("", "%w", err)
 	}
-	ignored, err := Ignored(ctx, p.Root, "logs/x", ".env")
-	if err != nil {
-		return "", problem("", "%w", err)
-	}
-	add := ""
-	if p.CheckIgnored() != nil {
-		add += "/agent-config\n"
-	}
-	if !ignored["logs/x"] {
-		add += "/logs\n"
-	}
-	if !ignored[".env"] {
-		add += ".env\n"
+	add, lines := "", strings.Split(string(data), "\n")
+	for _, want := range []string{"/" + ConfigDir, "/logs", ".env"} {
+		if !slices.Contains(lines, want) || want == "/"+ConfigDir && p.CheckIgnored() != nil {
+			add += want + "\n"
+		}
 	}
 	if add == "" {
 		return "keep", nil

@@ -40,9 +40,9 @@ of the repository. What is there already stays as it is.`,
 	}
 }
 
-func initialise(ctx context.Context, s *session) error {
+func initialise(_ context.Context, s *session) error {
 	in := s.in
-	steps, err := s.project.Init(ctx)
+	steps, err := s.project.Init()
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/pricelist"
 	"abl/internal/redact"
@@ -28,7 +30,8 @@ type session struct {
 	in      *cli.Input
 	project codecommit.Project
 	ledger  *ledger.Ledger
-	warned  []string // of .env
+	warned  []string           // of .env
+	build   *redact.SafeWriter // shows what a build prints
 }
 
 // open finds the project and the settings that all commands share.
@@ -52,7 +55,7 @@ func open(in *cli.Input, self string) (*session, error) {
 	}
 	s := &session{in: in, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv"))}
 	p.Env, s.warned, err = config.ReadEnv(filepath.Join(root, ".env"))
-	if _, gone := os.Lstat(filepath.Join(root, ".env")); err != nil && gone == nil {
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, exit.With(exit.Usage, err, "")
 	}
 	secrets, _ := redact.Secrets(p.Env, true)
@@ -129,7 +132,7 @@ func (s *session) change(ctx context.Context) (err error) {
 		return err
 	}
 	res, err := r.Commit(ctx)
-	return s.finish(res, err)
+	return s.finish(res, exit.OnEngine(err))
 }
 
 // number is a flag's value, from 0 on.
@@ -160,19 +163,21 @@ func (s *session) prepare(r *codecommit.Run) (none codecommit.Secrets, err error
 	if err != nil {
 		return none, err
 	}
-	name, say := s.in.String("model"), s.in.Say
+	name := s.in.String("model")
 	c, key, err := s.project.Client(name, model.Config{
 		Retries: retries, Patience: patience, Sent: r.Sending,
-		Trouble: func(err error, wait time.Duration) { say("%v; trying again in %s", err, wait) },
+		Trouble: func(err error, wait time.Duration) { s.in.Say("%v; trying again in %s", err, wait) },
 	})
 	s.in.Safe.Hide(key.Value)
 	if err != nil {
 		return none, err
 	}
-	say("%s, with the key of %s", name, key.Where)
+	s.in.Say("%s, with the key of %s", name, key.Where)
 	secrets := s.project.Secrets(key.Value)
 	r.Root, r.Profile, r.Model, r.Clean, r.Holds = s.project.Root, s.project.Profile, c, secrets.Clean, secrets.Hold
-	r.Book, r.Price, r.Show = s.ledger, price, s.show()
+	r.Book, r.Price, r.Say = s.ledger, price, s.say
+	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
+	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }
 	for what, text := range map[string]string{"query": r.Inputs.Query, "codebase": r.Inputs.Codebase} {
 		if r.Clean(text) != text {
 			s.in.Warn("the " + what + " holds a secret; the model is shown no more than its last two characters")
@@ -199,15 +204,12 @@ func price(r ledger.Row) string {
 	return ledger.Cost(r)
 }
 
-// shown ends the last line of a build's output before somebody else speaks.
-type shown struct {
-	codecommit.Builder
-	stream io.Closer
-}
-
-func (b shown) Build(ctx context.Context) (codecommit.Built, error) {
-	built, err := b.Builder.Build(ctx)
-	return built, errors.Join(exit.OnEngine(err), b.stream.Close())
+// say tells how it goes, on a line of its own.
+func (s *session) say(text string) {
+	if s.build != nil {
+		s.build.Close()
+	}
+	s.in.Say("%s", text)
 }
 
 // builder decides where the build runs.
@@ -215,12 +217,12 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codeco
 	if note, _ := codecommit.Runnable(r.Root); note != "" {
 		s.in.Warn("every build will be red: " + note)
 	}
-	stream := s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
-	host := codecommit.Host{Root: r.Root, Stream: stream, Limit: limit, Secrets: secrets.All}
+	s.build = s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
+	host := codecommit.Host{Root: r.Root, Stream: s.build, Limit: limit, Secrets: secrets.All}
 	if s.in.String("build-on") != "container" {
 		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
-		r.Builder = shown{host, stream}
-		return func() { stream.Close() }, nil
+		r.Builder = host
+		return func() { s.build.Close() }, nil
 	}
 	conf, err := config.Load(r.Root, os.LookupEnv, nil)
 	if err != nil {
@@ -233,14 +235,11 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codeco
 	}
 	box, err := codecommit.OpenBox(ctx, s.project, host, environment.Options{
 		Conf: conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Safe: s.in.Safe,
-		Note: r.Show.Say, NoteImage: r.Show.Say,
+		Note: r.Say, NoteImage: r.Say,
 	})
-	if err != nil {
-		return nil, exit.OnEngine(err)
-	}
-	r.Builder = shown{box, stream}
+	r.Builder = box
 	return func() {
-		stream.Close()
+		s.build.Close()
 		_ = box.Close(ctx) // it says so itself
-	}, nil
+	}, exit.OnEngine(err)
 }

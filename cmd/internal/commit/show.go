@@ -13,24 +13,8 @@ import (
 	"abl/orchestrator/codecommit"
 )
 
-// show lets the person see what goes on.
-func (s *session) show() codecommit.Show {
-	out := s.in.Stdout
-	if s.in.Bool("json") {
-		out = s.in.Stderr
-	}
-	return codecommit.Show{
-		Say:  func(text string) { s.in.Say("%s", text) },
-		Said: func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) },
-		Plan: s.plan,
-	}
-}
-
 // plan shows what a dry run would change, as a diff.
 func (s *session) plan(edits []codecommit.Edit) {
-	if s.in.Bool("json") {
-		return
-	}
 	const most = 64 << 20
 	safe := s.in.Safe
 	for _, e := range edits {
@@ -64,11 +48,14 @@ func (s *session) finish(res codecommit.Result, err error) error {
 			return problem
 		}
 	} else if err == nil {
-		if res.Outcome == codecommit.Passed {
+		switch res.Outcome {
+		case codecommit.Planned:
+			s.plan(res.Attempts[0].Files)
+		case codecommit.Passed:
 			fmt.Fprintf(s.in.Stdout, "the build passes after %s\n", calls)
 		}
 		for _, f := range res.Files {
-			what := map[bool]string{true: "deleted", false: "changed"}[f.Deleted]
+			what := map[bool]string{true: "deleted", false: "changed"}[f.Delete]
 			fmt.Fprintf(s.in.Stdout, "%s %s\n", what, f.Path)
 		}
 	}
