@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
@@ -43,7 +44,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := commit.CleanFiles(in, s.Paths.Root); err != nil {
+	if err := commit.CleanFiles(in, s.Paths.Root, filepath.Join(s.Paths.Root, "logs")); err != nil {
 		return err
 	}
 	eng, _, err := environment.Connect(ctx)

@@ -59,7 +59,7 @@ func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *
 	}
 	b.builds = &roles.Builds{
 		Engine: b.env.Engine, Project: o.Project, ID: o.ID, UID: b.env.UID, GID: b.env.GID, Root: os.Geteuid() == 0, Safe: o.Safe,
-		Box: b.env.Limits(), Net: *b.env.Net, Site: b.env.Site, Argv: []string{"/bin/sh", "-c", "exec ./" + Script}, Tree: b.copy,
+		Box: b.env.Limits(), Net: *b.env.Net, Site: b.env.Site, Argv: shell, Tree: b.copy,
 	}
 	for _, name := range []string{".git", ".env", ConfigDir} {
 		b.builds.Absent = append(b.builds.Absent, filepath.Join(p.Root, name))

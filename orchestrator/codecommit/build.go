@@ -21,6 +21,9 @@ import (
 // Script is what builds a project.
 const Script = "build.sh"
 
+// shell starts the script, wherever the build runs.
+var shell = []string{"/bin/sh", "-c", "exec ./" + Script}
+
 // Codes of shells for a program that cannot be run and one that is not there.
 const (
 	notRunnable = 126
@@ -99,7 +102,7 @@ func (h Host) Build(ctx context.Context) (b Built, err error) {
 		return b, nil
 	}
 	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
-	cmd := proc.Command(context.WithoutCancel(ctx), "/bin/sh", "-c", "exec ./"+Script) // proc stops it, with all that it started
+	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...) // proc stops it, with all that it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
 	cmd.SysProcAttr = proc.Leader()
 	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -64,41 +65,38 @@ func NewV1(root, logs string) *PathGuard { return &PathGuard{root: root, fixed: 
 // their paths in one spelling. It refuses with every rule that is broken: that is the
 // model's mistake, and any other error is not.
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
-	all, rules := slices.Clone(edits), make([]string, len(edits))
-	lines := map[string]int{}
-	var free []string
+	all, rules, lines := slices.Clone(edits), map[int]string{}, map[string]int{}
 	for i := range all {
-		e := &all[i]
-		var err error
-		if e.Path, rules[i], err = g.judge(*e); err != nil {
+		rule, err := g.judge(&all[i])
+		if err != nil {
 			return nil, err
 		}
-		if rules[i] != "" {
-			continue
-		}
-		if at, twice := lines[e.Path]; twice {
+		at, twice := lines[all[i].Path]
+		switch {
+		case rule != "":
+			rules[i] = rule
+		case twice:
 			rules[i] = fmt.Sprintf("line %d gave it already", at)
-			continue
+		default:
+			lines[all[i].Path] = all[i].Line
 		}
-		lines[e.Path] = e.Line
-		free = append(free, e.Path)
 	}
-	if g.lifted == nil {
-		free = nil
-	}
-	ignored, err := Ignored(ctx, g.root, free...)
-	if err != nil {
-		return nil, err
+	var ignored map[string]bool
+	if g.lifted != nil {
+		var err error
+		if ignored, err = Ignored(ctx, g.root, slices.Collect(maps.Keys(lines))...); err != nil {
+			return nil, err
+		}
 	}
 	var refused Refused
 	for i, e := range all {
+		if rules[i] == "" && ignored[e.Path] {
+			rules[i] = "ignored by git (.gitignore and other excludes)"
+		}
 		for dir := path.Dir(e.Path); dir != "." && rules[i] == ""; dir = path.Dir(dir) {
 			if at, file := lines[dir]; file {
 				rules[i] = fmt.Sprintf("line %d makes a file of the folder %q", at, dir)
 			}
-		}
-		if rules[i] == "" && ignored[e.Path] {
-			rules[i] = "ignored by git (.gitignore and other excludes)"
 		}
 		if rules[i] != "" {
 			refused = append(refused, Refusal{Path: edits[i].Path, Line: e.Line, Rule: rules[i]})
@@ -110,15 +108,17 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	return all, nil
 }
 
-// judge is one edit's path in its one spelling, and the rule that it breaks by itself.
-func (g *PathGuard) judge(e Edit) (clean, rule string, err error) {
-	if clean, rule = spell(e.Path); rule == "" {
-		rule = g.protected(clean)
-	}
+// judge brings an edit's path into its one spelling, and returns the rule that it
+// breaks by itself.
+func (g *PathGuard) judge(e *Edit) (rule string, err error) {
+	e.Path, rule = spell(e.Path)
 	if rule == "" {
-		rule, err = g.onDisk(clean, e.Delete)
+		rule = g.protected(e.Path)
 	}
-	return clean, rule, err
+	if rule != "" {
+		return rule, nil
+	}
+	return g.onDisk(e.Path, e.Delete)
 }
 
 // protected is the rule of the lists that protects a path, "" for none. Upper case
@@ -164,10 +164,8 @@ func (g *PathGuard) onDisk(name string, remove bool) (string, error) {
 			return way + " is a link", nil
 		case !at && !info.IsDir():
 			return way + " is no folder", nil
-		case at && info.IsDir():
-			return "it is a folder", nil
 		case at && !info.Mode().IsRegular():
-			return "it is no regular file", nil
+			return "it is a folder, or no regular file", nil
 		}
 	}
 	return "", nil

@@ -104,9 +104,7 @@ answers. The next run does so too. Logs and the ledger are never touched.`,
 }
 
 func clean(ctx context.Context, s *session) error {
-	restored, err := s.project.Tidy()
-	s.tellRestored(restored)
-	if err != nil {
+	if err := CleanFiles(s.in, s.project.Root, s.project.Logs); err != nil {
 		return err
 	}
 	eng, _, err := environment.Connect(ctx)
@@ -129,10 +127,9 @@ func clean(ctx context.Context, s *session) error {
 }
 
 // CleanFiles removes what a run that was killed has left in a project's files.
-func CleanFiles(in *cli.Input, root string) error {
-	s := &session{in: in, project: codecommit.Project{Root: root, Logs: root + "/logs"}}
-	restored, err := s.project.Tidy()
-	s.tellRestored(restored)
+func CleanFiles(in *cli.Input, root, logs string) error {
+	restored, err := codecommit.Project{Root: root, Logs: logs}.Tidy()
+	tellRestored(in, restored)
 	return err
 }
 

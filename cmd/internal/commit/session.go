@@ -87,7 +87,7 @@ func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
 		}
 	}
 	unlock, restored, err := s.project.Lock()
-	s.tellRestored(restored)
+	tellRestored(s.in, restored)
 	return unlock, err
 }
 

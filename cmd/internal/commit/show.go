@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
 	"abl/internal/git"
@@ -34,9 +35,9 @@ func (s *session) plan(edits []codecommit.Edit) {
 	s.in.Say("this would be done to %s; nothing was changed", codecommit.Counted(len(edits), "file", "files"))
 }
 
-func (s *session) tellRestored(files []string) {
+func tellRestored(in *cli.Input, files []string) {
 	if len(files) > 0 {
-		s.in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(files, ", "))
+		in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(files, ", "))
 	}
 }
 
