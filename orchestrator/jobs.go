@@ -56,20 +56,15 @@ type RoleJobs struct {
 	App     *helper.App       // nil without an app section
 	Players map[string]Player // by role name
 	Files   map[string]Files  // by role name
-	Holder  func(ctx context.Context, place string) (string, error)
 	Safe    *redact.Sanitizer // keeps secrets out of what a role is told
 }
 
 // Job is the job of the call that p is about to make in a role.
 func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
-	join, err := c.Holder(ctx, role.Name)
-	if err != nil {
-		return roles.Job{}, err
-	}
 	who := c.Players[role.Name]
 	call := c.call(role, p)
 	j := roles.Job{
-		Role: role, Agent: who.Agent, Image: who.Image, Join: join, Gate: who.Gate, Files: who.Files,
+		Role: role, Agent: who.Agent, Image: who.Image, Place: role.Name, Gate: who.Gate, Files: who.Files,
 		Call: call, Cmds: c.Commands(role, p, up),
 	}
 	if up.URL != "" {

@@ -9,29 +9,17 @@ import (
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 )
 
-// AppEngine is what the system under test needs of an engine.
-type AppEngine interface {
-	Engine
-	sandbox.Stores
-}
-
 // App runs the system under test: a throw-away copy of the committed tree in a
 // box of its own, with the broker as its first process.
 type App struct {
-	Engine   AppEngine
-	Site     *Site
+	*Boxes
 	Project  state.Project
-	ID       string
 	Image    string
-	UID, GID int
-	Root     bool // see Runner
-	Box      sandbox.Limits
 	Spec     helper.BrokerSpec // without token, events, log and deadline
 	Silence  time.Duration     // that the broker may keep beyond its own timeouts before the app counts as failed
 	Life     time.Duration     // after which an app that nobody ended ends itself
@@ -40,7 +28,6 @@ type App struct {
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      state.Sink
-	Safe     *redact.Sanitizer // keeps secrets out of what is kept of the app
 }
 
 // ServiceBox is a further container on the app's network.
@@ -61,9 +48,8 @@ type Up struct {
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
 // names of what an app run puts on the engine.
-func (a *App) box() string     { return BoxName(a.ID, "app") }
-func (a *App) scratch() string { return BoxName(a.ID, "app-scratch") }
-func (a *App) tree() string    { return BoxName(a.ID, "app-tree") }
+func (a *App) box() string     { return a.name("app") }
+func (a *App) scratch() string { return a.name("app-scratch") }
 
 // Up starts the app for the call, or finds it running for this very call, and
 // waits until it is ready or has failed.
@@ -118,7 +104,7 @@ func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
 	if !errors.Is(err, ErrHolder) {
 		return up, err
 	}
-	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: a.Site.Phase, Call: key, Text: err.Error() + "; another is made"})
+	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: a.Phase, Call: key, Text: err.Error() + "; another is made"})
 	if err := a.remove(context.WithoutCancel(ctx)); err != nil {
 		return up, err
 	}
@@ -126,26 +112,26 @@ func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
 }
 
 func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
-	holder, err := a.Site.Holder(ctx, PlaceApp)
-	if err != nil {
+	if err := a.Holder(ctx, PlaceApp); err != nil {
 		return Up{}, err
 	}
-	defer func() { err = held(ctx, a.Engine, holder, err) }()
+	defer func() { err = held(ctx, a.Engine, a.holder(PlaceApp), err) }()
 	spec, err := a.layOut(key)
 	if err != nil {
 		return Up{}, err
 	}
-	box := a.boxFor(key, holder, spec.Deadline)
+	until := time.Unix(spec.Deadline, 0)
+	box := a.boxFor(key, until)
 	if err := checkSources(a.Project, box.Mounts); err != nil {
 		return Up{}, err
 	}
-	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppStart, Phase: a.Site.Phase, Call: key})
+	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppStart, Phase: a.Phase, Call: key})
 	proof, done := a.proving(key, box), func() {}
 	defer func() { done() }()
 	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return a.services(ctx, key, spec.Deadline) },
-		func(ctx context.Context) error { return a.volumes(ctx, key, spec.Deadline) },
-		func(ctx context.Context) error { return a.fill(ctx, key, spec.Deadline) },
+		func(ctx context.Context) error { return a.services(ctx, key, until) },
+		func(ctx context.Context) error { return a.volumes(ctx, key, until) },
+		func(ctx context.Context) error { return a.fill(ctx, key, until) },
 		func(ctx context.Context) error {
 			_, err := a.Engine.Create(ctx, box)
 			return err
@@ -179,7 +165,7 @@ func (a *App) remove(ctx context.Context) error {
 	var errs []error
 	names := []string{a.box()}
 	for _, s := range a.Services {
-		names = append(names, BoxName(a.ID, "svc-"+s.Name))
+		names = append(names, a.name(placeService+s.Name))
 	}
 	for _, name := range names {
 		errs = append(errs, a.Engine.Remove(ctx, name))

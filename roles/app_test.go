@@ -39,8 +39,7 @@ func newStage(t *testing.T, app *helper.App, says string) *stage {
 		return sandbox.Exit{Code: 3}
 	}}
 	return &stage{r, &App{
-		Engine: r.engine, Site: &Site{Engine: r.engine, ID: "id", Image: "holder"}, Project: r.runner.Project, ID: "id", Image: "i",
-		UID: 1000, GID: 1000, Box: someLimits, Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: state.Func(r.take),
+		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: state.Func(r.take),
 		Services: []ServiceBox{{Name: "db", Image: "db"}},
 	}}
 }

@@ -40,7 +40,7 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	holder, err := a.Engine.Status(ctx, BoxName(a.ID, "holder-"+PlaceApp))
+	holder, err := a.Engine.Status(ctx, a.holder(PlaceApp))
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && holder.State != sandbox.Running {
 		return nil
 	}

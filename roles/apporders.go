@@ -53,16 +53,8 @@ func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 	if err := os.Remove(filepath.Join(a.dir(key), endFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return spec, err
 	}
-	for _, name := range []string{"events", "app.log"} {
-		path := filepath.Join(a.dir(key), name)
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			return spec, err
-		}
-		if a.Root {
-			if err := os.Chown(path, a.UID, a.GID); err != nil {
-				return spec, err
-			}
-		}
+	if err := a.makeOver(filepath.Join(a.dir(key), "events"), filepath.Join(a.dir(key), "app.log")); err != nil {
+		return spec, err
 	}
 	if err := hostfs.Write(a.orders(key), data, 0o644); err != nil {
 		return spec, err

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"abl/internal/helper"
@@ -18,37 +21,49 @@ import (
 // batch is a program that runs once on a copy of a tree, without an agent and without a
 // key, in a box that is proven as a role's is: the tests of a commit, or a build.
 type batch struct {
-	engine  AppEngine
+	*Boxes
 	project state.Project
-	proof   proving
-	box     sandbox.Box // as intent; its first mount is the volume that takes the tree
-	labels  map[string]string
-	as      string // the tree's folder in the volume
-	tree    func(w io.Writer, as string) error
+	rec     Record
+	box     sandbox.Box // as intent, but for what every batch has
+	rule    rule
+	run     helper.RunSpec // what is run, and where; the rest is every batch's
+	limit   time.Duration
+	grace   time.Duration // between the word to end and the end
+	files   map[string][]byte
+	asJSON  map[string]any
+	tree    func(w io.Writer, as string) error // written into the folder that the program runs in
 }
 
 // start makes the box, fills its volume with the tree, and starts it. What is asked of
 // the engine is seen through, lest it makes a box that no sweep has seen. begun is when
 // the engine was told to: the program does not wait for the proof to be read.
-func (b batch) start(ctx context.Context) (begun time.Time, err error) {
-	whole := context.WithoutCancel(ctx)
-	volume := b.box.Mounts[0]
-	if err := b.engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: b.labels}); err != nil {
+func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
+	whole, kind := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind]
+	b.run.Stdout, b.run.Stderr, b.run.Probe = helper.Out, helper.Err, helper.Probe
+	b.run.Deadline = time.Now().Add(b.limit + time.Minute).Unix()
+	b.asJSON["run.json"] = b.run
+	if err := errors.Join(layIn(b.rec, b.files, b.asJSON), b.layOutput(b.rec)); err != nil {
+		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
+	}
+	volume := sandbox.Mount{What: sandbox.Scratch, Source: b.box.Name, Target: path.Dir(b.run.Dir)}
+	b.box.Dir, b.box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
+	b.box.Mounts = append([]sandbox.Mount{volume}, outputMounts(b.rec)...)
+	labels := maps.Clone(b.box.Labels)
+	labels[sandbox.LabelKind] = kind + volumeKind
+	if err := b.Engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
 		return begun, err
 	}
 	if err := checkSources(b.project, b.box.Mounts); err != nil {
 		return begun, err
 	}
-	if _, err := b.engine.Create(whole, b.box); err != nil {
-		return begun, fmt.Errorf("cannot make the %s's container: %w", b.box.Labels[sandbox.LabelKind], err)
+	if _, err := b.Engine.Create(whole, b.box); err != nil {
+		return begun, fmt.Errorf("cannot make the %s's container: %w", kind, err)
 	}
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(b.tree(to, b.as)) }()
-	defer from.Close()
-	if err := b.engine.CopyIn(whole, b.box.Name, volume.Target, from); err != nil {
-		return begun, fmt.Errorf("cannot fill the %s's container: %w", b.box.Labels[sandbox.LabelKind], err)
+	if err := b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
+		return begun, fmt.Errorf("cannot fill the %s's container: %w", kind, err)
 	}
-	done, err := b.proof.before(whole)
+	proof := proving{Boxes: b.Boxes, box: b.box, dir: b.rec.Dir, rule: b.rule, secret: b.Safe}
+	done, err := proof.before(whole)
 	defer done()
 	if err == nil {
 		err = ctx.Err()
@@ -57,15 +72,26 @@ func (b batch) start(ctx context.Context) (begun time.Time, err error) {
 		return begun, err
 	}
 	begun = time.Now()
-	if err := b.engine.Start(whole, b.box.Name); err != nil {
+	if err := b.Engine.Start(whole, b.box.Name); err != nil {
 		return begun, err
 	}
-	return begun, b.proof.after(ctx, true)
+	return begun, proof.after(ctx, true)
+}
+
+// volumeKind ends the kind of the volume that a batch stands in.
+const volumeKind = "-volume"
+
+// pour writes a tree into a folder of a box.
+func (s *Boxes) pour(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) error {
+	from, to := io.Pipe()
+	go func() { to.CloseWithError(tree(to, path.Base(dir))) }()
+	defer from.Close()
+	return s.Engine.CopyIn(ctx, name, path.Dir(dir), from)
 }
 
 // await waits for the end, and brings it about at the limit or when cut is closed.
-func (b batch) await(ctx context.Context, limit, grace time.Duration, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
-	bound, cancel := context.WithTimeout(ctx, limit)
+func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
+	bound, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	go func() {
 		select {
@@ -74,27 +100,26 @@ func (b batch) await(ctx context.Context, limit, grace time.Duration, cut <-chan
 		case <-bound.Done():
 		}
 	}()
-	exit, err = b.engine.Wait(bound, b.box.Name)
+	exit, err = b.Engine.Wait(bound, b.box.Name)
 	if bound.Err() == nil || ctx.Err() != nil {
 		return exit, false, err
 	}
-	if err := b.engine.Stop(ctx, b.box.Name, grace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
+	if err := b.Engine.Stop(ctx, b.box.Name, b.grace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 		return exit, true, err
 	}
-	exit, err = b.engine.Wait(ctx, b.box.Name)
+	exit, err = b.Engine.Wait(ctx, b.box.Name)
 	return exit, true, err
 }
 
-// end is what abl-run said of the program's end, if that was no ordinary one.
-func (b batch) end(ctx context.Context) (end helper.RunEnd, err error) {
-	words, err := b.engine.Logs(ctx, b.box.Name, 4<<10)
-	for _, line := range splitLines(words) {
-		var last helper.RunEnd
-		if json.Unmarshal(line, &last) == nil && (last.Error != "" || last.Signal != "") {
-			end = last
+// lastWords are what abl-run said of the end in the engine's log.
+func (s *Boxes) lastWords(ctx context.Context, name string) (end helper.RunEnd, err error) {
+	words, err := s.Engine.Logs(ctx, name, 4<<10)
+	for _, line := range slices.Backward(splitLines(words)) {
+		if json.Unmarshal(line, &end) == nil {
+			return end, err
 		}
 	}
-	return end, err
+	return helper.RunEnd{}, err
 }
 
 // outputMounts are those of every box that abl-run is the first program of.
@@ -109,19 +134,21 @@ func outputMounts(rec Record) []sandbox.Mount {
 // layIn writes what the box of a record sees read-only: files, and those that are
 // written as JSON.
 func layIn(rec Record, files map[string][]byte, asJSON map[string]any) error {
-	if err := errors.Join(os.RemoveAll(rec.In()), os.MkdirAll(rec.In(), 0o755)); err != nil {
-		return err
+	all := maps.Clone(files)
+	if all == nil {
+		all = map[string][]byte{}
 	}
-	for _, name := range sortedKeys(files) {
-		if err := writeReadable(filepath.Join(rec.In(), name), files[name]); err != nil {
-			return err
-		}
-	}
-	for _, name := range sortedKeys(asJSON) {
-		data, err := json.Marshal(asJSON[name])
+	for name, v := range asJSON {
+		data, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("internal error: %w", err)
 		}
+		all[name] = data
+	}
+	if err := errors.Join(os.RemoveAll(rec.In()), os.MkdirAll(rec.In(), 0o755)); err != nil {
+		return err
+	}
+	for name, data := range all {
 		if err := writeReadable(filepath.Join(rec.In(), name), data); err != nil {
 			return err
 		}
@@ -129,17 +156,20 @@ func layIn(rec Record, files map[string][]byte, asJSON map[string]any) error {
 	return nil
 }
 
-// layOutput makes the two empty files that take the output of a record's box, and makes
-// them over to its user where abl is root.
-func layOutput(rec Record, root bool, uid, gid int) error {
-	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
+// layOutput makes the two empty files that take the output of a record's box.
+func (s *Boxes) layOutput(rec Record) error { return s.makeOver(rec.Stdout(), rec.Stderr()) }
+
+// makeOver makes empty files that a box writes, and makes them over to its user where
+// abl is root.
+func (s *Boxes) makeOver(paths ...string) error {
+	for _, path := range paths {
 		if err := os.WriteFile(path, nil, outputMode); err != nil {
 			return err
 		}
-		if !root {
+		if !s.Root {
 			continue
 		}
-		if err := os.Chown(path, uid, gid); err != nil {
+		if err := os.Chown(path, s.UID, s.GID); err != nil {
 			return err
 		}
 	}

@@ -3,11 +3,12 @@ package roles
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
@@ -18,22 +19,14 @@ import (
 // what it prints. With a gate it reaches what a Builder would; without one it has
 // no network at all.
 type Builds struct {
-	Engine  AppEngine
+	*Boxes
 	Project state.Project // whose records take what is kept of a build
-	ID      string
 	Image   string
-	UID     int
-	GID     int
-	Root    bool // see Runner
-	Box     sandbox.Limits
-	Net     Net
-	Site    *Site             // whose place PlaceBuilder the box joins; nil where there is no gate
 	Gate    Gate              // nil: there is no way out
 	Files   map[string][]byte // laid into the box's read-only directory
-	Argv    []string          // what builds, in dirs.Src
+	Argv    []string          // what builds, in helper.Src
 	Absent  []string          // paths where the box must find nothing
 	Tree    func(w io.Writer, as string) error
-	Safe    *redact.Sanitizer
 }
 
 // Build is one run.
@@ -53,11 +46,8 @@ type BuildEnd struct {
 	Notes     []string // of its gate: refused hosts, and the line that allows them
 }
 
-// buildVolume is the kind of the volume that a build stands in.
-const buildVolume = "build-volume"
-
 // Run takes one build to its end. What it put on the engine is gone then, but for
-// the site, which the next one takes.
+// the networks, which the next one takes.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
 		tidy, cancel := tidying(ctx)
@@ -67,8 +57,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 			end.Notes = notes
 		}
 	}()
-	rec := Record{b.Project.Call(w.Key)}
-	one, err := b.batch(context.WithoutCancel(ctx), w, rec)
+	one, err := b.batch(context.WithoutCancel(ctx), w)
 	if err != nil {
 		return end, err
 	}
@@ -76,27 +65,94 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 		return end, err
 	}
 	failpoint.Here("build.started")
-	stop, err := copyOutput(rec, w.Stdout, w.Stderr)
+	stop, err := copyOutput(one.rec, w.Stdout, w.Stderr)
 	if err != nil {
 		return end, err
 	}
-	const grace = 5 * time.Second
-	exit, late, err := one.await(ctx, w.Limit, grace, nil)
+	exit, late, err := one.await(ctx, nil)
 	if end.Late = late; err == nil && !late {
 		var last helper.RunEnd
-		last, err = one.end(ctx)
+		last, err = one.lastWords(ctx, one.box.Name)
 		end.Exit, end.OOMKilled, end.Signal, end.Gone = exit.Code, exit.OOMKilled, last.Signal, last.Error
 	}
 	return end, errors.Join(err, stop())
 }
 
+// batch is a build's container as intent, with its way out.
+func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
+	rec, deadline, place := Record{b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
+	if err := os.RemoveAll(rec.Dir); err != nil {
+		return nil, fmt.Errorf("cannot prepare a build: %w", err)
+	}
+	var env []string
+	if b.Gate != nil {
+		place = PlaceBuilder
+		if err := b.Holder(ctx, place); err != nil {
+			return nil, err
+		}
+		var err error
+		if env, err = b.Gate.Open(ctx, w.Key, "", deadline); err != nil {
+			return nil, fmt.Errorf("cannot make the build's way out: %w", err)
+		}
+	}
+	box := b.worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
+	box.Env = append(box.Env, env...)
+	box.Tmpfs = []sandbox.Tmpfs{
+		{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
+		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
+	}
+	return &batch{
+		Boxes: b.Boxes, project: b.Project, rec: rec, box: box, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil),
+		run: helper.RunSpec{Argv: b.Argv, Dir: helper.Src}, limit: w.Limit, grace: 5 * time.Second,
+		files: b.Files, asJSON: map[string]any{}, tree: b.Tree,
+	}, nil
+}
+
 // clear removes what a build has put up, and hears what its gate has to say.
 func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error) {
-	err = b.Engine.Remove(ctx, BoxName(b.ID, w.Key))
+	err = b.Engine.Remove(ctx, b.name(w.Key))
 	if b.Gate != nil {
 		traffic, gerr := b.Gate.Close(ctx, w.Key)
 		notes, err = traffic.Notes, errors.Join(err, gerr)
 	}
-	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: buildVolume}, nil)
+	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + volumeKind}, nil)
 	return notes, errors.Join(err, serr)
+}
+
+// copyOutput passes on what a build prints while it does; stop passes on the rest.
+func copyOutput(rec Record, stdout, stderr io.Writer) (stop func() error, err error) {
+	out, err := OpenOutput(rec.Stdout())
+	if err != nil {
+		return nil, err
+	}
+	voice, err := OpenOutput(rec.Stderr())
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	take := func() error { // from where the last time ended
+		_, oerr := io.Copy(stdout, out)
+		_, verr := io.Copy(stderr, voice)
+		return errors.Join(oerr, verr)
+	}
+	done, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(poll)
+		defer tick.Stop()
+		var err error
+		for more := true; more; {
+			select {
+			case <-done:
+				more = false
+			case <-tick.C:
+			}
+			if err == nil {
+				err = take()
+			}
+		}
+		ended <- err
+	}()
+	return func() error {
+		close(done)
+		return errors.Join(<-ended, out.Close(), voice.Close())
+	}, nil
 }

@@ -37,7 +37,7 @@ func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine
 	t.Helper()
 	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{"build": script}}
 	b := &Builds{
-		Engine: e, ID: "id", Image: "i", UID: 1000, GID: 1000, Box: someLimits, Argv: []string{"build"},
+		Boxes: boxesOn(e), Image: "i", Argv: []string{"build"},
 		Tree: func(w io.Writer, as string) error {
 			out := tar.NewWriter(w)
 			err := out.WriteHeader(&tar.Header{Name: as + "/a", Mode: 0o644, Size: 1})
@@ -79,7 +79,6 @@ func TestBuildsThroughAGate(t *testing.T) {
 	b, e := yard(t, func(x sandbox.Box) sandbox.Exit { box = x; return sandbox.Exit{} })
 	gate := &gated{}
 	b.Gate, b.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
-	b.Site = &Site{Engine: e, ID: "id", Image: "h"}
 	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil || len(end.Notes) != 1 || strings.Join(gate.said, ", ") != "open build-1, close build-1" {
 		t.Errorf("%+v, %v, %q", end, err, gate.said)

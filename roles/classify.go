@@ -2,8 +2,6 @@ package roles
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,22 +11,6 @@ import (
 	"abl/internal/sandbox"
 	"abl/roles/agent"
 )
-
-// lastWords reads what abl-run said of the end in the engine's log. gone says that
-// somebody has removed the box meanwhile.
-func (r *Runner) lastWords(ctx context.Context, j Job) (end helper.RunEnd, gone bool) {
-	data, err := r.Engine.Logs(ctx, r.name(j), 4<<10)
-	if err != nil {
-		return end, errors.Is(err, sandbox.ErrNotFound)
-	}
-	lines := splitLines(data)
-	for i := len(lines) - 1; i >= 0; i-- {
-		if json.Unmarshal(lines[i], &end) == nil {
-			return end, false
-		}
-	}
-	return helper.RunEnd{}, false
-}
 
 // ending is all that is known of how a call ended.
 type ending struct {
@@ -182,11 +164,11 @@ func (r *Runner) standing(ctx context.Context, j Job, finished bool) fallen {
 	verifies := j.Role.App && j.Cmds.URL != ""
 	switch {
 	case finished && !verifies:
-	case j.Join != "" && gone(ctx, r.Engine, j.Join):
+	case j.Place != "" && gone(ctx, r.Engine, r.holder(j.Place)):
 		return fallen{outcome.EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}
-	case verifies && gone(ctx, r.Engine, BoxName(r.ID, "holder-"+PlaceApp)):
+	case verifies && gone(ctx, r.Engine, r.holder(PlaceApp)):
 		return fallen{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine was stopped, or somebody stopped it"}
-	case verifies && j.Env != nil && !finished && gone(ctx, r.Engine, BoxName(r.ID, PlaceApp)):
+	case verifies && j.Env != nil && !finished && gone(ctx, r.Engine, r.name(PlaceApp)):
 		return fallen{outcome.AppGone, "the app's container ended while it was tested"}
 	}
 	return fallen{}

@@ -70,8 +70,8 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	}
 	var end helper.RunEnd
 	if why.Class == "" && (!res.Finished || j.Limit > 0) {
-		var gone bool
-		if end, gone = r.lastWords(context.WithoutCancel(ctx), j); gone && !res.Finished {
+		var err error // of an engine that cannot be asked: then there are no last words
+		if end, err = r.lastWords(context.WithoutCancel(ctx), r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -103,7 +103,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	go func() {
-		exit, err := r.Engine.Wait(tidy, r.name(j))
+		exit, err := r.Engine.Wait(tidy, r.box(j))
 		ended <- end{exit, err}
 	}()
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
@@ -147,7 +147,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 				return sandbox.Exit{}, killed, err
 			}
 			failpoint.Here("call.stopping")
-			if err := r.Engine.Stop(tidy, r.name(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
+			if err := r.Engine.Stop(tidy, r.box(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 				return sandbox.Exit{}, killed, err
 			}
 		}
@@ -160,7 +160,7 @@ func (r *Runner) flooded(printed int64) bool { return r.Output > 0 && printed > 
 // running is false once the box has ended: a call that ended while nobody
 // followed it is neither late nor stopped.
 func (r *Runner) running(ctx context.Context, j Job) bool {
-	st, err := r.Engine.Status(ctx, r.name(j))
+	st, err := r.Engine.Status(ctx, r.box(j))
 	if err != nil {
 		return !errors.Is(err, sandbox.ErrNotFound)
 	}

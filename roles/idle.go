@@ -67,7 +67,7 @@ func worked(was, is []sandbox.Load, between time.Duration) bool {
 // quietness begins to measure a call.
 func (r *Runner) quietness(j Job, rec Record, intent Intent) *quiet {
 	return &quiet{idle: r.Idle, last: lastWord(rec, intent), load: func(ctx context.Context) []sandbox.Load {
-		own, err := r.Engine.Load(ctx, r.name(j))
+		own, err := r.Engine.Load(ctx, r.box(j))
 		if err != nil {
 			return nil
 		}

@@ -74,7 +74,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r := newRig(t, says("do print "+key+evil+"\nused 7\nend", 0))
 	r.runner.Safe = hiding()
 	r.begin()
-	_, err := r.engine.Wait(t.Context(), r.runner.name(r.job))
+	_, err := r.engine.Wait(t.Context(), r.runner.box(r.job))
 	must(t, err)
 	must(t, keepFile(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {

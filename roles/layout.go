@@ -30,7 +30,7 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = reports(j.Role, r.Project)
-	return errors.Join(layIn(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), layOutput(rec, r.Root, r.UID, r.GID))
+	return errors.Join(layIn(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.layOutput(rec))
 }
 
 // pointLast makes the role's last log name this call's output: a hard link, or

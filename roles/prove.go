@@ -22,13 +22,11 @@ import (
 
 // proving takes one box through its proof.
 type proving struct {
-	engine Engine
+	*Boxes
 	box    sandbox.Box
 	dir    string // takes the proof; the folder in below it is what the box sees at dirs.In
 	rule   rule
-	net    Net
 	server *boundary.HostServer // what listens on this machine, from before to after; nil where nobody does
-	cutOff bool                 // the box is meant to have no network at all, by the engine's record: there is nothing to try from inside
 	ranges []string             // of the networks that it may be on
 	secret *redact.Sanitizer    // knows what the box must not hold; nil for a box of the person's own settings
 }
@@ -44,13 +42,13 @@ const maxProof = 256 << 10
 // until done is called, which may be at any time.
 func (p *proving) before(ctx context.Context) (done func(), err error) {
 	done = func() {}
-	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.net.Weak}
+	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
 	var env map[string]string
 	var eerr, rerr error
 	var asked sync.WaitGroup // side by side: the call waits for it
-	asked.Go(func() { env, eerr = p.engine.Env(ctx, p.box.Name) })
-	asked.Go(func() { p.ranges, rerr = p.engine.Ranges(ctx, p.rule.reaches()) })
-	b.Made, err = p.engine.Prove(ctx, p.box)
+	asked.Go(func() { env, eerr = p.Engine.Env(ctx, p.box.Name) })
+	asked.Go(func() { p.ranges, rerr = p.Engine.Ranges(ctx, p.rule.reaches()) })
+	b.Made, err = p.Engine.Prove(ctx, p.box)
 	asked.Wait()
 	if err := errors.Join(err, eerr, rerr); err != nil {
 		return done, err
@@ -79,33 +77,17 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 // listen starts to listen on this machine. There is none where abl cannot, and
 // the person allowed that, or where the box has no network to come here by.
 func (p proving) listen(ctx context.Context) (*boundary.HostServer, error) {
-	if p.net.Away || p.cutOff {
+	if p.Net.Away || p.rule.cutOff() {
 		return nil, nil
 	}
 	server, err := boundary.ListenOnHost(ctx)
-	if err != nil && p.net.Weak != "" {
+	if err != nil && p.Net.Weak != "" {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnproven, err)
 	}
 	return server, nil
-}
-
-// made makes a box that has nobody inside to look around, and compares it with
-// its intent.
-func made(ctx context.Context, engine Engine, box sandbox.Box) error {
-	if _, err := engine.Create(ctx, box); err != nil {
-		return held(ctx, engine, box.Reach.Join, err)
-	}
-	proof, err := engine.Prove(ctx, box)
-	if err == nil {
-		err = proof.Err()
-	}
-	if err = held(ctx, engine, box.Reach.Join, err); err != nil {
-		return errors.Join(fmt.Errorf("box %q: %w", box.Name, err), engine.Remove(ctx, box.Name))
-	}
-	return nil
 }
 
 // secrets checks that the box is given none of those that abl knows.
@@ -135,11 +117,11 @@ func (p proving) layOut(env map[string]string, server *boundary.HostServer) erro
 	}
 	ruled := p.rule.inside(p.box)
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
-	if !p.cutOff {
-		spec.Net = boundary.Net(server, p.net.Weak != "")
+	if !p.rule.cutOff() {
+		spec.Net = boundary.Net(server, p.Net.Weak != "")
 		spec.Net.Own = p.ranges
 	}
-	if !p.net.Away {
+	if !p.Net.Away {
 		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {
 			return err
 		}

@@ -212,7 +212,7 @@ func TestProofOfTheApp(t *testing.T) {
 				b.Limits.Pids++
 			}
 		}}
-		s.app.Engine, s.app.Site.Engine = another, another
+		s.app.Engine = another
 		if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
 			t.Errorf("another %s: %v", kind, err)
 		}

@@ -5,20 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
+	"abl/internal/witness"
 )
 
 // Replayer runs the tests that a Verifier saved once more, without the Verifier:
 // no agent, no key and no way out, in a box of its own, from the commit and not
 // from the directory.
 type Replayer struct {
-	App    *App
-	Image  string // the Verifier's
-	Holder func(ctx context.Context, place string) (string, error)
-	Tests  func(ctx context.Context, w io.Writer, commit, as string) error // the tree of a commit of the tests, as a tar
+	App   *App
+	Image string                                                          // the Verifier's
+	Tests func(ctx context.Context, w io.Writer, commit, as string) error // the tree of a commit of the tests, as a tar
 }
 
 // Against is what stands where the app should be.
@@ -34,6 +38,12 @@ const (
 	TestLines Against = "test lines" // everything is answered with 200 and witness.Planted
 )
 
+// ports are where something stands in the app's place, in the app's own network
+// namespace and beside it: so the tries go on at the same time as the replay
+// against the app does, and at the same time as one another. The second port has the
+// declared commands.
+var ports = map[Against]int{TheApp: 1, NoApp: 3, Empty: 5, Trouble: 7, TestLines: 9}
+
 // Replay is one run of the saved tests.
 type Replay struct {
 	Key     string // "<call>/replay-<name>": the folder of its record below the calls
@@ -43,6 +53,11 @@ type Replay struct {
 	Cut     <-chan struct{} // closed when its time is up before that, nil for never
 	Cmds    helper.CmdSpec  // what abl-cmd offers; the broker's address is added
 }
+
+// called is a name of what a replay puts on the engine. One of a kind is made at a time.
+func (p Replay) called(what string) string { return what + "-" + p.slug() }
+
+func (p Replay) slug() string { return strings.ReplaceAll(string(p.Against), " ", "-") }
 
 // Replayed is what came of it.
 type Replayed struct {
@@ -79,49 +94,148 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		if out, err = r.play(ctx, p, up.URL); err != nil {
 			return out, err
 		}
-		if out.Ends, err = r.ends(ctx, p); err != nil {
+	}
+	if p.Against == TheApp && up.Failed == "" {
+		if err := r.App.noteEnd(ctx, p.Key); err != nil {
+			return out, err
+		}
+		if out.Ends, err = EndsOf(r.App.Project, p.Key); err != nil {
 			return out, err
 		}
 	}
 	return out, r.keep(p, at, out)
 }
 
-// ends is how the app under test ended, if it did.
-func (r *Replayer) ends(ctx context.Context, p Replay) (AppEnds, error) {
-	if p.Against != TheApp {
-		return AppEnds{}, nil
-	}
-	if err := r.App.noteEnd(ctx, p.Key); err != nil {
-		return AppEnds{}, err
-	}
-	return EndsOf(r.App.Project, p.Key)
-}
-
-// stand puts up what the tests are run against.
-func (r *Replayer) stand(ctx context.Context, p Replay) (Up, error) {
+// stand puts up what the tests are run against. What answers in the app's place says of
+// every command that it was done, or the tests would fail for the wrong reason.
+func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	if p.Against == TheApp {
 		return r.App.Up(ctx, p.Key)
 	}
-	up := Up{Broker: at(r.place(p).commands), Token: "none"}
-	if r.App.Spec.App != nil {
-		up.URL = at(r.place(p).app)
+	a, app := r.App, 0
+	if a.Spec.App != nil {
+		app = a.Spec.App.Port
 	}
-	return up, r.standIn(ctx, p)
+	at, commands := helper.Beside(app, ports[p.Against]), helper.Beside(app, ports[p.Against]+1)
+	up = Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, commands), Token: "none"}
+	argv := []string{"-commands", fmt.Sprintf(":%d", commands)}
+	if a.Spec.App != nil {
+		up.URL = fmt.Sprintf("http://%s:%d", helper.AppAlias, at)
+	} else if p.Against != NoApp {
+		return up, errors.New("internal error: a stand-in for a system without an app section")
+	}
+	if p.Against != NoApp { // a live namespace without a listener refuses at once
+		argv = append(argv, "-listen", fmt.Sprintf(":%d", at))
+	}
+	switch p.Against {
+	case TestLines:
+		argv = append(argv, "-says", witness.Planted)
+	case Trouble:
+		argv = append(argv, "-status", "500")
+	}
+	return up, r.standIn(ctx, p, argv)
 }
 
-// ports are where something stands in the app's place, in the app's own network
-// namespace and beside it: so the tries go on at the same time as the replay
-// against the app does, and at the same time as one another.
-type ports struct{ app, commands int }
-
-func (r *Replayer) place(p Replay) ports {
-	app := 0
-	if r.App.Spec.App != nil {
-		app = r.App.Spec.App.Port
+// standIn starts what answers in the app's place, and waits for its first words, which
+// it says when it listens. One that says nothing ends at its deadline, so an engine
+// that is slow is waited for.
+func (r *Replayer) standIn(ctx context.Context, p Replay, argv []string) error {
+	a := r.App
+	if err := a.Holder(ctx, PlaceApp); err != nil {
+		return err
 	}
-	n := map[Against]int{TheApp: 1, NoApp: 3, Empty: 5, Trouble: 7, TestLines: 9}[p.Against]
-	return ports{helper.Beside(app, n), helper.Beside(app, n+1)}
+	labels := a.Labels("stand-in", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute))
+	argv = append([]string{helper.Bin + "/" + helper.HelperNull, "-deadline", labels[sandbox.LabelDeadline]}, argv...)
+	box := a.Tool(p.called("stand-in"), labels, argv...)
+	box.Reach = a.joined(PlaceApp)
+	if err := Make(ctx, a.Engine, box); err != nil {
+		return fmt.Errorf("cannot make what stands in for the app: %w", err)
+	}
+	if err := a.Engine.Start(ctx, box.Name); err != nil {
+		return err
+	}
+	for {
+		words, err := a.Engine.Logs(ctx, box.Name, 1<<10)
+		if err != nil || strings.Contains(string(words), "ready") {
+			return err
+		}
+		if st, err := a.Engine.Status(ctx, box.Name); err != nil || st.State == sandbox.Exited {
+			return errors.Join(err, fmt.Errorf("what stands in for the app ended with code %d", st.ExitCode))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
-// at is the address of a port in the app's place.
-func at(port int) string { return fmt.Sprintf("http://%s:%d", helper.AppAlias, port) }
+// play runs run.sh to its end. The tests stand in a volume below the folder that the
+// Verifier knows, so that each replay begins with the commit.
+func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed, err error) {
+	a := r.App
+	if err := a.Holder(ctx, PlaceVerifier); err != nil {
+		return out, err
+	}
+	defer func() { err = held(ctx, a.Engine, a.holder(PlaceVerifier), err) }()
+	box := a.worker(p.called("replay"), r.Image, PlaceVerifier, a.Labels("replay", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box.Tmpfs = tmpfs(Verifier)
+	if url != "" {
+		box.Env = append(box.Env, "ABL_APP_URL="+url)
+	}
+	rec, whole := Record{a.Project.Call(p.Key)}, context.WithoutCancel(ctx)
+	one := &batch{
+		Boxes: a.Boxes, project: a.Project, rec: rec, box: box, rule: ofReplay(a.Project, a.ID, rec.Dir),
+		run: helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests}, limit: p.Limit, grace: time.Second,
+		asJSON: map[string]any{"commands.json": p.Cmds},
+		tree:   func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
+	}
+	begun, err := one.start(ctx)
+	if err != nil {
+		return out, err
+	}
+	exit, late, err := one.await(ctx, p.Cut)
+	if err != nil {
+		return out, err
+	}
+	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
+	return out, r.read(ctx, one, &out)
+}
+
+// read takes what was printed, once the box is gone, and says what kept run.sh
+// from being run at all.
+func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
+	end, err := one.lastWords(ctx, one.box.Name)
+	if err != nil {
+		return err
+	}
+	if end.Error != "" {
+		out.Gone = "run.sh could not be started: " + end.Error
+	}
+	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
+		return err
+	}
+	if err := keepAll(one.Safe, one.rec.Dir, "stdout", "stderr"); err != nil {
+		return err
+	}
+	f, err := hostfs.Open(one.rec.Dir, "stdout")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	out.Output, err = io.ReadAll(io.LimitReader(f, maxReplay+1))
+	return err
+}
+
+// clear removes all that a replay has put up.
+func (r *Replayer) clear(ctx context.Context, p Replay) error {
+	a := r.App
+	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called("replay"))), a.Engine.Remove(ctx, a.name(p.called("stand-in"))))
+	if err == nil {
+		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.slug()}, nil)
+	}
+	if p.Against == TheApp {
+		err = errors.Join(err, a.Down(ctx, p.Key))
+	}
+	return err
+}

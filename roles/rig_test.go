@@ -76,6 +76,10 @@ type rig struct {
 	events []state.Event
 }
 
+func boxesOn(e sandbox.Engine) *Boxes {
+	return &Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000, Limits: someLimits, Helper: "holder"}
+}
+
 func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	t.Helper()
 	root := t.TempDir()
@@ -89,7 +93,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 			t.Fatal(err)
 		}
 	}
-	r.runner = &Runner{Engine: r.engine, Project: p, ID: "id", UID: 1000, GID: 1000, Timeout: time.Hour, Out: state.Func(r.take), Box: someLimits}
+	r.runner = &Runner{Boxes: boxesOn(r.engine), Project: p, Timeout: time.Hour, Out: state.Func(r.take)}
 	r.job = Job{
 		Role: Builder, Agent: plain{}, Image: "i", Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
 		Prompt: func() (string, error) { r.prompts++; return "do it", nil },

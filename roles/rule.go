@@ -131,6 +131,10 @@ func bounded(mounts []sandbox.Tmpfs) string {
 	return strings.Join(all, " ")
 }
 
+// cutOff says that the box is meant to have no network at all, by the engine's record:
+// there is nothing to try from inside.
+func (r rule) cutOff() bool { return len(r.holders) == 0 }
+
 // reaches names the networks that a box may be on, as the engine knows them.
 func (r rule) reaches() []string { return r.names("net", r.networks) }
 

@@ -28,14 +28,14 @@ var wrongs = map[string]struct {
 	"src at its own path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/workspace/src") }, "what must be absent"},
 	"src at another path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/opt") }, "further mounts"},
 	"src in place of tests": {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/tests", w.Src, false) }, "identity of /workspace/tests"},
-	"the whole project":     {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Root, "/opt") }, "further mounts"},
+	"the whole project":     {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Project.Root, "/opt") }, "further mounts"},
 	"specs to be written":   {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/specs", w.Specs(), false) }, "writing in /workspace/specs"},
 	".git to be written":    {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/tests/.git", w.Tests+"/.git", false) }, "writing in /workspace/tests/.git"},
 	".git not covered":      {func(w *wrong, b *sandbox.Box) { w.drop(b, "/workspace/tests/.git") }, "writing in /workspace/tests/.git"},
 	".env":                  {func(w *wrong, b *sandbox.Box) { w.file(b, w.Env(), "/abl/out/more") }, "further mounts"},
 	"the engine's socket":   {func(w *wrong, b *sandbox.Box) { w.file(b, "/var/run/docker.sock", "/run/docker.sock") }, "sockets of engines"},
 	"the other role's network": {func(w *wrong, b *sandbox.Box) {
-		b.Reach.Join, b.Reach.Through = w.join, w.Reach(PlaceBuilder).Endpoints
+		b.Reach.Join, b.Reach.Through = w.holder(PlaceBuilder), w.Reach(PlaceBuilder).Endpoints
 	}, "addresses on other networks"},
 	"a second network": {func(w *wrong, b *sandbox.Box) {
 		b.Reach.Through = append(b.Reach.Through, w.Reach(PlaceBuilder).Endpoints...)
@@ -56,11 +56,10 @@ var wrongs = map[string]struct {
 // wrong is a project on a real engine, and the Verifier's box there.
 type wrong struct {
 	state.Project
-	*Site
+	*Boxes
 	engine *docker.Engine
 	runner *Runner
 	job    Job
-	join   string // the Builder's holder
 }
 
 func (w *wrong) mount(b *sandbox.Box, source, target string) {
@@ -113,23 +112,20 @@ func newWrong(t *testing.T) *wrong {
 		uid, gid = 4711, 4711
 	}
 	id := "wrong-" + strings.ToLower(rand.Text()[:10])
-	site := &Site{Engine: eng, ID: id, Image: holder, Pool: "10.231.0.0/16"}
+	boxes := &Boxes{
+		Engine: eng, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Helper: holder, Pool: "10.231.0.0/16", Safe: &redact.Sanitizer{},
+		Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256},
+	}
 	t.Cleanup(func() {
 		_, err := eng.Sweep(context.WithoutCancel(t.Context()), map[string]string{sandbox.LabelProject: id}, nil)
 		must(t, errors.Join(err, eng.Close()))
 	})
-	w := &wrong{Project: p, Site: site, engine: eng}
-	join, err := site.Holder(t.Context(), PlaceVerifier)
-	must(t, err)
-	w.join, err = site.Holder(t.Context(), PlaceBuilder)
-	must(t, err)
-	w.runner = &Runner{
-		Engine: eng, Project: p, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Timeout: time.Minute, Out: state.Discard, Safe: &redact.Sanitizer{},
-		Box: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256}, Reach: site.Reach,
-	}
+	w := &wrong{Project: p, Boxes: boxes, engine: eng}
+	must(t, errors.Join(boxes.Holder(t.Context(), PlaceVerifier), boxes.Holder(t.Context(), PlaceBuilder)))
+	w.runner = &Runner{Boxes: boxes, Project: p, Timeout: time.Minute, Out: state.Discard}
 	w.runner.Safe.Hide("swordfish-swordfish")
 	w.job = Job{
-		Role: Verifier, Agent: plain{}, Image: image, Join: join, Call: agent.Call{ID: "c", Role: "verifier"},
+		Role: Verifier, Agent: plain{}, Image: image, Place: PlaceVerifier, Call: agent.Call{ID: "c", Role: "verifier"},
 		Prompt: func() (string, error) { return "", nil },
 	}
 	return w
@@ -143,8 +139,8 @@ func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (proving, bo
 	cmd, err := w.job.Agent.Command(w.job.Call)
 	must(t, err)
 	deadline := time.Now().Add(time.Minute)
-	must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), w.runner.layOut(w.job, rec, cmd, deadline), w.engine.Remove(t.Context(), w.runner.name(w.job))))
-	box := w.runner.box(w.job, rec, cmd, deadline)
+	must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), w.runner.layOut(w.job, rec, cmd, deadline), w.engine.Remove(t.Context(), w.runner.box(w.job))))
+	box := w.runner.boxFor(w.job, rec, cmd, deadline)
 	bend(w, &box)
 	_, err = w.engine.Create(t.Context(), box)
 	return w.runner.proving(w.job, rec, box), err == nil

@@ -6,8 +6,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,39 +17,23 @@ import (
 	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/prices"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/roles/agent"
 )
 
-// Engine is what a call needs of a container engine.
-type Engine interface {
-	sandbox.Boxes
-	sandbox.Streams
-	sandbox.Prover
-}
-
 // Runner runs calls of one project on one engine.
 type Runner struct {
-	Engine  Engine
+	*Boxes
 	Project state.Project
-	ID      string // the project's id, for names and labels
-	UID     int    // whom roles run as, never 0
-	GID     int
-	Root    bool   // abl is root: files for the role are made over to UID, and to the person afterwards
-	Person  [2]int // uid and gid of the project's owner
-	Box     sandbox.Limits
-	Net     Net
-	Reach   func(place string) sandbox.Reach // of the holder that a role's boxes join; nil where nobody knows
-	Output  int64                            // bytes a call may print before it is killed
-	Timeout time.Duration                    // wall clock of one call
-	Idle    time.Duration                    // how long a call may do nothing, 0 for ever
+	Person  [2]int        // uid and gid of the project's owner
+	Output  int64         // bytes a call may print before it is killed
+	Timeout time.Duration // wall clock of one call
+	Idle    time.Duration // how long a call may do nothing, 0 for ever
 	Quota   DiskQuota
 	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
 	Out     state.Sink
-	Safe    *redact.Sanitizer // keeps secrets out of what is kept of a call
 }
 
 // Job is one call to run.
@@ -56,7 +42,7 @@ type Job struct {
 	Agent  agent.Agent
 	Call   agent.Call
 	Image  string
-	Join   string            // holder whose namespace is the role's reach
+	Place  string            // whose network it joins, "" for none
 	Env    []string          // beyond the agent's own: the app's address
 	Gate   Gate              // nil: there is no way out
 	Files  map[string][]byte // name → content, laid into the call's read-only directory
@@ -72,18 +58,21 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	rec := Record{r.Project.Call(j.Call.ID)}
 	if o, ok, err := rec.Outcome(); err != nil || ok {
 		if ok {
-			err = r.Engine.Remove(ctx, r.name(j))
+			err = r.Engine.Remove(ctx, r.box(j))
 		}
 		return o, err
 	}
 	intent, goesOn, err := r.takeUp(ctx, j, rec)
 	if err == nil && !goesOn {
+		if err := r.Holder(ctx, j.Place); err != nil {
+			return Outcome{}, err
+		}
 		// What is asked of the engine from here on happens even if the asking is cut
 		// short, so it is seen through; a cancelled ctx ends the call right afterwards.
 		intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
 	}
 	if err != nil {
-		return Outcome{}, held(ctx, r.Engine, j.Join, err)
+		return Outcome{}, held(ctx, r.Engine, r.joined(j.Place).Join, err)
 	}
 	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Session: intent.Session, Started: intent.Begun, Requests: -1}
 	if err := r.follow(ctx, j, rec, intent, &o); err != nil {
@@ -92,11 +81,8 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	return o, r.close(ctx, j, rec, intent, &o)
 }
 
-// name is the box of a call.
-func (r *Runner) name(j Job) string { return BoxName(r.ID, j.Call.ID) }
-
-// BoxName is the engine-wide name of a call's box or of another box of the project.
-func BoxName(id, key string) string { return "abl-" + id + "-" + key }
+// box is the name of a call's box.
+func (r *Runner) box(j Job) string { return r.name(j.Call.ID) }
 
 // takeUp finds a call that an earlier abl started. A box that was started and is gone
 // is left to follow, which reads what it printed. One that was made and never started
@@ -106,7 +92,7 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, 
 	if err != nil {
 		return intent, false, err
 	}
-	st, err := r.Engine.Status(ctx, r.name(j))
+	st, err := r.Engine.Status(ctx, r.box(j))
 	gone := errors.Is(err, sandbox.ErrNotFound)
 	switch {
 	case err != nil && !gone:
@@ -120,7 +106,7 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, 
 				return intent, false, err
 			}
 		}
-		return intent, true, r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.name(j)}).after(ctx, false))
+		return intent, true, r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).after(ctx, false))
 	}
 	if err := ctx.Err(); err != nil {
 		return intent, false, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
@@ -153,7 +139,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 		return intent, err
 	}
 	failpoint.Here("call.starting")
-	if err := r.Engine.Start(ctx, r.name(j)); err != nil {
+	if err := r.Engine.Start(ctx, r.box(j)); err != nil {
 		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), r.unstarted(ctx, j, rec))
 	}
 	failpoint.Here("call.started")
@@ -163,7 +149,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 // unstarted forgets a start that failed, when the engine says that the box never ran.
 // Where it cannot be asked the mark stays: the next run finds out.
 func (r *Runner) unstarted(ctx context.Context, j Job, rec Record) error {
-	if st, err := r.Engine.Status(ctx, r.name(j)); err != nil || st.State != sandbox.Created {
+	if st, err := r.Engine.Status(ctx, r.box(j)); err != nil || st.State != sandbox.Created {
 		return nil
 	}
 	return rec.unmark()
@@ -171,7 +157,7 @@ func (r *Runner) unstarted(ctx context.Context, j Job, rec Record) error {
 
 // proving is the proof of a call's box.
 func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
-	return proving{engine: r.Engine, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), net: r.Net, secret: r.Safe}
+	return proving{Boxes: r.Boxes, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), secret: r.Safe}
 }
 
 // proven takes a call back when err says that its boundary is not proven and the
@@ -182,23 +168,23 @@ func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	st, serr := r.Engine.Status(ctx, r.name(j))
+	st, serr := r.Engine.Status(ctx, r.box(j))
 	switch {
 	case errors.Is(serr, sandbox.ErrNotFound) && rec.started():
 		return nil
 	case serr != nil && !errors.Is(serr, sandbox.ErrNotFound):
 		return serr // the next run asks again
 	case serr != nil || st.State == sandbox.Created:
-		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.name(j)), rec.unmark())
+		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.unmark())
 	}
 	why := stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
-	if herr := held(ctx, r.Engine, j.Join, err); errors.Is(herr, ErrHolder) {
+	if herr := held(ctx, r.Engine, r.joined(j.Place).Join, err); errors.Is(herr, ErrHolder) {
 		why = stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.stop(why); err != nil {
 		return err
 	}
-	return r.Engine.Stop(ctx, r.name(j), 0)
+	return r.Engine.Stop(ctx, r.box(j), 0)
 }
 
 // create lays out the record and makes the box, which is not started yet.
@@ -206,7 +192,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 	if err := rec.unmark(); err != nil {
 		return intent, box, err
 	}
-	if err := r.Engine.Remove(ctx, r.name(j)); err != nil {
+	if err := r.Engine.Remove(ctx, r.box(j)); err != nil {
 		return intent, box, err
 	}
 	cmd, err := j.Agent.Command(j.Call)
@@ -221,7 +207,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 		return intent, box, fmt.Errorf("cannot point at the log of call %s: %w", j.Call.ID, err)
 	}
 	intent = Intent{
-		Key: j.Call.ID, Box: r.name(j), Image: j.Image, Agent: j.Agent.Name(), Model: j.Call.Model,
+		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name(), Model: j.Call.Model,
 		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project),
 	}
 	if err := writeJSON(filepath.Join(rec.Dir, "intent.json"), intent); err != nil {
@@ -235,7 +221,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 		}
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], way...)
 	}
-	box = r.box(j, rec, cmd, deadline)
+	box = r.boxFor(j, rec, cmd, deadline)
 	if err := checkSources(r.Project, box.Mounts); err != nil {
 		return intent, box, err
 	}
@@ -246,26 +232,18 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 	return intent, box, nil
 }
 
-// box is the call's container as intent.
-func (r *Runner) box(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
-	env := []string{"HOME=" + helper.Home, "LANG=C.UTF-8", "ABL_PHASE=" + strconv.Itoa(j.Call.Phase), "ABL_ITERATION=" + strconv.Itoa(j.Call.Iteration), "ABL_SPECS=" + helper.Specs}
-	for _, k := range sortedKeys(cmd.Env) {
-		env = append(env, k+"="+cmd.Env[k])
+// boxFor is the call's container as intent.
+func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
+	box := r.worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
+	box.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
+	box.Env = append(box.Env, "ABL_PHASE="+strconv.Itoa(j.Call.Phase), "ABL_ITERATION="+strconv.Itoa(j.Call.Iteration), "ABL_SPECS="+helper.Specs)
+	for _, k := range slices.Sorted(maps.Keys(cmd.Env)) {
+		box.Env = append(box.Env, k+"="+cmd.Env[k])
 	}
-	reach := sandbox.Reach{Join: j.Join}
-	if r.Reach != nil {
-		reach.Through = r.Reach(j.Role.Name).Endpoints
-	}
-	return sandbox.Box{
-		Name: r.name(j), Image: j.Image, User: fmt.Sprintf("%d:%d", r.UID, r.GID),
-		Argv: []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, Env: append(env, j.Env...), Dir: j.Role.Dir,
-		Mounts: Mounts(j.Role, r.Project, rec), Tmpfs: tmpfs(j.Role), Reach: reach, Limits: r.Box,
-		Labels: map[string]string{
-			sandbox.LabelProject: r.ID, sandbox.LabelKind: "role", sandbox.LabelRole: j.Role.Name,
-			sandbox.LabelPhase: strconv.Itoa(j.Call.Phase), sandbox.LabelCall: j.Call.ID,
-			sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
-		},
-	}
+	box.Env = append(box.Env, j.Env...)
+	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
+	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), tmpfs(j.Role)
+	return box
 }
 
 func (r *Runner) emit(j Job, e state.Event) {

@@ -272,8 +272,8 @@ func TestEngineAway(t *testing.T) {
 
 func TestBoxIsAsPromised(t *testing.T) {
 	r := newRig(t, nil)
-	r.job.Env, r.job.Join = []string{"KEY=secret"}, "holder"
-	r.runner.Box = sandbox.Limits{Memory: 1, Pids: 2}
+	r.job.Env, r.job.Place = []string{"KEY=secret"}, PlaceBuilder
+	r.runner.Limits = sandbox.Limits{Memory: 1, Pids: 2}
 	if _, _, err := r.runner.create(t.Context(), r.job, r.rec()); err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestBoxIsAsPromised(t *testing.T) {
 	if got := strings.Join(mounts, "|"); got != want {
 		t.Errorf("mounts\n%s, want\n%s", got, want)
 	}
-	if b.User != "1000:1000" || b.Reach.Join != "holder" || b.Limits.Pids != 2 || b.Labels[sandbox.LabelCall] != "p1-build-1.1" || b.Labels[sandbox.LabelKind] != "role" {
+	if b.User != "1000:1000" || b.Reach.Join != "abl-id-holder-builder" || b.Limits.Pids != 2 || b.Labels[sandbox.LabelCall] != "p1-build-1.1" || b.Labels[sandbox.LabelKind] != "role" {
 		t.Errorf("box %+v", b)
 	}
 	for name, want := range map[string]string{"prompt.md": "\ndo it\n", "run.json": `"stdin":"/abl/in/prompt.md"`, "more": "x"} {

@@ -19,7 +19,10 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := r.layOut(j, rec, cmd, deadline); err != nil {
 		return "", fmt.Errorf("cannot prepare a shell: %w", err)
 	}
-	box := r.box(j, rec, cmd, deadline)
+	if err := r.Holder(ctx, j.Place); err != nil {
+		return "", err
+	}
+	box := r.boxFor(j, rec, cmd, deadline)
 	box.Argv, box.Term = cmd.Argv, true
 	box.Labels[sandbox.LabelKind] = "shell"
 	if err := r.Engine.Remove(ctx, box.Name); err != nil {
@@ -31,7 +34,7 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir).check(box).Err(); err != nil {
 		return "", fmt.Errorf("box %q: %w", box.Name, err)
 	}
-	if err := made(ctx, r.Engine, box); err != nil {
+	if err := Make(ctx, r.Engine, box); err != nil {
 		return "", fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
 	}
 	return box.Name, nil

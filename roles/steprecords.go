@@ -172,16 +172,12 @@ func tellReplays(p state.Project, key string) (all []audit.Replay, err error) {
 		at[r.Name] = k.At
 		all = append(all, r)
 	}
+	// Those against the app come first: the others go on beside them, so time says
+	// nothing of their order.
 	slices.SortStableFunc(all, func(a, b audit.Replay) int {
-		return cmp.Or(cmp.Compare(rank(a.Against), rank(b.Against)), at[a.Name].Compare(at[b.Name]))
+		return cmp.Or(cmp.Compare(ports[Against(a.Against)], ports[Against(b.Against)]), at[a.Name].Compare(at[b.Name]))
 	})
 	return all, nil
-}
-
-// rank puts the replays against the app first: the others go on beside them, so
-// time says nothing of their order.
-func rank(against string) int {
-	return slices.Index([]string{string(TheApp), string(NoApp), string(Empty), string(Trouble), string(TestLines)}, against)
 }
 
 // tellOutput reads again what a replay printed, as it was judged.

@@ -144,15 +144,14 @@ func TestForgetReplays(t *testing.T) {
 // Whatever stands in the app's place has ports of its own, and a place in the
 // order of the record.
 func TestStandInsAreApart(t *testing.T) {
-	r := &Replayer{App: &App{Spec: helper.BrokerSpec{App: &helper.App{Port: 3000}}}}
 	taken := map[int]bool{3000: true, helper.BrokerPort: true}
 	for _, a := range []Against{TheApp, NoApp, Empty, Trouble, TestLines} {
-		p := r.place(Replay{Against: a})
-		if taken[p.app] || taken[p.commands] || p.app == p.commands {
-			t.Errorf("%s stands at %d and %d, which are taken", a, p.app, p.commands)
+		app, commands := helper.Beside(3000, ports[a]), helper.Beside(3000, ports[a]+1)
+		if taken[app] || taken[commands] || app == commands {
+			t.Errorf("%s stands at %d and %d, which are taken", a, app, commands)
 		}
-		taken[p.app], taken[p.commands] = true, true
-		if rank(string(a)) < 0 {
+		taken[app], taken[commands] = true, true
+		if ports[a] == 0 {
 			t.Errorf("the record has no place for %s", a)
 		}
 	}

@@ -28,7 +28,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 		return nil // an earlier abl read it
 	}
 	if err != nil { // what was noted before the start did not reach the disk
-		b = Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.net.Weak}
+		b = Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
 	}
 	ctx = context.WithoutCancel(ctx)
 	line, err := p.hear(ctx)
@@ -44,7 +44,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	default:
 		err = p.judge(&b, line)
 	}
-	b.Unheard = !heard && !p.net.Away
+	b.Unheard = !heard && !p.Net.Away
 	if err != nil {
 		b.Failed = err.Error()
 	}
@@ -56,12 +56,12 @@ func (p proving) after(ctx context.Context, heard bool) error {
 func (p proving) hear(ctx context.Context) (line []byte, err error) {
 	for range 2 {
 		bound, cancel := context.WithTimeout(ctx, probeTime)
-		line, err = p.engine.Head(bound, p.box.Name, maxProof)
+		line, err = p.Engine.Head(bound, p.box.Name, maxProof)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return line, err
 		}
-		if _, err := p.engine.Status(ctx, p.box.Name); err != nil {
+		if _, err := p.Engine.Status(ctx, p.box.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func (p proving) judge(b *Boundary, line []byte) error {
 	}
 	if p.server != nil { // what was refused inside must not have arrived here
 		here := p.server.Arrived()
-		here.Weak = p.net.Weak != "" && !here.OK
+		here.Weak = p.Net.Weak != "" && !here.OK
 		b.Inside = append(b.Inside, here)
 		if err := b.Inside.Err(); err != nil {
 			return err
@@ -116,6 +116,6 @@ func (p proving) asked() (spec helper.ProbeSpec, err error) {
 // killed says that the box was ended from outside, by a signal or for its memory.
 func (p proving) killed(ctx context.Context) bool {
 	const signalled = 128
-	st, err := p.engine.Status(ctx, p.box.Name)
+	st, err := p.Engine.Status(ctx, p.box.Name)
 	return err == nil && st.State == sandbox.Exited && (st.OOMKilled || st.ExitCode > signalled)
 }

@@ -90,16 +90,16 @@ func (c *climate) clears() {
 }
 
 // give puts a gateway between the Builder and its provider.
-func (c *climate) give(role roles.Role, site *roles.Site, p *orchestrator.Player) {
+func (c *climate) give(role roles.Role, boxes *roles.Boxes, p *orchestrator.Player) {
 	if role.Name != roles.Builder.Name {
 		return
 	}
 	p.Agent = asker{served: c.vars}
 	p.Gate = &environment.Gate{
-		Engine: c.Engine, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Site: site, Place: role.Name, Role: role.Name, Image: "gateway",
+		Engine: c.Engine, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Boxes: boxes, Place: role.Name, Role: role.Name, Image: "gateway",
 		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Safe: redact.NewSanitizer(nil),
 	}
-	site.Gated[role.Name] = true
+	boxes.Gated[role.Name] = true
 }
 
 // asker is an agent that tells a bad end by its exit code alone.

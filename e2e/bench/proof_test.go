@@ -10,14 +10,13 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/roles"
 	"abl/roles/boundary"
 )
 
 // unproving is an engine on which the proof of a box costs nothing: the engine is not
 // asked, and nobody looks around inside.
 type unproving struct {
-	roles.Engine
+	sandbox.Engine
 	in      string        // the call's directory as the box sees it
 	created time.Time     // when the box was
 	left    time.Duration // what the proof still took before the start

@@ -48,7 +48,6 @@ type rig struct {
 	file    *state.File
 	repo    *git.Repo
 	runner  *roles.Runner
-	site    *roles.Site
 	image   string
 	book    *ledger.Ledger
 	calls   int
@@ -75,7 +74,6 @@ func newRig(b *testing.B) *rig {
 	r.must(err)
 	holder, err := m.Holder(b.Context())
 	r.must(err)
-	r.site = &roles.Site{Engine: r.engine, ID: r.file.Project, Phase: 1, Image: holder, Pool: "10.231.0.0/16"}
 	b.Cleanup(func() {
 		_, err := r.engine.Sweep(context.WithoutCancel(b.Context()), map[string]string{sandbox.LabelProject: r.file.Project}, nil)
 		r.must(err)
@@ -87,8 +85,11 @@ func newRig(b *testing.B) *rig {
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
 	r.runner = &roles.Runner{
-		Engine: r.engine, Project: r.project, ID: r.file.Project, UID: uid, GID: uid, Root: os.Geteuid() == 0,
-		Box: limits, Output: 1 << 30, Timeout: time.Minute, Out: state.Discard,
+		Boxes: &roles.Boxes{
+			Engine: r.engine, ID: r.file.Project, Phase: 1, UID: uid, GID: uid, Root: os.Geteuid() == 0, Limits: limits,
+			Helper: holder, Pool: "10.231.0.0/16",
+		},
+		Project: r.project, Output: 1 << 30, Timeout: time.Minute, Out: state.Discard,
 	}
 	return r
 }
@@ -125,10 +126,8 @@ func (r *rig) call(b *testing.B) {
 	r.calls++
 	role, ctx := roles.Builder, b.Context()
 	key := roles.Key(1, role, r.calls, 1)
-	holder, err := r.site.Holder(ctx, role.Name)
-	r.must(err)
 	o, err := r.runner.Run(ctx, roles.Job{
-		Role: role, Agent: noOp{}, Image: r.image, Join: holder, Cmds: helper.CmdSpec{Role: role.Name},
+		Role: role, Agent: noOp{}, Image: r.image, Place: role.Name, Cmds: helper.CmdSpec{Role: role.Name},
 		Call:   agent.Call{ID: key, Role: role.Name, Phase: 1, Iteration: 1, Step: r.calls, Attempt: 1},
 		Prompt: func() (string, error) { return "nothing\n", nil },
 	})
@@ -149,7 +148,7 @@ func (r *rig) call(b *testing.B) {
 
 // dockerRun is the anchor: the same box by hand, without snapshot, ledger and state.
 func (r *rig) dockerRun() {
-	args := []string{"run", "--rm", "--label", sandbox.LabelProject + "=" + r.file.Project, "--network", r.site.Network("builder"),
+	args := []string{"run", "--rm", "--label", sandbox.LabelProject + "=" + r.file.Project, "--network", r.runner.Network("builder"),
 		"--user", fmt.Sprintf("%d:%d", uid, uid), "--init", "--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--read-only",
 		"--ipc", "private", "--cgroupns", "private", "--shm-size", "16m", "--oom-score-adj", "500", "--memory", "4g", "--memory-swap", "4g",
 		"--cpus", "2", "--pids-limit", "512", "--ulimit", "core=0", "--ulimit", "nofile=4096", "--ulimit", "fsize=1073741824",

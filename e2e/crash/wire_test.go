@@ -114,10 +114,13 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 }
 
 // remote is that engine, seen from the other process.
-type remote struct{ http.Client }
+type remote struct {
+	sandbox.Engine // none: what is not below is not asked of it
+	http.Client
+}
 
 func dial(socket string) *remote {
-	return &remote{http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &remote{Client: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}}
 }

@@ -58,8 +58,7 @@ func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *
 		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
 	}
 	b.builds = &roles.Builds{
-		Engine: b.env.Engine, Project: o.Project, ID: o.ID, UID: b.env.UID, GID: b.env.GID, Root: os.Geteuid() == 0, Safe: o.Safe,
-		Box: b.env.Limits(), Net: *b.env.Net, Site: b.env.Site, Argv: shell, Tree: b.copy,
+		Boxes: b.env.Boxes, Project: o.Project, Argv: shell, Tree: b.copy,
 	}
 	for _, name := range []string{".git", ".env", ConfigDir} {
 		b.builds.Absent = append(b.builds.Absent, filepath.Join(p.Root, name))
@@ -154,7 +153,7 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 	case end.Late:
 		built.Note = fmt.Sprintf("build.sh was stopped after %s", b.Limit)
 	case end.OOMKilled:
-		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Box.Memory>>20)
+		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
 	case end.Exit == notFound:
 		lines := strings.Split(strings.TrimSpace(built.Stderr), "\n")
 		return built, fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)", ErrEnvironment, lines[len(lines)-1], Dockerfile)

@@ -13,7 +13,6 @@ import (
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
-	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
@@ -122,14 +121,10 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place string, bound func(*roles.Runner)) (o roles.Outcome, err error) {
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), helper.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, helper.Src
-	job.Image = c.Image
-	if job.Join, err = c.Env.Site.Holder(ctx, place); err != nil {
-		return o, err
-	}
+	job.Image, job.Place = c.Image, place
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
-	r.Reach = func(string) sandbox.Reach { return c.Env.Site.Reach(place) }
 	if bound(r); job.Role.Sealed {
 		r.Quota = roles.DiskQuota{}
 	}

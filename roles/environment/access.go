@@ -7,15 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"abl/internal/cacerts"
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
 	"abl/internal/prices"
-	"abl/internal/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -56,7 +55,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
 	g := &Gate{
-		Engine: e.Engine, Project: e.Project, Site: e.Site, Place: a.Place, Role: a.Role, Image: image,
+		Engine: e.Engine, Project: e.Project, Boxes: e.Boxes, Place: a.Place, Role: a.Role, Image: image,
 		Vars: vars, Budget: a.Budget, Spent: a.Spent, Safe: e.Safe,
 	}
 	certs, err := e.trusted().Bundle()
@@ -79,7 +78,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 			return nil, err
 		}
 	}
-	e.Site.Gated[a.Place] = true
+	e.Boxes.Gated[a.Place] = true
 	return g, nil
 }
 
@@ -88,10 +87,8 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
 	ask := asker{
 		Engine: e.Engine, Image: image, User: fmt.Sprintf("%d:%d", e.UID, e.GID),
-		Name: func(tool string) string { return roles.BoxName(e.ID, "ask-"+tool) },
-		Labels: map[string]string{
-			sandbox.LabelProject: e.ID, sandbox.LabelKind: "helper", sandbox.LabelPhase: strconv.Itoa(e.Phase), sandbox.LabelRole: g.Role,
-		},
+		Name:   func(tool string) string { return roles.BoxName(e.ID, "ask-"+tool) },
+		Labels: e.Boxes.Labels("helper", g.Role, "", time.Now().Add(askTime)),
 	}
 	reach, err := ask.resolve(ctx, e.Conf.Network.Allow)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -66,8 +65,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 		}
 	}
 	app := &roles.App{
-		Engine: e.Engine, Site: e.Site, Project: e.Project, ID: e.ID, Image: image,
-		UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Box: e.Limits(), Copy: e.copyMode(), Out: out, Safe: e.Safe,
+		Boxes: e.Boxes, Project: e.Project, Image: image, Copy: e.copyMode(), Out: out,
 		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, e.Project.Src, ".git") },
 		Silence: 30 * time.Second,
 		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,

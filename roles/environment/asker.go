@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/config"
 	"abl/internal/sandbox"
+	"abl/roles"
 )
 
 // toolHosts are those that words in network.allow stand for.
@@ -19,19 +20,9 @@ type toolHosts struct {
 	Notes []string // for the person
 }
 
-// askEngine is what asking a program needs of a container engine.
-type askEngine interface {
-	Create(context.Context, sandbox.Box) (string, error)
-	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
-	Start(ctx context.Context, name string) error
-	Wait(ctx context.Context, name string) (sandbox.Exit, error)
-	Remove(ctx context.Context, name string) error
-	Logs(ctx context.Context, name string, max int64) ([]byte, error)
-}
-
 // asker asks the tools of an image.
 type asker struct {
-	Engine askEngine
+	Engine sandbox.Engine
 	Image  string
 	User   string                   // "uid:gid", as the role's
 	Name   func(tool string) string // of the box that asks
@@ -103,7 +94,7 @@ func (a asker) ask(ctx context.Context, word string, t tool) (string, error) {
 
 // Ask runs a program in a box without a network and without anything of a project, and
 // returns its exit code and what it says.
-func Ask(ctx context.Context, eng askEngine, box sandbox.Box) (code int, words string, err error) {
+func Ask(ctx context.Context, eng sandbox.Engine, box sandbox.Box) (code int, words string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	remove := func() error {
@@ -117,14 +108,7 @@ func Ask(ctx context.Context, eng askEngine, box sandbox.Box) (code int, words s
 	defer func() { err = errors.Join(err, remove()) }()
 	box.Labels = maps.Clone(box.Labels)
 	box.Labels[sandbox.LabelDeadline] = strconv.FormatInt(time.Now().Add(askTime).Unix(), 10)
-	if _, err := eng.Create(ctx, box); err != nil {
-		return 0, "", err
-	}
-	proof, err := eng.Prove(ctx, box)
-	if err == nil {
-		err = proof.Err()
-	}
-	if err != nil {
+	if err := roles.Make(ctx, eng, box); err != nil {
 		return 0, "", err
 	}
 	if err := eng.Start(ctx, box.Name); err != nil {

@@ -111,7 +111,7 @@ func image(says map[string]string) *sandboxtest.Engine {
 	return e
 }
 
-func askerOf(e askEngine) asker {
+func askerOf(e sandbox.Engine) asker {
 	return asker{
 		Engine: e, Image: "abl/run-x", User: "1000:1000", Name: func(tool string) string { return "ask-" + tool },
 		Labels: map[string]string{sandbox.LabelProject: "id", sandbox.LabelKind: "helper"},

@@ -56,7 +56,7 @@ type Environment struct {
 	Engine   *docker.Engine
 	Info     sandbox.Info
 	Images   *images.Maker
-	Site     *roles.Site
+	Boxes    *roles.Boxes
 	UID, GID int  // whom containers run as
 	Lend     bool // the workspaces have to be lent to them
 
@@ -126,9 +126,9 @@ func (e *Environment) stand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Site = &roles.Site{
-		Engine: e.Engine, ID: e.ID, Phase: e.Phase, Image: holder, Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress,
-		Gated: map[string]bool{}, Net: *e.Net, Life: e.Life,
+	e.Boxes = &roles.Boxes{
+		Engine: e.Engine, ID: e.ID, Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
+		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
 	if e.Ready == nil {
 		return nil
@@ -142,7 +142,10 @@ func (e *Environment) seesFiles(ctx context.Context) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return sees(ctx, e.Engine, e.Info, e.ID, e.Site.Image, dir)
+	if e.Info.Local && !contained() {
+		return nil
+	}
+	return sees(ctx, e.Boxes, dir)
 }
 
 func (e *Environment) sweepLeft(ctx context.Context) error {
@@ -243,8 +246,8 @@ func (e *Environment) goesOn(ctx context.Context, stopping bool) (string, error)
 	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(outcome.Interrupted)
 }
 
-// Limits are those of the boxes that what a model wrote runs in.
-func (e *Environment) Limits() sandbox.Limits {
+// limits are those of the boxes that what a model wrote runs in.
+func (e *Environment) limits() sandbox.Limits {
 	const files = 4096
 	l := e.Conf.Limits
 	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: files}
@@ -258,8 +261,7 @@ func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
 		disks = append(disks, e.Info.DataDir)
 	}
 	return &roles.Runner{
-		Engine: e.Engine, Project: p, ID: e.ID, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Person: ownerOf(p.Root),
-		Box: e.Limits(), Net: *e.Net, Reach: e.Site.Reach, Out: out, Safe: e.Safe,
+		Boxes: e.Boxes, Project: p, Person: ownerOf(p.Root), Out: out,
 		Output: int64(e.Conf.Limits.Output), Timeout: time.Duration(e.Conf.Loop.CallTimeout), Idle: time.Duration(e.Conf.Loop.IdleTimeout),
 		Quota: roles.DiskQuota{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks},
 	}

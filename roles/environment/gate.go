@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
 	"abl/internal/redact"
-	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
@@ -24,7 +22,7 @@ import (
 type Gate struct {
 	Engine  sidecar.Engine
 	Project state.Project
-	Site    *roles.Site // whose place the role's boxes join
+	Boxes   *roles.Boxes // whose place the role's boxes join
 	Place   string
 	Role    string
 	Image   string         // of the gateway
@@ -55,7 +53,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		return nil, err
 	}
 	setup.Call = gateway.Call{ID: key, Token: gateway.Secret(token), Deadline: deadline.Unix(), Budget: budget}
-	if err := g.Site.OpenWay(ctx); err != nil {
+	if err := g.Boxes.OpenWay(ctx); err != nil {
 		return nil, err
 	}
 	box := g.sidecar(key, deadline)
@@ -120,13 +118,10 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 }
 
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
-	s := g.Site
+	s := g.Boxes
 	return sidecar.Sidecar{
 		Engine: g.Engine, Name: roles.GateName(s.ID, key), Image: g.Image,
 		Inside: s.Network(g.Place), Way: s.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
-		Labels: map[string]string{
-			sandbox.LabelProject: s.ID, sandbox.LabelKind: "gateway", sandbox.LabelRole: g.Role,
-			sandbox.LabelPhase: strconv.Itoa(s.Phase), sandbox.LabelCall: key, sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
-		},
+		Labels: s.Labels("gateway", g.Role, key, deadline),
 	}
 }

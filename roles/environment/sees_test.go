@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"abl/internal/sandbox"
+	"abl/roles"
 )
 
 // looking is an engine that sees the files of this machine, or none.
 type looking struct {
+	sandbox.Engine
 	blind bool
 	err   error
 	boxes map[string]bool
@@ -44,7 +46,7 @@ func TestSeesFiles(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		c.engine.boxes = map[string]bool{}
-		err := seesFiles(t.Context(), &c.engine, "id", "image", dir)
+		err := sees(t.Context(), &roles.Boxes{Engine: &c.engine}, dir)
 		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrElsewhere) != (c.want == ErrElsewhere) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -68,10 +68,10 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 // forward listens on the gateways' way out, where an earlier abl did if it can: a
 // gateway that is still running looks for it there.
 func (e *Environment) forward(ctx context.Context, name string, target *url.URL) (*sidecar.Forwarder, error) {
-	if err := e.Site.OpenWay(ctx); err != nil {
+	if err := e.Boxes.OpenWay(ctx); err != nil {
 		return nil, err
 	}
-	addr, err := e.Engine.HostAddress(ctx, e.Site.Way().Network)
+	addr, err := e.Engine.HostAddress(ctx, e.Boxes.Way().Network)
 	if err != nil {
 		return nil, err
 	}

@@ -68,17 +68,14 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		err = errors.Join(err, cerr)
 	}()
 	if p.Image, err = imageFor(s, ctx, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
-		p.Image, err = env.Site.Image, nil // abl's own programs are in it too
+		p.Image, err = env.Boxes.Helper, nil // abl's own programs are in it too
 	}
 	if err != nil {
 		return p, err
 	}
 	job := roles.Job{
-		Role: role, Agent: onlooker{}, Image: p.Image, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
+		Role: role, Agent: onlooker{}, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
 		Prompt: func() (string, error) { return "", nil },
-	}
-	if job.Join, err = env.Site.Holder(ctx, role.Name); err != nil {
-		return p, err
 	}
 	r := env.Runner(t.project, state.Discard)
 	r.Timeout, r.Idle, r.Quota = time.Minute, 0, roles.DiskQuota{}

@@ -113,15 +113,15 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access(m)))
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
-	site := &roles.Site{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
-	for _, ep := range site.Reach(role.Name).Endpoints {
+	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
+	for _, ep := range boxes.Reach(role.Name).Endpoints {
 		r.Networks = append(r.Networks, ep.Network)
 	}
 	if fetches {
 		r.Allow = s.Conf.Network.Allow
 	}
 	if served || fetches {
-		r.Gateway = []string{site.Network(role.Name), site.Way().Network}
+		r.Gateway = []string{boxes.Network(role.Name), boxes.Way().Network}
 	}
 	return r, nil
 }

@@ -16,7 +16,7 @@ func (r *Run) replays() orchestrator.Replays {
 	if r.Conf.Verify.Evidence == "off" {
 		return nil
 	}
-	return &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Holder: r.env.Site.Holder, Tests: r.saved}
+	return &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: r.saved}
 }
 
 // saved writes the tests of a commit, or the Verifier's workspace as it left it,

@@ -89,7 +89,7 @@ func (s *Project) dockerfile(rel string) (string, error) {
 func (r *Run) setUp(ctx context.Context) (err error) {
 	r.jobs = &orchestrator.RoleJobs{
 		Number: r.phase, Project: r.Paths, Specs: r.specs, App: environment.AppSpec(r.Conf),
-		Players: map[string]orchestrator.Player{}, Holder: r.env.Site.Holder, Safe: r.In.Safe,
+		Players: map[string]orchestrator.Player{}, Safe: r.In.Safe,
 	}
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)

@@ -26,12 +26,12 @@ import (
 // Phase is phase 1 of a project.
 type Phase struct {
 	Root    string
-	Engine  roles.AppEngine
+	Engine  sandbox.Engine
 	Outages orchestrator.Outages
 	Quota   roles.DiskQuota
 	Out     state.Sink // nil for nobody
 	// Change changes who plays a role, nil for nothing: both are Tiny.
-	Change func(role roles.Role, site *roles.Site, p *orchestrator.Player)
+	Change func(role roles.Role, boxes *roles.Boxes, p *orchestrator.Player)
 }
 
 // Play takes the phase to where it rests and strikes the stage when it rests.
@@ -68,18 +68,21 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	if f.Phases["1"] == nil {
 		f.Phases["1"] = &state.Phase{Status: state.Ready}
 	}
-	site := &roles.Site{Engine: x.Engine, ID: f.Project, Phase: 1, Image: "holder", Pool: "10.231.0.0/16", Gated: map[string]bool{}}
+	boxes := &roles.Boxes{
+		Engine: x.Engine, ID: f.Project, Phase: 1, UID: uid, GID: uid, Limits: limits, Helper: "holder", Pool: "10.231.0.0/16",
+		Gated: map[string]bool{}, Safe: out,
+	}
 	app := &roles.App{
-		Engine: x.Engine, Site: site, Project: p, ID: f.Project, Image: "app", UID: uid, GID: uid, Box: limits, Copy: "tar", Out: x.Out, Safe: out,
+		Boxes: boxes, Project: p, Image: "app", Copy: "tar", Out: x.Out,
 		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, p.Src, ".git") },
 		Silence: time.Minute, Life: time.Hour, Spec: helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
 	}
 	return &orchestrator.Loop{
 		Number: 1, Max: 5, Spec: this, Specs: orchestrator.HeldSpecs{Set: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
-		Calls: &roles.Runner{Engine: x.Engine, Project: p, ID: f.Project, UID: uid, GID: uid, Box: limits, Reach: site.Reach, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out, Safe: out},
-		App:   app, Jobs: x.jobs(p, specs, site, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
+		Calls: &roles.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
+		App:   app, Jobs: x.jobs(p, specs, boxes, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
 		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Safe: out,
-		Replay: &roles.Replayer{App: app, Image: "tools", Holder: site.Holder, Tests: func(ctx context.Context, w io.Writer, _, as string) error {
+		Replay: &roles.Replayer{App: app, Image: "tools", Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
 		Challenge: orchestrator.Challenge{Away: true},
@@ -92,16 +95,16 @@ const uid = 1000
 // limits are those of every box of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
-func (x Phase) jobs(p state.Project, specs spec.Set, site *roles.Site, out *redact.Sanitizer) *orchestrator.RoleJobs {
+func (x Phase) jobs(p state.Project, specs spec.Set, boxes *roles.Boxes, out *redact.Sanitizer) *orchestrator.RoleJobs {
 	none := func(context.Context) ([]prompt.File, error) { return nil, nil }
 	jobs := &orchestrator.RoleJobs{
-		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Holder: site.Holder, Safe: out,
+		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Safe: out,
 		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
 	}
 	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
 		who := orchestrator.Player{Agent: Tiny{}, Model: "m", Image: "tools", Template: prompts.Default(r.Name)}
 		if x.Change != nil {
-			x.Change(r, site, &who)
+			x.Change(r, boxes, &who)
 		}
 		jobs.Players[r.Name] = who
 	}

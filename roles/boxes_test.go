@@ -29,14 +29,14 @@ func TestReach(t *testing.T) {
 		{"elsewhere", nil, ""},
 	} {
 		for _, egress := range []string{"", "mine"} {
-			s := &Site{ID: "id", Gated: c.gated, Egress: egress}
+			s := &Boxes{ID: "id", Gated: c.gated, Egress: egress}
 			if got := showReach(s.Reach(c.place)); got != c.want {
 				t.Errorf("%s, gated %v: %s, want %s", c.place, c.gated != nil, got, c.want)
 			}
 		}
 	}
 	for egress, want := range map[string]string{"": "abl-id-net-egress", "mine": "mine foreign"} {
-		s := &Site{ID: "id", Egress: egress}
+		s := &Boxes{ID: "id", Egress: egress}
 		if got := showReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.Way()}}); got != want {
 			t.Errorf("the way out: %s, want %s", got, want)
 		}
@@ -63,17 +63,15 @@ func showReach(r sandbox.Reach) string {
 
 func TestHolder(t *testing.T) {
 	e := &sandboxtest.Engine{}
-	site := func() *Site { return &Site{Engine: e, ID: "id", Phase: 1, Image: "holder"} }
+	site := func() *Boxes { return &Boxes{Engine: e, ID: "id", Phase: 1, Helper: "holder"} }
 	first := site()
-	name, err := first.Holder(t.Context(), PlaceBuilder)
-	if err != nil || name != "abl-id-holder-builder" {
-		t.Fatal(name, err)
-	}
+	must(t, first.Holder(t.Context(), PlaceBuilder))
+	const name = "abl-id-holder-builder"
 	b, _ := e.Box(name)
-	if b.User != holderUser || b.Labels[sandbox.LabelKind] != "holder" {
+	if b.User != toolUser || b.Labels[sandbox.LabelKind] != "holder" {
 		t.Errorf("box %+v", b)
 	}
-	if got := strings.Join(b.Argv[1:], " "); got != "--deadline "+b.Labels[sandbox.LabelDeadline]+" --seal "+holderUser || !b.Seals {
+	if got := strings.Join(b.Argv[1:], " "); got != "--deadline "+b.Labels[sandbox.LabelDeadline]+" --seal "+toolUser || !b.Seals {
 		t.Errorf("it is started with %s", got)
 	}
 	// A second abl takes up the one that runs; one that does not is made anew.
@@ -92,7 +90,7 @@ func TestHolder(t *testing.T) {
 			}
 		}
 		e.Forget()
-		if _, err := site().Holder(t.Context(), PlaceBuilder); err != nil {
+		if err := site().Holder(t.Context(), PlaceBuilder); err != nil {
 			t.Fatal(err)
 		}
 		var calls []string
@@ -104,7 +102,7 @@ func TestHolder(t *testing.T) {
 		}
 	}
 	e.Forget()
-	if name, err := first.Holder(t.Context(), PlaceBuilder); err != nil || e.Journal() != "Status "+name+"\n" {
+	if err := first.Holder(t.Context(), PlaceBuilder); err != nil || e.Journal() != "Status "+name+"\n" {
 		t.Errorf("asked again: %v, %s", err, e.Journal())
 	}
 }
@@ -113,11 +111,9 @@ func TestHolder(t *testing.T) {
 // as with an engine that was stopped.
 func TestHolderLives(t *testing.T) {
 	e := &sandboxtest.Engine{}
-	s := &Site{Engine: e, ID: "id", Image: "holder", Life: time.Hour}
-	name, err := s.Holder(t.Context(), PlaceApp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := &Boxes{Engine: e, ID: "id", Helper: "holder", Life: time.Hour}
+	must(t, s.Holder(t.Context(), PlaceApp))
+	const name = "abl-id-holder-app"
 	b, _ := e.Box(name)
 	until, err := strconv.ParseInt(b.Labels[sandbox.LabelDeadline], 10, 64)
 	if left := time.Until(time.Unix(until, 0)); err != nil || left > time.Hour || left < 50*time.Minute {
@@ -125,7 +121,7 @@ func TestHolderLives(t *testing.T) {
 	}
 	must(t, e.Kill(t.Context(), name))
 	e.Forget()
-	if _, err := s.Holder(t.Context(), PlaceApp); err != nil || !strings.Contains(e.Journal(), "Start") {
+	if err := s.Holder(t.Context(), PlaceApp); err != nil || !strings.Contains(e.Journal(), "Start") {
 		t.Errorf("after its end: %v, %s", err, e.Journal())
 	}
 }
@@ -135,16 +131,16 @@ func TestHolderFails(t *testing.T) {
 	for _, method := range []string{"Status", "EnsureNetwork", "Create", "Start"} {
 		e := &sandboxtest.Engine{}
 		e.Fail(method, 1, away)
-		s := &Site{Engine: e, ID: "id", Image: "holder"}
-		if _, err := s.Holder(t.Context(), PlaceApp); !errors.Is(err, sandbox.ErrUnreachable) {
+		s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
+		if err := s.Holder(t.Context(), PlaceApp); !errors.Is(err, sandbox.ErrUnreachable) {
 			t.Errorf("%s: %v", method, err)
 		}
-		if _, err := s.Holder(t.Context(), PlaceApp); err != nil {
+		if err := s.Holder(t.Context(), PlaceApp); err != nil {
 			t.Errorf("after %s failed: %v", method, err)
 		}
 	}
 	e := &sandboxtest.Engine{}
-	if _, err := (&Site{Engine: e, ID: "id", Image: "holder"}).Holder(cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
+	if err := (&Boxes{Engine: e, ID: "id", Helper: "holder"}).Holder(cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
 		t.Errorf("cancelled: %v, left %v", err, e.Left())
 	}
 }

@@ -1,0 +1,225 @@
+package roles
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"abl/internal/helper"
+	"abl/internal/redact"
+	"abl/internal/sandbox"
+	"abl/internal/testing/failpoint"
+)
+
+// Boxes makes the boxes of a project: it says whose they are, whom they run as, what
+// bounds them, and which networks they are on. Each role, and the app, has a
+// holder: a tiny box whose network namespace its calls join, with the reach of
+// the role and no more. A kept namespace makes a call start in less than half
+// the time of one with endpoints of its own (docs/architecture.md).
+type Boxes struct {
+	Engine   sandbox.Engine
+	ID       string // the project's id, for names and labels
+	Phase    int
+	UID, GID int               // whom a model's work runs as, never 0
+	Root     bool              // abl is root: files for a box are made over to UID, and to the person afterwards
+	Limits   sandbox.Limits    // of a model's work
+	Helper   string            // the image of abl's own programs
+	Pool     string            // CIDR out of which networks are taken
+	Egress   string            // an existing network to use as the gateways' way out, "" for one of abl's own
+	Gated    map[string]bool   // roles whose calls have a gateway beside them
+	Net      Net               // what is known of the engine's networks
+	Life     time.Duration     // after which a holder that nobody took down ends itself, 0 is a day
+	Safe     *redact.Sanitizer // keeps secrets out of what is kept of a box
+
+	mu sync.Mutex
+}
+
+// The places, each with a reach of its own.
+const (
+	PlaceBuilder  = "builder"
+	PlaceVerifier = "verifier"
+	PlaceApp      = "app"
+
+	placeService = "svc-" // and its name
+)
+
+// toolUser differs from every role's, so that no role can signal its holder.
+const toolUser = "10009:10009"
+
+// BoxName is the engine-wide name of a call's box or of another box of the project.
+func BoxName(id, key string) string { return "abl-" + id + "-" + key }
+
+func (s *Boxes) name(key string) string { return BoxName(s.ID, key) }
+
+// Network is the name of one of the networks.
+func (s *Boxes) Network(what string) string { return s.name("net-" + what) }
+
+// Labels say of what is made what it is, whose, for which call, and until when.
+func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]string {
+	return map[string]string{
+		sandbox.LabelProject: s.ID, sandbox.LabelKind: kind, sandbox.LabelPhase: strconv.Itoa(s.Phase), sandbox.LabelRole: role,
+		sandbox.LabelCall: call, sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
+	}
+}
+
+// Tool is a box of abl's own programs, as intent.
+func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sandbox.Box {
+	return sandbox.Box{
+		Name: s.name(name), Image: s.Helper, User: toolUser, Argv: argv, Labels: labels,
+		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 1, Pids: 64, OpenFile: 1024},
+	}
+}
+
+// worker is a box in which a model's work runs, as intent.
+func (s *Boxes) worker(name, image, place string, labels map[string]string) sandbox.Box {
+	return sandbox.Box{
+		Name: s.name(name), Image: image, User: fmt.Sprintf("%d:%d", s.UID, s.GID), Labels: labels,
+		Env: []string{"HOME=" + helper.Home, "LANG=C.UTF-8"}, Reach: s.joined(place), Limits: s.Limits,
+	}
+}
+
+// Reach is the pure part: which networks a place is on, and under which names.
+func (s *Boxes) Reach(place string) sandbox.Reach {
+	end := sandbox.Endpoint{Network: s.Network("app")}
+	switch service, is := strings.CutPrefix(place, placeService); {
+	case place == PlaceBuilder:
+		end.Network = s.Network("builder")
+	case place == PlaceApp:
+		end.Aliases = []string{helper.AppAlias}
+	case is:
+		end.Aliases = []string{service}
+	case place == PlaceVerifier && s.Gated[place]:
+		return sandbox.Reach{Endpoints: []sandbox.Endpoint{end, {Network: s.Network("verifier")}}}
+	case place != PlaceVerifier:
+		return sandbox.Reach{}
+	}
+	return sandbox.Reach{Endpoints: []sandbox.Endpoint{end}}
+}
+
+// joined is the reach of a box that joins the holder of a place, "" for none.
+func (s *Boxes) joined(place string) sandbox.Reach {
+	if place == "" {
+		return sandbox.Reach{}
+	}
+	return sandbox.Reach{Join: s.holder(place), Through: s.Reach(place).Endpoints}
+}
+
+// Way is what only gateways are on: the way out.
+func (s *Boxes) Way() sandbox.Endpoint {
+	return sandbox.Endpoint{Network: cmp.Or(s.Egress, s.Network("egress")), Foreign: s.Egress != ""}
+}
+
+// OpenWay makes the network of the way out, unless it is the person's own.
+func (s *Boxes) OpenWay(ctx context.Context) error {
+	if s.Egress != "" {
+		return nil
+	}
+	return s.Engine.EnsureNetwork(ctx, sandbox.Network{Name: s.Way().Network, Egress: true, Pool: s.Pool, Labels: s.Labels("network", "egress", "", s.end())})
+}
+
+// end is when what nobody took down ends by itself.
+func (s *Boxes) end() time.Time { return time.Now().Add(cmp.Or(s.Life, 24*time.Hour)) }
+
+// holder is the name of the holder of a place.
+func (s *Boxes) holder(place string) string { return s.name("holder-" + place) }
+
+// Holder makes sure that the holder of a place runs: one ends at its deadline, and
+// with an engine that is stopped. Where there is no place there is none.
+func (s *Boxes) Holder(ctx context.Context, place string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if place == "" {
+		return nil
+	}
+	if st, err := s.Engine.Status(ctx, s.holder(place)); err == nil && st.State == sandbox.Running {
+		return nil
+	} else if err != nil && !errors.Is(err, sandbox.ErrNotFound) {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.hold(ctx, place, s.end())
+}
+
+// hold makes the holder of a place anew, with an end of its own: what runs under it
+// ends then, too. It sees it through, lest the engine makes a box that no sweep has seen.
+func (s *Boxes) hold(ctx context.Context, place string, until time.Time) error {
+	if err := s.makeHolder(context.WithoutCancel(ctx), place, until); err != nil {
+		return fmt.Errorf("cannot make the %s's network: %w", place, err)
+	}
+	return nil
+}
+
+func (s *Boxes) makeHolder(ctx context.Context, place string, until time.Time) error {
+	reach := s.Reach(place)
+	for _, ep := range reach.Endpoints {
+		n := sandbox.Network{Name: ep.Network, Pool: s.Pool, Apart: s.Net.Apart, Labels: s.Labels("network", place, "", s.end())}
+		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {
+			return err
+		}
+	}
+	box := s.Tool("holder-"+place, s.Labels("holder", place, "", until))
+	box.Argv = []string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline], "--seal", toolUser}
+	box.Seals, box.Reach = true, reach
+	if err := s.Engine.Remove(ctx, box.Name); err != nil {
+		return err
+	}
+	if err := Make(ctx, s.Engine, box); err != nil {
+		return err
+	}
+	failpoint.Here("holder.created")
+	if err := s.Engine.Start(ctx, box.Name); err != nil {
+		return err
+	}
+	failpoint.Here("holder.started")
+	// Before it has closed its network nothing may run in it.
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	line, err := s.Engine.Head(ctx, box.Name, maxProof)
+	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
+		err = fmt.Errorf("its holder ended before it was ready: %q", line)
+	}
+	return err
+}
+
+// Make makes a box that has nobody inside to look around, and compares it with
+// its intent.
+func Make(ctx context.Context, engine sandbox.Engine, box sandbox.Box) error {
+	if _, err := engine.Create(ctx, box); err != nil {
+		return held(ctx, engine, box.Reach.Join, err)
+	}
+	proof, err := engine.Prove(ctx, box)
+	if err == nil {
+		err = proof.Err()
+	}
+	if err = held(ctx, engine, box.Reach.Join, err); err != nil {
+		return errors.Join(fmt.Errorf("box %q: %w", box.Name, err), engine.Remove(ctx, box.Name))
+	}
+	return nil
+}
+
+// ErrHolder means that somebody ended the container that holds a network: what was to
+// join it could not be made, started or proven.
+var ErrHolder = errors.New("the container that holds a network was ended by somebody else")
+
+// held puts ErrHolder in the place of an err whose cause it is. What stood in that
+// network is not where it was meant to be, so err is told, and its kind is not.
+func held(ctx context.Context, engine sandbox.Engine, holder string, err error) error {
+	if err == nil || holder == "" || errors.Is(err, ErrHolder) || errors.Is(err, context.Canceled) || !gone(context.WithoutCancel(ctx), engine, holder) {
+		return err
+	}
+	return fmt.Errorf("%w: %s (%v)", ErrHolder, holder, err) //nolint:errorlint // its kind would be taken for the fault
+}
+
+// gone says that a box does not run any more.
+func gone(ctx context.Context, engine sandbox.Engine, name string) bool {
+	st, err := engine.Status(ctx, name)
+	return errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running
+}
