@@ -15,7 +15,6 @@ import (
 
 	"abl/internal/gateway"
 	"abl/internal/helper"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/play"
@@ -96,8 +95,8 @@ func (c *climate) give(role roles.Role, boxes *roles.Boxes, p *orchestrator.Play
 	}
 	p.Agent = asker{served: c.vars}
 	p.Gate = &environment.Gate{
-		Engine: c.Engine, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Boxes: boxes, Place: role.Name, Role: role.Name, Image: "gateway",
-		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }, Safe: redact.NewSanitizer(nil),
+		Boxes: boxes, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Place: role.Name, Role: role.Name, Image: "gateway",
+		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil },
 	}
 	boxes.Gated[role.Name] = true
 }

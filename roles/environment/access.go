@@ -8,14 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"abl/internal/cacerts"
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
 	"abl/internal/prices"
-	"abl/roles"
 	"abl/roles/agent"
 )
 
@@ -55,8 +53,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
 	g := &Gate{
-		Engine: e.Engine, Project: e.Project, Boxes: e.Boxes, Place: a.Place, Role: a.Role, Image: image,
-		Vars: vars, Budget: a.Budget, Spent: a.Spent, Safe: e.Safe,
+		Boxes: e.Boxes, Project: e.Project, Place: a.Place, Role: a.Role, Image: image, Vars: vars, Budget: a.Budget, Spent: a.Spent,
 	}
 	certs, err := e.trusted().Bundle()
 	if err != nil {
@@ -85,12 +82,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their dirs.In for that.
 func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
-	ask := asker{
-		Engine: e.Engine, Image: image, User: fmt.Sprintf("%d:%d", e.UID, e.GID),
-		Name:   func(tool string) string { return roles.BoxName(e.ID, "ask-"+tool) },
-		Labels: e.Boxes.Labels("helper", g.Role, "", time.Now().Add(askTime)),
-	}
-	reach, err := ask.resolve(ctx, e.Conf.Network.Allow)
+	reach, err := asker{e.Boxes, image, g.Role}.resolve(ctx, e.Conf.Network.Allow)
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,9 @@ type toolHosts struct {
 
 // asker asks the tools of an image.
 type asker struct {
-	Engine sandbox.Engine
-	Image  string
-	User   string                   // "uid:gid", as the role's
-	Name   func(tool string) string // of the box that asks
-	Labels map[string]string
+	*roles.Boxes
+	Image string
+	Role  string // whose image it is
 }
 
 const (
@@ -71,8 +69,9 @@ func (a asker) resolve(ctx context.Context, allow []string) (toolHosts, error) {
 // ask runs a tool, where nothing that a role has written is asked.
 func (a asker) ask(ctx context.Context, word string, t tool) (string, error) {
 	code, words, err := Ask(ctx, a.Engine, sandbox.Box{
-		Name: a.Name(word), Image: a.Image, User: a.User, Labels: a.Labels, Dir: "/tmp",
-		Argv: []string{"sh", "-c", t.script}, Env: append([]string{"HOME=/tmp"}, t.env...),
+		Name: roles.BoxName(a.ID, "ask-"+word), Image: a.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: "/tmp",
+		Labels: a.Boxes.Labels("helper", a.Role, "", time.Now()),
+		Argv:   []string{"sh", "-c", t.script}, Env: append([]string{"HOME=/tmp"}, t.env...),
 		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}},
 		Limits: sandbox.Limits{Memory: 512 << 20, CPUs: 1, Pids: 128, OpenFile: 1024, FileSize: 64 << 20},
 	})

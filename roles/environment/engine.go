@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,51 +59,44 @@ type Prober struct {
 	Fresh   bool // a proof that is known already does not count
 }
 
-// Probe is the proof of the engine's kind of network: the one that is known, or one
-// that is made now.
-func (p Prober) Probe(ctx context.Context) (boundary.Result, error) {
-	return boundary.UserCache().Network(ctx, p.Fresh, p.Info, func(ctx context.Context, id string) (boundary.Result, error) {
-		image, err := Maker(p.Engine, func(string) {}, p.CACert, p.Offline).Holder(ctx)
-		if err != nil {
-			return boundary.Result{}, err
-		}
-		probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Local}
-		ways := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress} // the one that the version is known to have first
-		if docker.WayOf(p.Info.API) == sandbox.NoAddress {
-			ways[0], ways[1] = ways[1], ways[0]
-		}
-		return probe.Probe(ctx, p.Info, ways...)
-	})
-}
-
-// Networks learns how the engine keeps networks apart. One that is not proven to
-// is refused unless the person allows it.
-func Networks(ctx context.Context, p Prober, allowed bool) (roles.Net, error) {
-	r, err := p.Probe(ctx)
-	if err != nil && !errors.Is(err, sandbox.ErrUnproven) {
-		return roles.Net{}, err
-	}
-	return Judge(p.Info, r, err, allowed)
-}
-
-// Judge decides whether an engine's networks will do. why is that they could not be
-// probed, nil when they were.
-func Judge(info sandbox.Info, r boundary.Result, why error, allowed bool) (roles.Net, error) {
-	net := roles.Net{Apart: r.Apart, Away: !info.Local}
-	if why == nil {
+// Networks learns how the engine keeps networks apart: from the proof that is known,
+// or one that is made now. Networks that are not proven to be are refused unless the
+// person allows it.
+func (p Prober) Networks(ctx context.Context, allowed bool) (boundary.Result, roles.Net, error) {
+	r, why := boundary.UserCache().Network(ctx, p.Fresh, p.Info, p.probe)
+	net := roles.Net{Apart: r.Apart, Away: !p.Info.Local}
+	switch {
+	case why != nil && !errors.Is(why, sandbox.ErrUnproven):
+		return r, net, why
+	case why != nil: // it could not be tried
+		r.Proof = sandbox.Proof{{Name: "probe", Want: "possible", Got: reason(why)}}
+	default:
 		why = r.Err()
 	}
-	switch {
-	case why == nil:
-		return net, nil
-	case allowed:
-		net.Weak = Reason(why)
-		return net, nil
+	if why != nil && !allowed {
+		return r, net, fmt.Errorf("%w: networks of the engine at %s: %w", ErrNetworks, p.Info.Host, why)
 	}
-	return net, fmt.Errorf("%w: networks of the engine at %s: %w", ErrNetworks, info.Host, why)
+	if why != nil {
+		net.Weak = reason(why)
+	}
+	return r, net, nil
 }
 
-// Reason is what is not proven, in one sentence.
-func Reason(err error) string {
+// probe makes the proof with boxes of this id.
+func (p Prober) probe(ctx context.Context, id string) (boundary.Result, error) {
+	image, err := Maker(p.Engine, func(string) {}, p.CACert, p.Offline).Holder(ctx)
+	if err != nil {
+		return boundary.Result{}, err
+	}
+	ways := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress} // the one that the version is known to have first
+	if docker.WayOf(p.Info.API) == sandbox.NoAddress {
+		slices.Reverse(ways)
+	}
+	probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Local}
+	return probe.Probe(ctx, p.Info, ways...)
+}
+
+// reason is what is not proven, in one sentence.
+func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")
 }

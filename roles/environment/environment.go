@@ -103,7 +103,8 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 		e.Net = &roles.Net{Away: !e.Info.Local}
 	}
 	if e.Net == nil {
-		net, err := Networks(ctx, e.Prober(false), e.Weak)
+		prober := Prober{Engine: e.Engine, Info: e.Info, Pool: e.Conf.Network.Pool, CACert: e.CACert, Offline: e.Offline}
+		_, net, err := prober.Networks(ctx, e.Weak)
 		if err != nil {
 			return err
 		}
@@ -111,11 +112,6 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 	}
 	failpoint.Here("stage.reached")
 	return nil
-}
-
-// Prober proves the networks of the environment's engine.
-func (e *Environment) Prober(fresh bool) Prober {
-	return Prober{Engine: e.Engine, Info: e.Info, Pool: e.Conf.Network.Pool, CACert: e.CACert, Offline: e.Offline, Fresh: fresh}
 }
 
 // stand makes the image that all else needs, and the place for networks.

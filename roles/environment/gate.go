@@ -12,7 +12,6 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
-	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
@@ -20,20 +19,18 @@ import (
 
 // Gate opens the gateways of one role's calls.
 type Gate struct {
-	Engine  sidecar.Engine
+	*roles.Boxes
 	Project state.Project
-	Boxes   *roles.Boxes // whose place the role's boxes join
-	Place   string
+	Place   string // that the role's boxes join
 	Role    string
 	Image   string         // of the gateway
 	Vars    agent.Provider // zero for an agent that needs none
 	Setup   gateway.Setup  // of every call of the role, without the call itself
 	Budget  func(call string) (gateway.Budget, error)
-	Hosts   []string          // of network.allow that it lets through
-	Notes   []string          // for the person, on those
-	Certs   []string          // environment by which the role's tools trust the registries
-	Files   map[string][]byte // that the role's boxes need for that
-	Safe    *redact.Sanitizer
+	Hosts   []string                  // of network.allow that it lets through
+	Notes   []string                  // for the person, on those
+	Certs   []string                  // environment by which the role's tools trust the registries
+	Files   map[string][]byte         // that the role's boxes need for that
 	Spent   func(log []gateway.Entry) // sees a call's log while it runs, and in the end
 
 	unwatch func() // ends the watch of the call that is on
@@ -53,7 +50,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		return nil, err
 	}
 	setup.Call = gateway.Call{ID: key, Token: gateway.Secret(token), Deadline: deadline.Unix(), Budget: budget}
-	if err := g.Boxes.OpenWay(ctx); err != nil {
+	if err := g.OpenWay(ctx); err != nil {
 		return nil, err
 	}
 	box := g.sidecar(key, deadline)
@@ -118,10 +115,9 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 }
 
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
-	s := g.Boxes
 	return sidecar.Sidecar{
-		Engine: g.Engine, Name: roles.GateName(s.ID, key), Image: g.Image,
-		Inside: s.Network(g.Place), Way: s.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
-		Labels: s.Labels("gateway", g.Role, key, deadline),
+		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Image,
+		Inside: g.Network(g.Place), Way: g.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
+		Labels: g.Labels("gateway", g.Role, key, deadline),
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"regexp"
-	"strconv"
 	"strings"
+
+	"abl/internal/config"
 )
 
 // tool is how a package manager is asked for its registry, and how its answer is
@@ -45,20 +45,26 @@ $pip install --help 2>/dev/null && $pip config list 2>/dev/null`,
 	},
 }
 
-// npm reads one address.
-func npm(words string) (toolHosts, error) {
-	host, err := hostOf(strings.TrimSpace(words))
+// add takes a host from an address; what is whose it is. Errors show no more of an
+// address than its host.
+func (e *toolHosts) add(what, address string) error {
+	host, err := hostOf(address)
 	if err != nil {
-		return toolHosts{}, fmt.Errorf("npm's registry %w", err)
+		return fmt.Errorf("%s %w", what, err)
 	}
-	return toolHosts{Hosts: []string{host}}, nil
+	e.Hosts = append(e.Hosts, host)
+	return nil
+}
+
+// npm reads one address.
+func npm(words string) (e toolHosts, err error) {
+	return e, e.add("npm's registry", strings.TrimSpace(words))
 }
 
 // pip reads "--index-url … (default ADDRESS)" and the lines of `pip config list`.
 // An index may have the packages themselves on another host, which pip does not
 // know before it asks: that one is refused, and listed with the line to add.
-func pip(words string) (toolHosts, error) {
-	var e toolHosts
+func pip(words string) (e toolHosts, err error) {
 	for line := range strings.Lines(words) {
 		var found []string
 		if _, after, ok := strings.Cut(line, "--index-url <url>"); ok {
@@ -69,100 +75,67 @@ func pip(words string) (toolHosts, error) {
 			found = strings.Fields(strings.ReplaceAll(strings.Trim(value, `'"`), `\n`, " "))
 		}
 		for _, address := range found {
-			host, err := hostOf(address)
-			if err != nil {
-				return toolHosts{}, fmt.Errorf("pip's index %w", err)
+			if err := e.add("pip's index", address); err != nil {
+				return toolHosts{}, err
 			}
-			e.Hosts = append(e.Hosts, host)
 		}
 	}
 	if len(e.Hosts) == 0 {
-		return toolHosts{}, errors.New("pip does not say which index it uses: name the host itself")
+		return e, errors.New("pip does not say which index it uses: name the host itself")
 	}
 	return e, nil
 }
 
-// golang reads GOPROXY and GOSUMDB, a line each.
-func golang(words string) (toolHosts, error) {
+// golang reads GOPROXY and GOSUMDB, a line each. GOSUMDB is "off", a name, or a name
+// with its key and perhaps an address.
+func golang(words string) (e toolHosts, err error) {
 	proxies, rest, _ := strings.Cut(words, "\n")
-	sums, _, _ := strings.Cut(rest, "\n")
-	var e toolHosts
-	direct := false
-	for _, entry := range strings.FieldsFunc(strings.TrimSpace(proxies), func(r rune) bool { return r == ',' || r == '|' }) {
-		if entry = strings.TrimSpace(entry); entry == "off" || strings.HasPrefix(entry, "file://") {
-			continue
+	for _, entry := range strings.FieldsFunc(proxies, func(r rune) bool { return strings.ContainsRune(",| \t\r", r) }) {
+		switch {
+		case entry == "off", strings.HasPrefix(entry, "file://"):
+		case entry == "direct":
+			e.Notes = []string{"GOPROXY ends in direct: a module that the proxy lacks comes from a host of its own, which has to be in network.allow, too"}
+		default:
+			if err := e.add("Go's module proxy", entry); err != nil {
+				return toolHosts{}, err
+			}
 		}
-		if entry == "direct" {
-			direct = true
-			continue
-		}
-		host, err := hostOf(entry)
-		if err != nil {
-			return toolHosts{}, fmt.Errorf("Go's module proxy %w", err)
-		}
-		e.Hosts = append(e.Hosts, host)
 	}
 	if len(e.Hosts) == 0 {
 		return toolHosts{}, errors.New("GOPROXY names no proxy, so that modules come from hosts of their own: name these hosts themselves")
 	}
-	if direct {
-		e.Notes = append(e.Notes, "GOPROXY ends in direct: a module that the proxy lacks comes from a host of its own, which has to be in network.allow, too")
-	}
-	host, err := sumHost(sums)
-	if err != nil {
-		return toolHosts{}, err
-	}
-	if host != "" {
-		e.Hosts = append(e.Hosts, host)
-	}
-	return e, nil
-}
-
-// sumHost reads GOSUMDB: "off", a name, or a name with its key and perhaps an address.
-func sumHost(line string) (string, error) {
-	fields := strings.Fields(line)
+	sums, _, _ := strings.Cut(rest, "\n")
+	fields := strings.Fields(sums)
 	if len(fields) == 0 || fields[0] == "off" {
-		return "", nil
+		return e, nil
 	}
 	name, _, _ := strings.Cut(fields[0], "+")
 	address := "https://" + name
 	if len(fields) > 1 {
 		address = fields[1]
 	}
-	host, err := hostOf(address)
-	if err != nil {
-		return "", fmt.Errorf("Go's checksum database %w", err)
+	if err := e.add("Go's checksum database", address); err != nil {
+		return toolHosts{}, err
 	}
-	return host, nil
+	return e, nil
 }
 
-var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9_-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
-
-const longestName = 253
-
 // hostOf gives an https address as "host:port". Errors go on from the name of what
-// the address is, and show no more of it than its host.
+// the address is.
 func hostOf(address string) (string, error) {
 	u, err := url.Parse(address)
-	if err != nil || strings.ContainsAny(address, " \t\r\n") || u.Host == "" || strings.HasSuffix(u.Host, ":") {
+	if err != nil || strings.ContainsAny(address, " \t\r\n") || u.Host == "" {
 		return "", errors.New("is no address that could be read: name the host itself")
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if _, err := netip.ParseAddr(host); err == nil {
-		return "", fmt.Errorf("is the bare address %s: the gateway goes to public hosts by their name", host)
+	if bare, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return "", fmt.Errorf("is the bare address %s: the gateway goes to public hosts by their name", bare)
 	}
-	if len(host) > longestName || !hostName.MatchString(host) {
-		return "", errors.New("has a host that could not be read: name the host itself")
+	host := config.AllowedHost(strings.ToLower(u.Host))
+	if !config.Allowable(host) {
+		return "", errors.New("has a host or a port that could not be read: name the host itself")
 	}
 	if u.Scheme != "https" {
-		return "", fmt.Errorf("at %s is not https, and nothing else passes the gateway", host)
+		return "", fmt.Errorf("at %s is not https, and nothing else passes the gateway", strings.ToLower(u.Hostname()))
 	}
-	port := u.Port()
-	if port == "" {
-		return host + ":443", nil
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", errors.New("has a port that could not be read: name the host itself")
-	}
-	return host + ":" + strings.TrimLeft(port, "0"), nil
+	return host, nil
 }

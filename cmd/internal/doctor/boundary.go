@@ -86,18 +86,11 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 // prove probes the engine's networks and a container like each role's.
 func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng *docker.Engine, info sandbox.Info) error {
 	prober := environment.Prober{Engine: eng, Info: info, Pool: conf.Network.Pool, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Fresh: true}
-	r, why := prober.Probe(ctx)
-	if why != nil && !errors.Is(why, sandbox.ErrUnproven) {
-		return why
-	}
-	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
-	if why != nil {
-		b.Network = sandbox.Proof{{Name: "probe", Want: "possible", Got: environment.Reason(why)}}
-	}
-	net, err := environment.Judge(info, r, why, true) // what does not hold is shown, and ends in exit code 8
+	r, net, err := prober.Networks(ctx, true) // what does not hold is shown, and ends in exit code 8
 	if err != nil {
 		return err
 	}
+	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
 	for _, role := range roles.Both() {
 		p, err := tryRole(ctx, in, s, conf, net, role)
 		if err != nil {

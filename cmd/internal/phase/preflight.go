@@ -103,9 +103,10 @@ func (s *Project) proveNetworks(ctx context.Context) error {
 		return exit.OnEngine(err)
 	}
 	if s.net == nil {
-		net, nerr := environment.Networks(ctx, environment.Prober{
+		prober := environment.Prober{
 			Engine: eng, Info: info, Pool: s.Conf.Network.Pool, CACert: s.In.String("ca-cert"), Offline: s.In.Bool("offline"),
-		}, s.In.Bool(cli.WeakFlag))
+		}
+		_, net, nerr := prober.Networks(ctx, s.In.Bool(cli.WeakFlag))
 		if err = nerr; err == nil {
 			s.net = &net
 		}
