@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,7 +115,7 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 // lastWords are what abl-run said of the end in the engine's log.
 func (s *Boxes) lastWords(ctx context.Context, name string) (end helper.RunEnd, err error) {
 	words, err := s.Engine.Logs(ctx, name, 4<<10)
-	for _, line := range slices.Backward(splitLines(words)) {
+	for _, line := range slices.Backward(bytes.Split(bytes.TrimSpace(words), []byte("\n"))) {
 		if json.Unmarshal(line, &end) == nil {
 			return end, err
 		}

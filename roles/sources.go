@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 
 	"abl/internal/sandbox"
@@ -135,4 +137,27 @@ func elsewhere(p state.Project) (all []fs.FileInfo) {
 
 func refuse(p state.Project, path, why string) error {
 	return fmt.Errorf("%w: %q: %s", ErrSource, p.Rel(path), why)
+}
+
+// mountPoints lists where something is mounted, as this process sees it.
+func mountPoints() ([]string, error) {
+	if runtime.GOOS != "linux" {
+		return nil, nil // there the engine has a kernel of its own, with its own mounts
+	}
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for line := range strings.Lines(string(data)) {
+		const point = 4 // the fifth field, in which the kernel writes a space and its like as \040
+		if f := strings.Fields(line); len(f) > point {
+			at, err := strconv.Unquote(`"` + strings.ReplaceAll(f[point], `"`, `\"`) + `"`)
+			if err != nil {
+				return nil, fmt.Errorf("cannot read %q: %w", f[point], err)
+			}
+			all = append(all, at)
+		}
+	}
+	return all, nil
 }

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -106,8 +107,8 @@ func (t *tail) finish() error {
 }
 
 func (t *tail) feed(data []byte) {
-	for _, part := range splitAfterLines(data) {
-		text, whole := trimNewline(part)
+	for len(data) > 0 {
+		text, rest, whole := bytes.Cut(data, []byte("\n"))
 		if room := agent.MaxLine - len(t.line); len(text) > room {
 			text, t.cut = text[:room], true
 		}
@@ -115,6 +116,7 @@ func (t *tail) feed(data []byte) {
 		if whole {
 			t.flush()
 		}
+		data = rest
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-
-	"golang.org/x/sys/unix"
 )
 
 // KeepFinding keeps the verdict beside the call that it is about.
@@ -52,7 +50,7 @@ func WriteTests(p state.Project, name string, data []byte) error {
 	if err := RemoveTests(p, name); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(p.Tests, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o644)
+	f, err := os.OpenFile(filepath.Join(p.Tests, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // and no link is followed
 	if err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)
 	}

@@ -1,17 +1,16 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
+	"abl/internal/gateway/meter"
 	"abl/internal/outcome"
 	"abl/internal/redact"
 )
@@ -70,8 +69,10 @@ func (c *Client) try(ctx context.Context, prompt, once string) (Answer, error) {
 		defer cancel()
 	}
 	t := &tape{next: c.c.Transport, sent: c.c.Sent}
-	text, err := c.p.ask(ctx, call{model: c.name, key: c.c.Key, base: c.c.Base, prompt: prompt, once: once, http: t.client()})
-	a := Answer{Text: text, Body: t.body, Model: c.name}
+	a, err := c.p.ask(ctx, call{model: c.name, key: c.c.Key, base: c.c.Base, prompt: prompt, once: once, http: t.client()})
+	read := meter.New(c.p.api)
+	_, _ = read.Write(t.body)
+	a.Body, a.Model, a.Usage = t.body, cmp.Or(a.Model, c.name), read.Usage() // the SDKs make a zero of what is not told
 	var end stop
 	switch {
 	case errors.As(err, &end):
@@ -86,16 +87,14 @@ func (c *Client) try(ctx context.Context, prompt, once string) (Answer, error) {
 	case err != nil:
 		return a, c.unavailable("sent what is no answer", err)
 	}
-	r, err := c.p.read(t.body)
-	if err != nil {
-		return a, c.unavailable("sent what is no answer", err)
-	}
-	a.Finish, a.Reason, a.Usage = r.finish, r.reason, r.usage
-	if r.model != "" {
-		a.Model = r.model
-	}
-	if a.Finish == Blocked {
+	switch {
+	case strings.EqualFold(a.Reason, "stop"):
+		a.Finish = Whole
+	case meter.OfFinish(a.Reason) == outcome.Filtered:
+		a.Finish = Blocked
 		return a, &Error{Kind: outcome.Filtered, What: fmt.Sprintf("the answer was held back by %s (%s)", c.name, a.Reason)}
+	default:
+		a.Finish = Cut
 	}
 	return a, nil
 }
@@ -104,69 +103,23 @@ func (c *Client) unavailable(what string, err error) *Error {
 	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err), After: unsaid, Err: err}
 }
 
-// judge says what a status means.
+// judge says what a status means. The key is taken out of the provider's words before
+// their end is cut off, which might leave a part of one that nobody knows again.
 func (c *Client) judge(t *tape) error {
-	e := &Error{Kind: outcome.FromHTTP(int64(t.status)), What: fmt.Sprintf("%s answered with status %d", c.name, t.status), After: after(t)}
-	switch body := string(t.body); {
-	case strings.Contains(body, "API_KEY_INVALID"):
-		e.Kind = outcome.Refused
-	case strings.Contains(body, "insufficient_quota"):
-		e.Kind = outcome.Quota
-	case t.status == http.StatusRequestTimeout:
-		e.Kind = outcome.Unavailable
-	case e.Kind == "":
-		e.Kind = outcome.Failed
-	}
-	if said := complaint(t.body, c.c.Key); said != "" {
-		e.What += ": " + said
+	const most = 400
+	told := meter.Of(t.status, t.header, t.body, time.Now())
+	hide, _ := redact.New(c.c.Key)
+	words := hide.String(strings.Join(strings.Fields(told.Words), " "))
+	words = strings.ToValidUTF8(words[:min(len(words), most)], "")
+	e := &Error{Kind: told.Class, What: fmt.Sprintf("%s answered with status %d: %s", c.name, t.status, words), After: told.Retry}
+	if told.Retry == 0 && t.header.Get("Retry-After") != "0" {
+		e.After = unsaid
 	}
 	return e
 }
 
-// complaint is the message of an error's body. The key is taken out of it before its
-// end is cut off, which might leave a part of one that nobody knows again.
-func complaint(body []byte, key string) string {
-	var doc struct {
-		Error struct{ Message string }
-	}
-	if json.Unmarshal(body, &doc) != nil {
-		return ""
-	}
-	const most = 400
-	r, _ := redact.New(key)
-	text := r.String(strings.Join(strings.Fields(doc.Error.Message), " "))
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
-}
-
 // unsaid is the wait that a provider does not ask for.
 const unsaid = -1
-
-// after reads the header Retry-After, or what Gemini's errors say in its stead.
-func after(t *tape) time.Duration {
-	if s := t.header.Get("Retry-After"); s != "" {
-		if n, err := strconv.ParseFloat(s, 64); err == nil && n >= 0 && n < math.MaxInt32 {
-			return time.Duration(n * float64(time.Second))
-		}
-		if at, err := http.ParseTime(s); err == nil {
-			return max(0, time.Until(at))
-		}
-	}
-	var doc struct {
-		Error struct {
-			Details []struct {
-				RetryDelay string `json:"retryDelay"`
-			}
-		}
-	}
-	if json.Unmarshal(t.body, &doc) == nil {
-		for _, detail := range doc.Error.Details {
-			if d, err := time.ParseDuration(detail.RetryDelay); err == nil && d >= 0 {
-				return d
-			}
-		}
-	}
-	return unsaid
-}
 
 // pause is how long to wait before the next try, if one is worth it: a used up quota
 // is not back in minutes.

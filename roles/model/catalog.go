@@ -24,7 +24,7 @@ func Known() Catalog { return Catalog{Gemini: Google, GPT: OpenAI} }
 func (c Catalog) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
 // Providers are those that there are, sorted.
-func Providers() []string { return slices.Sorted(maps.Keys(providers())) }
+func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
 
@@ -39,7 +39,7 @@ func (c Catalog) With(file string, data []byte) (Catalog, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		_, known := providers()[words[len(words)-1]]
+		_, known := providers[words[len(words)-1]]
 		if len(words) != 2 || !known || !modelName.MatchString(words[0]) {
 			return nil, fmt.Errorf("%s line %d: want the name of a model and its provider (%s), such as gemini-3-pro gemini", file, no, strings.Join(Providers(), " or "))
 		}

@@ -1,86 +1,47 @@
 package model
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
-	"abl/internal/tokens"
+	"abl/internal/gateway/meter"
 )
 
-func gemini() provider {
-	return provider{keyVar: "GEMINI_API_KEY", baseVar: "GOOGLE_GEMINI_BASE_URL", ask: askGemini, read: readGemini}
-}
+var gemini = provider{keyVar: "GEMINI_API_KEY", baseVar: "GOOGLE_GEMINI_BASE_URL", api: meter.Gemini, ask: askGemini}
 
-func askGemini(ctx context.Context, c call) (string, error) {
+// askGemini always gives a base address: the SDK would look into the environment.
+func askGemini(ctx context.Context, c call) (a Answer, err error) {
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
-		APIKey: c.key, Backend: genai.BackendGeminiAPI, HTTPClient: c.http, HTTPOptions: genai.HTTPOptions{BaseURL: geminiBase(c.base)},
+		APIKey: c.key, Backend: genai.BackendGeminiAPI, HTTPClient: c.http,
+		HTTPOptions: genai.HTTPOptions{BaseURL: cmp.Or(c.base, "https://generativelanguage.googleapis.com/")},
 	})
 	if err != nil {
-		return "", err
+		return a, err
 	}
 	resp, err := client.Models.GenerateContent(ctx, c.model, genai.Text(c.prompt), nil)
-	if err != nil || len(resp.Candidates) == 0 || resp.Candidates[0].Content == nil {
-		return "", err
+	if err != nil {
+		return a, err
 	}
-	var text strings.Builder
-	for _, part := range resp.Candidates[0].Content.Parts {
+	a.Model = resp.ModelVersion
+	switch {
+	case resp.PromptFeedback != nil && resp.PromptFeedback.BlockReason != "":
+		a.Reason = string(resp.PromptFeedback.BlockReason)
+		return a, nil
+	case len(resp.Candidates) == 0:
+		return a, errors.New("there is no candidate in it")
+	}
+	said := resp.Candidates[0]
+	a.Reason = string(said.FinishReason)
+	if said.Content == nil {
+		return a, nil
+	}
+	for _, part := range said.Content.Parts {
 		if part != nil && !part.Thought {
-			text.WriteString(part.Text)
+			a.Text += part.Text
 		}
 	}
-	return text.String(), nil
-}
-
-// geminiBase is never empty: the SDK would look into the environment.
-func geminiBase(base string) string {
-	if base == "" {
-		return "https://generativelanguage.googleapis.com/"
-	}
-	return base
-}
-
-// readGemini reads by itself what the SDK would make a zero of.
-func readGemini(body []byte) (reading, error) {
-	var doc struct {
-		Candidates     []struct{ FinishReason string }
-		PromptFeedback struct{ BlockReason string }
-		ModelVersion   string
-		UsageMetadata  struct {
-			PromptTokenCount, CandidatesTokenCount, CachedContentTokenCount, ThoughtsTokenCount, ToolUsePromptTokenCount, TotalTokenCount *int64
-		}
-	}
-	if err := json.Unmarshal(body, &doc); err != nil {
-		return reading{}, err
-	}
-	u := doc.UsageMetadata
-	r := reading{model: doc.ModelVersion, usage: tokens.Count{
-		Input: u.PromptTokenCount, Candidates: u.CandidatesTokenCount, Cached: u.CachedContentTokenCount,
-		Thoughts: u.ThoughtsTokenCount, Tool: u.ToolUsePromptTokenCount, Total: u.TotalTokenCount,
-	}}
-	switch {
-	case doc.PromptFeedback.BlockReason != "":
-		r.finish, r.reason = Blocked, doc.PromptFeedback.BlockReason
-	case len(doc.Candidates) == 0:
-		return r, errors.New("there is no candidate in it")
-	default:
-		r.reason = doc.Candidates[0].FinishReason
-		r.finish = geminiFinish(r.reason)
-	}
-	return r, nil
-}
-
-func geminiFinish(reason string) Finish {
-	blocked := []string{"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"}
-	switch {
-	case reason == "STOP":
-		return Whole
-	case slices.Contains(blocked, reason):
-		return Blocked
-	}
-	return Cut
+	return a, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/gateway/meter"
 	"abl/internal/proc"
 	"abl/internal/tokens"
 )
@@ -48,15 +49,8 @@ const (
 // provider is what differs between APIs.
 type provider struct {
 	keyVar, baseVar string
-	ask             func(context.Context, call) (string, error) // the SDK's error; the text where it understood one
-	read            func(body []byte) (reading, error)
-}
-
-// reading is what a response body says besides the text.
-type reading struct {
-	model, reason string
-	finish        Finish
-	usage         tokens.Count
+	api             meter.API
+	ask             func(context.Context, call) (Answer, error) // the SDK's error; what it understood of an answer
 }
 
 // call is one try to get an answer.
@@ -65,16 +59,15 @@ type call struct {
 	http                           *http.Client
 }
 
-func providers() map[string]provider {
-	return map[string]provider{Google: gemini(), OpenAI: openAI()}
-}
+// providers are those whose APIs models are asked through.
+var providers = map[string]provider{Google: gemini, OpenAI: openAI}
 
 // KeyVar is the variable that holds the key for a provider, and BaseVar the one
 // that gives another address.
-func KeyVar(provider string) string { return providers()[provider].keyVar }
+func KeyVar(provider string) string { return providers[provider].keyVar }
 
 // BaseVar is the variable that gives another address for a provider.
-func BaseVar(provider string) string { return providers()[provider].baseVar }
+func BaseVar(provider string) string { return providers[provider].baseVar }
 
 // Config is how a model is asked.
 type Config struct {
@@ -101,7 +94,7 @@ type Client struct {
 
 // New is a client of the model of that name.
 func New(name string, c Config) (*Client, error) {
-	p, ok := providers()[cmp.Or(c.Provider, Known()[name])]
+	p, ok := providers[cmp.Or(c.Provider, Known()[name])]
 	if !ok {
 		return nil, fmt.Errorf("unknown model %q: there are %s", name, strings.Join(Known().Names(), " and "))
 	}

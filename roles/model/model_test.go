@@ -144,9 +144,9 @@ func TestTrouble(t *testing.T) {
 		want        string // kind and tries; or the text
 		pauses      string
 	}{
-		{"429 and its header", model.Gemini, []exchange{{429, map[string]string{"Retry-After": "3"}, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[3s]"},
+		{"429 and its header", model.Gemini, []exchange{{429, map[string]string{"Retry-After": "9"}, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[9s]"},
 		{"429 and its body", model.Gemini, []exchange{{429, nil, busy}, {200, nil, geminiOK}}, 2, "^^^a\nx\n^^^end\n", "[7s]"},
-		{"429 for too long", model.GPT, []exchange{{429, map[string]string{"Retry-After": "3600"}, busy}}, 4, "rate 1", "[]"},
+		{"429 for too long", model.GPT, []exchange{{429, map[string]string{"Retry-After": "3600"}, busy}}, 4, "quota 1", "[]"},
 		{"429 for ever", model.GPT, []exchange{{429, nil, `{"error":{"message":"slow"}}`}}, 3, "rate 4", "[1s 2s 4s]"},
 		{"429, and nothing left to spend", model.GPT, []exchange{{429, nil, `{"error":{"code":"insufficient_quota","message":"pay"}}`}}, 3, "quota 1", "[]"},
 		{"500 once", model.GPT, []exchange{{500, nil, empty}, {200, nil, gptOK}}, 1, "hello", "[1s]"},

@@ -10,43 +10,35 @@ import (
 	"abl/internal/outcome"
 )
 
-// ErrAgent means that an agent did not end properly, and neither when it was tried again.
-var ErrAgent = errors.New("the agent failed")
+// The errors that end a run.
+var (
+	// ErrAgent: an agent did not end properly, and neither when it was tried again.
+	ErrAgent = errors.New("the agent failed")
+	// ErrUnavailable: the provider limits the rate or does not answer.
+	ErrUnavailable = errors.New("the provider is away")
+	// ErrBudget: the gateway admitted no further request of a call.
+	ErrBudget = errors.New("the budget is reached")
+	// ErrLogin: the provider refuses the key.
+	ErrLogin = errors.New("the provider refused the login")
+	// ErrModel: the provider does not have the model.
+	ErrModel = errors.New("there is no such model")
+	// ErrDenied: the agent asks for what abl's own gateway lets nobody ask for.
+	ErrDenied = errors.New("the agent asks for what it may not have")
+	// ErrUnproven: the boundary of a call was not proven and its container ran.
+	ErrUnproven = errors.New("a call was ended, since where it ran is not proven")
+)
 
-// ErrUnavailable means that the provider limits the rate or does not answer.
-var ErrUnavailable = errors.New("the provider is away")
-
-// ErrBudget means that the gateway admitted no further request of a call.
-var ErrBudget = errors.New("the budget is reached")
-
-// ErrLogin means that the provider refuses the key.
-var ErrLogin = errors.New("the provider refused the login")
-
-// ErrModel means that the provider does not have the model.
-var ErrModel = errors.New("there is no such model")
-
-// ErrDenied means that the agent asks for what abl's own gateway lets nobody ask for.
-var ErrDenied = errors.New("the agent asks for what it may not have")
-
-// ErrUnproven means that the boundary of a call was not proven and its container ran.
-var ErrUnproven = errors.New("a call was ended, since where it ran is not proven")
+// stops are the ends that neither waiting nor repeating can mend.
+var stops = map[outcome.Outcome]error{
+	outcome.OverBudget: ErrBudget, outcome.Unproven: ErrUnproven, outcome.Refused: ErrLogin, outcome.NoModel: ErrModel, outcome.Denied: ErrDenied,
+	outcome.TooLarge: fmt.Errorf("%w: the prompt is longer than the model takes", ErrAgent),
+}
 
 // Stops is the error of an end that neither waiting nor repeating can mend, nil
 // for any other.
 func Stops(c outcome.Outcome, why string) error {
-	switch c {
-	case outcome.OverBudget:
-		return fmt.Errorf("%w: %s", ErrBudget, why)
-	case outcome.Unproven:
-		return fmt.Errorf("%w: %s", ErrUnproven, why)
-	case outcome.Refused:
-		return fmt.Errorf("%w: %s", ErrLogin, why)
-	case outcome.NoModel:
-		return fmt.Errorf("%w: %s", ErrModel, why)
-	case outcome.Denied:
-		return fmt.Errorf("%w: %s", ErrDenied, why)
-	case outcome.TooLarge:
-		return fmt.Errorf("%w: the prompt is longer than the model takes: %s", ErrAgent, why)
+	if err := stops[c]; err != nil {
+		return fmt.Errorf("%w: %s", err, why)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -16,14 +17,6 @@ type Policy struct {
 	Jitter float64       // from 0 up to 1, so that many abl do not come back at once
 	Budget time.Duration // how much of an outage is waited out
 	Bound  string        // what sets the budget, for the person; "" is loop.outage_budget
-}
-
-// bound says what sets the budget.
-func (w Policy) bound() string {
-	if w.Bound == "" && w.Budget > 0 {
-		return fmt.Sprintf("loop.outage_budget is %s", w.Budget)
-	}
-	return w.Bound
 }
 
 // End is how a transient failure ended a call.
@@ -85,19 +78,27 @@ func Wait(was *state.Outage, end End, w Policy) (*state.Outage, error) {
 	case end.Paid:
 		return nil, Unavailable{Class: end.Class, Why: end.Why, Person: true}
 	case used+wait > w.Budget:
-		return nil, Unavailable{Class: end.Class, Why: end.Why, Waited: used, Next: wait, Bound: w.bound(), Back: w.Now.Add(wait)}
+		if w.Bound == "" && w.Budget > 0 {
+			w.Bound = fmt.Sprintf("loop.outage_budget is %s", w.Budget)
+		}
+		return nil, Unavailable{Class: end.Class, Why: end.Why, Waited: used, Next: wait, Bound: w.Bound, Back: w.Now.Add(wait)}
 	}
 	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
 	o.UsedMS += o.WaitMS
 	return o, nil
 }
 
+// begun is a copy of an outage, or one that begins now.
+func begun(was *state.Outage, class outcome.Outcome, now time.Time) state.Outage {
+	if was != nil {
+		return *was
+	}
+	return state.Outage{Since: now.UTC(), Class: string(class)}
+}
+
 // Tried is an outage with one more call that it ended.
 func Tried(was *state.Outage, class outcome.Outcome, now time.Time) *state.Outage {
-	o := state.Outage{Since: now.UTC()}
-	if was != nil {
-		o = *was
-	}
+	o := begun(was, class, now)
 	o.Class, o.Until, o.WaitMS = string(class), time.Time{}, 0
 	o.Tries++
 	return &o
@@ -105,10 +106,7 @@ func Tried(was *state.Outage, class outcome.Outcome, now time.Time) *state.Outag
 
 // Charged is an outage to whose budget a call that it ended counts as well.
 func Charged(was *state.Outage, class outcome.Outcome, took time.Duration, now time.Time) *state.Outage {
-	o := state.Outage{Since: now.UTC(), Class: string(class)}
-	if was != nil {
-		o = *was
-	}
+	o := begun(was, class, now)
 	o.UsedMS += took.Milliseconds()
 	return &o
 }
@@ -136,12 +134,39 @@ func Left(o *state.Outage, now time.Time) time.Duration {
 	return max(min(o.Until.Sub(now), time.Duration(o.WaitMS)*time.Millisecond), 0)
 }
 
+// waitedFor is what is waited for, in words.
+var waitedFor = map[outcome.Outcome]string{
+	outcome.RateLimited: "the provider limits the rate", outcome.Quota: "the provider's quota is used up",
+	outcome.Network: "there is no connection with the provider", outcome.EngineGone: "the engine was stopped",
+}
+
 // Words say what is waited for, and since when in vain.
 func Words(o *state.Outage, why string, budget time.Duration) string {
-	what := map[outcome.Outcome]string{
-		outcome.RateLimited: "the provider limits the rate", outcome.Quota: "the provider's quota is used up",
-		outcome.Network: "there is no connection with the provider", outcome.EngineGone: "the engine was stopped",
-	}[outcome.Outcome(o.Class)]
+	what := cmp.Or(waitedFor[outcome.Outcome(o.Class)], "the provider is in trouble")
 	used := time.Duration(o.UsedMS) * time.Millisecond
-	return fmt.Sprintf("%s: %s (call %d in a row, %s of %s)", cmp.Or(what, "the provider is in trouble"), why, o.Tries, used.Round(time.Second), budget)
+	return fmt.Sprintf("%s: %s (call %d in a row, %s of %s)", what, why, o.Tries, used.Round(time.Second), budget)
+}
+
+// Sleep waits for d by this process's own clock, and no longer than until the
+// wall clock says: the one stands still while the machine sleeps, and the other
+// may be set.
+func Sleep(ctx context.Context, d time.Duration, until time.Time) error {
+	const look = time.Second
+	until = until.Round(0) // from here on by the wall clock alone
+	end := time.NewTimer(d)
+	defer end.Stop()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return nil
+		case <-tick.C:
+			if !time.Now().Round(0).Before(until) {
+				return nil
+			}
+		}
+	}
 }

@@ -28,7 +28,7 @@ var readers = map[string]string{
 	"orchestrator/learner/code.go":  "copies below open folders, and follows nothing",
 	"orchestrator/learner/files.go": "lists the project's folder, which no container sees",
 	"orchestrator/jobs.go":          "project.md, the person's",
-	"roles/mounted.go":              "the kernel's files",
+	"roles/sources.go":              "the kernel's files",
 	"roles/record.go":               "records, which abl writes and no container sees",
 	"roles/role.go":                 "lists records by name",
 	"roles/tests.go":                "what abl put away; writes with O_EXCL",
