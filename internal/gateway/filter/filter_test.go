@@ -131,6 +131,7 @@ func TestDecide(t *testing.T) {
 		{"POST " + stream, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
 		{"POST " + stream, goog + "Content-Encoding: gzip\r\n", "415 the body is encoded"},
 		{"POST " + stream, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", "426 there is no other protocol here"},
+		{"POST " + stream, goog + strings.Repeat("A: b\r\n", 101), "431 there are too many headers"},
 
 		{"CONNECT registry.example:443", proxy, "connect registry.example:443"},
 		{"CONNECT REGISTRY.example:443", proxy, "connect registry.example:443"},

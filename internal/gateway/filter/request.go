@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	maxTarget = 1024      // bytes of a request's
-	inPath    = "{model}" // in a Route
+	maxHeaders = 100
+	maxTarget  = 1024      // bytes of a request's
+	inPath     = "{model}" // in a Route
 )
 
 // Rules are what one call may do.
@@ -109,6 +110,10 @@ var single = []string{"Authorization", "Content-Length", "Content-Type", "X-Api-
 
 // framed refuses what is not one plain HTTP/1.1 request with its length told.
 func (r *Rules) framed(q *http.Request, v *Verdict) {
+	count := 0
+	for _, values := range q.Header {
+		count += len(values)
+	}
 	for _, name := range single {
 		if len(q.Header.Values(name)) > 1 {
 			v.refuse(http.StatusBadRequest, "the header "+name+" is there twice")
@@ -118,6 +123,8 @@ func (r *Rules) framed(q *http.Request, v *Verdict) {
 	case v.Refused():
 	case q.ProtoMajor != 1 || q.ProtoMinor != 1:
 		v.refuse(http.StatusHTTPVersionNotSupported, "the request is not HTTP/1.1")
+	case count > maxHeaders:
+		v.refuse(http.StatusRequestHeaderFieldsTooLarge, "there are too many headers")
 	case q.Header.Get("Upgrade") != "":
 		v.refuse(http.StatusUpgradeRequired, "there is no other protocol here")
 	case len(q.TransferEncoding) > 0:
