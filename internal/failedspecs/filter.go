@@ -96,7 +96,7 @@ func NamesIn(file string, data []byte) (names []string) {
 // unchanged.
 func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
 	seen := map[Entry]bool{}
-	run := &filtering{Filter: c, said: map[string]bool{}}
+	run := &filtering{Filter: c}
 	for _, e := range entries {
 		out := e
 		if out.Contract == "" {
@@ -124,7 +124,7 @@ func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
 // filtering is one run over a set of entries.
 type filtering struct {
 	*Filter
-	said  map[string]bool // what was looked up in the specs
+	asked int             // how often words were looked up in the specs
 	found map[string]bool // kinds that were found in this field
 	left  []Problem
 }
@@ -202,19 +202,14 @@ func (s *filtering) replace(line string, p pattern) string {
 	return b.String() + line[at:]
 }
 
-// maxSaid is how many different words are looked up in the specs for one set of
-// entries. Beyond it nothing passes for their words: honest entries need few.
-const maxSaid = 1000
+// maxAsked is how often words are looked up in the specs for one set of entries.
+// Beyond it nothing passes for their words: honest entries need few.
+const maxAsked = 5000
 
 // says reports words that stand in the specs.
 func (s *filtering) says(words string) bool {
-	words = strings.TrimSpace(words)
-	is, known := s.said[words]
-	if !known && len(s.said) < maxSaid {
-		is = strings.Contains(s.specs, words)
-		s.said[words] = is
-	}
-	return is
+	s.asked++
+	return s.asked <= maxAsked && strings.Contains(s.specs, strings.TrimSpace(words))
 }
 
 var pointer = lazyregexp.New(`^\s*[\^~]+\s*$`)

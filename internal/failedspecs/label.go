@@ -1,6 +1,7 @@
 package failedspecs
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,16 +21,6 @@ const (
 var fieldNames = [...]string{"SPEC", "INPUT", "OBSERVED"}
 
 func (f field) String() string { return fieldNames[f] }
-
-// fieldOf is the field of that name, in any case.
-func fieldOf(name string) (field, bool) {
-	for i, n := range fieldNames {
-		if strings.EqualFold(n, name) {
-			return field(i), true
-		}
-	}
-	return 0, false
-}
 
 // label is a line that opens a field.
 type label struct {
@@ -66,7 +57,7 @@ func labelOf(line string) (label, bool) {
 	}
 	open, name, tag, shut, colon, dash, rest := m[1], m[2], m[3], m[4], m[5], m[6], strings.TrimSpace(m[7])
 	l := label{lead: len(dress[1]), col: utf8.RuneCountInString(dress[0])}
-	l.field, _ = fieldOf(name)
+	l.field = field(slices.IndexFunc(fieldNames[:], func(n string) bool { return strings.EqualFold(n, name) }))
 	switch {
 	case colon != "":
 	case dash != "" && name == strings.ToUpper(name): // "Input - see above" is prose

@@ -23,7 +23,7 @@ func (f *finder) below(n *node, under []string, among bool) {
 	step := 0
 	if n.kind == title && !among {
 		for _, k := range n.kids {
-			among = among || k.kind != title && k.holds
+			among = among || k.kind != title && k.holds()
 		}
 	}
 	for _, k := range n.kids {
@@ -37,7 +37,7 @@ func (f *finder) below(n *node, under []string, among bool) {
 				order = step
 			}
 			f.contract(k, under, order)
-		case k.holds:
+		case k.holds():
 			f.below(k, with(under, k.text()), true)
 		case among:
 			f.complain(k)
@@ -75,7 +75,7 @@ var absence = lazyregexp.New(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}
 func (f *finder) contract(n *node, under []string, step int) {
 	result := strings.TrimSpace(strings.Join(n.result, " "))
 	var details []string
-	for ; len(n.kids) > 0 && !n.kids[0].holds; n.kids = n.kids[1:] {
+	for ; len(n.kids) > 0 && !n.kids[0].holds(); n.kids = n.kids[1:] {
 		details = append(details, n.kids[0].whole())
 	}
 	if len(details) > 0 {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 
 	"abl/internal/lazyregexp"
@@ -22,8 +23,7 @@ type node struct {
 	open           int  // brackets that are not closed yet
 	runsOn         bool // a contract and other words stand on lines without an empty one between
 
-	kids  []*node
-	holds bool // it is a contract, or there is one below it
+	kids []*node
 }
 
 type nodeKind int
@@ -37,6 +37,9 @@ const (
 )
 
 func (n *node) text() string { return strings.Join(n.said, " ") }
+
+// holds says that it is a contract, or that there is one below it.
+func (n *node) holds() bool { return n.arrow || slices.ContainsFunc(n.kids, (*node).holds) }
 
 // leads says that words belong to those right below them, as "With a token:"
 // does, and a line in bold.
@@ -114,18 +117,7 @@ func (t *tree) push(i int, n *node, text string) {
 	n.add(i, text)
 	t.top().kids = append(t.top().kids, n)
 	t.path = append(t.path, n)
-	t.hold(n)
 }
-
-// hold notes a contract in all that it is below.
-func (t *tree) hold(n *node) {
-	for _, above := range t.path {
-		above.holds = above.holds || n.arrow
-	}
-}
-
-// join goes on with the last node.
-func (t *tree) join(i int, text string) { t.hold(t.top().add(i, text)) }
 
 // plain reads a line that may be a contract or go on with one.
 func (t *tree) plain(i int, text string, indent, row int) {
@@ -144,7 +136,7 @@ func (t *tree) plain(i int, text string, indent, row int) {
 		n.kind, n.numbered = item, numbered().MatchString(mark)
 		t.push(i, n, said)
 	case t.joins(i, said, indent):
-		t.join(i, said)
+		t.top().add(i, said)
 	default:
 		k := words
 		if free {
@@ -152,7 +144,7 @@ func (t *tree) plain(i int, text string, indent, row int) {
 		}
 		t.close(indent, k)
 		if up := t.top(); indent > up.level && up.kind <= item && len(up.kids) == 0 && !up.leads() && (up.open > 0 || !free || up.text() == "") {
-			t.join(i, said)
+			t.top().add(i, said)
 			return
 		}
 		t.push(i, n, said)
@@ -235,18 +227,9 @@ var (
 func itemMark(line string) string { return listItem().FindString(line) }
 
 // columns counts the white space before a line's text.
-func columns(line string) (n int) {
-	for _, c := range line {
-		switch c {
-		case ' ':
-			n++
-		case '\t':
-			n += 4
-		default:
-			return n
-		}
-	}
-	return n
+func columns(line string) int {
+	before := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	return len(before) + 3*strings.Count(before, "\t")
 }
 
 // tableRows finds the rows of tables: 1 for one, -1 for a head and what is drawn
