@@ -212,7 +212,10 @@ func (s *filtering) says(words string) bool {
 	return s.asked <= maxAsked && strings.Contains(s.specs, strings.TrimSpace(words))
 }
 
-var pointer = lazyregexp.New(`^\s*[\^~]+\s*$`)
+var (
+	pointer     = lazyregexp.New(`^\s*[\^~]+\s*$`)
+	nothingElse = lazyregexp.New(`^\s*\[left out: [a-z ]+\]\s*$`)
+)
 
 // dropSources takes out the lines of source that programs show below the places
 // that they name: those below a stack trace that stand deeper, and one with a
@@ -223,9 +226,9 @@ func dropSources(lines []string) []string {
 	for _, line := range lines {
 		n := len(kept)
 		switch {
-		case pointer().MatchString(line) && n > 0 && isPlace(kept[n-1]):
+		case pointer().MatchString(line) && n > 0 && nothingElse().MatchString(kept[n-1]):
 			continue
-		case pointer().MatchString(line) && n > 1 && isPlace(kept[n-2]):
+		case pointer().MatchString(line) && n > 1 && nothingElse().MatchString(kept[n-2]):
 			kept = kept[:n-1]
 			continue
 		case trace && strings.TrimSpace(line) != "" && indent(line) > depth:
@@ -241,13 +244,4 @@ func dropSources(lines []string) []string {
 		kept = append(kept, line)
 	}
 	return kept
-}
-
-// isPlace reports a line that was nothing but a place in the code.
-func isPlace(line string) bool {
-	switch strings.TrimSpace(line) {
-	case LeftOut(stackTrace), LeftOut(codePlace), LeftOut(ownPath):
-		return true
-	}
-	return false
 }
