@@ -48,21 +48,13 @@ var contexts embed.FS
 
 // Engine is what making images needs of a container engine.
 type Engine interface {
-	store
-	maker
 	Info(ctx context.Context) (sandbox.Info, error)
-}
-
-type store interface {
 	// ListImages gives the labels of every image that has the label, by
 	// reference, or by id where it has none.
 	ListImages(ctx context.Context, label string) (map[string]map[string]string, error)
 	RemoveImage(ctx context.Context, ref string) error
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
 	LoadImages(ctx context.Context, r io.Reader) ([]string, error)
-}
-
-type maker interface {
 	Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error)
 	Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error
 }

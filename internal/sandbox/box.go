@@ -153,7 +153,6 @@ type Info struct {
 	Local                      bool // the engine's host is this machine: its paths are ours
 	Host                       string
 	DataDir                    string // where the engine keeps what containers write, on its host
-	MemoryBytes                int64
-	NoSwapLimit                bool // its kernel does not count swap, so a limit on memory cannot include it
+	NoSwapLimit                bool   // its kernel does not count swap, so a limit on memory cannot include it
 	CPUs                       int
 }

@@ -46,7 +46,7 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
 		Podman: slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
 		Local:  isLocal(raw, host, here), Host: host, DataDir: raw.DockerRootDir,
-		MemoryBytes: raw.MemTotal, CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit,
+		CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit,
 	}
 }
 

@@ -71,17 +71,12 @@ func (t Tool) runHere(ctx context.Context, c helper.Command) int {
 		limit = time.Duration(c.TimeoutMS) * time.Millisecond
 	}
 	errLate := fmt.Errorf("%s was stopped after %v", c.Name, limit)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
-	defer cancel()
-
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = t.Spec.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.Stdin, t.Out, t.Err
 	// A person at a terminal keeps the command in the foreground.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal(t.Stdin)}
-	code, err := proc.Run(ctx, cmd, stopGrace)
+	code, err := bounded(ctx, cmd, limit, errLate)
 	switch {
 	case errors.Is(err, errLate):
 		fmt.Fprintf(t.Err, "abl-cmd: %v\n", err)
@@ -91,6 +86,15 @@ func (t Tool) runHere(ctx context.Context, c helper.Command) int {
 		return exitNotRun
 	}
 	return code
+}
+
+// bounded runs a program until it ends, this one is told to end, or it is too late.
+func bounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, late error) (exit int, err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	return proc.Run(ctx, cmd, stopGrace)
 }
 
 func terminal(f interface{ Fd() uintptr }) bool {

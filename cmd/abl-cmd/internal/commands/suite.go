@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -84,17 +83,13 @@ type suite struct {
 // nothing on standard input. What it says on standard error the Verifier sees.
 func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
 	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, suiteLimit, errLate)
-	defer cancel()
 	out := &capped{max: witness.MaxBytes + 1}
-	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // proc.Run stops all of it
+	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // bounded stops all of it
 	cmd.Dir = t.Spec.Dir
 	cmd.Stdout, cmd.Stderr = out, t.Err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = pipeGrace
-	s.exit, err = proc.Run(ctx, cmd, stopGrace)
+	s.exit, err = bounded(ctx, cmd, suiteLimit, errLate)
 	if cmd.Process != nil {
 		proc.Kill(cmd.Process.Pid) // what it left behind
 	}
