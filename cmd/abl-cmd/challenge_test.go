@@ -16,10 +16,10 @@ import (
 	"abl/internal/helper"
 )
 
-// as starts the helper under a name that it may have no link for.
+// as starts the helper under a name.
 func as(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	return exec.CommandContext(t.Context(), filepath.Join(bin, "helper"), append([]string{"--as", name}, args...)...)
+	return exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
 }
 
 // said is the next line of a program's output as JSON.

@@ -51,7 +51,7 @@ func withHelper(run func() int) int {
 		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
 		return 1
 	}
-	for _, name := range []string{helper.HelperCmd, helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe} {
+	for _, name := range []string{helper.HelperCmd, helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperNull} {
 		if err := os.Symlink("helper", filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -73,7 +73,7 @@ func helperCommand(t *testing.T, name string, in any, args ...string) *exec.Cmd 
 		t.Fatal(err)
 	}
 	path := write(t, filepath.Join(t.TempDir(), "in.json"), string(data))
-	return exec.CommandContext(t.Context(), filepath.Join(bin, name), append([]string{"--as", name, "--in", path}, args...)...)
+	return exec.CommandContext(t.Context(), filepath.Join(bin, name), append([]string{"--in", path}, args...)...)
 }
 
 func write(t *testing.T, path, text string) string {

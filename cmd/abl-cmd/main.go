@@ -2,8 +2,8 @@
 
 // Command abl-cmd is the one static program that abl puts into its containers.
 // The name under which it is started says what it does there; package helper
-// lists the names. For tests and by hand, "abl-cmd --as NAME [--in FILE] …" does
-// the same, FILE standing for the file in helper.In that NAME reads.
+// lists the names. For tests "--in FILE" comes first, FILE standing for the file in
+// helper.In that it would read.
 package main
 
 import (
@@ -40,11 +40,8 @@ func main() {
 
 func parse(argv []string) started {
 	s := started{as: filepath.Base(argv[0]), args: argv[1:]}
-	if len(s.args) >= 2 && s.args[0] == "--as" {
-		s.as, s.args = s.args[1], s.args[2:]
-		if len(s.args) >= 2 && s.args[0] == "--in" {
-			s.in, s.args = s.args[1], s.args[2:]
-		}
+	if len(s.args) >= 2 && s.args[0] == "--in" {
+		s.in, s.args = s.args[1], s.args[2:]
 	}
 	return s
 }

@@ -36,7 +36,8 @@ func (e *conn) do(ctx context.Context, limit time.Duration, call func(context.Co
 	return e.change(ctx, limit, call, func(context.Context) (bool, error) { return false, nil })
 }
 
-// get asks for one thing by its name, or for a list by its options.
+// get asks for one thing by its name, for a list by its options, or for what is made
+// unless it is there.
 func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By) (T, error), by By) (found T, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		found, err = call(ctx, by)
