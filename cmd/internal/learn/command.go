@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
 	"abl/orchestrator/learner"
+	"abl/roles/agent"
 )
 
 // Command is `abl learn`, and all of agent-learner.
@@ -38,7 +39,7 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 
 func flags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		{Name: "agent", Short: "a", Value: "NAME", Default: offered()[0].agent, Values: agentNames(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
+		{Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
 		{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
 		{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 		{Name: "repl", Usage: "ask for one task after the other"},

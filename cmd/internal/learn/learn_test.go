@@ -14,6 +14,7 @@ import (
 	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/orchestrator/learner"
+	"abl/roles/agent"
 )
 
 // stub is where a session's calls are made in place of containers: an agent that
@@ -217,7 +218,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		":h": ":help ", ":m": ":m", ":mi": ":mistakes ", ":": ":", ":agent g": ":agent gemini ", ":agent c": ":agent c", ":agent x": ":agent x", "a task": "a task", ":zz": ":zz",
 	} {
-		if got := completed(line, agentNames()); got != want {
+		if got := completed(line, agent.Names()); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}

@@ -72,43 +72,38 @@ func (w *work) secret(name string) string {
 // answerer is an agent and the model that it is asked with.
 type answerer struct{ agent, model string }
 
-// offered are abl's own agents with their default models, the default first.
-func offered() []answerer {
-	return []answerer{{"claude", "sonnet"}, {"codex", "gpt-5.2"}, {"copilot", "claude-sonnet-4"}, {"gemini", "gemini-2.5-pro"}, {agent.ScriptedName, agent.ScriptedName}}
-}
+// usual are the models that agents are asked with here unless a person names one
+// (seed 004); any other agent is asked with its own default.
+var usual = map[string]string{"claude": "sonnet", "codex": "gpt-5.2", "copilot": "claude-sonnet-4", agent.ScriptedName: agent.ScriptedName}
 
-func agentNames() (names []string) {
-	for _, a := range offered() {
-		names = append(names, a.agent)
-	}
-	return names
-}
+// defaultAgent is the one that is asked unless a person names one.
+const defaultAgent = "claude"
 
 // agents are those that can be found here.
 func (w *work) agents() environment.Agents {
 	return environment.Agents{Conf: w.conf, Root: w.root, Scenario: w.in.String("scenario")}
 }
 
-// names are the agents that can be chosen, the default first.
-func (w *work) names() []string { return append(agentNames(), w.agents().Own()...) }
+// names are the agents that can be chosen.
+func (w *work) names() []string { return append(agent.Names(), w.agents().Own()...) }
 
 // choose finds an agent by its name.
 func (w *work) choose(name string) (answerer, error) {
-	if slices.Contains(w.agents().Own(), name) {
-		a, err := w.agents().Find(name)
-		if err != nil {
-			return answerer{}, err
+	if !slices.Contains(w.names(), name) {
+		hint := "it is one of " + strings.Join(w.names(), ", ")
+		if near := nearest.Word(name, w.names()); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		return answerer{name, a.DefaultModel()}, nil
+		return answerer{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)
 	}
-	if i := slices.Index(agentNames(), name); i >= 0 {
-		return offered()[i], nil
+	if model := usual[name]; model != "" {
+		return answerer{name, model}, nil
 	}
-	hint := "it is one of " + strings.Join(w.names(), ", ")
-	if near := nearest.Word(name, w.names()); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+	a, err := w.agents().Find(name)
+	if err != nil {
+		return answerer{}, err
 	}
-	return answerer{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)
+	return answerer{name, a.DefaultModel()}, nil
 }
 
 var modelWord = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
