@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -68,7 +67,7 @@ func published(s *phase.Project, ctx context.Context, n int, e state.Event, ende
 // openView opens the view of a run that the person chose.
 func openView(ctx context.Context, s *phase.Project) (*view.View, error) {
 	v, err := view.Open(ctx, view.Options{
-		Progress: s.In.String("progress"), JSON: s.In.Bool("json"), Stdout: s.In.Bare.Stdout, Stderr: s.In.Bare.Stderr, Safe: s.In.Safe, Getenv: os.Getenv,
+		Progress: s.In.String("progress"), JSON: s.In.Bool("json"), Stdout: s.In.Bare.Stdout, Stderr: s.In.Bare.Stderr, Safe: s.In.Safe,
 	})
 	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")

@@ -56,7 +56,7 @@ func runShell(ctx context.Context, in *cli.Input) error {
 	}
 	defer unlock()
 	v, err := view.Open(ctx, view.Options{
-		Progress: view.Plain, Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe, Getenv: os.Getenv,
+		Progress: view.Plain, Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe,
 	})
 	if err != nil {
 		return err

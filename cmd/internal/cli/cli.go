@@ -60,7 +60,6 @@ type Flag struct {
 	Env     string   // variable that sets it when the command line does not
 	Values  []string // the only values that it takes; empty is any
 	Open    bool     // it takes other values than these too
-	Multi   bool     // may be given more than once
 	Hidden  bool     // from help and completion
 }
 

@@ -20,7 +20,7 @@ func TestCandidates(t *testing.T) {
 		"images ":              "build save",
 		"images s":             "save",
 		"phase ":               "",
-		"phase 1 --":           "--help --json --iterations --agent --with --progress --quiet",
+		"phase 1 --":           "--help --json --iterations --agent --progress --quiet",
 		"phase --agent ":       "",
 		"logs ":                "builder verifier app",
 		"logs app ":            "",

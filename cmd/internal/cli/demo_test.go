@@ -30,9 +30,9 @@ func tell(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(in.Stdout, "args=%q json=%t iterations=%d agent=%q with=%q progress=%q quiet=%t", in.Args,
-		in.Bool("json"), iterations, in.String("agent"), in.Strings("with"), in.String("progress"), in.Bool("quiet"))
-	for _, name := range []string{"json", "agent", "with"} {
+	fmt.Fprintf(in.Stdout, "args=%q json=%t iterations=%d agent=%q progress=%q quiet=%t", in.Args,
+		in.Bool("json"), iterations, in.String("agent"), in.String("progress"), in.Bool("quiet"))
+	for _, name := range []string{"json", "agent"} {
 		if in.Set(name) {
 			fmt.Fprintf(in.Stdout, " +%s", name)
 		}
@@ -69,7 +69,6 @@ func demo() cli.App {
 					{Name: "json", Usage: "print one event a line"},
 					{Name: "iterations", Short: "n", Value: "N", Default: "5", Usage: "how many iterations a round has at most before the phase counts as stuck"},
 					{Name: "agent", Value: "NAME", Env: "ABL_AGENT", Usage: "the agent of both roles"},
-					{Name: "with", Value: "NAME=VALUE", Multi: true, Usage: "one more setting"},
 				},
 				Examples: "abl phase 1\nabl phase 2 --json",
 				Run:      tell,

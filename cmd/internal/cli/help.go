@@ -1,55 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/redact"
 )
 
-// columns is how wide help may be.
-const columns = 80
-
-// The texts are templates of the library that have nothing to fill in.
-
-func programHelp(app *App) string {
-	if app.Root != nil {
-		return commandHelp(app.root(), app.Name)
-	}
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s - %s\n\nUsage:\n  %s COMMAND [flags] [arguments]\n", app.Name, app.Usage, app.Name)
-	if app.Long != "" {
-		fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(app.Long))
-	}
-	left := leftColumn(rows(app.Commands, ""))
-	for _, group := range []string{Starting, Running, Looking, Upkeep} {
-		fmt.Fprintf(b, "\n%s:\n%s", group, table(rows(app.Commands, group), left))
-	}
-	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(app.root().Flags))
-	fmt.Fprintf(b, "\nExit codes:\n%s", exit.Table())
-	fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", app.Name)
-	return b.String()
-}
-
-// rows are a row a command of a group; group "" is all of them.
-func rows(commands []Command, group string) [][2]string {
-	var all [][2]string
-	for _, c := range commands {
-		if !c.Hidden && (group == "" || c.Group == group) {
-			all = append(all, [2]string{strings.TrimSpace(c.Name + " " + c.Args), c.Usage})
-		}
-	}
-	return all
-}
-
-func commandHelp(c *Command, name string) string {
+// help is the text of a command. For the library it is a template that has nothing to
+// fill in.
+func help(c *Command, name string) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s - %s\n\nUsage:\n", name, c.Usage)
 	if c.Run != nil {
 		fmt.Fprintf(b, "  %s\n", strings.TrimSpace(name+" [flags] "+c.Args))
 	}
 	if len(c.Subs) > 0 {
-		fmt.Fprintf(b, "  %s COMMAND\n", name)
+		fmt.Fprintf(b, "  %s COMMAND [flags] [arguments]\n", name)
 	}
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(b, "\nAlso known as: %s\n", strings.Join(c.Aliases, ", "))
@@ -57,33 +26,37 @@ func commandHelp(c *Command, name string) string {
 	if c.Long != "" {
 		fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(c.Long))
 	}
-	if len(c.Subs) > 0 {
-		subs := rows(c.Subs, "")
-		fmt.Fprintf(b, "\nCommands:\n%s", table(subs, leftColumn(subs)))
+	const commands = "Commands"
+	for _, group := range []string{commands, Starting, Running, Looking, Upkeep} {
+		var rows [][2]string
+		for _, s := range c.Subs {
+			if !s.Hidden && cmp.Or(s.Group, commands) == group {
+				rows = append(rows, [2]string{strings.TrimSpace(s.Name + " " + s.Args), s.Usage})
+			}
+		}
+		section(b, group, 26, rows)
 	}
-	fmt.Fprintf(b, "\nFlags:\n%s", flagHelp(c.Flags))
+	section(b, "Flags", 0, flagRows(c.Flags))
 	if c.Examples != "" {
-		fmt.Fprintf(b, "\nExamples:\n%s", examples(c.Examples))
+		fmt.Fprintf(b, "\nExamples:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(c.Examples), "\n", "\n  "))
 	}
-	codes := exit.Table()
-	if c.Codes != nil {
-		codes = exit.TableOf(c.Codes)
+	codes := c.Codes
+	if codes == nil {
+		codes = exit.Entries()
 	}
-	fmt.Fprintf(b, "\nExit codes:\n%s", codes)
-	return b.String()
-}
-
-func examples(text string) string {
-	var b strings.Builder
-	for _, l := range strings.Split(strings.TrimSpace(text), "\n") {
-		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(l))
-	}
-	return b.String()
-}
-
-// flagHelp is a row a flag, --help last.
-func flagHelp(all []Flag) string {
 	var rows [][2]string
+	for _, e := range codes {
+		rows = append(rows, [2]string{fmt.Sprintf("%3d", e.Code), e.Meaning})
+	}
+	section(b, "Exit codes", 0, rows)
+	if len(c.Subs) > 0 {
+		fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", name)
+	}
+	return b.String()
+}
+
+// flagRows are a row a flag, --help last.
+func flagRows(all []Flag) (rows [][2]string) {
 	for _, f := range append(all, Flag{Name: "help", Short: "h", Usage: "show this help"}) {
 		if f.Hidden {
 			continue
@@ -97,7 +70,7 @@ func flagHelp(all []Flag) string {
 		}
 		rows = append(rows, [2]string{left, flagUsage(f)})
 	}
-	return table(rows, leftColumn(rows))
+	return rows
 }
 
 // flagUsage is what a flag does, with what else there is to know about it.
@@ -107,9 +80,6 @@ func flagUsage(f Flag) string {
 		more = append(more, strings.Join(f.Values, ", ")+", …")
 	} else if len(f.Values) > 0 {
 		more = append(more, oneOf(f.Values))
-	}
-	if f.Multi {
-		more = append(more, "may be repeated")
 	}
 	if f.Default != "" {
 		more = append(more, "default "+f.Default)
@@ -123,46 +93,25 @@ func flagUsage(f Flag) string {
 	return f.Usage + " (" + strings.Join(more, "; ") + ")"
 }
 
-// leftColumn is how wide the left column of rows is; overlong ones stand alone.
-func leftColumn(rows [][2]string) int {
-	left := 0
+// section sets rows in two columns of at most 80 in all; the right one is folded, and
+// what is too long for the left one, which has least or more, stands on a line alone.
+func section(b *strings.Builder, title string, least int, rows [][2]string) {
+	if len(rows) == 0 {
+		return
+	}
+	left := least
 	for _, r := range rows {
 		if len(r[0]) <= 28 {
 			left = max(left, len(r[0]))
 		}
 	}
-	return left
-}
-
-// table sets rows in two columns; the right one is wrapped.
-func table(rows [][2]string, left int) string {
-	indent := strings.Repeat(" ", 2+left+2)
-	var b strings.Builder
+	indent := strings.Repeat(" ", left+4)
+	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, r := range rows {
-		b.WriteString("  " + r[0])
-		gap := left + 2 - len(r[0])
-		if gap < 2 {
-			b.WriteString("\n" + indent)
-			gap = 0
+		begin := fmt.Sprintf("  %-*s  ", left, r[0])
+		if len(r[0]) > left {
+			begin = "  " + r[0] + "\n" + indent
 		}
-		b.WriteString(strings.Repeat(" ", gap) + strings.Join(wrap(r[1], columns-len(indent)), "\n"+indent) + "\n")
+		b.WriteString(begin + redact.Fold(r[1], 80-len(indent), indent) + "\n")
 	}
-	return b.String()
-}
-
-// wrap breaks text into lines of at most width bytes where words allow it.
-func wrap(text string, width int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(text) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case len(*last)+1+len(word) <= width:
-			*last += " " + word
-		default:
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }

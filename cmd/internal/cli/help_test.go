@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,8 +45,12 @@ func TestHelp(t *testing.T) {
 // checkHelp holds what is true of every help text.
 func checkHelp(t *testing.T, args, text string) {
 	t.Helper()
-	if !strings.Contains(text, "Exit codes:\n"+exit.Table()) {
-		t.Errorf("abl %s does not show the exit codes", args)
+	_, codes, _ := strings.Cut(text, "\nExit codes:\n")
+	codes = strings.Join(strings.Fields(codes), " ")
+	for _, e := range exit.Entries() {
+		if !strings.Contains(codes, fmt.Sprintf("%d %s", e.Code, e.Meaning)) {
+			t.Errorf("abl %s does not show exit code %d", args, e.Code)
+		}
 	}
 	if strings.Contains(text, "secret") {
 		t.Errorf("abl %s shows a hidden command", args)

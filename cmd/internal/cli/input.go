@@ -81,12 +81,8 @@ func (in *Input) JSON(v any) error {
 	return err
 }
 
-// String is the value of a flag, or its default. Of a flag that may be given
-// more than once it is none: see Strings.
+// String is the value of a flag, or its default.
 func (in *Input) String(name string) string { return in.flags.String(name) }
-
-// Strings are the values of a flag that may be given more than once.
-func (in *Input) Strings(name string) []string { return in.flags.StringSlice(name) }
 
 // Bool says whether a yes-or-no flag is on.
 func (in *Input) Bool(name string) bool { return in.flags.Bool(name) }

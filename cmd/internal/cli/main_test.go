@@ -13,7 +13,7 @@ import (
 )
 
 func TestCommandLines(t *testing.T) {
-	const rest = ` agent="" with=[] progress="auto" quiet=false`
+	const rest = ` agent="" progress="auto" quiet=false`
 	cases := map[string]string{
 		"phase 3":                     `args=["3"] json=false iterations=5` + rest,
 		"p 3":                         `args=["3"] json=false iterations=5` + rest,
@@ -28,19 +28,17 @@ func TestCommandLines(t *testing.T) {
 		"phase -":                     `args=["-"] json=false iterations=5` + rest,
 		"phase -- --json":             `args=["--json"] json=false iterations=5` + rest,
 		"phase --iterations -2 1":     `args=["1"] json=false iterations=-2` + rest,
-		"--progress plain phase 3":    `args=["3"] json=false iterations=5 agent="" with=[] progress="plain" quiet=false`,
-		"phase 3 --progress=plain -q": `args=["3"] json=false iterations=5 agent="" with=[] progress="plain" quiet=true`,
+		"--progress plain phase 3":    `args=["3"] json=false iterations=5 agent="" progress="plain" quiet=false`,
+		"phase 3 --progress=plain -q": `args=["3"] json=false iterations=5 agent="" progress="plain" quiet=true`,
 		"phase 3 --agent= ":           `args=["3"] json=false iterations=5` + rest + " +agent",
-		"phase 3 --agent x --agent y": `args=["3"] json=false iterations=5 agent="y" with=[] progress="auto" quiet=false +agent`,
-		"phase --with a=1,2 3 --with b=": `args=["3"] json=false iterations=5 agent="" with=["a=1,2" "b="] progress="auto" quiet=false` +
-			" +with",
-		"phase json":            `args=["json"] json=false iterations=5` + rest,
-		"images build":          "images build",
-		"images save f --force": "images save",
-		"secret":                "secret",
-		"config path":           "config path",
-		"config key path":       `args=["key" "path"] json=false iterations=0` + rest,
-		"--version":             "abl 1.2.3",
+		"phase 3 --agent x --agent y": `args=["3"] json=false iterations=5 agent="y" progress="auto" quiet=false +agent`,
+		"phase json":                  `args=["json"] json=false iterations=5` + rest,
+		"images build":                "images build",
+		"images save f --force":       "images save",
+		"secret":                      "secret",
+		"config path":                 "config path",
+		"config key path":             `args=["key" "path"] json=false iterations=0` + rest,
+		"--version":                   "abl 1.2.3",
 	}
 	for args, want := range cases {
 		code, out, voice := call(t.Context(), strings.Fields(args)...)
@@ -54,7 +52,7 @@ func TestVariables(t *testing.T) {
 	t.Setenv("ABL_AGENT", "gemini")
 	t.Setenv("ABL_PROGRESS", "json")
 	_, out, _ := call(t.Context(), "phase", "1")
-	if want := `agent="gemini" with=[] progress="json" quiet=false +agent`; !strings.Contains(out, want) {
+	if want := `agent="gemini" progress="json" quiet=false +agent`; !strings.Contains(out, want) {
 		t.Errorf("from variables: %s", out)
 	}
 	_, out, _ = call(t.Context(), "phase", "1", "--agent", "claude")

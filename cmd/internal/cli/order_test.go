@@ -12,7 +12,7 @@ import (
 func FuzzOrder(f *testing.F) {
 	for _, typed := range []string{
 		"phase 3 --json", "phase -q -n 7 3", "phase -n=7 -- --json", "images save f --force", "--progress plain p PHASE=3",
-		"phase --with a=b --with=c", "help phase", "phase -1 -", "images path x build", "phase --agent", "phase -é",
+		"help phase", "phase -1 -", "images path x build", "phase --agent", "phase -é",
 	} {
 		f.Add(typed)
 	}
@@ -21,7 +21,7 @@ func FuzzOrder(f *testing.F) {
 		Name:  "abl",
 		Flags: []Flag{{Name: "progress", Value: "HOW", Values: []string{"plain", "tty"}}, {Name: "quiet", Short: "q"}},
 		Commands: []Command{
-			{Name: "phase", Aliases: []string{"p"}, MaxArgs: 1, Run: run, Flags: []Flag{{Name: "json"}, {Name: "iterations", Short: "n", Value: "N"}, {Name: "with", Value: "V", Multi: true}}},
+			{Name: "phase", Aliases: []string{"p"}, MaxArgs: 1, Run: run, Flags: []Flag{{Name: "json"}, {Name: "iterations", Short: "n", Value: "N"}}},
 			{Name: "images", Run: run, MaxArgs: -1, Subs: []Command{{Name: "build", Run: run}, {Name: "save", Run: run, MaxArgs: 1, Flags: []Flag{{Name: "force"}}}}},
 		},
 	}

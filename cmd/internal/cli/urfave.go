@@ -19,8 +19,8 @@ func run(ctx context.Context, app *App, words []string, in *Input) error {
 	root := app.root()
 	u := &urfave.App{
 		Name: app.Name, Flags: flags(root.Flags), Commands: commands(app, root.Subs, app.Name, in), Action: action(app, root, app.Name, in),
-		HideHelpCommand: true, HideVersion: true, DisableSliceFlagSeparator: true,
-		CustomAppHelpTemplate: programHelp(app),
+		HideHelpCommand: true, HideVersion: true,
+		CustomAppHelpTemplate: help(root, app.Name),
 		Reader:                in.Stdin, Writer: in.Stdout, ErrWriter: in.Stderr,
 		Compiled:       time.Unix(0, 1),                 // without a date the library looks the program's file up
 		ExitErrHandler: func(*urfave.Context, error) {}, // it would leave the process
@@ -31,7 +31,7 @@ func run(ctx context.Context, app *App, words []string, in *Input) error {
 
 // root is the program itself as a command.
 func (app *App) root() *Command {
-	root := Command{}
+	root := Command{Usage: app.Usage, Long: app.Long}
 	if app.Root != nil {
 		root = *app.Root
 	}
@@ -49,7 +49,7 @@ func commands(app *App, all []Command, above string, in *Input) (list []*urfave.
 		list = append(list, &urfave.Command{
 			Name: c.Name, Aliases: c.Aliases, Hidden: c.Hidden, HideHelpCommand: true,
 			Flags: flags(c.Flags), Subcommands: commands(app, c.Subs, name, in),
-			CustomHelpTemplate: commandHelp(&c, name), Action: action(app, &c, name, in), OnUsageError: misused(&c, name),
+			CustomHelpTemplate: help(&c, name), Action: action(app, &c, name, in), OnUsageError: misused(&c, name),
 		})
 	}
 	return list
@@ -67,8 +67,6 @@ func flags(all []Flag) (list []urfave.Flag) {
 		switch {
 		case f.Value == "":
 			list = append(list, &urfave.BoolFlag{Name: f.Name, Aliases: short, EnvVars: env, Value: f.Default == "true"})
-		case f.Multi:
-			list = append(list, &urfave.StringSliceFlag{Name: f.Name, Aliases: short, EnvVars: env})
 		default:
 			list = append(list, &urfave.StringFlag{Name: f.Name, Aliases: short, EnvVars: env, Value: f.Default})
 		}
@@ -108,24 +106,18 @@ func (f Flag) check(in *Input) error {
 	if len(f.Values) == 0 || f.Open || !in.Set(f.Name) {
 		return nil
 	}
-	given, as := in.Strings(f.Name), "--"+f.Name
-	if !f.Multi {
-		given = []string{in.String(f.Name)}
+	value, as := in.String(f.Name), "--"+f.Name
+	if slices.Contains(f.Values, value) {
+		return nil
 	}
 	if f.Env != "" && os.Getenv(f.Env) != "" {
 		as = f.Env + " or " + as
 	}
-	for _, value := range given {
-		if slices.Contains(f.Values, value) {
-			continue
-		}
-		hint := ""
-		if near := nearest.Word(value, f.Values); near != "" {
-			hint = "did you mean --" + f.Name + " " + near + "?"
-		}
-		return WithHint(hint, "%s must be %s, not %q", as, oneOf(f.Values), value)
+	hint := ""
+	if near := nearest.Word(value, f.Values); near != "" {
+		hint = "did you mean --" + f.Name + " " + near + "?"
 	}
-	return nil
+	return WithHint(hint, "%s must be %s, not %q", as, oneOf(f.Values), value)
 }
 
 // count checks how many arguments there are.

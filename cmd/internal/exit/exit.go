@@ -3,11 +3,6 @@
 // end a run.
 package exit
 
-import (
-	"fmt"
-	"strings"
-)
-
 // The exit codes. All but Bug and Usage leave something that the same command
 // can go on from.
 const (
@@ -53,28 +48,4 @@ func Entries() []Entry {
 		{INT, "interrupted; state saved"},
 		{TERM, "terminated; state saved"},
 	}
-}
-
-// Table is the table as help texts end with it: a line a code, indented by two
-// spaces, no line beyond 80 columns.
-func Table() string { return TableOf(Entries()) }
-
-// TableOf is a table of a program's own.
-func TableOf(entries []Entry) string {
-	var b strings.Builder
-	for _, e := range entries {
-		line := fmt.Sprintf("  %3d", e.Code)
-		for _, word := range strings.Fields(e.Meaning) {
-			if len(line)+1+len(word) > 80 {
-				b.WriteString(line + "\n")
-				line = "      "
-			}
-			if len(line) <= 6 {
-				line += " "
-			}
-			line += " " + word
-		}
-		b.WriteString(line + "\n")
-	}
-	return b.String()
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -99,26 +98,6 @@ func TestBecause(t *testing.T) {
 	}
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Error("a signal does not count as a cancellation")
-	}
-}
-
-func TestTableFitsHelp(t *testing.T) {
-	table := exit.Table()
-	for _, line := range strings.Split(table, "\n") {
-		if len(line) > 80 {
-			t.Errorf("%d columns: %q", len(line), line)
-		}
-	}
-	flat := strings.Join(strings.Fields(table), " ")
-	last := -1
-	for _, e := range exit.Entries() {
-		if e.Code <= last {
-			t.Errorf("code %d after %d", e.Code, last)
-		}
-		last = e.Code
-		if want := fmt.Sprintf("%d %s", e.Code, e.Meaning); !strings.Contains(flat, want) {
-			t.Errorf("the table lacks %q:\n%s", want, table)
-		}
 	}
 }
 

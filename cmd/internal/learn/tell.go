@@ -3,7 +3,6 @@ package learn
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -22,9 +21,9 @@ type teller struct {
 
 func newTeller(in *cli.Input) *teller {
 	if in.Bool("json") {
-		return &teller{out: in.Stderr, in: in, now: view.NewOneLine(in.Bare.Stderr, os.Getenv)}
+		return &teller{out: in.Stderr, in: in, now: view.NewOneLine(in.Bare.Stderr)}
 	}
-	return &teller{out: in.Stdout, in: in, now: view.NewOneLine(in.Bare.Stdout, os.Getenv)}
+	return &teller{out: in.Stdout, in: in, now: view.NewOneLine(in.Bare.Stdout)}
 }
 
 // print shows lines that are safe to look at.

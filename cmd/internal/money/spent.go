@@ -31,19 +31,37 @@ type Spendings struct{ Call, Phase, Project Spending }
 // It is what the ledger has, and where a provider did not tell, what the gateway
 // charged. An attempt at the same call that came to no proper end counts towards
 // the call's own cap: to make it anew is no new call.
-func Spent(p state.Project, list pricelist.List, n int, key string) (Spendings, error) {
-	c := counting{list: list, phase: fmt.Sprint(n), key: key, vague: map[string]*vague{}}
-	book := ledger.Open(p.Ledger())
-	if err := book.Scan(c.add, func(int, string) {}); err != nil || len(c.vague) == 0 {
-		return c.Spendings, err
+func Spent(p state.Project, list pricelist.List, n int, key string) (all Spendings, err error) {
+	type ofCall struct{ id, phase, outcome string }
+	calls := map[ofCall]*call{}
+	err = ledger.Open(p.Ledger()).Scan(func(r ledger.Row) {
+		of := ofCall{r.CallID, r.Phase, r.Outcome}
+		if calls[of] == nil {
+			calls[of] = &call{counts: all.counting(r, fmt.Sprint(n), key)}
+		}
+		calls[of].add(list, r)
+	}, func(int, string) {})
+	for of, c := range calls {
+		if c.vague {
+			c.settle(charged(p, of.id))
+		}
+		for _, s := range c.counts {
+			s.plus(c.known)
+		}
 	}
-	if err := book.Scan(c.know, func(int, string) {}); err != nil {
-		return Spendings{}, err
+	return all, err
+}
+
+// counting are the sums that a row counts in.
+func (all *Spendings) counting(r ledger.Row, phase, key string) []*Spending {
+	sums := []*Spending{&all.Project}
+	if r.Phase == phase {
+		sums = append(sums, &all.Phase)
 	}
-	for id, v := range c.vague {
-		v.settle(charged(p, id))
+	if same, _, _ := strings.Cut(key, "."); same != "" && r.CallID != key && strings.HasPrefix(r.CallID, same+".") && r.Outcome != string(outcome.Done) {
+		sums = append(sums, &all.Call)
 	}
-	return c.Spendings, nil
+	return sums
 }
 
 // charged is what the gateway of an ended call charged, nil where nobody knows.
@@ -58,82 +76,39 @@ func charged(p state.Project, call string) *roles.Charged {
 	return o.Charged
 }
 
-// counting adds rows up.
-type counting struct {
-	Spendings
-	list  pricelist.List
-	phase string
-	key   string
-	vague map[string]*vague
-}
-
-// vague is a call that was not told whole: what is known of it, and where it counts.
-type vague struct {
+// call adds up the rows of one.
+type call struct {
 	known  Spending
+	vague  bool // some row tells only a part
 	counts []*Spending
 }
 
-func (c *counting) add(r ledger.Row) {
-	one, whole := c.of(r)
-	counts := c.counts(r)
-	if !whole {
-		c.vague[strings.Clone(r.CallID)] = &vague{counts: counts}
-		return
-	}
-	for _, s := range counts {
-		s.plus(one)
-	}
-}
-
-// know adds up what is known of the vague calls.
-func (c *counting) know(r ledger.Row) {
-	if v := c.vague[r.CallID]; v != nil {
-		if one, whole := c.of(r); whole {
-			v.known.plus(one)
-		}
-	}
-}
-
-// of is what one row comes to; false where it tells only a part.
-func (c *counting) of(r ledger.Row) (one Spending, whole bool) {
+func (c *call) add(list pricelist.List, r ledger.Row) {
 	tokens, told := r.All()
 	if !told || r.Source == ledger.Nobody {
-		return one, false
+		c.vague = true
+		return
 	}
-	one.Tokens = tokens
-	usd, priced := CostOf(c.list, r)
+	one := Spending{Tokens: tokens}
+	usd, priced := CostOf(list, r)
 	if one.USD = usd; !priced {
-		one.Unpriced = map[string]bool{strings.Clone(r.Model): true}
+		one.Unpriced = map[string]bool{r.Model: true}
 	}
-	return one, true
-}
-
-// counts are the sums that a row counts in.
-func (c *counting) counts(r ledger.Row) []*Spending {
-	all := []*Spending{&c.Project}
-	if r.Phase == c.phase {
-		all = append(all, &c.Phase)
-	}
-	if same, _, _ := strings.Cut(c.key, "."); same != "" && r.CallID != c.key && strings.HasPrefix(r.CallID, same+".") && r.Outcome != string(outcome.Done) {
-		all = append(all, &c.Call)
-	}
-	return all
+	c.known.plus(one)
 }
 
 // settle adds what was charged beyond what is known.
-func (v *vague) settle(charged *roles.Charged) {
+func (c *call) settle(charged *roles.Charged) {
 	rest := Spending{Unknown: 1}
 	if charged != nil {
-		rest = Spending{Tokens: max(charged.Tokens-v.known.Tokens, 0)}
-		if charged.USD == nil && len(v.known.Unpriced) == 0 {
+		rest = Spending{Tokens: max(charged.Tokens-c.known.Tokens, 0)}
+		if charged.USD == nil && len(c.known.Unpriced) == 0 {
 			rest.Unknown = 1
 		} else if charged.USD != nil {
-			rest.USD = max(*charged.USD-v.known.USD, 0)
+			rest.USD = max(*charged.USD-c.known.USD, 0)
 		}
 	}
-	for _, s := range v.counts {
-		s.plus(rest)
-	}
+	c.known.plus(rest)
 }
 
 func (s *Spending) plus(t Spending) {

@@ -32,7 +32,7 @@ type live struct {
 }
 
 func newLive(o Options) *live {
-	return &live{out: o.Stderr, paint: colours(o), now: time.Now, width: func() int { return width(o.Stderr) }}
+	return &live{out: o.Stderr, paint: paint(Coloured(o.Stderr)), now: time.Now, width: func() int { return width(o.Stderr) }}
 }
 
 func (l *live) show(e state.Event) {

@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func short(hash string) string { return hash[:min(len(hash), 7)] }
 
 // span is a duration in ms as people say it.

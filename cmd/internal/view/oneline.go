@@ -16,8 +16,8 @@ type OneLine struct {
 }
 
 // NewOneLine is nil where out is no terminal that knows how to move its cursor.
-func NewOneLine(out io.Writer, getenv func(string) string) *OneLine {
-	if !canSteer(Options{Stderr: out, Getenv: getenv}) {
+func NewOneLine(out io.Writer) *OneLine {
+	if !canSteer(out) {
 		return nil
 	}
 	return &OneLine{out: out, width: func() int { return width(out) }}

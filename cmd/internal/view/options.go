@@ -24,10 +24,9 @@ type Options struct {
 	Progress string // one of Modes; "" is Auto
 	// JSON prints events on Stdout, and progress only where Progress asks for it.
 	JSON   bool
-	Stdout io.Writer           // takes the events, which the view makes safe by itself
-	Stderr io.Writer           // takes the progress, likewise
-	Safe   *redact.Sanitizer   // knows what nobody may see
-	Getenv func(string) string // NO_COLOR and TERM are asked for
+	Stdout io.Writer         // takes the events, which the view makes safe by itself
+	Stderr io.Writer         // takes the progress, likewise
+	Safe   *redact.Sanitizer // knows what nobody may see
 }
 
 // choose picks the painters.
@@ -41,7 +40,7 @@ func choose(o Options) ([]painter, error) {
 	case "", Auto:
 		switch {
 		case o.JSON:
-		case canSteer(o):
+		case canSteer(o.Stderr):
 			all = append(all, newLive(o))
 		default:
 			all = append(all, newPlain(o))

@@ -70,9 +70,8 @@ func TestNoColor(t *testing.T) {
 func TestAutoOnTerminals(t *testing.T) {
 	for term, want := range map[string]bool{"xterm-256color": true, "dumb": false, "": false} {
 		master, tty := terminal(t, 80)
-		painters, err := choose(Options{Stderr: tty, Getenv: func(name string) string {
-			return map[string]string{"TERM": term}[name]
-		}})
+		t.Setenv("TERM", term)
+		painters, err := choose(Options{Stderr: tty})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,9 +88,9 @@ func onTerminal(t *testing.T, columns int, noColor string, do func(*View, chan<-
 	t.Helper()
 	master, tty := terminal(t, columns)
 	defer master.Close()
-	painters, err := choose(Options{Stderr: tty, Getenv: func(name string) string {
-		return map[string]string{"TERM": "xterm", "NO_COLOR": noColor}[name]
-	}})
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", noColor)
+	painters, err := choose(Options{Stderr: tty})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"io"
+	"os"
+
+	"abl/internal/redact"
 
 	"golang.org/x/term"
 )
@@ -15,44 +19,63 @@ func descriptor(w io.Writer) (int, bool) {
 	return int(f.Fd()), true
 }
 
-// Columns is the width of the terminal behind w, 0 when there is none.
+// Columns is the width of the terminal behind w, 0 when there is none. It is asked for
+// each time: a person may have changed it.
 func Columns(w io.Writer) int {
-	if _, ok := descriptor(w); !ok {
-		return 0
-	}
-	return width(w)
-}
-
-// canSteer says whether the progress goes to a terminal that knows how to move
-// its cursor.
-func canSteer(o Options) bool {
-	_, is := descriptor(o.Stderr)
-	t := o.env("TERM")
-	return is && t != "" && t != "dumb"
-}
-
-// colours says whether the progress may be coloured.
-func colours(o Options) paint {
-	return paint(canSteer(o) && o.env("NO_COLOR") == "")
-}
-
-func (o Options) env(name string) string {
-	if o.Getenv == nil {
-		return ""
-	}
-	return o.Getenv(name)
-}
-
-// width asks how many columns w has right now; a person may have changed it.
-func width(w io.Writer) int {
-	const usual = 80
 	fd, ok := descriptor(w)
 	if !ok {
-		return usual
+		return 0
 	}
 	columns, _, err := term.GetSize(fd)
 	if err != nil || columns <= 0 {
 		return usual
 	}
 	return columns
+}
+
+// usual is how wide a terminal is that does not tell.
+const usual = 80
+
+func width(w io.Writer) int { return cmp.Or(Columns(w), usual) }
+
+// canSteer says whether w is a terminal that knows how to move its cursor.
+func canSteer(w io.Writer) bool {
+	_, is := descriptor(w)
+	t := os.Getenv("TERM")
+	return is && t != "" && t != "dumb"
+}
+
+// Coloured says whether what is written to w should be in colours.
+func Coloured(w io.Writer) bool { return canSteer(w) && os.Getenv("NO_COLOR") == "" }
+
+// paint gives words their colour, or leaves them alone.
+type paint bool
+
+const noPaint paint = false
+
+// in is text in the colour of a tone: the sixteen colours that every terminal
+// has, so that the person's own scheme holds.
+func (p paint) in(t tone, text string) string {
+	code := map[tone]string{good: "32", bad: "31", warn: "33", quiet: "2"}[t]
+	if !p || code == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// cut shortens text to at most width columns and shows that it did.
+func cut(text string, width int) string {
+	used, fits := 0, 0 // columns; bytes that leave room for the mark
+	for i, r := range text {
+		if used+1 <= width {
+			fits = i
+		}
+		if used += redact.Cells(r); used > width {
+			if width < 1 {
+				return ""
+			}
+			return text[:fits] + "…"
+		}
+	}
+	return text
 }

@@ -36,8 +36,7 @@ func Open(ctx context.Context, o Options) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	tick := time.NewTicker(200 * time.Millisecond)
-	v := start(painters, tick.C)
+	v := start(painters, time.Tick(200*time.Millisecond))
 	v.safe = o.Safe
 	v.unhook = context.AfterFunc(ctx, func() {
 		var s exit.Signal
@@ -45,10 +44,6 @@ func Open(ctx context.Context, o Options) (*View, error) {
 			v.queue.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
 		}
 	})
-	go func() {
-		<-v.done
-		tick.Stop()
-	}()
 	return v, nil
 }
 

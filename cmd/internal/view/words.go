@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/state"
 )
@@ -89,7 +90,7 @@ func endWords(f fact, e state.Event, actions int) fact {
 		f.text += " after " + span(e.MS)
 	}
 	if actions > 0 {
-		f.text += fmt.Sprintf(", %s", plural(actions, "action"))
+		f.text += fmt.Sprintf(", %s", cli.Count(actions, "action"))
 	}
 	f.text = told(f.text, e.Text)
 	if e.Class != "done" {
