@@ -3,6 +3,7 @@ package money
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 
 	"abl/internal/config"
@@ -17,6 +18,7 @@ type Account struct {
 	Words Words
 	Tell  func(string) // hears warnings, each once
 
+	mu   sync.Mutex // a gateway's watch tells of what is spent, too
 	told map[string]bool
 	held []Cap // by the gateway of the call that is on
 }
@@ -105,6 +107,8 @@ func (a *Account) TellSpent() {
 // Warn passes warnings on, each once: one that differs from another by its figures
 // alone is the same.
 func (a *Account) Warn(texts ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, text := range texts {
 		about := strings.Map(func(c rune) rune {
 			if unicode.IsDigit(c) || c == '.' {
