@@ -70,7 +70,7 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer output.Close()
-	log, err := keepLog(output)
+	log, err := keepLog(output, logMax)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -259,30 +260,38 @@ func TestProbeQuotesNothing(t *testing.T) {
 	}
 }
 
-func TestKeeper(t *testing.T) {
-	whole := bytes.Repeat([]byte("0123456789"), 20000)
-	for _, max := range []int64{1, 999, 100000, int64(len(whole)) - 1, int64(len(whole)), 1 << 20} {
-		for _, piece := range []int{1, 7, 4096, len(whole)} {
-			k, got := keeper{left: max}, []byte(nil)
-			for rest := whole; len(rest) > 0; {
-				n := min(piece, len(rest))
-				got = append(got, k.take(rest[:n])...)
-				rest = rest[n:]
-			}
-			got = append(got, k.end()...)
-			switch {
-			case max >= int64(len(whole)):
-				if !bytes.Equal(got, whole) {
-					t.Errorf("max %d, pieces of %d: not kept whole", max, piece)
-				}
-			case !bytes.HasPrefix(got, append(whole[:max:max], "\nabl: the log is full"...)),
-				bytes.Count(got, []byte("the log is full")) != 1,
-				!bytes.HasSuffix(got, whole[max:][max0(int64(len(whole))-max-tailMax):]),
-				int64(len(got)) > max+tailMax+300:
-				t.Errorf("max %d, pieces of %d: got %d bytes", max, piece, len(got))
-			}
+func TestLogIsBounded(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "",
+		"0123456789":            "0123456789",
+		"0123456789, and so on": "0123456789\nabl: the log is full: 11 bytes more are not kept\n",
+	} {
+		var kept bytes.Buffer
+		log, err := keepLog(&kept, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(log.pipe, text)
+		if log.close(); kept.String() != want {
+			t.Errorf("%q: kept %q, want %q", text, kept.String(), want)
 		}
 	}
 }
 
-func max0(n int64) int64 { return max(0, n) }
+// A program that outlives the broker holds the pipe, and the log ends all the same.
+func TestLogEndsAlthoughThePipeIsHeld(t *testing.T) {
+	var kept bytes.Buffer
+	log, err := keepLog(&kept, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := syscall.Dup(int(log.pipe.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(held)
+	io.WriteString(log.pipe, "text")
+	if log.close(); kept.String() != "text" {
+		t.Errorf("kept %q", kept.String())
+	}
+}

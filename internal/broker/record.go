@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -20,10 +21,8 @@ const (
 	EventCommand   = "command"   // a declared command ended; MS since its start
 )
 
-const (
-	logMax  = 64 << 20 // bytes of the app's output that are kept
-	tailMax = 64 << 10 // bytes of its end that are kept besides
-)
+// logMax is how many bytes of the app's output are kept.
+const logMax = 64 << 20
 
 // openForAbl opens a file that abl made before; a new one it would never see.
 func openForAbl(path string) (*os.File, error) {
@@ -64,9 +63,8 @@ type appLog struct {
 	done chan struct{}
 }
 
-// keepLog keeps the beginning of the output in file; where that is not all, the last
-// lines are added by close.
-func keepLog(file *os.File) (*appLog, error) {
+// keepLog keeps the first max bytes of the output in file.
+func keepLog(file io.Writer, max int64) (*appLog, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a pipe for the app's log: %w", err)
@@ -74,15 +72,9 @@ func keepLog(file *os.File) (*appLog, error) {
 	l := &appLog{pipe: w, read: r, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		k := keeper{left: logMax}
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := r.Read(buf)
-			_, _ = file.Write(k.take(buf[:n]))
-			if err != nil {
-				_, _ = file.Write(k.end())
-				return
-			}
+		_, _ = io.CopyN(file, r, max)
+		if n, _ := io.Copy(io.Discard, r); n > 0 {
+			fmt.Fprintf(file, "\nabl: the log is full: %d bytes more are not kept\n", n)
 		}
 	}()
 	return l, nil
@@ -100,37 +92,4 @@ func (l *appLog) close() {
 	_ = l.read.SetReadDeadline(time.Now().Add(time.Second))
 	<-l.done
 	l.read.Close()
-}
-
-// keeper decides which bytes of an output are kept.
-type keeper struct {
-	left    int64
-	dropped int64
-	tail    []byte
-}
-
-// take returns what of b goes into the log now.
-func (k *keeper) take(b []byte) []byte {
-	n := min(int64(len(b)), k.left)
-	head, rest := b[:n], b[n:]
-	k.left -= n
-	if len(rest) == 0 {
-		return head
-	}
-	if k.dropped == 0 {
-		head = append(head[:n:n], "\nabl: the log is full, what follows is dropped but for its last lines\n"...)
-	}
-	k.dropped += int64(len(rest))
-	k.tail = append(k.tail, rest...)
-	k.tail = append(k.tail[:0], k.tail[max(0, len(k.tail)-tailMax):]...)
-	return head
-}
-
-// end returns what is added when the output is over.
-func (k *keeper) end() []byte {
-	if k.dropped == 0 {
-		return nil
-	}
-	gone := k.dropped - int64(len(k.tail))
-	return fmt.Appendf(nil, "abl: %d bytes were dropped, the last %d are\n%s", gone, len(k.tail), k.tail)
 }
