@@ -33,8 +33,8 @@ func TestAdopt(t *testing.T) {
 	config, err := os.ReadFile(filepath.Join(dir, ".git/config"))
 	must(t, err)
 	r := open(t, dir)
-	if r.Branch() != "trunk" || r.Dir() != dir {
-		t.Errorf("branch %q, dir %q", r.Branch(), r.Dir())
+	if r.branch != "trunk" || r.Dir() != dir {
+		t.Errorf("branch %q, dir %q", r.branch, r.Dir())
 	}
 	write(t, dir, map[string]string{"new.o": "x", "new": "y", "forced.o": "changed"})
 	s := snapshot(t, r, "phase1/build/step-1", "c1.1")

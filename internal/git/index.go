@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"errors"
 	"fmt"
@@ -37,24 +38,17 @@ type written struct {
 // index reads what is tracked and when that was written. Without an index
 // file what HEAD holds is tracked, and nothing is taken for unchanged.
 func (r *Repo) index(head Commit) ([]*index.Entry, time.Time, error) {
-	f, err := os.Open(r.git.Join("index"))
+	path := r.git.Join("index")
+	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		base, err := r.base(head)
 		return base.entries, time.Time{}, err
 	}
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	if last := r.last.Load(); last != nil && os.SameFile(last.index, info) && last.index.ModTime().Equal(info.ModTime()) && last.index.Size() == info.Size() {
+	if last := r.last.Load(); err == nil && last != nil && os.SameFile(last.index, info) && last.index.ModTime().Equal(info.ModTime()) && last.index.Size() == info.Size() {
 		return last.entries, info.ModTime(), nil
 	}
-	data := make([]byte, info.Size())
-	if _, err := f.ReadAt(data, 0); err != nil {
+	data, err2 := os.ReadFile(path)
+	if err = cmp.Or(err, err2); err != nil {
 		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
 	}
 	entries, err := decodeIndex(data)
@@ -62,7 +56,7 @@ func (r *Repo) index(head Commit) ([]*index.Entry, time.Time, error) {
 		return nil, time.Time{}, gitdir.Foreign("%q: %v; commit, stash or convert it so that git status shows an ordinary state", r.dir, err)
 	}
 	if err != nil {
-		return nil, time.Time{}, gitdir.Foreign("%q: cannot read the index: %v; what was staged is lost with it: move %q away and run git reset", r.dir, err, r.git.Join("index"))
+		return nil, time.Time{}, gitdir.Foreign("%q: cannot read the index: %v; what was staged is lost with it: move %q away and run git reset", r.dir, err, path)
 	}
 	return entries, info.ModTime(), nil
 }

@@ -48,10 +48,12 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err := r.adopt(); err != nil {
 		return nil, err
 	}
-	if tip, err := r.tip(); err != nil {
+	tip, err := r.tip()
+	if err == nil && tip == "" && o.Commit != "" {
+		err = gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
+	}
+	if err != nil {
 		return nil, err
-	} else if tip == "" && o.Commit != "" {
-		return nil, gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
 	}
 	r.git.Sweep(time.Now())
 	return r, nil

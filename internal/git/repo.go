@@ -84,7 +84,4 @@ type Repo struct {
 // Dir is the workspace directory, absolute.
 func (r *Repo) Dir() string { return r.dir }
 
-// Branch is the branch that HEAD named when the repository was opened.
-func (r *Repo) Branch() string { return r.branch }
-
 func (r *Repo) ref() string { return "refs/heads/" + r.branch }

@@ -14,27 +14,21 @@ import (
 // Tag makes a lightweight tag, crash-safely. A tag of that name at the same
 // commit stays; at another commit it is kept under name.1, name.2 and so on.
 func (r *Repo) Tag(ctx context.Context, name, commit string) error {
-	if !gitdir.ValidRef(name) || !gitdir.ValidHash(commit) {
-		return fmt.Errorf("cannot make tag %q at %q: one of them is not valid", name, commit)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := r.commit(r.store(), commit); err != nil {
 		return fmt.Errorf("cannot make tag %q: %w", name, err)
 	}
-	old, err := r.git.Ref("refs/tags/" + name)
-	if err != nil {
+	value, names, err := r.tag(name)
+	if err != nil || names == commit {
 		return err
 	}
-	if old != "" {
-		if peeled, err := r.peel(old); err != nil || peeled == commit {
-			return err
-		}
-		if err := r.keepTag(ctx, name, old); err != nil {
+	if value != "" {
+		if err := r.keepTag(ctx, name, value); err != nil {
 			return err
 		}
 	}
-	return r.git.Move(ctx, "refs/tags/"+name, old, commit, r.opts.LockWait)
+	return r.git.Move(ctx, "refs/tags/"+name, value, commit, r.opts.LockWait)
 }
 
 // keepTag gives the tag's present value the next free number, unless an
@@ -54,28 +48,29 @@ func (r *Repo) keepTag(ctx context.Context, name, value string) error {
 
 // TagCommit is the commit that a tag names; false when there is no such tag.
 func (r *Repo) TagCommit(name string) (string, bool, error) {
-	if !gitdir.ValidRef(name) {
-		return "", false, fmt.Errorf("cannot look up tag %q: git allows no such name", name)
-	}
 	if err := r.there(); err != nil {
 		return "", false, err
 	}
-	value, err := r.git.Ref("refs/tags/" + name)
-	if err != nil || value == "" {
-		return "", false, err
-	}
-	commit, err := r.peel(value)
-	return commit, err == nil, err
+	_, commit, err := r.tag(name)
+	return commit, commit != "", err
 }
 
-// peel follows an annotated tag to what it names.
-func (r *Repo) peel(value string) (string, error) {
+// tag is what the ref of a tag holds, and the commit that it names: another when the
+// tag is an annotated one, "" when there is none.
+func (r *Repo) tag(name string) (value, commit string, err error) {
+	if !gitdir.ValidRef(name) {
+		return "", "", fmt.Errorf("cannot read tag %q: git allows no such name", name)
+	}
+	value, err = r.git.Ref("refs/tags/" + name)
+	if err != nil || value == "" {
+		return "", "", err
+	}
 	t, err := object.GetTag(r.store(), plumbing.NewHash(value))
 	switch {
 	case errors.Is(err, plumbing.ErrObjectNotFound):
-		return value, nil // it is no tag but a commit
+		return value, value, nil
 	case err != nil:
-		return "", fmt.Errorf("cannot read tag %s of %q: %w", value, r.dir, err)
+		return "", "", fmt.Errorf("cannot read tag %s of %q: %w", value, r.dir, err)
 	}
-	return t.Target.String(), nil
+	return value, t.Target.String(), nil
 }

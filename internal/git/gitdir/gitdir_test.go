@@ -97,6 +97,9 @@ func TestMove(t *testing.T) {
 	if err := d.Move(t.Context(), "refs/heads/a/b", "", two, wait); !errors.Is(err, ErrForeign) {
 		t.Errorf("a ref that was born: %v", err)
 	}
+	if err := d.Move(t.Context(), "refs/heads/a/b", one, two+"x", wait); err == nil {
+		t.Error("a ref names what is no hash")
+	}
 	must(t, d.Move(t.Context(), "refs/heads/a/b", one, two, wait))
 	if got, err := d.Ref("refs/heads/a/b"); got != two || err != nil {
 		t.Errorf("%q %v", got, err)

@@ -91,6 +91,9 @@ func (d Dir) EverBorn() (bool, error) {
 // Move sets a ref to a commit if it still names old ("" when it must not
 // exist), under its lock.
 func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Duration) error {
+	if !ValidHash(commit) {
+		return fmt.Errorf("cannot move the ref %q to %q: that is no commit", name, commit)
+	}
 	if err := d.Mkdir(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("cannot make room for the ref %q: %w", name, err)
 	}

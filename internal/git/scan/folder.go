@@ -37,13 +37,13 @@ func (n *name) link() bool     { return n.format() == unix.S_IFLNK }
 func (n *name) regular() bool  { return n.format() == unix.S_IFREG }
 func (n *name) exec() bool     { return n.stat.Mode&0o100 != 0 }
 
-// special is what a name is that no tree can hold, "" for a file, a folder or a link.
-func (n *name) special() string {
-	return map[uint32]string{
-		unix.S_IFIFO: "a FIFO", unix.S_IFSOCK: "a socket",
-		unix.S_IFCHR: "a character device", unix.S_IFBLK: "a block device",
-	}[n.format()]
+// kinds are what no tree can hold.
+var kinds = map[uint32]string{
+	unix.S_IFIFO: "a FIFO", unix.S_IFSOCK: "a socket", unix.S_IFCHR: "a character device", unix.S_IFBLK: "a block device",
 }
+
+// special is which of them a name is, "" for a file, a folder or a link.
+func (n *name) special() string { return kinds[n.format()] }
 
 // folder walks an open folder, which it closes.
 func (w *walker) folder(d *os.File, f folder) error {
