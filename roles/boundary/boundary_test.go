@@ -25,7 +25,7 @@ func TestCache(t *testing.T) {
 	ask := func(fresh bool, proof sandbox.Proof) (Result, error) {
 		return c.Network(t.Context(), fresh, info, func(_ context.Context, id string) (Result, error) {
 			asked++
-			return Result{Engine: info.ID, Version: info.Version, API: info.API, Method: method, At: time.Now(), Proof: proof}, nil
+			return Result{At: time.Now(), Proof: proof}, nil
 		})
 	}
 	want := func(name string, n int, cached bool, r Result, err error) {
@@ -64,7 +64,7 @@ func TestCache(t *testing.T) {
 		want("damaged "+text, 1, false, r, err)
 	}
 	for _, then := range []time.Duration{-age - time.Second, time.Hour} {
-		old := Result{Engine: "E", Version: info.Version, API: info.API, Method: method, At: time.Now().Add(then), Proof: holds}
+		old := Result{At: time.Now().Add(then), Proof: holds}
 		if err := c.put(info, old); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestCacheIsAskedOnceAtATime(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		ids = append(ids, id)
-		return Result{Engine: "E", Method: method, At: time.Now(), Proof: holds}, nil
+		return Result{At: time.Now(), Proof: holds}, nil
 	}
 	var all sync.WaitGroup
 	for range 8 {
@@ -127,7 +127,7 @@ func TestNoCache(t *testing.T) {
 		for range 2 {
 			_, err := c.Network(t.Context(), false, sandbox.Info{ID: "E"}, func(_ context.Context, id string) (Result, error) {
 				seen[id] = true
-				return Result{Engine: "E", Method: method, At: time.Now(), Proof: holds}, nil
+				return Result{At: time.Now(), Proof: holds}, nil
 			})
 			if err != nil {
 				t.Errorf("%q: %v", c, err)

@@ -26,14 +26,10 @@ const age = 24 * time.Hour
 
 // Result is what the probe of an engine's networks came to.
 type Result struct {
-	Engine  string        `json:"engine"` // its id
-	Version string        `json:"version"`
-	API     string        `json:"api"`
-	Method  string        `json:"method"`
-	At      time.Time     `json:"at"`
-	Apart   sandbox.Apart `json:"apart"` // how networks are kept apart
-	Proof   sandbox.Proof `json:"proof"`
-	Cached  bool          `json:"-"` // by an earlier run
+	At     time.Time     `json:"at"`
+	Apart  sandbox.Apart `json:"apart"` // how networks are kept apart
+	Proof  sandbox.Proof `json:"proof"`
+	Cached bool          `json:"-"` // by an earlier run
 }
 
 // Err is nil when the engine's networks are what abl promises.
@@ -42,14 +38,14 @@ func (r Result) Err() error { return r.Proof.Err() }
 // Probe proves an engine's kind of network. It tries the ways to keep one apart
 // from the host in their order and returns the first that holds, or else what
 // came of the first. The error is that it could not be tried.
-func (p Prober) Probe(ctx context.Context, info sandbox.Info, ways ...sandbox.Apart) (Result, error) {
+func (p Prober) Probe(ctx context.Context, ways ...sandbox.Apart) (Result, error) {
 	var first Result
 	for i, apart := range ways {
 		proof, err := p.Try(ctx, apart)
 		if err != nil {
 			return first, fmt.Errorf("cannot probe the engine's networks: %w", err)
 		}
-		r := Result{Engine: info.ID, Version: info.Version, API: info.API, Method: method, At: time.Now().UTC(), Apart: apart, Proof: proof}
+		r := Result{At: time.Now().UTC(), Apart: apart, Proof: proof}
 		if r.Err() == nil || p.Away { // on another machine no way can be proven
 			return r, nil
 		}
@@ -80,9 +76,9 @@ func (c Cache) name(info sandbox.Info) string {
 	return "network-" + hex.EncodeToString(sum[:8]) + ".json"
 }
 
-// get returns what is known of an engine. Whatever cannot be read, is of another
-// engine, too old or not a proof is as if it were not there.
-func (c Cache) get(info sandbox.Info, now time.Time) (r Result, ok bool) {
+// get returns what is known of an engine. Whatever cannot be read, is too old or not
+// a proof is as if it were not there.
+func (c Cache) get(info sandbox.Info) (r Result, ok bool) {
 	if c == "" {
 		return r, false
 	}
@@ -91,13 +87,13 @@ func (c Cache) get(info sandbox.Info, now time.Time) (r Result, ok bool) {
 		return Result{}, false
 	}
 	r.Cached = true
-	ours := r.Engine == info.ID && r.Version == info.Version && r.API == info.API && r.Method == method
-	return r, ours && info.ID != "" && r.Err() == nil && !r.At.After(now) && now.Sub(r.At) < age
+	old := time.Since(r.At)
+	return r, r.Err() == nil && old >= 0 && old < age
 }
 
 // put keeps a proof that held.
 func (c Cache) put(info sandbox.Info, r Result) error {
-	if r.Err() != nil || info.ID == "" || c == "" {
+	if r.Err() != nil || c == "" {
 		return nil
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
@@ -113,7 +109,10 @@ func (c Cache) put(info sandbox.Info, r Result) error {
 // nobody else has meanwhile, and that is the same the next time, so that it finds
 // what a killed one left.
 func (c Cache) Network(ctx context.Context, fresh bool, info sandbox.Info, probe func(ctx context.Context, id string) (Result, error)) (Result, error) {
-	if r, ok := c.get(info, time.Now()); ok && !fresh {
+	if info.ID == "" { // nobody knows which engine it is
+		c = ""
+	}
+	if r, ok := c.get(info); ok && !fresh {
 		return r, nil
 	}
 	id, unlock, err := c.lock(ctx, info)
@@ -121,7 +120,7 @@ func (c Cache) Network(ctx context.Context, fresh bool, info sandbox.Info, probe
 		return Result{}, err
 	}
 	defer unlock()
-	if r, ok := c.get(info, time.Now()); ok && !fresh {
+	if r, ok := c.get(info); ok && !fresh {
 		return r, nil
 	}
 	r, err := probe(ctx, id)
@@ -135,9 +134,9 @@ func (c Cache) Network(ctx context.Context, fresh bool, info sandbox.Info, probe
 // is by itself.
 func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock func(), err error) {
 	path := filepath.Join(string(c), c.name(info)+".lock")
-	alone := func() (string, func(), error) { return "probe-" + strings.ToLower(rand.Text()[:12]), func() {}, nil }
+	id, unlock = "probe-"+strings.ToLower(rand.Text()[:12]), func() {}
 	if c == "" || os.MkdirAll(string(c), 0o700) != nil {
-		return alone()
+		return id, unlock, nil
 	}
 	host, _ := os.Hostname() // a folder may be shared between machines
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", host, path))
@@ -147,7 +146,7 @@ func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock f
 		case err == nil:
 			return "probe-" + hex.EncodeToString(sum[:6]), func() { _ = free() }, nil // the kernel frees it in any case
 		case !errors.Is(err, hostfs.ErrHeld):
-			return alone()
+			return id, unlock, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -102,7 +102,7 @@ func TestProbeTriesTheOtherWay(t *testing.T) {
 	if docker.WayOf(info.API) != sandbox.NoAddress {
 		t.Logf("API %s keeps networks apart both ways", info.API)
 	}
-	r, err := p.Probe(t.Context(), info, sandbox.IsolatedGateway, sandbox.NoAddress)
+	r, err := p.Probe(t.Context(), sandbox.IsolatedGateway, sandbox.NoAddress)
 	if err != nil || r.Err() != nil {
 		t.Fatalf("%v, %v", err, r.Err())
 	}

@@ -57,7 +57,8 @@ func ListenOnHost(ctx context.Context) (b *HostServer, err error) {
 		b.tcp.Close()
 		return nil, err
 	}
-	b.Port, b.Asks = port(b.tcp.Addr()), port(b.udp.LocalAddr())
+	_, b.Port, _ = net.SplitHostPort(b.tcp.Addr().String())
+	_, b.Asks, _ = net.SplitHostPort(b.udp.LocalAddr().String())
 	b.done.Go(b.say)
 	b.done.Go(b.answer)
 	if err := b.hear(ctx); err != nil {
@@ -172,16 +173,6 @@ func (b *HostServer) hear(ctx context.Context) error {
 		return fmt.Errorf("this machine hears %q of itself: %w", word, err)
 	}
 	return nil
-}
-
-func port(a net.Addr) string {
-	switch a := a.(type) {
-	case *net.TCPAddr:
-		return strconv.Itoa(a.Port)
-	case *net.UDPAddr:
-		return strconv.Itoa(a.Port)
-	}
-	return ""
 }
 
 // inside is the name of a box's first interface, by which it would look for an

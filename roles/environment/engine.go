@@ -93,7 +93,7 @@ func (p Prober) probe(ctx context.Context, id string) (boundary.Result, error) {
 		slices.Reverse(ways)
 	}
 	probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Local}
-	return probe.Probe(ctx, p.Info, ways...)
+	return probe.Probe(ctx, ways...)
 }
 
 // reason is what is not proven, in one sentence.
