@@ -92,10 +92,6 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	if !a.Usage.Known() {
 		row.Source = ledger.Nobody
 	}
-	row.CostUSD = r.Price(row)
-	notices, problem := r.Book.Append([]ledger.Row{row})
-	for _, n := range notices {
-		r.Say("the ledger: " + n)
-	}
-	return problem
+	row.CostUSD = ledger.Cost(row)
+	return r.Book.Append([]ledger.Row{row})
 }

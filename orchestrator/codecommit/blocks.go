@@ -2,13 +2,12 @@ package codecommit
 
 import "strings"
 
-// block is one pair of fences of one kind.
+// block is one pair of fences of one kind. Its path is the word after the opening mark.
 type block struct {
-	mark, word string // the word after the opening mark
-	begin, end int    // lines of the fences
-	content    string
-	deleted    bool
-	body       int // where the content begins
+	Edit
+	mark string
+	end  int // line of the closing fence
+	body int // where the content begins
 }
 
 // fences are the blocks of one kind that an answer may have. The protocol v1 is
@@ -41,14 +40,14 @@ func (f fences) scan(text string) (found []block, err error) {
 			return found, err
 		}
 		if open == nil {
-			open = &block{mark: f.mark, word: word, begin: no, body: start}
+			open = &block{Edit: Edit{Path: word, Line: no}, mark: f.mark, body: start}
 			continue
 		}
-		open.end, open.deleted, open.content = no, word == "delete", text[open.body:at]
+		open.end, open.Delete, open.Content = no, word == "delete", text[open.body:at]
 		found, open = append(found, *open), nil
 	}
 	if open != nil {
-		return found, wrong("unterminated", open.begin, "%s%s has no %send: the answer was cut off, or the fence forgotten", f.mark, open.word, f.mark)
+		return found, wrong("unterminated", open.Line, "%s%s has no %send: the answer was cut off, or the fence forgotten", f.mark, open.Path, f.mark)
 	}
 	return found, nil
 }
@@ -89,11 +88,11 @@ func (f fences) check(no int, word string, open *block) error {
 		return wrong("malformed", no, "%s stands alone: write ^^^path/of/the/file", f.mark)
 	case open == nil && strings.TrimLeft(word, " \t") != word:
 		return wrong("malformed", no, "a blank stands between ^^^ and the path: write ^^^%s", strings.TrimSpace(word))
-	case open == nil, word == "end", deletes && no == open.begin+1:
+	case open == nil, word == "end", deletes && no == open.Line+1:
 		return nil
 	case deletes:
-		return wrong("malformed", no, "^^^delete has to stand in the line after ^^^%s, with nothing between", open.word)
+		return wrong("malformed", no, "^^^delete has to stand in the line after ^^^%s, with nothing between", open.Path)
 	}
 	return wrong("nested", no, "%s%s stands inside of %s%s, which began in line %d: end that one with %send first (no line of a file's content can begin with ^^^)",
-		f.mark, word, f.mark, open.word, open.begin, f.mark)
+		f.mark, word, f.mark, open.Path, open.Line, f.mark)
 }

@@ -41,36 +41,27 @@ type Section struct {
 	Text  string `json:"text"`
 }
 
-// SplitReport takes a report apart at the titles, however the model adorned them.
+// SplitReport takes a report apart at the titles, however the model adorned them: with
+// numbers, marks of headlines or of lists before them, and marks after them.
 func SplitReport(text string) Report {
 	rep := Report{Sections: []Section{}, Missing: Titles()}
 	into := &rep.Preamble
 	for l := range strings.Lines(text) {
-		if i := slices.Index(rep.Missing, titleOf(l)); i >= 0 {
-			rep.Sections = append(rep.Sections, Section{Title: rep.Missing[i]})
-			into = &rep.Sections[len(rep.Sections)-1].Text
-			rep.Missing = slices.Delete(rep.Missing, i, i+1)
+		bare := strings.Trim(l, "#*_=+-:. \t\r\n0123456789)(")
+		i := slices.IndexFunc(rep.Missing, func(title string) bool { return strings.EqualFold(bare, title) })
+		if i < 0 {
+			*into += l
 			continue
 		}
-		*into += l
+		rep.Sections = append(rep.Sections, Section{Title: rep.Missing[i]})
+		into = &rep.Sections[len(rep.Sections)-1].Text
+		rep.Missing = slices.Delete(rep.Missing, i, i+1)
 	}
 	rep.Preamble = strings.TrimSpace(rep.Preamble)
 	for i := range rep.Sections {
 		rep.Sections[i].Text = strings.TrimSpace(rep.Sections[i].Text)
 	}
 	return rep
-}
-
-// titleOf is the title that a line is: with numbers, marks of headlines or of
-// lists before it, and marks after it.
-func titleOf(line string) string {
-	bare := strings.Trim(strings.TrimSpace(line), "#*_=+-:. \t0123456789)(")
-	for _, t := range Titles() {
-		if strings.EqualFold(bare, t) {
-			return t
-		}
-	}
-	return ""
 }
 
 // ReportFile is where a report is left.

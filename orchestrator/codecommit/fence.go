@@ -108,10 +108,10 @@ func ParseAnswerV1(text string) (Answer, error) {
 
 // apart refuses blocks that overlap.
 func apart(all []block) error {
-	slices.SortFunc(all, func(a, b block) int { return a.begin - b.begin })
+	slices.SortFunc(all, func(a, b block) int { return a.Line - b.Line })
 	for i := 1; i < len(all); i++ {
-		if was := all[i-1]; all[i].begin < was.end {
-			return wrong("overlap", all[i].begin, "%s%s begins before %s%s of line %d has ended", all[i].mark, all[i].word, was.mark, was.word, was.begin)
+		if was := all[i-1]; all[i].Line < was.end {
+			return wrong("overlap", all[i].Line, "%s%s begins before %s%s of line %d has ended", all[i].mark, all[i].Path, was.mark, was.Path, was.Line)
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func apart(all []block) error {
 
 func contents(blocks []block) (all []string) {
 	for _, b := range blocks {
-		all = append(all, b.content)
+		all = append(all, b.Content)
 	}
 	return all
 }
@@ -131,11 +131,11 @@ func edits(blocks []block) (all []Edit, err error) {
 	}
 	first := map[string]int{}
 	for _, b := range blocks {
-		if at, ok := first[b.word]; ok {
-			return nil, wrong("duplicate", b.begin, "%q was given in line %d already: give each file once, whole", b.word, at)
+		if at, ok := first[b.Path]; ok {
+			return nil, wrong("duplicate", b.Line, "%q was given in line %d already: give each file once, whole", b.Path, at)
 		}
-		first[b.word] = b.begin
-		all = append(all, Edit{Path: b.word, Content: b.content, Delete: b.deleted, Line: b.begin})
+		first[b.Path] = b.Line
+		all = append(all, b.Edit)
 	}
 	return all, nil
 }

@@ -25,23 +25,17 @@ const logPerm = 0o600
 
 // NewFolder makes a log folder that is named after the time.
 func NewFolder(dir string, now time.Time, suffix string, clean func(string) string) (*Folder, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
-	}
-	name := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix)
-	for i := 1; ; i++ {
-		path := name
-		if i > 1 {
-			path += "-" + strconv.Itoa(i)
-		}
-		err := os.Mkdir(path, 0o755)
-		if err == nil {
+	name, err := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix), os.MkdirAll(dir, 0o755)
+	path := name
+	for i := 2; err == nil; i++ {
+		if err = os.Mkdir(path, 0o755); err == nil {
 			return &Folder{Path: path, clean: clean}, nil
 		}
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
+		if errors.Is(err, fs.ErrExist) {
+			path, err = name+"-"+strconv.Itoa(i), nil
 		}
 	}
+	return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
 }
 
 // Name is the folder's own name.

@@ -47,19 +47,19 @@ func (r Refused) Error() string {
 	return strings.Join(all, "; ")
 }
 
-// New is the guard of the protocol v2. logs is where the run writes its logs,
-// "" when that is outside of the project.
-func New(root, logs string) (*PathGuard, error) {
-	const most = 1 << 20
-	list, err := hostfs.Read(root, ListFile, most)
+// Guard is what protects the project's files.
+func (p Project) Guard() (*PathGuard, error) {
+	g := &PathGuard{root: p.Root, fixed: always(p.Name == V1, p.LogsBelow())}
+	if p.Name == V1 {
+		return g, nil
+	}
+	list, err := hostfs.Read(p.Root, ListFile, mostText)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, problem("", "%w", err)
 	}
-	return &PathGuard{root: root, fixed: always(false, logs), lifted: locks().Below("", bytes.ToLower(list)), list: list}, nil
+	g.lifted, g.list = locks().Below("", bytes.ToLower(list)), list
+	return g, nil
 }
-
-// NewV1 is the guard of the protocol v1.
-func NewV1(root, logs string) *PathGuard { return &PathGuard{root: root, fixed: always(true, logs)} }
 
 // Check judges all edits before any of them is made, and returns them with
 // their paths in one spelling. It refuses with every rule that is broken: that is the

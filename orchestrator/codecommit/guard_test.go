@@ -36,6 +36,15 @@ func project(t testing.TB, files map[string]string) string {
 	return root
 }
 
+// guard is that of a project that writes its logs to a folder.
+func guard(root, protocol, logs string) (*codecommit.PathGuard, error) {
+	p, err := codecommit.ProfileOf(protocol)
+	if err != nil {
+		return nil, err
+	}
+	return codecommit.Project{Root: root, Profile: p, Logs: filepath.Join(root, logs)}.Guard()
+}
+
 // judge is "" for a path that may be changed, otherwise the rule.
 func judge(t testing.TB, g *codecommit.PathGuard, path string, remove bool) string {
 	t.Helper()
@@ -61,7 +70,7 @@ func TestPaths(t *testing.T) {
 		"out-link": "->/etc", "dir-link": "->src", "file-link": "->a", "folder/": "", "sub/.gitignore": "gen\n!keep.log\n",
 		"agent-config/protected": "# ours\nVENDOR/\n*.gen.go\n!yarn.lock\n!/build.sh\n",
 	})
-	g, err := codecommit.New(root, "diary")
+	g, err := guard(root, codecommit.V2, "diary")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +115,7 @@ func TestPaths(t *testing.T) {
 
 func TestEditsTogether(t *testing.T) {
 	root := project(t, map[string]string{"a": "x", "b": "x"})
-	g, err := codecommit.New(root, "logs")
+	g, err := guard(root, codecommit.V2, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +139,7 @@ func TestEditsTogether(t *testing.T) {
 
 func TestV1(t *testing.T) {
 	root := project(t, map[string]string{".gitignore": "*.log\n"})
-	g := codecommit.NewV1(root, "logs")
+	g, _ := guard(root, codecommit.V1, "logs")
 	for _, p := range []string{"a", "x.log", ".gitignore", "Cargo.lock", "UserSpecification.md", "src/build.sh", "src/query.txt"} {
 		if rule := judge(t, g, p, false); rule != "" {
 			t.Errorf("%q is refused: %s", p, rule)
@@ -145,7 +154,7 @@ func TestV1(t *testing.T) {
 
 func TestList(t *testing.T) {
 	root := project(t, map[string]string{"agent-config/protected": "docs/\n!go.sum\n"})
-	g, err := codecommit.New(root, "logs")
+	g, err := guard(root, codecommit.V2, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +172,7 @@ func TestList(t *testing.T) {
 // The project is a folder of a repository: what the folders above ignore counts.
 func TestRepositoryAbove(t *testing.T) {
 	top := project(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": "", ".gitignore": "*.tmp\n/app/only\n:odd\n", ".git/info/exclude": "private\n", "app/.gitignore": "!keep.tmp\n"})
-	g, err := codecommit.New(filepath.Join(top, "app"), "logs")
+	g, err := guard(filepath.Join(top, "app"), codecommit.V2, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +213,7 @@ func TestExcludes(t *testing.T) {
 	git(t, main, "", "worktree", "add", "-q", linked)
 	ignored := func(root, name string) bool {
 		t.Helper()
-		g, err := codecommit.New(root, "")
+		g, err := guard(root, codecommit.V2, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +247,7 @@ func TestExcludes(t *testing.T) {
 		t.Error("git's usual place is not looked at")
 	}
 	t.Setenv("PATH", "/nowhere")
-	g, err := codecommit.New(main, "")
+	g, err := guard(main, codecommit.V2, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +275,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(s)
 	}
 	root := project(f, nil)
-	g, err := codecommit.New(root, "logs")
+	g, err := guard(root, codecommit.V2, "logs")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -35,14 +35,6 @@ func (p Project) LogsBelow() string {
 	return ""
 }
 
-// Guard is what protects the project's files.
-func (p Project) Guard() (*PathGuard, error) {
-	if p.Name == V1 {
-		return NewV1(p.Root, p.LogsBelow()), nil
-	}
-	return New(p.Root, p.LogsBelow())
-}
-
 // Lock keeps others from working here, puts back what a run that was killed has left by
 // half, and removes what else it left in the project.
 func (p Project) Lock() (unlock func() error, restored []string, err error) {

@@ -29,8 +29,7 @@ type Run struct {
 	Guard   *PathGuard
 	Builder Builder
 	Logs    *Folder
-	Book    *ledger.Ledger
-	Price   func(ledger.Row) string // the cost_usd of a row
+	Book    interface{ Append([]ledger.Row) error }
 	Clean   func(string) string
 	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
 	Say     func(text string) // hears one line of progress

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"abl/cmd/internal/cli"
@@ -93,9 +92,6 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 		for _, why := range left {
 			in.Say("left out: %s", why)
 		}
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Report), 0o755); err != nil {
-		return err
 	}
 	return s.report(ctx, codecommit.Inputs{Query: c.Query, Codebase: code}, c.Report)
 }

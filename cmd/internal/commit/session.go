@@ -175,7 +175,8 @@ func (s *session) prepare(r *codecommit.Run) (none codecommit.Secrets, err error
 	s.in.Say("%s, with the key of %s", name, key.Where)
 	secrets := s.project.Secrets(key.Value)
 	r.Root, r.Profile, r.Model, r.Clean, r.Holds = s.project.Root, s.project.Profile, c, secrets.Clean, secrets.Hold
-	r.Book, r.Price, r.Say = s.ledger, price, s.say
+	prices, _ := pricelist.Default() // without one, no call has a price
+	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
 	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }
 	for what, text := range map[string]string{"query": r.Inputs.Query, "codebase": r.Inputs.Codebase} {
@@ -192,16 +193,6 @@ func (s *session) openLogs(r *codecommit.Run, suffix string) (err error) {
 		s.in.Say("logs: %s", r.Logs.Path)
 	}
 	return err
-}
-
-// price is the cost_usd of a row by abl's own list.
-func price(r ledger.Row) string {
-	if list, err := pricelist.Default(); err == nil {
-		if usd, known := money.CostOf(list, r); known {
-			return usd.String()
-		}
-	}
-	return ledger.Cost(r)
 }
 
 // say tells how it goes, on a line of its own.
