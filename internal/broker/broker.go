@@ -1,6 +1,7 @@
 // Package broker runs in the app's container: it starts the app, finds out
 // when it is ready, and runs declared commands by name for the Verifier, who
 // gets their exit code and, only where the configuration says so, their output.
+// Nothing of abl's own side, of containers or of verdicts may be in it.
 package broker
 
 import (

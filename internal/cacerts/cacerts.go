@@ -1,5 +1,6 @@
 // Package cacerts reads the certificates of authorities out of PEM files: those
-// that this machine trusts, and those that a person names.
+// that this machine trusts, and those that a person names. What they are used for may
+// not be in it.
 package cacerts
 
 import (

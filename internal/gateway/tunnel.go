@@ -140,29 +140,17 @@ func (d Dialer) passes(a netip.Addr) bool {
 	if public == nil {
 		public = isPublic
 	}
-	to, _ := carried(a.Unmap())
-	return public(a) && !slices.Contains(d.Not, to)
+	return public(a) && !slices.Contains(d.Not, a.Unmap())
 }
 
 // inside are addresses that lead back into a machine, its network or its cloud,
 // beyond those that netip knows as such. The ranges for documentation are no part
-// of it: they lead nowhere, but for laboratories that have their registries there.
+// of it: they lead nowhere, but for laboratories that have their registries there. IPv6
+// addresses that stand for an IPv4 one are: a name with such a one has the other, too.
 var inside = []string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4",
 	"168.63.129.16/32", // a cloud's host, at a public address
-	"100::/64", "2001::/23", "5f00::/16", "fec0::/10",
-}
-
-// carriers are IPv6 ranges whose addresses hold an IPv4 one that they lead to, and
-// the byte at which it stands.
-var carriers = []struct {
-	prefix string
-	at     int
-}{
-	{"64:ff9b::/96", 12},
-	{"64:ff9b:1::/48", 12},
-	{"2002::/16", 2},
-	{"::/96", 12},
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2002::/16", "5f00::/16", "fec0::/10",
 }
 
 // isPublic says whether an address is one of the internet's. Private, loopback,
@@ -172,24 +160,5 @@ func isPublic(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() { // which leaves loopback, link-local and none at all
 		return false
 	}
-	for _, p := range inside {
-		if netip.MustParsePrefix(p).Contains(a) {
-			return false
-		}
-	}
-	if to, ok := carried(a); ok {
-		return isPublic(to)
-	}
-	return true
-}
-
-// carried is the IPv4 address that an IPv6 one leads to, if it is such a one.
-func carried(a netip.Addr) (to netip.Addr, ok bool) {
-	for _, c := range carriers {
-		if netip.MustParsePrefix(c.prefix).Contains(a) {
-			b := a.As16()
-			return netip.AddrFrom4([4]byte(b[c.at : c.at+4])), true
-		}
-	}
-	return a, false
+	return !slices.ContainsFunc(inside, func(p string) bool { return netip.MustParsePrefix(p).Contains(a) })
 }

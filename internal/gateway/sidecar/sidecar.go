@@ -1,5 +1,6 @@
 // Package sidecar runs the gateway as a box of its own beside a call's: it makes
-// the box, feeds it the setup, and in the end keeps its log with the call.
+// the box, feeds it the setup, and in the end keeps its log with the call. What passes
+// a gateway is not decided here, and nothing of this runs beside a role.
 package sidecar
 
 import (
