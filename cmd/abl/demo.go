@@ -46,7 +46,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := runPending(s, ctx, in.Bool("through")); err != nil {
+	if err := runPending(ctx, s, in.Bool("through")); err != nil {
 		return err
 	}
 	if !in.Bool("json") {

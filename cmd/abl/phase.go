@@ -38,26 +38,26 @@ the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.
 			if err := checkJUnit(s, n); err != nil {
 				return err
 			}
-			return runPhase(s, ctx, n, in.Bool("again"))
+			return runPhase(ctx, s, n, in.Bool("again"))
 		},
 	}
 }
 
 // runPhase runs one phase in the view that the person chose.
-func runPhase(s *phase.Project, ctx context.Context, n int, again bool) error {
+func runPhase(ctx context.Context, s *phase.Project, n int, again bool) error {
 	v, err := openView(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
 	e, err := s.Play(ctx, n, again, v)
-	e, err = published(s, ctx, n, e, err)
+	e, err = published(ctx, s, n, e, err)
 	return s.TellOutcome(v, e, err)
 }
 
 // published tells those who asked for it how phase n ended.
-func published(s *phase.Project, ctx context.Context, n int, e state.Event, ended error) (state.Event, error) {
-	told := publish(s, ctx, n, ended)
+func published(ctx context.Context, s *phase.Project, n int, e state.Event, ended error) (state.Event, error) {
+	told := publish(ctx, s, n, ended)
 	if ended == nil && told != nil {
 		e.Text += ": " + told.Error()
 	}

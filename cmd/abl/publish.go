@@ -59,12 +59,12 @@ func writeJUnit(path string, r report.Run) error {
 
 // publish tells those who asked for it how a run of phase n ended. It never
 // changes how that was, but for a run that went well and cannot be told of.
-func publish(s *phase.Project, ctx context.Context, n int, ended error) error {
+func publish(ctx context.Context, s *phase.Project, n int, ended error) error {
 	file, page := s.In.String("junit"), os.Getenv(summaryVar)
 	if file == "" && page == "" {
 		return ended
 	}
-	r := runOf(s, ctx, n, ended)
+	r := runOf(ctx, s, n, ended)
 	var err error
 	if file != "" {
 		err = writeJUnit(file, r)
@@ -85,7 +85,7 @@ func publish(s *phase.Project, ctx context.Context, n int, ended error) error {
 
 // runOf is what there is to tell of a run of phase n. What stands there of an
 // earlier round is not told with a run that came to no verdict.
-func runOf(s *phase.Project, ctx context.Context, n int, ended error) report.Run {
+func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
 	this, _ := s.Specs().Phase(n)
 	r := report.Run{Phase: n, Title: this.Title}
 	err := exit.Because(ctx, ended)

@@ -23,13 +23,13 @@ refine the specs, or approve by going on. With --through it goes on to the last.
 			if err != nil {
 				return err
 			}
-			return runPending(s, ctx, in.Bool("through"))
+			return runPending(ctx, s, in.Bool("through"))
 		},
 	}
 }
 
 // runPending plays phases from the first that has not passed.
-func runPending(s *phase.Project, ctx context.Context, through bool) error {
+func runPending(ctx context.Context, s *phase.Project, through bool) error {
 	v, err := openView(ctx, s)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func runPending(s *phase.Project, ctx context.Context, through bool) error {
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
 		e, err = s.Play(ctx, n, false, v)
-		if e, err = published(s, ctx, n, e, err); err != nil || !through {
+		if e, err = published(ctx, s, n, e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -43,14 +42,6 @@ type matrixContract struct {
 	Results []matrixResult `json:"results"` // of its phase and each later one
 }
 
-type matrixResult struct {
-	Phase  int    `json:"phase"`
-	Result string `json:"result"`         // pass, fail or unknown
-	By     string `json:"by,omitempty"`   // replay or verifier
-	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
-	Step   int    `json:"step,omitempty"` // of the iteration that tells
-}
-
 type matrixOther struct {
 	Phase int    `json:"phase"`
 	Says  string `json:"says"`
@@ -86,8 +77,7 @@ func matrixOf(s *phase.Project, f *state.File, set spec.Set) matrix {
 			row := matrixContract{ID: c.ID, Phase: n, Line: c.Line, Says: c.Says(), Action: c.Action, Result: c.Result, Absence: c.Absence}
 			for _, k := range set.Numbers() {
 				if k >= n {
-					was := last.of(k, c.ID)
-					row.Results = append(row.Results, matrixResult{k, cmp.Or(was.result, audit.Unknown), was.by, was.is, was.step})
+					row.Results = append(row.Results, last.of(k, c.ID))
 				}
 			}
 			m.Contracts = append(m.Contracts, row)
@@ -123,7 +113,7 @@ func (m matrix) print(in *cli.Input) error {
 			fmt.Fprint(t, "\t")
 		}
 		for _, r := range c.Results {
-			fmt.Fprintf(t, "%s\t", cell(known{r.Result, r.By, r.Is, r.Step}))
+			fmt.Fprintf(t, "%s\t", cell(r))
 		}
 		fmt.Fprintln(t, c.Says)
 	}
@@ -141,15 +131,15 @@ func (m matrix) print(in *cli.Input) error {
 
 // cell is what is known of a contract in one word. A question mark is the
 // Verifier's word that no replay has confirmed.
-func cell(k known) string {
-	word := map[string]string{audit.Pass: "pass", audit.Fail: "FAIL"}[k.result]
+func cell(k matrixResult) string {
+	word := map[string]string{audit.Pass: "pass", audit.Fail: "FAIL"}[k.Result]
 	switch {
-	case k.result == audit.Pass && k.is == "weak", k.is == "flaky":
-		return k.is
-	case word != "" && k.by == audit.ByVerifier:
+	case k.Result == audit.Pass && k.Is == "weak", k.Is == "flaky":
+		return k.Is
+	case word != "" && k.By == audit.ByVerifier:
 		return word + "?"
-	case word == "" && k.is != "":
-		return k.is
+	case word == "" && k.Is != "":
+		return k.Is
 	case word == "":
 		return "-"
 	}
@@ -166,7 +156,7 @@ func (m matrix) legend() string {
 	var parts []string
 	for _, c := range m.Contracts {
 		for _, r := range c.Results {
-			word := cell(known{r.Result, r.By, r.Is, r.Step})
+			word := cell(r)
 			if text := why[word]; text != "" {
 				parts = append(parts, word+": "+text)
 				delete(why, word)

@@ -1,44 +1,47 @@
 package main
 
 import (
+	"cmp"
+
 	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/internal/spec"
 )
 
-// known is what is known of a contract in a phase. The zero value is nothing,
+// matrixResult is what is known of a contract in a phase. The zero value is nothing,
 // never a guess: nobody looked, or the contract changed since.
-type known struct {
-	result string // pass or fail; "" is unknown
-	by     string // replay or verifier
-	is     string // what replays came to; "" when none was made
-	step   int    // of the iteration that tells
+type matrixResult struct {
+	Phase  int    `json:"phase"`
+	Result string `json:"result"`         // pass, fail or unknown
+	By     string `json:"by,omitempty"`   // replay or verifier
+	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
+	Step   int    `json:"step,omitempty"` // of the iteration that tells
 }
 
 // results are the last results of contracts, by phase and id.
 type results struct {
-	known  map[int]map[string]known
+	known  map[int]map[string]matrixResult
 	others map[int][]string // failed specs that name no contract
 }
 
-func (r results) of(phase int, id string) known { return r.known[phase][id] }
+func (r results) of(phase int, id string) matrixResult {
+	was := r.known[phase][id]
+	was.Phase, was.Result = phase, cmp.Or(was.Result, audit.Unknown)
+	return was
+}
 
 // lastResults takes them from the newest audit record of each phase: what abl's
 // own replays have shown and, where none was made, what the Verifier said.
 func lastResults(last map[int]audit.Record, set spec.Set) results {
-	r := results{known: map[int]map[string]known{}, others: map[int][]string{}}
+	r := results{known: map[int]map[string]matrixResult{}, others: map[int][]string{}}
 	for n, record := range last {
-		r.known[n] = map[string]known{}
+		r.known[n] = map[string]matrixResult{}
 		same := unchanged(record, set, n)
 		for _, c := range record.Contracts {
 			if now, ok := same[c.ID]; !ok || now.Says() != c.Says {
 				continue
 			}
-			k := known{by: c.By, is: c.Is, step: record.Step}
-			if c.Result != audit.Unknown {
-				k.result = c.Result
-			}
-			r.known[n][c.ID] = k
+			r.known[n][c.ID] = matrixResult{Result: c.Result, By: c.By, Is: c.Is, Step: record.Step}
 		}
 		for _, e := range record.Entries {
 			if _, ok := same[e.Contract]; !ok {

@@ -67,7 +67,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		_, cerr := env.Close(ctx, nil)
 		err = errors.Join(err, cerr)
 	}()
-	if p.Image, err = imageFor(s, ctx, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
+	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
 		p.Image, err = env.Boxes.Helper, nil // abl's own programs are in it too
 	}
 	if err != nil {
@@ -94,7 +94,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 }
 
 // imageFor is the role's image, and outside a project that of the tools.
-func imageFor(s *phase.Project, ctx context.Context, m *images.Maker, role roles.Role) (string, error) {
+func imageFor(ctx context.Context, s *phase.Project, m *images.Maker, role roles.Role) (string, error) {
 	want := images.Want{Agent: images.Tools}
 	if s != nil {
 		p, err := s.Player(role)

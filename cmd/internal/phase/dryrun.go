@@ -62,7 +62,11 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
 	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
-	for _, role := range casting(a.Go) {
+	who := roles.Both()
+	if !a.Go {
+		who = nil
+	}
+	for _, role := range who {
 		r, err := s.planRole(ctx, role, p, f, specs, n)
 		if err != nil {
 			return err
@@ -74,14 +78,6 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	}
 	out.print(s.In.Stdout)
 	return nil
-}
-
-// casting is who would be called.
-func casting(willRun bool) []roles.Role {
-	if !willRun {
-		return nil
-	}
-	return roles.Both()
 }
 
 func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -39,15 +37,6 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	return r.proveNetworks(ctx)
 }
 
-// checkCaps refuses a cap that this abl could not hold: better no run than one
-// that seems capped. The project's prices have to be readable in any case.
-func (s *Project) CheckCaps() error {
-	if _, err := s.Prices(); err != nil {
-		return err
-	}
-	return s.checkPriced()
-}
-
 // checkPlayers wants, for each role, its agent, its prompt and its key.
 func (s *Project) checkPlayers() error {
 	for _, role := range roles.Both() {
@@ -72,28 +61,6 @@ func (s *Project) checkPlayers() error {
 // repaired when the phase starts.
 func (s *Project) CheckLedger() error {
 	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
-}
-
-// pendingSettings are the settings that this version reads and does not act on. A person
-// who sets one is told, rather than left to believe in it.
-func pendingSettings() []string {
-	return []string{
-		"loop.require_approval",
-	}
-}
-
-// warnPending names the settings of the person's that have no effect.
-func (r *Run) warnPending() {
-	var idle []string
-	for key := range r.Conf.Sources {
-		if slices.ContainsFunc(pendingSettings(), func(k string) bool { return key == k || strings.HasPrefix(key, k+".") }) {
-			idle = append(idle, key)
-		}
-	}
-	slices.Sort(idle)
-	if len(idle) > 0 {
-		r.In.Warn("this version does not act on " + strings.Join(idle, ", "))
-	}
 }
 
 // proveNetworks learns, once a run, how the engine keeps networks apart.

@@ -54,14 +54,12 @@ func (r *Run) price(u agent.Usage) (prices.USD, bool) {
 	return r.CostOf(ledger.Row{Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI, Count: u.Count})
 }
 
-// checkPriced wants, under a cap in dollars, a price for every model that a gateway
-// will let through: a cap that cannot be held is none.
-func (s *Project) checkPriced() error {
-	if !s.Conf.NeedsPrices() {
-		return nil
-	}
+// CheckCaps refuses a cap that abl could not hold: better no run than one that seems
+// capped. Under one in dollars it wants a price for every model that a gateway will let
+// through. The project's prices have to be readable in any case.
+func (s *Project) CheckCaps() error {
 	list, err := s.Prices()
-	if err != nil {
+	if err != nil || !s.Conf.NeedsPrices() {
 		return err
 	}
 	for _, role := range roles.Both() {
@@ -167,7 +165,9 @@ func (s *Project) KeyText(name string) string {
 // announce says, before the first paid call, who plays, what it may cost and
 // what the last phases did cost.
 func (r *Run) announce() error {
-	r.warnPending()
+	if _, set := r.Conf.Sources["loop.require_approval"]; set { // better told than believed in
+		r.In.Warn("this version does not act on loop.require_approval")
+	}
 	var who []string
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)

@@ -40,29 +40,44 @@ func (r *Run) openWorkspaces() (err error) {
 	return r.lendAll()
 }
 
+// leases are those that the state keeps, by the directory that is lent.
+func leases(f *state.File) (map[string]hostfs.Lease, error) {
+	all := map[string]hostfs.Lease{}
+	if f.Lease == nil {
+		return all, nil
+	}
+	if err := json.Unmarshal(*f.Lease, &all); err != nil {
+		return nil, fmt.Errorf("cannot read the lease in state.json: %w", err)
+	}
+	return all, nil
+}
+
 // lendAll hands both workspaces to the roles' user; how to undo it is on disk first.
 func (r *Run) lendAll() error {
-	leases := map[string]hostfs.Lease{}
-	if r.file.Lease != nil {
-		if err := json.Unmarshal(*r.file.Lease, &leases); err != nil {
-			return fmt.Errorf("cannot read the lease in state.json: %w", err)
+	all, err := leases(r.file)
+	if err != nil {
+		return err
+	}
+	dirs := []string{r.Paths.Src, r.Paths.Tests}
+	for _, dir := range dirs {
+		if _, ok := all[r.Paths.Rel(dir)]; ok {
+			continue
+		}
+		if all[r.Paths.Rel(dir)], err = hostfs.Plan(dir, r.env.UID, r.env.GID); err != nil {
+			return err
 		}
 	}
-	for _, dir := range []string{r.Paths.Src, r.Paths.Tests} {
-		if _, ok := leases[r.Paths.Rel(dir)]; !ok {
-			lease, err := hostfs.Plan(dir, r.env.UID, r.env.GID)
-			if err != nil {
-				return err
-			}
-			leases[r.Paths.Rel(dir)] = lease
-		}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
 	}
-	if err := r.saveLease(leases); err != nil {
+	r.file.Lease = (*json.RawMessage)(&data)
+	if err := r.save(); err != nil {
 		return err
 	}
 	failpoint.Here("lease.saved")
-	for _, dir := range []string{r.Paths.Src, r.Paths.Tests} {
-		if err := hostfs.Lend(dir, leases[r.Paths.Rel(dir)]); err != nil {
+	for _, dir := range dirs {
+		if err := hostfs.Lend(dir, all[r.Paths.Rel(dir)]); err != nil {
 			return err
 		}
 	}
@@ -70,29 +85,13 @@ func (r *Run) lendAll() error {
 	return nil
 }
 
-func (r *Run) saveLease(leases map[string]hostfs.Lease) error {
-	r.file.Lease = nil
-	if len(leases) > 0 {
-		data, err := json.Marshal(leases)
-		if err != nil {
-			return fmt.Errorf("internal error: %w", err)
-		}
-		raw := json.RawMessage(data)
-		r.file.Lease = &raw
-	}
-	return r.save()
-}
-
-// giveBack returns lent workspaces to the person and says what it cleared there.
+// GiveBack returns lent workspaces to the person and says what it cleared there.
 func (s *Project) GiveBack(f *state.File, out state.Sink) error {
-	if f.Lease == nil {
-		return nil
+	all, err := leases(f)
+	if err != nil || len(all) == 0 {
+		return err
 	}
-	leases := map[string]hostfs.Lease{}
-	if err := json.Unmarshal(*f.Lease, &leases); err != nil {
-		return fmt.Errorf("cannot read the lease in state.json: %w", err)
-	}
-	for rel, lease := range leases {
+	for rel, lease := range all {
 		found, err := hostfs.Return(filepath.Join(s.Paths.Root, rel), lease)
 		if err != nil {
 			return err

@@ -15,11 +15,11 @@ const (
 
 // Op is one step of a plan.
 type Op struct {
-	Kind  Kind
-	Path  string   // slash-separated, relative to the project
-	Data  []byte   // with Write
-	Lines []string // with Add
-	Text  string   // with Note
+	Kind  Kind     `json:"do"`
+	Path  string   `json:"path"`            // slash-separated, relative to the project
+	Data  []byte   `json:"-"`               // with Write
+	Lines []string `json:"lines,omitempty"` // with Add
+	Text  string   `json:"text,omitempty"`  // with Note
 }
 
 // String is the line that a person reads.

@@ -28,13 +28,13 @@ type Options struct {
 // one, has files below dir (relative to the project) in its index.
 type Tracked func(dir string) (bool, error)
 
-// Plan is what a run of init does.
+// Plan is what a run of init does, and what `abl init --json` prints.
 type Plan struct {
-	Ops     []Op
-	Stack   string // as asked for or found
-	Guessed bool   // nobody asked for the stack, and no file told
-	Src     string
-	Offer   string // another name for Src, when the repository around the project tracks it; "" otherwise
+	Stack   string `json:"stack"`   // as asked for or found
+	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
+	Src     string `json:"src"`
+	Offer   string `json:"offer,omitempty"` // another name for Src, when the repository around the project tracks it
+	Ops     []Op   `json:"steps"`
 }
 
 // Make plans what is missing in the project. It reads only.
