@@ -13,8 +13,8 @@ import (
 type finder struct {
 	*reader
 	found []Contract
-	own   []ownID // of each of these, as it is written
-	full  bool    // MaxContracts was reached
+	taken map[int]bool // the numbers that are written before these
+	full  bool         // MaxContracts was reached
 }
 
 // below reads what is below a node. among is false where nobody said that there
@@ -84,7 +84,7 @@ func (f *finder) contract(n *node, under []string, step int) {
 	action := strings.TrimSpace(strings.Join(n.action, " "))
 	c := Contract{Line: n.line + 1, Under: strings.Join(under, ": "), Step: step}
 	c.Absence = absence().MatchString(action) || absence().MatchString(result)
-	id, said := written(tidy(absence().ReplaceAllString(action, "")))
+	phase, number, said := written(tidy(absence().ReplaceAllString(action, "")))
 	c.Action, c.Result = tidy(said), tidy(absence().ReplaceAllString(result, ""))
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
@@ -94,7 +94,8 @@ func (f *finder) contract(n *node, under []string, step int) {
 	}
 	f.full = len(f.found) == MaxContracts
 	if !f.refuses(n, c, under) && !f.full {
-		f.found, f.own = append(f.found, c), append(f.own, id)
+		f.number(&c, phase, number)
+		f.found = append(f.found, c)
 	}
 	f.below(n, with(under, c.Action), true)
 }

@@ -140,37 +140,29 @@ func (s *Set) identify(n int) string {
 // writtenID is an id that a person put before a contract: P1.C3 or C3.
 var writtenID = lazyregexp.New("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ \\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
 
-// ownID is the id of a contract as a person wrote it.
-type ownID struct{ phase, number int } // 0 is unsaid
-
-// written takes such an id off an action. C3 alone needs a mark around or after
-// it, since it may be a word of the action.
-func written(action string) (ownID, string) {
+// written takes such an id off an action; 0 is unsaid. C3 alone needs a mark around or
+// after it, since it may be a word of the action.
+func written(action string) (phase, number int, rest string) {
 	m := writtenID().FindStringSubmatch(action)
 	if m == nil || m[1]+m[2]+m[4] == "" || len(m[0]) == len(action) {
-		return ownID{}, action
+		return 0, 0, action
 	}
-	phase, _ := strconv.Atoi(m[2]) // "" is 0
-	number, _ := strconv.Atoi(m[3])
-	return ownID{phase, number}, action[len(m[0]):]
+	phase, _ = strconv.Atoi(m[2]) // "" is 0
+	number, _ = strconv.Atoi(m[3])
+	return phase, number, action[len(m[0]):]
 }
 
-// number gives the ids as far as the text alone tells.
-func (f *finder) number() {
-	taken := map[int]bool{}
-	for i := range f.found {
-		c, id := &f.found[i], f.own[i]
-		switch {
-		case id.phase != 0 && id.phase != f.phase:
-			f.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(id.phase, id.number), f.phase),
-				"leave the ids to abl, or write this phase's number")
-		case taken[id.number]:
-			f.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", id.number), "give one of the two another number")
-		case id.number > 0:
-			c.ID, c.Written, taken[id.number] = idOf(f.phase, id.number), true, true
-		}
+// number gives a contract the id that is written before it.
+func (f *finder) number(c *Contract, phase, number int) {
+	switch {
+	case phase != 0 && phase != f.phase:
+		f.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(phase, number), f.phase),
+			"leave the ids to abl, or write this phase's number")
+	case f.taken[number]:
+		f.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", number), "give one of the two another number")
+	case number > 0:
+		c.ID, c.Written, f.taken[number] = idOf(f.phase, number), true, true
 	}
-	assign(f.phase, f.found, nil)
 }
 
 func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, number) }

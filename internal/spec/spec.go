@@ -96,9 +96,9 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	x := lex(lines)
 	s.HasContext, s.HasContracts, r.hasContracts = x.hasContext, x.hasContracts, x.hasContracts
 	r.overlooked(x)
-	f := &finder{reader: r}
+	f := &finder{reader: r, taken: map[int]bool{}}
 	f.below(grow(x), nil, x.hasContracts)
-	f.number()
+	assign(number, f.found, nil)
 	s.Contracts = f.found
 	if len(s.Contracts) == 0 {
 		r.fatal(0, "no-contract", "there is no contract", "write each one as: ACTION → EXPECTED RESULT")
