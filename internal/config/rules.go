@@ -84,7 +84,7 @@ func checkRules(l *Loaded) error {
 		dotted, anywhere := strings.CutPrefix(r.key, "…")
 		parts := strings.Split(dotted, ".")
 		for _, k := range keys {
-			path, text := k.Path, k.Value.Value
+			path, text := k.Path, k.Text
 			if anywhere {
 				path = path[max(0, len(path)-len(parts)):]
 			}

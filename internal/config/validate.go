@@ -142,7 +142,7 @@ func (l *Loaded) CheckCommands(keys map[string]string) error {
 
 func (l *Loaded) refuse(secrets map[string]string, given func(path []string) bool) error {
 	for _, k := range yamlfile.Keys(l.Config) {
-		value := k.Value.Value
+		value := k.Text
 		for name, secret := range byKey(secrets) {
 			if given(k.Path) && secret != "" && (value == secret || len(secret) >= shortest && strings.Contains(value, secret)) {
 				return l.mistake(k.String(), "use a value made for tests", "holds the secret %s", name)

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"abl/internal/yamlfile"
 )
 
 // Duration is a time.Duration written as 30m.
@@ -21,9 +19,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	*d = Duration(t)
 	return nil
 }
-
-// UnmarshalYAML reads the same, so that a mistake has a line.
-func (d *Duration) UnmarshalYAML(n *yamlfile.Node) error { return yamlfile.Text(n, d.UnmarshalText) }
 
 // MarshalText writes 30m rather than 30m0s.
 func (d Duration) MarshalText() ([]byte, error) {
@@ -65,9 +60,6 @@ func (s *Size) UnmarshalText(text []byte) error {
 	*s = Size(n) * factor
 	return nil
 }
-
-// UnmarshalYAML reads the same, so that a mistake has a line.
-func (s *Size) UnmarshalYAML(n *yamlfile.Node) error { return yamlfile.Text(n, s.UnmarshalText) }
 
 // MarshalText writes the shortest form that means the same number.
 func (s Size) MarshalText() ([]byte, error) {

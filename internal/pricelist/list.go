@@ -88,14 +88,12 @@ func Parse(name string, data []byte) (List, error) {
 // day is a date as 2026-11-22.
 type day struct{ time.Time }
 
-// UnmarshalYAML reads it.
-func (d *day) UnmarshalYAML(n *yamlfile.Node) error {
-	return yamlfile.Text(n, func(text []byte) (err error) {
-		if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
-			err = fmt.Errorf("want a date such as 2026-11-22, got %q", text)
-		}
-		return err
-	})
+// UnmarshalText reads it.
+func (d *day) UnmarshalText(text []byte) (err error) {
+	if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
+		err = fmt.Errorf("want a date such as 2026-11-22, got %q", text)
+	}
+	return err
 }
 
 // entries are the prices of one model: one, or a list by date.

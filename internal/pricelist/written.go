@@ -38,16 +38,14 @@ type dollars prices.USD
 
 const dearest = 100_000 * prices.Dollar
 
-// UnmarshalYAML reads a decimal; 0 has to be written to be meant.
-func (d *dollars) UnmarshalYAML(n *yamlfile.Node) error {
-	return yamlfile.Text(n, func(text []byte) error {
-		u, err := prices.Parse(string(text))
-		if err != nil || u > dearest {
-			return fmt.Errorf("want US dollars for a million tokens, such as 1.25, got %q", text)
-		}
-		*d = dollars(u)
-		return nil
-	})
+// UnmarshalText reads a decimal; 0 has to be written to be meant.
+func (d *dollars) UnmarshalText(text []byte) error {
+	u, err := prices.Parse(string(text))
+	if err != nil || u > dearest {
+		return fmt.Errorf("want US dollars for a million tokens, such as 1.25, got %q", text)
+	}
+	*d = dollars(u)
+	return nil
 }
 
 // price checks what is written and fills in what follows from it.

@@ -13,7 +13,8 @@ import (
 type Key struct {
 	Path  []string // "app", "port"; the first item of a list is "[0]"
 	Line  int
-	Value *Node
+	Text  string // of one value
+	value *yaml.Node
 	in    reflect.Type // that it is decoded into a part of; nil where it is not known
 	of    reflect.Type // that it is decoded into
 }
@@ -41,7 +42,7 @@ func keysOf(n *yaml.Node, t reflect.Type, path ...string) (all []Key) {
 		case n.Kind == yaml.MappingNode:
 			name, line = n.Content[i-1].Value, n.Content[i-1].Line
 		}
-		k := Key{Path: append(slices.Clone(path), name), Line: line, Value: v, in: t, of: partOf(t, name)}
+		k := Key{Path: append(slices.Clone(path), name), Line: line, Text: v.Value, value: v, in: t, of: partOf(t, name)}
 		all = append(append(all, k), keysOf(v, k.of, k.Path...)...)
 	}
 	return all
@@ -110,9 +111,9 @@ func Values(v any) map[string]string {
 	for _, k := range Keys(v) {
 		switch key := k.String(); {
 		case strings.HasSuffix(key, "]"):
-			values[Above(key)] = strings.TrimPrefix(values[Above(key)]+", "+k.Value.Value, ", ")
+			values[Above(key)] = strings.TrimPrefix(values[Above(key)]+", "+k.Text, ", ")
 		case k.HasValue():
-			values[key] = k.Value.Value
+			values[key] = k.Text
 		}
 	}
 	return values
@@ -120,7 +121,7 @@ func Values(v any) map[string]string {
 
 // HasValue says that a value stands there, or a list of them, rather than further keys or null.
 func (k Key) HasValue() bool {
-	return k.Value.Kind == yaml.SequenceNode || k.Value.Kind == yaml.ScalarNode && k.Value.ShortTag() != "!!null"
+	return k.value.Kind == yaml.SequenceNode || k.value.Kind == yaml.ScalarNode && k.value.ShortTag() != "!!null"
 }
 
 // Set gives the value at a dotted key of what into points to the meaning that text would

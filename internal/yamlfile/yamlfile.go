@@ -5,6 +5,7 @@ package yamlfile
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +20,6 @@ import (
 	"abl/internal/lazyregexp"
 	"abl/internal/nearest"
 )
-
-// Node is one value of a document, for types that read themselves.
-type Node = yaml.Node
 
 // Error is a mistake in a YAML file.
 type Error struct {
@@ -70,8 +68,11 @@ func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
 	keys := keysOf(doc, reflect.TypeOf(into))
 	for _, k := range keys {
 		whole := k.of == reflect.TypeFor[int]() || k.of == reflect.TypeFor[int64]()
-		if tag := k.Value.ShortTag(); whole && (tag == "!!float" || tag == "!!int" && !decimal().MatchString(k.Value.Value)) {
-			return &Error{File: name, Line: k.Value.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", k, looks(k.Value))}
+		if tag := k.value.ShortTag(); whole && (tag == "!!float" || tag == "!!int" && !decimal().MatchString(k.Text)) {
+			return &Error{File: name, Line: k.value.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", k, looks(k.value))}
+		}
+		if err := k.words(); err != nil {
+			return &Error{File: name, Line: k.value.Line, Msg: fmt.Sprintf("%s: %v", k, err)}
 		}
 	}
 	if err := read(into); err != nil {
@@ -80,16 +81,24 @@ func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
 	return nil
 }
 
-// Text reads a value that is one word by a function that reads a text. A type that has
-// UnmarshalText alone would be told by the library without its line.
-func Text(n *Node, read func([]byte) error) error {
-	if n.Kind != yaml.ScalarNode {
-		return &Error{Line: n.Line, Msg: "want one value, got " + looks(n)}
+// words tries a value that a type reads from its text: the library tells such a mistake
+// without its line.
+func (k Key) words() error {
+	t := k.of
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	if err := read([]byte(n.Value)); err != nil {
-		return &Error{Line: n.Line, Msg: err.Error()}
+	if t == nil || k.value.Kind == yaml.AliasNode || k.value.ShortTag() == "!!null" {
+		return nil
 	}
-	return nil
+	reader, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler)
+	if ok && k.value.Kind != yaml.ScalarNode {
+		return errors.New("want one value, got " + looks(k.value))
+	}
+	if !ok {
+		return nil
+	}
+	return reader.UnmarshalText([]byte(k.Text))
 }
 
 // Marshal writes v as YAML.
@@ -121,7 +130,7 @@ func wrongSyntax(name string, data []byte, err error) *Error {
 	return &Error{File: name, Line: line, Msg: "is not YAML: " + msg}
 }
 
-// reword words the first mistake that the library, or a type that reads itself, found.
+// reword words the first mistake that the library found.
 func reword(name string, doc *yaml.Node, keys []Key, err error) *Error {
 	find := func(is func(Key) bool) Key {
 		for _, k := range keys {
@@ -129,12 +138,7 @@ func reword(name string, doc *yaml.Node, keys []Key, err error) *Error {
 				return k
 			}
 		}
-		return Key{Value: doc}
-	}
-	var own *Error
-	if errors.As(err, &own) {
-		k := find(func(k Key) bool { return k.Value.Line == own.Line && strings.Contains(own.Msg, looks(k.Value)) })
-		return &Error{File: name, Line: own.Line, Msg: strings.TrimPrefix(k.String()+": "+own.Msg, ": "), Hint: own.Hint}
+		return Key{value: doc}
 	}
 	msg := err.Error()
 	var many *yaml.TypeError
@@ -150,9 +154,9 @@ func reword(name string, doc *yaml.Node, keys []Key, err error) *Error {
 	} else if m := wrongType().FindStringSubmatch(rest); m != nil {
 		value := strings.TrimSuffix(m[2], "...") // the library cuts a long one
 		k := find(func(k Key) bool {
-			return k.Value.Line == line && k.Value.ShortTag() == m[1] && strings.HasPrefix(k.Value.Value, value)
+			return k.value.Line == line && k.value.ShortTag() == m[1] && strings.HasPrefix(k.value.Value, value)
 		})
-		e.Msg = strings.TrimPrefix(fmt.Sprintf("%s: want %s, got %s", k, wanted(m[3]), looks(k.Value)), ": ")
+		e.Msg = strings.TrimPrefix(fmt.Sprintf("%s: want %s, got %s", k, wanted(m[3]), looks(k.value)), ": ")
 	}
 	return e
 }

@@ -11,15 +11,13 @@ import (
 
 type wait time.Duration
 
-func (w *wait) UnmarshalYAML(n *Node) error {
-	return Text(n, func(text []byte) error {
-		d, err := time.ParseDuration(string(text))
-		if err != nil {
-			return fmt.Errorf("want a time such as 30m, got %q", text)
-		}
-		*w = wait(d)
-		return nil
-	})
+func (w *wait) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("want a time such as 30m, got %q", text)
+	}
+	*w = wait(d)
+	return nil
 }
 
 func (w wait) MarshalText() ([]byte, error) { return []byte(time.Duration(w).String()), nil }

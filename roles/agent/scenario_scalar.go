@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"abl/internal/yamlfile"
 )
 
 // Duration is a time.Duration written as 200ms or 1m30s.
@@ -21,9 +19,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	*d = Duration(v)
 	return nil
 }
-
-// UnmarshalYAML reads the same, so that a mistake has a line.
-func (d *Duration) UnmarshalYAML(n *yamlfile.Node) error { return yamlfile.Text(n, d.UnmarshalText) }
 
 // MarshalText writes the duration as 1m30s.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
@@ -50,9 +45,6 @@ func (s *Size) UnmarshalText(text []byte) error {
 	*s = Size(n * factor)
 	return nil
 }
-
-// UnmarshalYAML reads the same, so that a mistake has a line.
-func (s *Size) UnmarshalYAML(n *yamlfile.Node) error { return yamlfile.Text(n, s.UnmarshalText) }
 
 // MarshalText writes the number of bytes.
 func (s Size) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(s), 10), nil }
