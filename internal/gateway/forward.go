@@ -152,7 +152,8 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	usage := m.Usage()
 	x.line.Usage = &usage
 	x.line.Req.Finish, x.line.Req.MaxTokens = m.Finish(), x.verdict.MaxTokens
-	if x.line.Req.Part = (x.line.Req.Cut || x.line.Req.Broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
+	broken := answer.StatusCode < http.StatusBadRequest && x.line.Req.Trouble != "" // it began well and ends in an error
+	if x.line.Req.Part = (x.line.Req.Cut || broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
 		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
 	}
 	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {

@@ -53,7 +53,6 @@ type Request struct {
 	Held      bool   `json:"held,omitempty"`       // refused since the provider has said that asking again is of no use
 	Aborted   bool   `json:"aborted,omitempty"`    // the client did not wait for the end
 	Cut       bool   `json:"cut,omitempty"`        // the answer has no end
-	Broken    bool   `json:"broken,omitempty"`     // the answer began well and ends in an error
 	Part      bool   `json:"part,omitempty"`       // its usage is that of a part of it
 	Free      bool   `json:"free,omitempty"`       // of a kind that uses no tokens
 	In        int64  `json:"in"`                   // bytes of the body, or up a tunnel

@@ -44,7 +44,6 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	}
 	err := pass(answer.Body, key)
 	if said, broken := m.Failed(answer.Header, time.Now()); broken && !failed {
-		x.line.Req.Broken = true
 		x.wrong("the provider ends its answer with an error", said)
 	}
 	if err != nil {
