@@ -47,33 +47,39 @@ type Loaded struct {
 // *yamlfile.Error, with a hint where there is one.
 func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: Default(), Sources: map[string]Source{}}
-	steps := []func() error{
-		func() error { return readFile(l, project) },
-		func() error { return readDotenv(l, project) },
-		func() error {
-			return overlay(l, func(key string) (text, name string) {
-				return l.Dotenv[variable(key)], variable(key) + " in " + envFile
-			})
-		},
-		func() error {
-			return overlay(l, func(key string) (text, name string) {
-				text, _ = env(variable(key)) // not set is as good as empty
-				return text, variable(key)
-			})
-		},
-		func() error {
-			before := l.Agent
-			err := overlay(l, func(key string) (text, name string) { return flags[key], "flag " + key })
-			dropModels(l, "builder", before.Builder, l.Agent.Builder, &l.Models.Builder)
-			dropModels(l, "verifier", before.Verifier, l.Agent.Verifier, &l.Models.Verifier)
-			return err
-		},
-		func() error { return validate(l) },
+	if err := readFile(l, project); err != nil {
+		return nil, err
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
+	if err := readDotenv(l, project); err != nil {
+		return nil, err
+	}
+	layers := []func(key string) (text, name string){
+		func(key string) (text, name string) {
+			return l.Dotenv[variable(key)], variable(key) + " in " + envFile
+		},
+		func(key string) (text, name string) {
+			text, _ = env(variable(key)) // not set is as good as empty
+			return text, variable(key)
+		},
+		func(key string) (text, name string) { return flags[key], "flag " + key },
+	}
+	var before PerRole // the flags
+	for _, layer := range layers {
+		before = l.Agent
+		for _, key := range settable() {
+			text, name := layer(key)
+			if text == "" {
+				continue
+			}
+			if err := set(l, key, text, name); err != nil {
+				return nil, err
+			}
 		}
+	}
+	dropModels(l, "builder", before.Builder, l.Agent.Builder, &l.Models.Builder)
+	dropModels(l, "verifier", before.Verifier, l.Agent.Verifier, &l.Models.Verifier)
+	if err := validate(l); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -121,9 +127,6 @@ func readDotenv(l *Loaded, project string) error {
 	return err
 }
 
-// layer gives the text that a layer has for a key, and the name of its place.
-type layer func(key string) (text, name string)
-
 // variable is the environment variable of a key: ABL_LOOP_CALL_TIMEOUT.
 func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
@@ -134,22 +137,12 @@ func variable(key string) string {
 func settable() []string {
 	c := Default()
 	c.App = &App{}
-	keys := append(slices.Collect(maps.Keys(yamlfile.Values(c))), "agent", "models", "loop.no_progress")
-	slices.Sort(keys)
-	return keys
-}
-
-func overlay(l *Loaded, from layer) error {
-	for _, key := range settable() {
-		text, name := from(key)
-		if text == "" || key == "version" {
-			continue
-		}
-		if err := set(l, key, text, name); err != nil {
-			return err
-		}
+	keys := yamlfile.Values(c)
+	delete(keys, "version")
+	for _, whole := range []string{"agent", "models", "loop.no_progress"} { // before its parts
+		keys[whole] = ""
 	}
-	return nil
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // set gives a key a value and forgets where the parts that it covers came from.
