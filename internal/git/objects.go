@@ -66,11 +66,7 @@ func newSpool(d gitdir.Dir) (*spool, error) {
 	return &spool{file: f, all: map[plumbing.Hash]spooled{}}, nil
 }
 
-// put adds a file's content, once.
-func (s *spool) put(hash plumbing.Hash, size int64, r io.Reader) error {
-	return s.add(plumbing.BlobObject, hash, size, r)
-}
-
+// add adds an object, once.
 func (s *spool) add(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error {
 	if _, there := s.all[hash]; there {
 		return nil

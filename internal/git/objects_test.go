@@ -29,7 +29,7 @@ func put(t *testing.T, s *spool, n, size int) (names []string) {
 		}
 		name := plumbing.ComputeHash(plumbing.BlobObject, data)
 		for range 2 {
-			must(t, s.put(name, int64(size), bytes.NewReader(data)))
+			must(t, s.add(plumbing.BlobObject, name, int64(size), bytes.NewReader(data)))
 		}
 		names = append(names, name.String())
 	}
@@ -79,13 +79,13 @@ func TestSpoolOfWhatChanges(t *testing.T) {
 	s := spoolIn(t, r)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 300_000)
 	name, lie := plumbing.ComputeHash(plumbing.BlobObject, big), plumbing.ComputeHash(plumbing.BlobObject, nil)
-	if err := s.put(lie, int64(len(big)), bytes.NewReader(big)); !errors.Is(err, scan.ErrChanging) {
+	if err := s.add(plumbing.BlobObject, lie, int64(len(big)), bytes.NewReader(big)); !errors.Is(err, scan.ErrChanging) {
 		t.Errorf("content under another name: %v", err)
 	}
-	if err := s.put(name, int64(len(big)), bytes.NewReader(big[:1000])); !errors.Is(err, scan.ErrChanging) {
+	if err := s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big[:1000])); !errors.Is(err, scan.ErrChanging) {
 		t.Errorf("too little content: %v", err)
 	}
-	must(t, s.put(name, int64(len(big)), bytes.NewReader(big)))
+	must(t, s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big)))
 	put(t, s, 20, 50)
 	must(t, s.finish(r.git))
 	if got := git(t, r.dir, "cat-file", "-s", name.String()); got != "4800000" {

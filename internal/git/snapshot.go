@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -76,7 +77,9 @@ func (r *Repo) look(ctx context.Context, head Commit, keep func(state.Found) err
 	found, err = r.walk(ctx, head, func(o *scan.Options) {
 		o.Sweep = keep != nil
 		if objects != nil {
-			o.Put = objects.put
+			o.Put = func(h plumbing.Hash, size int64, r io.Reader) error {
+				return objects.add(plumbing.BlobObject, h, size, r)
+			}
 		}
 	})
 	if err == nil && keep != nil {

@@ -1,0 +1,39 @@
+package git
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// What holds a secret is not committed, wherever it stands; what was committed before
+// is not asked about again.
+func TestSecrets(t *testing.T) {
+	const secret = "hunter2-hunter2-hunter2"
+	for name, files := range map[string]map[string]string{
+		"plain":           {"a": "key = " + secret + "\n"},
+		"encoded":         {"a": base64.StdEncoding.EncodeToString([]byte(secret))},
+		"a link":          {"a": "->" + secret},
+		"a name":          {"keys/" + secret: "x"},
+		"between parts":   {"a": strings.Repeat("x", 1<<20-10) + secret + strings.Repeat("y", 1<<20)},
+		"the second part": {"a": strings.Repeat("x", 5<<20) + secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r, err := Open(dir, Options{Secrets: map[string]string{"TOKEN": secret, "OTHER": "quite-another-one", "SHORT": "x"}})
+			must(t, err)
+			snapshot(t, r, "s", "0")
+			write(t, dir, files)
+			_, err = r.Snapshot(t.Context(), message("s", "1"))
+			if !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), "TOKEN") || strings.Contains(err.Error(), secret) {
+				t.Errorf("error %v", err)
+			}
+			snapshot(t, open(t, dir), "allowed", "2")
+			if s, err := r.Snapshot(t.Context(), message("s", "3")); err != nil || s.Changed != 0 {
+				t.Errorf("what was committed before: %d changed, %v", s.Changed, err)
+			}
+			sound(t, dir)
+		})
+	}
+}
