@@ -20,8 +20,8 @@ import (
 	"abl/internal/spec"
 	"abl/internal/state"
 
-	"golang.org/x/sys/unix"
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 // hold FILE holds a lock, as another abl does, to the end of the script.

@@ -156,26 +156,22 @@ func (r ruling) print(w io.Writer) error {
 	for _, e := range r.Incomplete {
 		printEntry(&b, "incomplete, which reaches nobody,", e)
 	}
-	r.printBuilder(&b)
+	if len(r.LeftOut) > 0 { // else the Builder reads what stands in the file
+		for _, e := range r.Builder {
+			printEntry(&b, "for the Builder,", e)
+		}
+	}
 	for i, p := range append(r.Problems[:len(r.Problems):len(r.Problems)], r.LeftOut...) {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s%s\n", lineNumber(p.Line), p.Text)
+		if p.Line > 0 { // 0 is the file as a whole
+			fmt.Fprintf(&b, "line %d: ", p.Line)
+		}
+		b.WriteString(p.Text + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// printBuilder shows what the Builder would read where that is not what stands
-// in the file.
-func (r ruling) printBuilder(b *strings.Builder) {
-	if len(r.LeftOut) == 0 {
-		return
-	}
-	for _, e := range r.Builder {
-		printEntry(b, "for the Builder,", e)
-	}
 }
 
 func printEntry(b *strings.Builder, what string, e failedspecs.Entry) {
@@ -187,14 +183,6 @@ func printEntry(b *strings.Builder, what string, e failedspecs.Entry) {
 	for _, f := range [][2]string{{"SPEC:", e.Spec}, {"INPUT:", e.Input}, {"OBSERVED:", e.Observed}} {
 		fmt.Fprintf(b, "  %-9s %s\n", f[0], strings.ReplaceAll(f[1], "\n", "\n            "))
 	}
-}
-
-// lineNumber is a place in the file, "" for the file as a whole.
-func lineNumber(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("line %d: ", n)
 }
 
 // end is how the command ends: nil for a candidate for a pass.

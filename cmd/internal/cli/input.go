@@ -7,9 +7,10 @@ import (
 	"os"
 	"strconv"
 
-	urfave "github.com/urfave/cli/v2"
-
+	"abl/cmd/internal/exit"
 	"abl/internal/redact"
+
+	urfave "github.com/urfave/cli/v2"
 )
 
 // Input is what a command was called with.
@@ -110,4 +111,26 @@ func Count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// UsageError is a mistake in how a command was called; nothing was started.
+type UsageError struct {
+	What string // one sentence, lower case, no full stop
+	Hint string // what was probably meant; "" points to the command's help
+}
+
+// Error is the sentence.
+func (e *UsageError) Error() string { return e.What }
+
+// Code is the exit code of a usage error.
+func (e *UsageError) Code() int { return exit.Usage }
+
+// Usagef is a usage error whose hint points to the help of the command.
+func Usagef(format string, args ...any) error {
+	return &UsageError{What: fmt.Sprintf(format, args...)}
+}
+
+// WithHint is a usage error that says what was probably meant.
+func WithHint(hint, format string, args ...any) error {
+	return &UsageError{What: fmt.Sprintf(format, args...), Hint: hint}
 }

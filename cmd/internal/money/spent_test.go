@@ -146,7 +146,9 @@ func TestACallThatNearsItsCap(t *testing.T) {
 	var said []string
 	a := Account{
 		Conf: &config.Loaded{}, Tell: func(text string) { said = append(said, text) },
-		Used: func(string) (Spendings, error) { return Spendings{Phase: Spending{Tokens: 50, USD: prices.Dollars(1)}}, nil },
+		Used: func(string) (Spendings, error) {
+			return Spendings{Phase: Spending{Tokens: 50, USD: prices.Dollars(1)}}, nil
+		},
 	}
 	a.Conf.Budget.Phase = config.Cap{Tokens: 100, USD: 10}
 	if _, err := a.Left("p1-build-1.1"); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"abl"
@@ -124,4 +125,72 @@ func (p Plan) files() ([]file, error) {
 		files = append(files, file{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
 	return files, nil
+}
+
+// Kind says what an Op does.
+type Kind string
+
+// The kinds of Op.
+const (
+	Write Kind = "write" // a new file
+	Add   Kind = "add"   // lines at the end of a file, which is made when it is missing
+	Keep  Kind = "keep"  // there already
+	Note  Kind = "note"  // something that the person should know
+)
+
+// Op is one step of a plan.
+type Op struct {
+	Kind  Kind     `json:"do"`
+	Path  string   `json:"path"`            // slash-separated, relative to the project
+	Data  []byte   `json:"-"`               // with Write
+	Lines []string `json:"lines,omitempty"` // with Add
+	Text  string   `json:"text,omitempty"`  // with Note
+}
+
+// String is the line that a person reads.
+func (o Op) String() string {
+	switch o.Kind {
+	case Write:
+		return "write " + o.Path
+	case Add:
+		return fmt.Sprintf("add %d lines to %s", len(o.Lines), o.Path)
+	case Keep:
+		return "keep " + o.Path
+	}
+	return o.Text
+}
+
+// Stacks lists what --stack takes.
+func Stacks() []string { return []string{"node", "python", "go", "none"} }
+
+// languages is how project.md names what a stack is written in.
+func languages() map[string]string {
+	return map[string]string{"node": "JavaScript for Node.js", "python": "Python 3", "go": "Go", "none": "…"}
+}
+
+// detect tells the stack by a file that every project of its kind has, at the
+// project's top or in its source directory; "" when there is none.
+func detect(project fs.FS, src string) string {
+	for _, mark := range []struct{ file, stack string }{
+		{"package.json", "node"}, {"go.mod", "go"},
+		{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"},
+	} {
+		for _, dir := range []string{"", src} {
+			if _, err := fs.Lstat(project, path.Join(dir, mark.file)); err == nil {
+				return mark.stack
+			}
+		}
+	}
+	return ""
+}
+
+// plainDir is stricter than what config.yaml allows: the name is written into
+// YAML and .gitignore as it is.
+func plainDir(dir string) bool {
+	plain := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
+	if !plain.MatchString(dir) || path.Clean(dir) != dir {
+		return false
+	}
+	first, _, _ := strings.Cut(strings.ToLower(dir), "/")
+	return first != "prompts"
 }
