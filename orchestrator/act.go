@@ -11,32 +11,31 @@ import (
 	"abl/roles"
 )
 
-// act does one step. It may note in p what later steps need.
-func (l *Loop) act(ctx context.Context, step Step, p *state.Phase) (Happened, error) {
-	switch step {
-	case Begin:
-		p.Started, p.Ended = time.Now().UTC(), time.Time{}
-		floor, err := roles.LastStep(l.Project, l.Number)
-		if err != nil {
-			return Happened{}, err
-		}
-		recheck, err := l.recheckable(p)
-		return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Floor: floor, Recheck: recheck}, err
-	case Build:
-		return l.build(ctx, p)
-	case CommitSrc:
-		t := l.turn(roles.Builder, p)
-		c, err := t.commit(ctx)
-		if err == nil && p.ReportMissing && p.Class == string(outcome.Done) {
-			t.note("the run report of this call is missing")
-		}
-		return Happened{Commit: c.Hash}, err
-	case Verify:
-		return l.verify(ctx, p)
-	case Judge:
-		return l.judge(ctx, p)
+// acts do one step each. They may note in p what later steps need.
+var acts = map[Step]func(*Loop, context.Context, *state.Phase) (Happened, error){
+	Begin: (*Loop).begin, Build: (*Loop).build, CommitSrc: (*Loop).commitSrc, Verify: (*Loop).verify, Judge: (*Loop).judge,
+	NextAttempt: func(*Loop, context.Context, *state.Phase) (Happened, error) { return Happened{}, nil }, // After does it
+}
+
+// begin takes up the phase.
+func (l *Loop) begin(_ context.Context, p *state.Phase) (Happened, error) {
+	p.Started, p.Ended = time.Now().UTC(), time.Time{}
+	floor, err := roles.LastStep(l.Project, l.Number)
+	if err != nil {
+		return Happened{}, err
 	}
-	return Happened{}, nil
+	recheck, err := l.recheckable(p)
+	return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Floor: floor, Recheck: recheck}, err
+}
+
+// commitSrc commits the Builder's work.
+func (l *Loop) commitSrc(ctx context.Context, p *state.Phase) (Happened, error) {
+	t := l.turn(roles.Builder, p)
+	c, err := t.commit(ctx)
+	if err == nil && p.ReportMissing && p.Class == string(outcome.Done) {
+		t.note("the run report of this call is missing")
+	}
+	return Happened{Commit: c.Hash}, err
 }
 
 // build runs the Builder.

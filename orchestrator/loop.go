@@ -130,7 +130,7 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 		if err := l.Alone(); err != nil {
 			return Result{p.Status, p}, err
 		}
-		h, err := l.act(ctx, step, &p)
+		h, err := acts[step](l, ctx, &p)
 		if err != nil {
 			return Result{p.Status, p}, because(ctx, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"abl/cmd/internal/cli"
 )
 
 // abl code-commit is the whole program, not its help alone: a red build is
@@ -41,7 +43,7 @@ func TestCodeCommit(t *testing.T) {
 			"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
 		})
 		var out, voice bytes.Buffer
-		code := run(t.Context(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
+		code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
 		var res struct {
 			Outcome  string
 			Attempts []struct{ Outcome string }
@@ -83,7 +85,7 @@ func TestCheck(t *testing.T) {
 	root := t.TempDir()
 	call := func(args ...string) (int, string, string) {
 		var out, voice bytes.Buffer
-		code := run(t.Context(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &voice)
+		code := cli.Main(t.Context(), app(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &voice)
 		return code, out.String(), voice.String()
 	}
 	if code, _, voice := call("init", "--stack", "none"); code != 0 {

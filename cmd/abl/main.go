@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"abl/cmd/internal/cli"
@@ -21,14 +20,9 @@ var version = "dev"
 
 func main() {
 	ctx, stop := exit.Signals(context.Background(), os.Stderr)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := cli.Main(ctx, app(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
-}
-
-// run is main without the process around it.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return cli.Main(ctx, app(), args, stdin, stdout, stderr)
 }
 
 func app() cli.App {

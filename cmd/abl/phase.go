@@ -23,34 +23,32 @@ the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; replay what a passed one passed with on the source as it is now"},
 			cli.Flag{Name: "junit", Value: "FILE", Usage: "write the contracts and their evidence there as JUnit XML"}),
-		Run: func(ctx context.Context, in *cli.Input) error {
-			n, err := phase.Number(in.Args[0])
-			if err != nil {
-				return err
-			}
-			s, err := phase.Open(in)
-			if err != nil {
-				return err
-			}
-			if in.Bool("dry-run") {
-				return s.DryRun(ctx, n)
-			}
-			if err := checkJUnit(s, n); err != nil {
-				return err
-			}
-			return runPhase(ctx, s, n, in.Bool("again"))
-		},
+		Run: runPhase,
 	}
 }
 
 // runPhase runs one phase in the view that the person chose.
-func runPhase(ctx context.Context, s *phase.Project, n int, again bool) error {
+func runPhase(ctx context.Context, in *cli.Input) error {
+	n, err := phase.Number(in.Args[0])
+	if err != nil {
+		return err
+	}
+	s, err := phase.Open(in)
+	if err != nil {
+		return err
+	}
+	if in.Bool("dry-run") {
+		return s.DryRun(ctx, n)
+	}
+	if err := checkJUnit(s, n); err != nil {
+		return err
+	}
 	v, err := openView(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	e, err := s.Play(ctx, n, again, v)
+	e, err := s.Play(ctx, n, in.Bool("again"), v)
 	e, err = published(ctx, s, n, e, err)
 	return s.TellOutcome(v, e, err)
 }

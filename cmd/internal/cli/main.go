@@ -26,7 +26,7 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 		return exit.Passed
 	}
 	_, path, words := order(&app, args)
-	err := guard(in, func() error { return run(ctx, &app, words, in) })
+	err := run(ctx, &app, words, in)
 	in.close()
 	if err == nil {
 		err = in.result.err
@@ -39,17 +39,14 @@ type panicked struct{ what any }
 
 func (p panicked) Error() string { return fmt.Sprintf("internal error: %v", p.what) }
 
-// guard turns a panic into an error. Its stack is for those who ask for it.
-func guard(in *Input, do func() error) (err error) {
-	defer func() {
-		if what := recover(); what != nil {
-			if debugging() {
-				fmt.Fprintf(in.Stderr, "%s\n", debug.Stack())
-			}
-			err = panicked{what}
+// recovered turns a panic into an error. Its stack is for those who ask for it.
+func recovered(in *Input, err *error) {
+	if what := recover(); what != nil {
+		if debugging() {
+			fmt.Fprintf(in.Stderr, "%s\n", debug.Stack())
 		}
-	}()
-	return do()
+		*err = panicked{what}
+	}
 }
 
 func debugging() bool { return os.Getenv("ABL_DEBUG") == "1" }

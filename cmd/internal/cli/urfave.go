@@ -15,7 +15,8 @@ import (
 )
 
 // run hands a line to the flag library and, through it, to the command.
-func run(ctx context.Context, app *App, words []string, in *Input) error {
+func run(ctx context.Context, app *App, words []string, in *Input) (err error) {
+	defer recovered(in, &err)
 	root := app.root()
 	u := &urfave.App{
 		Name: app.Name, Flags: flags(root.Flags), Commands: commands(app, root.Subs, app.Name, in), Action: action(app, root, app.Name, in),
