@@ -46,8 +46,19 @@ func (r *Run) play(ctx context.Context, again bool) (result orchestrator.Result,
 		return result, "", err
 	}
 	r.file.Phases[fmt.Sprint(r.phase)] = &a.Open
-	result, err = r.playIn(ctx)
-	return result, "", err
+	r.remark()
+	if err = r.announce(); err == nil {
+		err = r.openLedger()
+	}
+	if err == nil {
+		err = r.begin(ctx, r.openGates)
+	}
+	if err != nil {
+		return result, "", err
+	}
+	result, err = r.loop().Run(ctx)
+	r.account.TellSpent()
+	return result, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
 }
 
 // takeUp looks whether the phase may run, and takes the project for this process.
@@ -69,23 +80,6 @@ func (r *Run) takeUp(ctx context.Context, again bool) (unlock func(), a orchestr
 		unlock()
 	}
 	return unlock, a, err
-}
-
-// playIn runs the loop in an environment, and closes that whatever happens.
-func (r *Run) playIn(ctx context.Context) (result orchestrator.Result, err error) {
-	r.remark()
-	if err := r.announce(); err != nil {
-		return result, err
-	}
-	if err := r.openLedger(); err != nil {
-		return result, err
-	}
-	if err := r.begin(ctx, r.openGates); err != nil {
-		return result, err
-	}
-	result, err = r.loop().Run(ctx)
-	r.account.TellSpent()
-	return result, exit.OnEngine(errors.Join(err, r.end(ctx, err)))
 }
 
 // remark tells the person what there is to say about the phase's spec that does not
