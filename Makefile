@@ -84,6 +84,13 @@ test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
 test-fast: build check
 	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -p 4 -vet=off -timeout 20m ./...
 
+## test-portable: every test again, the way that macOS and engines in virtual machines take (docs/platforms.md)
+.PHONY: test-portable
+test-portable: images
+	@mkdir -p bin/portable && cp bin/abl-cmd bin/abl-gateway bin/portable
+	@$(GOBUILD) -tags portable -ldflags '-s -w -X main.version=$(VERSION)' -o bin/portable/abl ./cmd/abl
+	@ABL_BIN=$(CURDIR)/bin/portable go test -tags portable -parallel 3 -vet=off -timeout 90m ./...
+
 ## test-agents: phases, learning and trouble by each agent's real program (a gigabyte of images, made when missing)
 .PHONY: test-agents
 test-agents: images

@@ -13,6 +13,7 @@ import (
 type Net struct {
 	Apart sandbox.Apart // how they are kept apart from its host
 	Away  bool          // the engine is on another machine, where abl cannot listen
+	Other bool          // its kernel is not this machine's, and numbers files otherwise
 	Weak  string        // why they are not proven, which the person allowed; "" they are
 }
 

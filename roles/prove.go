@@ -121,7 +121,7 @@ func (p proving) layOut(env map[string]string, server *boundary.HostServer) erro
 		spec.Net = boundary.Net(server, p.Net.Weak != "")
 		spec.Net.Own = p.ranges
 	}
-	if !p.Net.Away {
+	if !p.Net.Other {
 		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {
 			return err
 		}

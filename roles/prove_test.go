@@ -170,7 +170,7 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 
 // The weak network that a person allowed is in what the box is asked and in the proof.
 func TestWeakNetwork(t *testing.T) {
-	for _, net := range []Net{{}, {Weak: "because"}, {Weak: "because", Away: true}} {
+	for _, net := range []Net{{}, {Weak: "because"}, {Weak: "because", Away: true, Other: true}, {Other: true}} {
 		r := newRig(t, says("end", 0))
 		r.runner.Net = net
 		r.run()
@@ -178,7 +178,7 @@ func TestWeakNetwork(t *testing.T) {
 		if _, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec); err != nil {
 			t.Fatal(err)
 		}
-		if spec.Net.Weak != (net.Weak != "") || (spec.Net.Word == "") != net.Away || (spec.Mounts[0].Inode == 0) != net.Away {
+		if spec.Net.Weak != (net.Weak != "") || (spec.Net.Word == "") != net.Away || (spec.Mounts[0].Inode == 0) != net.Other {
 			t.Errorf("%+v: asked is %+v", net, spec)
 		}
 		if b, _, _ := r.rec().Boundary(); b.Weak != net.Weak {

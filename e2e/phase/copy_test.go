@@ -27,6 +27,9 @@ const (
 )
 
 func copyCase(t *testing.T, how string) {
+	if how == "overlay" {
+		lab.Local(t)
+	}
 	const writes = `import http from 'node:http';
 import fs from 'node:fs';
 fs.writeFileSync('written.txt', 'by the app');

@@ -2,6 +2,7 @@ package hostfs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,24 +48,14 @@ func appendTo(path string, data []byte, perm os.FileMode) error {
 	}
 	// os.File would go on after a short write, and another writer's line could
 	// come between.
-	n, err := unix.Write(int(f.Fd()), data)
-	if n < len(data) {
-		err = shortWrite(n, len(data), err)
+	n, err := unix.Write(fd(f), data)
+	if n < len(data) && (n > 0 || err == nil) {
+		err = &ShortWrite{Written: n, Of: len(data), Err: cmp.Or(err, io.ErrShortWrite)}
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil || !created {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
-}
-
-func shortWrite(n, of int, err error) error {
-	if n <= 0 && err != nil {
-		return err
-	}
-	if err == nil {
-		err = io.ErrShortWrite
-	}
-	return &ShortWrite{Written: n, Of: of, Err: err}
 }
 
 // CutTornTail cuts off what follows the last line end of the file at path: a
@@ -87,33 +78,16 @@ func CutTornTail(path string) (cut []byte, err error) {
 
 func cutTail(f *os.File) ([]byte, error) {
 	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	tail, err := lastLine(f, fi.Size())
-	if err != nil || len(tail) == 0 {
+	all, err := io.ReadAll(f)
+	whole := bytes.LastIndexByte(all, '\n') + 1
+	if err != nil || whole == len(all) {
 		return nil, err
 	}
-	return tail, errors.Join(f.Truncate(fi.Size()-int64(len(tail))), f.Sync())
-}
-
-// lastLine returns what follows the last line end, read from the end in
-// growing steps.
-func lastLine(f *os.File, size int64) ([]byte, error) {
-	for step := int64(4096); ; step *= 4 {
-		from := max(0, size-step)
-		buf := make([]byte, size-from)
-		if _, err := f.ReadAt(buf, from); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		if i := bytes.LastIndexByte(buf, '\n'); i >= 0 {
-			return buf[i+1:], nil
-		}
-		if from == 0 {
-			return buf, nil
-		}
-	}
+	return all[whole:], errors.Join(f.Truncate(int64(whole)), f.Sync())
 }

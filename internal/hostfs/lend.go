@@ -1,8 +1,11 @@
 package hostfs
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,18 +42,16 @@ func RoleID(project string, euid int) (uid, gid int, lend bool) {
 func roleID(euid, egid, ownerUID, ownerGID int) (uid, gid int, lend bool) {
 	switch {
 	case euid != 0:
-		return euid, notRoot(egid, euid), false
+		uid, gid = euid, egid
 	case ownerUID != 0:
-		return ownerUID, notRoot(ownerGID, ownerUID), false
+		uid, gid = ownerUID, ownerGID
+	default:
+		return lentID, lentID, true
 	}
-	return lentID, lentID, true
-}
-
-func notRoot(gid, instead int) int {
 	if gid == 0 {
-		return instead
+		gid = uid
 	}
-	return gid
+	return uid, gid, false
 }
 
 // Plan looks at the workspace dir and returns the lease under which Lend would
@@ -60,7 +61,7 @@ func Plan(dir string, uid, gid int) (Lease, error) {
 	if err := unix.Lstat(dir, &st); err != nil {
 		return Lease{}, fmt.Errorf("cannot look at workspace %q: %w", dir, err)
 	}
-	if uint32(st.Mode)&unix.S_IFMT != unix.S_IFDIR {
+	if kind(st) != unix.S_IFDIR {
 		return Lease{}, fmt.Errorf("cannot lend workspace %q: it is not a directory", dir)
 	}
 	return Lease{uid, gid, int(st.Uid), int(st.Gid), uint32(st.Mode) & 0o7777}, nil
@@ -69,19 +70,23 @@ func Plan(dir string, uid, gid int) (Lease, error) {
 // Lend gives all that is in dir to the user of the lease. The top folder stays
 // the person's, and the group of the lease may write in it; .git stays as it
 // is. What lies on another file system is left alone, and so is a file that has
-// a name outside dir as well. Doing it twice is doing it once.
+// a name outside dir as well, in the person's package store say, which no role may
+// write. Doing it twice is doing it once.
 func Lend(dir string, l Lease) error {
-	names := linked{}
+	outside := map[uint64]uint64{} // names of a file that were not met in dir, by its inode
 	err := Walk(dir, gitDir, func(e Entry) error {
-		if e.Kind() == unix.S_IFREG && e.Stat.Nlink > 1 {
-			names.add(e)
-			return nil
+		if !e.shared() {
+			return e.lend(l)
 		}
-		return e.lend(l)
+		if _, met := outside[e.Stat.Ino]; !met {
+			outside[e.Stat.Ino] = uint64(e.Stat.Nlink)
+		}
+		outside[e.Stat.Ino]--
+		return nil
 	})
-	if err == nil && names.anyInside() {
+	if err == nil && len(outside) > 0 {
 		err = Walk(dir, gitDir, func(e Entry) error {
-			if !names.inside(e) {
+			if n, met := outside[e.Stat.Ino]; !e.shared() || !met || n > 0 {
 				return nil
 			}
 			return e.lend(l)
@@ -96,6 +101,9 @@ func Lend(dir string, l Lease) error {
 	return nil
 }
 
+// shared is a file with several names.
+func (e Entry) shared() bool { return e.Kind() == unix.S_IFREG && e.Stat.Nlink > 1 }
+
 func (e Entry) lend(l Lease) error {
 	if int(e.Stat.Uid) == l.UID && int(e.Stat.Gid) == l.GID {
 		return nil
@@ -103,71 +111,182 @@ func (e Entry) lend(l Lease) error {
 	return e.chown(l.UID, l.GID)
 }
 
-// names counts the names that files with several have in the workspace, by
-// inode: a file may be linked from the person's package store, which no role
-// may write.
-type linked map[uint64]struct{ seen, all uint64 }
-
-func (n linked) add(e Entry) {
-	c := n[e.Stat.Ino]
-	c.seen++
-	c.all = uint64(e.Stat.Nlink)
-	n[e.Stat.Ino] = c
-}
-
-func (n linked) inside(e Entry) bool {
-	c := n[e.Stat.Ino]
-	return e.Kind() == unix.S_IFREG && c.seen > 0 && c.seen == c.all
-}
-
-func (n linked) anyInside() bool {
-	for _, c := range n {
-		if c.seen == c.all {
-			return true
-		}
+// chown changes the owner of the entry itself, of a link too.
+func (e Entry) chown(uid, gid int) error {
+	err := unix.Fchownat(e.Dir, e.Name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("%q: %w", e.Path(), err)
 	}
-	return false
+	return nil
 }
+
+// maxShown bounds what is told of a workspace.
+const maxShown = 50
 
 // Return gives the user's files in dir back to the person. It clears their
 // setuid and setgid bits before, which would be the person's afterwards, and
 // says where it found such bits, devices, FIFOs and sockets. Doing it twice is
 // doing it once, and a dir that is gone needs nothing.
 func Return(dir string, l Lease) (found []string, err error) {
-	var f findings
+	more := 0
 	err = Walk(dir, gitDir, func(e Entry) error {
-		if int(e.Stat.Uid) != l.UID && int(e.Stat.Gid) != l.GID {
+		if int(e.Stat.Uid) != l.UID {
 			return nil
 		}
-		if err := f.inspect(e); err != nil {
-			return err
+		odd, err := e.disarm()
+		switch {
+		case err != nil:
+			return fmt.Errorf("%q: %w", e.Path(), err)
+		case odd != "" && len(found) == maxShown:
+			more++
+		case odd != "":
+			found = append(found, fmt.Sprintf("%q %s", e.Path(), odd))
 		}
 		return e.chown(l.OwnerUID, l.OwnerGID)
 	})
+	if more > 0 {
+		found = append(found, fmt.Sprintf("and %d more", more))
+	}
 	if err == nil {
 		err = setTop(dir, l.OwnerGID, l.Mode)
 	}
-	if err != nil && !isGone(dir) {
-		return f.list(), fmt.Errorf("cannot take back workspace %q: %w", dir, err)
+	if _, gone := os.Lstat(dir); err != nil && !errors.Is(gone, fs.ErrNotExist) {
+		return found, fmt.Errorf("cannot take back workspace %q: %w", dir, err)
 	}
-	return f.list(), nil
+	return found, nil
 }
 
-func isGone(dir string) bool {
-	_, err := os.Lstat(dir)
-	return os.IsNotExist(err)
+const special = unix.S_ISUID | unix.S_ISGID
+
+// disarm clears the setuid and setgid bits of a file or directory, and says what is
+// odd about an entry, "" for nothing. There is no chmod of a name that follows no
+// link on every kernel, so the entry is opened and compared.
+func (e Entry) disarm() (odd string, err error) {
+	switch e.Kind() {
+	case unix.S_IFLNK:
+		return "", nil
+	case unix.S_IFREG, unix.S_IFDIR:
+	default:
+		return "is " + kindOf(e.Stat), nil
+	}
+	if uint32(e.Stat.Mode)&special == 0 {
+		return "", nil
+	}
+	f, err := openAt(e.Dir, e.Name, reading)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var now unix.Stat_t
+	if err := unix.Fstat(fd(f), &now); err != nil {
+		return "", err
+	}
+	if now.Dev != e.Stat.Dev || now.Ino != e.Stat.Ino {
+		return "", ErrChanged
+	}
+	return "had a setuid or setgid bit, which was cleared", unix.Fchmod(fd(f), uint32(now.Mode)&0o7777&^special)
 }
 
 // setTop changes the group and mode of the top folder, not its owner.
 func setTop(dir string, gid int, mode uint32) error {
-	fd, err := openDir(unix.AT_FDCWD, dir)
+	d, err := openDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer d.Close()
 	const keep = -1
-	if err := unix.Fchown(fd, keep, gid); err != nil {
+	return errors.Join(unix.Fchown(fd(d), keep, gid), unix.Fchmod(fd(d), mode))
+}
+
+// HandOver gives what is root's among the paths, and below those that are
+// directories, to the owner of the project: abl that a person ran as root in
+// their own project must leave nothing there that needs root again. The paths
+// are relative to the project, and a missing one is none. It does nothing
+// unless abl is root and the project is not. A file with several names is left
+// as it is, since one of them may be elsewhere.
+func HandOver(project string, paths ...string) error {
+	return handOver(project, paths, true)
+}
+
+// MkdirAll makes the directory at path, which is relative to the project, and
+// what is missing above it. Like HandOver it leaves none of them root's.
+func MkdirAll(project, path string) error {
+	if err := os.MkdirAll(filepath.Join(project, path), 0o755); err != nil {
 		return err
 	}
-	return unix.Fchmod(fd, mode)
+	var all []string
+	for ; path != "."; path = filepath.Dir(path) {
+		all = append(all, path)
+	}
+	return handOver(project, all, false)
+}
+
+func handOver(project string, paths []string, whole bool) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var top unix.Stat_t
+	if err := unix.Stat(project, &top); err != nil {
+		return fmt.Errorf("cannot tell whose %q is: %w", project, err)
+	}
+	if top.Uid == 0 {
+		return nil
+	}
+	give := func(e Entry) error {
+		if e.Stat.Uid != 0 || e.shared() {
+			return nil
+		}
+		return e.chown(int(top.Uid), int(top.Gid))
+	}
+	for _, path := range paths {
+		isDir, err := visitOne(project, path, give)
+		if err == nil && isDir && whole {
+			err = Walk(filepath.Join(project, path), gitDir, give)
+		}
+		if err != nil && !errors.Is(err, ErrAbsent) {
+			return fmt.Errorf("cannot hand %q over: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// visitOne visits what stands at path, and says whether it is a directory.
+func visitOne(project, path string, visit func(Entry) error) (isDir bool, err error) {
+	dir, err := openDir(unix.AT_FDCWD, filepath.Join(project, filepath.Dir(path)))
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	e := Entry{Dir: fd(dir), Name: filepath.Base(path), below: func(string) string { return path }}
+	if e.Stat, err = lstat(e.Dir, e.Name); err != nil {
+		return false, err
+	}
+	return e.Kind() == unix.S_IFDIR, visit(e)
+}
+
+// Reopen lets the owner of dir, and of these names in it, read and write them again:
+// whoever shares them may have taken every right away. Links are left alone, and
+// what is not there is no error. Nothing that could exchange them may run.
+func Reopen(dir string, names ...string) error {
+	for _, name := range append([]string{""}, names...) {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot look at %q: %w", path, err)
+		}
+		rights := fs.FileMode(0o600)
+		if info.IsDir() {
+			rights = 0o700
+		}
+		if info.Mode()&rights == rights || !info.IsDir() && !info.Mode().IsRegular() {
+			continue
+		}
+		if err := os.Chmod(path, info.Mode()|rights); err != nil {
+			return fmt.Errorf("cannot open to its owner: %w", err)
+		}
+	}
+	return nil
 }

@@ -48,11 +48,43 @@ func Lock(path string) (unlock func() error, err error) {
 // is never deleted, since whoever opened it before would go on to hold the lock
 // of a file that nobody else finds.
 func Hold(path string) (*Held, error) {
-	l, err := takeLock(path)
+	// The flag keeps agents and engines that abl starts from inheriting the lock.
+	const flag = os.O_RDWR | os.O_CREATE | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	h := &Held{flock.New(path, flock.SetFlag(flag), flock.SetPermissions(0o644)), path}
+	ok, err := h.file.TryLock()
+	switch {
+	case err == nil && ok:
+		if err = h.claim(); err != nil {
+			err = errors.Join(err, h.Unlock())
+		}
+	case err == nil:
+		err = heldBy(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
 	}
-	return &Held{l, path}, nil
+	return h, nil
+}
+
+// claim writes who holds the lock, after making sure that the path still leads
+// to the file that was locked: another might have put a new one there.
+func (h *Held) claim() error {
+	locked, err := h.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !locked.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	if now, err := os.Lstat(h.path); err != nil || !os.SameFile(locked, now) {
+		return errors.New("the lock file was replaced meanwhile; try again")
+	}
+	host, _ := os.Hostname() // for the eyes of a person alone
+	data, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(h.path, append(data, '\n'), 0o644)
 }
 
 // Unlock gives the lock back.
@@ -68,59 +100,6 @@ func (h *Held) Still() error {
 		return fmt.Errorf("the lock %q %w", h.path, ErrLost)
 	}
 	return nil
-}
-
-func takeLock(path string) (*flock.Flock, error) {
-	if err := isPlain(path); err != nil {
-		return nil, err
-	}
-	// The flag keeps agents and engines that abl starts from inheriting the lock.
-	l := flock.New(path, flock.SetFlag(os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK), flock.SetPermissions(0o644))
-	ok, err := l.TryLock()
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, heldBy(path)
-	}
-	if err := claimLock(l, path); err != nil {
-		return nil, errors.Join(err, l.Unlock())
-	}
-	return l, nil
-}
-
-// isPlain refuses a lock file that is a link or no file. A missing one is fine.
-func isPlain(path string) error {
-	fi, err := os.Lstat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err == nil && !fi.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
-	}
-	return err
-}
-
-// claim writes who holds the lock, after making sure that the path still leads
-// to the file that was locked: another might have put a new one there.
-func claimLock(l *flock.Flock, path string) error {
-	locked, err := l.Stat()
-	if err != nil {
-		return err
-	}
-	now, err := os.Lstat(path)
-	if err != nil || !os.SameFile(locked, now) {
-		return errors.New("the lock file was replaced meanwhile; try again")
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "this host"
-	}
-	data, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
 // heldBy words who holds the lock. The file may be empty still, or torn.

@@ -149,13 +149,14 @@ func TestClaimRefusesAReplacedFile(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := claimLock(l, path); err == nil || !strings.Contains(err.Error(), "was replaced") {
+	h := &Held{l, path}
+	if err := h.claim(); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := claimLock(l, path); err == nil {
+	if err := h.claim(); err == nil {
 		t.Error("a deleted file is good enough")
 	}
 }

@@ -1,7 +1,8 @@
 // Package hostfs reads, writes, walks, locks and removes files of the host of
 // which agents may have made anything: links, FIFOs, devices, endless files,
 // folders without end. It follows no link, waits for nobody and reads past no
-// limit. It knows files alone, and nothing of what abl keeps in them.
+// limit. It goes from folder to folder by calls that every Unix has, so Linux and
+// macOS share one way. It knows files alone, and nothing of what abl keeps in them.
 package hostfs
 
 import (
@@ -11,7 +12,9 @@ import (
 	"math"
 	"os"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,19 +40,34 @@ func Read(dir, name string, max int64) ([]byte, error) {
 }
 
 func readFile(dir, name string, max int64) ([]byte, error) {
-	f, before, err := openFile(dir, name, max)
+	f, was, err := openFile(dir, name, max)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(&unchanged{f, before}, max+1))
-	if err != nil {
+	if err := unchanged(f, was); err != nil {
 		return nil, err
 	}
-	if int64(len(data)) > max {
-		return nil, tooLarge(max)
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil {
+		err = unchanged(f, was)
 	}
-	return data, nil
+	if err == nil && int64(len(data)) > max { // of a kernel's file, which does not say how long it is
+		err = tooLarge(max)
+	}
+	return data, err
+}
+
+// unchanged wants a file to be still what it was when it was looked at.
+func unchanged(f *os.File, was unix.Stat_t) error {
+	var now unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &now); err != nil {
+		return err
+	}
+	if now.Dev != was.Dev || now.Ino != was.Ino || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim {
+		return ErrChanged
+	}
+	return nil
 }
 
 // Open opens the regular file name below dir for reading, as Read does. It is
@@ -58,7 +76,7 @@ func Open(dir, name string) (*os.File, error) {
 	f, was, err := openFile(dir, name, math.MaxInt64)
 	if err == nil {
 		var now unix.Stat_t
-		if err = unix.Fstat(int(f.Fd()), &now); err == nil && !same(was, now) {
+		if err = unix.Fstat(int(f.Fd()), &now); err == nil && (now.Dev != was.Dev || now.Ino != was.Ino || kind(now) != kind(was)) {
 			err = ErrChanged
 		}
 		if err == nil {
@@ -69,7 +87,7 @@ func Open(dir, name string) (*os.File, error) {
 	return nil, fmt.Errorf("cannot open %q: %w", name, err)
 }
 
-// open opens what is a regular file of at most max bytes, and says what it was
+// openFile opens what is a regular file of at most max bytes, and says what it was
 // just before. Whether it still is, the caller compares.
 func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 	var was unix.Stat_t
@@ -78,13 +96,16 @@ func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 		return nil, was, err
 	}
 	defer parent.Close()
-	if was, err = lstat(parent, base); err != nil {
+	was, err = lstat(fd(parent), base)
+	switch {
+	case err != nil:
 		return nil, was, err
+	case kind(was) != unix.S_IFREG:
+		return nil, was, fmt.Errorf("%w but %s", ErrNotRegular, kindOf(was))
+	case was.Size > max:
+		return nil, was, tooLarge(max)
 	}
-	if err := regular(was, max); err != nil {
-		return nil, was, err
-	}
-	f, err := openAt(parent, base, reading)
+	f, err := openAt(fd(parent), base, reading)
 	return f, was, err
 }
 
@@ -92,41 +113,55 @@ func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 // must not make anybody wait.
 const reading = unix.O_RDONLY | unix.O_NONBLOCK
 
-// same says whether two looks saw one file of one kind.
-func same(a, b unix.Stat_t) bool {
-	return a.Dev == b.Dev && a.Ino == b.Ino && a.Mode&unix.S_IFMT == b.Mode&unix.S_IFMT
+func tooLarge(max int64) error {
+	return fmt.Errorf("%w (more than %d bytes)", ErrTooLarge, max)
 }
 
-// unchanged reads a file that must be, at its first and at its last byte, the
-// one that was looked at.
-type unchanged struct {
-	file *os.File
-	was  unix.Stat_t
+// File is a regular file in a directory.
+type File struct {
+	Name string
+	Size int64 // bytes
+	Mod  time.Time
 }
 
-func (u *unchanged) Read(p []byte) (int, error) {
-	if err := u.check(); err != nil {
-		return 0, err
+// List returns the regular files of the directory name below dir ("." is dir
+// itself), sorted by name; links, directories and special files are left out. A
+// directory with more than max entries of any kind is ErrTooLarge.
+func List(dir, name string, max int) ([]File, error) {
+	files, err := listFiles(dir, name, max)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list %q: %w", name, err)
 	}
-	n, err := u.file.Read(p)
-	if errors.Is(err, io.EOF) {
-		if changed := u.check(); changed != nil {
-			return n, changed
+	return files, nil
+}
+
+func listFiles(dir, name string, max int) (files []File, err error) {
+	d, _, err := openParent(dir, path.Join(name, "any"))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(max + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(names) > max {
+		return nil, fmt.Errorf("%w (more than %d entries)", ErrTooLarge, max)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		st, err := lstat(fd(d), name)
+		if errors.Is(err, ErrAbsent) {
+			continue // removed since it was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		if kind(st) == unix.S_IFREG {
+			files = append(files, File{name, st.Size, time.Unix(st.Mtim.Unix())})
 		}
 	}
-	return n, err
-}
-
-func (u *unchanged) check() error {
-	var now unix.Stat_t
-	if err := unix.Fstat(int(u.file.Fd()), &now); err != nil {
-		return err
-	}
-	was := u.was
-	if !same(was, now) || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim {
-		return ErrChanged
-	}
-	return nil
+	return files, nil
 }
 
 // openParent opens the directory that holds name, one step at a time, and
@@ -135,7 +170,7 @@ func openParent(dir, name string) (*os.File, string, error) {
 	if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
 		return nil, "", fmt.Errorf("internal error: %q is not a path below a directory", name)
 	}
-	at, err := openAt(nil, dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	at, err := openDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return nil, "", err
 	}
@@ -144,7 +179,7 @@ func openParent(dir, name string) (*os.File, string, error) {
 		if !more {
 			return at, step, nil
 		}
-		next, err := openAt(at, step, unix.O_RDONLY|unix.O_DIRECTORY)
+		next, err := openDir(fd(at), step)
 		at.Close()
 		if err != nil {
 			return nil, "", fmt.Errorf("%q %w", step, err)
@@ -153,22 +188,23 @@ func openParent(dir, name string) (*os.File, string, error) {
 	}
 }
 
-// openAt opens name in the directory at, or by its path when at is nil, and
-// follows no link in the last place.
-func openAt(at *os.File, name string, flags int) (*os.File, error) {
-	fd := unix.AT_FDCWD
-	if at != nil {
-		fd = int(at.Fd())
+func openDir(at int, name string) (*os.File, error) {
+	return openAt(at, name, unix.O_RDONLY|unix.O_DIRECTORY)
+}
+
+// openAt opens name in the directory at, unix.AT_FDCWD for a path, and follows no
+// link in the last place.
+func openAt(at int, name string, flags int) (*os.File, error) {
+	n, err := unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
-	n, err := retry(func() (int, error) {
-		return unix.Openat(fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	})
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil, ErrAbsent
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
-		return nil, notRegular(at, name)
-	case errors.Is(err, unix.ENXIO): // a FIFO or a socket took the file's place
+		return nil, notDirectory(at, name)
+	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.EOPNOTSUPP): // a FIFO or a socket took the file's place
 		return nil, ErrChanged
 	case err != nil:
 		return nil, err
@@ -176,23 +212,48 @@ func openAt(at *os.File, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(n), name), nil
 }
 
-func lstat(at *os.File, name string) (unix.Stat_t, error) {
-	var st unix.Stat_t
-	_, err := retry(func() (int, error) {
-		return 0, unix.Fstatat(int(at.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	})
-	if errors.Is(err, unix.ENOENT) {
-		return st, ErrAbsent
+func fd(dir *os.File) int { return int(dir.Fd()) }
+
+func lstat(at int, name string) (st unix.Stat_t, err error) {
+	if err = unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW); errors.Is(err, unix.ENOENT) {
+		err = ErrAbsent
 	}
 	return st, err
 }
 
-// retry repeats a system call that a signal interrupted.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
+// errDirectory is an ErrNotRegular about a place on the way.
+var errDirectory = fmt.Errorf("is not a real directory, so the file %w", ErrNotRegular)
+
+// notDirectory words the refusal of a link, or of what stands where a directory should.
+func notDirectory(at int, name string) error {
+	st, err := lstat(at, name)
+	if err != nil {
+		return err
 	}
+	return fmt.Errorf("%w: it is %s", errDirectory, kindOf(st))
+}
+
+// kind is the part of the mode that says what it is.
+func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
+
+func kindOf(st unix.Stat_t) string {
+	switch kind(st) {
+	case unix.S_IFREG:
+		return "a file"
+	case unix.S_IFDIR:
+		return "a directory"
+	case unix.S_IFLNK:
+		return "a link"
+	case unix.S_IFIFO:
+		return "a FIFO"
+	case unix.S_IFSOCK:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// Text makes text of what an agent wrote: invalid UTF-8 becomes U+FFFD, and NUL,
+// which cuts strings short elsewhere, is dropped.
+func Text(data []byte) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(string(data), "\uFFFD"), "\x00", "")
 }

@@ -158,8 +158,8 @@ func TestUnchanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if _, err := (&unchanged{f, was}).Read(make([]byte, 1)); !errors.Is(err, ErrChanged) {
-				t.Errorf("Read() = %v", err)
+			if err := unchanged(f, was); !errors.Is(err, ErrChanged) {
+				t.Errorf("unchanged() = %v", err)
 			}
 		})
 	}

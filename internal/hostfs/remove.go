@@ -34,79 +34,51 @@ func removeAny(dir, name string) error {
 	if err != nil || !isDir {
 		return err
 	}
-	top, err := openOwn(parent, base)
-	if err != nil {
-		return err
-	}
-	defer top.Close()
-	if err := empty(top); err != nil {
-		return err
-	}
-	return unix.Unlinkat(int(parent.Fd()), base, unix.AT_REMOVEDIR)
+	// Folders in its folders are moved up into it before the folder between them
+	// goes, so two descriptors are enough.
+	moved := 0
+	return empty(parent, base, func(top *os.File, name string) error {
+		return empty(top, name, func(sub *os.File, inner string) error { return moveUp(sub, inner, top, &moved) })
+	})
 }
 
 // unlink removes name unless it is a folder.
 func unlink(at *os.File, name string) (isDir bool, err error) {
-	st, err := lstat(at, name)
+	st, err := lstat(fd(at), name)
 	if err != nil {
 		return false, err
 	}
-	if uint32(st.Mode)&unix.S_IFMT == unix.S_IFDIR {
+	if kind(st) == unix.S_IFDIR {
 		return true, nil
 	}
-	return false, unix.Unlinkat(int(at.Fd()), name, 0)
+	return false, unix.Unlinkat(fd(at), name, 0)
 }
 
-// openOwn opens a folder for reading and writing in it, whose owner may have
-// closed it to themselves.
-func openOwn(at *os.File, name string) (*os.File, error) {
-	const all = 0o700
-	if err := unix.Fchmodat(int(at.Fd()), name, all, 0); err != nil {
-		return nil, err
+// allRights are what a folder's owner may have taken from themselves.
+const allRights = 0o700
+
+// empty removes the folder name and what is in it; folders in it are left to inner.
+func empty(at *os.File, name string, inner func(dir *os.File, name string) error) error {
+	if err := unix.Fchmodat(fd(at), name, allRights, 0); err != nil {
+		return err
 	}
-	return openAt(at, name, unix.O_RDONLY|unix.O_DIRECTORY)
-}
-
-// empty removes what is in top. Folders in its folders are moved up into top
-// before the folder between them goes, so two descriptors are enough.
-func empty(top *os.File) error {
-	moved := 0
-	for {
-		names, err := someNames(top)
-		if err != nil || len(names) == 0 {
-			return err
-		}
-		for _, name := range names {
-			isDir, err := unlink(top, name)
-			if err == nil && isDir {
-				err = flatten(top, name, &moved)
-			}
-			if err != nil && !errors.Is(err, ErrAbsent) {
-				return err
-			}
-		}
-	}
-}
-
-// flatten removes the folder name in top, whose folders it moves up into top.
-func flatten(top *os.File, name string, moved *int) error {
-	sub, err := openOwn(top, name)
+	dir, err := openDir(fd(at), name)
 	if err != nil {
 		return err
 	}
-	defer sub.Close()
+	defer dir.Close()
 	for {
-		names, err := someNames(sub)
+		names, err := someNames(dir)
 		if err != nil {
 			return err
 		}
 		if len(names) == 0 {
-			return unix.Unlinkat(int(top.Fd()), name, unix.AT_REMOVEDIR)
+			return unix.Unlinkat(fd(at), name, unix.AT_REMOVEDIR)
 		}
-		for _, inner := range names {
-			isDir, err := unlink(sub, inner)
+		for _, name := range names {
+			isDir, err := unlink(dir, name)
 			if err == nil && isDir {
-				err = moveUp(sub, inner, top, moved)
+				err = inner(dir, name)
 			}
 			if err != nil && !errors.Is(err, ErrAbsent) {
 				return err
@@ -117,14 +89,14 @@ func flatten(top *os.File, name string, moved *int) error {
 
 // moveUp gives a folder a name in top that nothing there has.
 func moveUp(sub *os.File, name string, top *os.File, moved *int) error {
-	if err := unix.Fchmodat(int(sub.Fd()), name, 0o700, 0); err != nil { // its ".." is about to change
+	if err := unix.Fchmodat(fd(sub), name, allRights, 0); err != nil { // its ".." is about to change
 		return err
 	}
 	for {
 		*moved++
 		free := "abl-moved-" + strconv.Itoa(*moved)
-		if _, err := lstat(top, free); errors.Is(err, ErrAbsent) {
-			return unix.Renameat(int(sub.Fd()), name, int(top.Fd()), free)
+		if _, err := lstat(fd(top), free); errors.Is(err, ErrAbsent) {
+			return unix.Renameat(fd(sub), name, fd(top), free)
 		} else if err != nil {
 			return err
 		}

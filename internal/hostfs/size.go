@@ -3,8 +3,10 @@ package hostfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,11 +44,11 @@ var errEnough = errors.New("enough")
 // says so, which is asked once a folder.
 func Measure(ctx context.Context, dir string, since time.Time, enough func(Size) bool) (Size, error) {
 	m := &measuring{ctx: ctx, since: since, enough: enough, seen: map[uint64]bool{}}
-	fd, err := openDir(unix.AT_FDCWD, dir)
+	d, err := openDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return m.size, err
 	}
-	if err = m.folder(fd, 0); errors.Is(err, errEnough) {
+	if err = m.folder(d, 0); errors.Is(err, errEnough) {
 		err = nil
 	}
 	return m.size, err
@@ -62,8 +64,7 @@ type measuring struct {
 }
 
 // folder measures what is in an open folder, which it closes.
-func (m *measuring) folder(fd, depth int) error {
-	d := os.NewFile(uintptr(fd), "folder")
+func (m *measuring) folder(d *os.File, depth int) error {
 	defer d.Close()
 	m.size.Depth = max(m.size.Depth, depth)
 	here := Place{}
@@ -71,7 +72,7 @@ func (m *measuring) folder(fd, depth int) error {
 	for {
 		names, err := d.Readdirnames(1024)
 		for _, name := range names {
-			if m.name(fd, name, &here) && depth < MaxDepth {
+			if m.name(d, name, &here) && depth < MaxDepth {
 				below = append(below, name)
 			}
 		}
@@ -91,7 +92,7 @@ func (m *measuring) folder(fd, depth int) error {
 	}
 	m.note(here)
 	for _, name := range below {
-		sub, err := openDir(fd, name)
+		sub, err := openDir(fd(d), name)
 		if err != nil {
 			continue // it went away, became something else or is closed to us
 		}
@@ -106,18 +107,18 @@ func (m *measuring) folder(fd, depth int) error {
 }
 
 // name counts one name, and says whether it is a folder.
-func (m *measuring) name(fd int, name string, here *Place) (folder bool) {
-	var st unix.Stat_t
-	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
+	st, err := lstat(fd(d), name)
+	if err != nil {
 		return false
 	}
-	kind := uint32(st.Mode) & unix.S_IFMT
+	folder = kind(st) == unix.S_IFDIR
 	m.size.Names++
 	changed := !time.Unix(st.Ctim.Unix()).Before(m.since) // nobody can set this time
 	if changed {
 		here.Names++
 	}
-	if kind != unix.S_IFDIR && st.Nlink > 1 {
+	if !folder && st.Nlink > 1 {
 		if m.seen[st.Ino] {
 			return false
 		}
@@ -126,7 +127,7 @@ func (m *measuring) name(fd int, name string, here *Place) (folder bool) {
 	const block = 512 // bytes, whatever the file system's own are
 	bytes := st.Blocks * block
 	m.size.Bytes += bytes
-	if kind == unix.S_IFDIR {
+	if folder {
 		return true
 	}
 	if !changed {
@@ -153,9 +154,42 @@ func (m *measuring) note(here Place) {
 }
 
 func (m *measuring) pathOf(name string) string {
-	var b strings.Builder
-	for _, step := range m.path {
-		b.WriteString(step + "/")
-	}
-	return b.String() + name
+	return strings.Join(append(slices.Clone(m.path), name), "/")
 }
+
+// Free is what is left on a file system for its users.
+type Free struct {
+	Bytes, Of   int64
+	Inodes, All int64 // both 0 where a file system has no fixed number of them
+}
+
+// What has to stay: so much, or a twentieth where that is less.
+const (
+	keepBytes  = 1 << 30
+	keepInodes = 50_000
+	keepShare  = 20
+)
+
+// FreeSpace asks the file system that path is on.
+func FreeSpace(path string) (Free, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return Free{}, fmt.Errorf("cannot tell how much room is left at %q: %w", path, err)
+	}
+	size := int64(fs.Bsize)
+	return Free{int64(fs.Bavail) * size, int64(fs.Blocks) * size, int64(fs.Ffree), int64(fs.Files)}, nil
+}
+
+// Short says in words that less is left than has to stay, "" when it is enough.
+func (f Free) Short() string {
+	if keep := stay(f.Of); f.Bytes < keep {
+		return fmt.Sprintf("%d MiB are left on its disk, and %d MiB have to stay free", f.Bytes>>20, keep>>20)
+	}
+	if keep := min(keepInodes, f.All/keepShare); f.Inodes < keep {
+		return fmt.Sprintf("its disk has room for %d more files, and for %d it has to stay", f.Inodes, keep)
+	}
+	return ""
+}
+
+// stay is how many bytes have to stay free of so many.
+func stay(of int64) int64 { return min(keepBytes, of/keepShare) }

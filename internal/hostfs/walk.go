@@ -22,7 +22,7 @@ type Entry struct {
 }
 
 // Kind is the part of the mode that says what it is.
-func (e Entry) Kind() uint32 { return uint32(e.Stat.Mode) & unix.S_IFMT }
+func (e Entry) Kind() uint32 { return kind(e.Stat) }
 
 // Path is the entry's path below where the walk began, for people.
 func (e Entry) Path() string { return e.below(e.Name) }
@@ -30,34 +30,23 @@ func (e Entry) Path() string { return e.below(e.Name) }
 // Walk visits everything below dir but the name skip in dir itself, each
 // directory before what is in it. What goes away meanwhile is passed over.
 func Walk(dir, skip string, visit func(Entry) error) error {
-	fd, err := openDir(unix.AT_FDCWD, dir)
-	if err != nil {
-		return err
-	}
-	return walk(fd, skip, visit)
+	return walk(unix.AT_FDCWD, dir, skip, visit)
 }
 
 // WalkAt is Walk for the directory that an open one has under a name.
-func WalkAt(at int, name string, visit func(Entry) error) error {
-	fd, err := openDir(at, name)
+func WalkAt(at int, name string, visit func(Entry) error) error { return walk(at, name, "", visit) }
+
+func walk(at int, name, skip string, visit func(Entry) error) error {
+	dir, err := openDir(at, name)
 	if err != nil {
 		return err
 	}
-	return walk(fd, "", visit)
-}
-
-func walk(fd int, skip string, visit func(Entry) error) error {
-	w := &walker{fd: fd, skip: skip, visit: visit}
-	defer func() { unix.Close(w.fd) }()
-	if err := w.enter(""); err != nil {
-		return err
+	w := &walker{dir: dir, skip: skip, visit: visit}
+	defer func() { w.dir.Close() }()
+	for err = w.enter(""); err == nil && len(w.path) > 0; {
+		err = w.step()
 	}
-	for len(w.path) > 0 {
-		if err := w.step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // level is a directory on the way down.
@@ -71,7 +60,7 @@ type level struct {
 // levels than there are descriptors. It comes back up by "..", and makes sure
 // that this is where it came from.
 type walker struct {
-	fd    int
+	dir   *os.File
 	path  []level
 	skip  string
 	visit func(Entry) error
@@ -89,25 +78,22 @@ func (w *walker) step() error {
 	}
 	next := top.todo[len(top.todo)-1]
 	top.todo = top.todo[:len(top.todo)-1]
-	fd, err := openDir(w.fd, next)
-	if errors.Is(err, unix.ENOENT) {
+	err := w.move(next)
+	if errors.Is(err, ErrAbsent) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("%q: %w", w.pathOf(next), err)
 	}
-	w.move(fd)
 	return w.enter(next)
 }
 
 func (w *walker) up() error {
-	fd, err := openDir(w.fd, "..")
-	if err != nil {
+	if err := w.move(".."); err != nil {
 		return err
 	}
-	w.move(fd)
 	var now unix.Stat_t
-	if err := unix.Fstat(fd, &now); err != nil {
+	if err := unix.Fstat(fd(w.dir), &now); err != nil {
 		return err
 	}
 	if was := w.path[len(w.path)-1].id; now.Dev != was.Dev || now.Ino != was.Ino {
@@ -116,26 +102,25 @@ func (w *walker) up() error {
 	return nil
 }
 
-func (w *walker) move(fd int) {
-	unix.Close(w.fd) // nothing was written through it
-	w.fd = fd
+// move goes on in a directory of this one.
+func (w *walker) move(name string) error {
+	next, err := openDir(fd(w.dir), name)
+	if err == nil {
+		w.dir.Close()
+		w.dir = next
+	}
+	return err
 }
 
 // enter visits what is in the directory that has just been opened.
 func (w *walker) enter(name string) error {
 	lv := level{name: name}
-	if err := unix.Fstat(w.fd, &lv.id); err != nil {
+	if err := unix.Fstat(fd(w.dir), &lv.id); err != nil {
 		return err
 	}
 	w.path = append(w.path, lv)
-	own, err := openDir(w.fd, ".") // to be listed through a descriptor of its own
-	if err != nil {
-		return err
-	}
-	d := os.NewFile(uintptr(own), "directory")
-	defer d.Close()
 	for {
-		names, err := d.Readdirnames(1024)
+		names, err := w.dir.Readdirnames(1024)
 		for _, name := range names {
 			if len(w.path) == 1 && name == w.skip {
 				continue
@@ -154,9 +139,9 @@ func (w *walker) enter(name string) error {
 }
 
 func (w *walker) look(name string) error {
-	e := Entry{Dir: w.fd, Name: name, below: w.pathOf}
-	err := unix.Fstatat(w.fd, name, &e.Stat, unix.AT_SYMLINK_NOFOLLOW)
-	if errors.Is(err, unix.ENOENT) {
+	e := Entry{Dir: fd(w.dir), Name: name, below: w.pathOf}
+	var err error
+	if e.Stat, err = lstat(e.Dir, name); errors.Is(err, ErrAbsent) {
 		return nil
 	}
 	if err != nil {
@@ -178,8 +163,4 @@ func (w *walker) pathOf(name string) string {
 		at.WriteString(lv.name + "/")
 	}
 	return at.String() + name
-}
-
-func openDir(at int, name string) (int, error) {
-	return unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }

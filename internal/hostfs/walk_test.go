@@ -18,22 +18,22 @@ func TestWalkDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	top := t.TempDir()
-	fd, err := openDir(unix.AT_FDCWD, top)
+	dir, err := openDir(unix.AT_FDCWD, top)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range depth {
-		if err := unix.Mkdirat(fd, "dd", 0o755); err != nil {
+		if err := unix.Mkdirat(fd(dir), "dd", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		next, err := openDir(fd, "dd")
-		unix.Close(fd)
+		next, err := openDir(fd(dir), "dd")
+		dir.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		fd = next
+		dir = next
 	}
-	unix.Close(fd)
+	dir.Close()
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: old.Max}); err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestWalk(t *testing.T) {
 	if got := look(func(v func(Entry) error) error { return Walk(top, ".git", v) }); got != "a a/.git a/b c c/up" {
 		t.Errorf("saw %s", got)
 	}
-	fd, err := openDir(unix.AT_FDCWD, top)
+	dir, err := openDir(unix.AT_FDCWD, top)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd)
-	if got := look(func(v func(Entry) error) error { return WalkAt(fd, "a", v) }); got != ".git b" {
+	defer dir.Close()
+	if got := look(func(v func(Entry) error) error { return WalkAt(fd(dir), "a", v) }); got != ".git b" {
 		t.Errorf("saw %s", got)
 	}
 	if err := Walk(filepath.Join(top, "c/up"), "", nil); err == nil {

@@ -37,10 +37,16 @@ func writeWhole(path string, perm os.FileMode, content func(io.Writer) error) er
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(fillTemp(f, perm, content), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err = f.Chmod(perm); err == nil { // what Create gave is subject to the umask
+		err = content(f)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return SyncDir(dir)
@@ -51,16 +57,6 @@ func tempPrefix(path string) string {
 	const longest = 100
 	base := filepath.Base(path)
 	return "." + base[:min(len(base), longest)] + tempMark
-}
-
-func fillTemp(f *os.File, perm os.FileMode, content func(io.Writer) error) error {
-	if err := f.Chmod(perm); err != nil { // what Create gave is subject to the umask
-		return err
-	}
-	if err := content(f); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 // SyncDir makes what was created, renamed or removed in dir survive a power

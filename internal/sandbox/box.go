@@ -151,6 +151,8 @@ type Info struct {
 	Rootless, UserNS           bool
 	Podman                     bool // it speaks the engine's API and is another one
 	Local                      bool // the engine's host is this machine: its paths are ours
+	Near                       bool // it is on this machine, if in a virtual machine, and its containers may come here
+	Contained                  bool // abl itself runs in a container
 	Host                       string
 	DataDir                    string // where the engine keeps what containers write, on its host
 	NoSwapLimit                bool   // its kernel does not count swap, so a limit on memory cannot include it

@@ -72,7 +72,7 @@ func UserCache() Cache {
 // name is the file of an engine. One that abl reached on its own machine is
 // another when abl reaches it from elsewhere, where it cannot listen.
 func (c Cache) name(info sandbox.Info) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %t", info.ID, info.Version, info.API, method, info.Local))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %t %t", info.ID, info.Version, info.API, method, info.Local, info.Near))
 	return "network-" + hex.EncodeToString(sum[:8]) + ".json"
 }
 

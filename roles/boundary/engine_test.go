@@ -32,7 +32,7 @@ func onEngine(t *testing.T) (Prober, sandbox.Info) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Prober{Engine: eng, Image: image, Pool: "10.232.0.0/16", ID: "test-proof-" + strings.ToLower(rand.Text()[:8]), Away: !info.Local}
+	p := Prober{Engine: eng, Image: image, Pool: "10.232.0.0/16", ID: "test-proof-" + strings.ToLower(rand.Text()[:8]), Virtual: !info.Local}
 	t.Cleanup(func() {
 		for _, kind := range [][]string{{"ps", "-aq"}, {"network", "ls", "-q"}} {
 			out, err := exec.Command("docker", append(kind, "--filter", "name=abl-"+p.ID)...).CombinedOutput()

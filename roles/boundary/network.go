@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 
 	"abl/internal/helper"
@@ -19,17 +20,19 @@ type Engine interface {
 	Start(ctx context.Context, name string) error
 	Head(ctx context.Context, name string, max int64) ([]byte, error)
 	Addresses(ctx context.Context, name string) ([]string, error)
+	HostAddress(ctx context.Context, network string) (netip.Addr, error)
 	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) ([]string, error)
 }
 
 // Prober proves on a real engine, with throw-away boxes, that abl's kind of
 // network keeps its boxes from this machine and from everybody else's.
 type Prober struct {
-	Engine Engine
-	Image  string // of abl's holder
-	Pool   string // CIDR out of which networks are taken
-	ID     string // labels and names all that is made; one prober at a time may have it
-	Away   bool   // the engine is on another machine, where abl cannot listen
+	Engine  Engine
+	Image   string // of abl's holder
+	Pool    string // CIDR out of which networks are taken
+	ID      string // labels and names all that is made; one prober at a time may have it
+	Away    bool   // the engine is on another machine, where abl cannot listen
+	Virtual bool   // the engine is not on this machine itself, whose addresses are none of its
 }
 
 const (
@@ -96,6 +99,13 @@ func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
 	within := Net(r.server, false)
 	within.WaitMS, within.TCP = engineMS, append(within.TCP, strangers...)
 	within.Peers = append(within.Peers, helper.ProbePeer{At: net.JoinHostPort("peer", peerPort), Say: r.words["peer"]})
+	if r.Virtual { // nobody listens there: what counts is that the kernel refuses to send
+		engine, err := r.Engine.HostAddress(ctx, r.name("outer"))
+		if err != nil {
+			return nil, err
+		}
+		within.UDP = append(within.UDP, net.JoinHostPort(engine.String(), discard))
+	}
 	var isolated, control sandbox.Proof
 	tries := []func() error{func() (err error) { isolated, err = r.probe(ctx, "look-inner", "holder-inner", within); return err }}
 	if r.server != nil {
@@ -108,7 +118,7 @@ func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
 	if r.server == nil {
 		return append(sandbox.Proof{unproven}, isolated...), nil
 	}
-	return append(isolated, r.server.Arrived(), controlled(control)), nil
+	return append(isolated, r.server.Arrived(), controlled(control, r.Virtual)), nil
 }
 
 // unproven is said of an engine on another machine.
@@ -116,11 +126,16 @@ var unproven = sandbox.Check{Name: "control", Want: "an ordinary network reaches
 
 // controlled says what the same question from an ordinary network came to. If
 // that hears nothing either, a firewall of the host's may be why: then silence
-// and the peer that answered are what the proof rests on.
-func controlled(control sandbox.Proof) sandbox.Check {
+// and the peer that answered are what the proof rests on. From a virtual machine
+// it has to be heard, or nobody knows that this is the machine it runs on.
+func controlled(control sandbox.Proof, virtual bool) sandbox.Check {
 	c := sandbox.Check{Name: "control", Want: "an ordinary network reaches the host", OK: true}
 	c.Got = "it does"
-	if by, _ := control.Get("the host by tcp"); by.OK {
+	by, _ := control.Get("the host by tcp")
+	switch {
+	case by.OK && virtual:
+		c.Got, c.OK = "it does not: a firewall, or the engine is elsewhere", false
+	case by.OK:
 		c.Got = "it does not either (a firewall?): the proof rests on the silence and on the peer that answers"
 	}
 	return c

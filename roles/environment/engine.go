@@ -64,7 +64,7 @@ type Prober struct {
 // person allows it.
 func (p Prober) Networks(ctx context.Context, allowed bool) (boundary.Result, roles.Net, error) {
 	r, why := boundary.UserCache().Network(ctx, p.Fresh, p.Info, p.probe)
-	net := roles.Net{Apart: r.Apart, Away: !p.Info.Local}
+	net := roles.Net{Apart: r.Apart, Away: !p.Info.Near, Other: !p.Info.Local}
 	switch {
 	case why != nil && !errors.Is(why, sandbox.ErrUnproven):
 		return r, net, why
@@ -92,7 +92,7 @@ func (p Prober) probe(ctx context.Context, id string) (boundary.Result, error) {
 	if docker.WayOf(p.Info.API) == sandbox.NoAddress {
 		slices.Reverse(ways)
 	}
-	probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Local}
+	probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Near, Virtual: !p.Info.Local}
 	return probe.Probe(ctx, ways...)
 }
 

@@ -100,7 +100,7 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 	}
 	bePatient(ctx, e.Engine, time.Duration(e.Conf.Loop.OutageBudget), e.Note)
 	if e.Cut {
-		e.Net = &roles.Net{Away: !e.Info.Local}
+		e.Net = &roles.Net{Away: !e.Info.Near, Other: !e.Info.Local}
 	}
 	if e.Net == nil {
 		prober := Prober{Engine: e.Engine, Info: e.Info, Pool: e.Conf.Network.Pool, CACert: e.CACert, Offline: e.Offline}
@@ -138,7 +138,7 @@ func (e *Environment) seesFiles(ctx context.Context) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if e.Info.Local && !contained() {
+	if e.Info.Local && !e.Info.Contained {
 		return nil
 	}
 	return sees(ctx, e.Boxes, dir)

@@ -17,17 +17,6 @@ import (
 // ErrElsewhere means that an engine does not see the project's files.
 var ErrElsewhere = errors.New("the engine does not see the project's files where abl sees them")
 
-// contained is whether abl itself runs in a container, by the marks that engines
-// leave there.
-func contained() bool {
-	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
-		if _, err := os.Lstat(mark); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // sees proves that an engine sees a directory under the path at which abl
 // sees it: it is asked for a box that mounts a file there whose name nobody can
 // have guessed. An engine refuses that for a file that it does not find. abl in a

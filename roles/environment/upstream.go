@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -49,7 +50,7 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 		return "", err
 	case !local:
 		return target.String(), nil
-	case !e.Info.Local:
+	case !e.Info.Near:
 		return "", &Error{Usage, "give an address that the engine's machine reaches", fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar)}
 	}
 	one := e.forwards[target.String()]
@@ -71,7 +72,7 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 	if err := e.Boxes.OpenWay(ctx); err != nil {
 		return nil, err
 	}
-	addr, err := e.Engine.HostAddress(ctx, e.Boxes.Way().Network)
+	addr, err := e.hostAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +106,21 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 		return nil, errors.Join(fmt.Errorf("cannot note where abl listens: %w", err), one.Close())
 	}
 	return one, nil
+}
+
+// hostAddress is where gateways come to this machine: its address on their way out, or
+// from a virtual machine the one by which it goes out itself.
+func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
+	if e.Info.Local {
+		return e.Engine.HostAddress(ctx, e.Boxes.Way().Network)
+	}
+	const nobody = "192.0.2.1:9" // an address for documents: nothing is sent by this
+	conn, err := new(net.Dialer).DialContext(ctx, "udp4", nobody)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("cannot find an address of this machine for the engine's: %w", err)
+	}
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr(), nil
 }
 
 // noted is where an earlier abl listened, by target.

@@ -19,7 +19,7 @@ import (
 func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	got := map[string]string{}
 	for _, m := range f.box.Mounts {
-		got[m.Destination] = strings.TrimPrefix(got[m.Destination]+", "+describeMount(m, f.box.HostConfig), ", ")
+		got[m.Destination] = strings.TrimPrefix(got[m.Destination]+", "+describeMount(m, f), ", ")
 	}
 	for _, m := range box.Mounts {
 		p = append(p, sandbox.Same("mount "+m.Target, wantMount(m), cmp.Or(got[m.Target], none)))
@@ -56,7 +56,11 @@ func wantMount(m sandbox.Mount) string {
 	return fmt.Sprintf("bind %s %s, rprivate%s", m.Source, writable(!readOnly), more)
 }
 
-func describeMount(m container.MountPoint, h *container.HostConfig) string {
+// shared is where Docker Desktop's virtual machine has this machine's files, and how
+// some of its versions begin their paths.
+const shared = "/host_mnt"
+
+func describeMount(m container.MountPoint, f found) string {
 	if m.Type == mount.TypeVolume {
 		text := fmt.Sprintf("volume %s %s", m.Name, writable(m.RW))
 		if m.Driver != "local" {
@@ -64,8 +68,12 @@ func describeMount(m container.MountPoint, h *container.HostConfig) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("%s %s %s, %s", m.Type, m.Source, writable(m.RW), m.Propagation)
-	for _, asked := range h.Mounts {
+	source := m.Source
+	if !f.info.Local {
+		source = strings.TrimPrefix(source, shared)
+	}
+	text := fmt.Sprintf("%s %s %s, %s", m.Type, source, writable(m.RW), m.Propagation)
+	for _, asked := range f.box.HostConfig.Mounts {
 		if asked.Target == m.Destination && asked.BindOptions != nil && asked.BindOptions.NonRecursive {
 			text += ", nothing mounted below it"
 		}

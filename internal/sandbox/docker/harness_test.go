@@ -225,3 +225,12 @@ func TestConform(t *testing.T) {
 		}
 	})
 }
+
+// onThisMachine says that a test needs an engine there; under the build tag portable
+// none counts as that.
+func onThisMachine(t *testing.T) {
+	t.Helper()
+	if release() == "" {
+		t.Skip("no engine counts as one on this machine")
+	}
+}

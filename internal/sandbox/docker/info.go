@@ -31,13 +31,20 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 }
 
 // machine is how a host names itself.
-type machine struct{ os, name, kernel string }
+type machine struct {
+	os, name, kernel string
+	contained        bool // it is a container, by the marks that engines leave there
+}
 
-// thisMachine leaves empty what cannot be read, which equals no engine's answer.
+// thisMachine leaves empty what cannot be told.
 func thisMachine() machine {
-	name, _ := os.Hostname()
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	return machine{os: runtime.GOOS, name: name, kernel: strings.TrimSpace(string(kernel))}
+	m := machine{os: runtime.GOOS, kernel: release()}
+	m.name, _ = os.Hostname()
+	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
+		_, err := os.Lstat(mark)
+		m.contained = m.contained || err == nil
+	}
+	return m
 }
 
 func describe(raw system.Info, api, host string, here machine) sandbox.Info {
@@ -45,7 +52,7 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
 		Podman: slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
-		Local:  isLocal(raw, host, here), Host: host, DataDir: raw.DockerRootDir,
+		Local:  isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained, Host: host, DataDir: raw.DockerRootDir,
 		CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit,
 	}
 }
@@ -64,6 +71,13 @@ func isLocal(raw system.Info, host string, here machine) bool {
 	return here.os == "linux" && raw.OSType == "linux" && strings.HasPrefix(host, "unix://") &&
 		here.name != "" && raw.Name == here.name && here.kernel != "" && raw.KernelVersion == here.kernel &&
 		!strings.Contains(raw.OperatingSystem, "Docker Desktop")
+}
+
+// isNear leaves out an engine on another machine, and that of the machine on which abl
+// is in a container that was handed the socket.
+func isNear(raw system.Info, host string, here machine) bool {
+	inVM := !here.contained && raw.KernelVersion != here.kernel
+	return strings.HasPrefix(host, "unix://") && here.name != "" && (raw.Name == here.name || inVM)
 }
 
 func older(api, than string) bool { return versions.LessThan(api, than) }

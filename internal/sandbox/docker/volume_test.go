@@ -40,6 +40,7 @@ func treeOf(t *testing.T, dir string) map[string]string {
 }
 
 func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
+	onThisMachine(t)
 	l := newLab(t)
 	files := map[string]string{"a": "one", "b": "two"}
 	lower := l.dir(files)
@@ -78,6 +79,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 
 // A view that stays keeps the volume that takes its writes, which no box mounts.
 func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
+	onThisMachine(t)
 	l := newLab(t)
 	tree := l.view(l.dir(map[string]string{"a": "one"}))
 	box := l.box("a", "cat", "/app/a")
@@ -100,6 +102,7 @@ func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
 }
 
 func TestOverlayRefuses(t *testing.T) {
+	onThisMachine(t)
 	l := newLab(t)
 	upper := sandbox.Volume{Name: l.project + "-upper", Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), upper))

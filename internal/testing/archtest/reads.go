@@ -44,9 +44,9 @@ var readers = map[string]string{
 	"internal/spec/dir.go":            "specs, which no role can write",
 	"internal/state/file.go":          "state.json, abl's, without following a link",
 
-	"internal/sandbox/docker/info.go":    "the kernel's files",
-	"internal/sandbox/docker/locate.go":  "the person's settings of their engine",
-	"internal/sandbox/docker/network.go": "the kernel's files",
+	"internal/sandbox/docker/machine_linux.go": "the kernel's files",
+	"internal/sandbox/docker/locate.go":        "the person's settings of their engine",
+	"internal/sandbox/docker/network.go":       "the kernel's files",
 
 	"internal/git/adopt.go":          ".git, which no role can write and which was looked at",
 	"internal/git/seal.go":           ".git, whose folders were looked at",

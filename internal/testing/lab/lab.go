@@ -36,6 +36,15 @@ func Engine(t testing.TB) {
 	}
 }
 
+// Local says that a test needs what only an engine on this machine itself has; under
+// the build tag portable no engine counts as that.
+func Local(t testing.TB) {
+	t.Helper()
+	if Portable {
+		t.Skip("built to take no engine for one on this machine")
+	}
+}
+
 func socketAnswers() bool {
 	_, err := os.Stat("/var/run/docker.sock")
 	return err == nil
