@@ -53,8 +53,9 @@ func Apply(root, stage string, edits []Edit) error {
 	if err != nil {
 		return fmt.Errorf("cannot change files: %w", err)
 	}
-	if err = prepare(t, stage, edits); err == nil {
-		err = perform(t, stage, edits)
+	b := backup{Place: place(t, stage)}
+	if err = b.prepare(t, stage, edits); err == nil {
+		err = b.perform(t, stage, edits)
 	}
 	if err == nil {
 		return t.RemoveAll(stage)
@@ -64,8 +65,7 @@ func Apply(root, stage string, edits []Edit) error {
 }
 
 // prepare fills the stage. The tree is untouched until all of it is on the disk.
-func prepare(t *os.Root, stage string, edits []Edit) error {
-	b := backup{Place: place(t, stage)}
+func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		was, gone := t.Lstat(e.Path)
 		if gone == nil && !was.Mode().IsRegular() || gone != nil && e.Delete {
@@ -104,14 +104,21 @@ func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 }
 
 // perform makes the edits. Removing the backup's file is what makes them hold.
-func perform(t *os.Root, stage string, edits []Edit) error {
+func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
-		err := errors.Join(folders(t, e.Path), t.MkdirAll(path.Dir(e.Path), 0o777), failpoint.Err("treeedit.step"))
+		err := folders(t, e.Path)
 		if err == nil {
+			err = errors.Join(t.MkdirAll(path.Dir(e.Path), 0o777), failpoint.Err("treeedit.step"))
+		}
+		switch {
+		case err != nil:
+		case there(t, e.Path) == b.New[i]:
+			err = fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
+		case !b.New[i]:
 			err = move(t, e.Path, e.Path, staged(stage, "old", i))
 		}
 		failpoint.Here("treeedit.kept")
-		if !e.Delete && (err == nil || errors.Is(err, fs.ErrNotExist)) { // nothing stood there
+		if err == nil && !e.Delete {
 			err = move(t, e.Path, staged(stage, "new", i), e.Path)
 		}
 		if err != nil {
@@ -151,7 +158,8 @@ func Recover(root, stage string) (restored []string, err error) {
 		return restored, fmt.Errorf("cannot put back what an earlier run has changed by half: %w", err)
 	}
 	for i, file := range b.Files {
-		for dir := path.Dir(file); b.New[i] && dir != "." && t.Remove(dir) == nil; {
+		made := b.New[i] && folders(t, file) == nil // or somebody has put a link there
+		for dir := path.Dir(file); made && dir != "." && t.Remove(dir) == nil; {
 			dir = path.Dir(dir) // up to one that holds something
 		}
 	}

@@ -388,3 +388,20 @@ func BenchmarkApply200(b *testing.B) {
 	b.ReportMetric(float64(mine.Milliseconds())/float64(b.N), "apply-ms")
 	b.ReportMetric(float64(mine)/float64(gits), "x-git-apply")
 }
+
+// A link that a person has put where a killed run was to make a folder stays.
+func TestRecoverLeavesLinks(t *testing.T) {
+	root := plant(t, before)
+	if child(t, root, at("treeedit.step", 3)) != killed { // before new/deep/c
+		t.Fatal("not killed")
+	}
+	if err := errors.Join(os.RemoveAll(filepath.Join(root, "new")), os.Symlink("src", filepath.Join(root, "new"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := codecommit.Recover(root, stage); err != nil {
+		t.Error(err)
+	}
+	if to, err := os.Readlink(filepath.Join(root, "new")); err != nil || to != "src" {
+		t.Errorf("the link is gone: %v", err)
+	}
+}

@@ -79,9 +79,11 @@ func (p Project) Tidy() (restored []string, err error) {
 		if err != nil {
 			return restored, err
 		}
-		folders, _ := filepath.Glob(filepath.Join(p.Logs, "*-*-*"))
-		for _, dir := range folders {
-			err = errors.Join(err, hostfs.SweepTemps(dir))
+		entries, _ := os.ReadDir(p.Logs) // without any, there is nothing to remove
+		for _, e := range entries {
+			if e.IsDir() {
+				err = errors.Join(err, hostfs.SweepTemps(filepath.Join(p.Logs, e.Name())))
+			}
 		}
 		if err := errors.Join(err, unlock()); err != nil {
 			return restored, err
