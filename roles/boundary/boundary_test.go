@@ -236,3 +236,21 @@ func TestMissing(t *testing.T) {
 		t.Errorf("still missing: %q", left)
 	}
 }
+
+// Silence on an ordinary network is a firewall's where the engine is on this machine,
+// and proves nothing of one in a virtual machine. A proof from there is kept apart.
+func TestControl(t *testing.T) {
+	silent, heard := sandbox.Proof{sandbox.Same("the host by tcp", "", "")}, sandbox.Proof{sandbox.Same("the host by tcp", "", "said the word")}
+	for _, c := range []struct {
+		control     sandbox.Proof
+		virtual, ok bool
+	}{{heard, false, true}, {heard, true, true}, {silent, false, true}, {silent, true, false}} {
+		if got := controlled(c.control, c.virtual); got.OK != c.ok {
+			t.Errorf("virtual %t: %+v, want %t", c.virtual, got, c.ok)
+		}
+	}
+	cache := Cache(t.TempDir())
+	if cache.name(sandbox.Info{ID: "E", Near: true}) == cache.name(sandbox.Info{ID: "E"}) {
+		t.Error("a proof from nearby counts from afar")
+	}
+}

@@ -243,3 +243,14 @@ func TestNetworkOptions(t *testing.T) {
 		}
 	}
 }
+
+// Docker Desktop words this machine's paths as its virtual machine has them.
+func TestSharedPaths(t *testing.T) {
+	m := container.MountPoint{Type: "bind", Source: "/host_mnt/Users/me", RW: true, Propagation: "rprivate"}
+	box := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{}}}
+	for local, want := range map[bool]string{false: "bind /Users/me read and write, rprivate", true: "bind /host_mnt/Users/me read and write, rprivate"} {
+		if got := describeMount(m, found{info: sandbox.Info{Local: local}, box: box}); got != want {
+			t.Errorf("local %t: %s, want %s", local, got, want)
+		}
+	}
+}
