@@ -162,34 +162,26 @@ func armDeadMan(after time.Duration) error {
 	return nil
 }
 
-// listening are the TCP ports of this network namespace on which somebody listens.
+// listening are the TCP ports of this network namespace on which somebody listens. In
+// a line of the kernel's table the second field is the local address, hexadecimal, the
+// fourth the state.
 func listening() map[int]bool {
+	const state, listens = 3, "0A"
 	ports := map[int]bool{}
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
-		data, err := os.ReadFile(table)
-		if err != nil {
-			continue // a kernel without IPv6
-		}
+		data, _ := os.ReadFile(table) // a kernel without IPv6 lacks one
 		for line := range strings.Lines(string(data)) {
-			if port, ok := listener(line); ok {
-				ports[port] = true
+			f := strings.Fields(line)
+			if len(f) <= state || f[state] != listens {
+				continue
+			}
+			_, hex, _ := strings.Cut(f[1], ":")
+			if n, err := strconv.ParseUint(hex, 16, 16); err == nil {
+				ports[int(n)] = true
 			}
 		}
 	}
 	return ports
-}
-
-// listener reads a line of the kernel's table: the second field is the local
-// address, hexadecimal, the fourth the state.
-func listener(line string) (port int, ok bool) {
-	const state, listens = 3, "0A"
-	f := strings.Fields(line)
-	if len(f) <= state || f[state] != listens {
-		return 0, false
-	}
-	_, hex, _ := strings.Cut(f[1], ":")
-	n, err := strconv.ParseUint(hex, 16, 16)
-	return int(n), err == nil
 }
 
 // maxPorts bounds how many ports are told.
