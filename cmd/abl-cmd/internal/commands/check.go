@@ -40,10 +40,10 @@ func (f findings) add(kind, format string, args ...any) {
 
 // check says what this call still has to leave behind. For the Verifier it runs
 // the suite: what files are called proves nothing.
-func (t Tool) check(ctx context.Context) int {
+func (t tool) check(ctx context.Context) int {
 	found := findings{}
 	t.checkReport(found)
-	if t.Spec.Role != "verifier" {
+	if t.Role != "verifier" {
 		t.noteHealth(found)
 		return t.conclude(t.tell(found))
 	}
@@ -60,27 +60,27 @@ func (t Tool) check(ctx context.Context) int {
 }
 
 // tell prints findings and says whether any of them is to be mended.
-func (t Tool) tell(f findings) bool {
+func (t tool) tell(f findings) bool {
 	for _, kind := range []string{missing, wrong, note} {
 		for _, text := range f[kind] {
-			fmt.Fprintf(t.Out, "%s: %s\n", kind, text)
+			fmt.Fprintf(os.Stdout, "%s: %s\n", kind, text)
 		}
 	}
 	return len(f[missing])+len(f[wrong]) > 0
 }
 
-func (t Tool) conclude(bad bool) int {
+func (t tool) conclude(bad bool) int {
 	if bad {
 		return exitMissing
 	}
-	fmt.Fprintln(t.Out, "ok: nothing is missing")
+	fmt.Fprintln(os.Stdout, "ok: nothing is missing")
 	return exitOK
 }
 
 // checkReport looks for the run report of this very call.
-func (t Tool) checkReport(f findings) {
-	dir := t.Spec.Role + "_reports"
-	entries, err := hostfs.List(t.Spec.Dir, dir, maxReports)
+func (t tool) checkReport(f findings) {
+	dir := t.Role + "_reports"
+	entries, err := hostfs.List(t.Dir, dir, maxReports)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		f.add(wrong, "%v", err)
 		return
@@ -91,14 +91,14 @@ func (t Tool) checkReport(f findings) {
 			now[e.Name] = e.Mod.UnixNano()
 		}
 	}
-	if helper.FreshReport(t.Spec.Phase, t.Spec.Iteration, t.Spec.Reports, now) == "" {
-		f.add(missing, "the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Spec.Phase, t.Spec.Iteration)
+	if helper.FreshReport(t.Phase, t.Iteration, t.Reports, now) == "" {
+		f.add(missing, "the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Phase, t.Iteration)
 	}
 }
 
 // checkScript looks at run.sh without running it, and says whether it can be run.
-func (t Tool) checkScript(f findings) (ready bool) {
-	data, err := hostfs.Read(t.Spec.Dir, script, maxScript)
+func (t tool) checkScript(f findings) (ready bool) {
+	data, err := hostfs.Read(t.Dir, script, maxScript)
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
 		f.add(missing, "%s, which replays every saved test and prints TAP", script)
@@ -108,7 +108,7 @@ func (t Tool) checkScript(f findings) (ready bool) {
 		return false
 	}
 	ready = true
-	if info, err := os.Lstat(filepath.Join(t.Spec.Dir, script)); err != nil || info.Mode()&0o100 == 0 {
+	if info, err := os.Lstat(filepath.Join(t.Dir, script)); err != nil || info.Mode()&0o100 == 0 {
 		f.add(wrong, "%s is not executable: chmod +x %s", script, script)
 		ready = false
 	}
@@ -120,8 +120,8 @@ func (t Tool) checkScript(f findings) (ready bool) {
 }
 
 // noteHealth reminds the Builder of the checks that it is to keep green.
-func (t Tool) noteHealth(f findings) {
-	for _, c := range t.Spec.Commands {
+func (t tool) noteHealth(f findings) {
+	for _, c := range t.Commands {
 		if c.Name == "health_check" {
 			f.add(note, "run abl-cmd health_check as the last thing; it must exit 0")
 		}
@@ -135,17 +135,17 @@ type workspace struct {
 	names     []string // by which the test files and their tests are known
 }
 
-func (t Tool) read() workspace {
-	set, _ := spec.LoadDir(t.Spec.Specs)
-	w := workspace{specs: set.UpTo(t.Spec.Phase)}
+func (t tool) read() workspace {
+	set, _ := spec.LoadDir(t.Specs)
+	w := workspace{specs: set.UpTo(t.Phase)}
 	w.contracts = failedspecs.In(w.specs)
-	w.names = testNames(t.Spec.Dir)
+	w.names = testNames(t.Dir)
 	return w
 }
 
 // checkFailed reads failed_specs.md as abl will read it, and returns its entries.
-func (t Tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
-	data, err := hostfs.Read(t.Spec.Dir, failed, failedspecs.MaxBytes)
+func (t tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
+	data, err := hostfs.Read(t.Dir, failed, failedspecs.MaxBytes)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}

@@ -38,27 +38,17 @@ Exit codes: that of the command; 2 when there is no such command or it was not
 run; 124 when it was stopped because it took too long.
 `
 
-// Tool is abl-cmd with what it works on.
-type Tool struct {
-	Spec  helper.CmdSpec
-	Stdin *os.File
-	Out   *os.File
-	Err   *os.File
-}
+// tool is abl-cmd with what abl told it.
+type tool struct{ helper.CmdSpec }
 
 // Main reads the CmdSpec in the file at path, does what args say, and returns
 // the exit code.
 func Main(ctx context.Context, path string, args []string) int {
 	spec, err := helper.Read[helper.CmdSpec](path)
-	t := Tool{Spec: spec, Stdin: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	t := tool{spec}
 	if err != nil {
 		return t.refuse("cannot read which commands there are: %v", err)
 	}
-	return t.Do(ctx, args)
-}
-
-// Do carries out one command line and returns the exit code.
-func (t Tool) Do(ctx context.Context, args []string) int {
 	if len(args) == 0 {
 		return t.list(usage + "\n")
 	}
@@ -79,7 +69,7 @@ func (t Tool) Do(ctx context.Context, args []string) int {
 	case "restart":
 		return t.restart(ctx)
 	}
-	for _, c := range t.Spec.Commands {
+	for _, c := range t.Commands {
 		if c.Name == name {
 			return t.run(ctx, c)
 		}
@@ -88,14 +78,14 @@ func (t Tool) Do(ctx context.Context, args []string) int {
 }
 
 // refuse says why nothing was run.
-func (t Tool) refuse(format string, args ...any) int {
-	fmt.Fprintf(t.Err, "abl-cmd: "+format+"\n", args...)
+func (t tool) refuse(format string, args ...any) int {
+	fmt.Fprintf(os.Stderr, "abl-cmd: "+format+"\n", args...)
 	return exitUsage
 }
 
-func (t Tool) names() string {
-	names := make([]string, 0, len(t.Spec.Commands))
-	for _, c := range t.Spec.Commands {
+func (t tool) names() string {
+	names := make([]string, 0, len(t.Commands))
+	for _, c := range t.Commands {
 		names = append(names, c.Name)
 	}
 	own := "abl's own are list, get-spec, check, restart"
@@ -105,10 +95,10 @@ func (t Tool) names() string {
 	return "declared are " + strings.Join(names, ", ") + "; " + own
 }
 
-func (t Tool) list(before string) int {
-	fmt.Fprint(t.Out, before)
-	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
-	for _, c := range t.Spec.Commands {
+func (t tool) list(before string) int {
+	fmt.Fprint(os.Stdout, before)
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	for _, c := range t.Commands {
 		fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
 	}
 	for _, c := range [][2]string{
@@ -116,7 +106,7 @@ func (t Tool) list(before string) int {
 		{"check", "say what this call still has to leave behind"},
 		{"restart", "start the app anew and wait until it is ready"},
 	} {
-		if c[0] != "restart" || t.Spec.URL != "" {
+		if c[0] != "restart" || t.URL != "" {
 			fmt.Fprintf(w, "%s\t%s\n", c[0], c[1])
 		}
 	}
@@ -124,8 +114,8 @@ func (t Tool) list(before string) int {
 	return exitOK
 }
 
-func (t Tool) getSpec(args []string) int {
-	set, _ := spec.LoadDir(t.Spec.Specs)
+func (t tool) getSpec(args []string) int {
+	set, _ := spec.LoadDir(t.Specs)
 	have := "there are none"
 	if n := set.Numbers(); len(n) > 0 {
 		have = "there are those of phases " + strings.Trim(fmt.Sprint(n), "[]")
@@ -141,9 +131,9 @@ func (t Tool) getSpec(args []string) int {
 	if !ok {
 		return t.refuse("there is no spec of phase %d; %s", number, have)
 	}
-	fmt.Fprintf(t.Out, "%s\n\n[the contracts of phase %d and their ids]\n", strings.TrimRight(s.Text, "\n"), number)
+	fmt.Fprintf(os.Stdout, "%s\n\n[the contracts of phase %d and their ids]\n", strings.TrimRight(s.Text, "\n"), number)
 	for _, c := range s.Contracts {
-		fmt.Fprintf(t.Out, "%s (line %d): %s\n", c.ID, c.Line, c.Says())
+		fmt.Fprintf(os.Stdout, "%s (line %d): %s\n", c.ID, c.Line, c.Says())
 	}
 	return exitOK
 }

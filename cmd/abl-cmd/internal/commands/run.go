@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"os/signal"
 	"syscall"
@@ -25,9 +26,9 @@ const (
 )
 
 // run runs a declared command where it belongs.
-func (t Tool) run(ctx context.Context, c helper.Command) int {
-	if t.Spec.URL != "" {
-		reply, err := t.broker().Run(ctx, c.Name, t.Stdin)
+func (t tool) run(ctx context.Context, c helper.Command) int {
+	if t.URL != "" {
+		reply, err := t.broker().Run(ctx, c.Name, os.Stdin)
 		return t.show(reply, err)
 	}
 	if c.Background {
@@ -36,53 +37,53 @@ func (t Tool) run(ctx context.Context, c helper.Command) int {
 	return t.runHere(ctx, c)
 }
 
-func (t Tool) restart(ctx context.Context) int {
-	if t.Spec.URL == "" {
+func (t tool) restart(ctx context.Context) int {
+	if t.URL == "" {
 		return t.refuse("restart works where abl runs the app, which is not here")
 	}
 	reply, err := t.broker().Restart(ctx)
 	return t.show(reply, err)
 }
 
-func (t Tool) broker() broker.Client {
-	return broker.Client{URL: t.Spec.URL, Token: t.Spec.Token}
+func (t tool) broker() broker.Client {
+	return broker.Client{URL: t.URL, Token: t.Token}
 }
 
 // show prints what the broker tells of a command and returns its exit code.
-func (t Tool) show(reply helper.CommandReply, err error) int {
+func (t tool) show(reply helper.CommandReply, err error) int {
 	if err != nil {
-		fmt.Fprintf(t.Err, "abl-cmd: %v\n", err)
+		fmt.Fprintf(os.Stderr, "abl-cmd: %v\n", err)
 		return exitNotRun
 	}
-	_, _ = io.WriteString(t.Out, reply.Output)
+	_, _ = io.WriteString(os.Stdout, reply.Output)
 	if reply.Truncated {
-		fmt.Fprintln(t.Err, "abl-cmd: the output is longer; only its beginning is shown")
+		fmt.Fprintln(os.Stderr, "abl-cmd: the output is longer; only its beginning is shown")
 	}
 	if reply.Error != "" {
-		fmt.Fprintf(t.Err, "abl-cmd: %s\n", reply.Error)
+		fmt.Fprintf(os.Stderr, "abl-cmd: %s\n", reply.Error)
 	}
 	return reply.Exit
 }
 
 // runHere runs a command in this container, on abl-cmd's own descriptors.
-func (t Tool) runHere(ctx context.Context, c helper.Command) int {
+func (t tool) runHere(ctx context.Context, c helper.Command) int {
 	limit := defaultTimeout
 	if c.TimeoutMS > 0 {
 		limit = time.Duration(c.TimeoutMS) * time.Millisecond
 	}
 	errLate := fmt.Errorf("%s was stopped after %v", c.Name, limit)
 	cmd := exec.Command("sh", "-c", c.Command)
-	cmd.Dir = t.Spec.Dir
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.Stdin, t.Out, t.Err
+	cmd.Dir = t.Dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	// A person at a terminal keeps the command in the foreground.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal(t.Stdin)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal(os.Stdin)}
 	code, err := bounded(ctx, cmd, limit, errLate)
 	switch {
 	case errors.Is(err, errLate):
-		fmt.Fprintf(t.Err, "abl-cmd: %v\n", err)
+		fmt.Fprintf(os.Stderr, "abl-cmd: %v\n", err)
 		return exitTimeout
 	case err != nil && code < 0:
-		fmt.Fprintf(t.Err, "abl-cmd: cannot run %s: %v\n", c.Name, err)
+		fmt.Fprintf(os.Stderr, "abl-cmd: cannot run %s: %v\n", c.Name, err)
 		return exitNotRun
 	}
 	return code

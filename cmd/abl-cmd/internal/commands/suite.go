@@ -27,7 +27,7 @@ const (
 
 // checkSuite runs run.sh and holds what it prints against the contracts and
 // against failed_specs.md.
-func (t Tool) checkSuite(ctx context.Context, w workspace, entries []failedspecs.Entry, f findings) {
+func (t tool) checkSuite(ctx context.Context, w workspace, entries []failedspecs.Entry, f findings) {
 	if os.Getenv(appURL) == "" {
 		f.add(note, "%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
 		return
@@ -81,12 +81,12 @@ type suite struct {
 
 // runSuite runs run.sh as a replay does: without the keys of the agent, and with
 // nothing on standard input. What it says on standard error the Verifier sees.
-func (t Tool) runSuite(ctx context.Context) (s suite, err error) {
+func (t tool) runSuite(ctx context.Context) (s suite, err error) {
 	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
 	out := &capped{max: witness.MaxBytes + 1}
-	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Spec.Dir, script)) // bounded stops all of it
-	cmd.Dir = t.Spec.Dir
-	cmd.Stdout, cmd.Stderr = out, t.Err
+	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Dir, script)) // bounded stops all of it
+	cmd.Dir = t.Dir
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = pipeGrace
 	s.exit, err = bounded(ctx, cmd, suiteLimit, errLate)
