@@ -52,15 +52,22 @@ func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
 	var rest sync.WaitGroup
 	rest.Go(func() { net = Network(ctx, spec.Net) }) // it takes longest, for silence takes time
 	proof := sandbox.Proof{open}
-	who, _ := os.ReadFile("/proc/self/status") // of what cannot be read nothing holds
-	proof = append(proof, status(string(who), spec.User)...)
+	proof = append(proof, status(text("/proc/self/status"), spec.User)...)
 	proof = append(proof, calls(), firstMemory())
-	table, _ := os.ReadFile("/proc/self/mountinfo")
-	proof = append(proof, mounts(string(table), spec.Mounts)...)
+	proof = append(proof, mounts(text("/proc/self/mountinfo"), spec.Mounts)...)
 	proof = append(proof, same(spec.Mounts)...)
 	proof = append(proof, environment(os.Environ(), spec.Env))
 	proof = append(proof, sealed(spec.Sealed, spec.Mounts)...)
 	proof = append(proof, places(spec)...)
 	rest.Wait()
 	return append(proof, net...)
+}
+
+// text is all that a file of the kernel's holds. Of what cannot be read nothing holds.
+func text(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
