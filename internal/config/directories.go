@@ -13,7 +13,7 @@ import (
 // reserved is what a role must not get as, in or around its workspace.
 var reserved = []string{
 	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
-	".abl/project.md", ".abl/project_map.txt", "prompts", ".env", ".git",
+	".abl/project.md", ".abl/project_map.txt", ".abl/abl.config.yaml", "abl.config.yaml", "prompts", ".env", ".git",
 }
 
 func checkDirectories(l *Loaded) error {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ func (l *Loaded) mistake(key, hint, format string, args ...any) error {
 	at := l.source(key)
 	for above := key; at.Name == "default"; above = yamlfile.Above(above) {
 		if line, ok := l.lines[above]; ok || above == "" {
-			at = Source{File, line}
+			at = Source{cmp.Or(l.File, File), line}
 		}
 	}
 	if strings.HasSuffix(key, "]") { // the line says which item

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +14,9 @@ import (
 // File is where a project's settings stand.
 const File = ".abl/config.yaml"
 
-// unread are what earlier tools had for it.
-var unread = []string{".abl/abl.config.yaml", "abl.config.yaml"}
+// files are where they are looked for, the first that is there; the others are of
+// earlier tools.
+var files = []string{File, ".abl/abl.config.yaml", "abl.config.yaml"}
 
 const (
 	envFile   = ".env"
@@ -85,20 +85,18 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 }
 
 func readFile(l *Loaded, project string) error {
-	for _, name := range unread {
-		if _, err := os.Lstat(filepath.Join(project, name)); err == nil {
-			l.Warnings = append(l.Warnings, name+" is not read: settings stand in "+File)
+	for _, name := range files {
+		data, err := hostfs.Read(project, name, maxBytes)
+		if errors.Is(err, hostfs.ErrAbsent) {
+			continue
 		}
+		if err != nil {
+			return err
+		}
+		l.File = name
+		return decode(l, data)
 	}
-	data, err := hostfs.Read(project, File, maxBytes)
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	l.File = File
-	return decode(l, data)
+	return nil
 }
 
 func decode(l *Loaded, data []byte) error {

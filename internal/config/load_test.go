@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -170,11 +169,15 @@ func TestLoadRoleBesideDefault(t *testing.T) {
 	}
 }
 
-func TestFilesOfEarlierToolsAreNamed(t *testing.T) {
-	for _, name := range unread {
-		l, err := Load(project(t, map[string]string{name: "agent: scripted\n"}), lookup(nil), nil)
-		want := []string{name + " is not read: settings stand in .abl/config.yaml"}
-		if err != nil || l.Agent.Builder != "gemini" || !slices.Equal(l.Warnings, want) {
+func TestFilesOfEarlierTools(t *testing.T) {
+	for i, name := range files {
+		all := map[string]string{}
+		for _, later := range files[i+1:] {
+			all[later] = "agent: codex\n"
+		}
+		all[name] = "agent: scripted\n"
+		l, err := Load(project(t, all), lookup(nil), nil)
+		if err != nil || l.Agent.Builder != "scripted" || l.File != name {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
