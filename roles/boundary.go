@@ -33,17 +33,13 @@ type Boundary struct {
 const boundaryFile = "boundary.json"
 
 // Boundary reads the proof of a call's box; ok is false when there is none.
-func (r Record) Boundary() (b Boundary, ok bool, err error) { return readBoundary(r.Dir) }
-
-// AppBoundary reads the proof of the box of the app that was up for the call.
-func (r Record) AppBoundary() (b Boundary, ok bool, err error) {
-	return readBoundary(filepath.Join(r.Dir, "app"))
-}
-
-func readBoundary(dir string) (b Boundary, ok bool, err error) {
-	ok, err = readJSON(filepath.Join(dir, boundaryFile), &b)
+func (r Record) Boundary() (b Boundary, ok bool, err error) {
+	ok, err = readJSON(filepath.Join(r.Dir, boundaryFile), &b)
 	return b, ok, err
 }
+
+// App is the record of the app that was up for the call.
+func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
 
 // save keeps the proof for good.
 func (p proving) save(b Boundary) error {

@@ -134,7 +134,7 @@ func TestFirstWords(t *testing.T) {
 			if berr != nil || !ok || (b.Failed != "") != refused {
 				t.Errorf("kept is %+v, %v", b, berr)
 			}
-			if !r.rec().started() {
+			if !r.rec().Started() {
 				t.Error("the call does not count as started")
 			}
 		})
@@ -194,7 +194,7 @@ func TestProofOfTheApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := Record{s.app.Project.Call("k")}
-	if b, ok, err := rec.AppBoundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
+	if b, ok, err := rec.App().Boundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
 		t.Errorf("kept is %+v, %v", b, err)
 	}
 	s = newStage(t, web, `{"event":"ready"}`)

@@ -12,6 +12,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/redact"
+	"abl/internal/state"
 	"abl/roles/agent"
 )
 
@@ -106,15 +107,25 @@ func (r Record) stopped() (why stopped, err error) {
 	return why, err
 }
 
-// Started is whether the call's box was started, or is about to be.
-func (r Record) Started() bool { return r.started() }
-
 // KeepHistory notes, before the call starts, where the role's history stands.
 func (r Record) KeepHistory(history map[string]string) error {
+	return r.note(HistoryFile, history)
+}
+
+// FoundFile is the file of a record that says what a sweep found after the call.
+const FoundFile = "swept.json"
+
+// KeepFound keeps what a sweep of the role's workspace found after the call.
+func (r Record) KeepFound(f state.Found) error {
+	return r.note(FoundFile, f)
+}
+
+// note makes the record when there is none.
+func (r Record) note(name string, v any) error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
 	}
-	return noteJSON(filepath.Join(r.Dir, HistoryFile), history)
+	return noteJSON(filepath.Join(r.Dir, name), v)
 }
 
 // HistoryFile is where KeepHistory notes it, in the record.
@@ -127,8 +138,8 @@ func (r Record) History() (history map[string]string, ok bool, err error) {
 	return history, ok, err
 }
 
-// started is whether the call's box was started, or is about to be.
-func (r Record) started() bool {
+// Started is whether the call's box was started, or is about to be.
+func (r Record) Started() bool {
 	_, err := os.Lstat(filepath.Join(r.Dir, "started"))
 	return err == nil
 }

@@ -53,6 +53,23 @@ func Key(phase int, r Role, step, attempt int) string {
 	return fmt.Sprintf("p%d-%s-%d.%d", phase, r.Verb, step, attempt)
 }
 
+// KeyParts are what a key is made of.
+type KeyParts struct {
+	Role                 Role
+	Phase, Step, Attempt int
+}
+
+// ParseKey is the reverse of Key.
+func ParseKey(key string) (k KeyParts, ok bool) {
+	for _, k.Role = range Both() {
+		_, err := fmt.Sscanf(key, "p%d-"+k.Role.Verb+"-%d.%d", &k.Phase, &k.Step, &k.Attempt)
+		if err == nil && key == Key(k.Phase, k.Role, k.Step, k.Attempt) {
+			return k, true
+		}
+	}
+	return KeyParts{}, false
+}
+
 // Subject is the commit subject of a step (seed 003). A further attempt at a call is
 // told by its number, so that no two commits are called the same.
 func Subject(phase int, r Role, step, attempt int) string {
@@ -81,24 +98,15 @@ func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 // unseen are paths where a role must find nothing, whatever they are called on
 // this machine or inside.
 func unseen(r Role, p state.Project) []string {
-	other, theirs := helper.Tests, p.Tests
-	if r.Dir == helper.Tests {
-		other, theirs = helper.Src, p.Src
-	}
 	top := path.Dir(helper.Src)
-	if r.Alone {
-		return append(alone(p), helper.Specs, helper.Tests)
+	all := []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
+	switch {
+	case r.Alone:
+		return append(all, helper.Specs, helper.Tests)
+	case r.Dir == helper.Tests:
+		return append(all, p.State(), p.Ledger(), helper.Src, p.Src)
 	}
-	return []string{
-		other, theirs, top + "/.git", top + "/.env", top + "/" + state.Dir,
-		filepath.Join(p.Root, state.Dir), p.Env(), p.State(), p.Ledger(),
-	}
-}
-
-// alone are paths of a project that a role that is alone must not find.
-func alone(p state.Project) []string {
-	top := path.Dir(helper.Src)
-	return []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
+	return append(all, p.State(), p.Ledger(), helper.Tests, p.Tests)
 }
 
 // tmpfs is the memory a role may write besides its workspace.
@@ -119,11 +127,8 @@ func LastStep(p state.Project, phase int) (int, error) {
 	}
 	last := 0
 	for _, name := range names {
-		var n, step, attempt int
-		for _, r := range Both() {
-			if k, err := fmt.Sscanf(name, "p%d-"+r.Verb+"-%d.%d", &n, &step, &attempt); err == nil && k == 3 && n == phase {
-				last = max(last, step)
-			}
+		if k, ok := ParseKey(name); ok && k.Phase == phase {
+			last = max(last, k.Step)
 		}
 	}
 	return last, nil

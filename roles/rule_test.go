@@ -189,7 +189,7 @@ func (w *wrong) seen(t *testing.T, name, check string, p proving) {
 	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}
-	b, _, err := readBoundary(p.dir)
+	b, _, err := Record{p.dir}.Boundary()
 	if c, ok := b.Inside.Get(check); err != nil || !ok || c.OK {
 		t.Errorf("%s: %q holds inside: %+v, %v; found is %+v", name, check, c, err, b.Inside.Failed())
 	}

@@ -97,7 +97,7 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, 
 	switch {
 	case err != nil && !gone:
 		return intent, false, err
-	case begun && gone && rec.started():
+	case begun && gone && rec.Started():
 		return intent, true, nil
 	case begun && !gone && st.State != sandbox.Created:
 		r.emit(j, state.Event{Kind: state.CallResume})
@@ -170,7 +170,7 @@ func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error
 	ctx = context.WithoutCancel(ctx)
 	st, serr := r.Engine.Status(ctx, r.box(j))
 	switch {
-	case errors.Is(serr, sandbox.ErrNotFound) && rec.started():
+	case errors.Is(serr, sandbox.ErrNotFound) && rec.Started():
 		return nil
 	case serr != nil && !errors.Is(serr, sandbox.ErrNotFound):
 		return serr // the next run asks again

@@ -84,11 +84,11 @@ func Trail(p state.Project, phase, step int) (calls []audit.Call, replays []audi
 		return nil, nil, fmt.Errorf("cannot list the calls: %w", err)
 	}
 	for _, name := range names {
-		role, attempt, ok := parseKey(name, phase, step)
-		if !ok {
+		k, ok := ParseKey(name)
+		if !ok || k.Phase != phase || k.Step != step {
 			continue
 		}
-		c, isCall, err := tellCall(p, name, role, attempt)
+		c, isCall, err := tellCall(p, name, k)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -107,18 +107,8 @@ func Trail(p state.Project, phase, step int) (calls []audit.Call, replays []audi
 	return calls, replays, nil
 }
 
-// parseKey is the reverse of Key for the calls of one step.
-func parseKey(name string, phase, step int) (role Role, attempt int, ok bool) {
-	for _, r := range Both() {
-		if _, err := fmt.Sscanf(name, fmt.Sprintf("p%d-%s-%d.%%d", phase, r.Verb, step), &attempt); err == nil && name == Key(phase, r, step, attempt) {
-			return r, attempt, true
-		}
-	}
-	return role, 0, false
-}
-
 // tellCall tells of one call; ok is false when no agent was called under the key.
-func tellCall(p state.Project, key string, role Role, attempt int) (c audit.Call, ok bool, err error) {
+func tellCall(p state.Project, key string, k KeyParts) (c audit.Call, ok bool, err error) {
 	rec := Record{Dir: p.Call(key)}
 	intent, begun, err := rec.Intent()
 	out, ended, oerr := rec.Outcome()
@@ -132,7 +122,7 @@ func tellCall(p state.Project, key string, role Role, attempt int) (c audit.Call
 		return c, false, err
 	}
 	c = audit.Call{
-		Key: key, Role: role.Name, Attempt: attempt, Agent: intent.Agent, Model: cmp.Or(out.Model, intent.Model),
+		Key: key, Role: k.Role.Name, Attempt: k.Attempt, Agent: intent.Agent, Model: cmp.Or(out.Model, intent.Model),
 		Session: cmp.Or(out.Session, intent.Session), Image: intent.Image, Class: string(out.Class), Finish: out.Finish, Reason: out.Reason,
 		Exit: out.Exit, Started: out.Started, Ended: out.Ended, Report: out.Report, Verdict: found.Verdict,
 	}

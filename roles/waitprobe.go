@@ -23,7 +23,7 @@ import (
 // boundary: how it ended is told by others. heard says whether this abl listened
 // while the box looked for it.
 func (p proving) after(ctx context.Context, heard bool) error {
-	b, _, err := readBoundary(p.dir)
+	b, _, err := Record{p.dir}.Boundary()
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
 		return nil // an earlier abl read it
 	}

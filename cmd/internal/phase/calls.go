@@ -41,11 +41,13 @@ func (s *Project) Calls() ([]Call, error) {
 	}
 	var all []Call
 	for _, e := range entries {
-		c, ok := parseKey(e.Name())
+		k, ok := roles.ParseKey(e.Name())
 		if !ok || !e.IsDir() {
 			continue
 		}
-		c.Record = roles.Record{Dir: s.Paths.Call(c.Key)}
+		c := Call{
+			Record: roles.Record{Dir: s.Paths.Call(e.Name())}, Key: e.Name(), Role: k.Role.Name, Phase: k.Phase, Step: k.Step, Attempt: k.Attempt,
+		}
 		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
 		if intent, ok, err := c.Intent(); err == nil && ok {
 			c.Begun, c.Agent = intent.Begun, intent.Agent
@@ -59,18 +61,6 @@ func (s *Project) Calls() ([]Call, error) {
 	}
 	slices.SortStableFunc(all, func(a, b Call) int { return a.Begun.Compare(b.Begun) })
 	return all, nil
-}
-
-// parseKey reads p1-build-3.1.
-func parseKey(name string) (Call, bool) {
-	for _, r := range roles.Both() {
-		c := Call{Key: name, Role: r.Name}
-		_, err := fmt.Sscanf(name, "p%d-"+r.Verb+"-%d.%d", &c.Phase, &c.Step, &c.Attempt)
-		if err == nil && name == roles.Key(c.Phase, r, c.Step, c.Attempt) {
-			return c, true
-		}
-	}
-	return Call{}, false
 }
 
 // iterationOf finds the iteration that a step was, from the phase's history.
@@ -93,7 +83,7 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 	if ok {
 		all = append(all, own)
 	}
-	app, ok, aerr := c.AppBoundary()
+	app, ok, aerr := c.App().Boundary()
 	if ok {
 		all = append(all, app)
 	}
