@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +29,7 @@ the opinion of one model that has run nothing.`,
 		Examples: "abl check\nabl check --model gpt-5 --json",
 		Codes:    commit.Codes(),
 		Flags:    commit.AskFlags(),
-		Run:      runCheck,
+		Run:      phase.Locked(runCheck),
 	}
 }
 
@@ -41,16 +40,8 @@ ACTION -> EXPECTED RESULT. They come first in the codebase. All other files are
 the implementation.
 `
 
-func runCheck(ctx context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
+func runCheck(ctx context.Context, s *phase.Project) error {
+	in := s.In
 	p := s.Paths
 	dir := filepath.Join(p.Root, state.Dir)
 	specs, err := hostfs.List(dir, "specs", 10_000)
@@ -87,7 +78,7 @@ func sourceFiles(ctx context.Context, dir string) (names []string, err error) {
 		}
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) { // nothing is built yet
+	if errors.Is(err, hostfs.ErrAbsent) { // nothing is built yet
 		err = nil
 	}
 	slices.Sort(names)

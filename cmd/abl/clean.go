@@ -23,15 +23,12 @@ func cleanCommand() cli.Command {
 those in solutions/ here (abl learn); gives lent files back, and puts back what a
 killed code-commit has changed by half. Source, tests, specs, logs and the ledger
 are never touched otherwise.`,
-		Run: runClean,
+		Run: phase.Opened(runClean),
 	}
 }
 
-func runClean(ctx context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
+func runClean(ctx context.Context, s *phase.Project) error {
+	in := s.In
 	if _, err := s.State(); err != nil {
 		return err // before the lock: nothing is touched
 	}

@@ -22,15 +22,12 @@ func configCommand() cli.Command {
 		Long: `Settings are layered: defaults, .abl/config.yaml, ABL_* in .env, ABL_* in the
 environment (ABL_LOOP_CALL_TIMEOUT=10m), flags.`,
 		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:   runConfig,
+		Run:   phase.Opened(runConfig),
 	}
 }
 
-func runConfig(_ context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
+func runConfig(_ context.Context, s *phase.Project) error {
+	in := s.In
 	all := []setting{}
 	for _, l := range s.Conf.Lines() {
 		all = append(all, setting(l))

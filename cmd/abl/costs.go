@@ -27,15 +27,12 @@ never counted as zero.`,
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			{Name: "csv", Usage: "the rows themselves, one form"},
 		},
-		Run: runCosts,
+		Run: phase.Opened(runCosts),
 	}
 }
 
-func runCosts(_ context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
+func runCosts(_ context.Context, s *phase.Project) error {
+	in := s.In
 	if in.Bool("csv") && in.Bool("json") {
 		return cli.Usagef("--json and --csv are two forms: give one of them")
 	}

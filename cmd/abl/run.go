@@ -18,13 +18,7 @@ refine the specs, or approve by going on. With --through it goes on to the last.
 		Examples: "abl run\nabl run --through --json",
 		Flags: append(phase.Flags(),
 			cli.Flag{Name: "through", Usage: "do not stop between phases"}),
-		Run: func(ctx context.Context, in *cli.Input) error {
-			s, err := phase.Open(in)
-			if err != nil {
-				return err
-			}
-			return runPending(ctx, s, in.Bool("through"))
-		},
+		Run: phase.Opened(func(ctx context.Context, s *phase.Project) error { return runPending(ctx, s, s.In.Bool("through")) }),
 	}
 }
 

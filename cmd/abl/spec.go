@@ -2,6 +2,7 @@ package main
 
 import (
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/phase"
 )
 
 func specCommand() cli.Command {
@@ -21,7 +22,7 @@ the codes.`,
 			draftCommand(),
 			{
 				Name: "list", Usage: "show every contract, its id and its last result in each phase",
-				Flags: []cli.Flag{json}, Run: runSpecList,
+				Flags: []cli.Flag{json}, Run: phase.Opened(runSpecList),
 			},
 		},
 	}

@@ -36,24 +36,16 @@ proposal: read each contract before a phase is held to it.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    commit.Codes(),
 		Flags:    flags,
-		Run:      runSpecDraft,
+		Run:      phase.Locked(runSpecDraft),
 	}
 }
 
-func runSpecDraft(ctx context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
+func runSpecDraft(ctx context.Context, s *phase.Project) error {
+	in := s.In
 	n, err := specNumber(s, in.Args[0])
 	if err != nil {
 		return err
 	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	p, name := s.Paths, fmt.Sprintf("phase%d.md", n)
 	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
 	if err != nil {

@@ -48,11 +48,8 @@ type matrixOther struct {
 	Says  string `json:"says"`
 }
 
-func runSpecList(_ context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
+func runSpecList(_ context.Context, s *phase.Project) error {
+	in := s.In
 	f, err := s.State()
 	if err != nil {
 		return err

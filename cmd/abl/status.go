@@ -41,15 +41,12 @@ func statusCommand() cli.Command {
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show where every phase stands",
 		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:   runStatus,
+		Run:   phase.Opened(runStatus),
 	}
 }
 
-func runStatus(_ context.Context, in *cli.Input) error {
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
+func runStatus(_ context.Context, s *phase.Project) error {
+	in := s.In
 	f, err := s.State()
 	if err != nil {
 		return err

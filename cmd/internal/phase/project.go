@@ -6,6 +6,7 @@ package phase
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,29 @@ type Project struct {
 	prices *pricelist.List // what models cost, once somebody asked
 	held   *hostfs.Held    // the project's lock, once it is taken
 	net    *roles.Net      // what is known of the engine's networks; nil before anybody asked
+}
+
+// Opened is a command that begins with the project.
+func Opened(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
+	return func(ctx context.Context, in *cli.Input) error {
+		s, err := Open(in)
+		if err != nil {
+			return err
+		}
+		return do(ctx, s)
+	}
+}
+
+// Locked is one that keeps other processes from the project meanwhile.
+func Locked(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
+	return Opened(func(ctx context.Context, s *Project) error {
+		unlock, err := s.Lock()
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return do(ctx, s)
+	})
 }
 
 // Open finds the project and reads its settings. It changes nothing.

@@ -130,7 +130,7 @@ func (r *Run) loop() *orchestrator.Loop {
 	return &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: r.runner, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
-		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
+		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
 		Outages: r.outages(), TakeMine: r.In.Bool("take-mine"),
 	}
 }
@@ -171,10 +171,4 @@ func (r *Run) challenge() orchestrator.Challenge {
 	c.Null = false
 	c.LeftOut = "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
 	return c
-}
-
-// testNames are the files of the Verifier's.
-func (r *Run) testNames(ctx context.Context) ([]string, error) {
-	const most = 10_000
-	return r.tests.Files(ctx, most)
 }
