@@ -28,7 +28,7 @@ func role(t *testing.T, name string) helper.CmdSpec {
 	return helper.CmdSpec{Role: name, Phase: 1, Iteration: 2, Specs: specs, Dir: t.TempDir(), Commands: []helper.Command{
 		{Name: "health_check", Description: "lint and types", Command: "echo out; echo err >&2; exit 3"},
 		{Name: "cat", Description: "copies", Command: "cat; pwd"},
-		{Name: "slow", Command: "echo started; sleep 1000; :", TimeoutMS: 50},
+		{Name: "slow", Command: "echo started; sleep 1000; :", TimeoutMS: 2000},
 		{Name: "start", Command: "sleep 1000", Background: true},
 	}}
 }
@@ -42,7 +42,7 @@ func TestCommandsHere(t *testing.T) {
 	}{
 		{"health_check", "", result{3, "out\n", "err\n"}},
 		{"cat", "data", result{0, "data" + spec.Dir + "\n", ""}},
-		{"slow", "", result{124, "started\n", "abl-cmd: slow was stopped after 50ms\n"}},
+		{"slow", "", result{124, "started\n", "abl-cmd: slow was stopped after 2s\n"}},
 		{"start", "", result{2, "", "abl-cmd: start starts the system and stays, which only the app's container can do\n"}},
 		{"restart", "", result{2, "", "abl-cmd: restart works where abl runs the app, which is not here\n"}},
 		{"lint", "", result{2, "", `abl-cmd: there is no command "lint"; ` + declared + "\n"}},
