@@ -13,7 +13,7 @@ import (
 )
 
 // waiting is how many of a child's threads wait in the kernel at the same time.
-const waiting = Room - 3
+const waiting = Room - 5
 
 // A child holds its threads, then needs many at once: it has no more than before.
 func TestHeldThreadsAreEnough(t *testing.T) {
