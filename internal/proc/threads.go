@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// Room is how many threads HoldThreads takes: two that run Go code, three of the
-// runtime's own on a busy machine, and those that wait in the kernel for children,
-// signals and timers.
-const Room = 12
+// Room is how many threads HoldThreads takes: two that run Go code, and those
+// that wait in the kernel for children, signals and timers.
+const Room = 10
 
 // HoldThreads takes the threads that this process will need, and keeps it from
 // needing more. Whoever shares a limit of processes with a program that is not to

@@ -13,7 +13,7 @@ import (
 )
 
 // waiting is how many of a child's threads wait in the kernel at the same time.
-const waiting = Room - 5
+const waiting = Room - 3
 
 // A child holds its threads, then needs many at once: it has no more than before.
 func TestHeldThreadsAreEnough(t *testing.T) {
@@ -46,7 +46,8 @@ func holdAndWait(t *testing.T) {
 	for blocked(t) < waiting {
 		runtime.Gosched()
 	}
-	if now := threads(t); held < Room || now > held {
+	const begun = 1 // the runtime may have been making one when they were counted
+	if now := threads(t); held < Room || now > held+begun {
 		t.Errorf("%d threads were held, there are %d with %d that wait", held, now, waiting)
 	}
 	if _, err := unix.Write(ends[1], make([]byte, waiting)); err != nil {
