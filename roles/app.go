@@ -44,7 +44,7 @@ type Up struct {
 	Failed string // the observed start-up failure, in spec language; "" when it is ready
 }
 
-// appDir is where a call keeps its app's files.
+// dir is where a call keeps its app's files.
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
 // names of what an app run puts on the engine.

@@ -10,7 +10,7 @@ import "time"
 type Box struct {
 	Name   string            // unique on the engine; creating it twice is refused, so it doubles as a mutex
 	Image  string            // reference or id that the engine already has
-	Labels map[string]string // see labels.go; every box carries LabelProject and LabelKind
+	Labels map[string]string // see LabelProject; every box carries it and LabelKind
 	User   string            // "uid:gid", never uid 0
 	Argv   []string
 	Env    []string // KEY=value

@@ -1,6 +1,3 @@
-// Package sweep says what was found in a workspace after a call, besides what
-// was committed: what was taken away from it, what would steer a person's tools,
-// and what git ignores.
 package state
 
 import (
@@ -8,7 +5,8 @@ import (
 	"strings"
 )
 
-// Found is what one sweep came to.
+// Found is what was found in a workspace after a call, besides what was committed: what
+// was taken away from it, what would steer a person's tools, and what git ignores.
 type Found struct {
 	Cleared []Thing `json:"cleared"` // taken away: setuid bits, file capabilities, devices, sockets, FIFOs
 	Control []Thing `json:"control"` // new or changed since the sweep before: files that steer an agent's CLI, an editor, CI or git

@@ -190,7 +190,7 @@ func FuzzParseV1(f *testing.F) {
 	})
 }
 
-// render writes edits as an answer. It is the inverse of Parse for contents that
+// render writes edits as an answer. It is the inverse of ParseAnswer for contents that
 // are empty or end a line, and have no fence among their lines.
 func render(edits []codecommit.Edit) string {
 	var b strings.Builder
@@ -205,7 +205,7 @@ func render(edits []codecommit.Edit) string {
 	return b.String()
 }
 
-// renderV1 writes an answer in fences, the inverse of ParseV1 as render is of Parse.
+// renderV1 writes an answer in fences, the inverse of ParseAnswerV1 as render is of ParseAnswer.
 func renderV1(a codecommit.Answer) string {
 	var b strings.Builder
 	put := func(mark, word, content string) { b.WriteString(mark + word + "\n" + content + mark + "end" + "\n") }

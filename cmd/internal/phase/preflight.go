@@ -57,7 +57,7 @@ func (s *Project) checkPlayers() error {
 	return nil
 }
 
-// checkLedger refuses a tokens.csv that is no ledger; what can be repaired is
+// CheckLedger refuses a tokens.csv that is no ledger; what can be repaired is
 // repaired when the phase starts.
 func (s *Project) CheckLedger() error {
 	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})

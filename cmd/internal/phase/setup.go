@@ -69,7 +69,7 @@ func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err e
 	return want, err
 }
 
-// checkImages looks whether the project's Dockerfiles may be built at all.
+// CheckImages looks whether the project's Dockerfiles may be built at all.
 func (s *Project) CheckImages() error {
 	own := s.Conf.Images
 	for _, rel := range []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile} {
