@@ -1,4 +1,5 @@
-// Package abl carries what `abl init` writes into a new project.
+// Package abl carries what `abl init` writes into a new project. What is written where
+// is decided in cmd/internal/scaffold.
 package abl
 
 import (

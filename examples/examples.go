@@ -1,4 +1,5 @@
-// Package examples carries the projects that abl brings along.
+// Package examples carries the project that `abl demo` copies and runs. It holds files,
+// and knows nothing of how they are played.
 package examples
 
 import (

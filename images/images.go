@@ -1,7 +1,8 @@
 // Package images makes the container images abl runs: a base, the tools every
 // role needs, one image an agent, and abl's static helper on top of each. What
 // has to be made is decided by pure functions out of hashes of all inputs, so
-// that a change rebuilds and nothing else does.
+// that a change rebuilds and nothing else does. No container is run here, no setting
+// read, and no one engine known.
 package images
 
 import (

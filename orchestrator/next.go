@@ -1,5 +1,6 @@
 // Package orchestrator decides what a phase does next and does it: Next and
-// After are pure and total, Loop loads, acts and saves.
+// After are pure and total, Loop loads, acts and saves. Calls, the app, replays and
+// repositories are behind interfaces: no engine, command line or exit code may be in it.
 package orchestrator
 
 import (

@@ -1,5 +1,7 @@
-// Package prompts carries abl's own role prompts. A project that has a file of
-// the same name in its prompts/ directory is played with that one instead.
+// Package prompts carries abl's own prompts: of the two roles, of code-commit, of the
+// learner and of spec draft. A project that has builder.md or verifier.md in its prompts/
+// directory is played with that one instead. What differs from call to call is put in
+// elsewhere.
 package prompts
 
 import _ "embed"

@@ -1,6 +1,8 @@
 // Package roles plays the two roles of a phase: it lays out what each may see,
 // runs an agent as one call in one box, follows it to its end, and keeps the
-// call's record. Every step is idempotent under the call's key.
+// call's record. It runs the app, replays and builds in boxes of the same kind. Every
+// step is idempotent under the call's key. What a phase does next is not decided here,
+// and no one engine is known.
 package roles
 
 import (

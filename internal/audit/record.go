@@ -1,8 +1,8 @@
 // Package audit keeps the audit record: for each iteration what it was held to,
 // what was found and what that stands on, as JSON. abl writes it, whole and
 // durably, before the state that announces the verdict; no role can reach it.
-// docs/audit-record.md describes every field, docs/audit-record.schema.json is
-// its schema.
+// Nothing is decided in it. docs/audit-record.md describes every field, and
+// docs/audit-record.schema.json is its schema.
 package audit
 
 import (

@@ -2,6 +2,7 @@
 // how .abl/config.yaml, the environment and flags are layered over them. A .env
 // file is read so that every value arrives as it is written: keys hold "$" and
 // "#", and a reader that expands or cuts them turns a good key into a refused login.
+// What a setting brings about may not be in it.
 package config
 
 // Config is what .abl/config.yaml may say, with every default filled in.

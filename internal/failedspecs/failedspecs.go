@@ -1,7 +1,8 @@
 // Package failedspecs reads and writes failed_specs.md, the only thing that the
 // Verifier can say to the Builder. The file is an agent's work and therefore
 // hostile: everything is capped, cleaned and judged fail-closed. The grammar
-// is in docs/failed-specs.md.
+// is in docs/failed-specs.md. It opens no file, and what a verdict makes of one is the
+// orchestrator's.
 package failedspecs
 
 import (

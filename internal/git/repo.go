@@ -6,7 +6,8 @@
 // walked by hand (package scan), and refs are moved by hand (package gitdir),
 // because go-git's own Worktree hangs on a FIFO, stops at an odd name, trusts
 // file times and writes refs and the index in place. Nothing of a repository is
-// ever executed, and no program is started.
+// ever executed, and no program is started. What a commit means for a phase is not
+// known here.
 package git
 
 import (

@@ -1,4 +1,5 @@
-// Package nearest finds the word that somebody probably meant.
+// Package nearest finds the word that somebody probably meant, among those that it is
+// given. It knows no list of its own.
 package nearest
 
 import "strings"

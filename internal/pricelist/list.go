@@ -1,5 +1,6 @@
 // Package pricelist is what models cost by the day: abl's own dated list, what a
-// project puts in its place, and the form of both in files.
+// project puts in its place, and the form of both in files. What a request costs is
+// package prices's, and no sum may be made here.
 package pricelist
 
 import (

@@ -1,6 +1,6 @@
-// Package prices says what tokens cost: a dated table of models, what a project
-// puts in its place, and the sum for one request. A model that is in no table has
-// no price, and what has no price costs nobody knows how much, never nothing.
+// Package prices computes what a request costs at one price, in exact dollars. What was
+// told in part has no cost, which is not the same as costing nothing. Which model has
+// which price is package pricelist's, and no file may be read here.
 package prices
 
 import (

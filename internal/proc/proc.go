@@ -2,7 +2,8 @@
 // program that nobody vetted may leave its process group and its session, so a
 // signal to either alone is not enough. It starts programs, too, without the
 // secrets of abl's own environment: git and package tools have no use for a
-// model's key, and what they print or leave behind is not abl's to redact.
+// model's key, and what they print or leave behind is not abl's to redact. It knows
+// no container and no engine.
 package proc
 
 import (

@@ -1,7 +1,7 @@
 // Package report shows audit records to people and to other programs: as text,
 // as Markdown and as JUnit XML. What agents wrote stands in the records, so each
 // format has one place that makes a text harmless there (escape.go), and nothing
-// reaches it past that.
+// reaches it past that. It decides nothing and opens no file.
 package report
 
 import (

@@ -1,8 +1,8 @@
 // Package agent knows the coding CLIs that can play a role: the command line,
-// the environment that makes them quiet, and what their output means. One file
-// an agent. It holds the script of the agent that needs no model as well, and plays
-// it inside a container (scenario_player.go); everything else here is pure.
-// docs/scripted-agent.md describes a script.
+// the environment that makes them quiet, and what their output means. The files of an
+// agent begin with its name. It holds the script of the agent that needs no model as
+// well, and plays it inside a container (scenario_steps.go); everything else here is
+// pure. docs/scripted-agent.md describes a script.
 package agent
 
 import (

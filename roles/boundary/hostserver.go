@@ -1,6 +1,7 @@
 // Package boundary proves from both sides that a box has no more reach than its
 // role: it knows what a probe inside has to find, listens on this machine for
-// what must not arrive, and proves an engine's kind of network once.
+// what must not arrive, and proves an engine's kind of network once. What becomes of a
+// call whose boundary is not proven is decided elsewhere.
 package boundary
 
 import (

@@ -1,7 +1,7 @@
 // Package model asks the APIs of models through their makers' own SDKs, one
 // question at a time: what was sent and what came back are kept as they were on
 // the wire, an answer that is not whole says so, and trouble that passes is
-// waited out.
+// waited out. No prompt, agent or budget may be in it.
 package model
 
 import (

@@ -1,7 +1,7 @@
 // Package cli turns a command line into the call of one command: flags before
 // or after arguments, help that teaches, errors in one sentence with a hint,
 // shell completion. It is the one importer of the flag library, so that the
-// files of the commands are free of it.
+// files of the commands are free of it. What a command does is not in it.
 package cli
 
 import (

@@ -1,5 +1,5 @@
 // Package commit is the program code-commit: the same commands as `code-commit`
-// and as `abl code-commit`.
+// and as `abl code-commit`. What a run does is orchestrator/codecommit's.
 package commit
 
 import (

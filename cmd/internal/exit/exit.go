@@ -1,6 +1,6 @@
 // Package exit holds the exit codes of abl: the one table from which help
-// texts, documentation and the process itself take them, and the signals that
-// end a run.
+// texts, documentation and the process itself take them, which error means which
+// (rules.go), and the signals that end a run. Nothing of a run is decided here.
 package exit
 
 // The exit codes. All but Bug and Usage leave something that the same command

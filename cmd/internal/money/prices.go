@@ -1,6 +1,7 @@
 // Package money is what calls may cost and did cost, for every command that makes
 // paid ones: prices, what counts towards a budget, the caps, and the flags that
-// raise them.
+// raise them. Tokens are counted and requests priced in internal packages, and what a
+// cap stops is decided where calls are made.
 package money
 
 import (

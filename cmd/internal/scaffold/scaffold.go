@@ -1,6 +1,6 @@
 // Package scaffold makes a directory a project: it plans what `abl init` writes,
 // and carries the plan out. Nothing that is there is ever overwritten, so a
-// second run writes only what is missing.
+// second run writes only what is missing. It knows no engine and no phase.
 package scaffold
 
 import (

@@ -1,7 +1,7 @@
 // Package view shows a running phase: as one JSON line an event, as plain lines
 // for pipes, or as lines with a live status below them on a terminal. What
 // agents wrote is made safe before any of them sees it, and nothing that
-// happens to the reader reaches the run.
+// happens to the reader reaches the run. It makes no event and decides nothing.
 package view
 
 import (

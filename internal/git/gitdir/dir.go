@@ -3,7 +3,7 @@
 // running at the same time is respected.
 //
 // Every file is replaced whole: temporary file, fsync, rename, fsync of the
-// folder. Locks are git's own lock files.
+// folder. Locks are git's own lock files. The work tree is no business of its own.
 package gitdir
 
 import (

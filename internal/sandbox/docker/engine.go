@@ -1,6 +1,7 @@
 // Package docker turns the words of package sandbox into containers, networks
 // and volumes of a Docker engine. It is the only package of abl that knows
-// Docker; every box that it makes carries the hardening profile of profile.go.
+// Docker; every box that it makes carries the hardening profile of profile.go. It
+// knows no phase, and what a role may see or reach it is told.
 package docker
 
 import (

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Package commands is abl-cmd as a role sees it: the commands that the project
-// declares, by name, and a few that abl brings along.
+// declares, by name, and a few that abl brings along. It judges nothing: abl believes
+// no word of it.
 package commands
 
 import (

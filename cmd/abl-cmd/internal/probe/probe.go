@@ -2,7 +2,7 @@
 
 // Package probe looks, from inside a container, whether the container is what
 // abl meant it to be. It runs before anything of an agent's does, tries what
-// must not work, and leaves nothing behind.
+// must not work, and leaves nothing behind. What was found is judged by roles/boundary.
 package probe
 
 import (
