@@ -24,7 +24,7 @@ import (
 type proving struct {
 	*Boxes
 	box    sandbox.Box
-	dir    string // takes the proof; the folder in below it is what the box sees at dirs.In
+	dir    string // takes the proof; the folder in below it is what the box sees at helper.In
 	rule   rule
 	server *boundary.HostServer // what listens on this machine, from before to after; nil where nobody does
 	ranges []string             // of the networks that it may be on

@@ -32,7 +32,7 @@ func armedMain() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// start starts it as a user who is not root.
+// startArmed starts it as a user who is not root.
 func startArmed(t *testing.T, after string) *exec.Cmd {
 	t.Helper()
 	program := os.Args[0]

@@ -140,7 +140,7 @@ func TestDeadMan(t *testing.T) {
 }
 
 // boxed starts one of abl's programs in a container like a role's, its orders in
-// dirs.In, with nobody to look after it, and returns the container's id.
+// helper.In, with nobody to look after it, and returns the container's id.
 func boxed(t *testing.T, image string, orders any, program string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Run is what abl-run reads (Run): how to start the agent.
+// RunSpec is what abl-run reads (Run): how to start the agent.
 type RunSpec struct {
 	Argv     []string `json:"argv"`
 	Dir      string   `json:"dir"`
@@ -32,7 +32,7 @@ type RunEnd struct {
 	Ports    string `json:"ports,omitempty"`    // TCP ports on which it listened in the end, by spaces; asked for by LimitMS
 }
 
-// Cmds is what abl-cmd reads (Cmds).
+// CmdSpec is what abl-cmd reads (Cmds).
 type CmdSpec struct {
 	Role      string           `json:"role"`
 	Phase     int              `json:"phase"`

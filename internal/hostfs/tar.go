@@ -76,7 +76,7 @@ func tarEntry(t *tar.Writer, root *os.Root, name, as string, take func(string, *
 	return tarContent(t, root, name, fi)
 }
 
-// content copies exactly as much as the header promised.
+// tarContent copies exactly as much as the header promised.
 func tarContent(t *tar.Writer, root *os.Root, name string, fi fs.FileInfo) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

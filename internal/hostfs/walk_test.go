@@ -48,7 +48,7 @@ func TestWalkDeep(t *testing.T) {
 	flattened(t, top, depth)
 }
 
-// flatten takes the deep tree apart, which os.RemoveAll cannot within its limits.
+// flattened takes the deep tree apart, which os.RemoveAll cannot within its limits.
 func flattened(t *testing.T, top string, depth int) {
 	t.Helper()
 	for range depth {

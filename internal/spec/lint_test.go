@@ -14,7 +14,7 @@ import (
 
 const head = "# Phase %d: T\n\n## Context\n\nWhy.\n\n## Contracts\n\n"
 
-// load writes specs, phase 1 first, and reads them.
+// specs writes specs, phase 1 first, and reads them.
 func specs(t *testing.T, texts ...string) Set {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func specs(t *testing.T, texts ...string) Set {
 	return set
 }
 
-// told prints problems as "phase:line code", "!" before those that stop.
+// remarked prints problems as "phase:line code", "!" before those that stop.
 func remarked(problems []Problem) string {
 	var all []string
 	for _, p := range problems {

@@ -47,7 +47,7 @@ func Real(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// New returns the paths of the project at root with its two configured
+// NewProject returns the paths of the project at root with its two configured
 // directories, which are relative to root.
 func NewProject(root, src, tests string) Project {
 	return Project{Root: root, Src: filepath.Join(root, src), Tests: filepath.Join(root, tests)}

@@ -32,7 +32,7 @@ type Call struct {
 type Command struct {
 	Argv  []string
 	Env   map[string]string // without secrets
-	Files map[string][]byte // name → content, laid into the call's read-only directory (dirs.In)
+	Files map[string][]byte // name → content, laid into the call's read-only directory (helper.In)
 }
 
 // Usage is what one call used of one model.

@@ -17,7 +17,7 @@ func Roles() []string {
 	return []string{"builder", "verifier", "generate", "review", "learnings", "mistakes", "improve"}
 }
 
-// Call is what an agent does in one call. Phase, Iteration and Attempt are 0
+// ScriptCall is what an agent does in one call. Phase, Iteration and Attempt are 0
 // for "any"; Pick fills them in with those of the call that it was picked for.
 type ScriptCall struct {
 	Role      string        `yaml:"role" json:"role"`
@@ -53,7 +53,7 @@ type Step struct {
 	Expect *int   `yaml:"expect" json:"expect,omitempty"` // with Run: the exit code without which the call ends in error
 }
 
-// Usage is what the call reports for one model.
+// ScriptUsage is what the call reports for one model.
 type ScriptUsage struct {
 	Model        string `yaml:"model" json:"model"`
 	tokens.Count `yaml:",inline"`

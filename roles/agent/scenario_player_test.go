@@ -20,7 +20,7 @@ func str(s string) *string { return &s }
 
 func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-// play plays a call in dir and returns its records, other lines as records of type raw.
+// playCall plays a call in dir and returns its records, other lines as records of type raw.
 func playCall(t *testing.T, dir string, c ScriptCall) (code int, records []Record) {
 	t.Helper()
 	var out bytes.Buffer

@@ -11,7 +11,7 @@ import (
 // ScriptedName is the name of the offline agent.
 const ScriptedName = "scripted"
 
-// scenarioFile is the name under which a call's script lies in dirs.In.
+// scenarioFile is the name under which a call's script lies in helper.In.
 const scenarioFile = "scenario.json"
 
 // ErrNoCall means that a scenario does not say what to do in a call.

@@ -7,7 +7,7 @@ import (
 	"abl/internal/outcome"
 )
 
-// scriptedReader follows the helper's output: one scenario.Record a line, among
+// scriptedReader follows the helper's output: one Record a line, among
 // raw lines that a scenario prints on purpose.
 type scriptedReader struct {
 	session string

@@ -30,7 +30,7 @@ const discard = "9"
 
 // Inside is what a probe has to find in a box: the box's own intent in the words
 // of the program that looks around in it. env is the environment by the engine's
-// record of the box; files are all that the call finds in dirs.In; absent are
+// record of the box; files are all that the call finds in helper.In; absent are
 // paths where nothing may be.
 func Inside(box sandbox.Box, env map[string]string, files, absent []string) helper.ProbeSpec {
 	spec := helper.ProbeSpec{

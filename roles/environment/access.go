@@ -31,7 +31,7 @@ type Access struct {
 	Spent  func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
 }
 
-// caFile is in dirs.In of a box whose tools have to trust more than its image does.
+// caFile is in helper.In of a box whose tools have to trust more than its image does.
 const caFile = "ca.pem"
 
 // Gate puts a gateway between a role and what it may reach; nil where that is nothing,
@@ -80,7 +80,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 }
 
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
-// need g.Files in their dirs.In for that.
+// need g.Files in their helper.In for that.
 func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
 	reach, err := asker{e.Boxes, image, g.Role}.resolve(ctx, e.Conf.Network.Allow)
 	if err != nil {

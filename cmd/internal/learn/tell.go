@@ -59,7 +59,7 @@ func (t *teller) progress(text string) {
 	}
 }
 
-// Emit implements event.Sink, and shows what an agent does while it does it: at a terminal as progress,
+// Emit implements state.Sink, and shows what an agent does while it does it: at a terminal as progress,
 // elsewhere line by line.
 func (t *teller) Emit(e state.Event) {
 	switch {

@@ -33,7 +33,7 @@ func settingOf(c *config.Loaded, role roles.Role) roleSetting {
 	return roleSetting{c.Agent.Builder, c.Models.Builder, c.Images.Builder.Dockerfile, c.BuilderCommands}
 }
 
-// player resolves who plays a role; it needs no engine. Images come later.
+// Player resolves who plays a role; it needs no engine. Images come later.
 func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	set := settingOf(s.Conf, role)
 	a, err := environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(set.agent)
@@ -62,7 +62,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	return p, nil
 }
 
-// image is what is wanted for a role.
+// Image is what is wanted for a role.
 func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
 	want.Agent = a.Image()
 	want.Dockerfile, err = s.dockerfile(settingOf(s.Conf, role).dockerfile)

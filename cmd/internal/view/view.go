@@ -16,7 +16,7 @@ import (
 	"abl/internal/state"
 )
 
-// View is an event.Sink that never blocks and never fails.
+// View is an state.Sink that never blocks and never fails.
 type View struct {
 	queue  *queue
 	safe   *redact.Sanitizer

@@ -37,7 +37,7 @@ type Sidecar struct {
 	Engine Engine
 	Name   string // of the box
 	Image  string
-	Inside string // the role's network, on which it answers as dirs.GatewayAlias
+	Inside string // the role's network, on which it answers as helper.GatewayAlias
 	Way    sandbox.Endpoint
 	Labels map[string]string
 	Keep   string            // file that takes the log in the end
