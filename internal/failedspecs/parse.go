@@ -150,7 +150,7 @@ func (p *parser) finish(last bool) {
 	switch {
 	case len(missing) == len(fieldNames) && d.bare:
 		// "# Spec" was the title of the file.
-	case len(missing) > 0 && d.further && n > 0: // it goes on with the one before
+	case len(missing) > 0 && d.further && n > 0 && p.Entries[n-1].Line == e.Line: // it goes on with the one before
 		before := &p.Entries[n-1]
 		before.Input, before.Observed = before.Input+"\n"+e.Input, before.Observed+"\n"+e.Observed
 		*before = Sanitize(*before)

@@ -102,6 +102,9 @@ func TestParse(t *testing.T) {
 		{"a code block after an example and a heading", "Format: SPEC\n# Failed\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```", "fail\n4: \"a\" \"b\" \"c\"\n1! text outside the entries is not read\n"},
 		{"a label twice", "SPEC: a\nINPUT: b\nINPUT: b\nOBSERVED: c\nOBSERVED: c\nINPUT: b", "fail\n1: \"a\" \"b\\nb\\nb\" \"c\\nc\"\n"},
 
+		{"a label twice in no entry", "SPEC: a\nINPUT: b\nOBSERVED: c\nSPEC: d\nINPUT: -\nOBSERVED: e\nINPUT: f",
+			"fail\n1: \"a\" \"b\" \"c\"\n4! the entry has no INPUT\n4! the entry has no OBSERVED\n"},
+
 		{"no INPUT", "SPEC: a\nOBSERVED: c", "malformed\n1! the entry has no INPUT\n"},
 		{"empty INPUT", "SPEC: a\nINPUT:\nOBSERVED: c", "malformed\n1! the entry has no INPUT\n"},
 		{"SPEC alone", "SPEC: a", "malformed\n1! the entry has no INPUT and no OBSERVED\n"},
