@@ -240,13 +240,13 @@ func TestControlFiles(t *testing.T) {
 	write(t, dir, map[string]string{
 		".gemini/settings.json": "{}", "sub/GEMINI.md": "x", ".claude/settings.json": "{}", ".mcp.json": "{}", "Agents.MD": "x", ".codex/config.toml": "x",
 		".cursor/rules/a.mdc": "x", ".vscode/tasks.json": "{}", ".envrc": "x", ".github/workflows/ci.yml": "x", "deep/er/.husky/pre-commit": "x",
-		".gitattributes": "", "x.code-workspace": "{}", "hooks.d/pre-commit": "#!/bin/sh", "node_modules/p/.vscode/settings.json": "{}",
+		".gitattributes": "", ".gitmodules": "", "x.code-workspace": "{}", "hooks.d/pre-commit": "#!/bin/sh", "node_modules/p/.vscode/settings.json": "{}",
 		"nested/.git/config": "[core]\n\tfsmonitor = touch x\n", "nested/.git/HEAD": "x", "bare/HEAD": "ref: x", "bare/objects/": "", "bare/objects/x": "", "bare/refs/": "",
 		"bare/refs/y": "", "plain.md": "x", "gemini/settings.json": "{}", "vscode": "x",
 	})
 	f := swept(t, r, "1")
 	want := strings.Join([]string{
-		".envrc: steers a shell or a package manager", ".gitattributes: steers git", "bare/: a bare repository", "deep/er/.husky/pre-commit: steers git",
+		".envrc: steers a shell or a package manager", ".gitattributes: steers git", ".gitmodules: steers git", "bare/: a bare repository", "deep/er/.husky/pre-commit: steers git",
 		"hooks.d/pre-commit: is a hook of git's", "nested/.git: a nested repository",
 		".claude/settings.json: steers an agent's CLI", ".codex/config.toml: steers an agent's CLI", ".cursor/rules/a.mdc: steers an agent's CLI",
 		".gemini/settings.json: steers an agent's CLI", ".github/workflows/ci.yml: steers CI",

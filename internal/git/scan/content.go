@@ -46,6 +46,9 @@ func (w *walker) file(fd int, path string, n *name, was *index.Entry) error {
 	}
 	if why := refusal(""); errors.As(err, &why) {
 		w.skip(path, why.Error())
+		if what := SteersPath(path); what != "" && w.Sweep {
+			w.mark(path, what, Runs(what) || n.exec(), touched(fd, n.base))
+		}
 		return nil
 	}
 	if err != nil {
