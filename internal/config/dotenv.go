@@ -62,7 +62,7 @@ func parse(name string, data []byte) (map[string]string, []string, error) {
 	var warnings []string
 	for line := 1; text != ""; {
 		m := statement().FindStringSubmatch(text)
-		if m == nil {
+		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // which ends a line for godotenv
 			return nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
 		}
 		if key := m[1]; key != "" {

@@ -118,6 +118,7 @@ func TestReadErrorsNameTheLineAndNoValue(t *testing.T) {
 		{"K: sesame", ".env:2" + notOne},
 		{"1K=sesame", ".env:2" + notOne},
 		{"=sesame", ".env:2" + notOne},
+		{"K=a\rL=sesame", ".env:2" + notOne}, // lines end as on an old Mac
 		{"K-L=sesame", ".env:2" + notOne},
 		{`K="sesame`, ".env:2" + notOne},
 		{`K='sesame\'`, ".env:2" + notOne},
