@@ -141,11 +141,12 @@ func Recover(root, stage string) (restored []string, err error) {
 	defer t.Close()
 	b, err := readBackup(t, stage)
 	for i, file := range slices.Backward(b.Files) {
+		next := staged(stage, "new", i)
 		from, to := staged(stage, "old", i), file
 		if b.New[i] {
-			from, to = file, staged(stage, "new", i)
+			from, to = file, next
 		}
-		if !there(t, from) || b.New[i] && there(t, to) {
+		if !there(t, from) || there(t, file) && there(t, next) { // what stands there is not the edit's
 			continue
 		}
 		if err = move(t, file, from, to); err != nil {

@@ -229,6 +229,24 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 	}
 }
 
+// A person wrote a file anew that the killed run had moved away and not replaced yet.
+func TestRecoverKeepsWhatAPersonPutBack(t *testing.T) {
+	root := plant(t, before)
+	if child(t, root, at("treeedit.kept", 1)) != killed {
+		t.Fatal("not killed")
+	}
+	if err := os.WriteFile(filepath.Join(root, "src/b"), []byte("mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	restored, err := codecommit.Recover(root, stage)
+	if err != nil || strings.Join(restored, " ") != "a" {
+		t.Errorf("%v, %v", restored, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(root, "src/b")); err != nil || string(data) != "mine\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
 // A journal that came with the tree is not followed.
 func TestForeignJournals(t *testing.T) {
 	for _, text := range []string{
