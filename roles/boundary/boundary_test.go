@@ -244,7 +244,7 @@ func TestControl(t *testing.T) {
 	for _, c := range []struct {
 		control     sandbox.Proof
 		virtual, ok bool
-	}{{heard, false, true}, {heard, true, true}, {silent, false, true}, {silent, true, false}} {
+	}{{heard, false, true}, {heard, true, true}, {silent, false, true}, {silent, true, false}, {nil, true, false}} {
 		if got := controlled(c.control, c.virtual); got.OK != c.ok {
 			t.Errorf("virtual %t: %+v, want %t", c.virtual, got, c.ok)
 		}
