@@ -131,8 +131,9 @@ func (s Setup) rules() (*filter.Rules, error) {
 			return nil, fmt.Errorf("cannot use provider %q: its API is unknown", p.Name)
 		case slices.Contains(p.Models, ""):
 			return nil, fmt.Errorf("cannot use provider %q: a model has no name", p.Name)
-		case strings.ContainsAny(string(p.Key), "\r\n\x00"): // which no header can hold
-			return nil, fmt.Errorf("cannot use provider %q: its key has a line break", p.Name)
+		case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
+			// No header holds them. A provider would see, and could say, another key than is kept out of sight.
+			return nil, fmt.Errorf("cannot use provider %q: its key has a line break, or a space at an end", p.Name)
 		case err != nil || u.Host == "" || u.User != nil:
 			return nil, fmt.Errorf("cannot use provider %q: its upstream is no plain address", p.Name) // which may hold a password
 		}
