@@ -28,15 +28,17 @@ var ErrChanging error = refusal("it changes while it is read")
 
 // file adds the entry of a file or a link, unless its content is refused.
 func (w *walker) file(fd int, path string, n *name, was *index.Entry) error {
-	e := &index.Entry{Name: path, Mode: w.mode(n, was)}
-	setStat(e, &n.stat)
-	if was != nil && was.Mode != e.Mode {
+	now := index.Entry{Name: path, Mode: w.mode(n, was)}
+	setStat(&now, &n.stat)
+	if was != nil && was.Mode != now.Mode {
 		was = nil
 	}
-	if was != nil && fresh(was, e, w.Written) {
+	if was != nil && fresh(was, &now, w.Written) {
 		w.result.Entries = append(w.result.Entries, was)
 		return nil
 	}
+	e := new(index.Entry) // most files come no further
+	*e = now
 	var err error
 	if !w.NamesOnly {
 		err = errors.Join(w.ctx.Err(), w.read(fd, n, e, was))

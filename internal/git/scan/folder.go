@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"abl/internal/git/ignore"
 
@@ -65,6 +66,8 @@ func (w *walker) folder(d *os.File, f folder) error {
 	return nil
 }
 
+// list is what is in a folder. Names are looked at some at a time on all processors,
+// which is most of the time of a walk in which little has changed.
 func (w *walker) list(d *os.File) (names []name, err error) {
 	for {
 		some, err := d.Readdirnames(1024)
@@ -72,18 +75,29 @@ func (w *walker) list(d *os.File) (names []name, err error) {
 			return nil, err
 		}
 		for _, base := range some {
-			n := name{base: base}
-			if unix.Fstatat(int(d.Fd()), base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) == nil { // else it has just gone
-				names = append(names, n)
-			}
+			names = append(names, name{base: base})
 		}
 		if errors.Is(err, io.EOF) {
-			return names, nil
+			break
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot list a folder: %w", err)
 		}
 	}
+	fd := int(d.Fd())
+	var looks sync.WaitGroup
+	for some := range slices.Chunk(names, 50) {
+		looks.Go(func() {
+			for i := range some {
+				n := &some[i]
+				if unix.Fstatat(fd, n.base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) != nil {
+					n.base = "" // it has just gone
+				}
+			}
+		})
+	}
+	looks.Wait()
+	return slices.DeleteFunc(names, func(n name) bool { return n.base == "" }), nil
 }
 
 // name decides about one name.

@@ -44,8 +44,12 @@ func refusedName(name string, link bool) string {
 // ordinary knows most names at a glance: those git minds begin with a dot, a
 // tilde or a letter of git~1 or mailmap, or hide it behind a backslash or beyond ASCII.
 func ordinary(name string) bool {
-	hidden := func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }
-	return !strings.ContainsAny(name[:1], ".~gGmM") && !strings.ContainsFunc(name, hidden)
+	for i := range len(name) {
+		if name[i] == '\\' || name[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return strings.IndexByte(".~gGmM", name[0]) < 0
 }
 
 // reads says whether some system takes a name for one of these. HFS+ does not
