@@ -46,7 +46,10 @@ func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.
 		if name != "" {
 			path = any.String(path)
 		} else if o, is := s.all[e.Hash]; is {
-			name = search(o.data, in)
+			var err error
+			if name, err = search(o.data, in); err != nil {
+				return fmt.Errorf("cannot look for secrets in %q: %w", path, err)
+			}
 		}
 		if name != "" {
 			all = append(all, fmt.Sprintf("%q has the value of %s", path, name))
@@ -60,12 +63,15 @@ func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.
 
 // search looks at a part of the data at a time; parts overlap by more than any
 // secret takes.
-func search(data *io.SectionReader, in func([]byte) string) (name string) {
+func search(data *io.SectionReader, in func([]byte) string) (name string, err error) {
 	const part, overlap = 1 << 20, 64 << 10
 	held := make([]byte, min(part, data.Size()))
 	for at := int64(0); name == "" && at < data.Size(); at += part - overlap {
-		n, _ := data.ReadAt(held, at)
+		n, err := data.ReadAt(held, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
 		name = in(held[:n])
 	}
-	return name
+	return name, nil
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
 // What holds a secret is not committed, wherever it stands; what was committed before
@@ -35,5 +38,15 @@ func TestSecrets(t *testing.T) {
 			}
 			sound(t, dir)
 		})
+	}
+}
+
+// What cannot be searched is not taken for free of secrets.
+func TestSecretsUnsearched(t *testing.T) {
+	s := spoolIn(t, open(t, t.TempDir()))
+	name := plumbing.NewHash(put(t, s, 1, 100)[0])
+	must(t, s.file.Close())
+	if s.refuseSecrets(map[string]string{"TOKEN": "hunter2-hunter2-hunter2"}, nil, []*index.Entry{{Name: "a", Hash: name}}) == nil {
+		t.Error("no error")
 	}
 }
