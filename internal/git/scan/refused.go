@@ -74,8 +74,9 @@ const (
 // --strict complains of long attributes, and of what .gitmodules may ask a person's
 // git to do.
 func refusedContent(name string, size int64, r io.Reader) string {
+	const shortest = 8 // bytes of a short name of NTFS
 	switch {
-	case ordinary(name):
+	case ordinary(name), len(name) < shortest:
 		return ""
 	case reads(name, modules):
 		return "submodules are not supported"

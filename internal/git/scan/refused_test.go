@@ -51,6 +51,8 @@ func TestRefusedContent(t *testing.T) {
 		{".gitattributes", "*.go text\n", false},
 		{".gitattributes", "a\n" + long + "\n", true},
 		{"other", long, false},
+		{"~1", "x", false},
+		{"gi~2", "x", false},
 		{".gitattributes", strings.Repeat("x\n", 1<<20), true},
 		{".gitmodules", "[submodule \"x\"]\n\turl = -u./evil\n", true},
 		{"gi7eba~1", "\"[", true},
