@@ -83,7 +83,8 @@ func BenchmarkProofAndSweep(b *testing.B) {
 	r.call(b)
 	with, bare := *r.runner, *r.runner
 	free := &unproving{Engine: r.engine}
-	bare.Engine, bare.Net.Away = free, true
+	bare.Boxes = r.boxes(free)
+	bare.Net.Away = true
 	var calls, parts []float64
 	for round := 0; b.Loop(); round++ {
 		r.edit(round)

@@ -49,6 +49,7 @@ type rig struct {
 	repo    *git.Repo
 	runner  *roles.Runner
 	image   string
+	holder  string
 	book    *ledger.Ledger
 	calls   int
 	unswept bool // what a call left is not looked at
@@ -72,7 +73,7 @@ func newRig(b *testing.B) *rig {
 	m := &images.Maker{Engine: r.engine, Env: os.Getenv, Helper: lab.Bin(b, "abl-cmd")}
 	r.image, err = m.Ensure(b.Context(), images.Want{Agent: "tools"})
 	r.must(err)
-	holder, err := m.Holder(b.Context())
+	r.holder, err = m.Holder(b.Context())
 	r.must(err)
 	b.Cleanup(func() {
 		_, err := r.engine.Sweep(context.WithoutCancel(b.Context()), map[string]string{sandbox.LabelProject: r.file.Project}, nil)
@@ -85,13 +86,17 @@ func newRig(b *testing.B) *rig {
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
 	r.runner = &roles.Runner{
-		Boxes: &roles.Boxes{
-			Engine: r.engine, ID: r.file.Project, Phase: 1, UID: uid, GID: uid, Root: os.Geteuid() == 0, Limits: limits,
-			Helper: holder, Pool: "10.231.0.0/16",
-		},
-		Project: r.project, Output: 1 << 30, Timeout: time.Minute, Out: state.Discard,
+		Boxes: r.boxes(r.engine), Project: r.project, Output: 1 << 30, Timeout: time.Minute, Out: state.Discard,
 	}
 	return r
+}
+
+// boxes are those of the project on an engine.
+func (r *rig) boxes(engine sandbox.Engine) *roles.Boxes {
+	return &roles.Boxes{
+		Engine: engine, ID: r.file.Project, Phase: 1, UID: uid, GID: uid, Root: os.Geteuid() == 0, Limits: limits,
+		Helper: r.holder, Pool: "10.231.0.0/16",
+	}
 }
 
 var limits = sandbox.Limits{Memory: 4 << 30, CPUs: 2, Pids: 512, FileSize: 1 << 30, OpenFile: 4096}
