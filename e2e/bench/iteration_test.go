@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bufio"
 	"encoding/json"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -35,28 +33,22 @@ func BenchmarkIteration(b *testing.B) {
 			".abl/specs/phase1.md": {Data: []byte("# Phase 1: One\n\n## Contracts\n\n- GET / → 200 with the text ok\n")},
 			".abl/scenario.yaml":   {Data: data},
 		})
-		own = append(own, ownTime(b, p.Must(0, "phase", "1", "--json").Stdout).Seconds())
+		own = append(own, ownTime(b, p.Must(0, "phase", "1", "--json")).Seconds())
 	}
 	b.ReportMetric(median(own), "own-s")
 	b.ReportMetric(100*median(own)/(5*time.Minute).Seconds(), "%-of-5-min")
 }
 
 // ownTime is what a phase took to its verdict, without its calls.
-func ownTime(b *testing.B, out string) (own time.Duration) {
+func ownTime(b *testing.B, r lab.Result) (own time.Duration) {
 	b.Helper()
-	var begun time.Time
-	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		var e state.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			b.Fatal(err)
-		}
-		switch {
-		case begun.IsZero():
-			begun = e.Time
-		case e.Kind == state.CallEnd:
+	all := lab.Events(b, r)
+	for _, e := range all {
+		switch e.Kind {
+		case state.CallEnd:
 			own -= time.Duration(e.MS) * time.Millisecond
-		case e.Kind == state.Verdict:
-			return own + e.Time.Sub(begun)
+		case state.Verdict:
+			return own + e.Time.Sub(all[0].Time)
 		}
 	}
 	b.Fatal("there was no verdict")

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -59,7 +58,7 @@ func BenchmarkReplay(b *testing.B) {
 			b.Fatal(err)
 		}
 		alone += time.Duration(ms) * time.Millisecond
-		replayed += afterTheVerifier(b, r.Stdout)
+		replayed += afterTheVerifier(b, r)
 	}
 	b.ReportMetric(alone.Seconds()/float64(b.N), "s-suite")
 	b.ReportMetric(float64(replayed)/float64(alone), "replays/suite")
@@ -67,14 +66,10 @@ func BenchmarkReplay(b *testing.B) {
 }
 
 // afterTheVerifier is the time from the end of the Verifier's call to the verdict.
-func afterTheVerifier(b *testing.B, out string) time.Duration {
+func afterTheVerifier(b *testing.B, r lab.Result) time.Duration {
 	b.Helper()
 	var ended time.Time
-	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
-		var e state.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			b.Fatal(err)
-		}
+	for _, e := range lab.Events(b, r) {
 		switch {
 		case e.Kind == state.CallEnd && e.Role == "verifier":
 			ended = e.Time
