@@ -28,7 +28,7 @@ func (f file) judgeChildren() []string {
 	var wrong []string
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		if name := selected(n); name != "" && fits(name, starters) {
-			wrong = append(wrong, f.at(n.Pos())+": "+name+" gives abl's secrets to another program; use internal/child")
+			wrong = append(wrong, f.at(n.Pos())+": "+name+" gives abl's secrets to another program; use internal/proc")
 		}
 		return true
 	})
