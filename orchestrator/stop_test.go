@@ -73,6 +73,29 @@ func TestInterruptedCall(t *testing.T) {
 	}
 }
 
+// An abl that lost the project while its call ran enters and commits nothing of it:
+// whoever holds the project now finds the call's end on record.
+func TestProjectLostWhileACallRuns(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	lost := errors.New("another abl holds the project")
+	l := w.loop()
+	l.Alone = func() error {
+		if len(w.done) > 0 {
+			return lost
+		}
+		return nil
+	}
+	if _, err := l.Run(t.Context()); !errors.Is(err, lost) {
+		t.Errorf("ended with %v", err)
+	}
+	if len(w.rows) > 0 || len(w.commits["src"]) > 0 {
+		t.Errorf("rows %v, commits %v", w.rows, w.commits)
+	}
+	if err := w.after(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // Starting the app can be cancelled; that is no failure of the app.
 func TestCancelledWhileTheAppStarts(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})

@@ -170,9 +170,10 @@ func TestLoadRoleBesideDefault(t *testing.T) {
 }
 
 func TestFilesOfEarlierTools(t *testing.T) {
-	for i, name := range files {
+	names := []string{".abl/config.yaml", ".abl/abl.config.yaml", "abl.config.yaml"} // the first counts
+	for i, name := range names {
 		all := map[string]string{}
-		for _, later := range files[i+1:] {
+		for _, later := range names[i+1:] {
 			all[later] = "agent: codex\n"
 		}
 		all[name] = "agent: scripted\n"

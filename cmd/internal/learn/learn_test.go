@@ -248,3 +248,14 @@ func TestProgressThroughAPipe(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Each agent is asked with the model that seed 004 gives it.
+func TestModelsOfAgents(t *testing.T) {
+	p := newPerson(t)
+	_, out, _ := p.call(":agent\n:agent codex\n:agent copilot\n:agent gemini\n:quit\n", "--repl")
+	for _, want := range []string{"claude, model: sonnet", "codex, model: gpt-5.2", "copilot, model: claude-sonnet-4", "gemini, model: gemini-2.5-pro"} {
+		if !strings.Contains(out, "Agent: "+want+"\n") {
+			t.Errorf("it says\n%s\nwant %q", out, want)
+		}
+	}
+}
