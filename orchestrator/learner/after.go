@@ -18,13 +18,13 @@ type Happened struct {
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
-	Kept    Kept   // of Weigh and Keep
+	Kept    Kept   // of Improve and Keep
 	Retry   retry.Policy
 }
 
 // Kept is what a cycle adds to what is known.
 type Kept struct {
-	Remembers, Avoids int // Weigh: told before it is written, which may happen twice
+	Remembers, Avoids int // Improve: told before it is written, which may happen twice
 	Version           int // Keep
 }
 
@@ -42,10 +42,6 @@ func After(s State, h Happened) (State, error) {
 		return afterCall(s, h)
 	case Run:
 		return afterRun(s, h), nil
-	case Weigh:
-		c := s.at()
-		c.Remembers, c.Avoids = h.Kept.Remembers, h.Kept.Avoids
-		return s.to(Keep), nil
 	case Keep:
 		c := s.at()
 		c.Version = h.Kept.Version
@@ -151,8 +147,8 @@ func (s State) take(h Happened) State {
 		c.Mistaken = c.lessons(LabelMistake, h.Text)
 		return s.to(Improve)
 	case Improve:
-		c.Improved = Improved(h.Text)
-		return s.to(Weigh)
+		c.Improved, c.Remembers, c.Avoids = Improved(h.Text), h.Kept.Remembers, h.Kept.Avoids
+		return s.to(Keep)
 	}
 	return s
 }

@@ -34,8 +34,6 @@ func TestWalks(t *testing.T) {
 		switch s.Step {
 		case Run:
 			return Happened{Ran: &Ran{OK: true}}
-		case Weigh:
-			return Happened{Kept: Kept{Remembers: 1, Avoids: 2}}
 		case Keep:
 			return Happened{Kept: Kept{Version: s.Book + 1}}
 		}
@@ -48,43 +46,43 @@ func TestWalks(t *testing.T) {
 		want   string
 		best   int
 	}{
-		{"all goes well", 2, good, "1 generate.1 1 run.1 1 review.1 1 learnings.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 2 generate.1 2 run.1 2 review.1 2 learnings.1 2 mistakes.1 2 improve.1 2 weigh.1 2 keep.1 2 finish.1", 2},
+		{"all goes well", 2, good, "1 generate.1 1 run.1 1 review.1 1 learnings.1 1 mistakes.1 1 improve.1 1 keep.1 2 generate.1 2 run.1 2 review.1 2 learnings.1 2 mistakes.1 2 improve.1 2 keep.1 2 finish.1", 2},
 		{"the second program fails: its mistakes count, and the first stays the best", 2, func(s State) Happened {
 			if s.Cycle == 2 && s.Step == Run {
 				return Happened{Ran: &Ran{Reason: "exit code 1"}}
 			}
 			return good(s)
-		}, "1 generate.1 1 run.1 1 review.1 1 learnings.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 2 generate.1 2 run.1 2 mistakes.1 2 improve.1 2 weigh.1 2 keep.1 2 finish.1", 1},
+		}, "1 generate.1 1 run.1 1 review.1 1 learnings.1 1 mistakes.1 1 improve.1 1 keep.1 2 generate.1 2 run.1 2 mistakes.1 2 improve.1 2 keep.1 2 finish.1", 1},
 		{"the author fails twice", 1, func(s State) Happened {
 			if s.Step == Generate {
 				return Happened{Class: "crashed", Reason: "signal", SpentMS: 1000}
 			}
 			return good(s)
-		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 0},
+		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
 		{"the author is too slow: no time is left for a second try", 1, func(s State) Happened {
 			if s.Step == Generate {
 				return Happened{Class: outcome.Timeout, SpentMS: 300_000}
 			}
 			return good(s)
-		}, "1 generate.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 0},
+		}, "1 generate.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
 		{"a first try that took all the time", 1, func(s State) Happened {
 			if s.Step == Generate {
 				return Happened{Class: "failed", SpentMS: 300_001}
 			}
 			return good(s)
-		}, "1 generate.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 0},
+		}, "1 generate.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
 		{"a person stops a call three times, which takes nothing of it", 1, func(s State) Happened {
 			if s.Step == Review && s.Attempt < 4 {
 				return Happened{Class: outcome.Interrupted, SpentMS: 250_000}
 			}
 			return good(s)
-		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 review.3 1 review.4 1 learnings.1 1 mistakes.1 1 improve.1 1 weigh.1 1 keep.1 1 finish.1", 1},
+		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 review.3 1 review.4 1 learnings.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 1},
 		{"nobody answers after the program", 1, func(s State) Happened {
-			if s.Step != Generate && s.Step != Run && s.Step != Weigh && s.Step != Keep {
+			if s.Step != Generate && s.Step != Run && s.Step != Keep {
 				return Happened{Class: "failed", Reason: "x", SpentMS: 1}
 			}
 			return good(s)
-		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 learnings.1 1 learnings.2 1 mistakes.1 1 mistakes.2 1 improve.1 1 improve.2 1 weigh.1 1 keep.1 1 finish.1", 1},
+		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 learnings.1 1 learnings.2 1 mistakes.1 1 mistakes.2 1 improve.1 1 improve.2 1 keep.1 1 finish.1", 1},
 	} {
 		got, s := walk(c.cycles, c.answer)
 		if got != strings.NewReplacer(" 1 ", "\n1 ", " 2 ", "\n2 ").Replace(c.want) {

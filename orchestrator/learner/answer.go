@@ -38,9 +38,9 @@ func readLine(raw string, known func(letters string) bool) line {
 	l.text = s
 	bare := strings.TrimLeft(s, "*_`")
 	mark := s[:len(s)-len(bare)]
-	for _, sep := range []string{":", "：", " - ", " – ", " — ", ""} {
-		left, rest, found := cutAt(bare, sep)
-		if !found || sep == "" && !heading && mark == "" {
+	for _, sep := range []string{":", "：", " - ", " – ", " — ", "\n"} {
+		left, rest, found := strings.Cut(bare+"\n", sep)
+		if !found || len(left) > longest || sep == "\n" && !heading && mark == "" {
 			continue // a label alone on its line has to look like a title
 		}
 		if letters := lettersOf(left); letters != "" && known(letters) {
@@ -68,15 +68,6 @@ func (l *line) strip(s string) (rest string, heading bool) {
 	}
 }
 
-// cutAt divides a line at the first separator, none being the line's end.
-func cutAt(s, sep string) (left, rest string, found bool) {
-	if sep == "" {
-		return s, "", len(s) <= longest
-	}
-	left, rest, found = strings.Cut(s, sep)
-	return left, rest, found && len(left) <= longest
-}
-
 // lettersOf is a label as it is looked for: "Code-Quality (1)" is CODEQUALITY.
 func lettersOf(left string) string {
 	left, _, _ = strings.Cut(left, "(")
@@ -95,13 +86,9 @@ func lettersOf(left string) string {
 // unwrap takes the other end of the label's own marks off what follows it.
 func unwrap(rest, mark string) string {
 	rest = strings.TrimSpace(rest)
-	if mark == "" {
-		return rest
-	}
 	if t, ok := strings.CutPrefix(rest, mark); ok {
-		return strings.TrimSpace(t)
-	}
-	if strings.Count(rest, mark)%2 == 1 {
+		rest = t
+	} else if strings.Count(rest, mark)%2 == 1 {
 		rest = strings.TrimSuffix(rest, mark)
 	}
 	return strings.TrimSpace(rest)
@@ -109,8 +96,7 @@ func unwrap(rest, mark string) string {
 
 // splitLines are the lines of an answer, whatever ends them.
 func splitLines(text string) []string {
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
-	return strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
+	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff")), "\n")
 }
 
 // wordsOf are the words of a text in lower case, without what stands around them.

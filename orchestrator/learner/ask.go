@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,22 +11,25 @@ import (
 // maxResult bounds what the program printed in the prompts that follow, in runes.
 const maxResult = 500
 
-// known is what the prompt of a cycle is made of.
-type known struct{ Prompt, Memory, Mistakes string }
-
-// enhanced is the prompt of a cycle: the one in use, what earlier cycles taught,
-// and the task.
-func enhanced(k known, task string, hosts []string) string {
+// prompt is what the agent is asked in a step. That of a cycle is the prompt in use,
+// what earlier cycles taught, and the task.
+func (h Home) prompt(s State, hosts []string) (string, error) {
+	all, err := h.Prompts()
+	if s.Step != Generate {
+		return question(s, all.Current), err
+	}
+	memory, merr := h.text(MemoryFile, maxLessons)
+	mistakes, xerr := h.text(MistakesFile, maxLessons)
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(k.Prompt))
-	section(&b, "What earlier cycles taught", k.Memory)
-	section(&b, "Mistakes of earlier cycles, not to be made again", k.Mistakes)
-	section(&b, "Your task", task)
+	b.WriteString(strings.TrimSpace(all.Current))
+	section(&b, "What earlier cycles taught", memory)
+	section(&b, "Mistakes of earlier cycles, not to be made again", mistakes)
+	section(&b, "Your task", s.Task)
 	if len(hosts) > 0 {
 		fmt.Fprintf(&b, "\nWhile you write you can reach %s; the program, when it runs, reaches nobody: what it needs has to be in the current directory.\n", strings.Join(hosts, ", "))
 	}
 	fmt.Fprintf(&b, "\nThe names %s are taken in the current directory; end with a few sentences on what you made and why.\n", strings.Join(notes(), ", "))
-	return b.String()
+	return b.String(), errors.Join(err, merr, xerr)
 }
 
 func section(b *strings.Builder, title, text string) {

@@ -3,7 +3,6 @@ package learner
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -49,87 +48,72 @@ func remove(path string) error {
 }
 
 // copyTree copies files, folders and those links that stay inside. Nothing is
-// followed on the way: both trees are reached through open folders alone.
-func copyTree(from, to string) (left []string, err error) {
-	if err := os.Mkdir(to, 0o755); err != nil {
-		return nil, err
-	}
+// followed on the way: the source is reached through open folders alone.
+func copyTree(from, to string) ([]string, error) {
 	src, err := os.OpenRoot(from)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	dst, err := os.OpenRoot(to)
-	if err != nil {
-		return nil, err
-	}
-	defer dst.Close()
-	err = fs.WalkDir(src.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if name == "." {
-			return err
-		}
-		why := ""
-		switch {
-		case err != nil: // a folder; it is there already, and stays empty
-			why, err = unread(err), nil
-		case slices.Contains(notes(), name):
-		case strings.EqualFold(path.Base(name), ".git"):
-			why = "git would run what its settings say"
-		default:
-			why, err = copyOne(src, dst, name)
-			if err == nil && why == "" {
-				return nil
-			}
-		}
-		if why != "" {
-			left = append(left, fmt.Sprintf("%q: %s", name, why))
-		}
-		if d.IsDir() && err == nil {
-			return fs.SkipDir
-		}
-		return err
-	})
+	w := &sifted{FS: src.FS()}
+	err = os.CopyFS(to, w)
 	const most = 20
-	if n := len(left); n > most {
-		left = append(left[:most], fmt.Sprintf("and %d more", n-most))
+	if n := len(w.left); n > most {
+		w.left = append(w.left[:most], fmt.Sprintf("and %d more", n-most))
 	}
-	return left, err
+	return w.left, err
 }
 
-// unread is why something is left out that cannot be read: an agent may make what
-// its owner may not look at, and names that are no text.
-func unread(err error) string { return "it cannot be read: " + err.Error() }
+// sifted is a cycle's folder without what code/ does not get.
+type sifted struct {
+	fs.FS
+	left []string // what that is, and why
+}
 
-// copyOne copies one entry, or says why not. What cannot be written is an error.
-func copyOne(src, dst *os.Root, name string) (why string, err error) {
-	fi, err := src.Lstat(name)
-	if err != nil {
-		return unread(err), nil
-	}
-	switch mode := fi.Mode(); {
-	case mode.IsDir():
-		return "", dst.Mkdir(name, 0o755)
-	case mode&fs.ModeSymlink != 0:
-		target, err := src.Readlink(name)
-		if err != nil {
-			return unread(err), nil
+// ReadDir implements fs.ReadDirFS.
+func (w *sifted) ReadDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.FS, dir)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		name := path.Join(dir, e.Name())
+		if slices.Contains(notes(), name) {
+			return true
 		}
-		if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
-			return "a link that leads outside", nil
+		why := w.odd(name, e.Type())
+		if why != "" {
+			w.left = append(w.left, fmt.Sprintf("%q: %s", name, why))
 		}
-		return "", dst.Symlink(target, name)
-	case !mode.IsRegular():
-		return "neither a file nor a folder", nil
+		return why != ""
+	}), err
+}
+
+// ReadLink and Lstat implement fs.ReadLinkFS.
+func (w *sifted) ReadLink(name string) (string, error)   { return fs.ReadLink(w.FS, name) }
+func (w *sifted) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(w.FS, name) }
+
+// odd says why an entry is left out, "" for one that is not. An agent may make what its
+// owner may not read, and names that are no text.
+func (w *sifted) odd(name string, kind fs.FileMode) string {
+	var err error
+	switch {
+	case strings.EqualFold(path.Base(name), ".git"):
+		return "git would run what its settings say"
+	case kind.IsDir():
+		_, err = fs.ReadDir(w.FS, name)
+	case kind&fs.ModeSymlink != 0:
+		var target string
+		if target, err = fs.ReadLink(w.FS, name); err == nil && (path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target))) {
+			return "a link that leads outside"
+		}
+	case !kind.IsRegular():
+		return "neither a file nor a folder"
+	default:
+		var f fs.File
+		if f, err = w.Open(name); err == nil {
+			f.Close()
+		}
 	}
-	in, err := src.Open(name)
 	if err != nil {
-		return unread(err), nil
+		return "it cannot be read: " + err.Error()
 	}
-	defer in.Close()
-	out, err := dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|fi.Mode()&0o111)
-	if err != nil {
-		return "", err
-	}
-	_, err = io.CopyN(out, in, fi.Size())
-	return "", errors.Join(err, out.Close())
+	return ""
 }

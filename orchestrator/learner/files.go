@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -58,42 +57,27 @@ func (h Home) begin() (version int, err error) {
 	return all.Number(), err
 }
 
-var cycleName = regexp.MustCompile(`^cycle-\d+$`)
-
 // putAway moves the cycles of an earlier session to where they are in nobody's way.
 func (h Home) putAway(session int) error {
-	names, err := folders(h.Root)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if !cycleName.MatchString(name) {
+	for n := 1; n <= MaxCycles; n++ {
+		from := h.Cycle(n)
+		if _, err := os.Lstat(from); err != nil {
 			continue
 		}
-		to := h.path(".abl", "sessions", fmt.Sprint(session), name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(h.path(name), to)); err != nil {
+		to := h.path(".abl", "sessions", fmt.Sprint(session), filepath.Base(from))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(from, to)); err != nil {
 			return fmt.Errorf("cannot put the cycles of an earlier session away: %w", err)
 		}
 	}
 	return nil
 }
 
-func folders(dir string) (names []string, err error) {
-	d, err := os.ReadDir(dir)
-	for _, e := range d {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
-
 // Projects are those below a folder that were ever begun.
 func Projects(dir string) (homes []Home, err error) {
-	names, err := folders(dir)
-	for _, name := range names {
-		h := Home{filepath.Join(dir, name)}
-		if _, err := os.Lstat(h.state()); err == nil {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		h := Home{filepath.Join(dir, e.Name())}
+		if _, err := os.Lstat(h.state()); err == nil && e.IsDir() {
 			homes = append(homes, h)
 		}
 	}
@@ -111,14 +95,6 @@ func (h Home) text(name string, most int64) (string, error) {
 		return "", nil
 	}
 	return string(data), err
-}
-
-// known reads what the prompt of a cycle is made of.
-func (h Home) known() (k known, err error) {
-	all, err := h.Prompts()
-	memory, merr := h.text(MemoryFile, maxLessons)
-	mistakes, xerr := h.text(MistakesFile, maxLessons)
-	return known{all.Current, memory, mistakes}, errors.Join(err, merr, xerr)
 }
 
 // Lessons are those of a project's memory.txt or mistakes.txt.
@@ -147,31 +123,26 @@ func (h Home) clear(n int) error {
 // note writes a file beside a cycle's program, whatever the agent put there.
 func (h Home) note(n int, name, text string) error {
 	dir := h.Cycle(n)
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755)); err != nil { // an agent may have made it read-only
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), remove(filepath.Join(dir, name))); err != nil { // an agent may have made it read-only
 		return err
-	}
-	if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
-		if err := hostfs.Remove(dir, name); err != nil {
-			return err
-		}
 	}
 	return hostfs.Write(filepath.Join(dir, name), []byte(text), perm)
 }
 
 // weigh counts which lessons of a cycle are new.
 func (h Home) weigh(c Cycle) (Kept, error) {
-	learned, err := h.merged(MemoryFile, c.Learned)
-	mistaken, merr := h.merged(MistakesFile, c.Mistaken)
-	return Kept{Remembers: len(learned.Added), Avoids: len(mistaken.Added)}, errors.Join(err, merr)
+	_, learned, err := h.merged(MemoryFile, c.Learned)
+	_, mistaken, merr := h.merged(MistakesFile, c.Mistaken)
+	return Kept{Remembers: len(learned), Avoids: len(mistaken)}, errors.Join(err, merr)
 }
 
 // keep writes what a cycle taught. Done twice it is done once.
 func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	c := s.Last()
 	for name, lessons := range map[string][]string{MemoryFile: c.Learned, MistakesFile: c.Mistaken} {
-		m, err := h.merged(name, lessons)
-		if err == nil && len(m.Added) > 0 {
-			err = hostfs.Write(h.path(name), []byte(m.Text), perm)
+		text, added, err := h.merged(name, lessons)
+		if err == nil && len(added) > 0 {
+			err = hostfs.Write(h.path(name), []byte(text), perm)
 		}
 		if err != nil {
 			return k, err
@@ -189,21 +160,22 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	return k, err
 }
 
-// merged is a file of lessons with more of them.
-func (h Home) merged(name string, items []string) (merged, error) {
-	text, err := h.text(name, maxLessons)
-	return mergeLessons(text, items), err
+// merged is a file of lessons with more of them, and those that it did not have.
+func (h Home) merged(name string, items []string) (text string, added []string, err error) {
+	was, err := h.text(name, maxLessons)
+	text, added = mergeLessons(was, items)
+	return text, added, err
 }
 
 // hasRun says why a cycle's program cannot be started, "" when it can.
 func (h Home) hasRun(n int) string {
 	f, err := hostfs.Open(h.Cycle(n), runFile)
 	switch {
+	case err == nil:
+		f.Close()
+		return ""
 	case errors.Is(err, hostfs.ErrAbsent):
 		return "there is no " + runFile
-	case err != nil:
-		return err.Error()
 	}
-	f.Close()
-	return ""
+	return err.Error()
 }

@@ -118,13 +118,7 @@ func isEmpty(label, text string) string {
 // lessonKey is what makes two lessons the same: their words, whatever their case,
 // spacing, bullets and final punctuation.
 func lessonKey(text string) string {
-	for bullet := true; bullet; {
-		text = strings.TrimSpace(text)
-		if text, bullet = strings.CutPrefix(text, "- "); !bullet {
-			text, bullet = strings.CutPrefix(text, "* ")
-		}
-	}
-	text = strings.Join(strings.Fields(strings.ToLower(text)), " ")
+	text = strings.Join(strings.Fields(strings.ToLower(strings.TrimLeft(text, "-* \t"))), " ")
 	return strings.TrimRight(text, ".!?;:,… ")
 }
 
@@ -137,18 +131,10 @@ const (
 	maxLessons = 4 << 20
 )
 
-// merged is what became of a file.
-type merged struct {
-	Text   string
-	Added  []string
-	Forgot int // the oldest lessons, for which there was no room any more
-}
-
 // mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,
 // line by line; when there is no more room, the oldest lines go first. Done twice
 // it is done once.
-func mergeLessons(file string, items []string) merged {
-	var m merged
+func mergeLessons(file string, items []string) (text string, added []string) {
 	var lines []string
 	seen := map[string]bool{}
 	for _, line := range splitLines(file) {
@@ -164,23 +150,16 @@ func mergeLessons(file string, items []string) merged {
 			continue
 		}
 		seen[lessonKey(s)] = true
-		lines, m.Added = append(lines, "- "+s), append(m.Added, s)
+		lines, added = append(lines, "- "+s), append(added, s)
 	}
-	for len(lines) > maxLines || size(lines) > maxBytes && len(lines) > 1 {
-		lines = lines[1:]
-		m.Forgot++
+	lines = lines[max(len(lines)-maxLines, 0):]
+	if text = strings.Join(lines, "\n"); text != "" {
+		text += "\n"
 	}
-	if len(lines) > 0 {
-		m.Text = strings.Join(lines, "\n") + "\n"
+	for len(text) > maxBytes && len(lines) > 1 {
+		text, lines = text[len(lines[0])+1:], lines[1:]
 	}
-	return m
-}
-
-func size(lines []string) (n int) {
-	for _, l := range lines {
-		n += len(l) + 1
-	}
-	return n
+	return text, added
 }
 
 // lessonsIn are the lessons of a file, without their bullets.

@@ -3,6 +3,7 @@ package learner
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,7 +33,6 @@ const (
 const (
 	currentHeading = "# Current Prompt"
 	pastHeading    = "# Past Prompts"
-	versionPrefix  = "## Version "
 )
 
 // heading is a line that divides the file, escaped ones included.
@@ -73,57 +73,45 @@ func ParsePrompts(text string) Prompts {
 	return b
 }
 
+// escape is a text without the empty lines around it, its headings escaped.
 func escape(text string) string {
-	lines := strings.Split(text, "\n")
+	lines := splitLines(text)
 	for i, line := range lines {
 		if heading.MatchString(line) {
 			lines[i] = `\` + line
 		}
 	}
-	return strings.Join(lines, "\n")
+	return joined(lines)
 }
-
-// Render writes prompts.md. What it writes reads back as the same prompts.
-func (b Prompts) Render() string {
-	b = b.normal()
-	var s strings.Builder
-	if b.Head != "" {
-		s.WriteString(escape(b.Head) + "\n\n")
-	}
-	fmt.Fprintf(&s, "%s\n\n%s\n\n%s\n", currentHeading, escape(b.Current), pastHeading)
-	for _, v := range b.Past {
-		fmt.Fprintf(&s, "\n%s\n\n%s\n", strings.TrimSpace(versionPrefix+v.Title), escape(v.Text))
-	}
-	return s.String()
-}
-
-// normal is what it holds as it is read back.
-func (b Prompts) normal() Prompts {
-	n := Prompts{Head: normal(b.Head), Current: normal(b.Current)}
-	for _, v := range b.Past {
-		n.Past = append(n.Past, Version{Title: strings.Join(strings.Fields(v.Title), " "), Text: normal(v.Text)})
-	}
-	return n
-}
-
-func normal(text string) string { return joined(splitLines(text)) }
 
 // joined are lines without the empty ones around them.
 func joined(lines []string) string { return strings.Trim(strings.Join(lines, "\n"), "\n") }
 
+// Render writes prompts.md. What it writes reads back as the same prompts.
+func (b Prompts) Render() string {
+	var s strings.Builder
+	if head := escape(b.Head); head != "" {
+		s.WriteString(head + "\n\n")
+	}
+	fmt.Fprintf(&s, "%s\n\n%s\n\n%s\n", currentHeading, escape(b.Current), pastHeading)
+	for _, v := range b.Past {
+		title := strings.Join(strings.Fields("## Version "+v.Title), " ")
+		fmt.Fprintf(&s, "\n%s\n\n%s\n", title, escape(v.Text))
+	}
+	return s.String()
+}
+
 // Next archives the prompt in use and puts another in its place. An empty one
 // leaves the text as it is; a version it becomes all the same.
 func (b Prompts) Next(prompt string, at time.Time) Prompts {
-	prompt = normal(bounded(prompt))
-	next := b.normal()
-	next.Past = append(next.Past, Version{Title: fmt.Sprintf("%d - %s", b.Number()+1, at.UTC().Format(time.DateTime)), Text: next.Current})
+	b.Past = append(slices.Clone(b.Past), Version{Title: fmt.Sprintf("%d - %s", b.Number()+1, at.UTC().Format(time.DateTime)), Text: b.Current})
 	if strings.TrimSpace(prompt) != "" {
-		next.Current = prompt
+		b.Current = strings.ToValidUTF8(prompt[:min(len(prompt), maxPrompt)], "")
 	}
-	for len(next.Past) > 1 && len(next.Render()) > maxPrompts {
-		next.Past = next.Past[1:] // the oldest goes; the numbers stay what they were
+	for len(b.Past) > 1 && len(b.Render()) > maxPrompts {
+		b.Past = b.Past[1:] // the oldest goes; the numbers stay what they were
 	}
-	return next
+	return b
 }
 
 // Number is that of the last archived version, 0 for none.
@@ -138,74 +126,25 @@ func (b Prompts) Number() int {
 	return most
 }
 
-// bounded is the beginning of a prompt that is too long.
-func bounded(text string) string {
-	if len(text) > maxPrompt {
-		text = strings.ToValidUTF8(text[:maxPrompt], "")
+// Improved is the prompt in a model's answer, "" when there is none. Asked for nothing
+// but the prompt, models put a sentence or a title before it, or a fence around it, all the same.
+func Improved(text string) string {
+	lines := splitLines(strings.TrimSpace(text))
+	for len(lines) > 1 && (preface.MatchString(lines[0]) || lines[0] == "") {
+		lines = lines[1:]
+	}
+	mark := fence.FindString(lines[0])
+	if last := len(lines) - 1; mark != "" && last > 0 && lines[last] == mark {
+		lines = lines[1:last]
+	}
+	if text = joined(lines); strings.TrimSpace(text) == "" || isPlaceholder(text) {
+		return ""
 	}
 	return text
 }
 
-// Improved is the prompt in a model's answer. Asked for nothing but the prompt,
-// models put it in a fence or a sentence before it all the same; what is not
-// certainly such a frame stays. It is empty when there is none.
-func Improved(text string) string {
-	lines := splitLines(text)
-	lines = strings.Split(joined(lines), "\n")
-	if begins, inner, ends := fenced(lines); inner != nil && ends == len(lines)-1 && (begins == 0 || announced(lines[:begins])) {
-		return joined(inner)
-	}
-	if len(lines) > 1 && announced(lines[:1]) {
-		lines = lines[1:]
-	}
-	if len(lines) > 0 && title(lines[0]) {
-		lines = lines[1:]
-	}
-	if text := joined(lines); strings.TrimSpace(text) != "" && !isPlaceholder(text) {
-		return text
-	}
-	return ""
-}
-
-// fenced is the first fenced block whose end closes it, and where it stands.
-func fenced(lines []string) (begins int, inner []string, ends int) {
-	for i, line := range lines {
-		mark := fence(line)
-		if mark == "" {
-			continue
-		}
-		for k := len(lines) - 1; k > i; k-- { // the last one: a prompt may hold fences of its own
-			if strings.TrimSpace(lines[k]) == mark {
-				return i, lines[i+1 : k], k
-			}
-		}
-		return 0, nil, 0
-	}
-	return 0, nil, 0
-}
-
-// fence is the run of marks with which a line opens a block, "" for none.
-func fence(line string) string {
-	for _, mark := range []string{"`", "~"} {
-		if run := line[:len(line)-len(strings.TrimLeft(line, mark))]; len(run) >= 3 {
-			return run
-		}
-	}
-	return ""
-}
-
-// announced says that lines only say that the prompt follows.
-func announced(lines []string) bool {
-	text := strings.ToLower(joined(lines))
-	return !strings.Contains(text, "\n") && len(text) < 160 && strings.HasSuffix(text, ":") && strings.Contains(text, "prompt") &&
-		(strings.HasPrefix(text, "here") || strings.HasPrefix(text, "sure") || strings.HasPrefix(text, "the improved") || strings.HasPrefix(text, "improved"))
-}
-
-// title says that a line is the file's own heading, or one like it.
-func title(line string) bool {
-	switch strings.ToLower(strings.Trim(line, "#*: \t")) {
-	case "current prompt", "improved prompt", "new prompt":
-		return true
-	}
-	return false
-}
+var (
+	// preface is a line that only says that the prompt follows, or the file's own heading.
+	preface = regexp.MustCompile(`(?i)^((here|sure|the improved|improved)\b.{0,120}\bprompt.{0,40}:|[#* ]*(current|improved|new) prompt[*: ]*)$`)
+	fence   = regexp.MustCompile("^(```+|~~~+)")
+)

@@ -100,6 +100,16 @@ func TestImproved(t *testing.T) {
 	}
 }
 
+// normal is what prompts hold as they are read back.
+func (b Prompts) normal() Prompts {
+	normal := func(text string) string { return joined(splitLines(text)) }
+	n := Prompts{Head: normal(b.Head), Current: normal(b.Current)}
+	for _, v := range b.Past {
+		n.Past = append(n.Past, Version{Title: strings.Join(strings.Fields(v.Title), " "), Text: normal(v.Text)})
+	}
+	return n
+}
+
 // Whatever prompts there were, they are read back as they were written.
 func FuzzPrompts(f *testing.F) {
 	f.Add("# Past Prompts\n\n## Version 1\n", "\\# Current Prompt\r\n", "## Version", "1 - x")

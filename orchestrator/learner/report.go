@@ -63,9 +63,8 @@ func tellReport(t Teller, c Cycle) {
 		t.Row("failed", "%s", c.Failure)
 	}
 	if c.Review != nil {
-		for _, f := range c.Review.Findings {
-			text := map[Rating]string{RatedOK: "OK", Unrated: "nothing was said of it", Issues: f.Text}[f.State]
-			t.Row("review", "%s: %s", f.Category, text)
+		for line := range strings.Lines(c.Review.Summary()) {
+			t.Row("review", "%s", strings.TrimSuffix(line, "\n"))
 		}
 	}
 	tellLessons(t, "learned", c.Learned, c.Remembers, MemoryFile)

@@ -68,7 +68,7 @@ Cycle 1 report
   review    ARCHITECTURE: nothing was said of it
   review    DESIGN: nothing was said of it
   review    CODE_QUALITY: nothing was said of it
-  review    SECURITY: key in source
+  review    SECURITY: issues: key in source
   review    TESTS: OK
   learned   2, new in memory.txt: 1
             - Use a pool

@@ -41,7 +41,8 @@ const maxFinding = 1200
 func ParseReview(text string) CodeReview {
 	said := map[string][]string{}
 	var at string
-	for _, l := range withoutClosing(text) {
+	for _, raw := range splitLines(text) {
+		l := readLine(raw, func(letters string) bool { return categoryOf(letters) != "" })
 		switch {
 		case l.label != "":
 			at = categoryOf(l.label)
@@ -60,42 +61,6 @@ func ParseReview(text string) CodeReview {
 	return r
 }
 
-// withoutClosing are the lines of an answer without the sentences that follow the
-// last category, where that was told on its own line. Praise goes, and what says that
-// it sums up; anything else may be a finding.
-func withoutClosing(text string) (lines []line) {
-	label, end := -1, -1
-	for i, raw := range splitLines(text) {
-		l := readLine(raw, func(letters string) bool { return categoryOf(letters) != "" })
-		switch {
-		case l.label != "":
-			label, end = -1, -1
-			if l.text != "" {
-				label = i
-			}
-		case l.blank && label >= 0 && end < 0:
-			end = i
-		case l.bullet || l.fence || l.indented:
-			label = -1
-		}
-		lines = append(lines, l)
-	}
-	if end < 0 || label < 0 {
-		return lines
-	}
-	var rest []string
-	for _, l := range lines[end:] {
-		rest = append(rest, wordsOf(l.text)...)
-	}
-	if len(rest) > 1 && rest[0] == "in" {
-		rest = rest[1:]
-	}
-	if len(rest) == 0 || !slices.Contains(closing, rest[0]) && slices.ContainsFunc(rest, func(w string) bool { return slices.Contains(but, w) }) {
-		return lines
-	}
-	return lines[:end]
-}
-
 // categoryOf is the category whose letters these are, all of them: REDESIGN is
 // none, and neither is LATEST.
 func categoryOf(letters string) string {
@@ -109,17 +74,12 @@ func categoryOf(letters string) string {
 
 func findingOf(c string, said []string) Finding {
 	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s == "" || isPlaceholder(s) })
-	f := Finding{Category: c, State: Unrated}
+	f := Finding{Category: c, State: RatedOK, Text: cut(strings.Join(said, " "), maxFinding)}
 	if len(said) == 0 {
-		return f
+		f.State = Unrated
+	} else if slices.ContainsFunc(said, func(s string) bool { return !fine(c, s) }) {
+		f.State = Issues
 	}
-	f.State = RatedOK
-	for _, s := range said {
-		if !fine(c, s) {
-			f.State = Issues
-		}
-	}
-	f.Text = cut(strings.Join(said, " "), maxFinding)
 	return f
 }
 
@@ -128,7 +88,6 @@ func findingOf(c string, said []string) Finding {
 var (
 	good    = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm")
 	before  = strings.Fields("looks look seems all is very pretty everything")
-	closing = strings.Fields("overall summary conclusion altogether")
 	nothing = strings.Fields("no none n/a nothing issue issues problem problems concern concerns vulnerability vulnerabilities finding findings were was are is found " +
 		"identified detected seen noted to report here any all at")
 	but = strings.Fields("but however except although though yet still missing lacks lacking should could consider needs need would only partly partially unless apart " +
@@ -155,18 +114,12 @@ func fine(c string, text string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(nothing, w) })
 }
 
-// Summary is a review as the next prompts quote it, a line a category.
+// Summary is a review as a person and the next prompts read it, a line a category.
 func (r CodeReview) Summary() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		switch f.State {
-		case RatedOK:
-			fmt.Fprintf(&b, "%s: OK\n", f.Category)
-		case Unrated:
-			fmt.Fprintf(&b, "%s: not reviewed\n", f.Category)
-		default:
-			fmt.Fprintf(&b, "%s: issues: %s\n", f.Category, f.Text)
-		}
+		text := map[Rating]string{RatedOK: "OK", Unrated: "nothing was said of it", Issues: "issues: " + f.Text}[f.State]
+		fmt.Fprintf(&b, "%s: %s\n", f.Category, text)
 	}
 	return b.String()
 }

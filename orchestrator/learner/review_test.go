@@ -39,8 +39,8 @@ func TestParseReview(t *testing.T) {
 		{"no tests at all", "TESTS: none\nSECURITY: none of the inputs is checked", `unknown unknown unknown "none of the inputs is checked" "none"`},
 		{"a finding below an OK", "SECURITY: OK\n- key in source\nTESTS: OK\nAll branches are covered.", `unknown unknown unknown "OK key in source" ok`},
 		{"praise in other words", "ARCHITECTURE: Fine\nDESIGN: Looks good.\nCODE_QUALITY: All good!\nSECURITY: Looks fine to me\nTESTS: Looks good, but no test of the server", `ok ok ok ok "Looks good, but no test of the server"`},
-		{"closing words", "SECURITY: OK\nTESTS: OK\n\nOverall, I would still split main.\nLet me know!", "unknown unknown unknown ok ok"},
-		{"closing words below a finding", "TESTS: too few\n\nThe program does what it says.", `unknown unknown unknown unknown "too few"`},
+		{"closing words", "SECURITY: OK\nTESTS: OK\n\nOverall, I would still split main.\nLet me know!", `unknown unknown unknown ok "OK Overall, I would still split main. Let me know!"`},
+		{"closing words below a finding", "TESTS: too few\n\nThe program does what it says.", `unknown unknown unknown unknown "too few The program does what it says."`},
 		{"a finding after a blank line", "TESTS: OK\n\nThe server is not tested.", `unknown unknown unknown unknown "OK The server is not tested."`},
 		{"a score", "SECURITY (9/10): OK", "unknown unknown unknown ok unknown"},
 	} {
@@ -52,7 +52,7 @@ func TestParseReview(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	got := ParseReview("SECURITY: " + strings.Repeat("x ", 2000) + "\nTESTS: ok").Summary()
-	if lines := strings.Split(got, "\n"); len(lines) != 6 || lines[0] != "ARCHITECTURE: not reviewed" || len(lines[3]) > 1300 || lines[4] != "TESTS: OK" {
+	if lines := strings.Split(got, "\n"); len(lines) != 6 || lines[0] != "ARCHITECTURE: nothing was said of it" || len(lines[3]) > 1300 || lines[4] != "TESTS: OK" {
 		t.Errorf("%.200q", got)
 	}
 }
@@ -66,7 +66,7 @@ func FuzzReview(f *testing.F) {
 		if len(r.Findings) != 5 {
 			t.Fatalf("%d findings", len(r.Findings))
 		}
-		again := ParseReview(strings.ReplaceAll(r.Summary(), ": not reviewed", ":"))
+		again := ParseReview(strings.ReplaceAll(r.Summary(), ": nothing was said of it", ":"))
 		for i, f := range r.Findings {
 			if f.State != again.Findings[i].State {
 				t.Errorf("%q: %s was %s, and is %s in the summary %q", text, f.Category, f.State, again.Findings[i].State, r.Summary())

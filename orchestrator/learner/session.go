@@ -99,8 +99,6 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	case Run:
 		tellStep(x.Tell, s)
 		return x.try(ctx, s)
-	case Weigh:
-		h.Kept, err = x.Home.weigh(s.Last())
 	case Keep:
 		h.Kept, err = x.Home.keep(s, x.Now())
 	case Finish:
@@ -124,19 +122,19 @@ func (x *Session) call(s State) Call {
 
 // ask asks the agent, and keeps the answer as it came.
 func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
-	k, err := x.Home.known()
+	prompt, err := x.Home.prompt(s, x.Hosts)
 	if err != nil {
 		return Happened{}, err
 	}
 	a := x.call(s)
+	a.Prompt = x.Clean(prompt)
 	if s.Step == Generate {
-		a.Prompt = enhanced(k, s.Task, x.Hosts)
 		a.Begin = func() error { return x.Home.clear(s.Cycle) }
-	} else {
-		a.Prompt = question(s, k.Prompt)
 	}
-	a.Prompt = x.Clean(a.Prompt)
 	h, err := x.Calls.Ask(ctx, a)
+	if err == nil && s.Step == Improve {
+		h.Kept, err = x.Home.weigh(s.Last())
+	}
 	if err != nil {
 		return Happened{}, err
 	}

@@ -29,7 +29,6 @@ const (
 	Learnings Step = "learnings"
 	Mistakes  Step = "mistakes"
 	Improve   Step = "improve"
-	Weigh     Step = "weigh" // what of the lessons is new
 	Keep      Step = "keep"  // memory.txt, mistakes.txt and prompts.md
 	Finish    Step = "finish"
 	Done      Step = "done"
@@ -121,9 +120,9 @@ func (s State) Last() Cycle {
 
 // Best is the last cycle that succeeded, 0 for none.
 func (s State) Best() int {
-	for i := len(s.Log) - 1; i >= 0; i-- {
-		if s.Log[i].OK {
-			return s.Log[i].Number
+	for _, c := range slices.Backward(s.Log) {
+		if c.OK {
+			return c.Number
 		}
 	}
 	return 0
@@ -147,26 +146,22 @@ func Load(h Home) (State, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}
+	known := slices.Contains([]Step{Generate, Run, Review, Learnings, Mistakes, Improve, Keep, Finish, Done}, s.Step)
 	switch {
 	case err != nil:
-		return s, fmt.Errorf("cannot read %s: %w; move it away to begin anew with what was learned", h.Rel(h.state()), err)
 	case s.Version > version:
 		return s, fmt.Errorf("cannot read %s: it has version %d, this abl knows %d: update abl", h.Rel(h.state()), s.Version, version)
+	case !idForm.MatchString(s.ID), s.Session > 0 && (!known || s.Cycle < 1 || max(s.Cycle, s.Cycles) > MaxCycles || len(s.Log) != s.Cycle):
+		err = errors.New("it is damaged") // no step would lead out of it
 	}
-	return s, s.check(h)
+	if err != nil {
+		err = fmt.Errorf("cannot use %s: %w; move it away to begin anew with what was learned", h.Rel(h.state()), err)
+	}
+	return s, err
 }
 
 // idForm is that of an ID: it is part of names and labels on the engine.
 var idForm = regexp.MustCompile(`^learn-[a-z0-9]{10}$`)
-
-// check refuses a state that no step leads out of.
-func (s State) check(h Home) error {
-	known := slices.Contains([]Step{Generate, Run, Review, Learnings, Mistakes, Improve, Weigh, Keep, Finish, Done}, s.Step)
-	if s.Session > 0 && (!known || s.Cycle < 1 || s.Cycle > MaxCycles || s.Cycles > MaxCycles || len(s.Log) != s.Cycle) || !idForm.MatchString(s.ID) {
-		return fmt.Errorf("cannot use %s: it is damaged; move it away to begin anew with what was learned", h.Rel(h.state()))
-	}
-	return nil
-}
 
 // Save keeps it.
 func (s State) Save(h Home) error {
