@@ -3,7 +3,10 @@
 // engine; sandbox/docker turns these words into containers.
 package sandbox
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Box is one container as abl intends it: nothing is implied, and an engine
 // adapter adds the hardening profile (docs/architecture.md) to every one.
@@ -88,7 +91,7 @@ type Network struct {
 	Labels map[string]string
 	Egress bool   // an ordinary bridge with a way out; otherwise isolated: internal, no IPv6, the host unreachable
 	Pool   string // CIDR out of which a /28 is taken
-	Apart  Apart  // how an isolated one is kept from the host
+	Apart  Apart  // how an isolated one is kept from the host; "" is the engine's own way
 }
 
 // Apart is a way to keep an isolated network from the engine's host. Which one
@@ -97,7 +100,6 @@ type Apart string
 
 // The ways.
 const (
-	ByVersion       Apart = ""                 // the one that the engine's version is known to have
 	NoAddress       Apart = "no-address"       // the bridge has no address (inhibit_ipv4)
 	IsolatedGateway Apart = "isolated-gateway" // the engine's own mode, from API 1.48 on
 )
@@ -157,4 +159,13 @@ type Info struct {
 	DataDir                    string // where the engine keeps what containers write, on its host
 	NoSwapLimit                bool   // its kernel does not count swap, so a limit on memory cannot include it
 	CPUs                       int
+	Apart                      Apart // how its version is known to keep networks apart from its host
+}
+
+// Terminal is a person's terminal, already in raw mode.
+type Terminal struct {
+	In      io.Reader // a read that is under way outlives Attach: nothing can end it
+	Out     io.Writer
+	Size    func() (width, height int)
+	Resized <-chan struct{}
 }

@@ -55,7 +55,7 @@ func (o open) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
 
 func TestEngineKeepsNetworksApart(t *testing.T) {
 	p, info := onEngine(t)
-	proof, err := p.Try(t.Context(), docker.WayOf(info.API))
+	proof, err := p.Try(t.Context(), info.Apart)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,14 +99,14 @@ func TestProbeFindsAnOpenNetwork(t *testing.T) {
 // Where the way by version is not proven, the other one is tried.
 func TestProbeTriesTheOtherWay(t *testing.T) {
 	p, info := onEngine(t)
-	if docker.WayOf(info.API) != sandbox.NoAddress {
+	if info.Apart != sandbox.NoAddress {
 		t.Logf("API %s keeps networks apart both ways", info.API)
 	}
 	r, err := p.Probe(t.Context(), sandbox.IsolatedGateway, sandbox.NoAddress)
 	if err != nil || r.Err() != nil {
 		t.Fatalf("%v, %v", err, r.Err())
 	}
-	if want := docker.WayOf(info.API); r.Apart != want {
+	if want := info.Apart; r.Apart != want {
 		t.Errorf("networks are kept apart by %s, want %s", r.Apart, want)
 	}
 }

@@ -8,14 +8,28 @@ import (
 	"strings"
 	"time"
 
+	"abl/images"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/roles"
 	"abl/roles/boundary"
 )
 
+// Engine is all that abl asks of a container engine: a package that implements it can
+// stand in Docker's place, and is chosen in Connect.
+type Engine interface {
+	sandbox.Engine
+	images.Engine
+	boundary.Engine
+	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
+	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
+	Guard(check func() error)
+	Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool))
+	Close() error
+}
+
 // Connect reaches the engine and refuses one that cannot keep the boundary.
-func Connect(ctx context.Context) (*docker.Engine, sandbox.Info, error) {
+func Connect(ctx context.Context) (Engine, sandbox.Info, error) {
 	eng, err := docker.Connect(ctx, docker.Options{})
 	if err != nil {
 		return nil, sandbox.Info{}, err
@@ -38,7 +52,7 @@ const longestRestart = 10 * time.Minute
 
 // bePatient has an engine that was there waited for from now on, no longer than an
 // outage may last. A person who stops the run waits no longer.
-func bePatient(ctx context.Context, eng *docker.Engine, outage time.Duration, note func(string)) {
+func bePatient(ctx context.Context, eng Engine, outage time.Duration, note func(string)) {
 	span := min(outage, longestRestart)
 	eng.Patient(ctx, span, func(away time.Duration, back bool) {
 		text := fmt.Sprintf("the engine does not answer; it is waited for, up to %s", span)
@@ -51,7 +65,7 @@ func bePatient(ctx context.Context, eng *docker.Engine, outage time.Duration, no
 
 // Prober proves that an engine keeps networks apart from its machine and the world.
 type Prober struct {
-	Engine  *docker.Engine
+	Engine  Engine
 	Info    sandbox.Info
 	Pool    string // CIDR out of which networks are taken
 	CACert  string
@@ -89,7 +103,7 @@ func (p Prober) probe(ctx context.Context, id string) (boundary.Result, error) {
 		return boundary.Result{}, err
 	}
 	ways := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress} // the one that the version is known to have first
-	if docker.WayOf(p.Info.API) == sandbox.NoAddress {
+	if p.Info.Apart == sandbox.NoAddress {
 		slices.Reverse(ways)
 	}
 	probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Near, Virtual: !p.Info.Local}

@@ -18,7 +18,6 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/roles"
@@ -53,7 +52,7 @@ type Options struct {
 // Environment is an open one.
 type Environment struct {
 	Options
-	Engine   *docker.Engine
+	Engine   Engine
 	Info     sandbox.Info
 	Images   *images.Maker
 	Boxes    *roles.Boxes

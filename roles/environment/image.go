@@ -8,11 +8,10 @@ import (
 
 	"abl/images"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 )
 
 // Maker makes images on an engine, its progress shown through say.
-func Maker(eng *docker.Engine, say func(string), caCert string, offline bool) *images.Maker {
+func Maker(eng images.Engine, say func(string), caCert string, offline bool) *images.Maker {
 	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: caCert, Offline: offline}
 }
 

@@ -10,7 +10,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/ledger"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
 	"abl/roles/model"
@@ -134,7 +133,7 @@ func CleanFiles(in *cli.Input, root, logs string) error {
 }
 
 // Sweep removes what runs in a project have left on an engine.
-func Sweep(ctx context.Context, eng *docker.Engine, root string) ([]string, error) {
+func Sweep(ctx context.Context, eng sandbox.Stores, root string) ([]string, error) {
 	id := codecommit.Project{Root: root}.EngineID()
 	return eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, nil)
 }

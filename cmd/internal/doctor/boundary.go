@@ -13,7 +13,6 @@ import (
 	"abl/cmd/internal/phase"
 	"abl/internal/config"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/environment"
@@ -84,7 +83,7 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 }
 
 // prove probes the engine's networks and a container like each role's.
-func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng *docker.Engine, info sandbox.Info) error {
+func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info) error {
 	prober := environment.Prober{Engine: eng, Info: info, Pool: conf.Network.Pool, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Fresh: true}
 	r, net, err := prober.Networks(ctx, true) // what does not hold is shown, and ends in exit code 8
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"abl/images"
 	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/internal/sandbox/docker"
 	"abl/roles/agent"
 	"abl/roles/environment"
 )
@@ -44,7 +43,7 @@ var versionWord = regexp.MustCompile(`\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*[0-9A-Z
 // checkAgents starts each agent whose image is made, without a network and without
 // a key, and asks for its version. One without an image is no fault: a phase makes
 // what it needs.
-func checkAgents(ctx context.Context, eng *docker.Engine, states []images.State) (all []phase.Finding) {
+func checkAgents(ctx context.Context, eng sandbox.Engine, states []images.State) (all []phase.Finding) {
 	for _, name := range agent.Names() {
 		version := images.Version(name)
 		if version == "" {
@@ -78,7 +77,7 @@ func judgeAgent(name, want, words string, err error) phase.Finding {
 }
 
 // askVersion runs an agent's program with --version in a box of its own.
-func askVersion(ctx context.Context, eng *docker.Engine, name, image string) (words string, err error) {
+func askVersion(ctx context.Context, eng sandbox.Engine, name, image string) (words string, err error) {
 	project := fmt.Sprintf("doctor-%d", os.Getpid())
 	code, words, err := environment.Ask(ctx, eng, sandbox.Box{
 		Name: "abl-" + project + "-" + name, Image: image, User: "10001:10001", Dir: "/tmp", Argv: []string{name, "--version"},

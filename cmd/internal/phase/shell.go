@@ -9,7 +9,7 @@ import (
 	"os/signal"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/sandbox/docker"
+	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
@@ -95,7 +95,7 @@ func (r *Run) attach(ctx context.Context, name string, tty *os.File) error {
 			}
 		}
 	}()
-	_, err = r.env.Engine.Attach(ctx, name, docker.Terminal{
+	_, err = r.env.Engine.Attach(ctx, name, sandbox.Terminal{
 		In: tty, Out: r.In.Bare.Stdout, Resized: resized,
 		Size: func() (int, int) {
 			w, h, err := term.GetSize(int(tty.Fd()))

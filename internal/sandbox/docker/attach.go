@@ -8,19 +8,13 @@ import (
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
-)
 
-// Terminal is a person's terminal, already in raw mode.
-type Terminal struct {
-	In      io.Reader // a read that is under way outlives Attach: nothing can end it
-	Out     io.Writer
-	Size    func() (width, height int)
-	Resized <-chan struct{}
-}
+	"abl/internal/sandbox"
+)
 
 // Attach joins a terminal with a box that was made with Term, starts the box
 // unless it runs, and returns its exit code once it has ended.
-func (e *Engine) Attach(ctx context.Context, name string, term Terminal) (exit int, err error) {
+func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error) {
 	defer func() { err = about(err, "cannot attach to box %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
@@ -46,7 +40,7 @@ func (e *Engine) Attach(ctx context.Context, name string, term Terminal) (exit i
 }
 
 // talk carries bytes both ways until the box closes its side.
-func (e *conn) talk(ctx context.Context, id string, term Terminal, stream types.HijackedResponse) error {
+func (e *conn) talk(ctx context.Context, id string, term sandbox.Terminal, stream types.HijackedResponse) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go e.followSize(ctx, id, term)
@@ -61,7 +55,7 @@ func (e *conn) talk(ctx context.Context, id string, term Terminal, stream types.
 
 // followSize tells the box how large the terminal is. A size that does not
 // arrive costs a misdrawn line, so errors are let go.
-func (e *conn) followSize(ctx context.Context, id string, term Terminal) {
+func (e *conn) followSize(ctx context.Context, id string, term sandbox.Terminal) {
 	for {
 		if w, h := term.Size(); w > 0 && h > 0 {
 			_ = e.once(ctx, short, func(ctx context.Context) error {

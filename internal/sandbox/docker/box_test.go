@@ -180,7 +180,7 @@ func TestAttach(t *testing.T) {
 	_, err := l.Create(t.Context(), box)
 	l.must(err)
 	var out bytes.Buffer
-	exit, err := l.Attach(t.Context(), box.Name, Terminal{
+	exit, err := l.Attach(t.Context(), box.Name, sandbox.Terminal{
 		In: strings.NewReader("bye\n"), Out: &out, Size: func() (int, int) { return 80, 24 }, Resized: nil,
 	})
 	l.must(err)
@@ -190,7 +190,7 @@ func TestAttach(t *testing.T) {
 	plain := l.box("b", "exit", "0")
 	_, err = l.Create(t.Context(), plain)
 	l.must(err)
-	if _, err := l.Attach(t.Context(), plain.Name, Terminal{}); err == nil || !strings.Contains(err.Error(), "without a terminal") {
+	if _, err := l.Attach(t.Context(), plain.Name, sandbox.Terminal{}); err == nil || !strings.Contains(err.Error(), "without a terminal") {
 		t.Errorf("attaching to a box without a terminal gives %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestAttachGivesUp(t *testing.T) {
 		l.awaitLog(box.Name, "hello")
 		cancel()
 	}()
-	_, err = l.Attach(ctx, box.Name, Terminal{In: in, Out: io.Discard, Size: func() (int, int) { return 0, 0 }})
+	_, err = l.Attach(ctx, box.Name, sandbox.Terminal{In: in, Out: io.Discard, Size: func() (int, int) { return 0, 0 }})
 	if err == nil || ctx.Err() == nil {
 		t.Errorf("attach ended with %v", err)
 	}

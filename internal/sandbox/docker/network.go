@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -103,7 +104,7 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 		return err
 	}
 	for _, subnet := range free {
-		err = e.tryNetwork(ctx, n, networkOptions(n, info.API, subnet))
+		err = e.tryNetwork(ctx, n, networkOptions(n, cmp.Or(n.Apart, info.Apart), subnet))
 		if err == nil || !overlaps(err) {
 			return err
 		}
@@ -128,17 +129,15 @@ func (e *stores) tryNetwork(ctx context.Context, n sandbox.Network, o network.Cr
 	return fits(there, n)
 }
 
-func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.CreateOptions {
+func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix) network.CreateOptions {
 	no := false
 	o := network.CreateOptions{
 		Driver: bridge, Internal: !n.Egress, EnableIPv6: &no, Labels: n.Labels,
 		IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet.String()}}},
 	}
-	if n.Egress {
-		return o
-	}
-	switch apart := n.Apart; {
-	case apart == sandbox.NoAddress, apart == sandbox.ByVersion && WayOf(api) == sandbox.NoAddress:
+	switch {
+	case n.Egress:
+	case apart == sandbox.NoAddress:
 		// "internal" keeps boxes from the world and not from the host, whose
 		// services answer at the bridge's address; so the bridge gets none.
 		o.Options = map[string]string{inhibitIPv4: "true"}
@@ -146,15 +145,6 @@ func networkOptions(n sandbox.Network, api string, subnet netip.Prefix) network.
 		o.Options = map[string]string{gatewayMode: "isolated"}
 	}
 	return o
-}
-
-// WayOf is how an engine of this API version is known to keep networks apart
-// from its host.
-func WayOf(api string) sandbox.Apart {
-	if older(api, gatewayModes) {
-		return sandbox.NoAddress
-	}
-	return sandbox.IsolatedGateway
 }
 
 func overlaps(err error) bool {

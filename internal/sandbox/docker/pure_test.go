@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"abl/internal/sandbox"
 )
@@ -30,7 +31,7 @@ func TestSubnetsAvoidWhatIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := prefixes("10.9.0.16/28"); !cmp.Equal(got, want, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
+	if want := prefixes("10.9.0.16/28"); !gocmp.Equal(got, want, gocmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
 		t.Errorf("free are %v, want %v", got, want)
 	}
 	if _, err := subnets("10.9.0.0/28", "n", prefixes("10.9.0.8/30")); err == nil || !strings.Contains(err.Error(), "no free /28") {
@@ -75,7 +76,7 @@ func TestRoutes(t *testing.T) {
 		"torn\t00\nbad\tzz\t0\t0\t0\t0\t0\tFF\n"
 	got := routes(strings.NewReader(table))
 	want := prefixes("192.0.2.0/24", "10.0.0.0/8")
-	if !cmp.Equal(got, want, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
+	if !gocmp.Equal(got, want, gocmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
 		t.Errorf("routes are %v, want %v", got, want)
 	}
 }
@@ -237,8 +238,9 @@ func TestNetworkOptions(t *testing.T) {
 		{"1.41", true, "", nil},
 		{"1.51", true, "", nil},
 	} {
-		got := networkOptions(sandbox.Network{Name: "n", Egress: c.egress, Apart: c.apart}, c.api, subnet)
-		if diff := cmp.Diff(c.want, got.Options); diff != "" || got.Internal == c.egress || *got.EnableIPv6 || got.IPAM.Config[0].Subnet != subnet.String() {
+		n := sandbox.Network{Name: "n", Egress: c.egress, Apart: c.apart}
+		got := networkOptions(n, cmp.Or(n.Apart, describe(system.Info{}, c.api, "", machine{}).Apart), subnet)
+		if diff := gocmp.Diff(c.want, got.Options); diff != "" || got.Internal == c.egress || *got.EnableIPv6 || got.IPAM.Config[0].Subnet != subnet.String() {
 			t.Errorf("API %s, egress %v: %+v", c.api, c.egress, got)
 		}
 	}
