@@ -3,7 +3,10 @@ package witness
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // block is the diagnostics of a test line in the making.
@@ -12,6 +15,8 @@ type block struct {
 	indent int
 	lines  []string // without the indentation
 }
+
+func indent(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
 // inBlock takes a line that belongs to the open block. One that stands less deep
 // than the block does not: then the block is broken, and whether the line is
@@ -33,8 +38,8 @@ func (p *parser) inBlock(s string) bool {
 }
 
 func (p *parser) close() {
-	p.Points[p.latest].read(p.block.lines)
-	p.block, p.latest = nil, -1
+	p.latest().read(p.block.lines)
+	p.block, p.open = nil, false
 }
 
 var (
@@ -42,51 +47,49 @@ var (
 	scalar = regexp.MustCompile(`^[|>][-+0-9]{0,2} *$`)
 )
 
-// read takes the fields out of a block. It is the YAML that people write into
-// such blocks, and what it does not understand it keeps as it stands.
+// read takes the fields out of a block. It is the YAML that people write into such
+// blocks: of what it does not understand it keeps what stands there.
 func (p *Point) read(lines []string) {
-	for i := 0; i < len(lines) && len(p.Fields) < MaxFields; {
-		name, v := "text", lines[i]
-		if m := key.FindStringSubmatch(v); m != nil {
-			name, v = strings.ToLower(m[1]), strings.TrimRight(m[2], " ")
-			if v = unquote(v); scalar.MatchString(m[2]) {
-				v = ""
-			}
-		} else if strings.TrimSpace(v) == "" {
-			i++
-			continue
-		}
+	for i := 0; i < len(lines); {
+		m := key.FindStringSubmatch(lines[i])
 		first := i + 1
 		for i++; i < len(lines) && !key.MatchString(lines[i]); {
 			i++
 		}
-		p.Fields = append(p.Fields, Field{name, strings.Join(append([]string{v}, dedent(lines[first:i])...), "\n")})
+		if m != nil {
+			v := unquote(strings.TrimRight(m[2], " "))
+			if scalar.MatchString(m[2]) {
+				v = ""
+			}
+			p.set(strings.ToLower(m[1]), strings.Join(append([]string{v}, dedent(lines[first:i])...), "\n"))
+		}
 	}
 }
 
-// dedent takes off the indentation that all lines share.
-func dedent(lines []string) []string {
-	least := -1
-	for _, l := range lines {
-		if strings.TrimSpace(l) != "" && (least < 0 || indent(l) < least) {
-			least = indent(l)
-		}
+func (p *Point) set(key, text string) {
+	if p.Fields == nil {
+		p.Fields = map[string]string{}
 	}
-	all := make([]string, len(lines))
-	for i, l := range lines {
-		all[i] = l[min(max(least, 0), len(l)):]
+	if _, told := p.Fields[key]; !told && len(p.Fields) < MaxFields {
+		p.Fields[key] = text
+	}
+}
+
+// dedent takes the indentation of the first line off each, as far as it has it.
+func dedent(lines []string) (all []string) {
+	first := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" })
+	for _, l := range lines {
+		all = append(all, l[min(indent(l), indent(lines[max(first, 0)])):])
 	}
 	return all
 }
 
 // comment takes a comment below the test line.
 func (p *Point) comment(text string) {
-	if n := len(p.Fields); n > 0 && p.Fields[n-1].Key == "comment" {
-		if f := &p.Fields[n-1]; len(f.Value) <= MaxValue {
-			f.Value += "\n" + text
-		}
-	} else if n < MaxFields {
-		p.Fields = append(p.Fields, Field{"comment", text})
+	if so, told := p.Fields["comment"]; !told {
+		p.set("comment", text)
+	} else if len(so) <= MaxValue {
+		p.Fields["comment"] = so + "\n" + text
 	}
 }
 
@@ -105,4 +108,47 @@ func unquote(v string) string {
 		return v[1 : n-1]
 	}
 	return v
+}
+
+const cutMark = " … [cut]"
+
+// readable is a line as it is read: without the CR of a line end, cut at
+// MaxLine, every white space a space, and U+FFFD for what is no text, steers a
+// terminal or cannot be seen.
+func readable(line []byte) (s string, long bool) {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	if long = len(line) > MaxLine; long {
+		line = line[:MaxLine]
+	}
+	return strings.Map(visible, strings.ToValidUTF8(string(line), "\ufffd")), long
+}
+
+func visible(r rune) rune {
+	switch {
+	case r == '\t' || unicode.Is(unicode.Zs, r):
+		return ' '
+	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf):
+		return utf8.RuneError
+	}
+	return r
+}
+
+// cut shortens a text to max bytes, and says so.
+func cut(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	whole := strings.ToValidUTF8(s[:max-len(cutMark)], "") // drops a rune cut in two
+	return strings.TrimSpace(whole) + cutMark
+}
+
+// value is the normal form of a field's text, which may have several lines.
+func value(s string) string {
+	lines := strings.Split(strings.ToValidUTF8(s, "\ufffd"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(strings.Map(visible, strings.TrimSuffix(l, "\r")), " ")
+	}
+	return cut(strings.Trim(strings.Join(lines, "\n"), "\n "), MaxValue)
 }

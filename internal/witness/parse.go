@@ -2,8 +2,10 @@ package witness
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,10 +13,10 @@ import (
 // parser walks over an output once.
 type parser struct {
 	Document
-	n      int    // of the line
-	latest int    // index of the test line that a block or comment would belong to, -1 for none
-	block  *block // that we are in
-	seen   map[int]int
+	n     int    // of the line
+	block *block // that we are in
+	open  bool   // the latest point is the one that a block or comment here would belong to
+	seen  map[int]int
 
 	noise   run
 	inner   run // indented lines that belong to no block
@@ -35,8 +37,7 @@ func (r *run) add(line int) {
 // is there; otherwise the output is in doubt, and a last line without end not
 // read.
 func Parse(data []byte, whole bool) Document {
-	p := &parser{latest: -1, seen: map[int]int{}}
-	p.Plan, p.byID, p.mention = -1, map[string][]int{}, map[string]int{}
+	p := &parser{Document: Document{Plan: -1, byID: map[string][]Point{}}, seen: map[int]int{}}
 	if len(data) > MaxBytes {
 		data, whole = data[:MaxBytes], false
 	}
@@ -61,7 +62,7 @@ func (p *parser) problem(line int, doubt bool, format string, args ...any) {
 }
 
 var (
-	version = regexp.MustCompile(`(?i)^TAP version (\d{1,4})$`)
+	version = regexp.MustCompile(`(?i)^(?:TAP version \d{1,4}$|pragma )`)
 	plan    = regexp.MustCompile(`^1\.\.(\d{1,7})(?: *#.*)?$`)
 	bail    = regexp.MustCompile(`(?i)^ *Bail out!`)
 )
@@ -72,50 +73,40 @@ func (p *parser) line(s string, long bool) {
 		return
 	}
 	trimmed := strings.TrimSpace(s)
+	open := p.open
+	p.open = false
 	switch {
 	case trimmed == "":
 	case bail.MatchString(s):
 		p.problem(p.n, true, "it gave up: %s", cut(trimmed, maxText))
-	case s[0] == ' ':
-		if p.latest >= 0 && trimmed == "---" {
-			p.block = &block{line: p.n, indent: indent(s)}
-			return
-		}
-		p.unread(&p.inner, s)
 	case s[0] == '#':
-		if p.latest >= 0 {
-			p.Points[p.latest].comment(strings.TrimPrefix(trimmed[1:], " "))
+		if p.open = open; open {
+			p.latest().comment(strings.TrimPrefix(trimmed[1:], " "))
 		}
-		return
+	case s[0] == ' ' && open && trimmed == "---":
+		p.block = &block{line: p.n, indent: indent(s)}
+	case s[0] == ' ':
+		p.inner.add(p.n)
 	default:
 		p.statement(strings.TrimRight(s, " "), long)
-		return
 	}
-	p.latest = -1
 }
+
+// latest is the test line above.
+func (p *parser) latest() *Point { return &p.Points[len(p.Points)-1] }
 
 // statement takes a line that stands at the margin.
 func (p *parser) statement(s string, long bool) {
-	p.latest = -1
 	if point, ok := readPoint(s); ok {
 		point.Line, point.Long = p.n, long
 		p.point(point)
-	} else if m := plan.FindStringSubmatch(s); m != nil {
-		p.plan(m[1])
-	} else if m := version.FindStringSubmatch(s); m != nil {
-		p.Version, _ = strconv.Atoi(m[1])
-	} else if !strings.HasPrefix(s, "pragma ") {
-		p.unread(&p.noise, s)
-	}
-}
-
-func (p *parser) plan(digits string) {
-	n, _ := strconv.Atoi(digits)
-	if p.Plan >= 0 {
+	} else if m := plan.FindStringSubmatch(s); m != nil && p.Plan >= 0 {
 		p.problem(p.n, true, "this is a second plan: run.sh prints one, for all that it tests")
-		return
+	} else if m != nil {
+		p.Plan, _ = strconv.Atoi(m[1])
+	} else if !version.MatchString(s) {
+		p.noise.add(p.n)
 	}
-	p.Plan = n
 }
 
 func (p *parser) point(point Point) {
@@ -127,24 +118,56 @@ func (p *parser) point(point Point) {
 		p.problem(p.n, true, "number %d was on line %d already", point.Number, before)
 	}
 	p.seen[point.Number] = p.n
-	p.latest = len(p.Points)
-	p.Points = append(p.Points, point)
-	for _, id := range point.IDs {
-		p.byID[id] = append(p.byID[id], p.latest)
-	}
+	p.Points, p.open = append(p.Points, point), true
 	if len(point.IDs) == 0 && !point.OK {
 		p.problem(p.n, true, "this line is not ok and names no contract")
 	}
 }
 
-// unread takes a line that is not read.
-func (p *parser) unread(r *run, s string) {
-	r.add(p.n)
-	if len(p.mention) < MaxPoints {
-		for _, id := range anyID.FindAllString(s, maxIDs) {
-			if id = strings.ToUpper(id); p.mention[id] == 0 {
-				p.mention[id] = p.n
-			}
+// end looks at the output as a whole.
+func (p *parser) end(whole bool) {
+	if p.block != nil {
+		p.problem(p.block.line, true, "the block that begins here has no end (...): what stands below it may be a quotation")
+		p.close()
+	}
+	if !whole {
+		p.problem(p.n, true, "the output was cut here, or its program stopped")
+	}
+	if p.surplus.count > 0 {
+		p.problem(p.surplus.first, true, "there are more than %d test lines", MaxPoints)
+	}
+	switch lines := len(p.Points) + p.surplus.count; {
+	case p.Plan < 0:
+		p.problem(0, true, "there is no plan (1..n): nobody can tell that all tests were run")
+	case p.Plan == 0:
+		p.problem(0, true, "the plan says that nothing is tested")
+	case p.Plan != lines:
+		p.problem(0, true, "the plan says %d, there are %d test lines", p.Plan, lines)
+	}
+	beyond := func(point Point) bool { return p.Plan >= 0 && (point.Number < 0 || point.Number > p.Plan) }
+	if i := slices.IndexFunc(p.Points, beyond); i >= 0 {
+		p.problem(p.Points[i].Line, true, "the number of this line is not in the plan 1..%d", p.Plan)
+	}
+	if p.noise.count > 0 {
+		p.problem(p.noise.first, false, "not TAP, and not read (%d such lines)", p.noise.count)
+	}
+	if p.inner.count > 0 {
+		p.problem(p.inner.first, false, "indented, so a subtest's, and not read (%d such lines)", p.inner.count)
+	}
+	slices.SortStableFunc(p.Problems, func(a, b Problem) int {
+		if a.Doubt != b.Doubt && a.Doubt {
+			return -1
+		} else if a.Doubt != b.Doubt {
+			return 1
+		}
+		return cmp.Compare(a.Line, b.Line)
+	})
+	for _, point := range p.Points {
+		for key, text := range point.Fields {
+			point.Fields[key] = value(text)
+		}
+		for _, id := range point.IDs {
+			p.byID[id] = append(p.byID[id], point)
 		}
 	}
 }

@@ -32,10 +32,7 @@ func readPoint(line string) (p Point, ok bool) {
 			p.Number = -1 // no test has it: the plan's check finds it
 		}
 	}
-	rest = rest[len(dash.FindString(rest)):]
-	text := p.describe(rest)
-	p.IDs, text = heads(text)
-	p.Text = cut(text, maxText)
+	p.IDs = heads(p.describe(rest[len(dash.FindString(rest)):]))
 	return p, true
 }
 
@@ -47,13 +44,10 @@ func (p *Point) describe(raw string) string {
 		switch {
 		case raw[i] == '\\' && i+1 < len(raw) && (raw[i+1] == '#' || raw[i+1] == '\\'):
 			i++
-			text.WriteByte(raw[i])
-			continue
 		case raw[i] == '#':
 			m := directive.FindStringSubmatch(raw[i:])
 			if m != nil && (i == 0 || raw[i-1] == ' ' || m[1] == strings.ToUpper(m[1])) {
 				p.Directive = strings.ToUpper(m[1])
-				p.Reason = cut(strings.TrimSpace(raw[i+len(m[0]):]), maxText)
 				return strings.TrimSpace(text.String())
 			}
 		}
@@ -65,33 +59,25 @@ func (p *Point) describe(raw string) string {
 var (
 	firstID = regexp.MustCompile(`^[\[(]?([Pp][1-9]\d{0,3}\.[Cc][1-9]\d{0,5})(?:\.?(?:[^\w.]|$)|\.\.)`)
 	nextID  = regexp.MustCompile(`^(?:[\s,;:/+&|)\](\[–—.-]|(?i:and|to)\b)*((?:[Pp][1-9]\d{0,3}\.)?[Cc][1-9]\d{0,5})(?:[^\w]|$)`)
-	lead    = regexp.MustCompile(`^[\s,;:)\].–—-]+`)
-	anyID   = regexp.MustCompile(`\b[Pp][1-9]\d{0,3}\.[Cc][1-9]\d{0,5}\b`)
 )
 
-// heads takes the ids off the head of a description. A further id right behind
-// the first, in whatever form ("P1.C3, C4", "P1.C3-P1.C5"), makes it a line for
-// several contracts.
-func heads(text string) (ids []string, rest string) {
-	m := firstID.FindStringSubmatchIndex(text)
-	if m == nil {
-		return nil, text
-	}
-	ids, rest = []string{strings.ToUpper(text[m[2]:m[3]])}, text[m[3]:]
-	phase, _, _ := strings.Cut(ids[0], ".")
-	for {
-		m := nextID.FindStringSubmatchIndex(rest)
-		if m == nil {
-			break
-		}
-		id := strings.ToUpper(rest[m[2]:m[3]])
+// heads are the ids at the head of a description. A further id right behind the
+// first, in whatever form ("P1.C3, C4", "P1.C3-P1.C5"), makes it a line for several
+// contracts.
+func heads(text string) (ids []string) {
+	phase := ""
+	for m := firstID.FindStringSubmatchIndex(text); m != nil; m = nextID.FindStringSubmatchIndex(text) {
+		id := strings.ToUpper(text[m[2]:m[3]])
 		if id[0] == 'C' {
-			id = phase + "." + id
+			id = phase + id
+		}
+		if phase == "" {
+			phase = id[:strings.Index(id, ".")+1]
 		}
 		if !slices.Contains(ids, id) && len(ids) < maxIDs {
 			ids = append(ids, id)
 		}
-		rest = rest[m[3]:]
+		text = text[m[3]:]
 	}
-	return ids, strings.TrimSpace(rest[len(lead.FindString(rest)):])
+	return ids
 }

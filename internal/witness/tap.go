@@ -1,5 +1,10 @@
 package witness
 
+import (
+	"fmt"
+	"slices"
+)
+
 // The grammar of what run.sh prints, strict where it decides:
 //
 //	output     = [ BOM ] { line LF }            CR before LF is no part of a line, any other is a character
@@ -33,13 +38,11 @@ const (
 
 // Document is one run.sh's output.
 type Document struct {
-	Version  int // 0: it does not say
 	Plan     int // -1: it does not say
 	Points   []Point
 	Problems []Problem
 
-	byID    map[string][]int // indexes of Points
-	mention map[string]int   // ids on lines that are no test lines, with the first such line
+	byID map[string][]Point
 }
 
 // Point is one test line with its diagnostics.
@@ -47,23 +50,22 @@ type Point struct {
 	Line      int // in the output, counted from 1
 	Number    int // 0: it has none
 	OK        bool
-	IDs       []string // of the contracts that it names at its head, mostly one
-	Text      string   // what follows
-	Directive string   // SKIP, TODO or ""
-	Reason    string   // of the directive
-	Long      bool     // the line was longer than MaxLine, so its end was not seen
-	Fields    []Field  // of the block below it, in order
+	IDs       []string          // of the contracts that it names at its head, mostly one
+	Directive string            // SKIP, TODO or ""
+	Long      bool              // the line was longer than MaxLine, so its end was not seen
+	Fields    map[string]string // of the block below it, quotation marks taken off; comments below it are "comment"
 }
-
-// Field is one key of a block with its value, quotation marks taken off. Comments
-// below a test line are a field "comment", lines without a key a field "text".
-type Field struct{ Key, Value string }
 
 // Problem is what is wrong with an output.
 type Problem struct {
-	Line  int    `json:"line"` // counted from 1, 0 for the output as a whole
-	Text  string `json:"text"`
-	Doubt bool   `json:"doubt,omitempty"` // no ok of this output is to be believed
+	Line  int // counted from 1, 0 for the output as a whole
+	Text  string
+	Doubt bool // no ok of this output is to be believed
+}
+
+// Doubts are the problems for which no ok of the output is to be believed.
+func (d Document) Doubts() []Problem {
+	return slices.DeleteFunc(slices.Clone(d.Problems), func(p Problem) bool { return !p.Doubt })
 }
 
 // Void says why a test line is no evidence, "" when it is.
@@ -79,22 +81,56 @@ func (p Point) Void() string {
 	return ""
 }
 
-// Get is the value of a field of the block, "" when there is none.
-func (p Point) Get(key string) string {
-	for _, f := range p.Fields {
-		if f.Key == key {
-			return f.Value
-		}
-	}
-	return ""
+// Status is what an output says of one contract.
+type Status string
+
+// All but OK are no ok. Missing, Twice and Void are no statement at all.
+const (
+	OK      Status = "ok"
+	NotOK   Status = "not ok"
+	Missing Status = "missing" // no test line names it
+	Twice   Status = "twice"   // several do
+	Void    Status = "void"    // the one that does is no evidence
+)
+
+// Result is what an output says of one contract, taken by itself: whether the
+// output as a whole can be believed its Doubts say.
+type Result struct {
+	Status Status
+	Why    string // of a status that is no statement, in words that the Verifier is told
+	Points []Point
 }
 
-// Doubts are the problems for which no ok of the output is to be believed.
-func (d Document) Doubts() (doubts []Problem) {
-	for _, p := range d.Problems {
-		if p.Doubt {
-			doubts = append(doubts, p)
+// Of looks a contract up.
+func (d Document) Of(id string) Result {
+	r := Result{Points: d.byID[id]}
+	switch {
+	case len(r.Points) == 0:
+		r.Status, r.Why = Missing, "no test line names it"
+	case len(r.Points) > 1:
+		r.Status, r.Why = Twice, fmt.Sprintf("lines %d and %d both name it", r.Points[0].Line, r.Points[1].Line)
+	case r.Points[0].Void() != "":
+		r.Status, r.Why = Void, fmt.Sprintf("line %d %s", r.Points[0].Line, r.Points[0].Void())
+	case r.Points[0].OK:
+		r.Status = OK
+	default:
+		r.Status = NotOK
+	}
+	return r
+}
+
+// Passes says that some line claims ok for the contract, however doubtful: what
+// a run must not do in which nothing can be ok. SKIP and TODO claim nothing.
+func (d Document) Passes(id string) bool {
+	return slices.ContainsFunc(d.byID[id], func(p Point) bool { return p.OK && p.Directive == "" })
+}
+
+// Strange lists the test lines that name no contract of those known.
+func (d Document) Strange(known func(id string) bool) (strange []Point) {
+	for _, p := range d.Points {
+		if !slices.ContainsFunc(p.IDs, known) {
+			strange = append(strange, p)
 		}
 	}
-	return doubts
+	return strange
 }

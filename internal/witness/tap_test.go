@@ -2,6 +2,7 @@ package witness
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -28,8 +29,8 @@ func show(d Document) string {
 		}
 		b.WriteString("\n")
 		for _, p := range r.Points {
-			for _, f := range p.Fields {
-				fmt.Fprintf(&b, "  %s=%q\n", f.Key, f.Value)
+			for _, key := range slices.Sorted(maps.Keys(p.Fields)) {
+				fmt.Fprintf(&b, "  %s=%q\n", key, p.Fields[key])
 			}
 		}
 	}
@@ -75,9 +76,9 @@ func TestParse(t *testing.T) {
 
 		{"not ok", plan1(2, "ok 1 - P1.C1", "not ok 2 - P1.C2"), "P1.C1 ok\nP1.C2 not ok\n"},
 		{"diagnostics", plan1(1, "not ok 1 - P1.C1", "  ---", "  input: 'GET /x, it''s'", "  Observed: \"404 \\\"no\\\"\"", "  body: |", "    a", "      b", "  ...", "# done"),
-			"P1.C1 not ok\n  input=\"GET /x, it's\"\n  observed=\"404 \\\"no\\\"\"\n  body=\"a\\n  b\"\n"},
+			"P1.C1 not ok\n  body=\"a\\n  b\"\n  input=\"GET /x, it's\"\n  observed=\"404 \\\"no\\\"\"\n"},
 		{"diagnostics as people write them", plan1(1, "not ok 1 - P1.C1", "    ---", "    no key", "    headers:", "      a: 1", "      b: 2", "    observed: 'open", "", "    url: http://x", "    ..."),
-			"P1.C1 not ok\n  text=\"no key\"\n  headers=\"a: 1\\nb: 2\"\n  observed=\"'open\"\n  url=\"http://x\"\n"},
+			"P1.C1 not ok\n  headers=\"a: 1\\nb: 2\"\n  observed=\"'open\"\n  url=\"http://x\"\n"},
 		{"diagnostics with empty lines and lists", plan1(1, "not ok 1 - P1.C1", "  ---", "", "  a:", "    - x", "      y", "", "      z", "  b: >-", "     c", "    d", "  ...", "ok # more"),
 			"P1.C1 not ok\n  a=\"- x\\n  y\\n\\n  z\"\n  b=\"c\\nd\"\n!0 the plan says 1, there are 2 test lines\n"},
 		{"a backslash at the end", plan1(1, `ok 1 - P1.C1 a\`), "P1.C1 ok\n"},
@@ -122,7 +123,7 @@ func TestParse(t *testing.T) {
 		{"a carriage return begins no line", plan1(1, "not ok 1 - P1.C1 got\rok 2 - P1.C2"), "P1.C1 not ok\n"},
 
 		{"TAP of the app in a block", plan1(1, "not ok 1 - P1.C1", "  ---", "  observed: |", "    1..9", "    ok 2 - P1.C2", "    ...", "  ok 3 - P1.C3", "  ..."),
-			"P1.C1 not ok\n  observed=\"1..9\\n  ok 2 - P1.C2\\n  ...\\nok 3 - P1.C3\"\n"},
+			"P1.C1 not ok\n  observed=\"1..9\\nok 2 - P1.C2\\n...\\nok 3 - P1.C3\"\n"},
 		{"TAP of the app breaks out of its block", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "ok 2 - P1.C2", "  ..."),
 			"P1.C1 not ok\n  observed=\"a\"\nP1.C2 ok\n" +
 				"!5 this line breaks the block that begins on line 3: it may be a quotation, which has to be indented or quoted\n" +
@@ -139,7 +140,6 @@ func TestParse(t *testing.T) {
 			if diff := cmp.Diff(c.want, show(d)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			law(t, d)
 		})
 	}
 }
@@ -176,19 +176,18 @@ func TestLimits(t *testing.T) {
 	d := Parse([]byte(plan1(4, lines...)), true)
 	var got strings.Builder
 	for _, p := range d.Points {
-		fmt.Fprintf(&got, "%d ids, text %d, reason %d, %d fields, void %q;", len(p.IDs), len(p.Text), len(p.Reason), len(p.Fields), p.Void())
-		for _, f := range p.Fields {
-			if len(f.Value) > MaxValue || !strings.HasSuffix(f.Value, cutMark) {
-				t.Errorf("%s has %d bytes", f.Key, len(f.Value))
+		fmt.Fprintf(&got, "%d ids, %d fields, void %q;", len(p.IDs), len(p.Fields), p.Void())
+		for key, text := range p.Fields {
+			if len(text) > MaxValue || !strings.HasSuffix(text, cutMark) {
+				t.Errorf("%s has %d bytes", key, len(text))
 			}
 		}
 	}
-	want := `50 ids, text 0, reason 0, 0 fields, void "names several contracts";1 ids, text 1000, reason 0, 20 fields, void "";` +
-		`1 ids, text 1000, reason 0, 0 fields, void "";1 ids, text 0, reason 1000, 1 fields, void "is marked SKIP";`
+	want := `50 ids, 0 fields, void "names several contracts";1 ids, 20 fields, void "";` +
+		`1 ids, 0 fields, void "";1 ids, 1 fields, void "is marked SKIP";`
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	law(t, d)
 	if d := Parse([]byte(strings.Repeat("1..1\n", 2*maxProblems)), true); len(d.Problems) != maxProblems {
 		t.Errorf("%d problems", len(d.Problems))
 	}
@@ -200,8 +199,8 @@ func TestOf(t *testing.T) {
 		"P1.C1": "void false line 2 is marked SKIP",
 		"P1.C2": "void true line 3 names several contracts",
 		"P1.C3": "void true line 3 names several contracts",
-		"P1.C4": "missing false no test line names it; line 5 does and is indented or no test line",
-		"P1.C5": "missing false no test line names it; line 6 does and is indented or no test line",
+		"P1.C4": "missing false no test line names it",
+		"P1.C5": "missing false no test line names it",
 		"P1.C6": "missing false no test line names it",
 	} {
 		r := d.Of(id)
@@ -222,31 +221,6 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// law holds for every output: what is printed from its test lines is without
-// doubt but for what the lines themselves say, and reads the same.
-func law(t *testing.T, d Document) {
-	t.Helper()
-	points := slices.Clone(d.Points)
-	for i := range points {
-		points[i].Long, points[i].Line = false, 0
-	}
-	again := Parse(Render(points), true)
-	for i := range again.Points {
-		again.Points[i].Line = 0
-	}
-	if len(points) == 0 {
-		points = nil
-	}
-	for _, p := range again.Problems {
-		if n := strings.Count(p.Text, "not ok and names no") + strings.Count(p.Text, "number") + strings.Count(p.Text, "nothing is tested"); n != 1 {
-			t.Errorf("printed, it has a problem: %v", p)
-		}
-	}
-	if diff := cmp.Diff(points, again.Points); diff != "" {
-		t.Errorf("printed, it reads otherwise (-first +again)\n%s\n%s", diff, Render(points))
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", sample, "\ufeffTAP version 14\r\n1..1\r\nnot ok 1 - P1.C1\r\n  ---\r\n  observed: \"\\u001b\"\r\n  text: |\r\n    a\r\n   b\r\n  ...\r\n",
@@ -258,7 +232,6 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
 		d := Parse(data, whole)
-		law(t, d)
 		for _, p := range d.Points {
 			for _, id := range p.IDs {
 				r := d.Of(id)

@@ -49,7 +49,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, r.Status)
 		if r.Status == witness.NotOK && st.Observed == "" {
-			st.Input, st.Observed = r.Points[0].Get("input"), observed(r.Points[0])
+			st.Input, st.Observed = r.Points[0].Fields["input"], observed(r.Points[0])
 		}
 	}
 	switch {
@@ -91,7 +91,7 @@ func replays(n int) string {
 // observed is what a test line that is not ok tells.
 func observed(p witness.Point) string {
 	for _, key := range []string{"observed", "comment"} {
-		if v := p.Get(key); v != "" {
+		if v := p.Fields[key]; v != "" {
 			return v
 		}
 	}
