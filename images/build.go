@@ -15,6 +15,7 @@ import (
 
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/wording"
 )
 
 const (
@@ -164,13 +165,7 @@ func (o *output) line(raw string) {
 }
 
 // clean makes a line of somebody else's program fit for one line of a terminal.
-func clean(raw string) string {
-	line := []rune(redact.Line(raw))
-	if len(line) > lineRunes {
-		line = append(line[:lineRunes-1], '…')
-	}
-	return string(line)
-}
+func clean(raw string) string { return wording.Cut(redact.Line(raw), lineRunes) }
 
 // BuildError is a build that failed. It wraps its cause and sandbox.ErrNoImage.
 type BuildError struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/failedspecs"
+	"abl/internal/wording"
 )
 
 // contractOf is what an entry's contract is known by: its id, or its words.
@@ -14,12 +15,7 @@ func contractOf(e failedspecs.Entry) string {
 	if e.Contract != "" {
 		return e.Contract
 	}
-	const long = 80
-	words := []rune(strings.Join(strings.Fields(e.Spec), " "))
-	if len(words) > long {
-		return string(words[:long]) + " …"
-	}
-	return string(words)
+	return wording.Cut(wording.OneLine(e.Spec), 80)
 }
 
 // failedIn are the contracts that an attempt failed, sorted.

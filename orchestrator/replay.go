@@ -140,11 +140,3 @@ func (v verification) replay(ctx context.Context, name string, r roles.Replay) (
 func weighed(r roles.Replayed) evidence.Run {
 	return evidence.Run{TAP: witness.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
 }
-
-// counted is a number with its noun.
-func counted(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}

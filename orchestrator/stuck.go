@@ -3,10 +3,10 @@ package orchestrator
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"abl/internal/failedspecs"
 	"abl/internal/spec"
+	"abl/internal/wording"
 )
 
 // Impasse is what a person is told about a phase that is stuck.
@@ -62,13 +62,13 @@ func Explain(number int, round []Attempt, specs []spec.Spec) Impasse {
 func (i Impasse) Lines() []string {
 	lines := []string{"what failed last:"}
 	for _, e := range i.Entries {
-		head := "  SPEC: " + oneLine(e.Spec)
+		head := "  SPEC: " + wording.OneLine(e.Spec)
 		if e.Contract != "" {
-			head = "  " + e.Contract + " " + oneLine(e.Spec)
+			head = "  " + e.Contract + " " + wording.OneLine(e.Spec)
 		}
-		lines = append(lines, head, "    INPUT: "+oneLine(e.Input), "    OBSERVED: "+oneLine(e.Observed))
+		lines = append(lines, head, "    INPUT: "+wording.OneLine(e.Input), "    OBSERVED: "+wording.OneLine(e.Observed))
 		if e.Note != "" {
-			lines = append(lines, "    ("+oneLine(e.Note)+")")
+			lines = append(lines, "    ("+wording.OneLine(e.Note)+")")
 		}
 	}
 	lines = append(lines, "what was tried:")
@@ -85,8 +85,6 @@ func (i Impasse) Lines() []string {
 	}
 	return lines
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // explainer looks back on a round.
 type explainer struct {
@@ -112,7 +110,7 @@ func (x explainer) came(i int, a Attempt) string {
 		return "no verdict"
 	}
 	now := failedIn(a)
-	text := fmt.Sprintf("%s (%s)", plural(len(now), "1 contract failed", "%d contracts failed"), fewOf(now))
+	text := fmt.Sprintf("%s (%s)", wording.Count(len(now), "contract")+" failed", fewOf(now))
 	if !a.Built {
 		text += ", without a Builder"
 	}

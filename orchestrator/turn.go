@@ -7,6 +7,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 	"abl/roles"
 )
 
@@ -85,7 +86,7 @@ func (t turn) takeMine(ctx context.Context) error {
 		return fmt.Errorf("cannot commit your changes: %w", err)
 	}
 	t.p.SrcCommit = c.Hash
-	t.emit(state.Event{Kind: state.Commit, Hash: c.Hash, Subject: subject, Text: "your changes, " + changes(c.Changed)})
+	t.emit(state.Event{Kind: state.Commit, Hash: c.Hash, Subject: subject, Text: "your changes, " + wording.Count(c.Changed, "file") + " changed"})
 	return nil
 }
 
@@ -147,17 +148,9 @@ func (t turn) commit(ctx context.Context) (Commit, error) {
 		return c, fmt.Errorf("cannot commit the %s's work: %w", t.role.Name, err)
 	}
 	failpoint.Here("commit.after")
-	t.emit(state.Event{Kind: state.Commit, Role: t.role.Name, Hash: c.Hash, Subject: subject, Text: changes(c.Changed)})
+	t.emit(state.Event{Kind: state.Commit, Role: t.role.Name, Hash: c.Hash, Subject: subject, Text: wording.Count(c.Changed, "file") + " changed"})
 	for _, s := range c.Skipped {
 		t.note("not committed: " + s)
 	}
 	return c, nil
-}
-
-// changes counts changed files in words.
-func changes(n int) string {
-	if n == 1 {
-		return "1 file changed"
-	}
-	return fmt.Sprintf("%d files changed", n)
 }

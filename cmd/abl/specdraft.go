@@ -17,6 +17,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/spec"
+	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/prompts"
 )
@@ -123,7 +124,7 @@ func propose(s *phase.Project, n int, old, text string) error {
 	case !s.In.Bool("write"):
 		s.In.Say("hint: %s stays as it is; take from it what you want, or ask again with --write", rel)
 	case wrong > 0:
-		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + cli.Count(wrong, "error"), Safe: rel + " stays as it is"}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + wording.Count(wrong, "error"), Safe: rel + " stays as it is"}
 	case errors.As(orchestrator.Drift(f, set)[n], &frozen):
 		return frozen
 	case err != nil || string(now) != old:
@@ -132,7 +133,7 @@ func propose(s *phase.Project, n int, old, text string) error {
 		for _, c := range missing {
 			s.In.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
 		}
-		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + cli.Count(len(missing), "contract"), Safe: rel + " stays as it is"}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + wording.Count(len(missing), "contract"), Safe: rel + " stays as it is"}
 	default:
 		return hostfs.Write(path, []byte(text), 0o644)
 	}

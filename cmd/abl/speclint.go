@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/internal/spec"
+	"abl/internal/wording"
 	"abl/orchestrator"
 )
 
@@ -139,16 +140,16 @@ func (all lintReport) print(in *cli.Input) {
 			fmt.Fprintf(in.Stdout, "    %s\n", f.Suggestion)
 		}
 	}
-	fmt.Fprintf(in.Stdout, "%s in %s: %s, %s\n", cli.Count(all.Contracts, "contract"), cli.Count(all.Phases, "phase"), cli.Count(all.Errors, "error"), cli.Count(all.Warnings, "warning"))
+	fmt.Fprintf(in.Stdout, "%s in %s: %s, %s\n", wording.Count(all.Contracts, "contract"), wording.Count(all.Phases, "phase"), wording.Count(all.Errors, "error"), wording.Count(all.Warnings, "warning"))
 }
 
 // verdict is the command's error, nil when the phases may run.
 func (all lintReport) verdict(strict bool) error {
 	bad := all.Errors
-	what := []string{cli.Count(all.Errors, "error")}
+	what := []string{wording.Count(all.Errors, "error")}
 	if strict {
 		bad += all.Warnings
-		what = append(what, cli.Count(all.Warnings, "warning"))
+		what = append(what, wording.Count(all.Warnings, "warning"))
 	}
 	if bad == 0 {
 		return nil

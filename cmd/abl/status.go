@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/phase"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/wording"
 	"abl/orchestrator"
 )
 
@@ -83,7 +84,7 @@ func noteWeak(s *phase.Project, all *standings) error {
 	}
 	for i, p := range all.Phases {
 		if n := weak[p.Phase]; n > 0 {
-			all.Phases[i].Notes = append(p.Notes, fmt.Sprintf("weak network: %s ran on networks that were not proven, as --%s allowed", cli.Count(n, "call"), cli.WeakFlag))
+			all.Phases[i].Notes = append(p.Notes, fmt.Sprintf("weak network: %s ran on networks that were not proven, as --%s allowed", wording.Count(n, "call"), cli.WeakFlag))
 		}
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/nearest"
+	"abl/internal/wording"
 )
 
 // Registries are the words in network.allow that stand for a package registry:
@@ -19,7 +19,7 @@ const httpsPort = "443"
 func checkAllow(l *Loaded) error {
 	for i, entry := range l.Network.Allow {
 		key := "network.allow[" + strconv.Itoa(i) + "]"
-		if near := nearest.Word(entry, Registries); near != "" && near != entry {
+		if near := wording.Near(entry, Registries); near != "" && near != entry {
 			return l.mistake(key, "", "there is no registry %q; did you mean %q?", entry, near)
 		}
 		if !slices.Contains(Registries, entry) && !Allowable(entry) {

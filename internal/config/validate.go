@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/nearest"
+	"abl/internal/wording"
 	"abl/internal/yamlfile"
 )
 
@@ -82,7 +82,7 @@ func checkAgents(l *Loaded) error {
 }
 
 func unknownAgent(l *Loaded, key, name string, known []string) error {
-	if near := nearest.Word(name, known); near != "" {
+	if near := wording.Near(name, known); near != "" {
 		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
 	}
 	return l.mistake(key, "agents.NAME.command makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))

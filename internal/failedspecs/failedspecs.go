@@ -8,6 +8,8 @@ package failedspecs
 import (
 	"fmt"
 	"strings"
+
+	"abl/internal/wording"
 )
 
 // Limits of what is read. Beyond them text is cut, and a Problem says so.
@@ -97,7 +99,7 @@ func (r Result) Notes(file string) (all []string) {
 		var parts []string
 		for f, text := range []string{e.Spec, e.Input, e.Observed} {
 			if !void(text) {
-				parts = append(parts, field(f).String()+": "+brief(text))
+				parts = append(parts, field(f).String()+": "+wording.Cut(wording.OneLine(text), 200))
 			}
 		}
 		if len(parts) > 0 {
@@ -105,14 +107,4 @@ func (r Result) Notes(file string) (all []string) {
 		}
 	}
 	return all
-}
-
-// brief is the beginning of a text on one line.
-func brief(text string) string {
-	const long = 200
-	words := []rune(strings.Join(strings.Fields(text), " "))
-	if len(words) > long {
-		return string(words[:long]) + " …"
-	}
-	return string(words)
 }

@@ -238,7 +238,7 @@ func TestNotes(t *testing.T) {
 	want := []string{
 		"f line 1: the entry has no INPUT", "f line 5: the entry has no INPUT and no OBSERVED", "f line 8: the entry has no SPEC and no INPUT and no OBSERVED",
 		"f: is a link",
-		"f line 1 is incomplete and reaches nobody: SPEC: a OBSERVED: " + strings.Repeat("x ", 100) + " …",
+		"f line 1 is incomplete and reaches nobody: SPEC: a OBSERVED: " + strings.Repeat("x ", 100)[:199] + "…",
 		"f line 5 is incomplete and reaches nobody: SPEC: b",
 	}
 	if diff := cmp.Diff(want, r.Notes("f")); diff != "" {

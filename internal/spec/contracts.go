@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/wording"
 )
 
 // finder makes contracts of the nodes, and says what is none.
@@ -59,7 +60,7 @@ const maxDepth, maxAbove = 6, 300
 
 // with is what is above a contract, and one text more.
 func with(under []string, text string) []string {
-	text = clip(tidy(strings.TrimRight(tidy(text), ":：. ")), maxAbove)
+	text = wording.Cut(tidy(strings.TrimRight(tidy(text), ":：. ")), maxAbove)
 	if text == "" {
 		return under
 	}
@@ -174,7 +175,7 @@ var (
 // propose shows how words would be written as a contract. It is for the person
 // to judge, never read by abl.
 func propose(text string) string {
-	text = strings.TrimSpace(tags().ReplaceAllString(clip(text, maxAbove), " "))
+	text = strings.TrimSpace(tags().ReplaceAllString(wording.Cut(text, maxAbove), " "))
 	text = asks().ReplaceAllString(text[len(itemMark(text)):], "")
 	if at := arrows(text); len(at) > 0 {
 		bare := strings.NewReplacer("`", "", `"`, "", "(", "", ")", "", "[", "", "]", "", "{", "", "}", "", "«", "", "»", "", "“", "", "”", "", "„", "")
@@ -207,12 +208,4 @@ func cells(row string) string {
 func freeIn(s string) bool {
 	_, free, _ := freeArrow(s, 0)
 	return free
-}
-
-// clip keeps a text that is repeated from making others long.
-func clip(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
 }

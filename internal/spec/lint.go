@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/wording"
 )
 
 // Lint reads the specs as a careful person would before money is spent on them. It
@@ -76,7 +77,7 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 	}
 	other := a.ID
 	if !strings.HasPrefix(a.ID, fmt.Sprintf("P%d.", r.phase)) {
-		other = fmt.Sprintf("%s (%q)", a.ID, clip(a.Says(), 80))
+		other = fmt.Sprintf("%s (%q)", a.ID, wording.Cut(a.Says(), 80))
 	}
 	x, xOK := status(a.Result)
 	y, yOK := status(b.Result)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/wording"
 )
 
 // reader collects what there is to say about one spec.
@@ -90,4 +91,4 @@ func (r *reader) overlooked(x *lexer) {
 }
 
 // quote shows the beginning of a text.
-func quote(s string) string { return strconv.Quote(clip(s, 60)) }
+func quote(s string) string { return strconv.Quote(wording.Cut(s, 60)) }

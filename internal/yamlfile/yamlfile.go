@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"abl/internal/lazyregexp"
-	"abl/internal/nearest"
+	"abl/internal/wording"
 )
 
 // Error is a mistake in a YAML file.
@@ -168,7 +168,7 @@ func unknownKey(k Key, word string) string {
 	if parent := Above(k.String()); parent != "" {
 		msg += " in " + parent
 	}
-	if near := nearest.Word(word, known); near != "" {
+	if near := wording.Near(word, known); near != "" {
 		return fmt.Sprintf("%s; did you mean %q?", msg, near)
 	}
 	return msg + "; known are " + strings.Join(known, ", ")
@@ -202,9 +202,5 @@ func looks(n *yaml.Node) string {
 	case yaml.AliasNode:
 		return looks(n.Alias)
 	}
-	const shown = 60
-	if text := []rune(n.Value); len(text) > shown {
-		return strconv.Quote(string(text[:shown]) + "…")
-	}
-	return strconv.Quote(n.Value)
+	return strconv.Quote(wording.Cut(n.Value, 60))
 }

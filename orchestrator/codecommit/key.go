@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"abl/internal/hostfs"
-	"abl/internal/nearest"
 	"abl/internal/redact"
+	"abl/internal/wording"
 	"abl/roles/model"
 )
 
@@ -35,7 +35,7 @@ func (p Project) provider(name string) (string, error) {
 		return provider, nil
 	}
 	do := ""
-	if near := nearest.Word(name, known.Names()); near != "" {
+	if near := wording.Near(name, known.Names()); near != "" {
 		do = fmt.Sprintf("did you mean %q?", near)
 	} else if p.Models != "" {
 		do = "a line in " + p.Models + " adds one: its name and its provider, " + strings.Join(model.Providers(), " or ")

@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
+	"abl/internal/wording"
 	"abl/roles/model"
 )
 
@@ -228,7 +229,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(s
 		}
 	}
 	at.Files = edits
-	r.Say(Counted(len(edits), "file", "files") + " changed; building")
+	r.Say(wording.Count(len(edits), "file") + " changed; building")
 	began := time.Now()
 	built, err := r.Builder.Build(ctx)
 	at.BuildMS, at.Notes, at.printed = time.Since(began).Milliseconds(), built.Notes, r.Clean(built.Text())
@@ -248,12 +249,4 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(s
 		r.Say("the build is red: " + at.Why)
 	}
 	return nil
-}
-
-// Counted is a number of things in words.
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

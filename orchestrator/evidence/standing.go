@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"abl/internal/witness"
+	"abl/internal/wording"
 )
 
 // Kind is where a contract stands.
@@ -73,13 +74,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 }
 
 // brief is an observation on one line of a report.
-func brief(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > 200 {
-		return string(runes[:200]) + "…"
-	}
-	return s
-}
+func brief(s string) string { return wording.Cut(wording.OneLine(s), 200) }
 
 func replays(n int) string {
 	if n == 1 {

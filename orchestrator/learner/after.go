@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"abl/internal/outcome"
+	"abl/internal/wording"
 	"abl/roles/retry"
 )
 
@@ -128,7 +129,7 @@ func (s State) take(h Happened) State {
 	c := s.at()
 	switch s.Step {
 	case Generate:
-		c.Said = cut(strings.TrimSpace(h.Text), maxSaid)
+		c.Said = wording.Cut(strings.TrimSpace(h.Text), maxSaid)
 		if h.Class != outcome.Done {
 			c.Failure = "the agent failed: " + h.Reason
 			return s.to(Mistakes)

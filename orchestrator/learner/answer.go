@@ -110,11 +110,3 @@ func wordsOf(text string) []string {
 func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") && !strings.Contains(text[1:], "<")
 }
-
-// cut shortens a text to so many runes.
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most-1])) + "…"
-	}
-	return text
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/wording"
 	"abl/prompts"
 )
 
@@ -88,7 +89,7 @@ func (r *Ran) words() string {
 	}
 	text := r.Summary()
 	if out := strings.TrimSpace(r.Output); out != "" {
-		text += "\nIt printed:\n" + cut(out, maxResult)
+		text += "\nIt printed:\n" + wording.Cut(out, maxResult)
 	}
 	return text
 }

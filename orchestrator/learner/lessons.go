@@ -3,6 +3,8 @@ package learner
 import (
 	"slices"
 	"strings"
+
+	"abl/internal/wording"
 )
 
 // The labels that lessons have in answers.
@@ -35,7 +37,7 @@ func ParseLessons(label, text string) Lessons {
 	found := Lessons{Items: []string{}}
 	seen := map[string]bool{}
 	for _, s := range saidLessons(label, text) {
-		s = cut(s, maxItem)
+		s = wording.Cut(s, maxItem)
 		why := isEmpty(label, s)
 		switch {
 		case why == "" && seen[lessonKey(s)]:
@@ -44,7 +46,7 @@ func ParseLessons(label, text string) Lessons {
 			why = "too many in one answer"
 		}
 		if why != "" {
-			found.Dropped = append(found.Dropped, Dropped{cut(s, 80), why})
+			found.Dropped = append(found.Dropped, Dropped{wording.Cut(s, 80), why})
 			continue
 		}
 		seen[lessonKey(s)] = true
@@ -145,7 +147,7 @@ func mergeLessons(file string, items []string) (text string, added []string) {
 		seen[lessonKey(line)] = true
 	}
 	for _, s := range items {
-		s = strings.Join(strings.Fields(cut(s, maxItem)), " ")
+		s = strings.Join(strings.Fields(wording.Cut(s, maxItem)), " ")
 		if seen[lessonKey(s)] {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"abl/internal/wording"
 )
 
 // categories are what a review looks at, in the order in which they are shown.
@@ -74,7 +76,7 @@ func categoryOf(letters string) string {
 
 func findingOf(c string, said []string) Finding {
 	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s == "" || isPlaceholder(s) })
-	f := Finding{Category: c, State: RatedOK, Text: cut(strings.Join(said, " "), maxFinding)}
+	f := Finding{Category: c, State: RatedOK, Text: wording.Cut(strings.Join(said, " "), maxFinding)}
 	if len(said) == 0 {
 		f.State = Unrated
 	} else if slices.ContainsFunc(said, func(s string) bool { return !fine(c, s) }) {

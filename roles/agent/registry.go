@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"abl/internal/nearest"
+	"abl/internal/wording"
 )
 
 // Names lists the agents that abl knows, in the order in which help shows them.
@@ -69,7 +69,7 @@ func Feed(r Reader, stdout []byte) {
 
 // unknown names the agents that there are, and the one that was probably meant.
 func unknown(name string) error {
-	if near := nearest.Word(name, Names()); near != "" {
+	if near := wording.Near(name, Names()); near != "" {
 		return fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
 	}
 	return fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"abl/internal/helper"
+	"abl/internal/wording"
 )
 
 // What an agent's output may bring into a sentence, in runes.
@@ -38,10 +39,7 @@ func label(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "�"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
 	}), " ")
-	if runes := []rune(s); len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return s
+	return wording.Cut(s, limit)
 }
 
 // action is what the live view shows: a verb and its object, with the

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"abl/internal/helper"
+	"abl/internal/wording"
 )
 
 func projectSection(in Input) string {
@@ -35,7 +36,7 @@ func contractsSection(in Input) string {
 	b.WriteString("# The contracts and their ids\n\n")
 	for _, s := range in.Specs {
 		for _, c := range s.Contracts {
-			fmt.Fprintf(&b, "- %s: %s\n", c.ID, oneLine(c.Says()))
+			fmt.Fprintf(&b, "- %s: %s\n", c.ID, wording.OneLine(c.Says()))
 		}
 	}
 	return b.String()
@@ -46,6 +47,3 @@ func contractsSection(in Input) string {
 func marked(name, text string) string {
 	return fmt.Sprintf("[begin %s]\n%s\n[end %s]\n", name, strings.TrimSpace(text), name)
 }
-
-// oneLine joins a text of several lines.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -7,6 +7,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/redact"
+	"abl/internal/wording"
 )
 
 // help is the text of a command. For the library it is a template that has nothing to
@@ -79,7 +80,7 @@ func flagUsage(f Flag) string {
 	if f.Open {
 		more = append(more, strings.Join(f.Values, ", ")+", …")
 	} else if len(f.Values) > 0 {
-		more = append(more, oneOf(f.Values))
+		more = append(more, wording.OneOf(f.Values))
 	}
 	if f.Default != "" {
 		more = append(more, "default "+f.Default)

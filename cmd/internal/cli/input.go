@@ -105,14 +105,6 @@ func (in *Input) Int(name string) (int, error) {
 	return n, nil
 }
 
-// Count is a number of things in words.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // UsageError is a mistake in how a command was called; nothing was started.
 type UsageError struct {
 	What string // one sentence, lower case, no full stop

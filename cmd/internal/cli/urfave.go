@@ -11,7 +11,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"abl/internal/nearest"
+	"abl/internal/wording"
 )
 
 // run hands a line to the flag library and, through it, to the command.
@@ -88,7 +88,7 @@ func action(app *App, c *Command, name string, in *Input) urfave.ActionFunc {
 		case c.Run == nil && name == app.Name:
 			return urfave.ShowAppHelp(u)
 		case c.Run == nil:
-			return WithHint("", "%s needs a command: %s", strings.TrimPrefix(name, app.Name+" "), oneOf(names(c.Subs)))
+			return WithHint("", "%s needs a command: %s", strings.TrimPrefix(name, app.Name+" "), wording.OneOf(names(c.Subs)))
 		}
 		for _, f := range c.Flags {
 			if err := f.check(in); err != nil {
@@ -115,10 +115,10 @@ func (f Flag) check(in *Input) error {
 		as = f.Env + " or " + as
 	}
 	hint := ""
-	if near := nearest.Word(value, f.Values); near != "" {
+	if near := wording.Near(value, f.Values); near != "" {
 		hint = "did you mean --" + f.Name + " " + near + "?"
 	}
-	return WithHint(hint, "%s must be %s, not %q", as, oneOf(f.Values), value)
+	return WithHint(hint, "%s must be %s, not %q", as, wording.OneOf(f.Values), value)
 }
 
 // count checks how many arguments there are.
@@ -155,7 +155,7 @@ func misused(c *Command, name string) urfave.OnUsageErrorFunc {
 		for _, f := range c.Flags {
 			known = append(known, "--"+f.Name)
 		}
-		if near := nearest.Word(word, known); near != "" {
+		if near := wording.Near(word, known); near != "" {
 			return WithHint("did you mean "+near+"?", "unknown flag %q of %s", word, name)
 		}
 		return Usagef("unknown flag %q of %s", word, name)
@@ -171,7 +171,7 @@ func dashes(name string) string {
 
 func unknownCommand(subs []Command, above, word string) error {
 	full := strings.TrimSpace(above + " " + word)
-	if near := nearest.Word(word, names(subs)); near != "" {
+	if near := wording.Near(word, names(subs)); near != "" {
 		return WithHint("did you mean \""+strings.TrimSpace(above+" "+near)+"\"?", "unknown command %q", full)
 	}
 	return WithHint("", "unknown command %q", full)
@@ -185,13 +185,4 @@ func names(commands []Command) (all []string) {
 		}
 	}
 	return all
-}
-
-// oneOf lists words: a, b or c.
-func oneOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

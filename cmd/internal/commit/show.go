@@ -11,6 +11,7 @@ import (
 	"abl/cmd/internal/view"
 	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/wording"
 	"abl/orchestrator/codecommit"
 )
 
@@ -32,7 +33,7 @@ func (s *session) plan(edits []codecommit.Edit) {
 			s.in.Warn(err)
 		}
 	}
-	s.in.Say("this would be done to %s; nothing was changed", codecommit.Counted(len(edits), "file", "files"))
+	s.in.Say("this would be done to %s; nothing was changed", wording.Count(len(edits), "file"))
 }
 
 func tellRestored(in *cli.Input, files []string) {
@@ -43,7 +44,7 @@ func tellRestored(in *cli.Input, files []string) {
 
 // finish says what a run came to.
 func (s *session) finish(res codecommit.Result, err error) error {
-	calls := codecommit.Counted(len(res.Attempts), "call", "calls")
+	calls := wording.Count(len(res.Attempts), "call")
 	if s.in.Bool("json") {
 		if problem := s.in.JSON(res); problem != nil {
 			return problem

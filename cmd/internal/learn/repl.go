@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/nearest"
+	"abl/internal/wording"
 	"abl/orchestrator/learner"
 )
 
@@ -105,7 +105,7 @@ func (r *repl) take(ctx context.Context, line string) (over bool, err error) {
 		}
 		return false, nil
 	}
-	if near := nearest.Word(name, colonNames()); near != "" {
+	if near := wording.Near(name, colonNames()); near != "" {
 		r.say("there is no %s; did you mean %s?", name, near)
 	} else {
 		r.say("there is no %s; :help shows what there is", name)

@@ -17,8 +17,8 @@ import (
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/hostfs"
-	"abl/internal/nearest"
 	"abl/internal/state"
+	"abl/internal/wording"
 	"abl/orchestrator/learner"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -91,7 +91,7 @@ func (w *work) names() []string { return append(agent.Names(), w.agents().Own().
 func (w *work) choose(name string) (answerer, error) {
 	if !slices.Contains(w.names(), name) {
 		hint := "it is one of " + strings.Join(w.names(), ", ")
-		if near := nearest.Word(name, w.names()); near != "" {
+		if near := wording.Near(name, w.names()); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return answerer{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/state"
+	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/retry"
@@ -47,13 +47,13 @@ func (r *Run) tellFailed(res orchestrator.Result) {
 
 // notPassed turns where a phase rests into the command's error, nil for passed.
 func notPassed(paths state.Project, n int, r orchestrator.Result) error {
-	p, after := r.Phase, cli.Count(r.Phase.Iteration, "iteration")
+	p, after := r.Phase, wording.Count(r.Phase.Iteration, "iteration")
 	e := &exit.Error{Code: exit.Unverified, Safe: "everything is committed"}
 	switch r.Status {
 	case state.Passed:
 		return nil
 	case state.Stuck:
-		still := cli.Count(len(p.Failed), "contract") + " still fail"
+		still := wording.Count(len(p.Failed), "contract") + " still fail"
 		if len(p.Failed) == 1 {
 			still += "s"
 		}

@@ -11,6 +11,7 @@ import (
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 	"abl/orchestrator"
 )
 
@@ -94,7 +95,7 @@ func (r *Run) remark() {
 		}
 	}
 	if count > 0 {
-		r.note(fmt.Sprintf("its spec could be better in %s: abl spec lint %d", cli.Count(count, "place"), r.phase))
+		r.note(fmt.Sprintf("its spec could be better in %s: abl spec lint %d", wording.Count(count, "place"), r.phase))
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/state"
+	"abl/internal/wording"
 )
 
 // tone is how a fact is meant; only colour shows it.
@@ -92,7 +92,7 @@ func endWords(f fact, e state.Event, actions int) fact {
 		f.text += " after " + span(e.MS)
 	}
 	if actions > 0 {
-		f.text += fmt.Sprintf(", %s", cli.Count(actions, "action"))
+		f.text += fmt.Sprintf(", %s", wording.Count(actions, "action"))
 	}
 	f.text = told(f.text, e.Text)
 	if e.Class != "done" {

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"abl/internal/wording"
 )
 
 const (
@@ -214,13 +216,7 @@ func (r *Rules) connect(q *http.Request, v *Verdict) {
 }
 
 // clip keeps a stranger's text short in a reason.
-func clip(s string) string {
-	const most = 100
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return wording.Cut(s, 100) }
 
 // parameter is one name=value of a query.
 type parameter struct{ name, value string }

@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"abl/internal/sandbox"
+	"abl/internal/wording"
 )
 
 const (
@@ -102,7 +103,7 @@ func (e *conn) once(ctx context.Context, limit time.Duration, call func(context.
 type answer struct{ error }
 
 func (a answer) Error() string {
-	return oneLine(strings.TrimPrefix(a.error.Error(), "Error response from daemon: "))
+	return wording.OneLine(strings.TrimPrefix(a.error.Error(), "Error response from daemon: "))
 }
 
 func (a answer) Unwrap() error { return a.error }

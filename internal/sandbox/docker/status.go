@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"abl/internal/sandbox"
+	"abl/internal/wording"
 )
 
 // Status says where a box is; a name that the engine does not know is sandbox.ErrNotFound.
@@ -88,7 +89,7 @@ func withLabels(labels map[string]string) filters.Args {
 func toStatus(box container.InspectResponse) sandbox.Status {
 	return sandbox.Status{
 		ID: box.ID, Name: strings.TrimPrefix(box.Name, "/"), Labels: box.Config.Labels,
-		State: toState(box.State), ExitCode: box.State.ExitCode, OOMKilled: box.State.OOMKilled, Error: oneLine(box.State.Error),
+		State: toState(box.State), ExitCode: box.State.ExitCode, OOMKilled: box.State.OOMKilled, Error: wording.OneLine(box.State.Error),
 		StartedAt: toTime(box.State.StartedAt), FinishedAt: toTime(box.State.FinishedAt),
 	}
 }
@@ -110,8 +111,6 @@ func toTime(s string) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, s)
 	return t
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // maxStats is more than an engine's figures of one box take, in bytes.
 const maxStats = 1 << 20

@@ -1,18 +1,31 @@
-package nearest
+package wording
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestWord(t *testing.T) {
+func TestNear(t *testing.T) {
 	known := []string{"agent", "agents", "app", "phase", "naïve", "run", "status", "--json"}
 	for word, want := range map[string]string{
 		"agnet": "agent", "AGENT": "agent", "agentss": "agents", "phaze": "phase", "ap": "app", "naive": "naïve", "phsae": "phase", "rn": "run", "statsu": "status", "--jsno": "--json", "größe": "",
 		"verifier": "", "": "", "x": "", strings.Repeat("agent", 20): "",
 	} {
-		if got := Word(word, known); got != want {
+		if got := Near(word, known); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestPhrases(t *testing.T) {
+	for got, want := range map[string]string{
+		Cut("größer", 6): "größer", Cut("größer", 5): "größ…", Cut("", 3): "",
+		OneLine(" a\r\n\tb  c\n"): "a b c",
+		Count(0, "call"):          "0 calls", Count(1, "call"): "1 call", Count(2, "call"): "2 calls",
+		OneOf(nil): "", OneOf([]string{"a"}): "a", OneOf([]string{"a", "b"}): "a or b", OneOf([]string{"a", "b", "c"}): "a, b or c",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -1,16 +1,46 @@
-// Package nearest finds the word that somebody probably meant, among those that it is
-// given. It knows no list of its own.
-package nearest
+// Package wording puts what is said to people into words that every package says alike.
+package wording
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// OneLine joins a text of several lines.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Cut keeps a text to so many characters, the last of which shows that it was longer.
+func Cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// Count is a number of things: 1 call, 2 calls.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// OneOf lists words: a, b or c.
+func OneOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
 
 // longest is the longest word that is compared, in bytes; the work grows with
 // its square.
 const longest = 64
 
-// Word is the known word that word is most probably a slip of, "" when none is
+// Near is the known word that word is most probably a slip of, "" when none is
 // near: a third of the letters may differ, and one always. Case is no difference.
-func Word(word string, known []string) string {
+func Near(word string, known []string) string {
 	if len(word) > longest {
 		return ""
 	}
