@@ -19,8 +19,8 @@ func (h Home) prompt(s State, hosts []string) (string, error) {
 	if s.Step != Generate {
 		return question(s, all.Current), err
 	}
-	memory, merr := h.text(MemoryFile, maxLessons)
-	mistakes, xerr := h.text(MistakesFile, maxLessons)
+	memory, merr := h.Text(MemoryFile)
+	mistakes, xerr := h.Text(MistakesFile)
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(all.Current))
 	section(&b, "What earlier cycles taught", memory)

@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,14 +90,11 @@ func (c *Containers) job(a Call) roles.Job {
 // lastWords are those of an agent, out of what is kept of its output.
 func lastWords(rec roles.Record, r agent.Reader) (string, error) {
 	out, err := tail(rec.Dir, filepath.Base(rec.Stdout()), maxAnswer)
-	if err != nil {
-		return "", err
-	}
 	agent.Feed(r, []byte(out))
 	if s, ok := r.(agent.Speaker); ok {
-		return s.Said(), nil
+		return s.Said(), err
 	}
-	return "", nil
+	return "", err
 }
 
 // Try implements Caller.
@@ -128,7 +126,15 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place strin
 	if bound(r); job.Role.Sealed {
 		r.Quota = roles.DiskQuota{}
 	}
-	lease, err := lend(r, a.Dir)
+	lease, err := hostfs.Plan(r.Project.Root, r.UID, r.GID)
+	lease.Mode = 0o755
+	switch {
+	case err != nil:
+	case r.Root: // it is the project's owner's before and afterwards
+		err = hostfs.Lend(a.Dir, lease)
+	default:
+		err = os.Chmod(a.Dir, os.FileMode(lease.Mode))
+	}
 	if err != nil {
 		return o, err
 	}
@@ -137,25 +143,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place strin
 	for _, what := range found {
 		c.Env.Note(filepath.Base(a.Dir) + ": " + what)
 	}
-	if err == nil {
-		err = rerr
-	}
-	return o, err
-}
-
-// lend gives the cycle's folder to the containers' user when abl is root; it is the
-// project's owner's before and afterwards.
-func lend(r *roles.Runner, dir string) (hostfs.Lease, error) {
-	lease, err := hostfs.Plan(r.Project.Root, r.UID, r.GID)
-	if err != nil {
-		return lease, err
-	}
-	const mode = 0o755
-	lease.Mode = mode
-	if !r.Root {
-		return lease, os.Chmod(dir, mode)
-	}
-	return lease, hostfs.Lend(dir, lease)
+	return o, cmp.Or(err, rerr)
 }
 
 // tail is the end of a file in a record.
@@ -171,4 +159,53 @@ func tail(dir, name string, most int64) (string, error) {
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f, max(fi.Size()-most, 0), most))
 	return strings.ToValidUTF8(string(data), ""), err
+}
+
+// program starts what an agent wrote, in a copy of its folder in memory: whatever it
+// does there is gone with its container. To the runner it is an agent that says nothing.
+type program struct{}
+
+// copyAndRun is what its container runs. The copy counts towards the time, but a
+// folder that is still being copied at its end is no server.
+const copyAndRun = `mkdir /tmp/program && timeout 8 cp -a . /tmp/program/ || { echo "the folder cannot be copied within 8 seconds into 1 GiB" >&2; exit 125; }
+cd /tmp/program && exec bash run.sh`
+
+func (program) Name() string         { return "program" }
+func (program) Image() string        { return "tools" }
+func (program) DefaultModel() string { return "" }
+
+// Command starts run.sh with nothing on its standard input.
+func (program) Command(agent.Call) (agent.Command, error) {
+	return agent.Command{Argv: []string{"/bin/bash", "-c", copyAndRun}, Env: map[string]string{"PORT": "3000"}}, nil
+}
+
+// NewReader reads nothing: what a program prints says nothing to abl.
+func (program) NewReader(agent.Call) agent.Reader { return program{} }
+
+// Line implements agent.Reader.
+func (program) Line([]byte, bool) string { return "" }
+
+// Result implements agent.Reader: the exit code alone decides.
+func (program) Result(code int) agent.Result {
+	return agent.Result{Finished: code == 0, Requests: -1}
+}
+
+// ranOf says what the end of a program means.
+func ranOf(o roles.Outcome) *Ran {
+	ran := &Ran{Exit: o.Exit, Ports: o.Ports, Running: o.Class == outcome.Running, OK: o.Class == outcome.Running || o.Class == outcome.Done}
+	if !ran.OK {
+		ran.Reason = cmp.Or(map[outcome.Outcome]string{
+			outcome.Failed:  fmt.Sprintf("it ended with exit code %d", o.Exit),
+			outcome.Flood:   fmt.Sprintf("it printed more than %d MiB", programPrints>>20),
+			outcome.Timeout: "it could not be stopped in time",
+		}[o.Class], strings.TrimSpace(o.Reason))
+	}
+	return ran
+}
+
+// printed is the end of what a program printed, errors last.
+func printed(rec roles.Record) (string, error) {
+	out, err := tail(rec.Dir, "stdout", maxPrinted)
+	voice, verr := tail(rec.Dir, "stderr", maxPrinted)
+	return strings.TrimSpace(strings.TrimSpace(out) + "\n" + strings.TrimSpace(voice)), errors.Join(err, verr)
 }

@@ -4,14 +4,20 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
+	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/state"
+	"abl/internal/testing/failpoint"
+	"abl/prompts"
 	"abl/roles"
 )
 
@@ -21,20 +27,14 @@ const Folder = "solutions"
 // Home is the directory of one project, solutions/NAME.
 type Home struct{ Root string }
 
-// maxName is how much of a task is in the name of its project, in characters.
-const maxName = 30
+var nameless = regexp.MustCompile(`[^\p{L}\p{Nd}]`)
 
-// Name is the name of a task's project: its beginning in lower case, everything
+// Name is the name of a task's project: its first 30 characters in lower case, everything
 // but letters and digits a dash.
 func Name(task string) string {
-	runes := []rune(strings.TrimSpace(task))
-	runes = runes[:min(len(runes), maxName)]
-	name := strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return '-'
-	}, string(runes))
+	const most = 30
+	runes := []rune(strings.ToLower(strings.TrimSpace(task)))
+	name := nameless.ReplaceAllString(string(runes[:min(len(runes), most)]), "-")
 	if name = strings.Trim(name, "-"); name == "" {
 		return "project-" + strings.ToLower(rand.Text()[:8])
 	}
@@ -96,4 +96,165 @@ func (h Home) Rel(path string) string {
 		return path
 	}
 	return rel
+}
+
+// perm is that of the files that a person reads.
+const perm = 0o644
+
+// Open is where a task's session goes on, or begins: then what earlier sessions
+// left of their cycles is put away, and the files that are missing are made.
+func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
+	if err := os.MkdirAll(filepath.Join(h.Private(), "logs", "calls"), 0o755); err != nil {
+		return s, false, fmt.Errorf("cannot make the project: %w", err)
+	}
+	if s, err = Load(h); err != nil {
+		return s, false, err
+	}
+	if resumed = s.Session > 0 && s.Step != Done && s.Task == task; resumed {
+		s.Agent, s.Model, s.Cycles = agent, model, max(cycles, s.Cycle)
+		s.at().Agent, s.at().Model = agent, model
+		return s, true, s.Save(h)
+	}
+	if err := h.putAway(s.Session); err != nil {
+		return s, false, err
+	}
+	book, err := h.begin()
+	if err != nil {
+		return s, false, err
+	}
+	s = s.Begin(task, agent, model, cycles, now)
+	s.Book = book
+	return s, false, s.Save(h)
+}
+
+// begin makes the files of a project that are not there, and says which version
+// prompts.md is at.
+func (h Home) begin() (version int, err error) {
+	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: Prompts{Current: prompts.LearnGenerate}.Render()} {
+		if _, err := os.Lstat(h.path(name)); errors.Is(err, fs.ErrNotExist) {
+			if err := hostfs.Write(h.path(name), []byte(text), perm); err != nil {
+				return 0, err
+			}
+		}
+	}
+	all, err := h.Prompts()
+	return all.Number(), err
+}
+
+// putAway moves the cycles of an earlier session to where they are in nobody's way.
+func (h Home) putAway(session int) error {
+	for n := 1; n <= MaxCycles; n++ {
+		from := h.Cycle(n)
+		if _, err := os.Lstat(from); err != nil {
+			continue
+		}
+		to := h.path(".abl", "sessions", fmt.Sprint(session), filepath.Base(from))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(from, to)); err != nil {
+			return fmt.Errorf("cannot put the cycles of an earlier session away: %w", err)
+		}
+	}
+	return nil
+}
+
+// Projects are those below a folder that were ever begun.
+func Projects(dir string) (homes []Home, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		h := Home{filepath.Join(dir, e.Name())}
+		if _, err := os.Lstat(h.state()); err == nil && e.IsDir() {
+			homes = append(homes, h)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return homes, err
+}
+
+// Text is a file of the project's, which no container sees; "" when it is not there:
+// a person may have taken it away. They may have written more than abl would, too.
+func (h Home) Text(name string) (string, error) {
+	const most = 4 << 20
+	data, err := hostfs.Read(h.Root, name, most)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return "", nil
+	}
+	return string(data), err
+}
+
+// Prompts is a project's prompts.md; without any text it has abl's own prompt.
+func (h Home) Prompts() (Prompts, error) {
+	text, err := h.Text(PromptsFile)
+	if strings.TrimSpace(text) == "" {
+		text = prompts.LearnGenerate
+	}
+	return ParsePrompts(text), err
+}
+
+// clear makes the folder of a cycle, empty.
+func (h Home) clear(n int) error {
+	if err := remove(h.Cycle(n)); err != nil {
+		return fmt.Errorf("cannot empty %s: %w", h.Rel(h.Cycle(n)), err)
+	}
+	return os.MkdirAll(h.Cycle(n), 0o755)
+}
+
+// note writes a file beside a cycle's program, whatever the agent put there.
+func (h Home) note(n int, name, text string) error {
+	dir := h.Cycle(n)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), remove(filepath.Join(dir, name))); err != nil { // an agent may have made it read-only
+		return err
+	}
+	return hostfs.Write(filepath.Join(dir, name), []byte(text), perm)
+}
+
+// weigh counts which lessons of a cycle are new.
+func (h Home) weigh(c Cycle) (Kept, error) {
+	_, learned, err := h.merged(MemoryFile, c.Learned)
+	_, mistaken, merr := h.merged(MistakesFile, c.Mistaken)
+	return Kept{Remembers: len(learned), Avoids: len(mistaken)}, errors.Join(err, merr)
+}
+
+// keep writes what a cycle taught. Done twice it is done once.
+func (h Home) keep(s State, now time.Time) (k Kept, err error) {
+	c := s.Last()
+	for name, lessons := range map[string][]string{MemoryFile: c.Learned, MistakesFile: c.Mistaken} {
+		text, added, err := h.merged(name, lessons)
+		if err == nil && len(added) > 0 {
+			err = hostfs.Write(h.path(name), []byte(text), perm)
+		}
+		if err != nil {
+			return k, err
+		}
+		failpoint.Here("learn.merged")
+	}
+	all, err := h.Prompts()
+	if k.Version = all.Number(); err != nil || k.Version > s.Book {
+		return k, err // written by one that was killed right afterwards
+	}
+	all = all.Next(c.Improved, now)
+	k.Version = all.Number()
+	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
+	failpoint.Here("learn.archived")
+	return k, err
+}
+
+// merged is a file of lessons with more of them, and those that it did not have.
+func (h Home) merged(name string, items []string) (text string, added []string, err error) {
+	was, err := h.Text(name)
+	text, added = mergeLessons(was, items)
+	return text, added, err
+}
+
+// hasRun says why a cycle's program cannot be started, "" when it can.
+func (h Home) hasRun(n int) string {
+	f, err := hostfs.Open(h.Cycle(n), runFile)
+	switch {
+	case err == nil:
+		f.Close()
+		return ""
+	case errors.Is(err, hostfs.ErrAbsent):
+		return "there is no " + runFile
+	}
+	return err.Error()
 }

@@ -31,6 +31,18 @@ type Lessons struct {
 	Dropped []Dropped `json:"dropped,omitempty"`
 }
 
+// Summary is a line for each of them.
+func (l Lessons) Summary() string {
+	var b strings.Builder
+	for _, item := range l.Items {
+		b.WriteString("- " + item + "\n")
+	}
+	for _, d := range l.Dropped {
+		b.WriteString("dropped: " + d.Text + " (" + d.Why + ")\n")
+	}
+	return b.String()
+}
+
 // ParseLessons reads an answer. Labelled lines count; where there is none, the items of
 // lists do, for a model that forgot the label has answered all the same.
 func ParseLessons(label, text string) Lessons {
@@ -128,9 +140,6 @@ func lessonKey(text string) string {
 const (
 	maxLines = 200
 	maxBytes = 48 << 10
-	// maxLessons is the largest file that is read; a person may have written more
-	// than mergeLessons would.
-	maxLessons = 4 << 20
 )
 
 // mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,

@@ -121,21 +121,22 @@ func TellEnd(t Teller, h Home, s State) {
 	if s.Step != Done {
 		t.Row("stopped", "in cycle %d of %d, at %s; what is done is kept", s.Cycle, s.Cycles, s.Step)
 	}
-	TellFile(t, h, "learnings", MemoryFile)
-	TellFile(t, h, "mistakes", MistakesFile)
+	tellFile(t, h, "learnings", MemoryFile)
+	tellFile(t, h, "mistakes", MistakesFile)
 	if b, err := h.Prompts(); err == nil {
 		t.Row("prompts", "%d earlier versions in %s/%s", len(b.Past), h.Rel(h.Root), PromptsFile)
 	}
 	t.Line("%s", bar)
 }
 
-// TellFile shows what memory.txt or mistakes.txt holds.
-func TellFile(t Teller, h Home, what, file string) {
-	items, err := h.Lessons(file)
+// tellFile shows what memory.txt or mistakes.txt holds.
+func tellFile(t Teller, h Home, what, file string) {
+	text, err := h.Text(file)
 	if err != nil {
 		t.Row(what, "%v", err)
 		return
 	}
+	items := lessonsIn(text)
 	t.Row(what, "%d in %s/%s", len(items), h.Rel(h.Root), file)
 	tellItems(t, items)
 }

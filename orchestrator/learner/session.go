@@ -2,7 +2,6 @@ package learner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -102,7 +101,13 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	case Keep:
 		h.Kept, err = x.Home.keep(s, x.Now())
 	case Finish:
-		err = x.finish(s)
+		if best := s.Best(); best > 0 {
+			var left []string
+			left, err = x.Home.publish(best)
+			for _, what := range left {
+				x.Tell.Note(x.Home.Rel(x.Home.Code()) + " lacks " + x.Clean(what))
+			}
+		}
 	default:
 		tellStep(x.Tell, s)
 		if h, err = x.ask(ctx, s); err == nil && h.Reason != "" {
@@ -142,23 +147,18 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 	if h.Class == outcome.Interrupted && ctx.Err() == nil {
 		h.Class = "stopped" // by somebody else: an attempt that failed
 	}
-	return h, x.store(s, a.Prompt, h)
-}
-
-// store keeps an answer beside the program.
-func (x *Session) store(s State, prompt string, h Happened) error {
 	text := h.Text
 	if h.Class != outcome.Done {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
 	}
-	err := x.Home.note(s.Cycle, answerFiles[s.Step], text)
-	if s.Step == Generate {
-		err = errors.Join(x.Home.note(s.Cycle, promptFile, prompt), err)
+	err = x.Home.note(s.Cycle, answerFiles[s.Step], text)
+	if err == nil && s.Step == Generate {
+		err = x.Home.note(s.Cycle, promptFile, a.Prompt)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot keep an answer: %w", err)
+		err = fmt.Errorf("cannot keep an answer: %w", err)
 	}
-	return nil
+	return h, err
 }
 
 // try runs the program, when there is one.
@@ -170,17 +170,4 @@ func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
 		h.Ran.Output, h.Ran.Reason = x.Clean(h.Ran.Output), x.Clean(h.Ran.Reason)
 	}
 	return h, err
-}
-
-// finish makes code/ of the last cycle that succeeded.
-func (x *Session) finish(s State) error {
-	best := s.Best()
-	if best == 0 {
-		return nil
-	}
-	left, err := x.Home.publish(best)
-	for _, what := range left {
-		x.Tell.Note(x.Home.Rel(x.Home.Code()) + " lacks " + x.Clean(what))
-	}
-	return err
 }

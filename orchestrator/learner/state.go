@@ -29,7 +29,7 @@ const (
 	Learnings Step = "learnings"
 	Mistakes  Step = "mistakes"
 	Improve   Step = "improve"
-	Keep      Step = "keep"  // memory.txt, mistakes.txt and prompts.md
+	Keep      Step = "keep" // memory.txt, mistakes.txt and prompts.md
 	Finish    Step = "finish"
 	Done      Step = "done"
 )

@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -45,45 +46,7 @@ func flags() []cli.Flag {
 		{Name: "repl", Usage: "ask for one task after the other"},
 		{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
 		{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
-		{Name: "runtime", Value: "WHERE", Default: inContainers, Hidden: true, Usage: "as it was when there was a choice"},
 	}, money.Flags(), cli.EnvironmentFlags())
-}
-
-// inContainers is the only value that --runtime still takes.
-const inContainers = "container"
-
-// options are what a session is started with.
-type options struct {
-	answerer
-	cycles int
-}
-
-func (w *work) readOptions() (o options, err error) {
-	in := w.in
-	if in.String("runtime") != inContainers {
-		return o, cli.WithHint("leave --runtime out: agents and programs run in containers", "--runtime %s is no more", in.String("runtime"))
-	}
-	if o.answerer, err = w.choose(in.String("agent")); err != nil {
-		return o, err
-	}
-	if in.Set("model") {
-		if o.model, err = modelName(in.String("model")); err != nil {
-			return o, err
-		}
-	}
-	n, err := in.Int("cycles")
-	if err != nil {
-		return o, err
-	}
-	o.cycles, err = cycleCount(n)
-	return o, err
-}
-
-func cycleCount(n int) (int, error) {
-	if n < 1 || n > learner.MaxCycles {
-		return 0, cli.Usagef("the number of cycles is %d, want 1 to %d", n, learner.MaxCycles)
-	}
-	return n, nil
 }
 
 func run(ctx context.Context, in *cli.Input, open opener) error {
@@ -91,7 +54,12 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	if err != nil {
 		return err
 	}
-	o, err := w.readOptions()
+	var o options
+	for _, name := range []string{"agent", "model", "cycles"} { // a model is one of the agent's
+		if value := in.String(name); value != "" {
+			err = cmp.Or(err, w.set(&o, name, value))
+		}
+	}
 	if err != nil {
 		return err
 	}

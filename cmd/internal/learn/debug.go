@@ -33,38 +33,22 @@ func debugParse(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
+	var found interface{ Summary() string }
 	switch in.Args[0] {
 	case "review":
-		return showReview(in, learner.ParseReview(text))
+		found = learner.ParseReview(text)
 	case "learnings":
-		return showLessons(in, learner.ParseLessons(learner.LabelLearning, text))
+		found = learner.ParseLessons(learner.LabelLearning, text)
 	case "mistakes":
-		return showLessons(in, learner.ParseLessons(learner.LabelMistake, text))
+		found = learner.ParseLessons(learner.LabelMistake, text)
+	default:
+		return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
 	}
-	return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
-}
-
-func showReview(in *cli.Input, r learner.CodeReview) error {
-	if in.Bool("json") {
-		return in.JSON(r)
-	}
-	for _, f := range r.Findings {
-		fmt.Fprintf(in.Stdout, "%-12s %-7s %s\n", f.Category, f.State, f.Text)
-	}
-	return nil
-}
-
-func showLessons(in *cli.Input, found learner.Lessons) error {
 	if in.Bool("json") {
 		return in.JSON(found)
 	}
-	for _, item := range found.Items {
-		fmt.Fprintf(in.Stdout, "- %s\n", item)
-	}
-	for _, d := range found.Dropped {
-		in.Say("dropped: %s (%s)", d.Text, d.Why)
-	}
-	return nil
+	_, err = fmt.Fprint(in.Stdout, found.Summary())
+	return err
 }
 
 func debugPrompts(_ context.Context, in *cli.Input) error {
@@ -73,10 +57,9 @@ func debugPrompts(_ context.Context, in *cli.Input) error {
 		return err
 	}
 	said, err := readFile(in.Args[1])
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(was).Next(learner.Improved(said), time.Now()).Render())
 	}
-	_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(was).Next(learner.Improved(said), time.Now()).Render())
 	return err
 }
 

@@ -208,7 +208,7 @@ func TestTermAtThePrompt(t *testing.T) {
 	if _, err := io.WriteString(in, ":agent\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "Agent: claude, model: sonnet\n" {
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "Agent: claude, model: sonnet, cycles: 3\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 
 	"abl/cmd/internal/exit"
@@ -30,13 +29,13 @@ type colon struct {
 func colons() []colon {
 	return []colon{
 		{":help", ":h", "", "this list", (*repl).help},
-		{":agent", ":a", "[NAME]", "show the agent, or take another one, with its default model", (*repl).agent},
-		{":model", ":mo", "[NAME]", "show the model, or take another one", (*repl).model},
-		{":cycles", ":c", "[N]", "show the number of cycles, or change it", (*repl).cycles},
-		{":memory", ":m", "", "what was learned in the current project", func(r *repl, _ string) { r.show("memory", learner.MemoryFile) }},
-		{":mistakes", ":mi", "", "mistakes to avoid in it", func(r *repl, _ string) { r.show("mistakes", learner.MistakesFile) }},
-		{":prompts", ":p", "", "its prompt and the earlier ones", func(r *repl, _ string) { r.show("prompts", learner.PromptsFile) }},
-		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in) }},
+		{":agent", ":a", "[NAME]", "show the agent, or take another one, with its default model", set("agent")},
+		{":model", ":mo", "[NAME]", "show the model, or take another one", set("model")},
+		{":cycles", ":c", "[N]", "show the number of cycles, or change it", set("cycles")},
+		{":memory", ":m", "", "what was learned in the current project", show(learner.MemoryFile)},
+		{":mistakes", ":mi", "", "mistakes to avoid in it", show(learner.MistakesFile)},
+		{":prompts", ":p", "", "its prompt and the earlier ones", show(learner.PromptsFile)},
+		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in.Bare.Stdout) }},
 		{":quit", ":q", "", "leave; so does the end of the input", nil},
 	}
 }
@@ -149,59 +148,31 @@ func (r *repl) help(string) {
 	r.say("Anything else is a task. Tab completes.")
 }
 
-func (r *repl) agent(name string) {
-	if name != "" {
-		a, err := r.w.choose(name)
-		if err != nil {
-			r.say("%v; it is one of %s", err, strings.Join(r.w.names(), ", "))
-			return
+// set shows the options, and changes one of them.
+func set(name string) func(*repl, string) {
+	return func(r *repl, value string) {
+		if value != "" {
+			if err := r.w.set(&r.o, name, value); err != nil {
+				r.say("%v", err)
+				return
+			}
 		}
-		r.o.answerer = a
+		r.say("Agent: %s, model: %s, cycles: %d", r.o.agent, r.o.model, r.o.cycles)
 	}
-	r.say("Agent: %s, model: %s", r.o.agent, r.o.model)
-}
-
-func (r *repl) model(name string) {
-	if name != "" {
-		if _, err := modelName(name); err != nil {
-			r.say("%v", err)
-			return
-		}
-		r.o.model = name
-	}
-	r.say("Model: %s (of %s)", r.o.model, r.o.agent)
-}
-
-func (r *repl) cycles(arg string) {
-	if arg != "" {
-		n, err := strconv.Atoi(arg)
-		if err == nil {
-			n, err = cycleCount(n)
-		}
-		if err != nil {
-			r.say("%q is no number of cycles: 1 to %d", arg, learner.MaxCycles)
-			return
-		}
-		r.o.cycles = n
-	}
-	r.say("Cycles: %d", r.o.cycles)
 }
 
 // show shows a file of the current project.
-func (r *repl) show(what, file string) {
-	h := r.w.home
-	if h.Root == "" {
-		r.say("There is no current project yet: type a task first.")
-		return
+func show(file string) func(*repl, string) {
+	return func(r *repl, _ string) {
+		if r.w.home.Root == "" {
+			r.say("There is no current project yet: type a task first.")
+			return
+		}
+		text, err := r.w.home.Text(file)
+		if err != nil {
+			r.say("%v", err)
+			return
+		}
+		r.w.tell.print("%s\n", strings.TrimRight(text, "\n"))
 	}
-	if file != learner.PromptsFile {
-		learner.TellFile(r.w.tell, h, what, file)
-		return
-	}
-	all, err := h.Prompts()
-	if err != nil {
-		r.say("%v", err)
-		return
-	}
-	r.w.tell.print("%s\n", strings.TrimRight(all.Render(), "\n"))
 }

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/cmd/internal/cli"
 	"abl/internal/hostfs"
 	"abl/orchestrator/learner"
 
@@ -19,18 +19,24 @@ import (
 
 const promptText = "agent> "
 
-// lines are what a person types, with history and completion, or what comes
-// through a pipe.
+// lines are what a person types at a terminal, with history and completion, or what
+// comes through a pipe.
 type lines struct {
-	tty  *os.File // nil for a pipe
-	edit *term.Terminal
-	pipe *bufio.Reader
+	tty  *os.File               // nil for a pipe
+	read func() (string, error) // io.EOF is the end
 }
 
 func openLines(w *work) *lines {
 	tty, out := terminalOf(w.in.Stdin), terminalOf(w.in.Bare.Stdout)
 	if tty == nil || out == nil {
-		return &lines{pipe: bufio.NewReaderSize(w.in.Stdin, maxTyped)}
+		pipe := bufio.NewScanner(w.in.Stdin)
+		pipe.Buffer(nil, maxTyped)
+		return &lines{read: func() (string, error) {
+			if pipe.Scan() {
+				return pipe.Text(), nil
+			}
+			return "", cmp.Or(pipe.Err(), io.EOF)
+		}}
 	}
 	edit := term.NewTerminal(struct {
 		io.Reader
@@ -41,7 +47,41 @@ func openLines(w *work) *lines {
 		return done + line[pos:], len(done), key == '\t'
 	}
 	edit.History = openHistory(filepath.Join(w.here, learner.Folder, ".history"))
-	return &lines{tty: tty, edit: edit}
+	return &lines{tty, func() (string, error) {
+		if w, h, err := term.GetSize(int(tty.Fd())); err == nil && w > 0 && h > 0 {
+			_ = edit.SetSize(w, h) // a wrong size is no reason to stop
+		}
+		line, err := edit.ReadLine()
+		if errors.Is(err, term.ErrPasteIndicator) {
+			err = nil
+		}
+		return line, err
+	}}
+}
+
+// next is the next line. A signal does not wait for what a person may never type: who
+// reads then is left behind, and the process ends.
+func (l *lines) next(ctx context.Context) (string, error) {
+	if l.tty != nil { // raw only meanwhile, so that Ctrl-C stops a task as it stops any other command
+		was, err := term.MakeRaw(int(l.tty.Fd()))
+		if err != nil {
+			return "", err
+		}
+		defer term.Restore(int(l.tty.Fd()), was)
+	}
+	var line string
+	var err error
+	got := make(chan struct{})
+	go func() {
+		defer close(got)
+		line, err = l.read()
+	}()
+	select {
+	case <-got:
+		return line, err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 // terminalOf is a stream that is a terminal, nil for any other.
@@ -53,65 +93,14 @@ func terminalOf(stream any) *os.File {
 }
 
 // clearScreen does so where there is one.
-func clearScreen(in *cli.Input) {
-	if out := terminalOf(in.Bare.Stdout); out != nil {
+func clearScreen(stdout io.Writer) {
+	if out := terminalOf(stdout); out != nil {
 		_, _ = out.WriteString("\x1b[2J\x1b[H")
 	}
 }
 
 // maxTyped bounds a line that comes through a pipe, in bytes.
 const maxTyped = 1 << 20
-
-// next is the next line; io.EOF is the end. A signal does not wait for what a person
-// may never type: who reads then is left behind, and the process ends.
-func (l *lines) next(ctx context.Context) (string, error) {
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if l.tty != nil { // raw only meanwhile, so that Ctrl-C stops a task as it stops any other command
-		was, err := term.MakeRaw(int(l.tty.Fd()))
-		if err != nil {
-			return "", err
-		}
-		defer term.Restore(int(l.tty.Fd()), was)
-	}
-	type typed struct {
-		line string
-		err  error
-	}
-	got := make(chan typed, 1)
-	go func() {
-		line, err := l.read()
-		got <- typed{line, err}
-	}()
-	select {
-	case t := <-got:
-		return t.line, t.err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-}
-
-func (l *lines) read() (string, error) {
-	if l.tty != nil {
-		if w, h, err := term.GetSize(int(l.tty.Fd())); err == nil && w > 0 && h > 0 {
-			_ = l.edit.SetSize(w, h) // a wrong size is no reason to stop
-		}
-		line, err := l.edit.ReadLine()
-		if errors.Is(err, term.ErrPasteIndicator) {
-			err = nil
-		}
-		return line, err
-	}
-	line, err := l.pipe.ReadSlice('\n')
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return "", cli.Usagef("a task has at most %d bytes", maxTyped)
-	case errors.Is(err, io.EOF) && len(line) > 0:
-		err = nil
-	}
-	return string(line), err
-}
 
 // completed is a line whose last word is completed when it can be but one: a command,
 // or the agent after :agent.

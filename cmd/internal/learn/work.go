@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/state"
-	"abl/internal/wording"
 	"abl/orchestrator/learner"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -50,7 +50,7 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	set := map[string]string{}
 	money.Settings(in, set)
 	if w.conf, err = config.Load(w.root, os.LookupEnv, set); err != nil {
-		return nil, settle(err)
+		return nil, err
 	}
 	if err := money.Raise(in, &w.conf.Config); err != nil {
 		return nil, err
@@ -69,8 +69,11 @@ func (w *work) secret(name string) string {
 	return os.Getenv(name)
 }
 
-// answerer is an agent and the model that it is asked with.
-type answerer struct{ agent, model string }
+// options are who is asked in a session, and how often.
+type options struct {
+	agent, model string
+	cycles       int
+}
 
 // usual are the models that agents are asked with here unless a person names one
 // (seed 004); any other agent is asked with its own default.
@@ -87,32 +90,39 @@ func (w *work) agents() environment.Agents {
 // names are the agents that can be chosen.
 func (w *work) names() []string { return append(agent.Names(), w.agents().Own()...) }
 
-// choose finds an agent by its name.
-func (w *work) choose(name string) (answerer, error) {
-	if !slices.Contains(w.names(), name) {
-		hint := "it is one of " + strings.Join(w.names(), ", ")
-		if near := wording.Near(name, w.names()); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return answerer{}, exit.With(exit.Usage, fmt.Errorf("cannot find the agent %q", name), hint)
-	}
-	if model := usual[name]; model != "" {
-		return answerer{name, model}, nil
-	}
-	a, err := w.agents().Find(name)
-	if err != nil {
-		return answerer{}, err
-	}
-	return answerer{name, a.DefaultModel()}, nil
-}
-
+// modelWord is the name of a model: a command line takes nothing of it for a flag.
 var modelWord = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*$`)
 
-func modelName(name string) (string, error) {
-	if !modelWord.MatchString(name) {
-		return "", cli.Usagef("%q is not the name of a model", name)
+// set changes one of the options. With an agent comes the model that it is asked with
+// unless a person names one.
+func (w *work) set(o *options, name, value string) error {
+	switch name {
+	case "agent":
+		if !slices.Contains(w.names(), value) {
+			return cli.WithHint("", "cannot find the agent %q: it is one of %s", value, strings.Join(w.names(), ", "))
+		}
+		model := usual[value]
+		if model == "" {
+			a, err := w.agents().Find(value)
+			if err != nil {
+				return err
+			}
+			model = a.DefaultModel()
+		}
+		o.agent, o.model = value, model
+	case "model":
+		if !modelWord.MatchString(value) {
+			return cli.Usagef("%q is not the name of a model", value)
+		}
+		o.model = value
+	case "cycles":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > learner.MaxCycles {
+			return cli.Usagef("the number of cycles is %q, want a whole number from 1 to %d", value, learner.MaxCycles)
+		}
+		o.cycles = n
 	}
-	return name, nil
+	return nil
 }
 
 // find finds who is to answer, or says what is missing, before anything is made.
@@ -143,35 +153,35 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 	}
 	who, err := w.find(o)
 	if err != nil {
-		return s, settle(err)
+		return s, err
 	}
 	at := filepath.Join(learner.Folder, learner.Name(task))
 	h := learner.Home{Root: filepath.Join(w.here, at)}
 	w.home = h
 	if err := hostfs.MkdirAll(w.here, filepath.Join(at, state.Dir)); err != nil {
-		return s, settle(fmt.Errorf("cannot make the project: %w", err))
+		return s, fmt.Errorf("cannot make the project: %w", err)
 	}
 	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
 	if err != nil {
-		return s, settle(err)
+		return s, err
 	}
 	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }() // nothing is left root's
 	s, resumed, err := learner.Open(h, task, o.agent, o.model, o.cycles, time.Now())
 	if err != nil {
-		return s, settle(err)
+		return s, err
 	}
 	learner.TellBegin(w.tell, h, s, resumed)
 	s, err = w.play(ctx, s, who)
 	if err == nil || ctx.Err() != nil {
 		learner.TellEnd(w.tell, h, s)
 	}
-	switch {
-	case err != nil:
-		err = exit.Because(ctx, settle(exit.OnEngine(err)))
-	case s.Best() == 0:
-		err = noneWorked(h, s)
+	if err == nil && s.Best() == 0 {
+		return s, &exit.Error{
+			Code: exit.Stuck, What: fmt.Sprintf("no cycle of %d made a program that runs: %s", len(s.Log), s.Last().Failure),
+			Safe: "what was learned is kept", Do: "see " + h.Rel(h.Cycle(s.Cycle)) + "; the next session on this task goes on from what was learned",
+		}
 	}
-	return s, err
+	return s, settle(exit.OnEngine(err))
 }
 
 // play takes the session to its end.
@@ -189,25 +199,10 @@ func (w *work) play(ctx context.Context, s learner.State, who asked) (learner.St
 	return s, err
 }
 
-// settle gives an error its exit code and says what to do about it, whichever
-// program it is an error of.
+// settle says where the records of an agent that failed are, which abl logs does not show.
 func settle(err error) error {
-	var known *exit.Error
-	var usage *cli.UsageError
-	if err == nil || errors.As(err, &known) || errors.As(err, &usage) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	do := exit.Hint(err)
 	if errors.Is(err, retry.ErrAgent) {
-		do = "see the records in .abl/logs/calls of the project, then run the same command again"
+		return exit.With(exit.Agent, err, "see the records in .abl/logs/calls of the project, then run the same command again")
 	}
-	return exit.With(exit.Code(err), err, do)
-}
-
-// noneWorked is how a session ends in which no program ran.
-func noneWorked(h learner.Home, s learner.State) error {
-	return &exit.Error{
-		Code: exit.Stuck, What: fmt.Sprintf("no cycle of %d made a program that runs: %s", len(s.Log), s.Last().Failure),
-		Safe: "what was learned is kept", Do: "see " + h.Rel(h.Cycle(s.Cycle)) + "; the next session on this task goes on from what was learned",
-	}
+	return err
 }
