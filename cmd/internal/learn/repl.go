@@ -35,7 +35,7 @@ func colons() []colon {
 		{":memory", ":m", "", "what was learned in the current project", show(learner.MemoryFile)},
 		{":mistakes", ":mi", "", "mistakes to avoid in it", show(learner.MistakesFile)},
 		{":prompts", ":p", "", "its prompt and the earlier ones", show(learner.PromptsFile)},
-		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in.Bare.Stdout) }},
+		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in) }},
 		{":quit", ":q", "", "leave; so does the end of the input", nil},
 	}
 }

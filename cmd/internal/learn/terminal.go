@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/cmd/internal/cli"
 	"abl/internal/hostfs"
 	"abl/orchestrator/learner"
 
@@ -93,8 +94,8 @@ func terminalOf(stream any) *os.File {
 }
 
 // clearScreen does so where there is one.
-func clearScreen(stdout io.Writer) {
-	if out := terminalOf(stdout); out != nil {
+func clearScreen(in *cli.Input) {
+	if out := terminalOf(in.Bare.Stdout); out != nil {
 		_, _ = out.WriteString("\x1b[2J\x1b[H")
 	}
 }

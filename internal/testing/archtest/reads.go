@@ -29,7 +29,7 @@ var readers = map[string]string{
 	"roles/environment/agents.go":   "the scenario, the person's",
 	"cmd/internal/learn/debug.go":   "a file that the person names",
 	"orchestrator/learner/code.go":  "copies below open folders, and follows nothing",
-	"orchestrator/learner/files.go": "lists the project's folder, which no container sees",
+	"orchestrator/learner/home.go":  "lists the project's folder, which no container sees",
 	"orchestrator/jobs.go":          "project.md, the person's",
 	"roles/sources.go":              "the kernel's files",
 	"roles/record.go":               "records, which abl writes and no container sees",
