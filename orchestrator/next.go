@@ -5,8 +5,13 @@ package orchestrator
 
 import (
 	"fmt"
+	"time"
 
+	"abl/internal/failedspecs"
+	"abl/internal/outcome"
 	"abl/internal/state"
+	"abl/roles"
+	"abl/roles/retry"
 )
 
 // Step is one thing a phase can do. Each is idempotent, so a step that was
@@ -54,3 +59,196 @@ const (
 	Fail    Verdict = "fail"
 	Unknown Verdict = "unverified"
 )
+
+// Happened is what came of a step.
+type Happened struct {
+	SpecSHA string              // Begin
+	SpecLen int                 // Begin: bytes under that hash
+	Floor   int                 // Begin: the highest step on record, whose names are taken
+	Recheck bool                // Begin of a stale phase: what it passed with can be replayed
+	Class   outcome.Outcome     // Build, Verify: how the call ended
+	Reason  string              // Build, Verify: why it is not done
+	Back    time.Time           // Build, Verify: when the provider wants to be asked again
+	Paid    bool                // Build, Verify: no waiting helps
+	Took    time.Duration       // Build, Verify: the call
+	Report  bool                // Build: the call left its run report
+	Commit  string              // CommitSrc, Judge
+	Verdict Verdict             // Judge
+	Entries []failedspecs.Entry // Judge: what failed
+	Missing []string            // Judge: why there is no verdict, told to the Verifier when it is asked again
+	Tree    string              // Judge: stands for the source that was tested
+	Stalled string              // Judge: what the next Builder is told when nothing has moved
+	Idle    bool                // Judge: nothing has moved for as long as the person allows
+	Retry   Retry               // always
+}
+
+// maxTries is how often in a row a call may end badly before the phase stops;
+// such a call consumes no iteration.
+const maxTries = 2
+
+// After says where a phase rests once a step is done. The error says that the
+// run ends here although the phase could go on; the phase returned with it is
+// where the next run takes up.
+func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
+	switch did {
+	case Begin:
+		return begin(p, h), nil
+	case Build:
+		return ended(p, state.Built, h)
+	case CommitSrc:
+		return committed(p, h)
+	case Verify:
+		return ended(p, state.Verified, h)
+	case Judge:
+		return judged(p, h, max)
+	case NextAttempt:
+		return iterate(p, state.Building), nil
+	}
+	return p, fmt.Errorf("internal error: nothing comes after %q", did)
+}
+
+// begin opens a round of iterations. That of a stale phase begins with a look at
+// whether it still holds: by replay, before the first iteration, else by a Verifier.
+func begin(p state.Phase, h Happened) state.Phase {
+	stale := p.Status == state.Stale
+	p.Round++
+	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
+	p.Iteration, p.Stalled, p.Repeated = 0, "", 0
+	p.Step = max(p.Step, h.Floor)
+	p.Outage, p.Fallback = nil, nil
+	if !stale {
+		return iterate(p, state.Building)
+	}
+	p = iterate(p, state.Verifying)
+	if p.Recheck = h.Recheck; p.Recheck {
+		p.Iteration = 0
+	}
+	return p
+}
+
+// iterate opens an iteration, which begins at the given status.
+func iterate(p state.Phase, at state.Status) state.Phase {
+	p.Iteration++
+	p.Step++
+	p.VerifierOnly, p.Recheck = at == state.Verifying, false
+	p.Why = nil
+	p.LastVerdict, p.AppFailed, p.Regressed = "", "", nil
+	p.ReportMissing = false
+	return fresh(p, at)
+}
+
+// fresh opens a call that has not been tried yet.
+func fresh(p state.Phase, at state.Status) state.Phase {
+	p.Status, p.Attempt, p.Tries, p.Asked, p.Class = at, 1, 0, false, ""
+	return p
+}
+
+// again opens one more attempt at the same call.
+func again(p state.Phase, at state.Status) state.Phase {
+	p.Status = at
+	p.Attempt++
+	p.Class = ""
+	return p
+}
+
+// ended takes up the end of a call. An interrupted one is begun anew by the next run.
+func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
+	if h.Class == outcome.Interrupted {
+		return again(p, p.Status), nil
+	}
+	was := p.Outage
+	p.Status, p.Class, p.Note, p.Back, p.NeedsPerson = at, string(h.Class), h.Reason, h.Back, h.Paid
+	p.Outage = nil
+	switch {
+	case h.Class.Transient():
+		p.Outage = retry.Charged(was, h.Class, h.Took, h.Retry.Now)
+	case h.Class == outcome.Done && was != nil && was.Class == string(outcome.Unavailable):
+		p.Fallback = with(p.Fallback, roleAt(at), 0) // too much load passes sooner than a quota is filled up
+	}
+	if at == state.Built {
+		p.ReportMissing = !h.Report
+	}
+	return p, nil
+}
+
+// committed goes on to the Verifier, unless the Builder has to be called again:
+// it did not end properly, or it left no report and was not asked for it yet.
+func committed(p state.Phase, h Happened) (state.Phase, error) {
+	p.SrcCommit = h.Commit
+	if p.Class != string(outcome.Done) {
+		return failed(p, state.Building, h.Retry)
+	}
+	if p.ReportMissing && !p.Asked {
+		p = again(p, state.Building)
+		p.Asked, p.Why = true, []string{"the run report of this call is missing"}
+		return p, nil
+	}
+	p.Why = nil
+	return fresh(p, state.Verifying), nil
+}
+
+// failed goes on after a call that did not end properly: a transient failure is waited out,
+// what no repetition can mend stops the run, and anything else is tried again once.
+func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
+	class, why := outcome.Outcome(p.Class), p.Note
+	p = again(p, at)
+	if at == state.Building {
+		p.Why = []string{"that call was ended early: " + string(class)}
+	}
+	if class.Transient() {
+		return afterTransient(p, roleAt(at), why, class, w)
+	}
+	if err := retry.Stops(class, why); err != nil {
+		return p, err
+	}
+	p.Tries++
+	if p.Tries < maxTries {
+		return p, nil
+	}
+	p.Tries = 0
+	return p, fmt.Errorf("%w: %s: %s", retry.ErrAgent, class, why)
+}
+
+// roleAt is whose call a status is about.
+func roleAt(s state.Status) string {
+	if s == state.Verifying || s == state.Verified {
+		return roles.Verifier.Name
+	}
+	return roles.Builder.Name
+}
+
+func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
+	p.TestsCommit, p.LastVerdict, p.Stalled = h.Commit, string(h.Verdict), h.Stalled
+	switch {
+	case h.Verdict == Pass:
+		p.Status, p.Why, p.Failed = state.Passed, nil, nil
+		p.PassedSHA, p.PassedSize = p.SpecSHA, p.SpecSize
+		return p, nil
+	case h.Verdict == Fail:
+		p.Status, p.Why, p.Failed = state.Refuted, nil, h.Entries
+		if p.Iteration >= max || h.Idle {
+			p.Status = state.Stuck
+		}
+		return p, nil
+	case p.Recheck:
+		p = iterate(p, state.Verifying)
+		p.Why = h.Missing
+		return p, nil
+	case p.Class != string(outcome.Done):
+		p.Why = h.Missing
+		return failed(p, state.Verifying, h.Retry)
+	case h.Idle:
+		p.Status, p.Why = state.Unverified, h.Missing
+		return p, nil
+	case !p.Asked:
+		p = again(p, state.Verifying)
+		p.Asked, p.Why = true, h.Missing
+		return p, nil
+	case p.Iteration >= max:
+		p.Status, p.Why = state.Unverified, h.Missing
+		return p, nil
+	}
+	p = iterate(p, state.Verifying)
+	p.Why = h.Missing
+	return p, nil
+}

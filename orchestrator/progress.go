@@ -3,10 +3,15 @@ package orchestrator
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"abl/internal/failedspecs"
+	"abl/internal/outcome"
+	"abl/internal/state"
+	"abl/internal/wording"
+	"abl/roles"
 )
 
 // Attempt is what one iteration of a round came to, as far as progress shows in
@@ -125,4 +130,152 @@ func fewOf(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Attempts are the iterations of p's round that were judged, oldest first. One
+// whose finding is no longer on record tells nothing.
+func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
+	for _, r := range p.History {
+		if r.Round != p.Round {
+			continue
+		}
+		a := Attempt{Step: r.Step, Verdict: Verdict(r.Verdict), Built: !r.VerifierOnly, Tree: r.Tree}
+		var f Finding
+		kept := false
+		if r.Call != "" {
+			if kept, err = roles.KeptFinding(in, r.Call, &f); err != nil {
+				return nil, err
+			}
+		}
+		if a.Failed = f.Entries; !kept && a.Verdict == Fail {
+			a.Verdict = Unknown
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// standstill looks whether the iteration that f is about has moved anything.
+func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string, err error) {
+	if p.SrcCommit != "" {
+		if tree, err = l.Src.TreeKey(p.SrcCommit, roles.Builder.Reports); err != nil {
+			return s, "", fmt.Errorf("cannot compare the source with what was tested before: %w", err)
+		}
+	}
+	round, err := Attempts(l.Project, *p)
+	if err != nil || f.Verdict != Fail {
+		return s, tree, err
+	}
+	s = StandstillOf(append(round, Attempt{Step: p.Step, Verdict: f.Verdict, Built: !p.VerifierOnly, Tree: tree, Failed: f.Entries}))
+	if s.Step != p.Step {
+		s = Standstill{} // of an earlier one
+	}
+	if text := s.ForPerson(); text != "" {
+		if s.Ends(l.NoProgress) {
+			text += fmt.Sprintf("; the phase ends here, for loop.no_progress is %d", l.NoProgress)
+		}
+		l.emit(p, state.Event{Kind: state.Note, Text: text})
+	}
+	return s, tree, nil
+}
+
+// sameAnswer says whether the Verifier has left the same without a verdict for as
+// often as the person allows, and notes in p how often that was.
+func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
+	was := p.Repeated
+	p.Repeated = 0
+	if f.Verdict != Unknown || p.Recheck || p.Class != string(outcome.Done) {
+		return false
+	}
+	if p.Repeated = 1; sameReasons(p.Why, f.Missing) {
+		p.Repeated = was + 1
+	}
+	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {
+		return false
+	}
+	l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict)})
+	return true
+}
+
+// sameReasons compares what two answers lack, apart from what differs by chance.
+func sameReasons(a, b []string) bool {
+	plain := func(reasons []string) []string {
+		all := make([]string, len(reasons))
+		for i, r := range reasons {
+			all[i] = observation(r)
+		}
+		return all
+	}
+	return slices.Equal(plain(a), plain(b))
+}
+
+// contractOf is what an entry's contract is known by: its id, or its words.
+func contractOf(e failedspecs.Entry) string {
+	if e.Contract != "" {
+		return e.Contract
+	}
+	return wording.Cut(wording.OneLine(e.Spec), 80)
+}
+
+// failedIn are the contracts that an attempt failed, sorted.
+func failedIn(a Attempt) []string { return slices.Sorted(maps.Keys(observed(a))) }
+
+// observed is what was observed of each contract that failed, sorted.
+func observed(a Attempt) map[string][]string {
+	all := map[string][]string{}
+	for _, e := range a.Failed {
+		id, o := contractOf(e), observation(e.Observed)
+		if !slices.Contains(all[id], o) {
+			all[id] = append(all[id], o)
+		}
+	}
+	for _, o := range all {
+		slices.Sort(o)
+	}
+	return all
+}
+
+// chance is what differs from one run to the next, in order.
+var chance = []struct {
+	what *regexp.Regexp
+	mark string
+}{
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?\b`), "<time>"},
+	{regexp.MustCompile(`\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d gmt\b`), "<time>"},
+	{regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:ms|µs|s|seconds?|milliseconds?)\b`), "<time>"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<id>"},
+	{regexp.MustCompile(`:\d{4,5}\b`), ":<port>"},
+	{regexp.MustCompile(`\b\d{6,}\b`), "<number>"},
+	{regexp.MustCompile(`\b[0-9a-z_]{8,}\b`), "<id>"}, // when it is mixed
+}
+
+// observation is what was observed without what differs by chance from one run
+// to the next: times, generated ids, long numbers, ports, case and spaces. Short
+// numbers, such as a status, stay.
+func observation(text string) string {
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	for _, c := range chance {
+		text = c.what.ReplaceAllStringFunc(text, func(found string) string {
+			if c.mark == "<id>" && !mixed(found) {
+				return found
+			}
+			return c.mark
+		})
+	}
+	return text
+}
+
+// mixed reports letters with two digits at least among them, as no word has them.
+func mixed(word string) bool {
+	digits := strings.Count(word, "-") // of a UUID, which need not have any
+	letters := 0
+	for _, r := range word {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case r != '_':
+			letters++
+		}
+	}
+	return digits >= 2 && letters > 0
 }

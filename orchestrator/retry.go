@@ -1,10 +1,15 @@
 package orchestrator
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"math/rand/v2"
+	"time"
 
 	"abl/internal/outcome"
 	"abl/internal/state"
+	"abl/internal/testing/failpoint"
 	"abl/roles/retry"
 )
 
@@ -42,4 +47,56 @@ func with(m map[string]int, key string, n int) map[string]int {
 	}
 	m[key] = n
 	return m
+}
+
+// Outages say how a loop lives through a provider's or an engine's absence.
+type Outages struct {
+	Budget time.Duration  // loop.outage_budget: how long one may last
+	Models map[string]int // length of each role's chain of models
+	Sleep  func(context.Context, time.Duration, time.Time) error
+	Now    func() time.Time // nil: time.Now
+}
+
+func (o Outages) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+// retry is what a decision about a transient failure needs now.
+func (l *Loop) retry(p *state.Phase) Retry {
+	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
+}
+
+// waitOut waits, before a call, until it makes sense to make it.
+func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
+	if step != Build && step != Verify || p.Outage == nil {
+		return nil
+	}
+	l.tellFallback(p)
+	now := l.Outages.now()
+	wait := retry.Left(p.Outage, now)
+	if wait <= 0 {
+		return nil
+	}
+	until := now.Add(wait)
+	l.emit(p, state.Event{
+		Kind: state.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
+		Text: retry.Words(p.Outage, p.Note, l.Outages.Budget),
+	})
+	failpoint.Here("outage.waiting")
+	sleep := l.Outages.Sleep
+	if sleep == nil {
+		sleep = retry.Sleep
+	}
+	return because(ctx, sleep(ctx, wait, until))
+}
+
+// tellFallback says which model is tried in the place of another.
+func (l *Loop) tellFallback(p *state.Phase) {
+	role := roleAt(p.Status)
+	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
+		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
+	}
 }

@@ -1,7 +1,9 @@
 package roles
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/sandbox"
 	"abl/roles/agent"
 )
 
@@ -56,4 +59,35 @@ func writeReadable(path string, data []byte) error {
 		return err
 	}
 	return os.Chmod(path, 0o644)
+}
+
+// Shell makes a box like the one that the call would get, but with a person's
+// terminal instead of the agent, and without a key. It is not started; its name
+// is returned, and the caller removes it.
+func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
+	rec := Record{r.Project.Call(j.Call.ID)}
+	cmd := agent.Command{Argv: []string{"/bin/bash", "--norc"}, Env: map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "}}
+	deadline := time.Now().Add(12 * time.Hour)
+	if err := r.layOut(j, rec, cmd, deadline); err != nil {
+		return "", fmt.Errorf("cannot prepare a shell: %w", err)
+	}
+	if err := r.Holder(ctx, j.Place); err != nil {
+		return "", err
+	}
+	box := r.boxFor(j, rec, cmd, deadline)
+	box.Argv, box.Term = cmd.Argv, true
+	box.Labels[sandbox.LabelKind] = "shell"
+	if err := r.Engine.Remove(ctx, box.Name); err != nil {
+		return "", err
+	}
+	if err := checkSources(r.Project, box.Mounts); err != nil {
+		return "", err
+	}
+	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir).check(box).Err(); err != nil {
+		return "", fmt.Errorf("box %q: %w", box.Name, err)
+	}
+	if err := Make(ctx, r.Engine, box); err != nil {
+		return "", fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
+	}
+	return box.Name, nil
 }

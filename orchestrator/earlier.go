@@ -1,0 +1,208 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
+	"abl/internal/state"
+	"abl/orchestrator/evidence"
+	"abl/roles"
+)
+
+// regress replays the tests of the phases before this one, as they were when each
+// of them passed, before a Verifier is paid: what held must hold. failed is what
+// was observed when the app did not start.
+func (v verification) regress(ctx context.Context) (entries []failedspecs.Entry, failed string, err error) {
+	if v.Replay == nil || v.Number == 1 {
+		return nil, "", nil
+	}
+	if err := roles.ForgetReplays(v.Project, v.key, true); err != nil {
+		return nil, "", err
+	}
+	var suites []evidence.Suite
+	for n := 1; n < v.Number; n++ {
+		name := passedTag(n)
+		commit, ok, err := v.Tests.TagCommit(name)
+		if err != nil {
+			return nil, "", err
+		}
+		if !ok {
+			v.emit(state.Event{Kind: state.Note, Text: fmt.Sprintf("phase %d is not replayed: its tests have no tag %s", n, name)})
+			continue
+		}
+		s := evidence.Suite{Name: name, Contracts: contracts(v.Specs.Set, n, n), Alone: true, Waived: evidence.Waived{Away: true, Null: true}}
+		if _, failed, err = v.rerun(ctx, commit, nil, &s); err != nil || failed != "" {
+			return nil, failed, err
+		}
+		suites = append(suites, s)
+	}
+	f := evidence.Decide(nil, suites...)
+	if f.Verdict == evidence.Unverified {
+		for _, why := range f.Reasons {
+			v.emit(state.Event{Kind: state.Note, Text: "not shown by the replay of earlier phases: " + why})
+		}
+	}
+	entries = f.Entries()
+	if err := v.Safe.Clean(&f); err != nil {
+		return nil, "", err
+	}
+	return entries, "", roles.KeepRegression(v.Project, v.key, f)
+}
+
+// outdate marks the passes of later phases that were made on another source than
+// that of p's: nobody has seen what they promise there.
+func (l *Loop) outdate(p *state.Phase, tree string) {
+	for n := l.Number + 1; l.File.Phases[fmt.Sprint(n)] != nil; n++ {
+		later := *l.File.Phases[fmt.Sprint(n)]
+		if later.Status != state.Passed {
+			continue
+		}
+		if had, err := l.Src.TreeKey(later.SrcCommit, roles.Builder.Reports); err == nil && had == tree {
+			continue
+		}
+		later.Status = state.Stale
+		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, which costs nothing while they hold", l.Number, n)
+		l.File.Phases[fmt.Sprint(n)] = &later
+		l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("phase %d is %s", n, later.Note)})
+	}
+}
+
+// recheckable says whether what a stale phase passed with can be replayed, and
+// notes which tests these are.
+func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
+	if p.Status != state.Stale {
+		return false, nil
+	}
+	if p.TestsCommit, ok, err = l.Tests.TagCommit(passedTag(l.Number)); err != nil {
+		return false, err
+	}
+	text := "what it passed with is replayed on the source as it is now, and no agent is called"
+	switch {
+	case l.Replay == nil:
+		ok, text = false, "verify.evidence is off, so nothing is replayed: a Verifier says whether it still holds"
+	case !ok:
+		text = fmt.Sprintf("its tests have no tag %s, so nothing is replayed: a Verifier says whether it still holds", passedTag(l.Number))
+	}
+	l.emit(p, state.Event{Kind: state.Note, Text: text})
+	return ok, nil
+}
+
+// rechecked holds a finding in which no agent had a part to every contract of the
+// phases before this one: those are shown by the tests that their own phases
+// passed with, or not at all.
+func (v verification) rechecked(f Finding) (Finding, error) {
+	f.ByReplay = true
+	var earlier evidence.Finding
+	if _, err := roles.KeptRegression(v.Project, v.key, &earlier); err != nil || f.Verdict != Pass {
+		return f, err
+	}
+	if f.Evidence == nil {
+		f.Missing = append(f.Missing, "verify.evidence is off, so what the phase passed with was not replayed")
+	}
+	if earlier.Verdict == evidence.Unverified {
+		f.Missing = append(f.Missing, earlier.Reasons...)
+	}
+	for _, c := range contracts(v.Specs.Set, 1, v.Number-1) {
+		shown := func(s evidence.Standing) bool { return s.Contract == c.ID && s.Is.Proven() }
+		if !slices.ContainsFunc(earlier.Contracts, shown) {
+			f.Missing = append(f.Missing, c.ID+" is not shown by the tests that its phase passed with")
+		}
+	}
+	if len(f.Missing) > 0 {
+		f.Verdict = Unknown
+	}
+	return f, nil
+}
+
+// againstOlder holds a pass against the tests that refuted the same source under the
+// same specs, whatever round that was in: a source does not come to fulfil a contract
+// by a change of its test.
+func (v verification) againstOlder(ctx context.Context, f Finding) (Finding, error) {
+	tree, err := v.Src.TreeKey(v.p.SrcCommit, roles.Builder.Reports)
+	if err != nil {
+		return f, err
+	}
+	var doubts []string
+	seen := map[string]bool{}
+	for _, r := range slices.Backward(v.p.History) {
+		if r.Verdict != string(Fail) || r.Tree != tree || r.TestsCommit == "" || seen[r.TestsCommit] {
+			continue
+		}
+		seen[r.TestsCommit] = true
+		o, ok, err := v.olderTests(r)
+		if err != nil {
+			return f, err
+		}
+		if !ok {
+			continue
+		}
+		if err := v.replayOlder(ctx, r.TestsCommit, &o); err != nil {
+			return f, err
+		}
+		if ended := evidence.Decide(nil, o.Suite).Ended; len(ended) > 0 {
+			f.Verdict, f.Entries, f.ByReplay = Fail, append(f.Entries, evidence.Ended("the requests of the tests of "+o.Suite.Name, ended)), true
+		}
+		lacks, notes := o.Weigh()
+		doubts, f.Notes = append(doubts, lacks...), append(f.Notes, notes...)
+	}
+	if len(doubts) > 0 && f.Verdict == Pass {
+		f.Verdict = Unknown
+		f.Missing = append(doubts, "a test that refuted is overruled by a person alone: where it was wrong, a word more in the spec says so, and a new round begins")
+	}
+	return f, nil
+}
+
+// olderTests are the tests of an iteration; ok is false when no Verifier drew its
+// verdict from them, or the specs have changed since.
+func (v verification) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, err error) {
+	var was Finding
+	kept, err := roles.KeptFinding(v.Project, r.Call, &was)
+	if err != nil || !kept || was.ByReplay && was.Evidence == nil || was.Held == nil {
+		return o, false, err
+	}
+	sums := func(specs []audit.Spec) (all []string) {
+		for _, s := range specs {
+			all = append(all, s.SHA256)
+		}
+		return all
+	}
+	if !slices.Equal(sums(was.Held.Specs), sums(v.held().Specs)) {
+		return o, false, nil
+	}
+	o = evidence.Older{Step: r.Step, Claims: claims(was.Entries)}
+	o.Suite = evidence.Suite{Name: fmt.Sprintf("step-%d", r.Step), Contracts: contracts(v.Specs.Set, 1, v.Number), Alone: true}
+	return o, true, nil
+}
+
+// replayOlder makes the replays that the weighing needs: the tries against nothing
+// only where the tests refute still.
+func (v verification) replayOlder(ctx context.Context, commit string, o *evidence.Older) error {
+	took, failed, err := v.rerun(ctx, commit, nil, &o.Suite)
+	if err != nil {
+		return err
+	}
+	if failed != "" { // nothing was shown, so what was claimed stands
+		return nil
+	}
+	if doubts, _ := o.Weigh(); len(doubts) == 0 {
+		return nil
+	}
+	tries := v.tryNothing(ctx, nil, commit, o.Suite.Name+"-")
+	defer tries.giveUp()
+	if err := tries.within(evidence.Limit(took), &o.Suite); err != nil {
+		return err
+	}
+	changed, err := v.Tests.Differs(ctx, commit)
+	o.Changed = slices.DeleteFunc(changed, func(path string) bool {
+		return path == FailedSpecs || strings.HasPrefix(path, roles.Verifier.Reports+"/")
+	})
+	const most = 5
+	if more := len(o.Changed) - most; more > 0 {
+		o.Changed = append(slices.Clone(o.Changed[:most]), fmt.Sprintf("%d more", more))
+	}
+	return err
+}
