@@ -55,7 +55,7 @@ func runCosts(_ context.Context, s *phase.Project) error {
 		by = []ledger.By{ledger.By(in.String("by"))}
 	}
 	for _, b := range by {
-		fmt.Fprintln(in.Stdout, ledger.Table(b, a.By[b], a.All))
+		fmt.Fprintln(in.Stdout, a.Table(b))
 	}
 	if n := a.All.Cost.Missing; n > 0 {
 		fmt.Fprintf(in.Stdout, "%d of %d rows have no price or were not told whole: see docs/costs.md for prices of your own\n", n, a.All.Rows)
@@ -66,9 +66,8 @@ func runCosts(_ context.Context, s *phase.Project) error {
 
 // account is what `abl costs` shows.
 type account struct {
-	All    ledger.Sum                   `json:"all"`
-	By     map[ledger.By][]ledger.Group `json:"by"`
-	Prices priceDate                    `json:"prices"`
+	ledger.Account
+	Prices priceDate `json:"prices"`
 }
 
 // priceDate says how old the prices are.
@@ -83,17 +82,11 @@ func accountOf(s *phase.Project) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	totals := ledger.NewTotals(ledger.Ways()...)
-	totals.Price = s.CostOf
+	totals := ledger.Totals{Price: s.CostOf}
 	if err := scanLedger(s, "is not counted", totals.Add); err != nil {
 		return nil, err
 	}
-	a := &account{All: totals.Sum(), By: map[ledger.By][]ledger.Group{}}
-	a.Prices = priceDate{list.Date.Format(time.DateOnly), list.Age(time.Now())}
-	for _, by := range ledger.Ways() {
-		a.By[by] = append([]ledger.Group{}, totals.Groups(by)...)
-	}
-	return a, nil
+	return &account{totals.Account(), priceDate{list.Date.Format(time.DateOnly), list.Age(time.Now())}}, nil
 }
 
 // mostWarnings is how many lines of a ledger are complained of one by one.

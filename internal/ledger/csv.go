@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,41 +21,43 @@ type Foreign struct{ Reason string }
 func (f *Foreign) Error() string { return f.Reason }
 
 // Write writes the header and rows as CSV, safe to open in a spreadsheet.
-func Write(w io.Writer, rows []Row) error { return write(w, rows, true) }
+func Write(w io.Writer, rows []Row) error {
+	if _, err := io.WriteString(w, Header+"\n"); err != nil {
+		return fmt.Errorf("cannot write the header of the ledger: %w", err)
+	}
+	return write(w, rows)
+}
 
-func write(w io.Writer, rows []Row, header bool) error {
+// write writes rows alone.
+func write(w io.Writer, rows []Row) error {
 	safe := make([]Row, len(rows))
 	for i, r := range rows {
 		safe[i] = r.Map(cleanText).Map(guard)
 	}
-	if err := gocsv.MarshalCSV(safe, &ordered{Writer: csv.NewWriter(w), header: header}); err != nil {
+	if err := gocsv.MarshalCSV(safe, &ordered{Writer: csv.NewWriter(w)}); err != nil {
 		return fmt.Errorf("cannot write rows of the ledger: %w", err)
 	}
 	return nil
 }
 
 // ordered puts the cells of a row, which gocsv hands over in the order of the struct,
-// where the file has them. The first row are the names.
+// where the file has them. The first row are the names, which are left out.
 type ordered struct {
 	*csv.Writer
-	header bool
-	at     []int // by column of the file: its place in the struct
+	at []int // by column of the file: its place in the struct
 }
 
 // Write writes one row.
 func (o *ordered) Write(cells []string) error {
-	first := o.at == nil
-	if first {
+	if o.at == nil {
 		for name := range strings.SplitSeq(Header, ",") {
 			o.at = append(o.at, slices.Index(cells, name))
 		}
-	}
-	if first && !o.header {
 		return nil
 	}
-	row := make([]string, len(o.at))
-	for i, at := range o.at {
-		row[i] = cells[at]
+	var row []string
+	for _, at := range o.at {
+		row = append(row, cells[at])
 	}
 	return o.Writer.Write(row)
 }
@@ -78,126 +79,94 @@ func scan(data []byte, each func(Row), bad func(line int, reason string)) error 
 	if len(data) == 0 {
 		return nil
 	}
-	if _, err := checkHeader(data); err != nil {
-		return err
-	}
-	in := &lines{rest: data, bad: bad}
-	rows, err := gocsv.NewUnmarshaller(csv.NewReader(in), Row{})
-	if errors.Is(err, io.EOF) {
-		return nil // a header without its end
-	}
+	header, err := checkHeader(data)
 	if err != nil {
 		return err
 	}
-	seen := map[key]int{} // the line of each row
-	for {
-		one, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
+	good, at, wrong, no := table{strings.Split(header, ",")}, []int(nil), map[int]string{}, 0
+	for line := range bytes.Lines(data) {
+		if no++; no == 1 && bytes.HasSuffix(line, []byte("\n")) {
+			continue
 		}
-		r, _ := one.(Row)
-		switch first := seen[r.key()]; {
+		switch cells, err := parse(line, good[0]); {
+		case errors.Is(err, io.EOF): // nothing is in it
 		case err != nil:
-			bad(in.no, reason(err))
-		case r.CallID != "" && first > 0:
-			bad(in.no, fmt.Sprintf("it repeats line %d", first))
+			wrong[no] = err.Error()
 		default:
-			seen[r.key()] = in.no
-			each(r.Map(unguard))
+			good, at = append(good, cells), append(at, no)
 		}
 	}
-}
-
-// reason takes out of a library's error what only a programmer understands: the lines
-// that encoding/csv counts are without those left out, and gocsv's fields are the struct's.
-func reason(err error) string {
-	var syntax *csv.ParseError
-	if errors.As(err, &syntax) {
-		return "it is no row of the ledger: " + syntax.Err.Error()
+	var rows []Row
+	if err := gocsv.UnmarshalCSV(good, &rows); err != nil {
+		return fmt.Errorf("cannot read rows of the ledger: %w", err)
 	}
-	return err.Error()
-}
-
-// lines gives a CSV reader one line at a time. A cell has no line end in it, so that a
-// line with an open quote is left out, and spoils no other.
-type lines struct {
-	rest, line []byte
-	no         int // of line, from 1
-	bad        func(line int, reason string)
-	numbers    map[int]string // by column of the file: the name of a count
-}
-
-// Read gives what is left of a line.
-func (l *lines) Read(p []byte) (int, error) {
-	for len(l.line) == 0 {
-		if len(l.rest) == 0 {
-			return 0, io.EOF
+	seen, next := map[key]int{}, 0 // the line of each row; the row that comes next
+	for n := range no + 1 {
+		if wrong[n] != "" {
+			bad(n, wrong[n])
 		}
-		l.no++
-		end := bytes.IndexByte(l.rest, '\n') + 1
-		if end == 0 {
-			l.bad(l.no, "it is cut off: it has no line end")
-			return 0, io.EOF
+		if next == len(rows) || at[next] != n {
+			continue
 		}
-		var err error
-		if l.line, err = l.checked(l.rest[:end]); err != nil {
-			l.bad(l.no, err.Error())
+		r := rows[next]
+		next++
+		if first := seen[r.key()]; r.CallID != "" && first > 0 {
+			bad(n, fmt.Sprintf("it repeats line %d", first))
+			continue
 		}
-		l.rest = l.rest[end:]
+		seen[r.key()] = n
+		each(r.Map(unguard))
 	}
-	n := copy(p, l.line)
-	l.line = l.line[n:]
-	return n, nil
+	return nil
 }
 
-// checked is a line whose counts gocsv may read: it would take space for 0, cut 1.9
-// down to 1, and take 010 for 8. An ERROR for the input, as earlier ABL tools noted a
-// failed call, tells no count at all.
-func (l *lines) checked(line []byte) ([]byte, error) {
-	if bytes.Count(line, []byte(`"`))%2 == 1 {
+// table is what gocsv reads rows out of, the names first.
+type table [][]string
+
+// ReadAll gives all of them.
+func (t table) ReadAll() ([][]string, error) { return t, nil }
+
+// Read is not asked for.
+func (t table) Read() ([]string, error) { return nil, io.EOF }
+
+// parse reads a line of a file with these columns, io.EOF where it is empty. A cell has no
+// line end in it, so that an open quote spoils no other line. gocsv would take a space for
+// 0, cut 1.9 down to 1, and take 010 for 8. An ERROR for the input, as earlier ABL tools
+// noted a failed call, tells no count at all.
+func parse(line []byte, names []string) ([]string, error) {
+	switch {
+	case !bytes.HasSuffix(line, []byte("\n")):
+		return nil, errors.New("it is cut off: it has no line end")
+	case bytes.Count(line, []byte(`"`))%2 == 1:
 		return nil, errors.New("a quoted field is not closed")
 	}
-	cells, err := csv.NewReader(bytes.NewReader(line)).Read()
+	in := csv.NewReader(bytes.NewReader(line))
+	in.FieldsPerRecord = len(names)
+	cells, err := in.Read()
+	var syntax *csv.ParseError
+	if errors.As(err, &syntax) {
+		return nil, fmt.Errorf("it is no row of the ledger: %w", syntax.Err) // the lines that it counts are not the file's
+	}
 	if err != nil {
-		return line, nil // the reader tells the mistake
+		return nil, err
 	}
-	if l.numbers == nil {
-		l.numbers = counts(cells)
-		return line, nil
-	}
-	failed := len(cells) > inputAt && cells[inputAt] == "ERROR"
-	for at, name := range l.numbers {
-		if at >= len(cells) {
+	failed := cells[slices.Index(names, "input")] == "ERROR"
+	for i, name := range names {
+		if !slices.Contains(counts, name) {
 			continue
 		}
-		if cells[at] = strings.TrimSpace(cells[at]); cells[at] == "" || failed {
-			cells[at] = ""
+		if cells[i] = strings.TrimSpace(cells[i]); cells[i] == "" || failed {
+			cells[i] = ""
 			continue
 		}
-		n, err := strconv.ParseUint(cells[at], 10, 63)
+		n, err := strconv.ParseUint(cells[i], 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("its %s is no count: %.40q", name, cells[at])
+			return nil, fmt.Errorf("its %s is no count: %.40q", name, cells[i])
 		}
-		cells[at] = strconv.FormatUint(n, 10)
+		cells[i] = strconv.FormatUint(n, 10)
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	err = w.Write(cells)
-	w.Flush()
-	return out.Bytes(), err
+	return cells, nil
 }
 
-// inputAt is the column of the input in every ledger.
-const inputAt = 5
-
-// counts are the columns of a header that hold counts.
-func counts(header []string) map[int]string {
-	numbers := map[int]string{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
-		name, _, _ := strings.Cut(f.Tag.Get("csv"), ",")
-		if at := slices.Index(header, name); at >= 0 && f.Type == reflect.TypeFor[*int64]() {
-			numbers[at] = name
-		}
-	}
-	return numbers
-}
+// counts are the columns that hold numbers.
+var counts = []string{"input", "candidates", "cached", "total", "thoughts", "tool", "duration_ms"}

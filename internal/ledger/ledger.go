@@ -63,7 +63,7 @@ func (l *Ledger) Append(rows []Row) (notices []string, err error) {
 		return notices, err
 	}
 	var data bytes.Buffer
-	if err := write(&data, rows, false); err != nil {
+	if err := write(&data, rows); err != nil {
 		return notices, err
 	}
 	return notices, hostfs.Append(l.path, data.Bytes(), perm)
@@ -176,7 +176,7 @@ func (l *Ledger) upgrade(old []byte) (kept string, err error) {
 	data := bytes.NewBufferString(Header + "\n")
 	was := bytes.SplitAfter(old, []byte("\n"))
 	var failed error
-	each := func(r Row) { failed = errors.Join(failed, write(data, []Row{r}, false)) }
+	each := func(r Row) { failed = errors.Join(failed, write(data, []Row{r})) }
 	bad := func(line int, _ string) {
 		if raw := was[line-1]; bytes.HasSuffix(raw, []byte("\n")) { // or it was moved to .torn
 			data.Write(raw)

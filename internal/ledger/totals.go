@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -126,26 +126,14 @@ const (
 // Ways are all ways to group rows.
 func Ways() []By { return []By{ByPhase, ByIter, ByRole, ByModel, ByAgent, ByDay} }
 
-// key is the name of the group that a row belongs to.
-func (by By) key(r Row) (name string) {
-	switch by {
-	case ByPhase:
-		name = r.Phase
-	case ByIter:
-		name = r.Phase + "/" + r.Step
-	case ByRole:
-		name = r.Role
-	case ByModel:
-		name = r.Model
-	case ByAgent:
-		name = r.Agent
-	case ByDay:
-		name = r.Day()
-	}
-	if name == "" {
-		return Unknown
-	}
-	return name
+// keyOf is the name of the group that a row belongs to, by the way.
+var keyOf = map[By]func(Row) string{
+	ByPhase: func(r Row) string { return r.Phase },
+	ByIter:  func(r Row) string { return r.Phase + "/" + r.Step },
+	ByRole:  func(r Row) string { return r.Role },
+	ByModel: func(r Row) string { return r.Model },
+	ByAgent: func(r Row) string { return r.Agent },
+	ByDay:   Row.Day,
 }
 
 // Group is the sum of the rows with one key.
@@ -156,18 +144,9 @@ type Group struct {
 
 // Totals adds rows up, as a whole and by groups.
 type Totals struct {
-	All    Sum
 	Price  func(Row) (prices.USD, bool) // what a row costs; nil is what it says
-	groups map[By]map[string]*Sum
-}
-
-// NewTotals begins to add up in the given ways.
-func NewTotals(ways ...By) *Totals {
-	t := &Totals{groups: map[By]map[string]*Sum{}}
-	for _, by := range ways {
-		t.groups[by] = map[string]*Sum{}
-	}
-	return t
+	all    Sum
+	groups map[By]map[string]Sum
 }
 
 // Add counts a row.
@@ -177,40 +156,40 @@ func (t *Totals) Add(r Row) {
 		price = t.Price
 	}
 	usd, priced := price(r)
-	t.All.add(r, usd, priced)
-	for by, sums := range t.groups {
-		key := by.key(r)
-		if sums[key] == nil {
-			sums[key] = &Sum{}
+	t.all.add(r, usd, priced)
+	if t.groups == nil {
+		t.groups = map[By]map[string]Sum{}
+	}
+	for by, of := range keyOf {
+		if t.groups[by] == nil {
+			t.groups[by] = map[string]Sum{}
 		}
-		sums[key].add(r, usd, priced)
+		key := cmp.Or(of(r), Unknown)
+		sum := t.groups[by][key]
+		sum.add(r, usd, priced)
+		t.groups[by][key] = sum
 	}
 }
 
-// Groups returns the sums of one way to group, sorted by key, numbers in it by
-// their value. It is nil for a way that NewTotals was not given.
-func (t *Totals) Groups(by By) []Group {
-	var groups []Group
-	for key, sum := range t.groups[by] {
-		groups = append(groups, Group{Key: key, Sum: sum.shared()})
-	}
-	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(sortable(a.Key), sortable(b.Key)) })
-	return groups
+// Account is what rows come to. Its groups are sorted by their keys, numbers in them by
+// their value.
+type Account struct {
+	All Sum            `json:"all"`
+	By  map[By][]Group `json:"by"`
 }
 
-// Sum is that of all rows.
-func (t *Totals) Sum() Sum { return t.All.shared() }
-
-// MarshalJSON gives {"all": sum, "by": {"phase": [group, …], …}}.
-func (t *Totals) MarshalJSON() ([]byte, error) {
-	by := map[By][]Group{}
-	for way := range t.groups {
-		by[way] = append([]Group{}, t.Groups(way)...)
+// Account is the sum of the rows until now.
+func (t *Totals) Account() Account {
+	a := Account{t.all.shared(), map[By][]Group{}}
+	for _, by := range Ways() {
+		groups := []Group{}
+		for key, sum := range t.groups[by] {
+			groups = append(groups, Group{key, sum.shared()})
+		}
+		slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(sortable(a.Key), sortable(b.Key)) })
+		a.By[by] = groups
 	}
-	return json.Marshal(struct {
-		All Sum            `json:"all"`
-		By  map[By][]Group `json:"by"`
-	}{t.Sum(), by})
+	return a
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
@@ -221,19 +200,19 @@ func sortable(text string) string {
 	return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", max(wide-len(n), 0)) + n })
 }
 
-// Table shows groups as aligned text, one a line, and their sum below when there
-// are several. A question mark stands for what some rows did not tell.
-func Table(by By, groups []Group, all Sum) string {
+// Table shows one way to group as aligned text, one a line, and their sum below when
+// there are several. A question mark stands for what some rows did not tell.
+func (a Account) Table(by By) string {
 	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
-	for _, g := range groups {
+	for _, g := range a.By[by] {
 		lines = append(lines, cells(g.Key, g.Sum))
 	}
-	if len(groups) != 1 {
-		lines = append(lines, cells("all", all))
+	if len(a.By[by]) != 1 {
+		lines = append(lines, cells("all", a.All))
 	}
 	text := align(lines)
-	if all.Unknown > 0 {
-		text += fmt.Sprintf("%d of %d rows tell no count\n", all.Unknown, all.Rows)
+	if a.All.Unknown > 0 {
+		text += fmt.Sprintf("%d of %d rows tell no count\n", a.All.Unknown, a.All.Rows)
 	}
 	return text
 }
@@ -256,13 +235,9 @@ func align(lines [][]string) string {
 	}
 	var b strings.Builder
 	for _, line := range lines {
-		for i, cell := range line {
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				b.WriteString(cell + space)
-			} else {
-				b.WriteString("  " + space + cell)
-			}
+		fmt.Fprintf(&b, "%-*s", widths[0], line[0])
+		for i, cell := range line[1:] {
+			fmt.Fprintf(&b, "  %*s", widths[i+1], cell)
 		}
 		b.WriteByte('\n')
 	}

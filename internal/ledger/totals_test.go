@@ -56,11 +56,11 @@ all            3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  
 1 of 3 rows tell no count
 `,
 	} {
-		totals := NewTotals(Ways()...)
+		var totals Totals
 		for _, r := range rows {
 			totals.Add(r)
 		}
-		if diff := cmp.Diff(want, Table(by, totals.Groups(by), totals.Sum())); diff != "" {
+		if diff := cmp.Diff(want, totals.Account().Table(by)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", by, diff)
 		}
 	}
@@ -86,30 +86,34 @@ func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
 }
 
 func TestTotalsJSON(t *testing.T) {
-	totals := NewTotals(ByPhase, ByDay)
+	var totals Totals
 	totals.Add(Row{Phase: "1", Timestamp: "2026-11-21T10:00:00Z", Count: tokens.Count{Total: n(5)}})
-	data, err := json.Marshal(totals)
+	data, err := json.Marshal(totals.Account())
 	if err != nil {
 		t.Fatal(err)
 	}
 	const sum = `"rows":1,"unknown":0,"input":{"known":0,"missing":1},"candidates":{"known":0,"missing":1},` +
 		`"cached":{"known":0,"missing":1},"thoughts":{"known":0,"missing":1},"tool":{"known":0,"missing":1},"total":{"known":5,"missing":0},"cost_usd":{"known":0,"missing":1}}`
-	want := `{"all":{` + sum + `,"by":{"day":[{"key":"2026-11-21",` + sum + `],"phase":[{"key":"1",` + sum + `]}}`
+	want := `{"all":{` + sum + `,"by":{`
+	for _, group := range []string{`"agent":[{"key":"unknown"`, `"day":[{"key":"2026-11-21"`, `"iteration":[{"key":"1/"`, `"model":[{"key":"unknown"`, `"phase":[{"key":"1"`, `"role":[{"key":"unknown"`} {
+		want += group + "," + sum + "],"
+	}
+	want = strings.TrimSuffix(want, ",") + "}}"
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if data, err := json.Marshal(NewTotals(ByRole)); err != nil || !bytes.Contains(data, []byte(`"role":[]`)) {
+	if data, err := json.Marshal(new(Totals).Account()); err != nil || !bytes.Contains(data, []byte(`"role":[]`)) {
 		t.Errorf("without rows: %s, %v", data, err)
 	}
 }
 
 func TestGroupsAreSortedByNumber(t *testing.T) {
-	totals := NewTotals(ByModel)
+	var totals Totals
 	for _, model := range []string{"b", "m10", "m2", "10", "2", "1/10", "1/9", ""} {
 		totals.Add(Row{Model: model})
 	}
 	var keys []string
-	for _, g := range totals.Groups(ByModel) {
+	for _, g := range totals.Account().By[ByModel] {
 		keys = append(keys, g.Key)
 	}
 	if want := []string{"1/9", "1/10", "2", "10", "b", "m2", "m10", Unknown}; !slices.Equal(keys, want) {
@@ -135,7 +139,7 @@ func FuzzScan(f *testing.F) {
 			kept = append(kept, r.Map(cleanText))
 		}
 		var out bytes.Buffer
-		if err := write(&out, kept, false); err != nil {
+		if err := write(&out, kept); err != nil {
 			t.Fatal(err)
 		}
 		data := out.String()

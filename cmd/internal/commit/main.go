@@ -71,22 +71,22 @@ func costsCommand(self string) cli.Command {
 
 func costs(_ context.Context, s *session) error {
 	in := s.in
-	totals := ledger.NewTotals(ledger.Ways()...)
+	var totals ledger.Totals
 	err := s.ledger.Scan(totals.Add, func(line int, reason string) {
 		in.Warn(fmt.Sprintf("tokens.csv line %d is not counted: %s", line, reason))
 	})
 	if err != nil {
 		return err
 	}
+	account := totals.Account()
 	if in.Bool("json") {
-		return in.JSON(totals)
+		return in.JSON(account)
 	}
-	if totals.All.Rows == 0 {
+	if account.All.Rows == 0 {
 		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
 		return err
 	}
-	by := ledger.By(in.String("by"))
-	_, err = fmt.Fprint(in.Stdout, ledger.Table(by, totals.Groups(by), totals.All))
+	_, err = fmt.Fprint(in.Stdout, account.Table(ledger.By(in.String("by"))))
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/internal/ledger"
-	"abl/internal/pricelist"
+	"abl/internal/prices"
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
@@ -32,7 +32,7 @@ type opener func(context.Context, *work, learner.State, asked) (calls, error)
 type asked struct {
 	agent  agent.Agent
 	model  string // its full name: the gateway lets through what was named and no other
-	prices pricelist.List
+	prices prices.List
 }
 
 // place is an environment for a session's calls, with what they may spend. A session

@@ -21,7 +21,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
-	"abl/internal/pricelist"
+	"abl/internal/prices"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/roles"
@@ -34,9 +34,9 @@ type Project struct {
 	Paths state.Project
 	Conf  *config.Loaded
 
-	prices *pricelist.List // what models cost, once somebody asked
-	held   *hostfs.Held    // the project's lock, once it is taken
-	net    *roles.Net      // what is known of the engine's networks; nil before anybody asked
+	prices *prices.List // what models cost, once somebody asked
+	held   *hostfs.Held // the project's lock, once it is taken
+	net    *roles.Net   // what is known of the engine's networks; nil before anybody asked
 }
 
 // Opened is a command that begins with the project.

@@ -10,7 +10,6 @@ import (
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/ledger"
-	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/roles"
@@ -29,7 +28,7 @@ func (r *Run) openLedger() error {
 }
 
 // Prices is what models cost in this project: its own prices before abl's.
-func (s *Project) Prices() (pricelist.List, error) {
+func (s *Project) Prices() (prices.List, error) {
 	if s.prices != nil {
 		return *s.prices, nil
 	}
