@@ -68,6 +68,9 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 		Role: role, Agent: who.Agent, Image: who.Image, Place: role.Name, Gate: who.Gate, Files: who.Files,
 		Call: call, Cmds: c.Commands(role, p, up),
 	}
+	if who.Gate == nil && !role.App {
+		j.Place = "" // there is nobody whom it may reach
+	}
 	if up.URL != "" {
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], "ABL_APP_URL="+up.URL)
 	}

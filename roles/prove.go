@@ -80,7 +80,7 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 // listen starts to listen on this machine. There is none where abl cannot, and
 // the person allowed that, or where the box has no network to come here by.
 func (p proving) listen(ctx context.Context) (*boundary.HostServer, error) {
-	if p.Net.Away || p.rule.cutOff() {
+	if p.Net.Away || cutOff(p.box) {
 		return nil, nil
 	}
 	server, err := boundary.ListenOnHost(ctx)
@@ -120,7 +120,7 @@ func (p proving) layOut(env map[string]string, server *boundary.HostServer) erro
 	}
 	ruled := p.rule.inside(p.box)
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
-	if !p.rule.cutOff() {
+	if !cutOff(p.box) {
 		spec.Net = boundary.Net(server, p.Net.Weak != "")
 		spec.Net.Own = p.ranges
 	}

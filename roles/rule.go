@@ -27,7 +27,7 @@ func ofRole(r Role, p state.Project, id, dir string) rule {
 	switch {
 	case r.Alone:
 		rules.mounts = append(calls(dir), sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed})
-		rules.holders, rules.networks = []string{"builder", "app"}, []string{"builder", "app"}
+		rules.holders, rules.networks = []string{"builder"}, []string{"builder"}
 	case r.App:
 		rules.mounts = append(calls(dir), workspace(p, p.Tests, "/workspace/tests")...)
 		rules.holders, rules.networks = []string{"verifier"}, []string{"app", "verifier"}
@@ -131,9 +131,9 @@ func bounded(mounts []sandbox.Tmpfs) string {
 	return strings.Join(all, " ")
 }
 
-// cutOff says that the box is meant to have no network at all, by the engine's record:
-// there is nothing to try from inside.
-func (r rule) cutOff() bool { return len(r.holders) == 0 }
+// cutOff says that a box has no network at all, by the engine's record: there is
+// nothing to try from inside.
+func cutOff(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
 
 // reaches names the networks that a box may be on, as the engine knows them.
 func (r rule) reaches() []string { return r.names("net", r.networks) }

@@ -18,11 +18,12 @@ import (
 // that is named, another is made, and the phase comes to the same end.
 func TestHolderKilled(t *testing.T) {
 	want, _ := wanted(t)
-	for point, holder := range map[string]string{"call.created": "holder-builder", "app.created": "holder-app"} {
+	for point, holder := range map[string]string{"call.created": "holder-verifier", "app.created": "holder-app"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, nil)
-			r := s.start(point + "=1*pause")
+			after := map[string]string{"call.created": "1*off->"} // the Builder's, which has no network
+			r := s.start(point + "=" + after[point] + "1*pause")
 			s.atPause(point)
 			lab.Docker(t, "kill", "abl-"+s.ID()+"-"+holder)
 			s.release(point)

@@ -59,7 +59,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 		}
 	}
 	job := c.job(a)
-	o, err := c.run(ctx, a, job, roles.PlaceBuilder, func(r *roles.Runner) { r.Timeout = a.Limit })
+	o, err := c.run(ctx, a, job, func(r *roles.Runner) { r.Timeout = a.Limit })
 	if err != nil {
 		return Happened{}, err
 	}
@@ -103,7 +103,7 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 		Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program{}, Limit: RunTime,
 		Prompt: func() (string, error) { return "", nil },
 	}
-	o, err := c.run(ctx, a, job, roles.PlaceApp, func(r *roles.Runner) {
+	o, err := c.run(ctx, a, job, func(r *roles.Runner) {
 		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
 	})
 	if err != nil || o.Class == outcome.Interrupted {
@@ -116,10 +116,12 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 
 // run takes one container to its end, with the cycle's folder lent to whom it runs
 // as, and back afterwards.
-func (c *Containers) run(ctx context.Context, a Call, job roles.Job, place string, bound func(*roles.Runner)) (o roles.Outcome, err error) {
+func (c *Containers) run(ctx context.Context, a Call, job roles.Job, bound func(*roles.Runner)) (o roles.Outcome, err error) {
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), helper.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, helper.Src
-	job.Image, job.Place = c.Image, place
+	if job.Image = c.Image; job.Gate != nil {
+		job.Place = roles.PlaceBuilder // else there is nobody whom it may reach
+	}
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)

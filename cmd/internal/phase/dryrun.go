@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -85,7 +86,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return rolePlan{}, err
 	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name(), Model: who.Model, Key: "none needed"}
+	r := rolePlan{Role: role.Name, Agent: who.Agent.Name(), Model: who.Model, Key: "none needed", Networks: []string{}}
 	vars, served := agent.ProviderOf(who.Agent)
 	if served {
 		r.Key = s.KeyText(vars.KeyVar)
@@ -110,8 +111,10 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
-	for _, ep := range boxes.Reach(role.Name).Endpoints {
-		r.Networks = append(r.Networks, ep.Network)
+	if served || fetches || role.App {
+		for _, ep := range boxes.Reach(role.Name).Endpoints {
+			r.Networks = append(r.Networks, ep.Network)
+		}
 	}
 	if fetches {
 		r.Allow = s.Conf.Network.Allow
@@ -147,7 +150,7 @@ func (p plan) print(w io.Writer) {
 	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, p.Why, p.Budget, p.Last)
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
-		fmt.Fprintf(w, "  networks: %s\n", strings.Join(r.Networks, ", "))
+		fmt.Fprintf(w, "  networks: %s\n", cmp.Or(strings.Join(r.Networks, ", "), "none"))
 		if len(r.Gateway) > 0 {
 			fmt.Fprintf(w, "  gateway on: %s\n", strings.Join(r.Gateway, ", "))
 		}

@@ -110,10 +110,7 @@ func netChecks(box sandbox.Box, f found) sandbox.Proof {
 	p := sandbox.Proof{
 		sandbox.Same("network", mode(box.Reach), string(h.NetworkMode)),
 		sandbox.Same("networks", networks(box.Reach.Endpoints), connected(&f.box)),
-		kernel(h),
-	}
-	if len(box.Reach.Endpoints) > 0 {
-		p = append(p, resolver(box.Reach.Resolve, h))
+		kernel(h), resolver(box.Reach.Resolve, h),
 	}
 	return append(p, apart(box, f)...)
 }

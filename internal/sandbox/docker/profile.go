@@ -150,9 +150,9 @@ func reach(h *container.HostConfig, box sandbox.Box) {
 		h.NetworkMode = network.NetworkNone
 	default:
 		h.NetworkMode = container.NetworkMode(r.Endpoints[0].Network)
-		if !r.Resolve {
-			isolateDNS(h)
-		}
+	}
+	if !r.Resolve {
+		isolateDNS(h)
 	}
 	h.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv4.ip_forward": "0"}
 }
