@@ -6,6 +6,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"abl/cmd/internal/exit"
 )
@@ -65,14 +66,9 @@ type Flag struct {
 
 // find is the command of that name or alias.
 func find(commands []Command, name string) *Command {
-	for i := range commands {
-		if commands[i].Name == name {
+	for i, c := range commands {
+		if c.Name == name || slices.Contains(c.Aliases, name) {
 			return &commands[i]
-		}
-		for _, alias := range commands[i].Aliases {
-			if alias == name {
-				return &commands[i]
-			}
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -13,63 +12,45 @@ import (
 const completeWord = "__complete"
 
 // suggest prints what the last of words may become, one a line, a tab before what it
-// means. Bash hands --name=value over in three words, and replaces the last alone.
+// means.
 func suggest(w io.Writer, app *App, words []string) {
-	if len(words) == 0 || words[len(words)-1] == "=" {
-		words = append(words, "")
+	if len(words) == 0 {
+		words = []string{""}
 	}
-	words = slices.DeleteFunc(words, func(word string) bool { return word == "=" })
 	last, before := words[len(words)-1], words[:len(words)-1]
-	prefix := ""
-	if name, value, has := strings.Cut(last, "="); has && strings.HasPrefix(name, "--") {
-		prefix, last, before = name+"=", value, append(before, name)
-	}
-	for _, c := range candidates(app, before, last) {
-		if strings.HasPrefix(c[0], last) {
-			fmt.Fprintf(w, "%s%s\t%s\n", prefix, c[0], c[1])
+	l := take(app, before)
+	offer := func(word, means string) {
+		if strings.HasPrefix(word, last) {
+			fmt.Fprintf(w, "%s\t%s\n", word, means)
 		}
 	}
-}
-
-// candidates are the words that may stand next, each with what it means.
-func candidates(app *App, before []string, last string) (all [][2]string) {
-	at, path, ordered := order(app, before)
 	if len(before) > 0 {
-		if name, is := flagName(before[len(before)-1]); is {
-			if f := at.flagOf(app, name); f != nil && f.Value != "" {
-				return values(f.Values)
+		if name, is := flagName(before[len(before)-1]); is && l.at.flag(name).Value != "" {
+			for _, value := range l.at.flag(name).Values {
+				offer(value, "")
 			}
+			return
 		}
 	}
 	if strings.HasPrefix(last, "-") {
-		all = append(all, [2]string{"--help", "show help"})
-		for _, f := range slices.Concat(at.Flags, app.Flags) {
-			if !f.Hidden && (len(path) > 0 || at.flag(f.Name) == nil) {
-				all = append(all, [2]string{"--" + f.Name, f.Usage})
+		offer("--help", "show help")
+		for _, f := range l.at.Flags {
+			if !f.Hidden {
+				offer("--"+f.Name, f.Usage)
 			}
 		}
-		return all
+		return
 	}
-	args := 0
-	if i := slices.Index(ordered, "--"); i >= 0 {
-		args = len(ordered) - i - 1
-	}
-	if at.MaxArgs < 0 || args < at.MaxArgs {
-		all = values(at.Values)
-	}
-	for _, s := range at.Subs {
-		if !s.Hidden && args == 0 {
-			all = append(all, [2]string{s.Name, s.Usage})
+	for _, value := range l.at.Values {
+		if l.at.MaxArgs < 0 || len(l.args) < l.at.MaxArgs {
+			offer(value, "")
 		}
 	}
-	return all
-}
-
-func values(list []string) (all [][2]string) {
-	for _, v := range list {
-		all = append(all, [2]string{v, ""})
+	for _, s := range l.at.Subs {
+		if !s.Hidden && len(l.args) == 0 {
+			offer(s.Name, s.Usage)
+		}
 	}
-	return all
 }
 
 // The scripts ask the program itself, so they never fall behind it. Where it

@@ -56,42 +56,33 @@ func help(c *Command, name string) string {
 	return b.String()
 }
 
-// flagRows are a row a flag, --help last.
+// flagRows are a row a flag, --help last: what it does, and what else there is to know.
 func flagRows(all []Flag) (rows [][2]string) {
 	for _, f := range append(all, Flag{Name: "help", Short: "h", Usage: "show this help"}) {
 		if f.Hidden {
 			continue
 		}
-		left := "    --" + f.Name
+		left, more := "    --"+f.Name, []string{}
 		if f.Short != "" {
 			left = "-" + f.Short + ", --" + f.Name
 		}
-		if f.Value != "" {
-			left += " " + f.Value
+		if f.Open {
+			more = append(more, strings.Join(f.Values, ", ")+", …")
+		} else if len(f.Values) > 0 {
+			more = append(more, wording.OneOf(f.Values))
 		}
-		rows = append(rows, [2]string{left, flagUsage(f)})
+		if f.Default != "" {
+			more = append(more, "default "+f.Default)
+		}
+		if f.Env != "" {
+			more = append(more, "$"+f.Env)
+		}
+		if len(more) > 0 {
+			f.Usage += " (" + strings.Join(more, "; ") + ")"
+		}
+		rows = append(rows, [2]string{strings.TrimRight(left+" "+f.Value, " "), f.Usage})
 	}
 	return rows
-}
-
-// flagUsage is what a flag does, with what else there is to know about it.
-func flagUsage(f Flag) string {
-	var more []string
-	if f.Open {
-		more = append(more, strings.Join(f.Values, ", ")+", …")
-	} else if len(f.Values) > 0 {
-		more = append(more, wording.OneOf(f.Values))
-	}
-	if f.Default != "" {
-		more = append(more, "default "+f.Default)
-	}
-	if f.Env != "" {
-		more = append(more, "$"+f.Env)
-	}
-	if len(more) == 0 {
-		return f.Usage
-	}
-	return f.Usage + " (" + strings.Join(more, "; ") + ")"
 }
 
 // section sets rows in two columns of at most 80 in all; the right one is folded, and

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Whatever is typed, its order is the order of that again, and completing it does no harm.
-func FuzzOrder(f *testing.F) {
+// Whatever is typed, taking it apart loses no word but those that ask for help, and
+// completing it does no harm.
+func FuzzTake(f *testing.F) {
 	for _, typed := range []string{
 		"phase 3 --json", "phase -q -n 7 3", "phase -n=7 -- --json", "images save f --force", "--progress plain p PHASE=3",
 		"help phase", "phase -1 -", "images path x build", "phase --agent", "phase -é",
@@ -27,10 +28,14 @@ func FuzzOrder(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, typed string) {
 		suggest(io.Discard, app, strings.Split(typed, " "))
-		_, path, once := order(app, strings.Fields(typed))
-		_, again, twice := order(app, once)
-		if !slices.Equal(path, again) || !slices.Equal(once, twice) {
-			t.Errorf("%q: %q became %q", typed, once, twice)
+		words := strings.Fields(typed)
+		l := take(app, words)
+		again := slices.Concat(strings.Fields(l.name)[1:], l.flags, []string{"--"}, l.args)
+		if twice := take(app, again); !l.help && (twice.name != l.name || len(twice.flags)+len(twice.args) < len(l.flags)+len(l.args)) {
+			t.Errorf("%q: %+v became %+v", typed, l, twice)
+		}
+		if n := len(l.flags) + len(l.args); !l.help && n+len(strings.Fields(l.name))-1 != len(words)-min(1, strings.Count(" "+typed+" ", " -- ")) {
+			t.Errorf("%q: %d words are %+v", typed, len(words), l)
 		}
 	})
 }

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"abl/internal/lazyregexp"
+	"abl/internal/wording"
+)
+
+// line is a command line taken apart: the library stops at the first argument.
+type line struct {
+	name        string  // of the command, with the program's and those above it
+	at          Command // with the flags of every command
+	flags, args []string
+	help        bool
+}
+
+// take takes a command line apart.
+func take(app *App, words []string) line {
+	l := line{name: app.Name, at: app.root()}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch name, isFlag := flagName(word); {
+		case word == "--":
+			l.args = append(l.args, words[i+1:]...)
+			return l
+		case name == "help" || name == "h" || word == "help" && l.name == app.Name && len(l.args) == 0:
+			l.help = true
+		case isFlag:
+			l.flags = append(l.flags, word)
+			if f := l.at.flag(name); f.Value != "" && !strings.Contains(word, "=") && i+1 < len(words) {
+				i++
+				l.flags = append(l.flags, words[i])
+			}
+		default:
+			if sub := find(l.at.Subs, word); sub != nil && len(l.args) == 0 {
+				l.at, l.name = *sub, l.name+" "+sub.Name
+				l.at.Flags = slices.Concat(sub.Flags, app.Flags)
+				continue
+			}
+			l.args = append(l.args, word)
+		}
+	}
+	return l
+}
+
+// root is the program itself as a command.
+func (app *App) root() Command {
+	root := Command{Usage: app.Usage, Long: app.Long}
+	if app.Root != nil {
+		root = *app.Root
+	}
+	root.Flags = slices.Concat(root.Flags, app.Flags, []Flag{{Name: "version", Usage: "print the version"}})
+	root.Subs = slices.Concat(root.Subs, app.Commands)
+	return root
+}
+
+// flagName is the name of a flag without dashes and value: "-" and negative numbers are
+// arguments.
+func flagName(word string) (name string, is bool) {
+	if len(word) < 2 || word[0] != '-' || word[1] >= '0' && word[1] <= '9' {
+		return "", false
+	}
+	name, _, _ = strings.Cut(strings.TrimLeft(word, "-"), "=")
+	return name, true
+}
+
+// flag is the command's flag of that name or letter, the zero Flag when it has none.
+func (c *Command) flag(name string) (f Flag) {
+	if i := slices.IndexFunc(c.Flags, func(f Flag) bool { return f.Name == name || f.Short == name }); i >= 0 {
+		f = c.Flags[i]
+	}
+	return f
+}
+
+// run has the library read the flags, and runs the command.
+func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
+	defer recovered(in, &err)
+	if l.help && (l.at.Run != nil || len(l.args) == 0) {
+		_, err := io.WriteString(in.Stdout, help(&l.at, l.name))
+		return err
+	}
+	u := &urfave.App{
+		Name: app.Name, Flags: flags(l.at.Flags), HideHelp: true, HideVersion: true,
+		Reader: in.Stdin, Writer: in.Stdout, ErrWriter: in.Stderr,
+		Compiled:       time.Unix(0, 1),                 // without a date the library looks the program's file up
+		ExitErrHandler: func(*urfave.Context, error) {}, // it would leave the process
+		OnUsageError:   l.misused,
+		Action: func(u *urfave.Context) error {
+			in.flags, in.Args = u, l.args
+			return l.act(ctx, app, in)
+		},
+	}
+	return u.RunContext(ctx, append([]string{app.Name}, l.flags...))
+}
+
+func flags(all []Flag) (list []urfave.Flag) {
+	for _, f := range all {
+		var env, short []string
+		if f.Env != "" {
+			env = []string{f.Env}
+		}
+		if f.Short != "" {
+			short = []string{f.Short}
+		}
+		if f.Value == "" {
+			list = append(list, &urfave.BoolFlag{Name: f.Name, Aliases: short, EnvVars: env})
+		} else {
+			list = append(list, &urfave.StringFlag{Name: f.Name, Aliases: short, EnvVars: env, Value: f.Default})
+		}
+	}
+	return list
+}
+
+// act checks what the library does not, and runs the command.
+func (l line) act(ctx context.Context, app *App, in *Input) error {
+	c, called := l.at, strings.TrimPrefix(strings.TrimPrefix(l.name, app.Name), " ")
+	n := len(in.Args)
+	switch {
+	case l.name == app.Name && in.Bool("version"):
+		_, err := fmt.Fprintln(in.Stdout, app.Name, app.Version)
+		return err
+	case c.Run == nil && n > 0:
+		above := strings.TrimPrefix(called+" ", " ")
+		return WithHint(guess(`"`+above+`%s"`, in.Args[0], names(c.Subs)), "unknown command %q", above+in.Args[0])
+	case c.Run == nil && l.name == app.Name:
+		_, err := io.WriteString(in.Stdout, help(&c, l.name))
+		return err
+	case c.Run == nil:
+		return Usagef("%s needs a command: %s", called, wording.OneOf(names(c.Subs)))
+	case n < c.MinArgs:
+		return Usagef("%s needs %s", called, c.Args)
+	case c.MaxArgs == 0 && n > 0:
+		return Usagef("%s takes no arguments, but got %q", called, in.Args[0])
+	case c.MaxArgs >= 0 && n > c.MaxArgs:
+		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[c.MaxArgs])
+	}
+	for _, f := range c.Flags {
+		if err := f.check(in); err != nil {
+			return err
+		}
+	}
+	return c.Run(ctx, in)
+}
+
+// check wants one of the flag's values.
+func (f Flag) check(in *Input) error {
+	value, as := in.String(f.Name), "--"+f.Name
+	if len(f.Values) == 0 || f.Open || !in.Set(f.Name) || slices.Contains(f.Values, value) {
+		return nil
+	}
+	if f.Env != "" && os.Getenv(f.Env) != "" {
+		as = f.Env + " or " + as
+	}
+	return WithHint(guess("--"+f.Name+" %s", value, f.Values), "%s must be %s, not %q", as, wording.OneOf(f.Values), value)
+}
+
+var mistake = lazyregexp.New(`^flag (provided but not defined|needs an argument): -(.*)$`)
+
+// misused words the library's mistakes, with the flag that was probably meant.
+func (l line) misused(_ *urfave.Context, err error, _ bool) error {
+	m := mistake().FindStringSubmatch(err.Error())
+	if m == nil {
+		return Usagef("%s", err)
+	}
+	word := "--" + m[2]
+	if len(m[2]) == 1 {
+		word = "-" + m[2]
+	}
+	if f := l.at.flag(m[2]); f.Name != "" {
+		return Usagef("%s needs a value: %s", word, f.Value)
+	}
+	known := []string{"--help"}
+	for _, f := range l.at.Flags {
+		known = append(known, "--"+f.Name)
+	}
+	return WithHint(guess("%s", word, known), "unknown flag %q of %s", word, l.name)
+}
+
+// guess is the hint at what was probably meant, "" when nothing is near.
+func guess(format, word string, known []string) string {
+	near := wording.Near(word, known)
+	if near == "" {
+		return ""
+	}
+	return "did you mean " + fmt.Sprintf(format, near) + "?"
+}
+
+// names are those that may be suggested: of all that are not hidden.
+func names(commands []Command) (all []string) {
+	for _, c := range commands {
+		if !c.Hidden {
+			all = append(all, c.Name)
+		}
+	}
+	return all
+}
