@@ -23,8 +23,8 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
-	if _, told := os.LookupEnv(armed); told {
-		armedMain()
+	if _, told := os.LookupEnv(supervises); told {
+		supervisingMain()
 		return
 	}
 	if _, told := os.LookupEnv(becomes); told {

@@ -3,23 +3,45 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/signal"
 	"strings"
-	"time"
+	"syscall"
 
 	"abl/internal/helper"
+	"abl/internal/witness"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-const udpSize = 4096
+// hold holds the container's network namespace.
+func hold(ctx context.Context, s started) error {
+	if len(s.args) > 0 {
+		return fmt.Errorf("takes no argument %q", s.args[0])
+	}
+	if s.seal != "" {
+		// A kernel that cannot close the network is told of and no reason to end: each
+		// call's probe finds out, and whether that is allowed is not for the holder to say.
+		if err := sealNetwork(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", s.as, err)
+		}
+		if err := become(s.seal); err != nil {
+			return err
+		}
+	}
+	signal.Ignore(syscall.SIGCHLD) // of a service below this process, whose orphans nobody else waits for
+	return serveDNS(ctx, cmp.Or(s.listen, "127.0.0.1:53"), func(addr string) { fmt.Printf("listening on %s\nready\n", addr) })
+}
 
 // serveDNS answers DNS over UDP at addr, and takes connections there, until ctx ends. It calls ready
 // with the address, whose port the kernel has chosen when addr's was 0, once
-// both are open.
+// both are open. It ends connections as soon as they are there: no resolver needs one for
+// answers as short as these, and by being accepted a probe knows that this program is up.
 func serveDNS(ctx context.Context, addr string, ready func(addr string)) error {
 	var lc net.ListenConfig
 	tcp, err := lc.Listen(ctx, "tcp", addr)
@@ -31,48 +53,24 @@ func serveDNS(ctx context.Context, addr string, ready func(addr string)) error {
 	if err != nil {
 		return fmt.Errorf("cannot answer DNS: %w", err)
 	}
-	defer udp.Close()
-	stop := context.AfterFunc(ctx, func() { tcp.Close(); udp.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { udp.Close() })()
 	ready(tcp.Addr().String())
-
-	failed := make(chan error, 2)
-	go func() { failed <- packets(udp) }()
-	go func() { failed <- conns(tcp) }()
-	if err := <-failed; ctx.Err() == nil {
-		return fmt.Errorf("cannot go on answering DNS: %w", err)
-	}
-	return nil
+	go packets(udp)
+	return witness.Serve(ctx, tcp, func(context.Context, net.Conn) {})
 }
 
-func packets(conn net.PacketConn) error {
-	buf := make([]byte, udpSize)
+func packets(conn net.PacketConn) {
+	buf := make([]byte, 4096)
 	for {
 		n, from, err := conn.ReadFrom(buf)
 		if errors.Is(err, net.ErrClosed) {
-			return err
+			return
 		}
 		if err != nil {
 			continue // about one packet, as a port that was unreachable
 		}
 		if reply := noSuchName(buf[:n]); reply != nil {
 			_, _ = conn.WriteTo(reply, from)
-		}
-	}
-}
-
-// conns ends connections as soon as they are there: no resolver needs one for answers
-// as short as these, and by being accepted a probe knows that this program is up.
-func conns(l net.Listener) error {
-	for {
-		conn, err := l.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return err
-		case err != nil:
-			time.Sleep(10 * time.Millisecond) // out of descriptors, which passes
-		default:
-			conn.Close()
 		}
 	}
 }

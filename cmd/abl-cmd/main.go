@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -29,21 +30,20 @@ const exitUsage = 2
 
 // started is how the program was started.
 type started struct {
-	as   string   // one of the names in dirs
+	as   string   // one of the names in helper
 	in   string   // file to read instead of the usual one, "" for that
-	args []string // what follows
+	args []string // what follows, without the flags of those that have some
+
+	listen, commands, says, seal string
+	status                       int
 }
 
 func main() {
-	os.Exit(run(parse(os.Args)))
-}
-
-func parse(argv []string) started {
-	s := started{as: filepath.Base(argv[0]), args: argv[1:]}
+	s := started{as: filepath.Base(os.Args[0]), args: os.Args[1:]}
 	if len(s.args) >= 2 && s.args[0] == "--in" {
 		s.in, s.args = s.args[1], s.args[2:]
 	}
-	return s
+	os.Exit(run(s))
 }
 
 func run(s started) int {
@@ -54,7 +54,7 @@ func run(s started) int {
 	if s.as == helper.HelperRun || s.as == helper.HelperBroker { // what they start is not to be trusted
 		proc.HoldThreads()
 		if os.Getpid() == 1 {
-			return first(os.Args)
+			return first(s)
 		}
 	}
 	switch s.as {
@@ -65,15 +65,23 @@ func run(s started) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	programs := map[string]func(context.Context, started) error{
+	program := map[string]func(context.Context, started) error{
 		helper.HelperBroker: serveCommands, helper.HelperHolder: hold, helper.HelperProbe: look, helper.HelperNull: serveNull,
-	}
-	program := programs[s.as]
+	}[s.as]
 	switch {
 	case s.as == helper.HelperAgent:
 		return playScript(ctx, s)
 	case program == nil:
 		return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
+	}
+	until, err := s.flags()
+	if err != nil {
+		return refuse(s.as, err)
+	}
+	if until != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, time.Unix(until, 0))
+		defer cancel()
 	}
 	if err := program(ctx, s); err != nil {
 		return refuse(s.as, err)
@@ -81,12 +89,7 @@ func run(s started) int {
 	return 0
 }
 
-func (s started) file(usual string) string {
-	if s.in != "" {
-		return s.in
-	}
-	return usual
-}
+func (s started) file(usual string) string { return cmp.Or(s.in, usual) }
 
 // refuse says why a program cannot start.
 func refuse(name string, err error) int {
@@ -94,16 +97,17 @@ func refuse(name string, err error) int {
 	return exitUsage
 }
 
-// flags parses a program's own flags and the one that all have: an end for ctx.
-func (s started) flags(ctx context.Context, define func(*flag.FlagSet)) (rest []string, until context.Context, cancel context.CancelFunc, err error) {
+// flags parses what stands before the arguments; until is when to end, 0 for never.
+func (s *started) flags() (until int64, err error) {
 	set := flag.NewFlagSet(s.as, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	deadline := set.Int64("deadline", 0, "Unix seconds at which to end, 0 for never")
-	define(set)
+	set.Int64Var(&until, "deadline", 0, "Unix seconds at which to end, 0 for never")
+	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, or where the app would listen, \"\" for an app that is away")
+	set.StringVar(&s.seal, "seal", "", "holder: close the network to datagrams for many, then go on as this \"uid:gid\"")
+	set.IntVar(&s.status, "status", 200, "what a null app answers every request with")
+	set.StringVar(&s.says, "says", "", "the text of every answer of a null app, with the status 200")
+	set.StringVar(&s.commands, "commands", "", "where the broker of a null app would listen, \"\" for no broker")
 	err = set.Parse(s.args)
-	until, cancel = context.WithCancel(ctx)
-	if *deadline != 0 {
-		until, cancel = context.WithDeadline(ctx, time.Unix(*deadline, 0))
-	}
-	return set.Args(), until, cancel, err
+	s.args = set.Args()
+	return until, err
 }

@@ -114,11 +114,11 @@ func becomeMain() error {
 		return err
 	}
 	data[0].Inheritable = 1 << unix.CAP_NET_ADMIN // as old engines begin programs
-	// Linked with C, as no program of abl's, there is nothing to clear.
-	if _, _, no := syscall.AllThreadsSyscall(unix.SYS_GETPID, 0, 0, 0); no == 0 {
-		if err := unix.Capset(&head, &data[0]); err != nil {
-			return err
-		}
+	if _, _, no := syscall.AllThreadsSyscall(unix.SYS_GETPID, 0, 0, 0); no != 0 {
+		return nil // linked with C, as no program of abl's, where there is no call for all threads
+	}
+	if err := unix.Capset(&head, &data[0]); err != nil {
+		return err
 	}
 	if err := become(os.Getenv(becomes)); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"abl/internal/helper"
 	"abl/internal/proc"
@@ -19,22 +18,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deadlineGrace is between asking an agent to end at its deadline and ending it.
-const deadlineGrace = 10 * time.Second
+const (
+	deadlineGrace = 10 * time.Second              // between asking an agent to end at its deadline and ending it
+	limitGrace    = time.Second                   // that for what is only watched for a while
+	lastGrace     = deadlineGrace + 5*time.Second // what it may take to end an agent after its deadline
+	brokerGrace   = 30 * time.Second              // what a broker may take to take the app down after its own
+)
 
-// limitGrace is that for what is only watched for a while.
-const limitGrace = time.Second
-
-// bounds are what ends an agent that does not end by itself.
+// bounds are what ends a program that does not end by itself.
 type bounds struct {
-	deadline time.Time     // zero for none
-	limit    time.Duration // from now on; 0 for none
-	look     func() string // on which ports there is something to talk to; nil where nobody asks
+	deadline time.Time // zero for none
+	grace    time.Duration
+	limit    time.Duration // from now on; 0 for none, else the ports in use in the end are told
 }
 
-// supervise waits for the agent, ends it at the deadline, and leaves no process
+// supervise waits for a program, ends it at its deadline, and leaves no process
 // behind that could still write into its files.
-func supervise(pid int, b bounds, signals <-chan os.Signal) helper.RunEnd {
+func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) {
 	ended, alone, status := reap(pid)
 	var late, over <-chan time.Time
 	if !b.deadline.IsZero() {
@@ -43,35 +43,35 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) helper.RunEnd {
 	if b.limit > 0 {
 		over = time.After(b.limit)
 	}
-	if b.look == nil {
-		b.look = func() string { return "" }
-	}
-	for {
+	for running := true; running; {
 		select {
 		case sig := <-signals:
-			if s, ok := sig.(syscall.Signal); ok {
-				syscall.Kill(-pid, s)
-			}
+			syscall.Kill(-pid, sig.(syscall.Signal))
+			continue
 		case <-late:
-			proc.Stop(pid, ended, deadlineGrace)
-			leave(alone)
-			<-ended
-			return helper.RunEnd{Exit: exitDeadline, Deadline: true, Signal: signalName(status.ws)}
+			end.Deadline = true
 		case <-over:
-			ports := b.look()
-			proc.Stop(pid, ended, limitGrace)
-			leave(alone)
-			<-ended
-			return helper.RunEnd{Exit: exitDeadline, Late: true, Ports: ports}
+			end.Late, b.grace = true, limitGrace
 		case <-ended:
-			ports := b.look() // of what it left in the background
-			leave(alone)
-			return helper.RunEnd{Exit: proc.ExitCode(status.ws), Signal: signalName(status.ws), Ports: ports}
 		}
+		running = false
 	}
+	if b.limit > 0 {
+		end.Ports = listening() // of what it left in the background too
+	}
+	proc.Stop(pid, ended, b.grace)
+	leave(alone)
+	<-ended
+	if end.Exit = proc.ExitCode(*status); end.Deadline || end.Late {
+		end.Exit = exitDeadline
+	}
+	if status.Signaled() && !end.Late {
+		end.Signal = unix.SignalName(status.Signal())
+	}
+	return end
 }
 
-// leave kills what the agent left and waits until it is gone: what is killed still
+// leave kills what a program left and waits until it is gone: what is killed still
 // runs until the kernel comes to it. What hangs in the kernel writes nothing.
 func leave(alone <-chan struct{}) {
 	proc.KillDescendants(os.Getpid())
@@ -81,12 +81,10 @@ func leave(alone <-chan struct{}) {
 	}
 }
 
-type childStatus struct{ ws syscall.WaitStatus }
-
 // reap waits for every child there is until none is left, and closes ended once
 // pid itself has; from then on its status may be read. It closes alone at the end.
-func reap(pid int) (ended, alone chan struct{}, status *childStatus) {
-	ended, alone, status = make(chan struct{}), make(chan struct{}), &childStatus{}
+func reap(pid int) (ended, alone chan struct{}, status *syscall.WaitStatus) {
+	ended, alone, status = make(chan struct{}), make(chan struct{}), new(syscall.WaitStatus)
 	go func() {
 		defer close(alone)
 		for {
@@ -97,7 +95,7 @@ func reap(pid int) (ended, alone chan struct{}, status *childStatus) {
 			case err != nil:
 				return
 			case got == pid:
-				status.ws = ws
+				*status = ws
 				close(ended)
 			}
 		}
@@ -105,100 +103,53 @@ func reap(pid int) (ended, alone chan struct{}, status *childStatus) {
 	return ended, alone, status
 }
 
-func signalName(ws syscall.WaitStatus) string {
-	if !ws.Signaled() {
-		return ""
-	}
-	return unix.SignalName(ws.Signal())
-}
-
 // first stands in for an engine's init: as process 1 of a container it starts the
 // program once more, passes signals on to it, waits for every orphan, and returns
 // its exit code. An init of the engine's would have the user of the programs that
-// it watches over, and its memory would be open to them.
-func first(argv []string) int {
+// it watches over, and its memory would be open to them. It is the dead-man switch
+// too: a program that does not end by itself after its deadline may have been stopped by
+// what it started, and the kernel lets nobody inside stop or kill process 1.
+func first(s started) int {
+	usual, grace := helper.Run, lastGrace
+	if s.as == helper.HelperBroker {
+		usual, grace = helper.Broker, brokerGrace
+	}
+	spec, _ := helper.Read[struct{ Deadline int64 }](s.file(usual)) // the program itself says why it cannot be read
+	var b bounds
+	if spec.Deadline > 0 {
+		b.deadline = time.Unix(spec.Deadline, 0).Add(grace)
+	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
-	})
+	pid, code, err := start(os.Args, []*os.File{os.Stdin, os.Stdout, os.Stderr})
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "cannot start %q: %v\n", argv[0], err)
-		return exitNotRun
+		fmt.Fprintf(os.Stderr, "cannot start %q: %v\n", os.Args[0], err)
+		return code
 	}
-	return supervise(pid, bounds{}, signals).Exit
-}
-
-// sigevent is what the kernel takes for how a timer shall tell.
-type sigevent struct {
-	value  uintptr
-	signo  int32
-	notify int32 // 0: by a signal
-	_      [48]byte
-}
-
-// itimerspec is a period and the time until the first end.
-type itimerspec struct{ interval, value unix.Timespec }
-
-// armDeadMan has the kernel kill this process after a time, even when somebody has
-// stopped it by SIGSTOP, and keeps others of the same user from reaching into it
-// to take the timer away. In a container whose first process ends with this one
-// everything ends with it.
-func armDeadMan(after time.Duration) error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("cannot keep others out of this process: %w", err)
+	end := supervise(pid, b, signals)
+	if end.Deadline {
+		return exitKilled
 	}
-	var timer int32
-	event := sigevent{signo: int32(unix.SIGKILL)}
-	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&timer)))
-	if errno != 0 {
-		return fmt.Errorf("cannot make a timer: %w", errno)
-	}
-	end := itimerspec{value: unix.NsecToTimespec(max(int64(after), 1))} // 0 would never end
-	_, _, errno = unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(timer), 0, uintptr(unsafe.Pointer(&end)), 0, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("cannot set a timer: %w", errno)
-	}
-	return nil
+	return end.Exit
 }
 
 // listening are the TCP ports of this network namespace on which somebody listens. In
 // a line of the kernel's table the second field is the local address, hexadecimal, the
 // fourth the state.
-func listening() map[int]bool {
-	const state, listens = 3, "0A"
-	ports := map[int]bool{}
+func listening() string {
+	const state, listens, most = 3, "0A", 20
+	var ports []uint64
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		data, _ := os.ReadFile(table) // a kernel without IPv6 lacks one
 		for line := range strings.Lines(string(data)) {
-			f := strings.Fields(line)
-			if len(f) <= state || f[state] != listens {
-				continue
+			if f := strings.Fields(line); len(f) > state && f[state] == listens {
+				_, hex, _ := strings.Cut(f[1], ":")
+				port, _ := strconv.ParseUint(hex, 16, 16)
+				ports = append(ports, port)
 			}
-			_, hex, _ := strings.Cut(f[1], ":")
-			if n, err := strconv.ParseUint(hex, 16, 16); err == nil {
-				ports[int(n)] = true
-			}
-		}
-	}
-	return ports
-}
-
-// maxPorts bounds how many ports are told.
-const maxPorts = 20
-
-// newPorts are those that were not there before.
-func newPorts(before, now map[int]bool) string {
-	var ports []int
-	for p := range now {
-		if !before[p] {
-			ports = append(ports, p)
 		}
 	}
 	slices.Sort(ports)
-	var words []string
-	for _, p := range ports[:min(len(ports), maxPorts)] {
-		words = append(words, strconv.Itoa(p))
-	}
-	return strings.Join(words, " ")
+	ports = slices.Compact(ports)
+	return strings.Trim(fmt.Sprint(ports[:min(len(ports), most)]), "[]")
 }

@@ -20,7 +20,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add("GET / HTTP/1.1\r\nUpgrade: x\r\n\r\n", "what")
 	talk := make(chan [2]string, 1)
 	app := start(f, func(ctx context.Context, l net.Listener) error {
-		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			what := <-talk
 			if _, err := io.ReadFull(conn, make([]byte, len(what[0]))); err != nil {
 				return

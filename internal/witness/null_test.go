@@ -14,7 +14,7 @@ import (
 
 // start serves on a port of this machine until the test ends, and returns the
 // address.
-func start(t testing.TB, serve func(context.Context, net.Listener) error) string {
+func start(t testing.TB, serves func(context.Context, net.Listener) error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -22,7 +22,7 @@ func start(t testing.TB, serve func(context.Context, net.Listener) error) string
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- serve(ctx, l) }()
+	go func() { ended <- serves(ctx, l) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

@@ -21,7 +21,7 @@ type Proxy struct {
 }
 
 // Serve serves until ctx ends.
-func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return serve(ctx, l, p.connect) }
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return Serve(ctx, l, p.connect) }
 
 // conn is one connection of a client, with its own to the app.
 type conn struct {

@@ -97,7 +97,7 @@ func TestUntouched(t *testing.T) {
 // is still being talked to.
 func TestServerFirst(t *testing.T) {
 	app := start(t, func(ctx context.Context, l net.Listener) error {
-		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			_, _ = io.WriteString(conn, "220 ready\r\n")
 			r := bufio.NewReader(conn)
 			for {
@@ -133,7 +133,7 @@ func TestServerFirst(t *testing.T) {
 func TestHalfClosed(t *testing.T) {
 	heard := make(chan string, 1)
 	app := start(t, func(ctx context.Context, l net.Listener) error {
-		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			_, _ = io.WriteString(conn, "bye\n")
 			closeWrite(conn)
 			data, _ := io.ReadAll(conn)
@@ -161,7 +161,7 @@ func TestHalfClosed(t *testing.T) {
 func TestStreams(t *testing.T) {
 	more := make(chan bool)
 	app := start(t, func(ctx context.Context, l net.Listener) error {
-		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			if _, err := readHead(bufio.NewReader(conn)); err != nil {
 				return
 			}

@@ -14,7 +14,7 @@ import (
 // address, "/close" at the end of which ends the connection.
 func rawApp(t testing.TB, answers map[string]string) string {
 	return start(t, func(ctx context.Context, l net.Listener) error {
-		return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			r := bufio.NewReader(conn)
 			for {
 				req, err := http.ReadRequest(r)

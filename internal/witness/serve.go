@@ -27,8 +27,8 @@ const (
 	maxHead  = 64 << 10 // bytes of one request's or answer's head; a longer one is passed on unread
 )
 
-// serve hands each connection to handle until ctx ends, and then ends them all.
-func serve(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn)) error {
+// Serve hands each connection to handle until ctx ends, and then ends them all.
+func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn)) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -91,7 +91,7 @@ func Say(ctx context.Context, l net.Listener, text string) error {
 
 // always answers without looking at more of a request than an answer needs.
 func always(ctx context.Context, l net.Listener, reply func(*http.Request) string) error {
-	return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		r := bufio.NewReaderSize(conn, lineSize)
 		for {
 			_, req, err := readRequest(r)
@@ -119,7 +119,7 @@ func nod(conn net.Conn, req *http.Request) error {
 // else come to what they test.
 func Commands(ctx context.Context, l net.Listener) error {
 	const reply = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\nConnection: close\r\n\r\n{\"exit\":0}"
-	return serve(ctx, l, func(_ context.Context, conn net.Conn) {
+	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		r := bufio.NewReaderSize(conn, lineSize)
 		if _, _, err := readRequest(r); err != nil {
 			return

@@ -14,7 +14,6 @@ var parents = map[string]string{
 
 	"cmd/abl-cmd/internal/commands/run.go": "inside a role's or the app's container, which has no secret of abl's",
 	"cmd/abl-cmd/run.go":                   "inside a container",
-	"cmd/abl-cmd/supervise.go":             "inside a container",
 	"internal/broker/program.go":           "inside the app's container",
 	"roles/agent/scenario_steps.go":        "inside the role's container",
 }
