@@ -24,7 +24,7 @@ func TestPromptsAreSafe(t *testing.T) {
 	c := &RoleJobs{
 		Number: 1, Project: state.NewProject(t.TempDir(), "src", "tests"), Safe: &redact.Sanitizer{},
 		Specs:   specs(t, ""),
-		Players: map[string]Player{"builder": {Agent: agent.NewScripted(agent.Scenario{}, ""), Template: tmpl}},
+		Players: map[string]Player{"builder": {Agent: agent.Scripted(agent.Scenario{}, "", agent.Provider{}), Template: tmpl}},
 		Files: map[string]Files{"builder": func(context.Context) ([]prompt.File, error) {
 			return []prompt.File{{Path: "a/" + key + evil}, {Path: "b"}}, nil
 		}},

@@ -81,9 +81,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		return err
 	}
 	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, role: j.Role.Name, model: j.Call.Model, idle: r.Idle, timeout: r.Timeout, output: r.Output}
-	if provider, served := agent.ProviderOf(j.Agent); served {
-		ending.keyVar = provider.KeyVar
-	}
+	ending.keyVar = j.Agent.Provider.KeyVar
 	if why.Class == "" {
 		ending.fallen = r.standing(context.WithoutCancel(ctx), j, res.Finished)
 	}

@@ -76,7 +76,7 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 	for _, note := range traffic.Notes {
 		r.emit(j, state.Event{Kind: state.Note, Text: note})
 	}
-	if _, served := agent.ProviderOf(j.Agent); !served {
+	if j.Agent.Provider.API == "" {
 		return Traffic{}, nil // only registries are behind the gate
 	}
 	o.Source, o.Claimed = CountedByGate, o.Usage

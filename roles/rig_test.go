@@ -21,18 +21,11 @@ import (
 )
 
 // plain is an agent whose output is "do WORDS", "used N" and "end".
-type plain struct{}
-
-func (plain) Name() string         { return "plain" }
-func (plain) Image() string        { return "tools" }
-func (plain) Version() string      { return "" }
-func (plain) DefaultModel() string { return "m" }
-
-func (plain) Command(c agent.Call) (agent.Command, error) {
-	return agent.Command{Argv: []string{"plain"}, Env: map[string]string{"A": "1"}, Files: map[string][]byte{"more": []byte("x")}}, nil
+func plain() agent.Agent {
+	a := agent.Program("plain", agent.Command{Argv: []string{"plain"}, Env: map[string]string{"A": "1"}, Files: map[string][]byte{"more": []byte("x")}})
+	a.NewReader = func(agent.Call) agent.Reader { return &plainReader{} }
+	return a
 }
-
-func (plain) NewReader(agent.Call) agent.Reader { return &plainReader{} }
 
 type plainReader struct {
 	used  *int64
@@ -95,7 +88,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	}
 	r.runner = &Runner{Boxes: boxesOn(r.engine), Project: p, Timeout: time.Hour, Out: state.Func(r.take)}
 	r.job = Job{
-		Role: Builder, Agent: plain{}, Image: "i", Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
+		Role: Builder, Agent: plain(), Image: "i", Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
 		Prompt: func() (string, error) { r.prompts++; return "do it", nil },
 	}
 	return r

@@ -125,7 +125,7 @@ func newWrong(t *testing.T) *wrong {
 	w.runner = &Runner{Boxes: boxes, Project: p, Timeout: time.Minute, Out: state.Discard}
 	w.runner.Safe.Hide("swordfish-swordfish")
 	w.job = Job{
-		Role: Verifier, Agent: plain{}, Image: image, Place: PlaceVerifier, Call: agent.Call{ID: "c", Role: "verifier"},
+		Role: Verifier, Agent: plain(), Image: image, Place: PlaceVerifier, Call: agent.Call{ID: "c", Role: "verifier"},
 		Prompt: func() (string, error) { return "", nil },
 	}
 	return w

@@ -207,7 +207,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 		return intent, box, fmt.Errorf("cannot point at the log of call %s: %w", j.Call.ID, err)
 	}
 	intent = Intent{
-		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name(), Model: j.Call.Model,
+		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name, Model: j.Call.Model,
 		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project),
 	}
 	if err := writeJSON(filepath.Join(rec.Dir, "intent.json"), intent); err != nil {
@@ -248,7 +248,7 @@ func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time
 
 func (r *Runner) emit(j Job, e state.Event) {
 	e.Time, e.Phase, e.Iteration, e.Step = time.Now().UTC(), j.Call.Phase, j.Call.Iteration, j.Call.Step
-	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name(), cmp.Or(e.Model, j.Call.Model)
+	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name, cmp.Or(e.Model, j.Call.Model)
 	r.Out.Emit(e)
 }
 

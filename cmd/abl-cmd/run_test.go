@@ -180,7 +180,7 @@ func TestRunScriptedAgent(t *testing.T) {
 		{"ok", `{"role":"builder","phase":1,"iteration":1,"steps":[{"report":"done"}],"usage":[{"model":"m","input":5}]}`, 0,
 			`{"type":"result","status":"success","usage":[{"model":"m","input":5,"cached":null,"candidates":null,"thoughts":null,"tool":null,"total":null}],"requests":1}`},
 		{"crash", `{"role":"builder","steps":[{"say":"bye"}],"end":"crash"}`, 137, `{"type":"message","text":"bye"}`},
-		{"not a call", `{"role":"tester"}`, 2, "before"},
+		{"not a call", `{"role":`, 2, "before"},
 	}
 	for _, tt := range tests {
 		file := write(t, filepath.Join(t.TempDir(), "scenario.json"), tt.call)

@@ -69,21 +69,21 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 // speaker is the agent whose output is looked at. For abl's own no project is needed.
 func speaker(in *cli.Input) (agent.Agent, error) {
 	name := in.String("agent")
-	a, err := agent.Find(name, func() (agent.Agent, error) { return agent.Scripted{}, nil })
+	a, err := agent.Find(name)
 	if err == nil {
 		return a, nil
 	}
 	err = exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
 	root, none := phase.Find(in)
 	if none != nil {
-		return nil, err
+		return a, err
 	}
 	conf, broken := config.Load(root, os.LookupEnv, nil)
 	switch {
 	case broken != nil:
-		return nil, exit.With(exit.Usage, broken, exit.Hint(broken))
+		return a, exit.With(exit.Usage, broken, exit.Hint(broken))
 	case conf.Agents[name].Command == "":
-		return nil, err
+		return a, err
 	}
 	return environment.Agents{Conf: conf, Root: root}.Find(name)
 }

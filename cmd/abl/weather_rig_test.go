@@ -93,7 +93,7 @@ func (c *climate) give(role roles.Role, boxes *roles.Boxes, p *orchestrator.Play
 	if role.Name != roles.Builder.Name {
 		return
 	}
-	p.Agent = asker{served: c.vars}
+	p.Agent = asker(c.vars)
 	p.Gate = &environment.Gate{
 		Boxes: boxes, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Place: role.Name, Role: role.Name, Image: "gateway",
 		Vars: c.vars, Setup: c.setup, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil },
@@ -102,19 +102,10 @@ func (c *climate) give(role roles.Role, boxes *roles.Boxes, p *orchestrator.Play
 }
 
 // asker is an agent that tells a bad end by its exit code alone.
-type asker struct {
-	play.Tiny
-	served agent.Provider
-}
-
-func (a asker) Provider() agent.Provider        { return a.served }
-func (asker) NewReader(agent.Call) agent.Reader { return exits{} }
-
-type exits struct{}
-
-func (exits) Line([]byte, bool) string { return "" }
-func (exits) Result(code int) agent.Result {
-	return agent.Result{Finished: code == 0, Requests: -1}
+func asker(p agent.Provider) agent.Agent {
+	a := agent.Program("scripted", agent.Command{Argv: []string{"/bin/true"}})
+	a.Provider = p
+	return a
 }
 
 // play asks the provider before a Builder's work, and fails when that fails.

@@ -28,17 +28,7 @@ import (
 )
 
 // noOp is an agent that does nothing and ends.
-type noOp struct{ agent.Scripted }
-
-func (noOp) Command(agent.Call) (agent.Command, error) {
-	return agent.Command{Argv: []string{"/bin/true"}}, nil
-}
-func (noOp) NewReader(agent.Call) agent.Reader { return finished{} }
-
-type finished struct{}
-
-func (finished) Line([]byte, bool) string { return "" }
-func (finished) Result(int) agent.Result  { return agent.Result{Finished: true, Requests: 1} }
+var noOp = agent.Program("none", agent.Command{Argv: []string{"/bin/true"}})
 
 // rig is all that a role call needs, as abl sets it up for a phase.
 type rig struct {
@@ -132,7 +122,7 @@ func (r *rig) call(b *testing.B) {
 	role, ctx := roles.Builder, b.Context()
 	key := roles.Key(1, role, r.calls, 1)
 	o, err := r.runner.Run(ctx, roles.Job{
-		Role: role, Agent: noOp{}, Image: r.image, Place: role.Name, Cmds: helper.CmdSpec{Role: role.Name},
+		Role: role, Agent: noOp, Image: r.image, Place: role.Name, Cmds: helper.CmdSpec{Role: role.Name},
 		Call:   agent.Call{ID: key, Role: role.Name, Phase: 1, Iteration: 1, Step: r.calls, Attempt: 1},
 		Prompt: func() (string, error) { return "nothing\n", nil },
 	})

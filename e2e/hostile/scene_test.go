@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,7 +65,7 @@ func newCanaries() canaries {
 
 // The smallest project: a service that answers one request.
 const (
-	scenarioFile = ".abl/scenario.json"
+	scenarioFile = ".abl/scenario.yaml"
 
 	basic    = "version: 1\nagent: scripted\nagents: {scripted: {scenario: " + scenarioFile + "}}\n"
 	settings = basic + "verify: {evidence: off}\n" // a scene without replays is quicker, and weaker
@@ -209,11 +208,7 @@ func person() string {
 // script makes the scripted agent play these calls.
 func (s *scene) script(calls ...agent.ScriptCall) {
 	s.Helper()
-	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Write(scenarioFile, string(data))
+	s.Write(scenarioFile, string(lab.Scenario(s, calls...)))
 	giveAway(s)
 	s.outside = outside(s)
 }

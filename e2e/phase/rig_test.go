@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -80,24 +79,7 @@ func newProject(t *testing.T, settings string, calls ...agent.ScriptCall) *lab.P
 // script makes the project's scripted agent play these calls.
 func script(p *lab.Project, calls ...agent.ScriptCall) {
 	p.Helper()
-	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.Write(".abl/scenario.yaml", ascii(string(data)))
-}
-
-// ascii makes YAML of JSON, which may hold control characters as they are.
-func ascii(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if r < 0x7f {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
+	p.Write(".abl/scenario.yaml", string(lab.Scenario(p, calls...)))
 }
 
 func call(role string, iteration int, steps ...agent.Step) agent.ScriptCall {

@@ -91,16 +91,13 @@ func (c *Containers) job(a Call) roles.Job {
 func lastWords(rec roles.Record, r agent.Reader) (string, error) {
 	out, err := tail(rec.Dir, filepath.Base(rec.Stdout()), maxAnswer)
 	agent.Feed(r, []byte(out))
-	if s, ok := r.(agent.Speaker); ok {
-		return s.Said(), err
-	}
-	return "", err
+	return r.Result(0).Said, err
 }
 
 // Try implements Caller.
 func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 	job := roles.Job{
-		Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program{}, Limit: RunTime,
+		Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime,
 		Prompt: func() (string, error) { return "", nil },
 	}
 	o, err := c.run(ctx, a, job, func(r *roles.Runner) {
@@ -165,32 +162,14 @@ func tail(dir, name string, most int64) (string, error) {
 
 // program starts what an agent wrote, in a copy of its folder in memory: whatever it
 // does there is gone with its container. To the runner it is an agent that says nothing.
-type program struct{}
+var program = agent.Program("program", agent.Command{
+	Argv: []string{"/bin/bash", "-c", copyAndRun}, Env: map[string]string{"PORT": "3000"},
+})
 
 // copyAndRun is what its container runs. The copy counts towards the time, but a
 // folder that is still being copied at its end is no server.
 const copyAndRun = `mkdir /tmp/program && timeout 8 cp -a . /tmp/program/ || { echo "the folder cannot be copied within 8 seconds into 1 GiB" >&2; exit 125; }
 cd /tmp/program && exec bash run.sh`
-
-func (program) Name() string         { return "program" }
-func (program) Image() string        { return "tools" }
-func (program) DefaultModel() string { return "" }
-
-// Command starts run.sh with nothing on its standard input.
-func (program) Command(agent.Call) (agent.Command, error) {
-	return agent.Command{Argv: []string{"/bin/bash", "-c", copyAndRun}, Env: map[string]string{"PORT": "3000"}}, nil
-}
-
-// NewReader reads nothing: what a program prints says nothing to abl.
-func (program) NewReader(agent.Call) agent.Reader { return program{} }
-
-// Line implements agent.Reader.
-func (program) Line([]byte, bool) string { return "" }
-
-// Result implements agent.Reader: the exit code alone decides.
-func (program) Result(code int) agent.Result {
-	return agent.Result{Finished: code == 0, Requests: -1}
-}
 
 // ranOf says what the end of a program means.
 func ranOf(o roles.Outcome) *Ran {

@@ -1,8 +1,8 @@
 // Package agent knows the coding CLIs that can play a role: the command line,
-// the environment that makes them quiet, and what their output means. The files of an
-// agent begin with its name. It holds the script of the agent that needs no model as
-// well, and plays it inside a container (scenario_steps.go); everything else here is
-// pure. docs/scripted-agent.md describes a script.
+// the environment that makes them quiet, and what their output means, in one file
+// for each. It holds the script of the agent that needs no model as well, and plays
+// it inside a container (player.go); everything else here is pure.
+// docs/scripted-agent.md describes a script.
 package agent
 
 import (
@@ -13,6 +13,28 @@ import (
 	"abl/internal/tokens"
 )
 
+// Agent is one coding CLI.
+type Agent struct {
+	Name          string
+	Image         string            // abl's image that carries the CLI: "gemini", or "tools" for one that needs nothing
+	DefaultModel  string            // used when the configuration names none
+	Aliases       map[string]string // models by a short name of the CLI's; "" for one that it chooses anew each time
+	Provider      Provider          // zero for none
+	MaxBytes      int               // of a prompt that the CLI takes whole; 0 for any
+	MaxCharacters int               // as MaxBytes
+	Advice        string            // what its tools refuse that those of others do
+	Command       func(Call) (Command, error)
+	NewReader     func(Call) Reader
+}
+
+// Provider is the model service that an agent's CLI talks to, and how the CLI is
+// told where it is and what the key is.
+type Provider struct {
+	API     string // as the gateway knows it: gemini, anthropic, openai-responses, openai-chat
+	KeyVar  string // environment variable of the key; in a box it holds the call's token
+	BaseVar string // environment variable of the address
+}
+
 // Call is what an agent needs to know of the call it is started for.
 type Call struct {
 	ID        string // <call>.<attempt>
@@ -21,7 +43,7 @@ type Call struct {
 	Iteration int // within the round, as the prompt has it
 	Step      int // over all rounds
 	Attempt   int
-	Model     string
+	Model     string // by its full name
 	Session   string // a UUID of abl's, for agents that take one
 	Prompt    string // path of the prompt inside the box, which is standard input as well
 	Dir       string // working directory inside the box
@@ -51,6 +73,7 @@ type Result struct {
 	Session  string
 	Usage    []Usage // one a model, sorted by model
 	Requests int64   // model requests counted, -1 when the output does not tell
+	Said     string  // what the agent said last, in its own words: its answer, where one was asked for
 }
 
 // Reader consumes an agent's standard output line by line, while it runs or
@@ -64,24 +87,24 @@ type Reader interface {
 	Result(exit int) Result
 }
 
-// Speaker is a Reader that keeps what the agent said last, in its own words: its
-// answer, where one was asked for.
-type Speaker interface{ Said() string }
+// Program is an agent that is one command, and whose exit code alone says how it ended.
+func Program(name string, c Command) Agent {
+	return Agent{
+		Name: name, Image: "tools",
+		Command:   func(Call) (Command, error) { return c, nil },
+		NewReader: func(Call) Reader { return deaf{} },
+	}
+}
+
+type deaf struct{}
+
+func (deaf) Line([]byte, bool) string { return "" }
+
+func (deaf) Result(exit int) Result { return Result{Finished: exit == 0, Requests: -1} }
 
 // MaxLine is the longest line that a Reader is given whole, in bytes
 // (facts: agent JSON lines stay under it; a prompt echo may not).
 const MaxLine = 8 << 20
-
-// Agent is one coding CLI. Optional abilities are further one-method interfaces.
-type Agent interface {
-	Name() string
-	// Image is the name of abl's image that carries the CLI: "gemini", or "tools" for agents that need nothing.
-	Image() string
-	// DefaultModel is used when the configuration names none.
-	DefaultModel() string
-	Command(Call) (Command, error)
-	NewReader(Call) Reader
-}
 
 // StopGrace is how long an agent gets between SIGTERM and SIGKILL.
 const StopGrace = 5 * time.Second

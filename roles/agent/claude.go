@@ -1,38 +1,37 @@
 package agent
 
-import "abl/internal/helper"
+import (
+	"cmp"
+	"strings"
+
+	"abl/internal/helper"
+	"abl/internal/outcome"
+	"abl/internal/tokens"
+)
+
+// claude is Anthropic's Claude Code. Its default model is a whole name: the gateway
+// lets one model through, and by an alias the CLI would ask for another.
+var claude = Agent{
+	Name: "claude", Image: "claude", DefaultModel: "claude-sonnet-4-5",
+	Aliases: map[string]string{
+		"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "best": "claude-opus-5-5", "haiku": "claude-haiku-5-5",
+		"fable": "claude-fable-5-2", "opusplan": "claude-sonnet-5-5", "default": "", "inherit": "",
+	},
+	Provider:  Provider{API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
+	Command:   claudeCommand,
+	NewReader: func(Call) Reader { return &claudeReader{} },
+}
 
 // claudeTools are those that stay in the box and ask no other model.
 const claudeTools = "Bash,BashOutput,KillShell,Edit,Glob,Grep,Read,Write"
 
-// Claude is Anthropic's Claude Code.
-type Claude struct{}
-
-// Name is "claude".
-func (Claude) Name() string { return "claude" }
-
-// Image is the image that carries the CLI.
-func (Claude) Image() string { return "claude" }
-
-// DefaultModel is a whole name: the gateway lets one model through, and by an
-// alias the CLI would ask for another.
-func (Claude) DefaultModel() string { return "claude-sonnet-4-5" }
-
-// Provider is Anthropic's Messages API.
-func (Claude) Provider() Provider {
-	return Provider{API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"}
-}
-
-// Command is the headless command line. Settings, hooks, servers and
+// claudeCommand is the headless command line. Settings, hooks, servers and
 // instructions that lie in the workspace are not loaded: "user" is the box's
-// empty home.
-func (a Claude) Command(c Call) (Command, error) {
-	model, err := model(a, c)
-	if err != nil {
-		return Command{}, err
-	}
+// empty home. The environment keeps the CLI to its provider and to the one model,
+// for its side questions too.
+func claudeCommand(c Call) (Command, error) {
 	argv := []string{
-		"claude", "-p", "--model", model,
+		"claude", "-p", "--model", c.Model,
 		"--dangerously-skip-permissions",
 		"--output-format", "stream-json", "--verbose",
 		"--setting-sources", "user", "--strict-mcp-config",
@@ -41,23 +40,114 @@ func (a Claude) Command(c Call) (Command, error) {
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Env: claudeEnv(model)}, nil
-}
-
-// NewReader reads the CLI's stream-json.
-func (Claude) NewReader(Call) Reader { return &claudeReader{} }
-
-// claudeEnv keeps the CLI to its provider and to the one model, for its side
-// questions too.
-func claudeEnv(model string) map[string]string {
-	return map[string]string{
+	return Command{Argv: argv, Env: map[string]string{
 		"HOME": helper.Home,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"CLAUDE_CODE_DISABLE_FILE_MENTIONS":        "1", // an @ in the prompt would add a file
 		"CLAUDE_CODE_MAX_RETRIES":                  "2",
 		"DISABLE_AUTOUPDATER":                      "1",
-		"ANTHROPIC_DEFAULT_HAIKU_MODEL":            model,
-		"CLAUDE_CODE_SUBAGENT_MODEL":               model,
+		"ANTHROPIC_DEFAULT_HAIKU_MODEL":            c.Model,
+		"CLAUDE_CODE_SUBAGENT_MODEL":               c.Model,
 		"NO_COLOR":                                 "1",
+	}}, nil
+}
+
+// claudeReader follows stream-json; the one document of --output-format json is
+// the last line of it, and read as well.
+type claudeReader struct {
+	stream bool // the first record of a stream was there
+	result claudeRecord
+	follower
+}
+
+// claudeRecord is one line. Only what is used is named.
+type claudeRecord struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	Parent    string `json:"parent_tool_use_id"`
+	Message   struct {
+		Content []struct {
+			Type  string         `json:"type"`
+			Text  string         `json:"text"`
+			Name  string         `json:"name"`
+			Input map[string]any `json:"input"`
+		} `json:"content"`
+	} `json:"message"`
+	IsError bool               `json:"is_error"`
+	Status  count              `json:"api_error_status"`
+	Said    string             `json:"result"`
+	Errors  []string           `json:"errors"`
+	Models  map[string]figures `json:"modelUsage"`
+}
+
+// Line implements Reader.
+func (r *claudeReader) Line(line []byte, cut bool) (did string) {
+	var rec claudeRecord
+	if !r.record(line, cut, &rec) {
+		return ""
 	}
+	switch rec.Type {
+	case "system":
+		if rec.Subtype == "init" {
+			r.stream, r.session = true, label(rec.SessionID, maxName)
+		}
+	case "assistant":
+		for _, part := range rec.Message.Content {
+			switch {
+			case part.Type == "text" && rec.Parent == "":
+				r.say(part.Text)
+			case part.Type == "tool_use":
+				did = r.tool(part.Name, part.Input)
+			}
+		}
+	case "result":
+		r.result = rec
+		r.session = cmp.Or(r.session, label(rec.SessionID, maxName))
+	}
+	return did
+}
+
+// Result implements Reader. The subtype is "success" on most errors too, and the
+// exit code 0 on a signal.
+func (r *claudeReader) Result(exit int) Result {
+	end := r.result
+	res := Result{Requests: -1, Usage: usage(end.Models, claudeCount)}
+	switch said := end.words(); {
+	case end.Type == "":
+		res.Reason = r.noRecord("claude", exitCode(exit))
+	case end.IsError || end.Subtype != "success":
+		res.Reason = "claude stopped: " + said
+		if end.IsError {
+			res.Trouble = trouble(said, end.Status.n, claudeSigns)
+		}
+	case exit != 0:
+		res.Reason = "claude failed with " + exitCode(exit)
+	}
+	return r.ended(res, "claude", answered(res.Usage), r.stream && r.tools == 0)
+}
+
+// words is what a result says of its error.
+func (rec claudeRecord) words() string {
+	said := rec.Said
+	if rec.Subtype != "success" && len(rec.Errors) > 0 {
+		said = rec.Subtype + ": " + strings.Join(rec.Errors, "; ")
+	}
+	return reason(cmp.Or(said, rec.Subtype, "no reason given"))
+}
+
+// claudeCount counts one model. Input leaves out what was read from the cache
+// or written to it; output holds the thoughts.
+func claudeCount(t figures) tokens.Count {
+	c := tokens.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"), Thoughts: t.of("thinkingTokens")}
+	c.Input = plus(t.of("inputTokens"), c.Cached, t.of("cacheCreationInputTokens"))
+	c.Total = plus(c.Input, c.Candidates)
+	return c.WithoutThoughts()
+}
+
+var claudeSigns = []sign{
+	{outcome.TooLarge, []string{"prompt is too long", "context window"}},
+	{outcome.Quota, []string{"credit balance", "usage limit"}},
+	{outcome.Refused, []string{"not logged in", "invalid api key"}},
+	{outcome.Network, []string{"econnrefused", "econnreset", "enotfound", "etimedout", "connection error"}},
 }

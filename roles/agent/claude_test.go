@@ -41,7 +41,7 @@ func TestClaudeSamples(t *testing.T) {
 }
 
 func TestClaudeFollows(t *testing.T) {
-	actions, session, said := follow(t, Claude{}, "ok-streamjson")
+	actions, session, said := follow(t, claude, "ok-streamjson")
 	want := []string{"Write /description/hello.txt", `Bash echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr "…`}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -76,6 +76,6 @@ func TestClaudeLines(t *testing.T) {
 		{"too long", []string{failed("Prompt is too long", "400")}, false, `finished=false requests=-1 "claude stopped: Prompt is too long"`, outcome.TooLarge},
 		{"nobody paid", []string{failed("Credit balance is too low", "400")}, false, `finished=false requests=-1 "claude stopped: Credit balance is too low"`, outcome.Quota},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tryLines(t, Claude{}, tt.lines, tt.cut, tt.want, tt.is) })
+		t.Run(tt.name, func(t *testing.T) { tryLines(t, claude, tt.lines, tt.cut, tt.want, tt.is) })
 	}
 }

@@ -1,48 +1,37 @@
 package agent
 
 import (
-	"encoding/json"
+	"cmp"
+	"strconv"
+	"strings"
 
 	"abl/internal/helper"
+	"abl/internal/outcome"
+	"abl/internal/tokens"
 )
 
-// Codex is OpenAI's Codex CLI.
-type Codex struct{}
-
-// Name is "codex".
-func (Codex) Name() string { return "codex" }
-
-// Image is the image that carries the CLI.
-func (Codex) Image() string { return "codex" }
-
-// DefaultModel is one of those that this version of the CLI has instructions and
-// tools for; one that it does not know it gives those of another.
-func (Codex) DefaultModel() string { return "gpt-6.1-sol" }
-
-// Provider is OpenAI's Responses API.
-func (Codex) Provider() Provider {
-	return Provider{API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"}
+// codex is OpenAI's Codex CLI. Its default model is one of those that this version of
+// the CLI has instructions and tools for; one that it does not know it gives those of another.
+var codex = Agent{
+	Name: "codex", Image: "codex", DefaultModel: "gpt-6.1-sol",
+	Provider:      Provider{API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
+	MaxCharacters: 1 << 20, // it refuses more
+	Command:       codexCommand,
+	NewReader:     func(c Call) Reader { return &codexReader{model: c.Model} },
 }
-
-// MaxPrompt is what the CLI refuses more than.
-func (Codex) MaxPrompt() (int, Unit) { return 1 << 20, Characters }
 
 // codexStart gives the CLI its provider's address, which it takes from no
 // environment; "-" is the prompt on standard input.
 const codexStart = `exec codex exec "$@" -c "model_providers.abl.base_url=\"$OPENAI_BASE_URL/v1\"" -`
 
-// Command is the headless command line. A provider of its own keeps the CLI
+// codexCommand is the headless command line. A provider of its own keeps the CLI
 // from a WebSocket and from a login; the text files of a workspace are no
 // instructions, and its configuration is not trusted.
-func (a Codex) Command(c Call) (Command, error) {
-	model, err := model(a, c)
-	if err != nil {
-		return Command{}, err
-	}
+func codexCommand(c Call) (Command, error) {
 	argv := []string{
 		"sh", "-c", codexStart, "codex",
 		"--json", "--skip-git-repo-check", "--ephemeral", "--ignore-user-config", "--ignore-rules",
-		"--dangerously-bypass-approvals-and-sandbox", "-m", model,
+		"--dangerously-bypass-approvals-and-sandbox", "-m", c.Model,
 	}
 	for _, feature := range codexFeatures {
 		argv = append(argv, "--disable", feature)
@@ -77,27 +66,139 @@ var codexSettings = []string{
 	`history.persistence="none"`,
 }
 
-// NewReader reads the CLI's JSON lines, which do not name the model.
-func (a Codex) NewReader(c Call) Reader { return &codexReader{model: c.Model} }
+// codexReader follows the JSON lines of codex exec, which do not name the model.
+type codexReader struct {
+	model  string
+	last   string // the last error record
+	result codexRecord
+	follower
+}
 
 // codexRecord is one line. Only what is used is named.
 type codexRecord struct {
-	Type     string          `json:"type"`
-	ThreadID string          `json:"thread_id"`
-	Message  string          `json:"message"`
-	Error    codexError      `json:"error"`
-	Usage    *codexTokens    `json:"usage"`
-	Item     json.RawMessage `json:"item"`
+	Type     string `json:"type"`
+	ThreadID string `json:"thread_id"`
+	Message  string `json:"message"`
+	Error    struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Usage figures `json:"usage"`
+	Item  struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Command string `json:"command"`
+		Query   string `json:"query"`
+		Changes []struct {
+			Path string `json:"path"`
+		} `json:"changes"`
+	} `json:"item"`
 }
 
-type codexError struct {
-	Message string `json:"message"`
+// Line implements Reader.
+func (r *codexReader) Line(line []byte, cut bool) string {
+	var rec codexRecord
+	if !r.record(line, cut, &rec) {
+		return ""
+	}
+	switch rec.Type {
+	case "thread.started":
+		r.session = label(rec.ThreadID, maxName)
+	case "item.started", "item.completed":
+		return r.item(rec.Type == "item.started", rec)
+	case "error":
+		r.last = label(rec.Message, maxReason)
+	case "turn.completed", "turn.failed":
+		r.result = rec
+	}
+	return ""
 }
 
-// codexTokens counts a session: input with what was cached, output with thoughts.
-type codexTokens struct {
-	Input     count `json:"input_tokens"`
-	Cached    count `json:"cached_input_tokens"`
-	Output    count `json:"output_tokens"`
-	Reasoning count `json:"reasoning_output_tokens"`
+// item takes one thing that the model said or did. An item of the type error is
+// a notice.
+func (r *codexReader) item(started bool, rec codexRecord) string {
+	item := rec.Item
+	switch item.Type {
+	case "", "error", "reasoning", "todo_list":
+		return ""
+	case "agent_message":
+		if !started {
+			r.pause() // each message is whole
+			r.say(item.Text)
+		}
+		return ""
+	}
+	if !started {
+		r.tools++ // also of what tells only its end
+	}
+	r.pause()
+	switch {
+	case item.Type != "command_execution" && len(item.Changes) > 0:
+		return action(item.Type, item.Changes[0].Path)
+	case item.Type != "command_execution":
+		return action(item.Type, item.Query)
+	case started:
+		return action("shell", withoutShell(item.Command))
+	}
+	return ""
+}
+
+// withoutShell is a command without the shell that the CLI puts around it.
+func withoutShell(command string) string {
+	shell, rest, ok := strings.Cut(command, " -lc ")
+	if !ok || !strings.HasPrefix(shell, "/") || strings.ContainsAny(shell, " \t\n") {
+		return command
+	}
+	if plain, err := strconv.Unquote(rest); err == nil {
+		return plain
+	}
+	return strings.Trim(rest, "'")
+}
+
+// Result implements Reader. The CLI tells a provider's trouble in words alone.
+func (r *codexReader) Result(exit int) Result {
+	end, res := r.result, Result{Requests: -1}
+	if end.Usage != nil {
+		res.Usage = usage(map[string]figures{cmp.Or(r.model, "unknown"): end.Usage}, codexCount)
+	}
+	switch {
+	case end.Type == "":
+		res.Reason = r.noRecord("codex", exitCode(exit))
+		if r.last != "" && !r.cut {
+			res.Reason += "; its last word was: " + r.last
+		}
+	case end.Type == "turn.failed":
+		res.Reason = "codex stopped: " + reason(cmp.Or(end.Error.Message, r.last, "no reason given"))
+	case exit != 0:
+		res.Reason = "codex failed with " + exitCode(exit)
+	}
+	res.Trouble = trouble(res.Reason, codexStatus(res.Reason), codexSigns)
+	return r.ended(res, "codex", answered(res.Usage), r.tools == 0)
+}
+
+// codexCount counts a session: input with what was cached, output with thoughts.
+func codexCount(t figures) tokens.Count {
+	c := tokens.Count{
+		Input: t.of("input_tokens"), Cached: t.of("cached_input_tokens"),
+		Candidates: t.of("output_tokens"), Thoughts: t.of("reasoning_output_tokens"),
+	}
+	c.Total = plus(c.Input, c.Candidates)
+	return c.WithoutThoughts()
+}
+
+// codexStatus is the HTTP status that an error speaks of, nil for none.
+func codexStatus(said string) *int64 {
+	_, after, _ := strings.Cut(strings.ToLower(said), "status")
+	digits := strings.TrimLeft(after, ": ")
+	if n, err := strconv.ParseInt(digits[:min(len(digits), 3)], 10, 64); err == nil {
+		return &n
+	}
+	return nil
+}
+
+// codexSigns hold those of a bad request, of which the CLI prints the provider's own document.
+var codexSigns = []sign{
+	{outcome.TooLarge, []string{"context_length_exceeded", "context window", "exceeds the maximum length"}},
+	{outcome.Quota, []string{"insufficient_quota", "quota exceeded", "usage limit"}},
+	{outcome.Unavailable, []string{"high demand", "overloaded"}},
+	{outcome.Network, []string{"error sending request", "waiting for network", "network error", "connection failed"}},
 }

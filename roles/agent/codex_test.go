@@ -35,7 +35,7 @@ func TestCodexSamples(t *testing.T) {
 }
 
 func TestCodexFollows(t *testing.T) {
-	actions, session, said := follow(t, Codex{}, "ok-json")
+	actions, session, said := follow(t, codex, "ok-json")
 	want := []string{`shell printf 'hello from stub\n' > hello.txt`, "shell echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr …"}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -68,7 +68,7 @@ func TestCodexLines(t *testing.T) {
 		{"bad gateway", []string{failed("unexpected status 502 Bad Gateway")}, false, `finished=false requests=-1 "codex stopped: unexpected status 502 Bad Gateway"`, outcome.Unavailable},
 		{"a status that is none", []string{failed("the status of things")}, false, `finished=false requests=-1 "codex stopped: the status of things"`, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tryLines(t, Codex{}, tt.lines, tt.cut, tt.want, tt.is) })
+		t.Run(tt.name, func(t *testing.T) { tryLines(t, codex, tt.lines, tt.cut, tt.want, tt.is) })
 	}
 }
 
@@ -81,11 +81,11 @@ func TestCodexCommandShown(t *testing.T) {
 		`bash a -lc b`:               `bash a -lc b`,
 		`zsh -c ls`:                  `zsh -c ls`,
 	} {
-		if got := codexCommand(given); got != want {
+		if got := withoutShell(given); got != want {
 			t.Errorf("%s: %s, want %s", given, got, want)
 		}
 	}
-	if cmd, err := (Codex{}).Command(Call{}); err != nil || !strings.Contains(strings.Join(cmd.Argv, " "), "project_doc_max_bytes=0") {
+	if cmd, err := codex.Command(Call{}); err != nil || !strings.Contains(strings.Join(cmd.Argv, " "), "project_doc_max_bytes=0") {
 		t.Errorf("%v %v", cmd.Argv, err)
 	}
 }

@@ -1,42 +1,24 @@
 package agent
 
 import (
-	"encoding/json"
+	"cmp"
 
 	"abl/internal/helper"
+	"abl/internal/outcome"
+	"abl/internal/tokens"
 )
 
 // Copilot is GitHub's Copilot CLI with a key of the person's own for a service
-// that speaks OpenAI's Responses API, or its Chat API. It needs no login with
-// GitHub then, and asks none.
-type Copilot struct {
-	Chat bool // for a server without the Responses API; OpenAI's newer models refuse what the CLI asks by Chat
-}
-
-// Name is "copilot".
-func (Copilot) Name() string { return "copilot" }
-
-// Image is the image that carries the CLI.
-func (Copilot) Image() string { return "copilot" }
-
-// DefaultModel is what the environment names when the configuration does not.
-func (Copilot) DefaultModel() string { return "gpt-5.1" }
-
-// Provider is whoever speaks the API, by itself OpenAI.
-func (a Copilot) Provider() Provider {
-	p := Provider{API: "openai-responses", KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
-	if a.Chat {
-		p.API = "openai-chat"
+// that speaks OpenAI's Responses API, or its Chat API (api is as Provider has it). It
+// needs no login with GitHub then, and asks none. OpenAI's newer models refuse what the
+// CLI asks by Chat.
+func Copilot(api string) Agent {
+	return Agent{
+		Name: "copilot", Image: "copilot", DefaultModel: "gpt-5.1", Aliases: map[string]string{"auto": ""},
+		Provider:  Provider{API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"},
+		Command:   func(c Call) (Command, error) { return copilotCommand(c, api), nil },
+		NewReader: func(Call) Reader { return &copilotReader{} },
 	}
-	return p
-}
-
-// wire is what the CLI calls the API.
-func (a Copilot) wire() string {
-	if a.Chat {
-		return "completions"
-	}
-	return "responses"
 }
 
 // copilotStart prints the tokens, which the CLI tells in a file alone, as the
@@ -49,13 +31,13 @@ code=$?
 if [ -s "$used" ]; then echo; tr -d '\n' <"$used"; echo; fi
 exit $code`
 
-// Command is the headless command line. None of a workspace's instructions are
+// copilotCommand is the headless command line. None of a workspace's instructions are
 // loaded, nor the hooks and servers of a folder that nobody trusted; without the
 // tools that are left out the model is not told of its skills and agents either.
-func (a Copilot) Command(c Call) (Command, error) {
-	model, err := model(a, c)
-	if err != nil {
-		return Command{}, err
+func copilotCommand(c Call, api string) Command {
+	wire := "responses"
+	if api == "openai-chat" {
+		wire = "completions"
 	}
 	argv := []string{
 		"sh", "-c", copilotStart, "copilot",
@@ -63,47 +45,109 @@ func (a Copilot) Command(c Call) (Command, error) {
 		"--disable-builtin-mcps",
 		"--no-color", "--output-format", "json", "--excluded-tools",
 	}
-	argv = append(argv, copilotExcluded...)
-	env := map[string]string{
+	return Command{Argv: append(argv, copilotExcluded...), Env: map[string]string{
 		"HOME": helper.Home, "NO_COLOR": "1",
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
-		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_WIRE_API": a.wire(), "COPILOT_MODEL": model,
-	}
-	return Command{Argv: argv, Env: env}, nil
+		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_WIRE_API": wire, "COPILOT_MODEL": c.Model,
+	}}
 }
 
 // copilotExcluded are tools that tell of skills, hire other agents, or look into
 // what has nothing to do with the task.
 var copilotExcluded = []string{"skill", "task", "read_agent", "list_agents", "write_agent", "session_store_sql", "fetch_copilot_cli_documentation"}
 
-// NewReader reads the CLI's JSON lines, and the line of tokens behind them.
-func (Copilot) NewReader(Call) Reader { return &copilotReader{} }
+// copilotReader follows the CLI's JSON lines, and the line of tokens behind them.
+type copilotReader struct {
+	asked  int64        // requests that a model answered
+	failed *copilotData // the last error of the session
+	result copilotRecord
+	used   map[string]figures
+	follower
+}
 
 // copilotRecord is one line. Only what is used is named.
 type copilotRecord struct {
-	Type      string                    `json:"type"`
-	SessionID string                    `json:"sessionId"`
-	Exit      *int                      `json:"exitCode"`
-	Data      copilotData               `json:"data"`
-	Models    map[string]copilotMetrics `json:"modelMetrics"` // the line of tokens, which has no type
+	Type      string      `json:"type"`
+	SessionID string      `json:"sessionId"`
+	Exit      *int        `json:"exitCode"`
+	Data      copilotData `json:"data"`
+	Models    map[string]struct {
+		Usage figures `json:"usage"`
+	} `json:"modelMetrics"` // of the line of tokens, which has no type
 }
 
 type copilotData struct {
-	Content   string                     `json:"content"`
-	Tool      string                     `json:"toolName"`
-	Arguments map[string]json.RawMessage `json:"arguments"`
-	ErrorType string                     `json:"errorType"`
-	Message   string                     `json:"message"`
-	Status    count                      `json:"statusCode"`
-	Outcome   string                     `json:"outcome"`
+	Content   string         `json:"content"`
+	Tool      string         `json:"toolName"`
+	Arguments map[string]any `json:"arguments"`
+	ErrorType string         `json:"errorType"`
+	Message   string         `json:"message"`
+	Status    count          `json:"statusCode"`
+	Outcome   string         `json:"outcome"`
 }
 
-// copilotMetrics counts one model: input with what was cached, output with thoughts.
-type copilotMetrics struct {
-	Usage struct {
-		Input     count `json:"inputTokens"`
-		Output    count `json:"outputTokens"`
-		Read      count `json:"cacheReadTokens"`
-		Reasoning count `json:"reasoningTokens"`
-	} `json:"usage"`
+// Line implements Reader.
+func (r *copilotReader) Line(line []byte, cut bool) string {
+	var rec copilotRecord
+	if !r.record(line, cut, &rec) {
+		return ""
+	}
+	switch rec.Type {
+	case "":
+		if rec.Models != nil {
+			r.used = map[string]figures{}
+		}
+		for model, m := range rec.Models {
+			r.used[model] = m.Usage
+		}
+	case "assistant.message":
+		if rec.Data.Content != "" {
+			r.pause()
+			r.say(rec.Data.Content)
+		}
+	case "model.call_finished":
+		if rec.Data.Outcome == "success" {
+			r.asked++
+		}
+	case "tool.execution_start":
+		return r.tool(rec.Data.Tool, rec.Data.Arguments)
+	case "session.error":
+		r.failed = &rec.Data
+	case "result":
+		r.result, r.session = rec, label(rec.SessionID, maxName)
+	}
+	return ""
+}
+
+// Result implements Reader. The exit code is 0 on a signal too. Started in another way
+// than abl's the CLI prints no tokens, and is not judged by them.
+func (r *copilotReader) Result(exit int) Result {
+	res := Result{Usage: usage(r.used, copilotCount), Requests: r.asked}
+	switch {
+	case r.failed != nil:
+		res.Reason = "copilot stopped: " + reason(cmp.Or(r.failed.Message, r.failed.ErrorType, "no reason given"))
+		res.Trouble = trouble(r.failed.Message, r.failed.Status.n, copilotSigns)
+	case r.result.Type == "":
+		res.Reason = r.noRecord("copilot", exitCode(exit))
+	case exit != 0:
+		res.Reason = "copilot failed with " + exitCode(exit)
+	case r.result.Exit == nil || *r.result.Exit != 0:
+		res.Reason = "copilot reports that it failed"
+	}
+	return r.ended(res, "copilot", r.asked > 0 && (r.used == nil || answered(res.Usage)), r.tools == 0)
+}
+
+// copilotCount counts one model: input with what was cached, output with thoughts.
+func copilotCount(t figures) tokens.Count {
+	c := tokens.Count{
+		Input: t.of("inputTokens"), Cached: t.of("cacheReadTokens"), Candidates: t.of("outputTokens"), Thoughts: t.of("reasoningTokens"),
+	}
+	c.Total = plus(c.Input, c.Candidates)
+	return c.WithoutThoughts()
+}
+
+var copilotSigns = []sign{
+	{outcome.Network, []string{"could not connect", "error reading a body from connection"}},
+	{outcome.TooLarge, []string{"context_length_exceeded", "maximum context length"}},
+	{outcome.Quota, []string{"insufficient_quota"}},
 }

@@ -28,12 +28,12 @@ func TestCopilotSamples(t *testing.T) {
 		{"ok-json", 0, `finished=true requests=3`, ""},
 		{"ok-usagefile", 0, `finished=true requests=3`, ""},
 		{"ok-used", 0, `finished=true requests=3 | gpt-5.1 in=6000 out=18 cached=600 thoughts=42 tool=- total=6060`, ""},
-		{"sigterm", 0, `finished=false requests=1 "copilot ended without a result record, as it does when it is stopped"`, ""},
+		{"sigterm", 0, `finished=false requests=1 "copilot ended without a result record, with exit code 0"`, ""},
 	})
 }
 
 func TestCopilotFollows(t *testing.T) {
-	actions, session, said := follow(t, Copilot{}, "ok-used")
+	actions, session, said := follow(t, Copilot("openai-responses"), "ok-used")
 	want := []string{"create SCRATCH", `bash echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr "…`}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -62,24 +62,25 @@ func TestCopilotLines(t *testing.T) {
 		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"tool.execution_start","data":[]}`, asked, used, end, "", told, "\x00"}, false, "finished=true requests=1" + row, ""},
 		{"no tool", []string{asked, end, told}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"` + row, outcome.Nothing},
 		{"no tool and no tokens", []string{asked, end}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"`, outcome.Nothing},
-		{"no model", []string{used, end, told}, false, `finished=false requests=0 "copilot ended without a model request"` + row, outcome.Nothing},
+		{"no model", []string{used, end, told}, false, `finished=false requests=0 "copilot ended without a model request that counted a token"` + row, outcome.Nothing},
 		{"its own exit code", []string{asked, used, strings.Replace(end, "0", "1", 1), told}, false, `finished=false requests=1 "copilot reports that it failed"` + row, ""},
 		{"cut", []string{end}, true, `finished=false requests=0 "copilot ended without a result record that could be read: a line was too long"`, ""},
 		{"too long", []string{failed("context_length_exceeded", "")}, false, `finished=false requests=0 "copilot stopped: context_length_exceeded"`, outcome.TooLarge},
 		{"quota", []string{failed("429 insufficient_quota", `,"statusCode":429`)}, false, `finished=false requests=0 "copilot stopped: 429 insufficient_quota"`, outcome.Quota},
 		{"steers a terminal", []string{failed(`x\u001b[2J`, "")}, false, `finished=false requests=0 "copilot stopped: x [2J"`, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tryLines(t, Copilot{}, tt.lines, tt.cut, tt.want, tt.is) })
+		t.Run(tt.name, func(t *testing.T) { tryLines(t, Copilot("openai-responses"), tt.lines, tt.cut, tt.want, tt.is) })
 	}
 }
 
 // OpenAI's newer models refuse what the CLI says by Chat, so that is what somebody
 // has to ask for.
 func TestCopilotTalksResponses(t *testing.T) {
-	for a, want := range map[Copilot]string{{}: "openai-responses responses", {Chat: true}: "openai-chat completions"} {
+	for api, want := range map[string]string{"openai-responses": "responses", "openai-chat": "completions"} {
+		a := Copilot(api)
 		cmd, err := a.Command(Call{})
-		if got := a.Provider().API + " " + cmd.Env["COPILOT_PROVIDER_WIRE_API"]; err != nil || got != want {
-			t.Errorf("%+v: %q, want %q (%v)", a, got, want, err)
+		if got := cmd.Env["COPILOT_PROVIDER_WIRE_API"]; err != nil || got != want || a.Provider.API != api {
+			t.Errorf("%s: %q, want %q (%v)", api, got, want, err)
 		}
 	}
 }

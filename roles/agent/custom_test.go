@@ -21,7 +21,7 @@ func TestCustomOutput(t *testing.T) {
 		{"usage", "boom \x1b[31mred\n", 3, `finished=false requests=-1 "mine failed with exit code 3; its last line was: boom [31mred"`},
 		{"usage", "", 137, `finished=false requests=-1 "mine failed with exit code 137"`},
 	} {
-		r := Custom{Called: "mine", Usage: tt.path}.NewReader(Call{Model: "m"})
+		r := Custom(Agent{Name: "mine"}, "", nil, tt.path).NewReader(Call{Model: "m"})
 		Feed(r, []byte(tt.out))
 		if diff := cmp.Diff(tt.want, show(r.Result(tt.exit))); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.out, diff)
@@ -30,25 +30,23 @@ func TestCustomOutput(t *testing.T) {
 }
 
 func TestCustomCommand(t *testing.T) {
-	a := Custom{Called: "mine", Shell: `do-it --model "$ABL_MODEL"`, Env: map[string]string{"A": "b", "HOME": "/elsewhere"}, Model: "m-1"}
-	cmd, err := a.Command(Call{Role: "builder", Prompt: "/abl/in/prompt.md"})
+	const shell = `do-it --model "$ABL_MODEL"`
+	a := Custom(Agent{Name: "mine"}, shell, map[string]string{"A": "b", "HOME": "/elsewhere"}, "")
+	cmd, err := a.Command(Call{Role: "builder", Model: "m-1", Prompt: "/abl/in/prompt.md"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"sh", "-c", a.Shell}, cmd.Argv); diff != "" {
+	if diff := cmp.Diff([]string{"sh", "-c", shell}, cmd.Argv); diff != "" {
 		t.Error(diff)
 	}
 	want := map[string]string{"A": "b", "HOME": "/elsewhere", "NO_COLOR": "1", "ABL_PROMPT": "/abl/in/prompt.md", "ABL_MODEL": "m-1", "ABL_ROLE": "builder"}
 	if diff := cmp.Diff(want, cmd.Env); diff != "" {
 		t.Error(diff)
 	}
-	if a.Image() != "tools" || (Custom{Box: "claude"}).Image() != "claude" {
-		t.Error("another image")
+	if a.Image != "tools" || a.DefaultModel != "mine" || Custom(Agent{Image: "claude"}, "", nil, "").Image != "claude" {
+		t.Errorf("got %+v", a)
 	}
-	if _, ok := ProviderOf(a); ok {
-		t.Error("it has a provider")
-	}
-	if _, err := a.Command(Call{Model: "-x"}); err == nil {
+	if _, err := a.FullName("-x"); err == nil {
 		t.Error("took an option for a model")
 	}
 }

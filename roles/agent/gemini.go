@@ -1,83 +1,224 @@
 package agent
 
 import (
-	"strings"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
 
 	"abl/internal/helper"
+	"abl/internal/outcome"
+	"abl/internal/tokens"
 )
 
-// Where abl's image keeps what makes the Gemini CLI quiet and predictable. Both
+// gemini is Google's Gemini CLI. The model is named on every command line: without one
+// the CLI asks a second model which model to use, and pays for the question. Its advice
+// is what the CLI's tools refuse, which is built in and which no setting lifts; they
+// look for substitutions in the body of a heredoc too.
+var gemini = Agent{
+	Name: "gemini", Image: "gemini", DefaultModel: "gemini-2.5-pro",
+	Aliases: map[string]string{
+		"pro": "gemini-3.1-pro-preview", "gemini-3-pro-preview": "gemini-3.1-pro-preview", "flash": "gemini-3.8-flash",
+		"flash-lite": "gemini-3.5-flash-lite", "auto": "",
+	},
+	Provider:  Provider{API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"},
+	MaxBytes:  8 << 20, // where it cuts its standard input
+	Advice:    "Two things about your tools. run_shell_command refuses a command that has $(, <(, >( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a shell command.",
+	Command:   geminiCommand,
+	NewReader: func(Call) Reader { return &geminiReader{} },
+}
+
+// Where abl's image keeps what makes the CLI quiet and predictable. Both
 // are read-only there, so a workspace cannot answer them with files of its own.
 const (
 	geminiSettings = "/etc/abl/gemini-settings.json"
 	geminiPolicy   = "/etc/abl/gemini-policy.toml"
 )
 
-// Gemini is Google's Gemini CLI.
-type Gemini struct{}
-
-// Name is "gemini".
-func (Gemini) Name() string { return "gemini" }
-
-// Image is the image that carries the CLI.
-func (Gemini) Image() string { return "gemini" }
-
-// DefaultModel is named on every command line: without one the CLI asks a
-// second model which model to use, and pays for the question.
-func (Gemini) DefaultModel() string { return "gemini-2.5-pro" }
-
-// Command is the headless command line. stream-json, because only that form
+// geminiCommand is the headless command line. stream-json, because only that form
 // tells the tokens of a call that failed; no extensions, and a policy that
-// takes away the tools that leave the box or call other models.
-func (g Gemini) Command(c Call) (Command, error) {
-	model, err := model(g, c)
-	if err != nil {
-		return Command{}, err
+// takes away the tools that leave the box or call other models. The environment leaves
+// the key out: it is a secret and comes another way. GEMINI_CLI_NO_RELAUNCH keeps the
+// CLI one process, which SIGTERM then ends.
+func geminiCommand(c Call) (Command, error) {
+	folders := helper.Specs + "," + helper.In // in which the CLI's own tools may read besides the workspace
+	if c.Alone {
+		folders = helper.In // one that is not there ends the CLI
 	}
 	argv := []string{
-		"gemini", "-m", model,
+		"gemini", "-m", c.Model,
 		"--approval-mode", "yolo",
 		"-o", "stream-json",
 		"-e", "none",
 		"--policy", geminiPolicy,
-		"--include-directories", strings.Join(geminiFolders(c), ","),
+		"--include-directories", folders,
 	}
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Env: geminiEnv()}, nil
-}
-
-// geminiFolders are those besides the workspace in which the CLI's own tools may
-// read. One that is not there ends the CLI.
-func geminiFolders(c Call) []string {
-	if c.Alone {
-		return []string{helper.In}
-	}
-	return []string{helper.Specs, helper.In}
-}
-
-// NewReader reads the CLI's stream-json.
-func (Gemini) NewReader(Call) Reader { return &geminiReader{} }
-
-// geminiEnv leaves the key out: it is a secret and comes another way.
-// GEMINI_CLI_NO_RELAUNCH keeps the CLI one process, which SIGTERM then ends.
-func geminiEnv() map[string]string {
-	return map[string]string{
+	return Command{Argv: argv, Env: map[string]string{
 		"HOME":                            helper.Home,
 		"GEMINI_CLI_NO_RELAUNCH":          "1",
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH": geminiSettings,
 		"NO_COLOR":                        "1",
 		"NO_BROWSER":                      "1",
 		"NODE_NO_WARNINGS":                "1",
+	}}, nil
+}
+
+// geminiReader follows stream-json.
+type geminiReader struct {
+	failure string // the last error record, a warning that ended the run included
+	result  geminiRecord
+	follower
+}
+
+// geminiRecord is one line. Only what is used is named.
+type geminiRecord struct {
+	Type       string         `json:"type"`
+	SessionID  string         `json:"session_id"`
+	ToolName   string         `json:"tool_name"`
+	Parameters map[string]any `json:"parameters"`
+	Message    string         `json:"message"`
+	Role       string         `json:"role"`
+	Content    string         `json:"content"`
+	Status     string         `json:"status"`
+	Error      geminiError    `json:"error"`
+	Stats      struct {
+		ToolCalls count              `json:"tool_calls"`
+		Models    map[string]figures `json:"models"`
+	} `json:"stats"`
+}
+
+type geminiError struct {
+	Message string `json:"message"`
+}
+
+// Line implements Reader.
+func (r *geminiReader) Line(line []byte, cut bool) string {
+	var rec geminiRecord
+	if !r.record(line, cut, &rec) {
+		return ""
+	}
+	switch rec.Type {
+	case "init":
+		r.session = label(rec.SessionID, maxName)
+	case "message":
+		if rec.Role == "assistant" {
+			r.say(rec.Content)
+		}
+	case "tool_use":
+		if rec.ToolName == "run_shell_command" {
+			rec.ToolName = "shell"
+		}
+		return r.tool(rec.ToolName, rec.Parameters)
+	case "error":
+		r.failure = label(rec.Message, maxReason)
+	case "result":
+		r.result = rec
+	}
+	return ""
+}
+
+// Result implements Reader. The exit code alone proves nothing: the CLI also ends with
+// 0 on a signal, on a blocked or empty answer, and when it stops a model that goes
+// round in circles. That no tool was used is also the only trace of an answer that the
+// token limit cut off at the first turn.
+func (r *geminiReader) Result(exit int) Result {
+	end, code, status := r.result, exitCode(exit), geminiStatus(exit)
+	if status != nil {
+		code += fmt.Sprintf(" (HTTP status %d)", *status)
+	} else if meaning := geminiExits[exit]; meaning != "" {
+		code += " (" + meaning + ")"
+	}
+	res := Result{Requests: -1, Usage: usage(end.Stats.Models, geminiCount)}
+	switch said := cmp.Or(end.Error.Message, r.failure); {
+	case end.Type == "":
+		res.Reason = r.noRecord("gemini", code)
+	case said != "" && exit == 0:
+		res.Reason = "gemini stopped: " + reason(said)
+	case said != "":
+		res.Reason = fmt.Sprintf("gemini failed, %s: %s", code, reason(said))
+	case exit != 0:
+		res.Reason = "gemini failed: " + code
+	case end.Status != "success":
+		res.Reason = fmt.Sprintf("gemini reports the status %q", label(end.Status, maxName))
+	}
+	res.Trouble = trouble(res.Reason, status, geminiSigns)
+	if res.Trouble == outcome.RateLimited && trouble(res.Reason, nil, geminiDaily) != "" {
+		res.Trouble = outcome.Quota
+	}
+	tools := end.Stats.ToolCalls.n
+	return r.ended(res, "gemini", answered(res.Usage), tools != nil && *tools == 0)
+}
+
+// geminiCount counts one model. Input includes what was cached, and output is
+// candidates alone. A stream has thoughts and tool prompts only in its total, and so
+// does not tell them apart; a document names all.
+func geminiCount(t figures) tokens.Count {
+	return tokens.Count{
+		Input: t.of("input_tokens", "prompt"), Candidates: t.of("output_tokens", "candidates"), Cached: t.of("cached"),
+		Thoughts: t.of("thoughts"), Tool: t.of("tool"), Total: t.of("total_tokens", "total"),
 	}
 }
 
-// AboutTools names what the CLI's tools refuse, which is built in and which no
-// setting lifts. It looks for substitutions in the body of a heredoc too.
-func (Gemini) AboutTools() string {
-	return "Two things about your tools. run_shell_command refuses a command that has $(, <(, >( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a shell command."
+// geminiExits are exit codes of the CLI's own.
+var geminiExits = map[int]string{
+	41: "no usable login or key", 42: "no prompt reached it", 53: "too many turns", 55: "the folder is not trusted",
 }
 
-// MaxPrompt is where the CLI cuts its standard input.
-func (Gemini) MaxPrompt() (int, Unit) { return 8 << 20, Bytes }
+// geminiStatus is the HTTP status of a request that was refused: the exit code is that
+// status modulo 256.
+func geminiStatus(exit int) *int64 {
+	status := int64(exit) + 256
+	if slices.Contains([]int64{400, 401, 403, 404, 429, 500, 502, 503, 504}, status) {
+		return &status
+	}
+	return nil
+}
+
+// geminiSigns tell what statuses do not: a refused key and a prompt that is too long
+// have the same one. The CLI has tried again by itself, for minutes, before it gives
+// up on a provider that is away.
+var (
+	geminiSigns = []sign{
+		{outcome.Refused, []string{"api key not valid", "api_key_invalid", "no usable login or key"}},
+		{outcome.TooLarge, []string{"maximum number of tokens", "input token count"}},
+		{outcome.Network, []string{"fetch failed"}},
+	}
+	geminiDaily = []sign{{outcome.Quota, []string{"perday", "daily"}}}
+)
+
+// geminiWhole reads what the CLI prints with -o json, if stdout is that: one document at
+// the end. abl does not ask for it, because a failed run prints none, but a person may
+// have one at hand.
+func geminiWhole(stdout []byte, exit int) (res Result, ok bool) {
+	var doc struct {
+		SessionID string      `json:"session_id"`
+		Error     geminiError `json:"error"`
+		Stats     *struct {
+			Models map[string]struct {
+				API    figures `json:"api"`
+				Tokens figures `json:"tokens"`
+			} `json:"models"`
+			Tools struct {
+				Calls count `json:"totalCalls"`
+			} `json:"tools"`
+		} `json:"stats"`
+	}
+	if json.Unmarshal(stdout, &doc) != nil || doc.Stats == nil {
+		return res, false
+	}
+	end, requests := geminiRecord{Type: "result", Status: "success", Error: doc.Error}, int64(0)
+	end.Stats.ToolCalls, end.Stats.Models = doc.Stats.Tools.Calls, map[string]figures{}
+	for model, m := range doc.Stats.Models {
+		end.Stats.Models[model] = m.Tokens
+		if n := m.API.of("totalRequests"); n != nil {
+			requests += *n
+		}
+	}
+	r := geminiReader{result: end, follower: follower{session: label(doc.SessionID, maxName)}}
+	res = r.Result(exit)
+	res.Requests = requests
+	return res, true
+}

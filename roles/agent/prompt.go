@@ -9,24 +9,6 @@ import (
 // ErrPrompt says that an agent's CLI would not take a prompt as it is.
 var ErrPrompt = errors.New("the prompt is longer than the agent's program takes")
 
-// Bounded is an agent whose CLI cuts or refuses a prompt that is longer.
-type Bounded interface {
-	// MaxPrompt is how many characters it takes, or how many bytes.
-	MaxPrompt() (n int, unit Unit)
-}
-
-// Unit is what the length of a prompt is counted in.
-type Unit string
-
-// The units.
-const (
-	Bytes      Unit = "bytes"
-	Characters Unit = "characters"
-)
-
-// Advised is an agent whose CLI's tools refuse what another's do.
-type Advised interface{ AboutTools() string }
-
 // lead is how every prompt begins. Some CLIs take a text for a command that begins
 // with a sign, so it begins with a letter.
 const lead = "This message is your task, all of it. Do it step by step with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
@@ -36,21 +18,17 @@ const lead = "This message is your task, all of it. Do it step by step with your
 // ErrPrompt where the CLI would not take it whole.
 func Prompt(a Agent, c Call, text string) (string, error) {
 	whole := lead
-	if s, ok := a.(Advised); ok {
-		whole += s.AboutTools() + "\n\n"
+	if a.Advice != "" {
+		whole += a.Advice + "\n\n"
 	}
 	whole += text + "\n" + Mark(c.Role, c.Phase, c.Iteration, c.Attempt) + "\n"
-	b, ok := a.(Bounded)
-	if !ok {
-		return whole, nil
-	}
-	most, unit := b.MaxPrompt()
-	long := len(whole)
-	if unit == Characters {
-		long = utf8.RuneCountInString(whole)
-	}
-	if long > most {
-		return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %s takes %d", a.Name(), ErrPrompt, long, unit, a.Name(), most)
+	for _, limit := range []struct {
+		unit      string
+		has, most int
+	}{{"bytes", len(whole), a.MaxBytes}, {"characters", utf8.RuneCountInString(whole), a.MaxCharacters}} {
+		if limit.most > 0 && limit.has > limit.most {
+			return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %[1]s takes %[5]d", a.Name, ErrPrompt, limit.has, limit.unit, limit.most)
+		}
 	}
 	return whole, nil
 }

@@ -10,21 +10,21 @@ import (
 // No CLI takes the first character for a command, and the call's mark comes last:
 // what is before it is the same in every call that is told the same.
 func TestPrompt(t *testing.T) {
-	for _, a := range clis() {
+	for _, a := range known {
 		c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1}
 		whole, err := Prompt(a, c, "/clear @x !ls")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !unicode.IsLetter(rune(whole[0])) || !strings.HasSuffix(whole, "/clear @x !ls\n[abl call builder phase 2 iteration 3 attempt 1]\n") {
-			t.Errorf("%s: %q", a.Name(), whole)
+			t.Errorf("%s: %q", a.Name, whole)
 		}
 		c.Iteration = 4
 		if next, err := Prompt(a, c, "/clear @x !ls"); err != nil || len(next) != len(whole) || !strings.HasPrefix(next, whole[:strings.Index(whole, "3 attempt")]) {
-			t.Errorf("%s: %q, %v", a.Name(), next, err)
+			t.Errorf("%s: %q, %v", a.Name, next, err)
 		}
-		if advised := strings.Contains(whole, "heredoc"); advised != (a == Gemini{}) {
-			t.Errorf("%s is told %q", a.Name(), whole)
+		if advised := strings.Contains(whole, "heredoc"); advised != (a.Name == "gemini") {
+			t.Errorf("%s is told %q", a.Name, whole)
 		}
 	}
 }
@@ -36,14 +36,14 @@ func TestPromptIsBounded(t *testing.T) {
 		text string
 		want string
 	}{
-		{Codex{}, strings.Repeat("ä", 1<<20-1000), ""},
-		{Codex{}, strings.Repeat("x", 1<<20), "characters, and codex takes 1048576"},
-		{Gemini{}, strings.Repeat("ä", 4<<20-1000), ""},
-		{Gemini{}, strings.Repeat("ä", 4<<20), "bytes, and gemini takes 8388608"},
+		{codex, strings.Repeat("ä", 1<<20-1000), ""},
+		{codex, strings.Repeat("x", 1<<20), "characters, and codex takes 1048576"},
+		{gemini, strings.Repeat("ä", 4<<20-1000), ""},
+		{gemini, strings.Repeat("ä", 4<<20), "bytes, and gemini takes 8388608"},
 	} {
 		_, err := Prompt(tt.a, Call{}, tt.text)
 		if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrPrompt) || !strings.HasSuffix(err.Error(), tt.want)) {
-			t.Errorf("%s, %d bytes: %v, want %q", tt.a.Name(), len(tt.text), err, tt.want)
+			t.Errorf("%s, %d bytes: %v, want %q", tt.a.Name, len(tt.text), err, tt.want)
 		}
 	}
 }

@@ -8,43 +8,61 @@ import (
 	"abl/internal/wording"
 )
 
-// Names lists the agents that abl knows, in the order in which help shows them.
+// known are the agents that abl knows, in the order in which help shows them. The
+// scripted one has a script only where there is a project.
+var known = []Agent{gemini, claude, codex, Copilot("openai-responses"), Scripted(Scenario{}, "", Provider{})}
+
+// Names lists the agents that abl knows.
 func Names() (names []string) {
-	for _, a := range clis() {
-		names = append(names, a.Name())
+	for _, a := range known {
+		names = append(names, a.Name)
 	}
-	return append(names, ScriptedName)
+	return names
 }
 
-// clis are the coding CLIs, each with an image of its own.
-func clis() []Agent { return []Agent{Gemini{}, Claude{}, Codex{}, Copilot{}} }
-
-// named is the CLI of that name, nil when there is none.
-func named(name string) Agent {
-	for _, a := range clis() {
-		if a.Name() == name {
-			return a
+// KeyVars are the variables of every provider's key.
+func KeyVars() (all []string) {
+	for _, a := range known {
+		if a.Provider.KeyVar != "" {
+			all = append(all, a.Provider.KeyVar)
 		}
 	}
-	return nil
+	return all
 }
 
-// Find returns the agent of that name. scripted makes the offline agent from
-// the project's scenario file and is asked for that agent only.
-func Find(name string, scripted func() (Agent, error)) (Agent, error) {
-	if name == ScriptedName {
-		return scripted()
+// Find returns the agent of that name.
+func Find(name string) (Agent, error) {
+	for _, a := range known {
+		if a.Name == name {
+			return a, nil
+		}
 	}
-	if a := named(name); a != nil {
-		return a, nil
+	if near := wording.Near(name, Names()); near != "" {
+		return Agent{}, fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
 	}
-	return nil, unknown(name)
+	return Agent{}, fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))
+}
+
+// FullName is the model that the CLI asks for by this name, which is mostly the same:
+// the gateway lets one model through, by its full name. One that only the CLI can
+// resolve is an error, and so is what a command line would take for something else.
+func (a Agent) FullName(model string) (string, error) {
+	full, short := a.Aliases[model]
+	switch {
+	case strings.HasPrefix(model, "-") || strings.ContainsAny(model, " \t\r\n"):
+		return "", fmt.Errorf("cannot start %s: %q is not the name of a model", a.Name, model)
+	case !short:
+		return model, nil
+	case full == "":
+		return "", fmt.Errorf("cannot use the model %q of %s: which model it stands for, only the CLI knows", model, a.Name)
+	}
+	return full, nil
 }
 
 // Usages reads what an agent printed, whole, as `abl debug usage` does. Besides
 // the form that abl asks for it takes the CLI's other machine-readable form.
 func Usages(a Agent, stdout []byte, exit int) Result {
-	if a == (Gemini{}) {
+	if a.Name == gemini.Name {
 		if res, ok := geminiWhole(stdout, exit); ok {
 			return res
 		}
@@ -59,18 +77,6 @@ func Usages(a Agent, stdout []byte, exit int) Result {
 func Feed(r Reader, stdout []byte) {
 	for line := range bytes.Lines(stdout) {
 		line = bytes.TrimRight(line, "\r\n")
-		cut := len(line) > MaxLine
-		if cut {
-			line = line[:MaxLine]
-		}
-		r.Line(line, cut)
+		r.Line(line[:min(len(line), MaxLine)], len(line) > MaxLine)
 	}
-}
-
-// unknown names the agents that there are, and the one that was probably meant.
-func unknown(name string) error {
-	if near := wording.Near(name, Names()); near != "" {
-		return fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
-	}
-	return fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))
 }

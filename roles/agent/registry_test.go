@@ -1,32 +1,15 @@
 package agent
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
 
 func TestFind(t *testing.T) {
-	offline := func() (Agent, error) { return Scripted{}, nil }
 	for _, name := range Names() {
-		a, err := Find(name, offline)
-		if err != nil {
-			t.Fatal(err)
+		if a, err := Find(name); err != nil || a.Name != name || a.Image == "" || a.DefaultModel == "" {
+			t.Errorf("Find(%q) is %+v, %v", name, a, err)
 		}
-		if a.Name() != name {
-			t.Errorf("Find(%q) is %q", name, a.Name())
-		}
-	}
-}
-
-func TestFindAsksForAScenarioOnlyWhenItIsNeeded(t *testing.T) {
-	broken := errors.New("no scenario")
-	none := func() (Agent, error) { return nil, broken }
-	if _, err := Find("gemini", none); err != nil {
-		t.Errorf("gemini: %v", err)
-	}
-	if _, err := Find("scripted", none); !errors.Is(err, broken) {
-		t.Errorf("scripted: %v", err)
 	}
 }
 
@@ -38,7 +21,7 @@ func TestUnknownAgent(t *testing.T) {
 		"":       `cannot find the agent ""; known are gemini, claude, codex, copilot, scripted`,
 	}
 	for name, want := range tests {
-		if _, err := Find(name, nil); err == nil || err.Error() != want {
+		if _, err := Find(name); err == nil || err.Error() != want {
 			t.Errorf("Find(%q): %v, want %s", name, err, want)
 		}
 	}

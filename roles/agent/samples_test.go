@@ -29,7 +29,7 @@ func trySamples(t *testing.T, name string, all []sampled) {
 	for _, tt := range all {
 		seen[tt.sample] = true
 		t.Run(fmt.Sprintf("%s/%d", tt.sample, tt.exit), func(t *testing.T) {
-			got := Usages(named(name), sampleOf(t, name, tt.sample), tt.exit)
+			got := Usages(found(name), sampleOf(t, name, tt.sample), tt.exit)
 			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -44,6 +44,17 @@ func trySamples(t *testing.T, name string, all []sampled) {
 		}
 	}
 }
+
+func found(name string) Agent {
+	a, err := Find(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// offline is the scripted agent of no project.
+var offline = Scripted(Scenario{}, "", Provider{})
 
 func samplesOf(t testing.TB, name string) (files []string) {
 	t.Helper()
@@ -73,27 +84,27 @@ func sampleOf(t testing.TB, name, file string) []byte {
 func follow(t *testing.T, a Agent, file string) (actions []string, session, said string) {
 	t.Helper()
 	r := a.NewReader(Call{Model: "m"})
-	for line := range strings.Lines(string(sampleOf(t, a.Name(), file))) {
+	for line := range strings.Lines(string(sampleOf(t, a.Name, file))) {
 		if did := r.Line([]byte(strings.TrimSuffix(line, "\n")), false); did != "" {
 			actions = append(actions, did)
 		}
 	}
-	return actions, r.Result(0).Session, r.(Speaker).Said()
+	return actions, r.Result(0).Session, r.Result(0).Said
 }
 
 // Whatever is printed: no panic, rows in order, nothing in them that could
 // steer a terminal, and never finished without a word of success.
 func FuzzReaders(f *testing.F) {
 	var names []string
-	for _, a := range clis() {
-		names = append(names, a.Name())
-		for _, file := range samplesOf(f, a.Name()) {
-			f.Add(len(names)-1, sampleOf(f, a.Name(), file), 0)
+	for _, a := range clis {
+		names = append(names, a.Name)
+		for _, file := range samplesOf(f, a.Name) {
+			f.Add(len(names)-1, sampleOf(f, a.Name, file), 0)
 		}
 	}
 	f.Fuzz(func(t *testing.T, which int, stdout []byte, exit int) {
 		name := names[max(which, 0)%len(names)]
-		r := Usages(named(name), stdout, exit)
+		r := Usages(found(name), stdout, exit)
 		if r.Finished != (r.Reason == "") || r.Finished && exit != 0 {
 			t.Errorf("finished %t, exit %d, reason %q", r.Finished, exit, r.Reason)
 		}
@@ -106,28 +117,30 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
+// clis are the agents that ask a model.
+var clis = known[:len(known)-1]
+
 // A CLI that is asked for an odd model, or that would rewrite its prompt.
 func TestCommands(t *testing.T) {
-	for _, a := range clis() {
-		t.Run(a.Name(), func(t *testing.T) {
+	for _, a := range clis {
+		t.Run(a.Name, func(t *testing.T) {
 			for _, odd := range []string{"--yolo", "a b", "a\nb"} {
-				if _, err := a.Command(Call{Model: odd}); err == nil {
+				if _, err := a.FullName(odd); err == nil {
 					t.Errorf("took the model %q", odd)
 				}
 			}
-			c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1, Prompt: "/abl/in/prompt.md"}
+			c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1, Model: a.DefaultModel, Prompt: "/abl/in/prompt.md"}
 			cmd, err := a.Command(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, ok := ProviderOf(a)
-			if _, there := cmd.Env[p.KeyVar]; !ok || there || cmd.Env["HOME"] == "" {
-				t.Errorf("provider %+v, environment %v", p, cmd.Env)
+			if _, there := cmd.Env[a.Provider.KeyVar]; a.Provider.API == "" || there || cmd.Env["HOME"] == "" {
+				t.Errorf("provider %+v, environment %v", a.Provider, cmd.Env)
 			}
-			if all := strings.Join(cmd.Argv, " ") + fmt.Sprint(cmd.Env); !strings.Contains(all, a.DefaultModel()) {
+			if all := strings.Join(cmd.Argv, " ") + fmt.Sprint(cmd.Env); !strings.Contains(all, a.DefaultModel) {
 				t.Errorf("no model in %q", all)
 			}
-			if !slices.Contains(Names(), a.Name()) {
+			if !slices.Contains(Names(), a.Name) {
 				t.Errorf("%v lacks it", Names())
 			}
 		})

@@ -1,6 +1,15 @@
 package agent
 
-import "abl/internal/tokens"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"abl/internal/hostfs"
+	"abl/internal/tokens"
+)
 
 // Version is the only version of the file format so far.
 const Version = 1
@@ -9,12 +18,6 @@ const Version = 1
 type Scenario struct {
 	Version int          `yaml:"version" json:"version"`
 	Calls   []ScriptCall `yaml:"calls" json:"calls"`
-}
-
-// Roles are those that a call can have: the two of a phase, and the steps of
-// learning that ask an agent.
-func Roles() []string {
-	return []string{"builder", "verifier", "generate", "review", "learnings", "mistakes", "improve"}
 }
 
 // ScriptCall is what an agent does in one call. Phase, Iteration and Attempt are 0
@@ -68,10 +71,10 @@ const (
 	EndOK     End = "ok"     // a final record that says success
 	EndSilent End = "silent" // no final record
 	EndError  End = "error"  // a final record that says error
-	EndCrash  End = "crash"  // the agent kills itself with SIGKILL
-	EndHang   End = "hang"   // the agent waits until somebody stops it
 	EndAway   End = "away"   // an error: the provider is away or wants us to wait
 	EndLogin  End = "login"  // an error: the provider refused the key
+	EndCrash  End = "crash"  // the agent kills itself with SIGKILL
+	EndHang   End = "hang"   // the agent waits until somebody stops it
 )
 
 // Requests is the number of model requests that the call reports: at least one
@@ -95,4 +98,81 @@ func (s Scenario) Pick(role string, phase, iteration, attempt int) (ScriptCall, 
 		}
 	}
 	return ScriptCall{}, false
+}
+
+// maxText is the largest file that a step can take its text from, and maxAll
+// what all of one call's may come to, in bytes.
+const (
+	maxText = 8 << 20
+	maxAll  = 64 << 20
+)
+
+// Resolve returns the call with the text of every file that a step names with
+// From in its place. The files are below dir, the scenario file's own folder;
+// a link, a file that is no regular one, one larger than maxText and one that is
+// not UTF-8 are errors.
+func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
+	c.Steps = append([]Step(nil), c.Steps...)
+	total := 0
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		if s.From == "" {
+			continue
+		}
+		data, err := hostfs.Read(dir, s.From, maxText)
+		total += len(data)
+		switch {
+		case err != nil:
+		case !utf8.Valid(data):
+			err = fmt.Errorf("cannot take in %q: it is not UTF-8 text", s.From)
+		case total > maxAll:
+			err = fmt.Errorf("cannot take in %q: the call's files exceed %d bytes", s.From, maxAll)
+		}
+		if err != nil {
+			return ScriptCall{}, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		s.Text, s.From = string(data), ""
+	}
+	return c, nil
+}
+
+// Resolve resolves every call.
+func (s Scenario) Resolve(dir string) (Scenario, error) {
+	calls := make([]ScriptCall, len(s.Calls))
+	for i, c := range s.Calls {
+		var err error
+		if calls[i], err = c.Resolve(dir); err != nil {
+			return Scenario{}, fmt.Errorf("call %d: %w", i+1, err)
+		}
+	}
+	s.Calls = calls
+	return s, nil
+}
+
+// Values stand for the words in double braces that a script's texts may use.
+type Values struct {
+	Phase, Iteration, Step int
+	Time                   time.Time
+	AppURL                 string
+}
+
+// timeLayout is how a time stands in a report's name, always UTC.
+const timeLayout = "20060102T150405Z"
+
+// Fill puts the values in place of {{phase}}, {{iteration}}, {{step}}, {{time}}
+// and {{app_url}}; any other word in braces stays, since programs use them too.
+func (v Values) Fill(text string) string {
+	return strings.NewReplacer(
+		"{{phase}}", strconv.Itoa(v.Phase),
+		"{{iteration}}", strconv.Itoa(v.Iteration),
+		"{{step}}", strconv.Itoa(v.Step),
+		"{{time}}", v.Time.UTC().Format(timeLayout),
+		"{{app_url}}", v.AppURL,
+	).Replace(text)
+}
+
+// ReportPath is where the role's run report of this call belongs, relative to
+// its workspace.
+func ReportPath(role string, v Values) string {
+	return fmt.Sprintf("%s_reports/phase%d_v%d_%s.md", role, v.Phase, v.Iteration, v.Time.UTC().Format(timeLayout))
 }

@@ -36,8 +36,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("kinds: got %s, want %s", got, want)
 	}
 	steps := s.Calls[0].Steps
-	if steps[1].Perm() != 0o755 || steps[6].Sleep != Duration(200*time.Millisecond) || steps[7].Print != 2000 {
-		t.Errorf("got mode %o, sleep %v, print %d", steps[1].Perm(), time.Duration(steps[6].Sleep), steps[7].Print)
+	if steps[1].Mode != "0755" || steps[6].Sleep != Duration(200*time.Millisecond) || steps[7].Print != 2000 {
+		t.Errorf("got mode %s, sleep %v, print %d", steps[1].Mode, time.Duration(steps[6].Sleep), steps[7].Print)
 	}
 	if u := s.Calls[0].Usage; *u[0].Thoughts != 20 || u[0].Tool != nil || u[1].Input != nil {
 		t.Errorf("usage: a count that is not told must be nil: %+v", u)
@@ -51,33 +51,32 @@ func TestParseErrors(t *testing.T) {
 	call := "version: 1\ncalls:\n- role: builder\n  "
 	step := call + "steps:\n  - "
 	tests := []struct{ name, in, want string }{
-		{"empty", "", "s.yaml: version is 0, want 1"},
-		{"future", "version: 2\ncalls: [{role: builder}]\n", "s.yaml: version is 2, want 1"},
-		{"no calls", "version: 1\n", "s.yaml: has no calls"},
-		{"role", "version: 1\ncalls:\n- role: tester\n", `s.yaml:3: calls[0]: role is "tester", want builder or verifier, or a step of learning: generate, review, learnings, mistakes, improve`},
-		{"no role", "version: 1\ncalls:\n- phase: 1\n", `s.yaml:3: calls[0]: role is "", want builder or verifier, or a step of learning: generate, review, learnings, mistakes, improve`},
+		{"empty", "", "s.yaml: version: want 1, got 0"},
+		{"future", "version: 2\ncalls: [{role: builder}]\n", "s.yaml:1: version: want 1, got 2"},
+		{"no calls", "version: 1\n", "s.yaml: calls: there are none"},
+		{"role", "version: 1\ncalls:\n- role: tester\n", `s.yaml:3: calls[0]: role is "tester", want one of ["builder" "verifier" "generate" "review" "learnings" "mistakes" "improve"]`},
+		{"no role", "version: 1\ncalls:\n- phase: 1\n", `s.yaml:3: calls[0]: role is "", want one of ["builder" "verifier" "generate" "review" "learnings" "mistakes" "improve"]`},
 		{"unknown key", call + "stpes: []\n", `s.yaml:4: unknown key "stpes" in calls[0]; did you mean "steps"?`},
 		{"step number", call + "step: 3\n", `s.yaml:4: unknown key "step" in calls[0]; did you mean "steps"?`},
 		{"phase", call + "phase: -1\n", "s.yaml:3: calls[0]: phase, iteration and attempt are numbers from 1, or left out for any"},
-		{"end", call + "end: later\n", `s.yaml:3: calls[0]: end is "later", want ok, silent, error, away, login, crash or hang`},
+		{"end", call + "end: later\n", `s.yaml:3: calls[0]: end is "later", want one of ["ok" "silent" "error" "away" "login" "crash" "hang"]`},
 		{"exit", call + "exit: 256\n", "s.yaml:3: calls[0]: exit is 256, want 0 to 255"},
-		{"usage model", call + "usage: [{input: 1}]\n", "s.yaml:3: calls[0]: usage lacks its model"},
-		{"usage count", call + "usage: [{model: m, input: -1}]\n", `s.yaml:3: calls[0]: usage of "m" has a count below 0`},
-		{"usage requests", call + "usage: [{model: m, requests: -1}]\n", `s.yaml:3: calls[0]: usage of "m" has fewer than 0 requests`},
-		{"nothing", step + "expect: 1\n", "s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has 0: "},
-		{"two things", step + "run: x\n    say: y\n", "s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has 2: say, run"},
+		{"usage model", call + "usage: [{input: 1}]\n", `s.yaml:3: calls[0]: usage of "": want a model, and no count below 0`},
+		{"usage count", call + "usage: [{model: m, input: -1}]\n", `s.yaml:3: calls[0]: usage of "m": want a model, and no count below 0`},
+		{"usage requests", call + "usage: [{model: m, requests: -1}]\n", `s.yaml:3: calls[0]: usage of "m": want a model, and no count below 0`},
+		{"nothing", step + "expect: 1\n", `s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has ["expect"]`},
+		{"two things", step + "run: x\n    say: y\n", `s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has ["run" "say"]`},
 		{"absolute", step + "write: /etc/passwd\n", `s.yaml:5: calls[0].steps[0]: write: path "/etc/passwd" leaves the workspace`},
 		{"escape", step + "append: a/../../b\n", `s.yaml:5: calls[0].steps[0]: append: path "a/../../b" leaves the workspace`},
 		{"workspace itself", step + "delete: a/..\n", `s.yaml:5: calls[0].steps[0]: delete: path "a/.." leaves the workspace`},
-		{"backslash", step + `write: a\b` + "\n", `s.yaml:5: calls[0].steps[0]: write: path "a\\b" leaves the workspace`},
 		{"from escape", step + "write: a\n    from: ../x\n", `s.yaml:5: calls[0].steps[0]: from: path "../x" leaves the scenario's folder`},
 		{"text and from", step + "write: a\n    text: b\n    from: c\n", "s.yaml:5: calls[0].steps[0]: text and from exclude each other"},
 		{"text alone", step + "run: a\n    text: b\n", "s.yaml:5: calls[0].steps[0]: text: does not go with run"},
 		{"expect", step + "write: a\n    expect: 0\n", "s.yaml:5: calls[0].steps[0]: expect: does not go with write"},
 		{"mode with append", step + "append: a\n    mode: '0644'\n", "s.yaml:5: calls[0].steps[0]: mode: does not go with append"},
 		{"mode", step + "write: a\n    mode: '4755'\n", `s.yaml:5: calls[0].steps[0]: mode: want permission bits in octal as "0755", got "4755"`},
-		{"sleep", step + "sleep: 5\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "5": want one as 200ms or 1m30s`},
-		{"long sleep", step + "sleep: 25h\n", "s.yaml:5: calls[0].steps[0]: sleep: want at most 24h"},
+		{"sleep", step + "sleep: 5\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "5": want one as 200ms or 1m30s, up to 24h`},
+		{"long sleep", step + "sleep: 25h\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "25h": want one as 200ms or 1m30s, up to 24h`},
 		{"print", step + "print: much\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "much": want a number of bytes, or one as 200MB, up to 16GB`},
 		{"too much", step + "print: 17GB\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "17GB": want a number of bytes, or one as 200MB, up to 16GB`},
 		{"raw lines", step + `raw: "a\nb"` + "\n", "s.yaml:5: calls[0].steps[0]: raw: want one line"},
@@ -93,15 +92,12 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestParseCallErrors(t *testing.T) {
-	tests := []struct{ name, in, want string }{
-		{"nothing", "", "c.json: is not a scenario in JSON: EOF"},
-		{"unknown", `{"role":"builder","model":"x"}`, `c.json: is not a scenario in JSON: json: unknown field "model"`},
-		{"more", `{"role":"builder"} {}`, "c.json: has something after its end"},
-		{"step", `{"role":"builder","steps":[{"say":"a"},{"delete":".."}]}`, `c.json: step 2: delete: path ".." leaves the workspace`},
-	}
-	for _, tt := range tests {
-		if _, err := ParseCall("c.json", []byte(tt.in)); err == nil || err.Error() != tt.want {
-			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)
+	for in, want := range map[string]string{
+		"":                      "c.json: is no call of a scenario: unexpected end of JSON input",
+		`{"role":"builder"} {}`: "c.json: is no call of a scenario: invalid character '{' after top-level value",
+	} {
+		if _, err := ParseCall("c.json", []byte(in)); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", in, err, want)
 		}
 	}
 }
@@ -166,7 +162,7 @@ func TestResolveRefuses(t *testing.T) {
 	check(syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	check(os.WriteFile(filepath.Join(dir, "big"), nil, 0o600))
 	check(os.WriteFile(filepath.Join(dir, "binary"), []byte{0xff}, 0o600))
-	check(os.Truncate(filepath.Join(dir, "big"), MaxText+1))
+	check(os.Truncate(filepath.Join(dir, "big"), maxText+1))
 	tests := []struct{ from, want string }{
 		{"gone", "is not there"},
 		{"link", "a link"},
@@ -209,17 +205,6 @@ func roundTrip(t *testing.T, s Scenario) {
 		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Error(diff)
 		}
-	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Parse("s.json", data)
-	if err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
-	if diff := cmp.Diff(s, again, cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"abl/internal/helper"
+	"abl/internal/outcome"
 )
 
 // ScriptedName is the name of the offline agent.
@@ -19,58 +22,126 @@ var ErrNoCall = errors.New("the scenario has no entry for this call")
 
 // Scripted is the offline agent: abl's own helper plays the steps of a scenario
 // inside the box, so that a phase can be tried without a model and without a key.
-type Scripted struct {
-	script Scenario
-	dir    string // the scenario file's own folder, below which its texts are
-	served Provider
+// dir is the scenario file's own folder, below which its texts are. The commands of
+// the scenario may ask the provider, mostly nobody; its usage names its models itself.
+func Scripted(s Scenario, dir string, served Provider) Agent {
+	return Agent{
+		Name: ScriptedName, Image: "tools", DefaultModel: ScriptedName, Provider: served,
+		Command:   func(c Call) (Command, error) { return s.command(dir, c) },
+		NewReader: func(Call) Reader { return &scriptedReader{} },
+	}
 }
 
-// ServedBy is the same agent with a gateway to a provider, which the commands of
-// its scenario may ask.
-func (s Scripted) ServedBy(p Provider) Scripted {
-	s.served = p
-	return s
-}
-
-// Provider is whom the commands of its scenario may ask, mostly nobody.
-func (s Scripted) Provider() Provider { return s.served }
-
-// NewScripted is the agent that plays s; dir is the folder of the scenario file.
-func NewScripted(s Scenario, dir string) Scripted { return Scripted{script: s, dir: dir} }
-
-// Name is ScriptedName.
-func (Scripted) Name() string { return ScriptedName }
-
-// Image is the image without any CLI.
-func (Scripted) Image() string { return "tools" }
-
-// DefaultModel is what the configuration stands for when it names none; the
-// scenario's usage names its models itself.
-func (Scripted) DefaultModel() string { return ScriptedName }
-
-// Command starts the helper on the part of the scenario that is meant for this
+// command starts the helper on the part of the scenario that is meant for this
 // call, with the texts that it takes from files. It is an error if there is none.
-func (s Scripted) Command(c Call) (Command, error) {
-	call, ok := s.script.Pick(c.Role, c.Phase, c.Iteration, c.Attempt)
+func (s Scenario) command(dir string, c Call) (Command, error) {
+	call, ok := s.Pick(c.Role, c.Phase, c.Iteration, c.Attempt)
 	if !ok {
 		return Command{}, fmt.Errorf("%w: the %s of phase %d, iteration %d, attempt %d",
 			ErrNoCall, c.Role, c.Phase, c.Iteration, c.Attempt)
 	}
-	call, err := call.Resolve(s.dir)
+	call, err := call.Resolve(dir)
 	if err != nil {
 		return Command{}, fmt.Errorf("cannot play the %s of phase %d, iteration %d: %w", c.Role, c.Phase, c.Iteration, err)
 	}
 	call.Step, call.Session = c.Step, c.Session
 	script, err := json.Marshal(call)
-	if err != nil {
-		return Command{}, fmt.Errorf("internal error: cannot write a scenario: %w", err)
-	}
 	return Command{
 		Argv:  []string{helper.Bin + "/" + helper.HelperAgent, helper.In + "/" + scenarioFile},
 		Env:   map[string]string{"HOME": helper.Home, "ABL_MODEL": c.Model},
 		Files: map[string][]byte{scenarioFile: script},
-	}, nil
+	}, err
 }
 
-// NewReader reads the helper's records.
-func (Scripted) NewReader(Call) Reader { return &scriptedReader{} }
+// Record is one line of JSON on the scripted agent's standard output. Lines
+// that are no Record (a raw step writes them) are to be passed over.
+type Record struct {
+	Type string `json:"type"` // one of the Record constants
+
+	// With RecordInit.
+	Role      string `json:"role,omitempty"`
+	Phase     int    `json:"phase,omitempty"`
+	Iteration int    `json:"iteration,omitempty"`
+	Attempt   int    `json:"attempt,omitempty"`
+	Session   string `json:"session,omitempty"`
+
+	Tool string `json:"tool,omitempty"` // with RecordTool: the step's key, as write or run
+	Text string `json:"text,omitempty"` // what is said or printed; with RecordTool the path or the command
+
+	// With RecordResult, which is the last line of a call that ended properly.
+	Status   string        `json:"status,omitempty"`  // StatusSuccess or StatusError
+	Error    string        `json:"error,omitempty"`   // why it is an error
+	Trouble  End           `json:"trouble,omitempty"` // EndAway or EndLogin: whose fault the error is
+	Usage    []ScriptUsage `json:"usage,omitempty"`
+	Requests *int64        `json:"requests,omitempty"` // model requests, over all models
+}
+
+// The types of record, and what a RecordResult can say.
+const (
+	RecordInit    = "init"
+	RecordMessage = "message"
+	RecordTool    = "tool"
+	RecordOutput  = "output"
+	RecordResult  = "result"
+
+	StatusSuccess = "success"
+	StatusError   = "error"
+)
+
+// scriptedReader follows the helper's output: one Record a line, among
+// raw lines that a scenario prints on purpose.
+type scriptedReader struct {
+	last Record // the result record
+	follower
+}
+
+// Line implements Reader.
+func (r *scriptedReader) Line(line []byte, cut bool) string {
+	var rec Record
+	if !r.record(line, cut, &rec) {
+		return ""
+	}
+	switch rec.Type {
+	case RecordInit:
+		r.session = label(rec.Session, maxName)
+	case RecordTool:
+		r.pause()
+		return action(rec.Tool, rec.Text)
+	case RecordMessage:
+		r.say(rec.Text + "\n")
+		return label(rec.Text, maxAction)
+	case RecordResult:
+		r.last = rec
+	}
+	return ""
+}
+
+// Result implements Reader. No request is asked for: a script that reports no usage is
+// still played to its end.
+func (r *scriptedReader) Result(exit int) Result {
+	const name = "the scripted agent"
+	end, res := r.last, Result{Requests: -1}
+	for _, u := range end.Usage {
+		res.Usage = append(res.Usage, Usage{Model: label(u.Model, maxName), Count: u.Count.Sane()})
+	}
+	slices.SortFunc(res.Usage, byModel)
+	if n := end.Requests; n != nil && *n >= 0 {
+		res.Requests = *n
+	}
+	switch {
+	case end.Type == "":
+		res.Reason = r.noRecord(name, exitCode(exit))
+	case end.Status == StatusError && end.Error != "":
+		res.Reason = name + " failed: " + label(end.Error, maxReason)
+	case end.Status != StatusSuccess:
+		res.Reason = fmt.Sprintf("%s reports the status %q", name, label(end.Status, maxName))
+	case exit != 0:
+		res.Reason = name + " failed with " + exitCode(exit)
+	}
+	if res.Reason != "" {
+		res.Trouble = map[End]outcome.Outcome{EndAway: outcome.Unavailable, EndLogin: outcome.Refused}[end.Trouble]
+	}
+	return r.ended(res, name, true, false)
+}
+
+func byModel(a, b Usage) int { return strings.Compare(a.Model, b.Model) }

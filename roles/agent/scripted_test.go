@@ -20,7 +20,7 @@ calls:
       - run: node --check server.js
 `
 
-func scripted(t *testing.T) (Scripted, string) {
+func scripted(t *testing.T) (Agent, string) {
 	t.Helper()
 	s, err := Parse("scenario.yaml", []byte(play))
 	if err != nil {
@@ -30,7 +30,7 @@ func scripted(t *testing.T) (Scripted, string) {
 	if err := os.Mkdir(filepath.Join(dir, "play"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return NewScripted(s, dir), filepath.Join(dir, "play", "server.js")
+	return Scripted(s, dir, Provider{}), filepath.Join(dir, "play", "server.js")
 }
 
 func TestScriptedCommand(t *testing.T) {
@@ -44,9 +44,6 @@ func TestScriptedCommand(t *testing.T) {
 	}
 	if got := strings.Join(cmd.Argv, " "); got != "/abl/bin/abl-agent /abl/in/scenario.json" {
 		t.Errorf("starts %s", got)
-	}
-	if p, ok := ProviderOf(s); ok {
-		t.Errorf("needs the provider %+v", p)
 	}
 	call, err := ParseCall("scenario.json", cmd.Files["scenario.json"])
 	if err != nil {
@@ -90,7 +87,7 @@ func TestScriptedReader(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Usages(Scripted{}, []byte(tt.output), tt.exit)
+			got := Usages(offline, []byte(tt.output), tt.exit)
 			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -107,7 +104,7 @@ func TestScriptedActions(t *testing.T) {
 		`not a record`:                                                           "",
 	}
 	for line, want := range tests {
-		if got := (Scripted{}).NewReader(Call{}).Line([]byte(line), false); got != want {
+		if got := offline.NewReader(Call{}).Line([]byte(line), false); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}

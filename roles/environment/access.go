@@ -23,7 +23,7 @@ type Access struct {
 	Place  string // whose network the role's boxes join
 	Role   string
 	Image  string      // of its boxes, whose tools are asked for their registries
-	Agent  agent.Agent // nil for none
+	Agent  agent.Agent // zero for none
 	Models []string
 	Prices map[string]prices.Price
 	Fetch  bool                                      // the hosts of network.allow
@@ -37,10 +37,8 @@ const caFile = "ca.pem"
 // Gate puts a gateway between a role and what it may reach; nil where that is nothing,
 // and the role has no way out at all.
 func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
-	vars, served := agent.Provider{}, false
-	if a.Agent != nil {
-		vars, served = agent.ProviderOf(a.Agent)
-	}
+	vars := a.Agent.Provider
+	served := vars.API != ""
 	fetches := a.Fetch && len(e.Conf.Network.Allow) > 0
 	if !served && !fetches {
 		return nil, nil

@@ -33,15 +33,16 @@ func (s Agents) Own() (names []string) {
 func (s Agents) Find(name string) (agent.Agent, error) {
 	own := s.Conf.Agents[name]
 	switch {
-	case name == agent.Copilot{}.Name():
-		return agent.Copilot{Chat: own.API == "openai-chat"}, nil
+	case name == agent.ScriptedName:
+		return s.scripted()
+	case own.API != "":
+		return agent.Copilot(own.API), nil
 	case own.Command == "":
-		return agent.Find(name, s.scripted)
+		return agent.Find(name)
 	}
 	vars, err := s.service(name)
-	return agent.Custom{
-		Called: name, Shell: own.Command, Env: own.Env, Usage: own.Usage, Model: own.Model, Box: own.Image, Service: vars,
-	}, err
+	a := agent.Agent{Name: name, Image: own.Image, DefaultModel: own.Model, Provider: vars}
+	return agent.Custom(a, own.Command, own.Env, own.Usage), err
 }
 
 // service are the variables of the provider that the settings give an agent.
@@ -54,8 +55,7 @@ func (s Agents) service(name string) (agent.Provider, error) {
 	if err != nil {
 		return agent.Provider{}, &Error{Class: Usage, Err: fmt.Errorf("agents.%s.provider: %w", name, err)}
 	}
-	vars, _ := agent.ProviderOf(other)
-	return vars, nil
+	return other.Provider, nil
 }
 
 // scripted makes the offline agent, which plays a scenario instead of asking a model.
@@ -65,21 +65,18 @@ func (s Agents) scripted() (agent.Agent, error) {
 		path, called = filepath.Join(s.Root, rel), rel
 	}
 	if path == "" {
-		return nil, &Error{Usage,
+		return agent.Agent{}, &Error{Usage,
 			"agents: {scripted: {scenario: .abl/scenario.yaml}} in the settings names one, and abl learn takes --scenario FILE (docs/scripted-agent.md)",
 			errors.New("the scripted agent has no scenario")}
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &Error{Class: Usage, Err: fmt.Errorf("cannot read the scenario: %w", err)}
+		return agent.Agent{}, &Error{Class: Usage, Err: fmt.Errorf("cannot read the scenario: %w", err)}
 	}
 	script, err := agent.Parse(called, data)
 	if err != nil {
-		return nil, &Error{Class: Usage, Err: err}
+		return agent.Agent{}, &Error{Class: Usage, Err: err}
 	}
 	vars, err := s.service(agent.ScriptedName)
-	if err != nil {
-		return nil, err
-	}
-	return agent.NewScripted(script, filepath.Dir(path)).ServedBy(vars), nil
+	return agent.Scripted(script, filepath.Dir(path), vars), err
 }

@@ -20,17 +20,17 @@ func TestAgentsAreDocumented(t *testing.T) {
 		if images.Version(name) == "" {
 			continue
 		}
-		a, err := agent.Find(name, nil)
+		a, err := agent.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		vars, _ := agent.ProviderOf(a)
+		vars := a.Provider
 		_, row, found := strings.Cut(string(page), "\n| `"+name+"` |")
 		row, _, _ = strings.Cut(row, "\n")
-		if !found || a.Image() != name {
-			t.Errorf("%s, with the image %s, is not there", name, a.Image())
+		if !found || a.Image != name {
+			t.Errorf("%s, with the image %s, is not there", name, a.Image)
 		}
-		for _, want := range []string{" " + images.Version(name) + " |", "| " + a.DefaultModel() + " |", "| `" + vars.KeyVar + "` |", "| `" + vars.BaseVar + "`"} {
+		for _, want := range []string{" " + images.Version(name) + " |", "| " + a.DefaultModel + " |", "| `" + vars.KeyVar + "` |", "| `" + vars.BaseVar + "`"} {
 			if !strings.Contains(row, want) {
 				t.Errorf("the row of %s lacks %q: %s", name, want, row)
 			}

@@ -11,7 +11,6 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/roles"
-	"abl/roles/agent"
 )
 
 // checkProject looks at the settings, the specs, the keys and the disk.
@@ -55,9 +54,9 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 	if err != nil {
 		return failed(role.Name, err)
 	}
-	name := strings.TrimSpace(p.Agent.Name() + " " + images.Version(p.Agent.Name()))
+	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
 	f := phase.Finding{What: role.Name, OK: true, Text: name + ", model " + p.Model}
-	if vars, served := agent.ProviderOf(p.Agent); served {
+	if vars := p.Agent.Provider; vars.API != "" {
 		_, from := s.Key(vars.KeyVar)
 		f.OK, f.Text = from != "", f.Text+", "+s.KeyText(vars.KeyVar)
 		f.Hint = fmt.Sprintf("add %s=… to .env", vars.KeyVar)

@@ -26,18 +26,7 @@ import (
 
 // onlooker is an agent that does nothing: what it is started for is the proof
 // that comes before.
-type onlooker struct{ agent.Agent }
-
-// Command ends at once.
-func (onlooker) Command(agent.Call) (agent.Command, error) {
-	return agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}}, nil
-}
-
-// NewReader reads nothing.
-func (onlooker) NewReader(agent.Call) agent.Reader { return onlooker{} }
-func (onlooker) Name() string                      { return "none" }
-func (onlooker) Line([]byte, bool) string          { return "" }
-func (onlooker) Result(int) agent.Result           { return agent.Result{Finished: true} }
+var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}})
 
 // trial is a throw-away project on the engine.
 type trial struct {
@@ -74,7 +63,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		return p, err
 	}
 	job := roles.Job{
-		Role: role, Agent: onlooker{}, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
+		Role: role, Agent: onlooker, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
 		Prompt: func() (string, error) { return "", nil },
 	}
 	r := env.Runner(t.project, state.Discard)

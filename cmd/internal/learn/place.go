@@ -77,7 +77,7 @@ func (p *place) prepare(ctx context.Context) (err error) {
 		p.tell.Note("weak network, as --" + cli.WeakFlag + " allows: " + weak)
 	}
 	root, of := p.root, p.conf.Directories
-	want := images.Want{Agent: p.Agent.Image()}
+	want := images.Want{Agent: p.Agent.Image}
 	want.Dockerfile, err = environment.Dockerfile(root, p.conf.Images.Builder.Dockerfile, environment.Path(root, of.Src), environment.Path(root, of.Tests), filepath.Join(p.here, learner.Folder))
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func (w *work) set(o *options, name, value string) error {
 			if err != nil {
 				return err
 			}
-			model = a.DefaultModel()
+			model = a.DefaultModel
 		}
 		o.agent, o.model = value, model
 	case "model":
@@ -133,10 +133,11 @@ func (w *work) find(o options) (who asked, err error) {
 	if who.agent, err = w.agents().Find(o.agent); err != nil {
 		return who, err
 	}
-	if who.model, err = agent.FullName(who.agent, o.model); err != nil {
+	if who.model, err = who.agent.FullName(o.model); err != nil {
 		return who, exit.With(exit.Usage, err, "name one model with --model")
 	}
-	vars, served := agent.ProviderOf(who.agent)
+	vars := who.agent.Provider
+	served := vars.API != ""
 	switch {
 	case served && w.secret(vars.KeyVar) == "":
 		err = exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar))

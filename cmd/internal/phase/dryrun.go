@@ -86,8 +86,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return rolePlan{}, err
 	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name(), Model: who.Model, Key: "none needed", Networks: []string{}}
-	vars, served := agent.ProviderOf(who.Agent)
+	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Model, Key: "none needed", Networks: []string{}}
+	vars := who.Agent.Provider
+	served := vars.API != ""
 	if served {
 		r.Key = s.KeyText(vars.KeyVar)
 	}

@@ -11,7 +11,6 @@ import (
 	"abl/internal/sandbox"
 	"abl/orchestrator"
 	"abl/roles"
-	"abl/roles/agent"
 	"abl/roles/environment"
 )
 
@@ -44,7 +43,7 @@ func (s *Project) checkPlayers() error {
 		if err != nil {
 			return err
 		}
-		if vars, served := agent.ProviderOf(p.Agent); served {
+		if vars := p.Agent.Provider; vars.API != "" {
 			if _, from := s.Key(vars.KeyVar); from == "" {
 				return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
 			}

@@ -48,9 +48,9 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
-	p := orchestrator.Player{Agent: a, Model: a.DefaultModel(), Template: tmpl, Commands: environment.Commands(set.commands)}
+	p := orchestrator.Player{Agent: a, Model: a.DefaultModel, Template: tmpl, Commands: environment.Commands(set.commands)}
 	for _, name := range set.models {
-		full, err := agent.FullName(a, name)
+		full, err := a.FullName(name)
 		if err != nil {
 			return p, exit.With(exit.Usage, err, "name one in full in .abl/config.yaml (models."+role.Name+")")
 		}
@@ -64,7 +64,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 
 // Image is what is wanted for a role.
 func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
-	want.Agent = a.Image()
+	want.Agent = a.Image
 	want.Dockerfile, err = s.dockerfile(settingOf(s.Conf, role).dockerfile)
 	return want, err
 }

@@ -66,7 +66,7 @@ func (s *Project) CheckCaps() error {
 		if err != nil {
 			return err
 		}
-		if _, served := agent.ProviderOf(p.Agent); !served {
+		if p.Agent.Provider.API == "" {
 			continue
 		}
 		for _, model := range p.Models() {
@@ -173,8 +173,8 @@ func (r *Run) announce() error {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name(), p.Model)
-		if vars, served := agent.ProviderOf(p.Agent); served {
+		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name, p.Model)
+		if vars := p.Agent.Provider; vars.API != "" {
 			text += ", " + r.KeyText(vars.KeyVar)
 		}
 		who = append(who, text)

@@ -15,7 +15,7 @@ var parents = map[string]string{
 	"cmd/abl-cmd/internal/commands/run.go": "inside a role's or the app's container, which has no secret of abl's",
 	"cmd/abl-cmd/run.go":                   "inside a container",
 	"internal/broker/program.go":           "inside the app's container",
-	"roles/agent/scenario_steps.go":        "inside the role's container",
+	"roles/agent/player.go":        "inside the role's container",
 }
 
 // judgeChildren says where a program is started with the secrets of the

@@ -35,7 +35,7 @@ var readers = map[string]string{
 	"roles/record.go":               "records, which abl writes and no container sees",
 	"roles/role.go":                 "lists records by name",
 	"roles/tests.go":                "what abl put away; writes with O_EXCL",
-	"roles/agent/scenario_steps.go": "inside the role's container",
+	"roles/agent/player.go": "inside the role's container",
 
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -23,6 +24,24 @@ func Events(t testing.TB, r Result) (all []state.Event) {
 		all = append(all, e)
 	}
 	return all
+}
+
+// Scenario is a scenario file: JSON as YAML takes it, which has no control characters as they are.
+func Scenario(t testing.TB, calls ...agent.ScriptCall) []byte {
+	t.Helper()
+	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	for _, r := range string(data) {
+		if r < 0x7f {
+			file.WriteRune(r)
+		} else {
+			fmt.Fprintf(&file, "\\U%08x", r)
+		}
+	}
+	return file.Bytes()
 }
 
 // Of are the events of a kind.

@@ -102,7 +102,7 @@ func (x Phase) jobs(p state.Project, specs spec.Set, boxes *roles.Boxes, out *re
 		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
 	}
 	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
-		who := orchestrator.Player{Agent: Tiny{}, Model: "m", Image: "tools", Template: prompts.Default(r.Name)}
+		who := orchestrator.Player{Agent: Tiny(), Model: "m", Image: "tools", Template: prompts.Default(r.Name)}
 		if x.Change != nil {
 			x.Change(r, boxes, &who)
 		}

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"abl/internal/helper"
+	"abl/internal/outcome"
+	"abl/internal/tokens"
+	"abl/internal/wording"
+)
+
+// What an agent's output may bring into a sentence, in runes.
+const (
+	maxAction = 60
+	maxName   = 120
+	maxReason = 400
+)
+
+// follower is what the readers of CLIs have in common: they read records of JSON, one
+// a line, among which notices of the CLI may stand and whatever its children print.
+type follower struct {
+	session string
+	tools   int  // used by the model
+	cut     bool // some line was too long to be read whole
+	speech
+}
+
+// record reads one line into rec, and reports whether it is a record. A field of another
+// type than this version of the CLI gives it is left out: what could be read still counts.
+func (f *follower) record(line []byte, cut bool, rec any) bool {
+	f.cut = f.cut || cut
+	if cut || len(line) == 0 || line[0] != '{' {
+		return false
+	}
+	err := json.Unmarshal(line, rec)
+	var odd *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &odd)
+}
+
+// tool takes the use of a tool, and names it with the one parameter that says most about it.
+func (f *follower) tool(name string, parameters map[string]any) string {
+	f.tools++
+	f.pause()
+	for _, key := range []string{"command", "file_path", "absolute_path", "path", "dir_path", "pattern", "query"} {
+		if value, _ := parameters[key].(string); value != "" {
+			return action(name, value)
+		}
+	}
+	return action(name, "")
+}
+
+// noRecord says that a CLI printed no record of its end.
+func (f *follower) noRecord(name, exit string) string {
+	if f.cut {
+		return name + " ended without a result record that could be read: a line was too long"
+	}
+	return fmt.Sprintf("%s ended without a result record, with %s", name, exit)
+}
+
+// ended completes a result. A run that gives no other reason has done nothing when no
+// model answered it, or when it used no tool and so changed nothing.
+func (f *follower) ended(r Result, name string, answered, toolless bool) Result {
+	r.Session, r.Said = f.session, f.said()
+	switch {
+	case r.Reason != "":
+	case !answered:
+		r.Reason, r.Trouble = name+" ended without a model request that counted a token", outcome.Nothing
+	case toolless:
+		r.Reason, r.Trouble = name+" ended without using a tool, so it did nothing of its task", outcome.Nothing
+	}
+	r.Finished = r.Reason == ""
+	return r
+}
+
+// exitCode is an exit code in words.
+func exitCode(exit int) string { return fmt.Sprintf("exit code %d", exit) }
+
+// sign tells a provider's trouble from the agent's by words of an error in small letters.
+type sign struct {
+	is    outcome.Outcome
+	words []string
+}
+
+// trouble is what an error says by its words, or else by the provider's HTTP status.
+func trouble(said string, status *int64, signs []sign) outcome.Outcome {
+	said = strings.ToLower(said)
+	for _, s := range signs {
+		if slices.ContainsFunc(s.words, func(word string) bool { return strings.Contains(said, word) }) {
+			return s.is
+		}
+	}
+	if status == nil {
+		return ""
+	}
+	return outcome.FromHTTP(*status)
+}
+
+// figures are numbers of tokens or calls, by the names that an agent's output has for them.
+type figures map[string]count
+
+// of is the first one that is told of several names.
+func (f figures) of(names ...string) *int64 {
+	for _, name := range names {
+		if n := f[name].n; n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// usage has a row for each model, sorted so that the same output always gives the same rows.
+func usage(models map[string]figures, count func(figures) tokens.Count) []Usage {
+	rows := make([]Usage, 0, len(models))
+	for model, told := range models {
+		rows = append(rows, Usage{Model: label(model, maxName), Count: count(told)})
+	}
+	slices.SortFunc(rows, byModel)
+	return rows
+}
+
+// answered reports whether a model has counted a token.
+func answered(rows []Usage) bool {
+	return slices.ContainsFunc(rows, func(u Usage) bool { return u.Total != nil && *u.Total > 0 })
+}
+
+// plus adds figures up; nil as soon as one was not told, or the sum is none.
+func plus(all ...*int64) *int64 {
+	var sum int64
+	for _, n := range all {
+		if n == nil || sum+*n < sum {
+			return nil
+		}
+		sum += *n
+	}
+	return &sum
+}
+
+// count is a number of tokens or calls as an agent's output tells it. Anything
+// but a whole number that is not negative counts as not told.
+type count struct{ n *int64 }
+
+// UnmarshalJSON never fails: one odd figure must not hide the record around it.
+func (c *count) UnmarshalJSON(b []byte) error {
+	c.n = nil
+	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
+		c.n = &n
+	}
+	return nil
+}
+
+// label makes text of an agent's choosing fit for one line of a report: no
+// control or invisible characters, no line ends, at most limit runes.
+func label(s string, limit int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "�"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
+	}), " ")
+	return wording.Cut(s, limit)
+}
+
+// reason is an agent's own words for its end, within a sentence of abl's.
+func reason(s string) string { return strings.TrimSuffix(label(s, maxReason), ".") }
+
+// action is what the live view shows: a verb and its object, with the
+// workspace's own path left out.
+func action(verb, object string) string {
+	for _, dir := range []string{helper.Src, helper.Tests} {
+		object = strings.ReplaceAll(object, dir+"/", "")
+	}
+	return label(verb+" "+object, maxAction)
+}
+
+// maxSaid bounds what is kept of an agent's words, in bytes.
+const maxSaid = 1 << 20
+
+// speech gathers what an agent says. What it says before it uses a tool is not
+// its answer, unless it says nothing afterwards.
+type speech struct {
+	now    strings.Builder
+	before string
+}
+
+func (s *speech) say(text string) {
+	if left := maxSaid - s.now.Len(); len(text) > left {
+		text = strings.ToValidUTF8(text[:left], "")
+	}
+	s.now.WriteString(text)
+}
+
+func (s *speech) pause() {
+	s.before = s.said()
+	s.now.Reset()
+}
+
+func (s *speech) said() string {
+	if text := s.now.String(); strings.TrimSpace(text) != "" {
+		return text
+	}
+	return s.before
+}
