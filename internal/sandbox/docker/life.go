@@ -123,12 +123,16 @@ func (e *Engine) Kill(ctx context.Context, name string) error {
 func (e *Engine) Remove(ctx context.Context, name string) error {
 	err := e.endBox(ctx, name, long, func(ctx context.Context, id string) error {
 		err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-		for errdefs.IsConflict(err) && sleep(ctx, e.pause) == nil { // somebody else's removal is under way
-			if _, gone := e.inspectBox(ctx, id); gone != nil {
-				err = gone
-			}
+		if !errdefs.IsConflict(err) {
+			return err
 		}
-		return err
+		gone, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved) // somebody else removes it
+		select {
+		case <-gone:
+			return nil
+		case err := <-failed:
+			return err
+		}
 	})
 	if errors.Is(err, sandbox.ErrNotFound) || errdefs.IsNotFound(err) {
 		return nil

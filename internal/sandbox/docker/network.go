@@ -1,18 +1,15 @@
 package docker
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
-	"math/bits"
+	"net"
 	"net/netip"
-	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -88,28 +85,30 @@ func fits(there network.Inspect, want sandbox.Network) error {
 	return nil
 }
 
-// makeNetwork goes through the free address ranges until the engine takes one:
-// it knows of ranges that no list shows, and others are taking them meanwhile.
+// makeNetwork goes through the address ranges of the pool until the engine takes one:
+// it knows its own, and others are taking them meanwhile.
 func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	info, err := e.Info(ctx)
 	if err != nil {
 		return err
 	}
-	taken, err := e.takenRanges(ctx, info.Local)
-	if err != nil {
-		return err
-	}
-	free, err := subnets(n.Pool, n.Name, taken)
-	if err != nil {
-		return err
-	}
-	for _, subnet := range free {
-		err = e.tryNetwork(ctx, n, networkOptions(n, cmp.Or(n.Apart, info.Apart), subnet))
-		if err == nil || !overlaps(err) {
+	var here []net.Addr // which the engine does not look at
+	if info.Local {
+		if here, err = net.InterfaceAddrs(); err != nil {
 			return err
 		}
 	}
-	return err
+	all, err := subnets(n.Pool, n.Name, here)
+	if err != nil {
+		return err
+	}
+	for _, subnet := range all {
+		err := e.tryNetwork(ctx, n, networkOptions(n, cmp.Or(n.Apart, info.Apart), subnet))
+		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "overlap") {
+			return err
+		}
+	}
+	return fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range", n.Pool, slice)
 }
 
 // tryNetwork makes the network; when another was quicker, or the answer was lost,
@@ -147,102 +146,43 @@ func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix)
 	return o
 }
 
-func overlaps(err error) bool {
-	return strings.Contains(strings.ToLower(err.Error()), "overlap")
-}
-
-// takenRanges asks the engine's networks and, where its host is this one, the routes.
-func (e *stores) takenRanges(ctx context.Context, local bool) ([]netip.Prefix, error) {
-	list, err := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var taken []netip.Prefix
-	for _, n := range list {
-		for _, c := range n.IPAM.Config {
-			if p, err := netip.ParsePrefix(c.Subnet); err == nil {
-				taken = append(taken, p)
-			}
-		}
-	}
-	if !local {
-		return taken, nil
-	}
-	table, err := os.Open("/proc/net/route")
-	if err != nil {
-		return taken, nil // the engine itself refuses what overlaps
-	}
-	defer table.Close()
-	return append(taken, routes(table)...), nil
-}
-
 // slice is the prefix length of one of abl's networks: 13 boxes and a gateway.
 const slice = 28
 
-// subnets lists the /28s of a pool that overlap with nothing taken. The list
+// most is how many ranges are tried: more are not taken side by side.
+const most = 64
+
+// subnets lists the /28s of a pool in which this machine has no address. The list
 // starts at a place drawn from the name, so that processes side by side seldom
 // try for the same one.
-func subnets(pool, name string, taken []netip.Prefix) ([]netip.Prefix, error) {
+func subnets(pool, name string, here []net.Addr) ([]netip.Prefix, error) {
 	whole, err := netip.ParsePrefix(pool)
 	if err != nil || !whole.Addr().Is4() || whole.Bits() > slice || whole.Bits() < 8 {
 		return nil, fmt.Errorf("address pool %q: want an IPv4 range such as 10.213.0.0/16, at most a /%d", pool, slice)
 	}
-	whole = whole.Masked()
+	base := whole.Masked().Addr().As4()
 	count := uint32(1) << (slice - whole.Bits())
 	hash := fnv.New32a()
 	hash.Write([]byte(name))
 	start := hash.Sum32() >> 1 // leaves room to count on
 	var free []netip.Prefix
 	for i := range count {
-		p := nth(whole, (start+i)%count)
-		if !blocked(p, whole, taken) {
+		var at [4]byte
+		binary.BigEndian.PutUint32(at[:], binary.BigEndian.Uint32(base[:])+(start+i)%count<<(32-slice))
+		p := netip.PrefixFrom(netip.AddrFrom4(at), slice)
+		if !slices.ContainsFunc(here, func(a net.Addr) bool { return blocks(a, whole, p) }) {
 			free = append(free, p)
 		}
-		if len(free) == 64 { // more than anybody retries
+		if len(free) == most {
 			break
 		}
-	}
-	if len(free) == 0 {
-		return nil, fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range", pool, slice)
 	}
 	return free, nil
 }
 
-func nth(whole netip.Prefix, i uint32) netip.Prefix {
-	base := whole.Addr().As4()
-	var a [4]byte
-	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(base[:])+i<<(32-slice))
-	return netip.PrefixFrom(netip.AddrFrom4(a), slice)
-}
-
-// blocked ignores a route that is wider than the pool, as a VPN's 10.0.0.0/8:
-// it says nothing of a single /28, and the person chose the pool.
-func blocked(p, whole netip.Prefix, taken []netip.Prefix) bool {
-	for _, t := range taken {
-		if t.Bits() >= whole.Bits() && t.Overlaps(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// routes reads the kernel's table in the form of /proc/net/route, whose
-// numbers are little-endian words in hexadecimal.
-func routes(table io.Reader) []netip.Prefix {
-	var out []netip.Prefix
-	for lines := bufio.NewScanner(table); lines.Scan(); {
-		field := strings.Fields(lines.Text())
-		if len(field) < 8 {
-			continue
-		}
-		to, err1 := strconv.ParseUint(field[1], 16, 32)
-		mask, err2 := strconv.ParseUint(field[7], 16, 32)
-		if err1 != nil || err2 != nil || mask == 0 {
-			continue // the heading, or the default route
-		}
-		var a [4]byte
-		binary.LittleEndian.PutUint32(a[:], uint32(to))
-		out = append(out, netip.PrefixFrom(netip.AddrFrom4(a), bits.OnesCount64(mask)))
-	}
-	return out
+// blocks ignores a network that is wider than the pool, as a VPN's 10.0.0.0/8: it says
+// nothing of a single /28, and the person chose the pool.
+func blocks(a net.Addr, whole, p netip.Prefix) bool {
+	own, err := netip.ParsePrefix(a.String())
+	return err == nil && own.Bits() >= whole.Bits() && own.Overlaps(p)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,25 +18,30 @@ import (
 	"abl/internal/sandbox"
 )
 
-func prefixes(list ...string) (out []netip.Prefix) {
+// addresses are those of interfaces, as net has them.
+func addresses(list ...string) (out []net.Addr) {
 	for _, s := range list {
-		out = append(out, netip.MustParsePrefix(s))
+		at, in, err := net.ParseCIDR(s)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, &net.IPNet{IP: at, Mask: in.Mask})
 	}
 	return out
 }
 
-func TestSubnetsAvoidWhatIsTaken(t *testing.T) {
-	// Of the four in this pool, one is taken as it is, one by a larger range and one by a smaller.
-	taken := prefixes("10.9.0.0/28", "10.9.0.32/27", "10.8.0.0/24", "10.0.0.0/8", "0.0.0.0/0")
+func TestSubnetsAvoidThisMachine(t *testing.T) {
+	// Of the four in this pool, one has an address, and two lie in a larger network.
+	taken := addresses("fe80::1/64", "10.9.0.1/28", "10.9.0.33/27", "10.8.0.1/24", "10.0.0.7/8")
 	got, err := subnets("10.9.0.0/26", "n", taken)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := prefixes("10.9.0.16/28"); !gocmp.Equal(got, want, gocmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
-		t.Errorf("free are %v, want %v", got, want)
+	if fmt.Sprint(got) != "[10.9.0.16/28]" {
+		t.Errorf("free are %v", got)
 	}
-	if _, err := subnets("10.9.0.0/28", "n", prefixes("10.9.0.8/30")); err == nil || !strings.Contains(err.Error(), "no free /28") {
-		t.Errorf("a full pool gives %v", err)
+	if got, err := subnets("10.9.0.0/28", "n", addresses("10.9.0.8/30")); err != nil || len(got) > 0 {
+		t.Errorf("a full pool gives %v, %v", got, err)
 	}
 	for _, pool := range []string{"", "x", "10.9.0.0/29", "fd00::/64", "10.0.0.0/7"} {
 		if _, err := subnets(pool, "n", nil); err == nil {
@@ -54,7 +60,7 @@ func FuzzSubnets(f *testing.F) {
 			return
 		}
 		whole, err := netip.ParsePrefix(pool)
-		got, serr := subnets(pool, name, []netip.Prefix{taken})
+		got, serr := subnets(pool, name, []net.Addr{text(used)})
 		if serr != nil {
 			return
 		}
@@ -68,18 +74,11 @@ func FuzzSubnets(f *testing.F) {
 	})
 }
 
-func TestRoutes(t *testing.T) {
-	table := "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n" +
-		"eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\n" +
-		"eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\n" +
-		"tun0\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF\n" +
-		"torn\t00\nbad\tzz\t0\t0\t0\t0\t0\tFF\n"
-	got := routes(strings.NewReader(table))
-	want := prefixes("192.0.2.0/24", "10.0.0.0/8")
-	if !gocmp.Equal(got, want, gocmp.Comparer(func(a, b netip.Prefix) bool { return a == b })) {
-		t.Errorf("routes are %v, want %v", got, want)
-	}
-}
+// text is an address as it is written.
+type text string
+
+func (text) Network() string  { return "" }
+func (t text) String() string { return string(t) }
 
 func TestDescribe(t *testing.T) {
 	here := machine{os: "linux", name: "vm", kernel: "6.1"}

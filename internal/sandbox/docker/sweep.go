@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 
@@ -21,88 +21,71 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 	if len(labels) == 0 {
 		return nil, errors.New("internal error: a sweep without labels would take everything")
 	}
-	boxes, err := e.inspectAll(ctx, labels)
+	found, err := e.inspectAll(ctx, labels)
 	if err != nil {
 		return nil, about(err, "cannot list boxes")
 	}
-	var errs []error
-	used := map[string]bool{}
-	for _, box := range boxes {
+	var boxes, volumes, networks []stored
+	used := map[string]bool{} // volumes and networks: a box that is not running does not hold its own
+	for _, box := range found {
 		status := toStatus(box)
-		if keep != nil && keep(status) {
-			noteUsed(used, box)
+		if keep == nil || !keep(status) {
+			boxes = append(boxes, stored{status.Name, box.ID})
 			continue
 		}
-		if err := e.Remove(ctx, box.ID); err != nil {
-			errs = append(errs, err)
-			continue
+		for _, m := range box.Mounts {
+			used["volume "+m.Name] = true
 		}
-		removed = append(removed, status.Name)
-	}
-	volumes, verr := e.sweepVolumes(ctx, labels, used)
-	networks, nerr := e.sweepNetworks(ctx, labels, used)
-	return slices.Concat(removed, volumes, networks), errors.Join(append(errs, verr, nerr)...)
-}
-
-// noteUsed marks the volumes and networks of a box that stays. A box that is
-// not running does not hold its networks by itself.
-func noteUsed(used map[string]bool, box container.InspectResponse) {
-	for _, m := range box.Mounts {
-		used[volumeKey(m.Name)] = true
-	}
-	for name := range box.NetworkSettings.Networks {
-		used[networkKey(name)] = true
-	}
-}
-
-func volumeKey(name string) string  { return "volume " + name }
-func networkKey(name string) string { return "network " + name }
-
-func (e *stores) sweepVolumes(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
-	list, err := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
-	if err != nil {
-		return nil, about(err, "cannot list volumes")
-	}
-	var all []storage
-	for _, v := range list.Volumes {
-		all = append(all, storage{v.Name, v.Name})
-		if used[volumeKey(v.Name)] {
-			used[volumeKey(v.Labels[labelUpper])] = true
+		for name := range box.NetworkSettings.Networks {
+			used["network "+name] = true
 		}
 	}
-	return e.removeEach(ctx, "volume", all, used, func(ctx context.Context, name string) error {
-		return e.api.VolumeRemove(ctx, name, false)
+	removed, err = removeAll(ctx, "box", boxes, e.Remove)
+	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
+	for _, v := range vols.Volumes {
+		if used["volume "+v.Name] {
+			used["volume "+v.Labels[labelUpper]] = true
+		}
+	}
+	for _, v := range vols.Volumes {
+		if !used["volume "+v.Name] {
+			volumes = append(volumes, stored{v.Name, v.Name})
+		}
+	}
+	gone, rerr := removeAll(ctx, "volume", volumes, func(ctx context.Context, id string) error {
+		return e.do(ctx, long, func(ctx context.Context) error { return e.api.VolumeRemove(ctx, id, false) })
 	})
-}
-
-func (e *stores) sweepNetworks(ctx context.Context, labels map[string]string, used map[string]bool) ([]string, error) {
-	list, err := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
-	if err != nil {
-		return nil, about(err, "cannot list networks")
-	}
-	var all []storage
-	for _, n := range list {
-		all = append(all, storage{n.Name, n.ID})
-	}
-	return e.removeEach(ctx, "network", all, used, e.api.NetworkRemove)
-}
-
-// storage is a volume or a network. Engines before 25 let two networks have one
-// name, which then fits neither, so removal goes by id.
-type storage struct{ name, id string }
-
-func (e *stores) removeEach(ctx context.Context, kind string, all []storage, used map[string]bool, remove func(context.Context, string) error) (removed []string, err error) {
-	slices.SortFunc(all, func(a, b storage) int { return strings.Compare(a.name, b.name) })
-	for _, s := range all {
-		if used[kind+" "+s.name] {
-			continue
+	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
+	for _, n := range nets {
+		if !used["network "+n.Name] {
+			networks = append(networks, stored{n.Name, n.ID})
 		}
-		rerr := e.do(ctx, long, func(ctx context.Context) error { return remove(ctx, s.id) })
-		switch {
-		case rerr == nil:
+	}
+	more, merr := removeAll(ctx, "network", networks, func(ctx context.Context, id string) error {
+		return e.do(ctx, long, func(ctx context.Context) error { return e.api.NetworkRemove(ctx, id) })
+	})
+	err = errors.Join(err, about(verr, "cannot list volumes"), rerr, about(nerr, "cannot list networks"), merr)
+	return slices.Concat(removed, gone, more), err
+}
+
+// stored is what an engine keeps. Engines before 25 let two networks have one
+// name, which then fits neither, so removal goes by id.
+type stored struct{ name, id string }
+
+// removeAll removes all side by side: an engine mostly waits for what it ends.
+func removeAll(ctx context.Context, kind string, all []stored, remove func(ctx context.Context, id string) error) (removed []string, err error) {
+	slices.SortFunc(all, func(a, b stored) int { return strings.Compare(a.name, b.name) })
+	errs := make([]error, len(all))
+	var done sync.WaitGroup
+	for i, s := range all {
+		done.Go(func() { errs[i] = remove(ctx, s.id) })
+	}
+	done.Wait()
+	for i, s := range all {
+		if errs[i] == nil {
 			removed = append(removed, s.name)
-		case !errdefs.IsNotFound(rerr):
-			err = errors.Join(err, about(rerr, "cannot remove %s %q", kind, s.name))
+		} else if !errdefs.IsNotFound(errs[i]) {
+			err = errors.Join(err, about(errs[i], "cannot remove %s %q", kind, s.name))
 		}
 	}
 	return removed, err

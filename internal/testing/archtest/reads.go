@@ -51,7 +51,6 @@ var readers = map[string]string{
 
 	"internal/sandbox/docker/machine_linux.go": "the kernel's files",
 	"internal/sandbox/docker/connect.go":       "the person's settings of their engine",
-	"internal/sandbox/docker/network.go":       "the kernel's files",
 
 	"internal/git/adopt.go":          ".git, which no role can write and which was looked at",
 	"internal/git/index.go":          ".git",
