@@ -17,58 +17,36 @@ type Admission struct {
 	Why  string      // one sentence for the person
 }
 
-// Pending means that the phases before this one have not passed.
-type Pending struct {
-	Phase, First int
-	Stale        bool // the first of them did, on another source than an earlier one did since
-}
+// Refused means that a phase may not run until the person has changed something.
+type Refused struct{ Why, Do string }
 
-func (e Pending) Error() string {
-	if e.Stale {
-		return fmt.Sprintf("cannot run phase %d: phase %d is stale", e.Phase, e.First)
-	}
-	return fmt.Sprintf("cannot run phase %d: phase %d has not passed", e.Phase, e.First)
-}
+func (e Refused) Error() string { return e.Why }
 
 // Hint says what the person can do.
-func (e Pending) Hint() string { return fmt.Sprintf("run abl phase %d first", e.First) }
+func (e Refused) Hint() string { return e.Do }
 
 // Frozen means that the text of a spec was changed where it may only grow.
-type Frozen struct {
-	Phase int
-	Added bool // the earlier text stands, and what follows it changes a contract
-}
+type Frozen struct{ Refused }
 
-func (e Frozen) Error() string {
+// frozen is that of a phase; added says that the earlier text stands, and what follows
+// it changes a contract.
+func frozen(phase int, added bool) Frozen {
 	how := "above its end"
-	if e.Added {
+	if added {
 		how = "at its end in a way that alters its contracts"
 	}
-	return fmt.Sprintf("cannot go on: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", e.Phase, how)
+	return Frozen{Refused{
+		fmt.Sprintf("cannot go on: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", phase, how),
+		fmt.Sprintf("put the earlier text back and add what is new at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", phase),
+	}}
 }
 
-// Hint says what the person can do.
-func (e Frozen) Hint() string {
-	return fmt.Sprintf("put the earlier text back and add what is new at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", e.Phase)
-}
-
-// Drifted means that the spec of a phase is not the one that it passed with.
-type Drifted struct {
-	Phase   int
-	Running int // the later phase that was to run, 0 for none
-}
-
-func (e Drifted) Error() string {
-	text := fmt.Sprintf("the spec of phase %d is not the one it passed with", e.Phase)
-	if e.Running > 0 {
-		text = fmt.Sprintf("cannot run phase %d: ", e.Running) + text
+// drifted is that the spec of a phase is not the one that it passed with.
+func drifted(phase int) Refused {
+	return Refused{
+		fmt.Sprintf("the spec of phase %d is not the one it passed with", phase),
+		fmt.Sprintf("run abl phase %d, which begins a round on the new text, or put the earlier text back", phase),
 	}
-	return text
-}
-
-// Hint says what the person can do.
-func (e Drifted) Hint() string {
-	return fmt.Sprintf("run abl phase %d, which begins a round on the new text, or put the earlier text back", e.Phase)
 }
 
 // admit decides what running phase n means now. A passed phase with an
@@ -78,16 +56,20 @@ func (e Drifted) Hint() string {
 func admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
 	drift := Drift(f, specs)
 	for _, k := range slices.Sorted(maps.Keys(drift)) {
-		if frozen, ok := drift[k].(Frozen); ok {
-			return Admission{}, frozen
+		if is, ok := drift[k].(Frozen); ok {
+			return Admission{}, is
 		}
 	}
 	for k := 1; k < n; k++ {
-		if before := f.Phase(k); before.Status != state.Passed {
-			return Admission{}, Pending{n, k, before.Status == state.Stale}
+		before, why := f.Phase(k).Status, "has not passed"
+		if before == state.Stale {
+			why = "is stale"
+		}
+		if before != state.Passed {
+			return Admission{}, Refused{fmt.Sprintf("cannot run phase %d: phase %d %s", n, k, why), fmt.Sprintf("run abl phase %d first", k)}
 		}
 		if drift[k] != nil {
-			return Admission{}, Drifted{Phase: k, Running: n}
+			return Admission{}, fmt.Errorf("cannot run phase %d: %w", n, drift[k])
 		}
 	}
 	p, this := f.Phase(n), mustPhase(specs, n)
@@ -124,7 +106,7 @@ func mustPhase(specs spec.Set, n int) spec.Spec {
 }
 
 // Drift is, by phase, how its spec differs from the one that it passed with: a
-// Frozen where it may only grow, else a Drifted.
+// Frozen where it may only grow, else Refused.
 func Drift(f *state.File, specs spec.Set) map[int]error {
 	all := map[int]error{}
 	for _, n := range specs.Numbers() {
@@ -138,37 +120,28 @@ func Drift(f *state.File, specs spec.Set) map[int]error {
 		switch {
 		case sha == "" || sha == s.SHA256:
 		case (p.Approved || later) && !s.Extends(sha, size):
-			all[n] = Frozen{n, s.Begins(sha, size)}
+			all[n] = frozen(n, s.Begins(sha, size))
 		case p.Status == state.Passed || p.Status == state.Stale:
-			all[n] = Drifted{Phase: n}
+			all[n] = drifted(n)
 		}
 	}
 	return all
 }
 
-// Unsound means that a spec cannot be used as it is, or that a careful reader knows
-// that it cannot be held.
-type Unsound struct {
-	Phase   int // that was to run
-	Problem spec.Problem
-	More    int // further ones
-}
-
-func (e Unsound) Error() string {
-	text := fmt.Sprintf("cannot run phase %d: %s", e.Phase, e.Problem)
-	if e.More > 0 {
-		text += fmt.Sprintf(" (and %d more: abl spec lint %d)", e.More, e.Phase)
+// unsound is that a spec cannot be used as it is, or that a careful reader knows that
+// it cannot be held: the first problem, and how many more there are.
+func unsound(phase int, problem spec.Problem, more int) Refused {
+	text := fmt.Sprintf("cannot run phase %d: %s", phase, problem)
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more: abl spec lint %d)", more, phase)
 	}
-	return text
+	return Refused{text, problem.Hint}
 }
-
-// Hint says what the person can do.
-func (e Unsound) Hint() string { return e.Problem.Hint }
 
 // Admit says whether phase n may run, before anything is started or spent on it.
 func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
 	if stops := specs.Check(n); len(stops) > 0 {
-		return Admission{}, Unsound{Phase: n, Problem: stops[0]}
+		return Admission{}, unsound(n, stops[0], 0)
 	}
 	a, err := admit(f, specs, n, again)
 	if err == nil && a.Go {
@@ -192,7 +165,7 @@ func sound(specs spec.Set, n int, p state.Phase) error {
 	if len(stops) == 0 {
 		return nil
 	}
-	return Unsound{n, stops[0], len(stops) - 1}
+	return unsound(n, stops[0], len(stops)-1)
 }
 
 // NextPhase is the first that has not passed with its spec as it is now; 0 is none.

@@ -85,12 +85,11 @@ func TestAdmitInOrder(t *testing.T) {
 	if _, err := Admit(f, set, 2, true); err != nil {
 		t.Errorf("phase 2: %v", err)
 	}
-	var drifted Drifted
-	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, true); !errors.As(err, &drifted) || drifted.Phase != 1 {
+	var not Refused
+	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, true); !errors.As(err, &not) || not != drifted(1) {
 		t.Errorf("phase 2 on another text of phase 1: %v", err)
 	}
-	var not Pending
-	if _, err := Admit(f, set, 3, false); !errors.As(err, &not) || not.First != 2 {
+	if _, err := Admit(f, set, 3, false); !errors.As(err, &not) || not.Do != "run abl phase 2 first" {
 		t.Errorf("phase 3: %v", err)
 	}
 }

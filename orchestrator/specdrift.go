@@ -31,25 +31,23 @@ func (h HeldSpecs) changed(n int) int {
 }
 
 // Edited means that a person changed a spec while a phase that is held to it
-// runs, or took it away: then Unread says what is there now.
-type Edited struct {
-	Phase, Running int
-	Unread         string
-}
+// runs, or took it away.
+type Edited struct{ Refused }
 
-func (e Edited) Error() string {
-	if e.Unread != "" {
-		return fmt.Sprintf("the spec of phase %d can no longer be read (%s), so no further call begins; everything until here is committed", e.Phase, e.Unread)
+// edited is that of a phase while another or the same runs; unread says what is there now,
+// "" when it can be read.
+func edited(phase, running int, unread string) Edited {
+	how := fmt.Sprintf("was changed while phase %d runs", running)
+	if unread != "" {
+		how = "can no longer be read (" + unread + ")"
 	}
-	return fmt.Sprintf("the spec of phase %d was changed while phase %d runs, so no further call begins; everything until here is committed", e.Phase, e.Running)
-}
-
-// Hint says what the person can do.
-func (e Edited) Hint() string {
-	if e.Phase != e.Running {
-		return fmt.Sprintf("put the earlier text back and run abl phase %d again; what was added at its end needs abl phase %d first, and the rest of it is frozen", e.Running, e.Phase)
+	do := "run abl phase %[1]d again, and a new round begins on the new text; to go on with this round put the earlier text back first"
+	if phase != running {
+		do = "put the earlier text back and run abl phase %[1]d again; what was added at its end needs abl phase %[2]d first, and the rest of it is frozen"
 	}
-	return fmt.Sprintf("run abl phase %d again, and a new round begins on the new text; to go on with this round put the earlier text back first", e.Running)
+	return Edited{Refused{
+		fmt.Sprintf("the spec of phase %d %s, so no further call begins; everything until here is committed", phase, how), fmt.Sprintf(do, running, phase),
+	}}
 }
 
 // refined notices that the person changed the spec since this round began, while
@@ -86,11 +84,11 @@ func (l *Loop) specDrift() error {
 	if n == 0 {
 		return nil
 	}
-	edited := Edited{Phase: n, Running: l.Number}
+	unread := ""
 	if problems := l.Specs.Now().Check(n); len(problems) > 0 {
-		edited.Unread = l.Project.Rel(problems[0].File) + ": " + problems[0].Text
+		unread = l.Project.Rel(problems[0].File) + ": " + problems[0].Text
 	}
-	return edited
+	return edited(n, l.Number, unread)
 }
 
 // outdated is the phase whose spec is no longer the one that p's round works on,

@@ -47,15 +47,15 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 		{false, []string{"p1-build-1.1", "p1-verify-1.1"}, "passed round 1 iteration 1 step 1 "},
 		{true, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}, "passed round 2 iteration 1 step 2 "},
 	} {
-		now, edited := specs(t, "", ""), specs(t, "- more → done\n", "")
+		now, changed := specs(t, "", ""), specs(t, "- more → done\n", "")
 		before := now
 		w := newWorld(t, map[string]play{
-			"p1-build-1.1":  {class: outcome.Done, report: true, during: func() { now = edited }},
+			"p1-build-1.1":  {class: outcome.Done, report: true, during: func() { now = changed }},
 			"p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good,
 		})
 		_, err := w.held(&now).Run(t.Context())
 		var e Edited
-		if !errors.As(err, &e) || e != (Edited{Phase: 1, Running: 1}) || !strings.Contains(e.Hint(), "run abl phase 1 again") {
+		if !errors.As(err, &e) || e != edited(1, 1, "") || !strings.Contains(e.Hint(), "run abl phase 1 again") {
 			t.Fatalf("%v", err)
 		}
 		if !slices.Equal(w.done, []string{"p1-build-1.1"}) || len(w.commits["src"]) != 1 || w.asked != 1 {
@@ -75,9 +75,9 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 
 // A pass on a text that was changed meanwhile is none.
 func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
-	now, edited := specs(t, ""), specs(t, "- more → done\n")
+	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{
-		"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.Done, report: true, during: func() { now = edited }},
+		"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.Done, report: true, during: func() { now = changed }},
 	})
 	_, err := w.held(&now).Run(t.Context())
 	var e Edited
@@ -92,7 +92,7 @@ func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
 // While no abl ran the person changed the spec, and a call had begun: it is
 // taken to its end, and then a new round begins.
 func TestSpecEditedWhileNoAblRuns(t *testing.T) {
-	now, edited := specs(t, ""), specs(t, "- more → done\n")
+	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
 	ctx, stop := context.WithCancel(t.Context())
 	l := w.held(&now)
@@ -104,7 +104,7 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 	if _, err := l.Run(ctx); err == nil {
 		t.Fatal("it did not die")
 	}
-	now = edited
+	now = changed
 	if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}) {
 		t.Errorf("%v, %v", err, w.done)
 	}
@@ -116,13 +116,13 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 // The Verifier's call had begun when abl was killed; then the person changed the
 // spec. What the call comes to is no pass on the new text.
 func TestSpecEditedWhileTheVerifierIsAlone(t *testing.T) {
-	now, edited := specs(t, ""), specs(t, "- more → done\n")
+	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
 	w.dieAt = effectOf(t, "p1-verify-1.1")
 	if _, err := w.held(&now).Run(t.Context()); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
-	w.dieAt, now = 0, edited
+	w.dieAt, now = 0, changed
 	if _, err := w.held(&now).Run(t.Context()); err != nil || len(w.done) != 4 || !w.told("the spec of phase 1 changed while it was tested") {
 		t.Errorf("%v, %v", err, w.done)
 	}
@@ -170,7 +170,7 @@ func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
-	if hint := (Edited{Phase: 1, Running: 2}).Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
+	if hint := edited(1, 2, "").Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
 		t.Error(hint)
 	}
 }

@@ -28,7 +28,7 @@ func stuckSpecs(t *testing.T) []spec.Spec {
 
 func TestExplain(t *testing.T) {
 	started := Attempt{Step: 2, Verdict: Fail, Built: true, Failed: []failedspecs.Entry{appContract}}
-	const lint = "  phase2.md: abl spec lint names words that leave room; after a change run abl phase 2 again, which opens a new round"
+	const lint = "  abl spec lint names words that leave room; after a change run abl phase 2 again, which opens a new round"
 	for _, c := range []struct {
 		name  string
 		round []Attempt
@@ -43,7 +43,6 @@ func TestExplain(t *testing.T) {
 				"  step-3: no verdict", "  step-4: 1 contract failed (P2.C1); the source was that of step-2",
 				"what you could change:",
 				"  P2.C1 (phase2.md:9): the answer was the same all 3 times: if it is right, write it into the contract; if not, say in the Context what the INPUT takes for granted (data, headers, order, state)",
-				"  the Builder left the source as it was: read its last report in builder_reports/, it may hold that the system is right",
 				lint,
 			}},
 		{"broken by what another one needed, one of an earlier phase, one of none",
@@ -54,14 +53,13 @@ func TestExplain(t *testing.T) {
 				"  SPEC: the words of nice", "    INPUT: step 7", "    OBSERVED: 4",
 				"  P2.C3 the words of P2.C3", "    INPUT: step 7", "    OBSERVED: 5",
 				"what was tried:", "  step-5: 2 contracts failed (P1.C1, P2.C1)",
-				"  step-6: 1 contract failed (P2.C2); mended: P1.C1, P2.C1; not failed before it: P2.C2",
-				"  step-7: 4 contracts failed (P1.C1, P2.C1, P2.C3, the words of nice); mended: P2.C2; not failed before it: P1.C1, P2.C1, P2.C3, the words of nice",
+				"  step-6: 1 contract failed (P2.C2); mended: P1.C1, P2.C1",
+				"  step-7: 4 contracts failed (P1.C1, P2.C1, P2.C3, the words of nice); mended: P2.C2",
 				"what you could change:",
-				"  P2.C1 (phase2.md:9): it held, and failed again in step-7, which mended P2.C2: put them side by side, they may contradict each other",
-				"  P1.C1 (phase1.md:9): it held, and failed again in step-7, which mended P2.C2: put them side by side, they may contradict each other",
+				"  P2.C1 (phase2.md:9): give the exact request and the whole result, with an example in the Context: its words may allow more than one reading",
+				"  P1.C1 (phase1.md:9): it held when phase 1 passed: something in phase 2 may contradict it; its spec can only be appended to, so change phase2.md",
 				"  no contract says \"the words of nice\": add it as one if you want it, or say in the Context that you do not",
-				"  P2.C3 (phase2.md:11): it failed last of all: see whether method, path, headers, body and the whole result are given exactly",
-				"  phase2.md: every attempt broke other contracts: the phase may be too large for one; move some of its contracts into a phase of their own",
+				"  P2.C3 (phase2.md:11): give the exact request and the whole result, with an example in the Context: its words may allow more than one reading",
 				lint,
 			}},
 		{"an earlier phase, and answers that change",
@@ -71,7 +69,7 @@ func TestExplain(t *testing.T) {
 				"what was tried:", "  step-1: 2 contracts failed (P1.C1, P2.C2)", "  step-2: 2 contracts failed (P1.C1, P2.C2)",
 				"what you could change:",
 				"  P1.C1 (phase1.md:9): it held when phase 1 passed: something in phase 2 may contradict it; its spec can only be appended to, so change phase2.md",
-				"  P2.C2 (phase2.md:10): the answer changed from time to time: the words may allow more than one reading; give the exact request and the whole result, with an example in the Context",
+				"  P2.C2 (phase2.md:10): give the exact request and the whole result, with an example in the Context: its words may allow more than one reading",
 				lint,
 			}},
 		{"a system that does not start", []Attempt{started},
@@ -84,7 +82,7 @@ func TestExplain(t *testing.T) {
 			}},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Explain(2, c.round, stuckSpecs(t)).Lines()); diff != "" {
+			if diff := cmp.Diff(c.want, Explain(2, c.round, stuckSpecs(t))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -98,17 +96,13 @@ func TestExplainWithoutVerdictAtTheEnd(t *testing.T) {
 	a.Failed[0].Note = "not reproduced"
 	alone := attempt(3, "a", "P2.C1=404")
 	alone.Built = false
-	lines := strings.Join(Explain(2, []Attempt{a, open(2, true)}, stuckSpecs(t)).Lines(), "\n")
+	lines := strings.Join(Explain(2, []Attempt{a, open(2, true)}, stuckSpecs(t)), "\n")
 	for _, want := range []string{"    OBSERVED: 404\n    (not reproduced)\n", "step-2: no verdict"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("%q is missing in\n%s", want, lines)
 		}
 	}
-	lines = strings.Join(Explain(2, []Attempt{a, attempt(2, "b", "P2.C2=404")}, stuckSpecs(t)).Lines(), "\n")
-	if strings.Contains(lines, "too large") {
-		t.Errorf("two attempts say nothing about the size of a phase:\n%s", lines)
-	}
-	lines = strings.Join(Explain(2, []Attempt{a, alone, {Step: 4, Verdict: Pass}}, nil).Lines(), "\n")
+	lines = strings.Join(Explain(2, []Attempt{a, alone, {Step: 4, Verdict: Pass}}, nil), "\n")
 	for _, want := range []string{"step-3: 1 contract failed (P2.C1), without a Builder", "step-4: every contract held", "no contract says \"P2.C1\""} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("%q is missing in\n%s", want, lines)

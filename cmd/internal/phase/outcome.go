@@ -40,7 +40,7 @@ func (r *Run) tellFailed(res orchestrator.Result) {
 	if err != nil || len(round) == 0 { // what failed is known all the same
 		round = []orchestrator.Attempt{{Step: res.Phase.Step, Verdict: orchestrator.Fail, Built: true, Failed: res.Phase.Failed}}
 	}
-	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)).Lines() {
+	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)) {
 		r.emit(state.Event{Phase: r.phase, Role: roles.Verifier.Name, Text: text})
 	}
 }
