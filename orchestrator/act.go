@@ -57,7 +57,7 @@ func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 // verify starts the app and runs the Verifier against it. An app that does not
 // start is a finding of its own, and no Verifier is called.
 func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
-	v := l.verification(p)
+	v := l.turn(roles.Verifier, p)
 	_, ended, err := v.record().Outcome()
 	if err != nil {
 		return Happened{}, err

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,13 +33,10 @@ func (l *Loop) held() *audit.Held {
 // is on disk: an abl that takes over after a kill writes the same. now is where
 // the phase is about to rest.
 func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
-	key := l.verification(&was).key
-	var f Finding
-	if _, err := roles.KeptFinding(l.Project, key, &f); err != nil {
-		return err
-	}
-	var earlier evidence.Finding
-	if _, err := roles.KeptRegression(l.Project, key, &earlier); err != nil {
+	rec := l.turn(roles.Verifier, &was).record()
+	f, _, err := roles.Read[Finding](rec, roles.FindingFile)
+	earlier, _, rerr := roles.Read[evidence.Finding](rec, roles.RegressionFile)
+	if err := errors.Join(err, rerr); err != nil {
 		return err
 	}
 	if f.Held == nil { // kept by an abl that did not note it
@@ -51,7 +49,6 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	if f.Verdict == Pass {
 		r.Commits.Tag = passedTag(l.Number)
 	}
-	var err error
 	if r.Calls, r.Replays, err = roles.Trail(l.Project, l.Number, was.Step); err != nil {
 		return err
 	}
@@ -79,7 +76,7 @@ func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 		Missing: f.Missing, Notes: f.Notes, Entries: f.Entries, Specs: f.Held.Specs, Contracts: []audit.Contract{},
 	}
 	for _, c := range earlier.Contracts {
-		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: found(c)})
+		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: c.Finding})
 	}
 	for _, clause := range f.Held.Clauses {
 		r.Contracts = append(r.Contracts, contractOfRecord(clause, f, r))
@@ -100,7 +97,7 @@ func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Cont
 	if f.Evidence != nil {
 		for _, st := range f.Evidence.Contracts {
 			if st.Contract == clause.ID {
-				c.Finding = found(st)
+				c.Finding = st.Finding
 			}
 		}
 	}
@@ -111,28 +108,17 @@ func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Cont
 			c.Input, c.Observed = cmp.Or(c.Input, e.Input), cmp.Or(c.Observed, e.Observed)
 		}
 	}
-	is := evidence.Kind(c.Is)
 	switch {
-	case is == evidence.Flaky, is == evidence.Failed && slices.Contains(c.Runs, "not ok"):
+	case c.Is == evidence.Flaky, c.Is == evidence.Failed && slices.Contains(c.Runs, "not ok"):
 		c.Result, c.By = audit.Fail, audit.ByReplay
 	case c.Entries > 0 && r.ByReplay:
 		c.Result, c.By = audit.Fail, audit.ByReplay
 	case c.Entries > 0:
 		c.Result, c.By = audit.Fail, audit.ByVerifier
-	case is.Proven():
+	case evidence.Proven(c.Is):
 		c.Result, c.By = audit.Pass, audit.ByReplay
-	case is == "" && f.Verdict == Pass:
+	case c.Is == "" && f.Verdict == Pass:
 		c.Result, c.By = audit.Pass, audit.ByVerifier
 	}
 	return c
-}
-
-func found(s evidence.Standing) audit.Finding {
-	f := audit.Finding{
-		Is: string(s.Is), Why: s.Why, Entries: s.Entries, Input: s.Input, Observed: s.Observed, Under: s.Under,
-	}
-	for _, run := range s.Runs {
-		f.Runs = append(f.Runs, string(run))
-	}
-	return f
 }

@@ -7,7 +7,6 @@ import (
 
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
-	"abl/internal/witness"
 	"abl/orchestrator/evidence"
 )
 
@@ -18,12 +17,12 @@ func clauses(n int) (all []audit.Clause) {
 	return all
 }
 
-func standings(kinds ...evidence.Kind) *evidence.Finding {
+func standings(kinds ...string) *evidence.Finding {
 	f := &evidence.Finding{}
 	for i, k := range kinds {
-		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Is: k, Runs: []witness.Status{witness.OK}}
+		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Finding: audit.Finding{Is: k, Runs: []string{"ok"}}}
 		if k == evidence.Failed || k == evidence.Flaky || k == evidence.Disputed {
-			st.Runs, st.Input, st.Observed = []witness.Status{witness.NotOK}, "in", "out"
+			st.Runs, st.Input, st.Observed = []string{"not ok"}, "in", "out"
 		}
 		f.Contracts = append(f.Contracts, st)
 	}

@@ -16,7 +16,7 @@ import (
 // regress replays the tests of the phases before this one, as they were when each
 // of them passed, before a Verifier is paid: what held must hold. failed is what
 // was observed when the app did not start.
-func (v verification) regress(ctx context.Context) (entries []failedspecs.Entry, failed string, err error) {
+func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed string, err error) {
 	if v.Replay == nil || v.Number == 1 {
 		return nil, "", nil
 	}
@@ -50,7 +50,7 @@ func (v verification) regress(ctx context.Context) (entries []failedspecs.Entry,
 	if err := v.Safe.Clean(&f); err != nil {
 		return nil, "", err
 	}
-	return entries, "", roles.KeepRegression(v.Project, v.key, f)
+	return entries, "", v.record().Write(roles.RegressionFile, f)
 }
 
 // outdate marks the passes of later phases that were made on another source than
@@ -94,10 +94,10 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 // rechecked holds a finding in which no agent had a part to every contract of the
 // phases before this one: those are shown by the tests that their own phases
 // passed with, or not at all.
-func (v verification) rechecked(f Finding) (Finding, error) {
+func (v turn) rechecked(f Finding) (Finding, error) {
 	f.ByReplay = true
-	var earlier evidence.Finding
-	if _, err := roles.KeptRegression(v.Project, v.key, &earlier); err != nil || f.Verdict != Pass {
+	earlier, _, err := roles.Read[evidence.Finding](v.record(), roles.RegressionFile)
+	if err != nil || f.Verdict != Pass {
 		return f, err
 	}
 	if f.Evidence == nil {
@@ -107,7 +107,7 @@ func (v verification) rechecked(f Finding) (Finding, error) {
 		f.Missing = append(f.Missing, earlier.Reasons...)
 	}
 	for _, c := range contracts(v.Specs.Set, 1, v.Number-1) {
-		shown := func(s evidence.Standing) bool { return s.Contract == c.ID && s.Is.Proven() }
+		shown := func(s evidence.Standing) bool { return s.Contract == c.ID && evidence.Proven(s.Is) }
 		if !slices.ContainsFunc(earlier.Contracts, shown) {
 			f.Missing = append(f.Missing, c.ID+" is not shown by the tests that its phase passed with")
 		}
@@ -121,7 +121,7 @@ func (v verification) rechecked(f Finding) (Finding, error) {
 // againstOlder holds a pass against the tests that refuted the same source under the
 // same specs, whatever round that was in: a source does not come to fulfil a contract
 // by a change of its test.
-func (v verification) againstOlder(ctx context.Context, f Finding) (Finding, error) {
+func (v turn) againstOlder(ctx context.Context, f Finding) (Finding, error) {
 	tree, err := v.Src.TreeKey(v.p.SrcCommit, roles.Builder.Reports)
 	if err != nil {
 		return f, err
@@ -158,9 +158,8 @@ func (v verification) againstOlder(ctx context.Context, f Finding) (Finding, err
 
 // olderTests are the tests of an iteration; ok is false when no Verifier drew its
 // verdict from them, or the specs have changed since.
-func (v verification) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, err error) {
-	var was Finding
-	kept, err := roles.KeptFinding(v.Project, r.Call, &was)
+func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, err error) {
+	was, kept, err := roles.Read[Finding](roles.Record{Dir: v.Project.Call(r.Call)}, roles.FindingFile)
 	if err != nil || !kept || was.ByReplay && was.Evidence == nil || was.Held == nil {
 		return o, false, err
 	}
@@ -180,7 +179,7 @@ func (v verification) olderTests(r state.IterationRecord) (o evidence.Older, ok 
 
 // replayOlder makes the replays that the weighing needs: the tries against nothing
 // only where the tests refute still.
-func (v verification) replayOlder(ctx context.Context, commit string, o *evidence.Older) error {
+func (v turn) replayOlder(ctx context.Context, commit string, o *evidence.Older) error {
 	took, failed, err := v.rerun(ctx, commit, nil, &o.Suite)
 	if err != nil {
 		return err

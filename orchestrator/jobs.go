@@ -17,6 +17,7 @@ import (
 	"abl/internal/redact"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/testing/failpoint"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/prompt"
@@ -77,7 +78,7 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 	j.Prompt = func() (string, error) {
 		var before []failedspecs.Entry
 		if role.App {
-			data, err := roles.TakeFailedSpecs(c.Project, call.ID, FailedSpecs, maxFailedSpecs, c.Safe)
+			data, err := takeFailedSpecs(c.Project, call.ID, c.Safe)
 			if err != nil {
 				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
 			}
@@ -90,6 +91,30 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 		return text, hostfs.Write(c.Project.Map(), []byte(shown.String()), 0o644)
 	}
 	return j, nil
+}
+
+// takeFailedSpecs moves an earlier call's failed_specs.md out of the way and into the
+// record of the call about to start, so that a file found afterwards is this call's. What
+// is not a readable plain file is removed.
+func takeFailedSpecs(p state.Project, key string, o *redact.Sanitizer) ([]byte, error) {
+	kept := filepath.Join(p.Call(key), "before-"+FailedSpecs)
+	data, err := hostfs.Read(p.Tests, FailedSpecs, maxFailedSpecs)
+	switch {
+	case errors.Is(err, hostfs.ErrAbsent):
+		data, err = os.ReadFile(kept) // taken by an abl that was killed right afterwards
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return data, err
+	case err != nil:
+		return nil, hostfs.Remove(p.Tests, FailedSpecs)
+	}
+	data = []byte(o.Whole(string(data)))
+	if err := hostfs.Write(kept, data, 0o644); err != nil {
+		return nil, err
+	}
+	failpoint.Here("failed_specs.kept")
+	return data, hostfs.Remove(p.Tests, FailedSpecs)
 }
 
 func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {

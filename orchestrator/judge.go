@@ -3,9 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"abl/internal/failedspecs"
+	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
@@ -22,7 +24,7 @@ const maxFailedSpecs = 256 << 10
 // judge reads what the Verifier left, decides, keeps the finding with the
 // call, and commits the tests; a pass is tagged in both repositories.
 func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
-	v := l.verification(p)
+	v := l.turn(roles.Verifier, p)
 	f, err := v.finding(ctx)
 	if err != nil {
 		return Happened{}, err
@@ -72,8 +74,9 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 
 // finding decides over a call, once: what was decided stays, since settling it
 // changes what it was decided from.
-func (v verification) finding(ctx context.Context) (f Finding, err error) {
-	if kept, err := roles.KeptFinding(v.Project, v.key, &f); err != nil || kept {
+func (v turn) finding(ctx context.Context) (f Finding, err error) {
+	f, kept, err := roles.Read[Finding](v.record(), roles.FindingFile)
+	if err != nil || kept {
 		return f, err
 	}
 	ev, err := v.evidence(ctx)
@@ -104,20 +107,22 @@ func (v verification) finding(ctx context.Context) (f Finding, err error) {
 	if err := v.Safe.Clean(&f); err != nil {
 		return f, err
 	}
-	return f, roles.KeepFinding(v.Project, v.key, f)
+	return f, v.record().Write(roles.FindingFile, f)
 }
 
 // settle leaves failed_specs.md as the verdict wants it: written by abl when
 // the app did not start or ended by itself, away on a pass.
-func (v verification) settle(f Finding) error {
+func (v turn) settle(f Finding) error {
 	ended := func(e failedspecs.Entry) bool { return e.Spec == evidence.Runs }
-	switch {
-	case f.Verdict == Fail && (f.ByReplay || slices.ContainsFunc(f.Entries, ended)):
-		return roles.WriteTests(v.Project, FailedSpecs, failedspecs.Render(f.Entries))
-	case f.Verdict == Pass:
-		return roles.RemoveTests(v.Project, FailedSpecs)
+	writes := f.Verdict == Fail && (f.ByReplay || slices.ContainsFunc(f.Entries, ended))
+	if !writes && f.Verdict != Pass {
+		return nil
 	}
-	return nil
+	err := hostfs.Remove(v.Project.Tests, FailedSpecs) // whatever it has become there
+	if err == nil && writes {
+		err = hostfs.Write(filepath.Join(v.Project.Tests, FailedSpecs), failedspecs.Render(f.Entries), 0o644)
+	}
+	return err
 }
 
 // filter decides what of an entry reaches the Builder.
@@ -146,12 +151,4 @@ func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
 	}
 	failpoint.Here("tag.tests")
 	return nil
-}
-
-// verification is the turn of a Verifier, as it is judged: what it left, and what
-// replays of its tests show.
-type verification struct{ turn }
-
-func (l *Loop) verification(p *state.Phase) verification {
-	return verification{l.turn(roles.Verifier, p)}
 }

@@ -140,12 +140,9 @@ func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
 			continue
 		}
 		a := Attempt{Step: r.Step, Verdict: Verdict(r.Verdict), Built: !r.VerifierOnly, Tree: r.Tree}
-		var f Finding
-		kept := false
-		if r.Call != "" {
-			if kept, err = roles.KeptFinding(in, r.Call, &f); err != nil {
-				return nil, err
-			}
+		f, kept, err := roles.Read[Finding](roles.Record{Dir: in.Call(r.Call)}, roles.FindingFile)
+		if err != nil {
+			return nil, err
 		}
 		if a.Failed = f.Entries; !kept && a.Verdict == Fail {
 			a.Verdict = Unknown

@@ -54,7 +54,7 @@ func known(specs spec.Set) []string {
 // weigh replays what the Verifier saved, against the app and against what stands
 // in for it, and says what that proves. The tests that let nothing be proven need
 // no tries against nothing.
-func (v verification) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
+func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
 	suite := evidence.Suite{Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Waived: evidence.Waived{Away: !v.Challenge.Away, Null: !v.Challenge.Null}}
 	if v.p.Recheck { // earlier phases are held to by tests of their own
 		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
@@ -85,7 +85,7 @@ func (v verification) weigh(ctx context.Context, claims evidence.Claims) (eviden
 
 // plant tries a suite whose lines might be the app's own against an app that
 // answers with a test line.
-func (v verification) plant(ctx context.Context, s *evidence.Suite, limit time.Duration) error {
+func (v turn) plant(ctx context.Context, s *evidence.Suite, limit time.Duration) error {
 	if !v.Challenge.Null || !evidence.Suspect(*s) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (v verification) plant(ctx context.Context, s *evidence.Suite, limit time.D
 }
 
 // rerun replays a suite against the app until its results fit or do not.
-func (v verification) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
+func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
 	for evidence.Again(claims, *s) {
 		name := fmt.Sprintf("app-%d", len(s.Real)+1)
 		if s.Name != "" {
@@ -115,7 +115,7 @@ func (v verification) rerun(ctx context.Context, commit string, claims evidence.
 
 // replay makes one replay, its record in the folder of the call whose tests, or
 // whose turn, it is. text says how it came out, in one line.
-func (v verification) replay(ctx context.Context, name string, r roles.Replay) (run roles.Replayed, text string, err error) {
+func (v turn) replay(ctx context.Context, name string, r roles.Replay) (run roles.Replayed, text string, err error) {
 	r.Key = v.key + "/replay-" + name
 	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
 	if v.p.Recheck && r.Commit == "" {
@@ -158,7 +158,7 @@ type tries struct {
 // tryNothing begins the tries that are asked for, of the tests of a commit, "" for
 // today's. Where the Verifier reports a failure there is no pass to prove, and none
 // is made. name begins the names of their records.
-func (v verification) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) *tries {
+func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) *tries {
 	t := &tries{cut: make(chan struct{}), runs: map[roles.Against]evidence.Run{}}
 	ctx, t.cancel = context.WithCancel(ctx)
 	var against []roles.Against

@@ -158,7 +158,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 			}
 			l = w.loop()
 			l.Replay = &tests{t: t} // which nobody asks again
-			again, err := l.verification(&p).finding(t.Context())
+			again, err := l.turn(roles.Verifier, &p).finding(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,10 +172,10 @@ func TestLateFilesChangeNothing(t *testing.T) {
 // judged is the finding over a call that ended as the world has it.
 func (w *world) judged(l *Loop, p *state.Phase) (Finding, error) {
 	w.Helper()
-	if _, err := l.Calls.Run(w.Context(), roles.Job{Role: roles.Verifier, Call: agent.Call{ID: l.verification(p).key}}); err != nil {
+	if _, err := l.Calls.Run(w.Context(), roles.Job{Role: roles.Verifier, Call: agent.Call{ID: l.turn(roles.Verifier, p).key}}); err != nil {
 		return Finding{}, err
 	}
-	return l.verification(p).finding(w.Context())
+	return l.turn(roles.Verifier, p).finding(w.Context())
 }
 
 func shown(f Finding, s *tests) string {
@@ -211,7 +211,7 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 			l := w.loop()
 			replays := &tests{t: t, says: map[string][]string{"phase1/passed": {c.says}}}
 			l.Number, l.Replay, l.Specs = 2, replays, HeldSpecs{Set: twoEach(t, 2)}
-			entries, failed, err := l.verification(&state.Phase{Step: 1, Attempt: 1}).regress(t.Context())
+			entries, failed, err := l.turn(roles.Verifier, &state.Phase{Step: 1, Attempt: 1}).regress(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -105,7 +105,7 @@ func missing(e Evidence) (all []string) {
 	return all
 }
 
-func (v verification) evidence(ctx context.Context) (Evidence, error) {
+func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	if v.p.AppFailed != "" {
 		return Evidence{AppFailed: v.p.AppFailed}, nil
 	}
@@ -140,7 +140,7 @@ func (v verification) evidence(ctx context.Context) (Evidence, error) {
 }
 
 // unmovedSource adds what of the source is no longer as it was tested.
-func (v verification) unmovedSource(ctx context.Context, ev Evidence) (_ Evidence, err error) {
+func (v turn) unmovedSource(ctx context.Context, ev Evidence) (_ Evidence, err error) {
 	if ev.Changed, err = v.Src.Differs(ctx, ""); err != nil {
 		return ev, err
 	}
@@ -195,7 +195,7 @@ func doubted(entries []failedspecs.Entry, found evidence.Finding) []failedspecs.
 	for _, s := range found.Contracts {
 		for i, e := range entries {
 			if s.Is == evidence.NotReproduced && e.Contract == s.Contract {
-				entries[i].Note = string(s.Is) + ": " + s.Why
+				entries[i].Note = s.Is + ": " + s.Why
 			}
 		}
 	}

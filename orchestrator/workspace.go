@@ -27,7 +27,7 @@ func (t turn) seal() error {
 	if rec.Started() {
 		return nil
 	}
-	return rec.KeepHistory(now.History)
+	return rec.Note(roles.HistoryFile, now.History)
 }
 
 // unmoved looks at the repository after the call, which is kept whatever comes
@@ -40,8 +40,8 @@ func (t turn) unmoved() error {
 		return fmt.Errorf("call %s is kept, and nothing is committed: %w", key, err)
 	}
 	t.showSteering(now.Steering, "while the call ran")
-	rec := roles.Record{Dir: t.Project.Call(key)}
-	was, ok, err := rec.History()
+	rec := t.record()
+	was, ok, err := roles.Read[map[string]string](rec, roles.HistoryFile) // or a person who has seen it move took the note away
 	if err != nil || !ok {
 		return err
 	}
@@ -109,7 +109,7 @@ func (t turn) keepFound(f state.Found) error {
 	if err := t.Safe.Clean(&f); err != nil {
 		return err
 	}
-	if err := t.record().KeepFound(f); err != nil {
+	if err := t.record().Note(roles.FoundFile, f); err != nil {
 		return err
 	}
 	for _, text := range said {

@@ -162,7 +162,7 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(a.dir(key), endFile), containerEnd{st.ExitCode, st.OOMKilled})
+	return Record{a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})
 }
 
 // commandName is what a background command can be called; the app may have written
@@ -194,8 +194,8 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	if !up || file.Size() > maxEvents {
 		ends.Broke = append(ends.Broke, "what abl had noted of it was wiped out or flooded from inside its container")
 	}
-	var box containerEnd
-	if ended, err := readJSON(filepath.Join(dir, endFile), &box); err != nil || !ended {
+	box, ended, err := Read[containerEnd](Record{dir}, endFile)
+	if err != nil || !ended {
 		return ends, err
 	}
 	text := fmt.Sprintf("its container ended by itself with exit code %d", box.Exit)

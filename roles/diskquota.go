@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"abl/internal/hostfs"
@@ -67,7 +66,7 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func
 	go func() {
 		size, err := hostfs.Measure(ctx, j.Role.Workspace(r.Project), time.Time{}, func(hostfs.Size) bool { return false })
 		if err == nil {
-			err = noteJSON(filepath.Join(rec.Dir, treeFile), base{size.Bytes, size.Names, size.Depth})
+			err = rec.Note(treeFile, base{size.Bytes, size.Names, size.Depth})
 		}
 		done <- err
 	}()
@@ -87,8 +86,7 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 		return why
 	}
 	go func() {
-		var was base
-		known, err := readJSON(filepath.Join(rec.Dir, treeFile), &was)
+		was, known, err := Read[base](rec, treeFile)
 		for pause := r.Quota.every(); err == nil; {
 			select {
 			case <-ctx.Done():

@@ -62,7 +62,7 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	}
 	if err := b.Made.Err(); err != nil {
 		b.Failed = err.Error()
-		return done, errors.Join(err, p.save(b))
+		return done, errors.Join(err, p.keep(b, writeJSON))
 	}
 	server, err := p.listen(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	if server != nil {
 		done = sync.OnceFunc(server.Close)
 	}
-	err = errors.Join(p.layOut(env, server), p.note(b))
+	err = errors.Join(p.layOut(env, server), p.keep(b, noteJSON))
 	failpoint.Here("probe.laid")
 	return done, err
 }
@@ -170,7 +170,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	if err != nil {
 		b.Failed = err.Error()
 	}
-	return errors.Join(err, p.save(b))
+	return errors.Join(err, p.keep(b, writeJSON))
 }
 
 // hear is the first line. The time for it is the box's own: when it is over and the

@@ -13,7 +13,6 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
-	"abl/internal/state"
 	"abl/roles/agent"
 )
 
@@ -69,21 +68,13 @@ type Intent struct {
 }
 
 // Outcome reads how the call ended; ok is false while it has not.
-func (r Record) Outcome() (o Outcome, ok bool, err error) {
-	ok, err = readJSON(filepath.Join(r.Dir, "outcome.json"), &o)
-	return o, ok, err
-}
+func (r Record) Outcome() (Outcome, bool, error) { return Read[Outcome](r, "outcome.json") }
 
 // SaveOutcome writes it durably.
-func (r Record) SaveOutcome(o Outcome) error {
-	return writeJSON(filepath.Join(r.Dir, "outcome.json"), o)
-}
+func (r Record) SaveOutcome(o Outcome) error { return r.Write("outcome.json", o) }
 
 // Intent reads what the call was started with.
-func (r Record) Intent() (i Intent, ok bool, err error) {
-	ok, err = readJSON(filepath.Join(r.Dir, "intent.json"), &i)
-	return i, ok, err
-}
+func (r Record) Intent() (Intent, bool, error) { return Read[Intent](r, "intent.json") }
 
 // Stop notes that abl is about to end the call's box, and why. The first reason
 // stays: an abl that is killed right afterwards must not take its own stop for
@@ -94,7 +85,7 @@ func (r Record) stop(why stopped) error {
 	if already, err := r.stopped(); err != nil || already.Class != "" {
 		return err
 	}
-	return writeJSON(filepath.Join(r.Dir, "stopped.json"), why)
+	return r.Write("stopped.json", why)
 }
 
 // stopped is why abl ended a call's box; no class when it did not.
@@ -103,40 +94,40 @@ type stopped struct {
 	Reason string          `json:"reason,omitempty"` // beyond what the class says
 }
 
-func (r Record) stopped() (why stopped, err error) {
-	_, err = readJSON(filepath.Join(r.Dir, "stopped.json"), &why)
+func (r Record) stopped() (stopped, error) {
+	why, _, err := Read[stopped](r, "stopped.json")
 	return why, err
 }
 
-// KeepHistory notes, before the call starts, where the role's history stands.
-func (r Record) KeepHistory(history map[string]string) error {
-	return r.note(HistoryFile, history)
+// Further files of a record.
+const (
+	FindingFile    = "finding.json"    // the verdict over the call
+	RegressionFile = "regression.json" // what the tests of earlier phases have shown before it
+	HistoryFile    = "history.json"    // where the role's history stood before it
+	FoundFile      = "swept.json"      // what a sweep found after it
+)
+
+// Read reads a file of a record; false when there is none.
+func Read[T any](r Record, name string) (v T, ok bool, err error) {
+	ok, err = readJSON(filepath.Join(r.Dir, name), &v)
+	return v, ok, err
 }
 
-// FoundFile is the file of a record that says what a sweep found after the call.
-const FoundFile = "swept.json"
+// Write writes a file of the record durably, and makes the record when there is none.
+func (r Record) Write(name string, v any) error { return r.keep(name, v, writeJSON) }
 
-// KeepFound keeps what a sweep of the role's workspace found after the call.
-func (r Record) KeepFound(f state.Found) error {
-	return r.note(FoundFile, f)
-}
+// Note is Write for what nothing is decided by after a power cut.
+func (r Record) Note(name string, v any) error { return r.keep(name, v, noteJSON) }
 
-// note makes the record when there is none.
-func (r Record) note(name string, v any) error {
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+func (r Record) keep(name string, v any, write func(path string, v any) error) error {
+	err := os.MkdirAll(r.Dir, 0o755)
+	if err == nil {
+		err = write(filepath.Join(r.Dir, name), v)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
 	}
-	return noteJSON(filepath.Join(r.Dir, name), v)
-}
-
-// HistoryFile is where KeepHistory notes it, in the record.
-const HistoryFile = "history.json"
-
-// History is what KeepHistory noted; false when it did not, or a person who has
-// seen that the history moved took the note away.
-func (r Record) History() (history map[string]string, ok bool, err error) {
-	ok, err = readJSON(filepath.Join(r.Dir, HistoryFile), &history)
-	return history, ok, err
+	return nil
 }
 
 // Started is whether the call's box was started, or is about to be.
@@ -189,10 +180,7 @@ func noteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	if err := os.WriteFile(path+".new", append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("cannot keep the record of a call: %w", err)
-	}
-	return os.Rename(path+".new", path)
+	return errors.Join(os.WriteFile(path+".new", append(data, '\n'), 0o644), os.Rename(path+".new", path))
 }
 
 // Net is what is known of the engine's networks.
@@ -219,28 +207,16 @@ type Boundary struct {
 const boundaryFile = "boundary.json"
 
 // Boundary reads the proof of a call's box; ok is false when there is none.
-func (r Record) Boundary() (b Boundary, ok bool, err error) {
-	ok, err = readJSON(filepath.Join(r.Dir, boundaryFile), &b)
-	return b, ok, err
-}
+func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, boundaryFile) }
 
 // App is the record of the app that was up for the call.
 func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
 
-// save keeps the proof for good.
-func (p proving) save(b Boundary) error {
+// keep keeps the proof, for good with writeJSON. With noteJSON nobody waits for the disk:
+// it is for an abl that takes over should this one be killed.
+func (p proving) keep(b Boundary, write func(path string, v any) error) error {
 	if err := p.secret.Clean(&b); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(p.dir, boundaryFile), b)
-}
-
-// note keeps it for an abl that takes over should this one be killed, and does
-// not wait for the disk.
-func (p proving) note(b Boundary) error {
-	data, err := p.secret.JSON(b)
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	return os.WriteFile(filepath.Join(p.dir, boundaryFile), data, 0o644)
+	return write(filepath.Join(p.dir, boundaryFile), b)
 }

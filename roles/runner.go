@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,9 +118,6 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	if err := r.Quota.hasRoom(); err != nil {
 		return Intent{}, err
 	}
-	if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
-		return Intent{}, fmt.Errorf("cannot keep the record of a call: %w", err)
-	}
 	measured := r.measureFirst(ctx, j, rec)
 	intent, box, err := r.create(ctx, j, rec)
 	if err = errors.Join(err, measured()); err != nil {
@@ -210,7 +205,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name, Model: j.Call.Model,
 		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project),
 	}
-	if err := writeJSON(filepath.Join(rec.Dir, "intent.json"), intent); err != nil {
+	if err := rec.Write("intent.json", intent); err != nil {
 		return intent, box, err
 	}
 	failpoint.Here("call.intent")

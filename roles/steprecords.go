@@ -40,15 +40,11 @@ type keptReplay struct {
 
 // keep notes what came of a replay.
 func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
-	dir := r.App.Project.Call(p.Key)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot keep the record of a replay: %w", err)
-	}
 	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
 	if err := r.App.Safe.Clean(&k); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(dir, replayFile), k)
+	return Record{r.App.Project.Call(p.Key)}.Write(replayFile, k)
 }
 
 // ForgetReplays takes the notes of a call's replays away, before they are made
@@ -57,7 +53,7 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 func ForgetReplays(p state.Project, key string, earlier bool) error {
 	names, err := replaysOf(p, key)
 	if _, gone := os.Lstat(p.Call(key)); earlier && gone == nil {
-		err = errors.Join(err, hostfs.Remove(p.Call(key), regressionFile))
+		err = errors.Join(err, hostfs.Remove(p.Call(key), RegressionFile))
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, replayDir+"phase") == earlier {
@@ -115,10 +111,10 @@ func tellCall(p state.Project, key string, k KeyParts) (c audit.Call, ok bool, e
 	if err := errors.Join(err, oerr); err != nil || !begun && !ended {
 		return c, false, err
 	}
-	var found struct {
+	found, _, err := Read[struct {
 		Verdict string `json:"verdict"`
-	}
-	if _, err := KeptFinding(p, key, &found); err != nil {
+	}](rec, FindingFile)
+	if err != nil {
 		return c, false, err
 	}
 	c = audit.Call{
@@ -140,11 +136,11 @@ func tellReplays(p state.Project, key string) (all []audit.Replay, err error) {
 	at := map[string]time.Time{}
 	for _, name := range names {
 		dir := filepath.Join(p.Call(key), name)
-		var k keptReplay
-		if ok, err := readJSON(filepath.Join(dir, replayFile), &k); err != nil || !ok {
-			if err != nil {
-				return nil, err
-			}
+		k, ok, err := Read[keptReplay](Record{dir}, replayFile)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
 			continue // it was forgotten, or abl was killed amid it
 		}
 		r := audit.Replay{

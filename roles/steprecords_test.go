@@ -114,7 +114,7 @@ func TestForgetReplays(t *testing.T) {
 	make := func() {
 		keptRun(t, p, key, "app-2", 1, "", Replayed{})
 		keptRun(t, p, key, "phase1-app-1", 2, "", Replayed{})
-		if err := KeepRegression(p, key, map[string]string{"verdict": "pass"}); err != nil {
+		if err := (Record{p.Call(key)}).Write(RegressionFile, map[string]string{"verdict": "pass"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,8 +131,7 @@ func TestForgetReplays(t *testing.T) {
 		for _, r := range replays {
 			got += r.Name + " "
 		}
-		var kept map[string]string
-		if ok, err := KeptRegression(p, key, &kept); ok && err == nil {
+		if _, ok, err := Read[map[string]string](Record{p.Call(key)}, RegressionFile); ok && err == nil {
 			got += "regression "
 		}
 		if got != want {

@@ -39,11 +39,11 @@ func Decide(claims Claims, suites ...Suite) Finding {
 	for _, s := range suites {
 		for _, c := range s.Contracts {
 			st := stand(claims, s, c)
-			reason := s.prefix() + c.ID + " is " + string(st.Is) + ": " + st.Why
+			reason := s.prefix() + c.ID + " is " + st.Is + ": " + st.Why
 			switch {
 			case st.Is == Failed || st.Is == Flaky || st.Is == NotReproduced:
 				fails = append(fails, reason)
-			case !st.Is.Proven():
+			case !Proven(st.Is):
 				opens = append(opens, reason+" (the contract: "+c.Says+")")
 			case st.Is == Weak:
 				f.Notes = append(f.Notes, reason)

@@ -53,7 +53,7 @@ func (s Suite) hollow(c Contract) string {
 }
 
 // challenged weighs the test of a contract that is ok in every replay.
-func (s Suite) challenged(c Contract) (Kind, string) {
+func (s Suite) challenged(c Contract) (is, why string) {
 	if why := s.vacuous(c); why != "" {
 		return Vacuous, why
 	}

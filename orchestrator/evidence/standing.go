@@ -4,41 +4,34 @@ import (
 	"fmt"
 	"strings"
 
+	"abl/internal/audit"
 	"abl/internal/witness"
 	"abl/internal/wording"
 )
 
-// Kind is where a contract stands.
-type Kind string
-
-// Verified and Weak count towards a pass, Failed, Flaky and NotReproduced make
-// a fail, the others leave it open.
+// Where a contract stands (audit.Finding.Is). Verified and Weak count towards a pass,
+// Failed, Flaky and NotReproduced make a fail, the others leave it open.
 const (
-	Verified      Kind = "verified"
-	Weak          Kind = "weak"           // its test is ok under a null app too
-	Failed        Kind = "failed"         // the Verifier says so, or the replay where it goes alone
-	NotReproduced Kind = "not reproduced" // the Verifier says that it fails, and it replays ok
-	Flaky         Kind = "flaky"          // ok in some runs, not ok in others
-	Disputed      Kind = "disputed"       // it replays not ok, and the Verifier reports no failure
-	Vacuous       Kind = "vacuous"        // its test is ok where nothing can be
-	Missing       Kind = "missing"        // the replay says nothing of it
-	Untried       Kind = "untried"        // its test was not held against what it has to be
+	Verified      = "verified"
+	Weak          = "weak"           // its test is ok under a null app too
+	Failed        = "failed"         // the Verifier says so, or the replay where it goes alone
+	NotReproduced = "not reproduced" // the Verifier says that it fails, and it replays ok
+	Flaky         = "flaky"          // ok in some runs, not ok in others
+	Disputed      = "disputed"       // it replays not ok, and the Verifier reports no failure
+	Vacuous       = "vacuous"        // its test is ok where nothing can be
+	Missing       = "missing"        // the replay says nothing of it
+	Untried       = "untried"        // its test was not held against what it has to be
 )
 
-// Proven says that the kind counts towards a pass.
-func (k Kind) Proven() bool { return k == Verified || k == Weak }
+// Proven says that where a contract stands counts towards a pass.
+func Proven(is string) bool { return is == Verified || is == Weak }
 
-// Standing is one contract with what was found.
+// Standing is one contract with what was found; of a flaky one Observed is how many runs
+// gave what.
 type Standing struct {
-	Contract string           `json:"contract"`
-	Suite    string           `json:"suite,omitempty"` // "" is today's
-	Is       Kind             `json:"is"`
-	Why      string           `json:"why,omitempty"`      // in plain words, without the contract's id
-	Runs     []witness.Status `json:"runs,omitempty"`     // of the replays, in order
-	Entries  int              `json:"entries,omitempty"`  // of failed_specs.md
-	Input    string           `json:"input,omitempty"`    // of the first replay that was not ok
-	Observed string           `json:"observed,omitempty"` // likewise; of a flaky one, how many runs gave what
-	Under    []string         `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
+	Contract string `json:"contract"`
+	Suite    string `json:"suite,omitempty"` // "" is today's
+	audit.Finding
 
 	says string
 }
@@ -46,9 +39,9 @@ type Standing struct {
 // stand weighs one contract of a suite.
 func stand(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
-	st := Standing{Contract: c.ID, Suite: s.Name, Entries: claims.of(c.ID), says: c.Says, Under: s.under(c.ID)}
+	st := Standing{c.ID, s.Name, audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, c.Says}
 	for _, r := range t.results {
-		st.Runs = append(st.Runs, r.Status)
+		st.Runs = append(st.Runs, string(r.Status))
 		if r.Status == witness.NotOK && st.Observed == "" {
 			st.Input, st.Observed = r.Points[0].Fields["input"], observed(r.Points[0])
 		}

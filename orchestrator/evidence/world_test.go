@@ -106,7 +106,7 @@ func TestEveryWorld(t *testing.T) {
 			bad = "passes and fails"
 		case (f.Verdict == Pass) != (len(f.Reasons) == 0):
 			bad = "the reasons do not fit"
-		case f.Verdict == Pass && !f.Contracts[0].Is.Proven():
+		case f.Verdict == Pass && !Proven(f.Contracts[0].Is):
 			bad = "a pass without a proof"
 		case len(f.Entries()) > 0 && f.Verdict != Fail:
 			bad = "entries without a fail"
