@@ -43,8 +43,8 @@ func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
 			}
 		}
 	}
-	edits, err := codecommit.ParseAnswer(instructions)
-	if err != nil || len(edits) != 2 || edits[0].Content != "Good morning.\nGood night.\n" || !edits[1].Delete {
-		t.Errorf("the examples are not in the form: %v, %v", edits, err)
+	a, err := codecommit.ParseAnswer(instructions, false)
+	if edits := a.Edits; err != nil || len(edits) != 2 || edits[0].Content != "Good morning.\nGood night.\n" || !edits[1].Delete {
+		t.Errorf("the examples are not in the form: %v, %v", a.Edits, err)
 	}
 }

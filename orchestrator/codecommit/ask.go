@@ -3,11 +3,16 @@ package codecommit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/roles/environment"
@@ -17,14 +22,11 @@ import (
 // ask puts one question: it is on the disk before it is sent, and so is whatever
 // comes back before anything is made of it. names are the files of the call.
 func (r *Run) ask(ctx context.Context, name, prompt string, names func(what string) []string) (model.Answer, *Attempt, error) {
-	at := &Attempt{Name: name, Outcome: Failed}
+	at := &Attempt{Name: name, Outcome: Failed, names: names}
 	r.result.Attempts = append(r.result.Attempts, at)
 	prompt = r.Clean(prompt)
 	if err := r.Logs.Put(prompt, names("query.txt")...); err != nil {
 		return model.Answer{}, at, err
-	}
-	if r.sending = names("query.json")[0]; r.Profile.Name == V1 {
-		r.sending = ""
 	}
 	r.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", name, r.Model.Name(), (len(prompt)+3)/4))
 	began := time.Now()
@@ -67,10 +69,10 @@ func classed(err error) error {
 
 // Sending keeps what is about to be sent, for whoever makes the model.
 func (r *Run) Sending(body []byte) error {
-	if r.sending == "" {
+	if r.Project.Name == V1 {
 		return nil
 	}
-	return r.Logs.Put(string(body), r.sending)
+	return r.Logs.Put(string(body), r.result.Attempts[len(r.result.Attempts)-1].names("query.json")...)
 }
 
 // enter writes the call into the ledger.
@@ -94,4 +96,54 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	}
 	row.CostUSD = ledger.Cost(row)
 	return r.Book.Append([]ledger.Row{row})
+}
+
+// Folder is the log folder of one run. Whatever is written there has no secret
+// in it.
+type Folder struct {
+	Path  string
+	clean func(string) string
+}
+
+// logPerm: prompts hold the code, which is not everybody's.
+const logPerm = 0o600
+
+// NewFolder makes a log folder that is named after the time.
+func NewFolder(dir string, now time.Time, suffix string, clean func(string) string) (*Folder, error) {
+	name, err := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix), os.MkdirAll(dir, 0o755)
+	for i, path := 2, name; err == nil || errors.Is(err, fs.ErrExist); i++ {
+		if err = os.Mkdir(path, 0o755); err == nil {
+			return &Folder{Path: path, clean: clean}, nil
+		}
+		path = name + "-" + strconv.Itoa(i)
+	}
+	return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
+}
+
+// Name is the folder's own name.
+func (f *Folder) Name() string { return filepath.Base(f.Path) }
+
+// Put writes a file, under all of its names.
+func (f *Folder) Put(text string, names ...string) error {
+	data := []byte(f.clean(text))
+	for i, name := range names {
+		path := filepath.Join(f.Path, name)
+		if i > 0 && os.Link(filepath.Join(f.Path, names[0]), path) == nil {
+			continue // but on a file system without second names
+		}
+		if err := hostfs.Write(path, data, logPerm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Body writes a response as it was received; what is no JSON is wrapped, so that
+// the file is what its name says.
+func (f *Folder) Body(body []byte, names ...string) error {
+	if !json.Valid(body) {
+		wrapped, _ := json.Marshal(map[string]string{"not_json": string(body)}) // a string cannot fail
+		body = append(wrapped, '\n')
+	}
+	return f.Put(string(body), names...)
 }

@@ -64,6 +64,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 			t.Fatal(err)
 		}
 	}
+	git(t, l.root, "", "init", "-q")
 	clean := func(s string) string { return strings.ReplaceAll(s, secret, "[…zz]") }
 	g, err := codecommit.Project{Root: l.root, Profile: p, Logs: filepath.Join(l.root, "logs")}.Guard()
 	if err != nil {
@@ -78,7 +79,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		t.Fatal(err)
 	}
 	l.run = codecommit.Run{
-		Root: l.root, Profile: p, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: book{ledger.Open(filepath.Join(l.root, "logs/tokens.csv"))},
+		Project: codecommit.Project{Root: l.root, Profile: p}, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: book{ledger.Open(filepath.Join(l.root, "logs/tokens.csv"))},
 		Repairs: p.Repairs, Clean: clean,
 		Say:  func(text string) { fmt.Fprintln(&l.said, text) },
 		Said: func(text string) { l.said.WriteString("> " + text) },
@@ -397,7 +398,7 @@ func TestBlindGuard(t *testing.T) {
 // An answer without edits touches no file: a stage in the way would stop it.
 func TestNoEditsAreNotApplied(t *testing.T) {
 	l := newLab(t, codecommit.V1, nil)
-	if err := os.MkdirAll(filepath.Join(l.root, l.run.Profile.Stage), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(l.root, l.run.Project.Stage), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	l.answers, l.builds = []model.Answer{says("$$$start\nfine\n$$$end\n")}, []codecommit.Built{{}}

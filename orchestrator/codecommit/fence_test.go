@@ -1,20 +1,28 @@
 package codecommit_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"abl/orchestrator/codecommit"
 )
 
+// kinds tell errors apart by their words.
+var kinds = [][2]string{
+	{"are not looked at", "too_large"}, {"has no ", "unterminated"}, {"without a beginning", "stray"}, {"stands inside of", "nested"}, {"was given in line", "duplicate"},
+	{"all the same", "conflict"}, {"changes no file", "no_operations"}, {"gives no file", "no_operations"}, {"", "malformed"},
+}
+
 // show prints edits, or the kind and line of an error.
 func show(edits []codecommit.Edit, err error) string {
-	var wrong *codecommit.Error
-	if errors.As(err, &wrong) {
-		return fmt.Sprintf("%s@%d", wrong.Kind, wrong.Line)
+	if err != nil {
+		line := 0
+		fmt.Sscanf(err.Error(), "line %d:", &line)
+		i := slices.IndexFunc(kinds, func(k [2]string) bool { return strings.Contains(err.Error(), k[0]) })
+		return fmt.Sprintf("%s@%d", kinds[i][1], line)
 	}
 	var all []string
 	for _, e := range edits {
@@ -26,6 +34,14 @@ func show(edits []codecommit.Edit, err error) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// parse reads an answer of the protocol v2.
+func parse(text string) ([]codecommit.Edit, error) {
+	a, err := codecommit.ParseAnswer(text, false)
+	return a.Edits, err
+}
+
+func parseV1(text string) (codecommit.Answer, error) { return codecommit.ParseAnswer(text, true) }
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
@@ -65,7 +81,7 @@ func TestParse(t *testing.T) {
 		{"indented", "  ^^^a\nx\n  ^^^end\n", "no_operations@0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := show(codecommit.ParseAnswer(c.in)); got != c.want {
+			if got := show(parse(c.in)); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -74,11 +90,11 @@ func TestParse(t *testing.T) {
 
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 2<<20) + "\n"
-	edits, err := codecommit.ParseAnswer("^^^a\n" + long + long + "^^^end\n")
+	edits, err := parse("^^^a\n" + long + long + "^^^end\n")
 	if err != nil || len(edits) != 1 || edits[0].Content != long+long {
 		t.Errorf("%d edits, %v", len(edits), err)
 	}
-	if got := show(codecommit.ParseAnswer(strings.Repeat("x", codecommit.MaxAnswer+1))); got != "too_large@0" {
+	if got := show(parse(strings.Repeat("x", codecommit.MaxAnswer+1))); got != "too_large@0" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -118,8 +134,8 @@ func TestParseV1(t *testing.T) {
 		{"nested, same kind", "^^^a\n^^^b\n^^^end\n^^^end\n", "nested@2"},
 		{"nested, indented", "^^^a\n  ^^^b.go\n^^^end\n", "nested@2"},
 		{"nested words", "&&&start\n&&&start\n&&&end\n&&&end\n", "nested@2"},
-		{"nested, other kind", "^^^a\n&&&start\n&&&end\n^^^end\n", `overlap@2 said[""]`},
-		{"overlapping", "%%%start\n^^^a\n%%%end\n^^^end\n", "overlap@2"},
+		{"nested, other kind", "^^^a\n&&&start\n&&&end\n^^^end\n", `nested@2 said[""]`},
+		{"overlapping", "%%%start\n^^^a\n%%%end\n^^^end\n", "nested@2"},
 		{"delete", "^^^a\n^^^delete\n", "malformed@2"},
 		{"delete, indented", "^^^a\n  ^^^ delete\n^^^end\n", "malformed@2"},
 		{"no path", "^^^\n^^^end\n", "malformed@1"},
@@ -127,7 +143,7 @@ func TestParseV1(t *testing.T) {
 		{"calm cut off", "$$$start\nx", "unterminated@1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := show(codecommit.ParseAnswerV1(c.in)); got != c.want {
+			if got := show(parseV1(c.in)); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -151,14 +167,14 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		edits, err := codecommit.ParseAnswer(in)
+		edits, err := parse(in)
 		if err != nil {
 			if edits != nil {
 				t.Fatalf("edits with %v", err)
 			}
 			return
 		}
-		again, err := codecommit.ParseAnswer(render(edits))
+		again, err := parse(render(edits))
 		if err != nil || !reflect.DeepEqual(bare(edits), bare(again)) {
 			t.Fatalf("%q: %v became %v, %v", in, edits, again, err)
 		}
@@ -175,14 +191,14 @@ func FuzzParseV1(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		a, err := codecommit.ParseAnswerV1(in)
+		a, err := parseV1(in)
 		if err != nil {
 			if a.Edits != nil || a.Thoughts != nil || a.Calm != nil {
 				t.Fatalf("%+v with %v", a, err)
 			}
 			return
 		}
-		again, err := codecommit.ParseAnswerV1(renderV1(a))
+		again, err := parseV1(renderV1(a))
 		a.Edits, again.Edits = bare(a.Edits), bare(again.Edits)
 		if err != nil || !reflect.DeepEqual(a, again) {
 			t.Fatalf("%q: %+v became %+v, %v", in, a, again, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -20,19 +19,7 @@ func Ignored(ctx context.Context, root string, names ...string) (map[string]bool
 	if len(names) == 0 {
 		return ignored, nil
 	}
-	args := []string{"-C", root, "check-ignore", "--no-index", "-z", "--stdin"}
-	if _, err := git(ctx, "", "-C", root, "rev-parse"); err != nil && strings.Contains(err.Error(), "not a git repository") {
-		temp, err := os.MkdirTemp("", "abl-git-") // git asks for a repository, be it empty
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(temp)
-		if _, err := git(ctx, "", "init", "-q", "--bare", temp); err != nil {
-			return nil, err
-		}
-		args = append([]string{"--git-dir=" + temp, "--work-tree=" + root}, args...)
-	}
-	said, err := git(ctx, "./"+strings.Join(names, "\x00./"), args...) // a name that begins with a colon is none to git
+	said, err := git(ctx, "./"+strings.Join(names, "\x00./"), "-C", root, "check-ignore", "--no-index", "-z", "--stdin") // a name that begins with a colon is none to git
 	const none = 1
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == none) {

@@ -12,18 +12,27 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"abl/internal/git/ignore"
 	"abl/internal/hostfs"
+	"abl/internal/lazyregexp"
+	"abl/internal/redact"
 )
 
-// ListFile is where a project adds to what is protected, and lifts what can be.
-const ListFile = ConfigDir + "/protected"
+// listFile is where a project adds to what is protected, and lifts what can be.
+const listFile = ConfigDir + "/protected"
+
+// lockFiles are what package managers write for themselves, and the ignore files of
+// folders: protected unless agent-config/protected lifts them.
+const lockFiles = "go.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock poetry.lock " +
+	"uv.lock Pipfile.lock composer.lock Gemfile.lock mix.lock flake.lock gradle.lockfile " +
+	"packages.lock.json pubspec.lock deno.lock Cargo.lock .gitignore"
 
 // PathGuard knows what is protected in one project.
 type PathGuard struct {
 	root   string
-	fixed  []entry
+	fixed  []string      // see Profile
 	lifted *ignore.Rules // lock files, and on top of them the project's list; nil of the protocol v1, which asks no git either
 	list   []byte        // agent-config/protected
 }
@@ -49,11 +58,14 @@ func (r Refused) Error() string {
 
 // Guard is what protects the project's files.
 func (p Project) Guard() (*PathGuard, error) {
-	g := &PathGuard{root: p.Root, fixed: always(p.Name == V1, p.LogsBelow())}
+	g := &PathGuard{root: p.Root, fixed: strings.Fields(p.Fixed)}
+	if logs := p.LogsBelow(); logs != "" && g.protected(logs) == "" {
+		g.fixed = append(g.fixed, "/"+logs+"/")
+	}
 	if p.Name == V1 {
 		return g, nil
 	}
-	list, err := hostfs.Read(p.Root, ListFile, mostText)
+	list, err := hostfs.Read(p.Root, listFile, mostText)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, problem("", "%w", err)
 	}
@@ -65,16 +77,15 @@ func (p Project) Guard() (*PathGuard, error) {
 // their paths in one spelling. It refuses with every rule that is broken: that is the
 // model's mistake, and any other error is not.
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
-	all, rules, lines := slices.Clone(edits), map[int]string{}, map[string]int{}
+	all, rules, lines := slices.Clone(edits), make([]string, len(edits)), map[string]int{}
 	for i := range all {
-		rule, err := g.judge(&all[i])
-		if err != nil {
+		var err error
+		if rules[i], err = g.judge(&all[i]); err != nil {
 			return nil, err
 		}
 		at, twice := lines[all[i].Path]
 		switch {
-		case rule != "":
-			rules[i] = rule
+		case rules[i] != "":
 		case twice:
 			rules[i] = fmt.Sprintf("line %d gave it already", at)
 		default:
@@ -111,23 +122,57 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 // judge brings an edit's path into its one spelling, and returns the rule that it
 // breaks by itself.
 func (g *PathGuard) judge(e *Edit) (rule string, err error) {
-	e.Path, rule = spell(e.Path)
-	if rule == "" {
+	for strings.HasPrefix(e.Path, "./") {
+		e.Path = e.Path[len("./"):]
+	}
+	if rule = misspelled(e.Path); rule == "" {
 		rule = g.protected(e.Path)
 	}
-	if rule != "" {
-		return rule, nil
+	if rule == "" {
+		rule, err = g.onDisk(e.Path, e.Delete)
 	}
-	return g.onDisk(e.Path, e.Delete)
+	return rule, err
+}
+
+// Spellings that no path may have.
+var (
+	passing = lazyregexp.New(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)~(/|$)|` +
+		"[\u2024\u2025\u2026\ufe52\uff0e\uff61\u2044\u2215\u29f8\uff0f\u29f5\ufe68\uff3c]")
+	blank  = lazyregexp.New(`(^|/) |[ .](/|$)`)
+	dotGit = lazyregexp.New(`(?i)(^|/)(git~1(/|$)|\.git:)`)
+)
+
+const tooLong = "it is longer than any path, or one of its names longer than 255 bytes"
+
+// misspelled is the rule that the spelling of a path breaks.
+func misspelled(name string) string {
+	const longest, most = 255, 4000 // bytes that a file system allows in a name and, about, in a path
+	switch {
+	case len(name) > most || slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > longest }):
+		return tooLong
+	case !utf8.ValidString(name):
+		return "it is not valid UTF-8"
+	case strings.ContainsFunc(name, func(r rune) bool { return !redact.Plain(r) }):
+		return "it has a character that cannot be seen"
+	case passing().MatchString(name):
+		return "it has a backslash, a drive's letter, a ~ for a home, or what passes for a dot or a slash"
+	case name == "." || path.Clean(name) != name || !filepath.IsLocal(name):
+		return `it is not the plain path of a file below the project's folder: no "..", no "." in the middle, no slash at its ends, no two together`
+	case blank().MatchString(name):
+		return "one of its names begins with a blank, or ends with a blank or a dot"
+	case dotGit().MatchString(name):
+		return "it spells .git in another way"
+	}
+	return ""
 }
 
 // protected is the rule of the lists that protects a path, "" for none. Upper case
 // makes no difference to them: on some file systems it makes none to the files.
 func (g *PathGuard) protected(name string) string {
 	folded := strings.ToLower(name)
-	for _, e := range g.fixed {
-		if hit(ignore.Exclude([]byte(e.pattern)), folded) {
-			return "protected: " + e.words
+	for _, pattern := range g.fixed {
+		if covers(strings.ToLower(pattern), folded) {
+			return "protected: " + inWords(pattern)
 		}
 	}
 	switch {
@@ -135,9 +180,55 @@ func (g *PathGuard) protected(name string) string {
 		return ""
 	case hit(locks(), folded):
 		base := path.Base(name)
-		return "protected: " + base + " is written by a program; a line !" + base + " in " + ListFile + " frees it"
+		return "protected: " + base + " is written by a program; a line !" + base + " in " + listFile + " frees it"
 	}
-	return "protected by " + ListFile
+	return "protected by " + listFile
+}
+
+// covers says whether a path is what a pattern of Profile.Fixed names, or below it.
+func covers(pattern, name string) bool {
+	pattern, top := strings.CutPrefix(strings.TrimSuffix(pattern, "/"), "/")
+	if top {
+		return name == pattern || strings.HasPrefix(name, pattern+"/")
+	}
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		is, _ := path.Match(pattern, part)
+		return is
+	})
+}
+
+// inWords is a pattern of Profile.Fixed as prompts and errors have it.
+func inWords(pattern string) string {
+	name, top := strings.CutPrefix(pattern, "/")
+	name, folder := strings.CutSuffix(name, "/")
+	start, open := strings.CutSuffix(name, "*")
+	switch {
+	case folder && top:
+		return "anything in the " + name + " folder"
+	case folder:
+		return "anything in a folder named " + name
+	case open:
+		return "anything whose name begins with " + start
+	case top:
+		return name
+	}
+	return "any file named " + name
+}
+
+// locks are the lock files as rules, lower case.
+func locks() *ignore.Rules {
+	return ignore.Exclude([]byte(strings.ToLower(strings.ReplaceAll(lockFiles, " ", "\n"))))
+}
+
+// hit says whether rules match a path or a folder on its way, which git too
+// looks at first.
+func hit(rules *ignore.Rules, path string) bool {
+	for i := range len(path) {
+		if path[i] == '/' && rules.Ignored(path[:i], true) {
+			return true
+		}
+	}
+	return rules.Ignored(path, false)
 }
 
 // onDisk is the rule that what stands on the way to a path breaks, or at it.
@@ -169,4 +260,25 @@ func (g *PathGuard) onDisk(name string, remove bool) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// List is what is protected, in words, one entry each.
+func (g *PathGuard) List() (all []string) {
+	for _, pattern := range g.fixed {
+		all = append(all, inWords(pattern))
+	}
+	if g.lifted == nil {
+		return all
+	}
+	all = append(all, "anything that git ignores (.gitignore and other excludes)")
+	free := func(name string) bool { return !hit(g.lifted, strings.ToLower(name)) }
+	if names := slices.DeleteFunc(strings.Fields(lockFiles), free); len(names) > 0 {
+		all = append(all, "in any folder: "+strings.Join(names, ", "))
+	}
+	for l := range strings.SplitSeq(string(g.list), "\n") {
+		if l = strings.TrimSpace(l); l != "" && l[0] != '#' && l[0] != '!' {
+			all = append(all, "anything that matches "+l)
+		}
+	}
+	return all
 }

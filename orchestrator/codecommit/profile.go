@@ -8,6 +8,7 @@
 package codecommit
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -29,6 +30,9 @@ type Profile struct {
 	Suffix     string // of the log folder
 	Repairs    int
 	Ignored    bool // .gitignore has to hold the folder of the keys
+	// Fixed is what is protected whatever a project says: names in any folder or, with a
+	// slash before them, in the project's own; those of folders end with one.
+	Fixed string
 }
 
 // Names of the protocols.
@@ -47,12 +51,16 @@ func ProfileOf(name string) (Profile, error) {
 		return Profile{
 			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "%s-key.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
 			Stage: ".code-commit", Yard: "logs/.build", LockFile: "logs/.lock", Repairs: 7,
+			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /gemini-system-prompt.txt /llm-user-output.txt " +
+				".git/ .abl/ .env* /abl.config.yaml /logs/ /.code-commit/",
 		}, nil
 	case V2:
 		return Profile{
 			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
 			Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
 			Suffix: "-committing-code", Repairs: 3, Ignored: true,
+			Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
+				".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
 		}, nil
 	}
 	return Profile{}, fmt.Errorf("unknown protocol %q: there are %s and %s", name, V1, V2)
@@ -75,22 +83,17 @@ func (p Profile) step(n int) string {
 // logs are the names in the log folder of what there is of the call n: query.txt,
 // response.txt, build.txt and more. The protocol v2 has two for some.
 func (p Profile) logs(n int, what string) []string {
-	long, short := p.step(n)+"-"+what, strconv.Itoa(n+1)+"-"+what
-	switch what {
-	case "query.txt":
-		long = p.step(n) + ".txt"
-	case "build.txt":
-		if p.Name == V2 && n == 0 {
-			long = "initial-build.txt"
-		}
-	case "response.txt", "response.json":
-	default:
-		if p.Name == V2 {
-			return []string{short}
-		}
-	}
-	if p.Name == V1 {
-		return []string{long}
+	step, short := p.step(n), strconv.Itoa(n+1)+"-"+what
+	long := map[string]string{
+		"query.txt": step + ".txt", "response.txt": step + "-response.txt", "response.json": step + "-response.json", "build.txt": step + "-build.txt",
+	}[what]
+	switch {
+	case p.Name == V1:
+		return []string{cmp.Or(long, step+"-"+what)}
+	case long == "":
+		return []string{short}
+	case what == "build.txt" && n == 0:
+		long = "initial-build.txt"
 	}
 	return []string{long, short}
 }

@@ -145,7 +145,7 @@ func (p Project) CheckIgnored() error {
 	if wrong == "" {
 		return nil
 	}
-	return problem("add a line /agent-config to the end of .gitignore; "+p.Self+" init does", "%s", wrong)
+	return problem("add a line /agent-config to the end of .gitignore", "%s", wrong)
 }
 
 // Changes is how many changes git status shows.

@@ -1,6 +1,7 @@
 package codecommit_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 func TestRollup(t *testing.T) {
 	files := map[string]string{
 		"b.go": "package b", "a/c.go": "package a\n", "empty": "", "-odd name": "x", "a/environment.md": "x", "keys.md": "PRIVATE KEY",
-		"bin": "\x00\x01", "rsa.txt": "x\n-----BEGIN RSA PRIVATE KEY-----\n", "a/x.log": "no", ".gitignore": "*.log\n",
+		"bin": "\x00\x01", "rsa.txt": "x\n-----BEGIN RSA PRIVATE KEY-----\n", "a/x.log": "no", ".gitignore": "*.log\n/agent-config\n",
 	}
 	withheld := []string{
 		".env", ".env.local", "x.pem", "x.key", "x.p12", "x.pfx", "x.keystore", "x.jks", "id_rsa", "id_ed25519.pub", "id_ecdsa", "gemini-key.txt",
@@ -36,8 +37,11 @@ func TestRollup(t *testing.T) {
 		t.Fatal(err)
 	}
 	project := codecommit.Project{Root: root, Profile: p}
-	if _, err := project.Init(); err != nil {
-		t.Fatal(err)
+	for _, f := range p.FirstFiles() {
+		at := filepath.Join(root, f[0])
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(f[1]), 0o755)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	roll := func() int {
 		cmd := exec.Command("./codeRollup.sh")

@@ -23,8 +23,7 @@ type Model interface {
 
 // Run is one run of a workflow.
 type Run struct {
-	Root    string
-	Profile Profile
+	Project Project
 	Inputs  Inputs
 	Model   Model
 	Guard   *PathGuard
@@ -40,8 +39,7 @@ type Run struct {
 	Abort   bool // on an answer that cannot be used, rather than ask again
 	DryRun  bool // look at the first answer, and change nothing
 
-	sending string // the file of the request at hand; "" where it is not kept
-	result  Result
+	result Result
 }
 
 // Outcomes of a run, and of its attempts.
@@ -88,12 +86,13 @@ type Attempt struct {
 	Files   []Edit   `json:"files,omitempty"` // that it changed, or in a dry run would
 	Notes   []string `json:"notes,omitempty"` // on the build: what it asked the network for in vain
 
-	thoughts []string // for the calls that follow
-	printed  string   // by the build, or why there was none
+	thoughts []string                   // for the calls that follow
+	printed  string                     // by the build, or why there was none
+	names    func(what string) []string // of its files in the log folder
 }
 
 func (r *Run) begin(workflow string) {
-	r.result = Result{Workflow: workflow, Protocol: r.Profile.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Edit{}}
+	r.result = Result{Workflow: workflow, Protocol: r.Project.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Edit{}}
 }
 
 // end sums up, and leaves the sum in the log folder.
@@ -125,7 +124,7 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 // red is none.
 func (r *Run) Commit(ctx context.Context) (Result, error) {
 	r.begin("committing-code")
-	prompt := r.Profile.First(r.Inputs)
+	prompt := r.Project.First(r.Inputs)
 	for n := 0; ; n++ {
 		if err := r.attempt(ctx, n, prompt); err != nil {
 			return r.end(Failed, err)
@@ -135,14 +134,13 @@ func (r *Run) Commit(ctx context.Context) (Result, error) {
 			r.result.Why = at.Why
 			return r.end(at.Outcome, nil)
 		}
-		prompt = r.Profile.Repair(r.Inputs, r.result.Attempts)
+		prompt = r.Project.Repair(r.Inputs, r.result.Attempts)
 	}
 }
 
 // attempt is one call, and the build after it.
 func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
-	names := func(what string) []string { return r.Profile.logs(n, what) }
-	answer, at, err := r.ask(ctx, r.Profile.step(n), prompt, names)
+	answer, at, err := r.ask(ctx, r.Project.step(n), prompt, func(what string) []string { return r.Project.logs(n, what) })
 	if err != nil {
 		return err
 	}
@@ -150,7 +148,8 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 	if err != nil {
 		return err
 	}
-	if at.Says = brief(r.Clean(at.Says)); at.Says != "" {
+	const most = 2000
+	if at.Says = wording.Cut(strings.TrimSpace(r.Clean(at.Says)), most); at.Says != "" {
 		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
 	switch {
@@ -161,12 +160,12 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 	case r.DryRun:
 		at.Outcome, at.Files = Planned, edits
 	default:
-		err = r.build(ctx, edits, at, names)
+		err = r.build(ctx, edits, at)
 	}
 	if r.DryRun || at.printed == "" {
 		return err
 	}
-	return errors.Join(err, r.Logs.Put(at.printed, names("build.txt")...))
+	return errors.Join(err, r.Logs.Put(at.printed, at.names("build.txt")...))
 }
 
 // understand reads an answer. wrong is what the model did wrong.
@@ -177,20 +176,21 @@ func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) (edit
 	if r.Holds != nil && r.Holds(a.Text) {
 		return nil, errors.New("it holds the key of a provider, so nothing of it was taken"), nil
 	}
-	if r.Profile.Name == V1 {
-		var v1 Answer
-		v1, wrong = ParseAnswerV1(a.Text)
-		if err := r.pass(v1.Said); err != nil {
-			return nil, nil, err
+	told, wrong := ParseAnswer(a.Text, r.Project.Name == V1)
+	for _, words := range told.Said {
+		r.Said(words)
+		if !r.DryRun {
+			err = errors.Join(err, hostfs.Append(filepath.Join(r.Project.Root, r.Project.UserOutput), []byte(r.Clean(words)), logPerm))
 		}
-		at.thoughts, at.Says, edits = v1.Thoughts, strings.Join(v1.Calm, "\n"), v1.Edits
-	} else if edits, wrong = ParseAnswer(a.Text); Empty(wrong) {
+	}
+	at.thoughts, at.Says = told.Thoughts, strings.Join(told.Calm, "\n")
+	if wrong == errNoFile {
 		at.Says = a.Text
 	}
-	if wrong != nil {
-		return nil, wrong, nil
+	if wrong != nil || err != nil {
+		return nil, wrong, err
 	}
-	edits, err = r.Guard.Check(ctx, edits)
+	edits, err = r.Guard.Check(ctx, told.Edits)
 	var refused Refused
 	if errors.As(err, &refused) {
 		return nil, err, nil
@@ -198,33 +198,10 @@ func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) (edit
 	return edits, nil, err
 }
 
-// brief is the beginning of a model's words.
-func brief(text string) string {
-	const most = 2000
-	if text = strings.TrimSpace(text); len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + " …"
-	}
-	return text
-}
-
-// pass gives a model's words to the person, and keeps them.
-func (r *Run) pass(words []string) error {
-	for _, w := range words {
-		r.Said(w)
-		if r.DryRun {
-			continue
-		}
-		if err := hostfs.Append(filepath.Join(r.Root, r.Profile.UserOutput), []byte(r.Clean(w)), logPerm); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // build makes the edits and builds.
-func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(string) []string) error {
+func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	if len(edits) > 0 {
-		if err := Apply(r.Root, r.Profile.Stage, edits); err != nil {
+		if err := Apply(r.Project.Root, r.Project.Stage, edits); err != nil {
 			return err
 		}
 	}
@@ -238,7 +215,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt, names func(s
 		r.Say(note)
 	}
 	for name, text := range built.Papers {
-		err = errors.Join(err, r.Logs.Put(text, names(name)...))
+		err = errors.Join(err, r.Logs.Put(text, at.names(name)...))
 	}
 	if err != nil {
 		return err

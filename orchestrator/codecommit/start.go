@@ -2,10 +2,6 @@ package codecommit
 
 import (
 	_ "embed"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,7 +9,7 @@ import (
 	"abl/prompts"
 )
 
-// What Init writes.
+// What init writes.
 var (
 	//go:embed first/query.txt
 	firstQuery string
@@ -23,66 +19,17 @@ var (
 	firstRollup string
 )
 
-// Made is a step of Init.
-type Made struct {
-	Do   string `json:"do"` // write, add or keep
-	Path string `json:"path"`
+// FirstFiles are what a project needs of the person, as they stand before anybody has
+// written into them: paths, each with its text.
+func (p Profile) FirstFiles() (all [][2]string) {
+	all = [][2]string{{p.Query, firstQuery}, {Script, firstBuild}, {"codeRollup.sh", firstRollup}}
+	if p.Structure != "" {
+		all = slices.Insert(all, 1, [2]string{p.Structure, prompts.CommitStructure})
+	}
+	return all
 }
 
-// Init makes the files that a run reads. What is there stays as it is.
-func (p Project) Init() (steps []Made, err error) {
-	if err := os.MkdirAll(filepath.Join(p.Root, ConfigDir), 0o755); err != nil {
-		return nil, err
-	}
-	for _, f := range []struct {
-		name, text string
-		perm       os.FileMode
-	}{
-		{p.Query, firstQuery, 0o644}, {p.Structure, prompts.CommitStructure, 0o644},
-		{Script, firstBuild, 0o755}, {"codeRollup.sh", firstRollup, 0o755},
-	} {
-		do, err := writeNew(filepath.Join(p.Root, f.name), f.text, f.perm)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, Made{do, f.name})
-	}
-	do, err := p.ignore()
-	return append(steps, Made{do, ".gitignore"}), err
-}
-
-// writeNew makes a file unless something stands there.
-func writeNew(path, text string, perm os.FileMode) (do string, err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if errors.Is(err, fs.ErrExist) {
-		return "keep", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteString(text)
-	return "write", errors.Join(err, f.Close())
-}
-
-// ignore adds to .gitignore what has to stay out of the repository.
-func (p Project) ignore() (do string, err error) {
-	data, err := hostfs.Read(p.Root, ".gitignore", mostText)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return "", problem("", "%w", err)
-	}
-	add, lines := "", strings.Split(string(data), "\n")
-	for _, want := range []string{"/" + ConfigDir, "/logs", ".env"} {
-		if !slices.Contains(lines, want) || want == "/"+ConfigDir && p.CheckIgnored() != nil {
-			add += want + "\n"
-		}
-	}
-	if add == "" {
-		return "keep", nil
-	}
-	return "add", hostfs.Append(filepath.Join(p.Root, ".gitignore"), []byte(line(string(data))[len(data):]+add), 0o644)
-}
-
-// Untouched says which of Init's files a person still has to write: a run with them
+// Untouched says which of init's files a person still has to write: a run with them
 // would cost money and come to nothing.
 func (p Project) Untouched(query string, dry bool) error {
 	const write = "write into it what you want changed"

@@ -81,7 +81,6 @@ func flags() []cli.Flag {
 		{Name: "consistency-check", Usage: "report on what does not fit together, and change nothing; also --consistency and --cc"},
 		{Name: "consistency", Hidden: true, Usage: "the same"},
 		{Name: "cc", Hidden: true, Usage: "the same"},
-		{Name: "rollup", Hidden: true, Usage: "gone"},
 		{Name: "dry-run", Usage: "ask once and show what would change; nothing is written but logs"},
 		{Name: "max-repairs", Value: "N", Usage: "how often the model is asked to repair: 3 unless given (v1: 7)"},
 		{Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"}, Usage: "when an answer cannot be used"},
@@ -108,8 +107,6 @@ func run(ctx context.Context, s *session) error {
 		}
 	}
 	switch {
-	case in.Bool("rollup"):
-		return cli.Usagef("--rollup is gone: run ./codeRollup.sh, which %s init writes", s.project.Self)
 	case len(given) > 1:
 		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
 	case in.Bool("print-protected"):

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/scaffold"
 	"abl/internal/ledger"
 	"abl/internal/sandbox"
 	"abl/orchestrator/codecommit"
@@ -40,18 +42,35 @@ of the repository. What is there already stays as it is.`,
 }
 
 func initialise(_ context.Context, s *session) error {
-	in := s.in
-	steps, err := s.project.Init()
+	in, p := s.in, s.project
+	root, err := os.OpenRoot(p.Root)
+	if err != nil {
+		return exit.With(exit.Usage, err, "")
+	}
+	defer root.Close()
+	var files []scaffold.File
+	for _, f := range p.FirstFiles() {
+		files = append(files, scaffold.File{Path: f[0], Data: []byte(f[1])})
+	}
+	steps, err := scaffold.Missing(root.FS(), files)
+	if err == nil {
+		var ignore scaffold.Op
+		ignore, err = scaffold.AddLines(root.FS(), []string{"/" + codecommit.ConfigDir, "/logs", ".env"})
+		steps = append(steps, ignore)
+	}
+	if err == nil {
+		err = scaffold.Apply(root, steps)
+	}
 	if err != nil {
 		return err
 	}
 	if in.Bool("json") {
 		return in.JSON(map[string]any{"steps": steps})
 	}
-	for _, m := range steps {
-		fmt.Fprintf(in.Stdout, "%-5s  %s\n", m.Do, m.Path)
+	for _, op := range steps {
+		fmt.Fprintln(in.Stdout, op)
 	}
-	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", s.project.Query, fmt.Sprintf(s.project.Keys, model.Google), s.project.Self)
+	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", p.Query, fmt.Sprintf(p.Keys, model.Google), p.Self)
 	return nil
 }
 

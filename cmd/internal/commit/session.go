@@ -174,7 +174,7 @@ func (s *session) prepare(r *codecommit.Run) (none codecommit.Secrets, err error
 	}
 	s.in.Say("%s, with the key of %s", name, key.Where)
 	secrets := s.project.Secrets(key.Value)
-	r.Root, r.Profile, r.Model, r.Clean, r.Holds = s.project.Root, s.project.Profile, c, secrets.Clean, secrets.Hold
+	r.Project, r.Model, r.Clean, r.Holds = s.project, c, secrets.Clean, secrets.Hold
 	prices, _ := prices.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
@@ -205,17 +205,17 @@ func (s *session) say(text string) {
 
 // builder decides where the build runs.
 func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codecommit.Secrets, limit time.Duration) (done func(), err error) {
-	if note, _ := codecommit.Runnable(r.Root); note != "" {
+	if note, _ := codecommit.Runnable(s.project.Root); note != "" {
 		s.in.Warn("every build will be red: " + note)
 	}
 	s.build = s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
-	host := codecommit.Host{Root: r.Root, Stream: s.build, Limit: limit, Secrets: secrets.All}
+	host := codecommit.Host{Root: s.project.Root, Stream: s.build, Limit: limit, Secrets: secrets.All}
 	if s.in.String("build-on") != "container" {
 		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
 		r.Builder = host
 		return func() { s.build.Close() }, nil
 	}
-	conf, err := config.Load(r.Root, os.LookupEnv, nil)
+	conf, err := config.Load(s.project.Root, os.LookupEnv, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,13 +37,17 @@ func writeNew(root *os.Root, name string, data []byte) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
+	perm := fs.FileMode(0o644)
+	if bytes.HasPrefix(data, []byte("#!")) {
+		perm = 0o755
+	}
 	draft := name + ".abl-new"
-	if err := writeDraft(root, draft, data, 0o644); err != nil {
+	if err := writeDraft(root, draft, data, perm); err != nil {
 		return err
 	}
 	err := root.Link(draft, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = create(root, name, data, 0o644) // a file system without hard links
+		err = create(root, name, data, perm) // a file system without hard links
 	}
 	if errors.Is(err, fs.ErrExist) {
 		err = nil

@@ -40,7 +40,7 @@ func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
 				"to keep the two apart, take another directory: `abl init --src %s` in a new project, or directories.src in .abl/config.yaml", p.Offer)})
 		}
 	}
-	op, err := addMissing(project, lines)
+	op, err := AddLines(project, lines)
 	p.Ops = append(append(p.Ops, op), notes...)
 	return err
 }
@@ -62,8 +62,8 @@ func offer(project fs.FS) string {
 	}
 }
 
-// addMissing plans those lines that .gitignore lacks.
-func addMissing(project fs.FS, lines []string) (Op, error) {
+// AddLines plans those lines that .gitignore lacks.
+func AddLines(project fs.FS, lines []string) (Op, error) {
 	have := map[string]bool{}
 	data, err := readRegular(project, ignoreFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -48,12 +48,8 @@ func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	for _, f := range files {
-		op, err := f.plan(project)
-		if err != nil {
-			return Plan{}, err
-		}
-		p.Ops = append(p.Ops, op)
+	if p.Ops, err = Missing(project, files); err != nil {
+		return Plan{}, err
 	}
 	if err := p.gitignore(project, tracked, o); err != nil {
 		return Plan{}, err
@@ -82,47 +78,53 @@ func begin(project fs.FS, o Options) (Plan, error) {
 	return p, nil
 }
 
-// file is one that a project gets.
-type file struct {
-	path string
-	data []byte
+// File is one that a project gets.
+type File struct {
+	Path string
+	Data []byte
 }
 
-// plan keeps whatever stands at the path, a link that leads nowhere included.
-func (f file) plan(project fs.FS) (Op, error) {
-	if _, err := fs.Lstat(project, f.path); err == nil {
-		return Op{Kind: Keep, Path: f.path}, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return Op{}, fmt.Errorf("cannot look at %q: %w", f.path, err)
+// Missing plans those files that a project lacks. It keeps whatever stands at their paths,
+// a link that leads nowhere included.
+func Missing(project fs.FS, files []File) (ops []Op, err error) {
+	for _, f := range files {
+		switch _, err := fs.Lstat(project, f.Path); {
+		case err == nil:
+			ops = append(ops, Op{Kind: Keep, Path: f.Path})
+		case errors.Is(err, fs.ErrNotExist):
+			ops = append(ops, Op{Kind: Write, Path: f.Path, Data: f.Data})
+		default:
+			return nil, fmt.Errorf("cannot look at %q: %w", f.Path, err)
+		}
 	}
-	return Op{Kind: Write, Path: f.path, Data: f.data}, nil
+	return ops, nil
 }
 
 // files renders the template.
-func (p Plan) files() ([]file, error) {
+func (p Plan) files() ([]File, error) {
 	template := abl.Template()
 	stack, err := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	fill := strings.NewReplacer("@SRC@", p.Src, "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
-	var files []file
+	var files []File
 	err = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(template, name)
-		files = append(files, file{strings.TrimPrefix(name, "project/"), []byte(fill.Replace(string(data)))})
+		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(fill.Replace(string(data)))})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	if data, err := fs.ReadFile(template, "images/"+p.Stack+".Dockerfile"); err == nil {
-		files = append(files, file{".abl/images/builder.Dockerfile", data})
+		files = append(files, File{".abl/images/builder.Dockerfile", data})
 	}
 	for _, role := range []string{"builder", "verifier"} {
-		files = append(files, file{path.Join("prompts", role+".md"), prompts.Copy(role)})
+		files = append(files, File{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
 	return files, nil
 }

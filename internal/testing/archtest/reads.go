@@ -23,6 +23,7 @@ var readers = map[string]string{
 	"cmd/abl/demo.go":               "an empty directory that the person names",
 	"cmd/abl/images.go":             "an archive that the person names",
 	"cmd/abl/init.go":               "the project at its beginning",
+	"cmd/internal/commit/main.go":   "the project at its beginning",
 	"cmd/abl/publish.go":            "a file that the person's CI names",
 	"cmd/internal/phase/setup.go":   "prompts, the person's",
 	"roles/environment/upstream.go": "a note of abl's own",
@@ -38,7 +39,6 @@ var readers = map[string]string{
 
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
-	"orchestrator/codecommit/start.go":   "makes files of the person's with O_EXCL",
 
 	"internal/broker/record.go":       "inside the app's container",
 	"internal/cacerts/cacerts.go":     "a file that the person names",

@@ -1,0 +1,167 @@
+package codecommit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Edit is what an answer wants done to one file: its whole new content, or its
+// removal.
+type Edit struct {
+	Path    string `json:"path"`
+	Content string `json:"-"` // as it stood between the fences, the last line end included
+	Delete  bool   `json:"deleted,omitempty"`
+	Line    int    `json:"-"` // of the opening fence, from 1
+}
+
+// MaxAnswer is the largest answer that is looked at, in bytes, and maxFiles how
+// many files one may give.
+const (
+	MaxAnswer = 8 << 20
+	maxFiles  = 2000
+)
+
+// wrong is a mistake in a line of an answer. Its text is for the model as much as for a
+// person.
+func wrong(line int, format string, args ...any) error {
+	return fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, args...))
+}
+
+var errNoFile = errors.New("the answer changes no file: give at least one as ^^^path, its whole content, ^^^end")
+
+// Answer is an answer by kind of fence. The protocol v2 knows files alone.
+type Answer struct {
+	Said     []string // &&&: for the person, now
+	Thoughts []string // %%%: for the calls that follow
+	Edits    []Edit   // ^^^: files
+	Calm     []string // $$$: nothing is to be changed, and why
+}
+
+// ParseAnswer reads an answer: files between ^^^path and ^^^end, removals as ^^^path and
+// ^^^delete in the next line, and prose around them, which is nobody's business. What it
+// returns with an error is for the person alone: their words, of the protocol v1, are
+// theirs whatever else is wrong.
+func ParseAnswer(text string, v1 bool) (Answer, error) {
+	var heard Answer
+	marks := []string{"^^^"}
+	if v1 {
+		marks = []string{"&&&", "%%%", "^^^", "$$$"}
+		said, err := scan(text, true, marks[0])
+		for _, b := range said {
+			heard.Said = append(heard.Said, b.Content)
+		}
+		if err != nil {
+			return heard, err
+		}
+	}
+	blocks, err := scan(text, v1, marks...)
+	if err != nil {
+		return heard, err
+	}
+	a, first := heard, map[string]int{}
+	for _, b := range blocks {
+		switch at := first[b.Path]; {
+		case b.mark == "%%%":
+			a.Thoughts = append(a.Thoughts, b.Content)
+		case b.mark == "$$$":
+			a.Calm = append(a.Calm, b.Content)
+		case b.mark == "^^^" && at > 0:
+			return heard, wrong(b.Line, "%q was given in line %d already: give each file once, whole", b.Path, at)
+		case b.mark == "^^^":
+			first[b.Path] = b.Line
+			a.Edits = append(a.Edits, b.Edit)
+		}
+	}
+	switch n := len(a.Edits); {
+	case n > maxFiles:
+		return heard, fmt.Errorf("the answer gives %d files, and more than %d are not taken: change fewer files at once", n, maxFiles)
+	case n == 0 && !v1:
+		return heard, errNoFile
+	case n == 0 && a.Calm == nil:
+		return heard, errors.New("the answer gives no file and does not say by $$$ that none is needed")
+	case n > 0 && a.Calm != nil:
+		return heard, wrong(a.Edits[0].Line, "the answer says by $$$ that nothing is to be changed, and gives %q all the same", a.Edits[0].Path)
+	}
+	return a, nil
+}
+
+// block is what stands between two fences. Its path is the word after the first mark.
+type block struct {
+	Edit
+	mark string
+	body int // where the content begins
+}
+
+// scan finds the blocks of an answer. The protocol v1 is lenient: blanks may stand around a
+// mark, of ^^^ any word begins a block and of the others start, and nothing is deleted.
+func scan(text string, lenient bool, marks ...string) (found []block, err error) {
+	if len(text) > MaxAnswer {
+		return nil, fmt.Errorf("the answer has %d bytes, and more than %d are not looked at: change fewer files at once", len(text), MaxAnswer)
+	}
+	text = strings.TrimPrefix(text, "\ufeff")
+	var open block // none while it has no line
+	no, next := 0, 0
+	for line := range strings.Lines(text) {
+		at := next
+		no, next = no+1, next+len(line)
+		mark, word, ok := fence(strings.TrimRight(line, " \t\r\n"), lenient, marks, open)
+		deletes := mark == "^^^" && word == "delete"
+		switch {
+		case !ok:
+			continue
+		case deletes && lenient:
+			return found, wrong(no, "files cannot be deleted: ^^^delete means nothing here")
+		case open.Line == 0 && (word == "end" || deletes):
+			return found, wrong(no, "%s%s without a beginning that it belongs to", mark, word)
+		case open.Line == 0 && word == "":
+			return found, wrong(no, "%s stands alone: write ^^^path/of/the/file", mark)
+		case open.Line == 0 && strings.TrimLeft(word, " \t") != word:
+			return found, wrong(no, "a blank stands between ^^^ and the path: write ^^^%s", strings.TrimSpace(word))
+		case open.Line == 0:
+			open = block{Edit{Path: word, Line: no}, mark, next}
+			continue
+		case deletes && no != open.Line+1:
+			return found, wrong(no, "^^^delete has to stand in the line after ^^^%s, with nothing between", open.Path)
+		case mark != open.mark || word != "end" && !deletes:
+			return found, wrong(no, "%s%s stands inside of %s%s, which began in line %d: end that one with %[3]send first (no line of a file's content can begin with ^^^)",
+				mark, word, open.mark, open.Path, open.Line)
+		}
+		open.Delete, open.Content = deletes, text[open.body:at]
+		found, open = append(found, open), block{}
+	}
+	if open.Line > 0 {
+		return found, wrong(open.Line, "%s%s has no %[1]send: the answer was cut off, or the fence forgotten", open.mark, open.Path)
+	}
+	return found, nil
+}
+
+// fence is the mark of a line and the word that follows it, if the line is a fence. A run of
+// more than three marks is a line under a headline, say, and none. Inside of a lenient file
+// indented marks that name nothing are content: compilers underline what they quote.
+func fence(line string, lenient bool, marks []string, open block) (mark, word string, ok bool) {
+	flush := line
+	if lenient {
+		flush = strings.TrimLeft(line, " \t")
+	}
+	i := slices.IndexFunc(marks, func(m string) bool { return strings.HasPrefix(flush, m) })
+	if i < 0 || strings.HasPrefix(flush, marks[i]+marks[i][:1]) {
+		return "", "", false
+	}
+	mark, word = marks[i], flush[len(marks[i]):]
+	if !lenient {
+		return mark, word, true
+	}
+	rest := word
+	word = strings.TrimLeft(rest, " \t")
+	switch {
+	case word == "end":
+		ok = true
+	case mark != "^^^":
+		ok = word == "start"
+	default:
+		ok = open.mark != mark || flush == line || word == "delete" || word != "" && word == rest
+	}
+	return mark, word, ok
+}
