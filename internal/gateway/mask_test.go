@@ -19,7 +19,7 @@ func FuzzMask(f *testing.F) {
 		at := (cut & 0xffff) % (len(text) + 1)
 		m := mask{key: []byte(key)}
 		got := string(m.pass([]byte(text[:at])))
-		got += string(m.pass([]byte(text[at:]))) + string(m.rest())
+		got += string(m.pass([]byte(text[at:]))) + string(m.held)
 		if len(got) != len(text) || strings.Contains(got, key) {
 			t.Fatalf("key %q: %q became %q", key, text, got)
 		}

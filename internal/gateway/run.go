@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"time"
 
+	"abl/internal/gateway/meter"
 	"abl/internal/redact"
 )
 
@@ -26,7 +27,7 @@ const (
 	headerTime  = 10 * time.Second // for a client to send its headers
 	idleTime    = 5 * time.Minute  // a client's connection may wait for its next request
 	maxHeader   = 64 << 10
-	longestLine = 4 << 20 // on standard input: certificates are in it
+	longestLine = 4 << 20 // on standard input, which ends with a longer one: certificates are in it
 )
 
 // Process is one gateway from its first line to its last.
@@ -47,10 +48,27 @@ func (p Process) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	input := make(chan []byte)
-	go lines(p.In, input)
-	setup, err := p.await(ctx, input)
-	if err != nil {
-		return err
+	go func() {
+		defer close(input)
+		lines := bufio.NewScanner(p.In)
+		lines.Buffer(nil, longestLine)
+		for lines.Scan() {
+			input <- bytes.Clone(lines.Bytes())
+		}
+	}()
+	setup := Setup{Limits: defaults}
+	select {
+	case line, open := <-input:
+		if !open {
+			return fmt.Errorf("cannot begin: %w", ErrNoSetup)
+		}
+		if err := decode(line, &setup); err != nil {
+			return fmt.Errorf("cannot read the setup line: %v", err)
+		}
+	case <-time.After(cmp.Or(p.Patience, patience)):
+		return fmt.Errorf("cannot begin: %w in time", ErrNoSetup)
+	case <-ctx.Done():
+		return fmt.Errorf("cannot begin: %w", ErrNoSetup)
 	}
 	s, err := p.begin(ctx, setup)
 	if err != nil {
@@ -63,82 +81,42 @@ func (p Process) Run(ctx context.Context) error {
 	return s.serve(ctx, l, input)
 }
 
-// lines reads standard input until it ends. Instead of a line that is too long it gives
-// an empty one.
-func lines(in io.Reader, to chan<- []byte) {
-	defer close(to)
-	all := bufio.NewReaderSize(in, longestLine)
-	for {
-		line, err := all.ReadSlice('\n')
-		long := false
-		for errors.Is(err, bufio.ErrBufferFull) {
-			long = true
-			_, err = all.ReadSlice('\n')
-		}
-		if long {
-			to <- nil
-		} else if line = bytes.TrimSpace(line); len(line) > 0 {
-			to <- bytes.Clone(line)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// await reads the setup line.
-func (p Process) await(ctx context.Context, input <-chan []byte) (setup Setup, err error) {
-	select {
-	case line, open := <-input:
-		if !open {
-			return setup, fmt.Errorf("cannot begin: %w", ErrNoSetup)
-		}
-		if err := decode(line, &setup); err != nil {
-			return setup, fmt.Errorf("cannot read the setup line: %v", err)
-		}
-		return setup, nil
-	case <-time.After(cmp.Or(p.Patience, patience)):
-	case <-ctx.Done():
-	}
-	return setup, fmt.Errorf("cannot begin: %w in time", ErrNoSetup)
-}
-
 // decode reads one line strictly. What is wrong with it is told without its words,
 // for they may be a key.
 func decode(line []byte, to any) error {
-	if len(line) == 0 {
-		return fmt.Errorf("it is longer than %d bytes", longestLine)
-	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if err == nil && d.More() {
-		err = errors.New("more than one value")
+	if err := d.Decode(to); err != nil || d.More() {
+		return fmt.Errorf("it is not the JSON that this gateway knows, from about byte %d on", d.InputOffset())
 	}
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("it is not the JSON that this gateway knows, from about byte %d on", d.InputOffset())
+	return nil
 }
 
 // begin checks the setup and makes a server of it.
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
-	setup.Limits = setup.Limits.filled()
 	p.Dialer.Not = setup.Inside
-	s := &server{setup: setup, limits: setup.Limits, dialer: p.Dialer, fatal: make(chan error, 1), budget: &budget{caps: setup.Call.Budget}}
-	err := setup.canPrice(setup.Call.Budget)
-	if err == nil {
-		s.rules, err = setup.rules()
+	s := &server{
+		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, fatal: make(chan error, 1), budget: &budget{caps: setup.Call.Budget},
+		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
+	if len(setup.Call.Token) < shortestToken {
+		return nil, fmt.Errorf("cannot use the call's token: want %d or more letters and digits", shortestToken)
+	}
+	secrets := []string{string(setup.Call.Token)}
+	for _, one := range setup.Providers {
+		base, err := one.address()
+		if err != nil {
+			return nil, fmt.Errorf("cannot use provider %q: %v", one.Name, err)
+		}
+		s.providers[one.Name] = &provider{one, apis[meter.API(one.Name)], base}
+		secrets = append(secrets, string(one.Key))
+	}
+	err := setup.canPrice(setup.Call.Budget)
 	if err == nil {
 		s.transport, err = setup.transport()
 	}
 	if err != nil {
 		return nil, err
-	}
-	secrets := []string{string(setup.Call.Token)}
-	for _, one := range setup.Providers {
-		secrets = append(secrets, string(one.Key))
 	}
 	hidden, _ := redact.New(secrets...)
 	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, failed: func(err error) {
@@ -147,14 +125,12 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		default: // the first failure says it
 		}
 	}}
-	s.slots, s.tunnels = make(chan struct{}, s.limits.Concurrent), make(chan struct{}, s.limits.Tunnels)
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s, nil
 }
 
 // serve answers until the end, and says why it came.
 func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte) error {
-	limited := &listener{Listener: l, most: s.limits.Connections, refuse: s.unreadable}
 	only := new(http.Protocols)
 	only.SetHTTP1(true)
 	web := &http.Server{
@@ -162,7 +138,7 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnContext: withConn,
 	}
 	go func() {
-		if err := web.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(&listener{Listener: l, most: s.Limits.Connections}); !errors.Is(err, http.ErrServerClosed) {
 			s.fatal <- fmt.Errorf("cannot go on serving: %v", err)
 		}
 	}()
@@ -176,7 +152,7 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 
 // tell writes a line of the call.
 func (s *server) tell(e Entry) {
-	e.Call = s.setup.Call.ID
+	e.Call = s.Call.ID
 	s.journal.write(e)
 }
 
@@ -195,16 +171,9 @@ func (s *server) leave(ctx context.Context, web *http.Server) {
 	}
 }
 
-// unreadable writes the line of a request that net/http could not read.
-func (s *server) unreadable(words string) {
-	status := http.StatusBadRequest
-	fmt.Sscan(words, &status)
-	s.tell(Entry{Kind: Requested, Reason: "it is no HTTP request: " + words, Req: &Request{Status: status, Refused: true}})
-}
-
 // obey carries commands out until one of them, or something else, is the end.
 func (s *server) obey(ctx context.Context, input <-chan []byte) (reason string, err error) {
-	deadline := time.After(time.Until(time.Unix(s.setup.Call.Deadline, 0)))
+	deadline := time.After(time.Until(time.Unix(s.Call.Deadline, 0)))
 	for {
 		select {
 		case <-ctx.Done():
@@ -234,7 +203,7 @@ func (s *server) command(line []byte) error {
 	if c.Budget == nil {
 		return errors.New("it is no command")
 	}
-	if err := s.setup.canPrice(*c.Budget); err != nil {
+	if err := s.canPrice(*c.Budget); err != nil {
 		return err
 	}
 	s.budget.set(*c.Budget)

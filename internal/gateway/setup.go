@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/gateway/filter"
 	"abl/internal/gateway/meter"
 	"abl/internal/prices"
 )
@@ -79,7 +78,7 @@ type Provider struct {
 	Prices map[string]prices.Price `json:"prices,omitempty"`
 }
 
-// Limits bound what a role can make the gateway do. 0 is the default.
+// Limits bound what a role can make the gateway do.
 type Limits struct {
 	Body        int64 `json:"body,omitempty"`        // bytes of one request
 	Bodies      int64 `json:"bodies,omitempty"`      // bytes of all requests held at once
@@ -87,25 +86,18 @@ type Limits struct {
 	Concurrent  int   `json:"concurrent,omitempty"`  // requests at once
 	Connections int64 `json:"connections,omitempty"` // open at once
 	HeadersMS   int64 `json:"headers_ms,omitempty"`  // until an upstream answers
-	IdleMS      int64 `json:"idle_ms,omitempty"`     // between two pieces of an answer
+	IdleMS      int64 `json:"idle_ms,omitempty"`     // between two pieces of an answer, or of what a tunnel carries
 	RequestMS   int64 `json:"request_ms,omitempty"`  // one request in all
 	ReadMS      int64 `json:"read_ms,omitempty"`     // until a request's body is there
-	Tunnel      int64 `json:"tunnel,omitempty"`      // bytes of one tunnel, both ways
-	TunnelMS    int64 `json:"tunnel_ms,omitempty"`   // one tunnel in all
 	Tunnels     int   `json:"tunnels,omitempty"`     // open at once
 }
 
-// filled returns the limits with the defaults in place.
-func (l Limits) filled() Limits {
-	const mib = 1 << 20
-	minutes := func(n int64) int64 { return n * time.Minute.Milliseconds() }
-	return Limits{
-		Body: cmp.Or(l.Body, 20*mib), Bodies: cmp.Or(l.Bodies, 48*mib), Answer: cmp.Or(l.Answer, 64*mib),
-		Concurrent: cmp.Or(l.Concurrent, 64), Connections: cmp.Or(l.Connections, 1024),
-		HeadersMS: cmp.Or(l.HeadersMS, minutes(5)), IdleMS: cmp.Or(l.IdleMS, minutes(5)),
-		RequestMS: cmp.Or(l.RequestMS, minutes(20)), ReadMS: cmp.Or(l.ReadMS, minutes(1)),
-		Tunnel: cmp.Or(l.Tunnel, 2048*mib), TunnelMS: cmp.Or(l.TunnelMS, minutes(20)), Tunnels: cmp.Or(l.Tunnels, 32),
-	}
+const minute = int64(time.Minute / time.Millisecond)
+
+// defaults are the limits of which a setup says nothing.
+var defaults = Limits{
+	Body: 20 << 20, Bodies: 48 << 20, Answer: 64 << 20, Concurrent: 64, Connections: 1024,
+	HeadersMS: 5 * minute, IdleMS: 5 * minute, RequestMS: 20 * minute, ReadMS: minute, Tunnels: 32,
 }
 
 // span is a limit in milliseconds as a duration.
@@ -114,35 +106,30 @@ func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond 
 // shortestToken is in characters; a shorter one could be guessed.
 const shortestToken = 16
 
-// rules are what the call may do. Errors name no value that may be a key.
-func (s Setup) rules() (*filter.Rules, error) {
-	r := &filter.Rules{
-		Call: s.Call.ID, Token: filter.Hash(string(s.Call.Token)), MaxBody: s.Limits.Body,
-		Providers: map[string]*filter.Provider{}, Connect: map[string]bool{},
+// address is where the provider is. Errors show no value that may be a key or a password.
+func (p Provider) address() (*url.URL, error) {
+	api, known := apis[meter.API(p.Name)]
+	base, err := url.Parse(strings.TrimRight(cmp.Or(p.Upstream, api.Base), "/"))
+	switch {
+	case !known:
+		return nil, errors.New("its API is unknown")
+	case slices.Contains(p.Models, ""):
+		return nil, errors.New("a model has no name")
+	case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
+		// No header holds them. A provider would see, and could say, another key than is kept out of sight.
+		return nil, errors.New("its key has a line break, or a space at an end")
+	case err != nil || base.Host == "" || base.User != nil:
+		return nil, errors.New("its upstream is no plain address")
 	}
-	if len(s.Call.Token) < shortestToken {
-		return nil, fmt.Errorf("cannot use the call's token: want %d or more letters and digits", shortestToken)
+	return base, nil
+}
+
+// price is what a model costs, nil where nobody said.
+func (p Provider) price(model string) *prices.Price {
+	if price, known := p.Prices[model]; known {
+		return &price
 	}
-	for _, p := range s.Providers {
-		api, known := filter.APIs[meter.API(p.Name)]
-		u, err := url.Parse(strings.TrimRight(cmp.Or(p.Upstream, api.Base), "/"))
-		switch {
-		case !known:
-			return nil, fmt.Errorf("cannot use provider %q: its API is unknown", p.Name)
-		case slices.Contains(p.Models, ""):
-			return nil, fmt.Errorf("cannot use provider %q: a model has no name", p.Name)
-		case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
-			// No header holds them. A provider would see, and could say, another key than is kept out of sight.
-			return nil, fmt.Errorf("cannot use provider %q: its key has a line break, or a space at an end", p.Name)
-		case err != nil || u.Host == "" || u.User != nil:
-			return nil, fmt.Errorf("cannot use provider %q: its upstream is no plain address", p.Name) // which may hold a password
-		}
-		r.Providers[p.Name] = &filter.Provider{API: api, Upstream: u, Key: string(p.Key), Models: p.Models}
-	}
-	for _, target := range s.Connect {
-		r.Connect[strings.ToLower(target)] = true
-	}
-	return r, nil
+	return nil
 }
 
 // canPrice refuses a budget in money that a model without a price would get around.
@@ -152,19 +139,9 @@ func (s Setup) canPrice(b Budget) error {
 	}
 	for _, p := range s.Providers {
 		for _, model := range p.Models {
-			if s.price(p.Name, model) == nil {
+			if p.price(model) == nil {
 				return fmt.Errorf("cannot hold a budget in US dollars: %q of provider %q has no price", model, p.Name)
 			}
-		}
-	}
-	return nil
-}
-
-// price is what a provider's model costs, nil where nobody said.
-func (s Setup) price(provider, model string) *prices.Price {
-	for _, p := range s.Providers {
-		if price, known := p.Prices[model]; known && p.Name == provider {
-			return &price
 		}
 	}
 	return nil
@@ -186,9 +163,12 @@ const (
 // transport is the way to the providers. It speaks HTTP/1.1 alone, so that a
 // stream that stalls or breaks holds up no other.
 func (s Setup) transport() (*http.Transport, error) {
-	roots, err := s.roots()
+	roots, err := x509.SystemCertPool()
 	if err != nil {
-		return nil, err
+		roots = x509.NewCertPool() // an empty image has none
+	}
+	if s.CA != "" && !roots.AppendCertsFromPEM([]byte(s.CA)) {
+		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
 	}
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
@@ -206,16 +186,4 @@ func (s Setup) transport() (*http.Transport, error) {
 	}
 	t.Protocols.SetHTTP1(true)
 	return t, nil
-}
-
-// roots are the authorities that a provider's certificate may come from.
-func (s Setup) roots() (*x509.CertPool, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool() // an empty image has none
-	}
-	if s.CA != "" && !pool.AppendCertsFromPEM([]byte(s.CA)) {
-		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
-	}
-	return pool, nil
 }

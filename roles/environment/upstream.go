@@ -97,7 +97,7 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 	if err != nil {
 		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
 	}
-	was[target.String()] = one.Listening()
+	was[target.String()] = one.At
 	data, err := json.Marshal(was)
 	if err == nil {
 		err = hostfs.Write(note, append(data, '\n'), 0o600)

@@ -9,8 +9,6 @@ package meter
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 
 	"abl/internal/tokens"
@@ -152,46 +150,3 @@ func (m *Meter) settle() {
 func (m *Meter) Passed() int64 {
 	return m.events + max(m.bytes-m.events*frames[m.api], 0)/bytesPerToken
 }
-
-// ErrForm is that of a text which is no JSON, or none of the kind that is asked for.
-var ErrForm = errors.New("it is of another form")
-
-// Values shows the values of an object or a list, of which the first character is
-// begin, each as it stands in text and with its name, if it has one.
-func Values(text []byte, begin json.Delim, show func(name string, value []byte) error) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if first, err := d.Token(); err != nil || first != begin {
-		return ErrForm
-	}
-	for d.More() {
-		name := ""
-		if begin == '{' {
-			key, err := d.Token()
-			if err != nil {
-				return ErrForm
-			}
-			name = key.(string)
-		}
-		from := d.InputOffset()
-		if d.Decode(&passedOver{}) != nil {
-			return ErrForm
-		}
-		if err := show(name, bytes.TrimLeft(text[from:d.InputOffset()], ":, \t\r\n")); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return ErrForm
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return ErrForm
-	}
-	return nil
-}
-
-// passedOver is a value of which only the place is wanted: a body is a whole
-// conversation, and copies of it would fill the gateway's memory.
-type passedOver struct{}
-
-// UnmarshalJSON takes any value.
-func (*passedOver) UnmarshalJSON([]byte) error { return nil }

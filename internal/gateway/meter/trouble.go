@@ -3,7 +3,6 @@ package meter
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,9 +29,6 @@ func (t Told) Lasting() bool {
 	return t.Retry > patience || t.Class == outcome.Refused || t.Class == outcome.Quota || t.Class == outcome.NoModel
 }
 
-// overloaded is Anthropic's status for too much load.
-const overloaded = 529
-
 // Of reads an error answer. now is when it came, for a Retry-After with a date.
 func Of(status int, h http.Header, body []byte, now time.Time) Told {
 	return readFailure(body).told(status, h, http.StatusText(status), now)
@@ -53,7 +49,7 @@ func (a failure) told(status int, h http.Header, wordless string, now time.Time)
 	t := Told{Retry: a.retry(h, now), Words: cmp.Or(a.message, wordless)}
 	t.Paid = status == http.StatusPaymentRequired || a.says("credit balance is too low") ||
 		a.has("insufficient_quota", "billing_disabled", "billing_error", "billing_not_active")
-	if t.Class = a.class(status, t.Retry); t.Paid {
+	if t.Class = a.class(status); t.Paid || t.Class == outcome.RateLimited && (a.daily || t.Retry > patience) {
 		t.Class = outcome.Quota
 	}
 	return t
@@ -65,26 +61,33 @@ func (a failure) says(any ...string) bool {
 	return slices.ContainsFunc(any, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// class goes by the status and the words of an error.
-func (a failure) class(status int, wait time.Duration) outcome.Outcome {
-	class, bad := outcome.FromHTTP(int64(status)), status == http.StatusBadRequest
-	switch {
-	case class == outcome.Refused || a.has("api_key_invalid", "invalid_api_key", "authentication_error", "permission_error"):
-		return outcome.Refused
-	case class == outcome.TooLarge || a.has("context_length_exceeded", "request_too_large") ||
-		bad && a.says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count"):
-		return outcome.TooLarge
-	case class == outcome.RateLimited || a.has("rate_limit_error", "rate_limit_exceeded"):
-		if a.daily || wait > patience {
-			return outcome.Quota
+// classes are what the APIs' words for an error mean, whatever the status beside them is.
+var classes = map[string]outcome.Outcome{
+	"api_key_invalid": outcome.Refused, "invalid_api_key": outcome.Refused, "authentication_error": outcome.Refused,
+	"unauthenticated": outcome.Refused, "permission_error": outcome.Refused, "permission_denied": outcome.Refused,
+	"context_length_exceeded": outcome.TooLarge, "request_too_large": outcome.TooLarge,
+	"rate_limit_error": outcome.RateLimited, "rate_limit_exceeded": outcome.RateLimited,
+	"too_many_requests": outcome.RateLimited, "resource_exhausted": outcome.RateLimited,
+	"overloaded_error": outcome.Unavailable, "model_not_found": outcome.NoModel,
+}
+
+// class goes by the words and the status of an error.
+func (a failure) class(status int) outcome.Outcome {
+	for _, w := range a.words {
+		if class := classes[w]; class != "" {
+			return class
 		}
-		return outcome.RateLimited
-	case class == outcome.Unavailable || status == http.StatusRequestTimeout || a.has("overloaded_error"):
-		return outcome.Unavailable
-	case a.has("model_not_found") || status == http.StatusNotFound && a.says("model") || bad && a.says("not a valid model", "unknown model", "model not found"):
-		return outcome.NoModel
 	}
-	return outcome.Failed
+	bad := status == http.StatusBadRequest
+	switch {
+	case bad && a.says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count"):
+		return outcome.TooLarge
+	case status == http.StatusNotFound && a.says("model") || bad && a.says("not a valid model", "unknown model", "model not found"):
+		return outcome.NoModel
+	case status == http.StatusRequestTimeout:
+		return outcome.Unavailable
+	}
+	return cmp.Or(outcome.FromHTTP(int64(status)), outcome.Failed)
 }
 
 // failure is an error as any of the APIs words it; what is missing is empty.
@@ -101,98 +104,55 @@ func (a failure) has(any ...string) bool {
 	return slices.ContainsFunc(any, func(w string) bool { return slices.Contains(a.words, w) })
 }
 
-func (a *failure) note(w string) {
-	if w != "" {
-		a.words = append(a.words, strings.ToLower(w))
-	}
-}
-
-// readFailure takes an error apart. Some of Google's come as a list with one entry, and
-// streams put an error behind "data:". Members of other types than these are passed over.
+// readFailure takes an error apart: a member of an answer or of an event, of the response
+// that it tells the end of, or all of an event that is one. Streams put it behind "data:".
 func readFailure(body []byte) (a failure) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte(dataField)))
-	var list []json.RawMessage
-	if json.Unmarshal(text, &list) == nil && len(list) > 0 {
-		text = list[0]
-	}
-	raw := errorIn(text)
+	var raw []byte
+	_ = Walk("", text, func(place string, value []byte) bool {
+		switch {
+		case place == "error", place == "response.error" && raw == nil:
+			raw = value
+		case place == "type" && raw == nil && Text(value) == "error":
+			raw = text
+		}
+		return place == "" || place == "response" // some of Google's come as a list with one entry
+	})
 	switch string(raw) {
 	case "", "null", "false", `""`, "{}": // a member that says that there is none
 		return a
 	}
-	a.is = true
-	var inner struct {
-		Message string
-		Code    any // a word in other APIs than Google's
-		Type    string
-		Status  string
-		Details []struct {
-			Reason     string
-			RetryDelay string
-			Violations []struct{ QuotaID string }
+	a.is, a.message = true, Text(raw) // an error may be no more than its words
+	_ = Walk("", raw, func(place string, value []byte) bool {
+		word := Text(value)
+		switch place {
+		case "message":
+			a.message = word
+		case "code": // a word in other APIs than Google's
+			a.code, _ = strconv.Atoi(string(value))
+			fallthrough
+		case "type", "status", "details.reason":
+			a.words = append(a.words, strings.ToLower(word))
+		case "details.retryDelay":
+			a.delay = word
+		case "details.violations.quotaId":
+			a.daily = a.daily || strings.Contains(strings.ToLower(word), "perday")
 		}
-	}
-	_ = json.Unmarshal(raw, &inner)
-	_ = json.Unmarshal(raw, &a.message) // an error may be no more than its words
-	a.message = cmp.Or(inner.Message, a.message)
-	switch code := inner.Code.(type) {
-	case float64:
-		a.code = int(code)
-	case string:
-		a.note(code)
-	}
-	a.note(inner.Type)
-	a.note(inner.Status)
-	for _, d := range inner.Details {
-		a.note(d.Reason)
-		a.delay = cmp.Or(d.RetryDelay, a.delay)
-		for _, v := range d.Violations {
-			a.daily = a.daily || strings.Contains(strings.ToLower(v.QuotaID), "perday")
-		}
-	}
+		return place == "details" || place == "details.violations"
+	})
 	return a
 }
 
-// errorIn is the error of an answer or of an event: a member of it, of the response
-// that it tells the end of, or all of an event that is one.
-func errorIn(text []byte) json.RawMessage {
-	var outer struct {
-		Type     string
-		Error    json.RawMessage
-		Response struct{ Error json.RawMessage }
-	}
-	_ = json.Unmarshal(text, &outer)
-	switch {
-	case len(outer.Error) > 0:
-		return outer.Error
-	case outer.Type == "error":
-		return text
-	}
-	return outer.Response.Error
-}
-
-// statuses are what the APIs' own words for an error are as a status, for an error
-// that comes without one. Whatever is not here is the provider's own trouble: it
-// had taken the request.
-var statuses = map[string]int{
-	"rate_limit_error": http.StatusTooManyRequests, "rate_limit_exceeded": http.StatusTooManyRequests,
-	"too_many_requests": http.StatusTooManyRequests, "resource_exhausted": http.StatusTooManyRequests,
-	"authentication_error": http.StatusUnauthorized, "invalid_api_key": http.StatusUnauthorized, "unauthenticated": http.StatusUnauthorized,
-	"permission_error": http.StatusForbidden, "permission_denied": http.StatusForbidden,
-	"request_too_large": http.StatusRequestEntityTooLarge, "overloaded_error": overloaded,
-	"invalid_request_error": http.StatusBadRequest, "invalid_argument": http.StatusBadRequest, "invalid_prompt": http.StatusBadRequest,
-	"not_found_error": http.StatusNotFound, "not_found": http.StatusNotFound,
-}
-
-// status is the status that an error would have had as an answer of its own.
+// status is the status that an error would have had as an answer of its own: the
+// provider had taken the request, so that what no word says is its own trouble.
 func (a failure) status() int {
-	if a.code >= http.StatusBadRequest && a.code < 600 { // some have numbers of their own
+	switch {
+	case a.code >= http.StatusBadRequest && a.code < 600: // some have numbers of their own
 		return a.code
-	}
-	for _, w := range a.words {
-		if s, ok := statuses[w]; ok {
-			return s
-		}
+	case a.has("invalid_request_error", "invalid_argument", "invalid_prompt"):
+		return http.StatusBadRequest
+	case a.has("not_found_error", "not_found"):
+		return http.StatusNotFound
 	}
 	return http.StatusInternalServerError
 }

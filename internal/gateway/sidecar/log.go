@@ -16,7 +16,6 @@ import (
 
 	"abl/internal/config"
 	"abl/internal/gateway"
-	"abl/internal/gateway/filter"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
@@ -142,7 +141,7 @@ func why(e gateway.Entry) string {
 		return "plain http; only https passes"
 	case strings.Contains(e.Reason, gateway.ErrInside.Error()):
 		return "it has no public address, and no other passes"
-	case !strings.HasSuffix(e.Reason, filter.NotAllowed):
+	case !strings.HasSuffix(e.Reason, gateway.NotAllowed):
 		return e.Reason
 	case !config.Allowable(e.Req.Host):
 		return "no name of a host in a domain"

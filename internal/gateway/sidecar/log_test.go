@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	"abl/internal/sandbox"
 )
 
 // dying is an engine whose box has said these last words.
 type dying struct {
-	Engine
+	sandbox.Engine
 	words string
 }
 

@@ -20,21 +20,9 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// Engine is what a sidecar needs of a container engine.
-type Engine interface {
-	Create(context.Context, sandbox.Box) (string, error)
-	Prove(context.Context, sandbox.Box) (sandbox.Proof, error)
-	Start(ctx context.Context, name string) error
-	Status(ctx context.Context, name string) (sandbox.Status, error)
-	Stop(ctx context.Context, name string, grace time.Duration) error
-	Remove(ctx context.Context, name string) error
-	Logs(ctx context.Context, name string, max int64) ([]byte, error)
-	Feed(ctx context.Context, name string, data []byte) error
-}
-
 // Sidecar is the gateway of one call.
 type Sidecar struct {
-	Engine Engine
+	Engine sandbox.Engine
 	Name   string // of the box
 	Image  string
 	Inside string // the role's network, on which it answers as helper.GatewayAlias

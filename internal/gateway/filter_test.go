@@ -1,12 +1,12 @@
-package filter
+package gateway
 
 import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -14,16 +14,19 @@ import (
 	"abl/internal/gateway/meter"
 )
 
-const token = "tok-0123456789abcdef"
-
 // rules allow all four APIs with the models m1 and m2.
-func rules(t testing.TB) *Rules {
+func rules(t testing.TB) *server {
 	t.Helper()
-	r := &Rules{Call: "p1.1", Token: Hash(token), Providers: map[string]*Provider{}, Connect: map[string]bool{"registry.example:443": true}, MaxBody: 1000}
-	for kind, a := range APIs {
-		r.Providers[string(kind)] = &Provider{API: a, Upstream: &url.URL{Scheme: "https", Host: "up.example"}, Key: "the-real-key", Models: []string{"m1", "m2"}}
+	order := Setup{Call: Call{ID: "p1.1", Token: callTok}, Connect: []string{"registry.example:443"}, Limits: defaults}
+	order.Limits.Body = 1000
+	for kind := range apis {
+		order.Providers = append(order.Providers, Provider{Name: string(kind), Upstream: "https://up.example", Key: "the-real-key", Models: []string{"m1", "m2"}})
 	}
-	return r
+	s, err := Process{Out: io.Discard}.begin(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // parse reads a request as the server does.
@@ -37,62 +40,61 @@ func parse(t testing.TB, raw string) *http.Request {
 }
 
 // show prints a verdict in a line.
-func show(v Verdict) string {
+func show(v *verdict) string {
 	switch {
-	case v.Refused():
-		return fmt.Sprintf("%d %s", v.Status, v.Reason)
-	case v.Connect != "":
-		return "connect " + v.Connect
-	case v.Local:
-		return "list of " + string(v.Provider.Kind)
+	case v.Refused:
+		return fmt.Sprintf("%d %s", v.Status, v.reason)
+	case v.Host != "":
+		return "connect " + v.Host
+	case v.local:
+		return "list of " + v.Provider
 	}
-	return fmt.Sprintf("%s %s %s?%s model=%s", v.Provider.Kind, v.Class, v.Path, v.Query, v.Model)
+	return fmt.Sprintf("%s %s %s?%s model=%s", v.Provider, v.Class, v.path, v.query, v.Model)
 }
 
 const (
-	goog   = "X-Goog-Api-Key: " + token + "\r\n"
-	bearer = "Authorization: Bearer " + token + "\r\n"
-	xapi   = "X-Api-Key: " + token + "\r\n"
-	stream = "/p1.1/gemini/v1beta/models/m1:streamGenerateContent"
+	goog   = "X-Goog-Api-Key: " + callTok + "\r\n"
+	byAuth = "Authorization: Bearer " + callTok + "\r\n"
+	xapi   = "X-Api-Key: " + callTok + "\r\n"
+	target = "/p1.1/gemini/v1beta/models/m1:streamGenerateContent"
 )
 
 func TestDecide(t *testing.T) {
-	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+token)) + "\r\n"
+	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+callTok)) + "\r\n"
 	const (
 		noToken  = "401 the token is not this call's"
-		noPath   = "404 the path "
+		noPath   = `404 the path "`
 		noCall   = "404 the path is not below this call and a provider of it"
 		noMethod = "405 the path has no such method"
 		noModel  = "403 the model"
-		odd      = "400 the path has a character that no path here has"
 	)
 	tests := []struct{ line, headers, want string }{
-		{"POST " + stream + "?alt=sse", goog, "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
-		{"POST " + stream + "?key=" + token + "&alt=sse", "", "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
-		{"POST /p1.1/gemini/v1beta/models/m2:generateContent", bearer, "gemini generate /v1beta/models/m2:generateContent? model=m2"},
+		{"POST " + target + "?alt=sse", goog, "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
+		{"POST " + target + "?key=" + callTok + "&alt=sse", "", "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
+		{"POST /p1.1/gemini/v1beta/models/m2:generateContent", byAuth, "gemini generate /v1beta/models/m2:generateContent? model=m2"},
 		{"POST /p1.1/gemini/v1beta/models/m2:countTokens", goog, "gemini count /v1beta/models/m2:countTokens? model=m2"},
 		{"GET /p1.1/gemini/v1beta/models", goog, "list of gemini"},
 		{"POST /p1.1/anthropic/v1/messages?beta=true", xapi, "anthropic messages /v1/messages?beta=true model="},
-		{"POST /p1.1/anthropic/v1/messages/count_tokens", bearer, "anthropic count /v1/messages/count_tokens? model="},
-		{"POST /p1.1/openai-responses/v1/responses", bearer, "openai-responses responses /responses? model="},
-		{"POST /p1.1/openai-chat/v1/chat/completions", "authorization: bEARER " + token + "\r\n", "openai-chat chat /chat/completions? model="},
-		{"GET /p1.1/openai-chat/v1/models", bearer, "list of openai-chat"},
+		{"POST /p1.1/anthropic/v1/messages/count_tokens", byAuth, "anthropic count /v1/messages/count_tokens? model="},
+		{"POST /p1.1/openai-responses/v1/responses", byAuth, "openai-responses responses /responses? model="},
+		{"POST /p1.1/openai-chat/v1/chat/completions", "authorization: bEARER " + callTok + "\r\n", "openai-chat chat /chat/completions? model="},
+		{"GET /p1.1/openai-chat/v1/models", byAuth, "list of openai-chat"},
 
-		{"POST " + stream, "", noToken},
-		{"POST " + stream, "X-Goog-Api-Key: " + token + "x\r\n", noToken},
-		{"POST " + stream, "X-Goog-Api-Key: \r\n", noToken},
-		{"POST " + stream, "Authorization: Basic " + token + "\r\n", noToken},
-		{"POST " + stream + "?key=other", goog, noToken},
-		{"POST " + stream, goog + "X-Api-Key: other\r\n", noToken},
-		{"POST " + stream, "Cookie: key=" + token + "\r\n", noToken},
-		{"POST " + stream, goog + goog, "400 the header X-Goog-Api-Key is there twice"},
-		{"POST " + stream, goog + "Content-Type: a/b\r\nContent-Type: c/d\r\n", "400 the header Content-Type is there twice"},
+		{"POST " + target, "", noToken},
+		{"POST " + target, "X-Goog-Api-Key: " + callTok + "x\r\n", noToken},
+		{"POST " + target, "X-Goog-Api-Key: \r\n", noToken},
+		{"POST " + target, "Authorization: Basic " + callTok + "\r\n", noToken},
+		{"POST " + target + "?key=other", goog, noToken},
+		{"POST " + target, goog + "X-Api-Key: other\r\n", noToken},
+		{"POST " + target, "Cookie: key=" + callTok + "\r\n", noToken},
+		{"POST " + target, goog + goog, "400 the header X-Goog-Api-Key is there twice"},
+		{"POST " + target, goog + "Content-Type: a/b\r\nContent-Type: c/d\r\n", "400 the header Content-Type is there twice"},
 
 		{"POST /p1.2/gemini/v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /p1.1/other/v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /", goog, noCall},
-		{"GET " + stream, goog, noMethod},
+		{"GET " + target, goog, noMethod},
 		{"DELETE /p1.1/anthropic/v1/messages", xapi, noMethod},
 		{"POST /p1.1/gemini/v1beta/models", goog, noMethod},
 		{"POST /p1.1/gemini/v1beta/models/m1:batchEmbedContents", goog, noPath},
@@ -105,39 +107,38 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/gemini/v1beta/models/M1:generateContent", goog, noModel + " "},
 		{"POST /p1.1/anthropic/v1/messages/", xapi, noPath},
 		{"POST /p1.1/anthropic/v1/messages/batches", xapi, noPath},
-		{"POST " + stream + "?alt=sse&fields=x", goog, `400 the parameter "fields" is none that passes (docs/gateway.md)`},
-		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", bearer, `400 the parameter "alt" is none that passes (docs/gateway.md)`},
+		{"POST " + target + "?alt=sse&fields=x", goog, `400 the parameter "fields" is none that passes (docs/gateway.md)`},
+		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", byAuth, `400 the parameter "alt" is none that passes (docs/gateway.md)`},
 
-		{"POST /p1.1/gemini/v1beta/models/%6d1:generateContent", goog, "400 the path is percent-encoded"},
-		{"POST /p1.1/anthropic/v1/%2e%2e/v1/messages", xapi, "400 the path is percent-encoded"},
-		{"POST /p1.1/anthropic/x/../v1/messages", xapi, "400 the path has a part of dots"},
-		{"POST /p1.1/anthropic/./v1/messages", xapi, "400 the path has a part of dots"},
-		{"POST /p1.1/anthropic//v1/messages", xapi, "400 the path has an empty part"},
-		{"POST //evil.example/p1.1/anthropic/v1/messages", xapi, "400 the path has an empty part"},
-		{"POST /p1.1/anthropic/v1/messages;x=1", xapi, odd},
-		{"POST /p1.1/anthropic/v1\\messages", xapi, odd},
-		{"POST /p1.1/anthropic/v1/messages#x", xapi, odd},
-		{"POST /p1.1/anthropic/v1/messag\u00e9s", xapi, odd},
-		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, "400 the query has a character that no query here has"},
-		{"POST /p1.1/anthropic/v1/messages?", xapi, "400 the query has a character that no query here has"},
-		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, "400 the target is not a path"},
+		{"POST /p1.1/gemini/v1beta/models/%6d1:generateContent", goog, noModel + " "},
+		{"POST /p1.1/anthropic/v1/%2e%2e/v1/messages", xapi, noPath},
+		{"POST /p1.1/anthropic/x/../v1/messages", xapi, noPath},
+		{"POST /p1.1/anthropic/./v1/messages", xapi, noPath},
+		{"POST /p1.1/anthropic//v1/messages", xapi, noPath},
+		{"POST //evil.example/p1.1/anthropic/v1/messages", xapi, noCall},
+		{"POST /p1.1/anthropic/v1/messages;x=1", xapi, noPath},
+		{"POST /p1.1/anthropic/v1\\messages", xapi, noPath},
+		{"POST /p1.1/anthropic/v1/messages#x", xapi, noPath},
+		{"POST /p1.1/anthropic/v1/messag\u00e9s", xapi, noPath},
+		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, `400 the parameter "beta" is none that passes (docs/gateway.md)`},
+		{"POST /p1.1/anthropic/v1/messages?", xapi, "anthropic messages /v1/messages? model="},
+		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, noCall},
 		{"GET http://Registry.example/x?y", proxy, "403 plain http is passed on to nobody: only https goes through, by CONNECT"},
 		{"GET http://registry.example/x", "", "401 the token is not this call's"},
-		{"OPTIONS *", xapi, "400 the target is not a path"},
-		{"POST /" + strings.Repeat("a", 2000), xapi, "400 the target is too long"},
+		{"OPTIONS *", xapi, noCall},
+		{"POST /" + strings.Repeat("a", 2000), xapi, noCall},
 
-		{"POST " + stream, goog + "Content-Length: 1001\r\n", "413 the body is longer than 1000 bytes"},
-		{"POST " + stream, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
-		{"POST " + stream, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
-		{"POST " + stream, goog + "Content-Encoding: gzip\r\n", "415 the body is encoded"},
-		{"POST " + stream, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", "426 there is no other protocol here"},
-		{"POST " + stream, goog + strings.Repeat("A: b\r\n", 101), "431 there are too many headers"},
+		{"POST " + target, goog + "Content-Length: 1001\r\n", "413 the body is longer than 1000 bytes"},
+		{"POST " + target, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + target, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + target, goog + "Content-Encoding: gzip\r\n", "415 the body is encoded"},
+		{"POST " + target, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", "426 there is no other protocol here"},
 
 		{"CONNECT registry.example:443", proxy, "connect registry.example:443"},
 		{"CONNECT REGISTRY.example:443", proxy, "connect registry.example:443"},
-		{"CONNECT registry.example:443", "Proxy-Authorization: Bearer " + token + "\r\n", "connect registry.example:443"},
+		{"CONNECT registry.example:443", "Proxy-Authorization: Bearer " + callTok + "\r\n", "connect registry.example:443"},
 		{"CONNECT registry.example:443", "", "407 the token is not this call's"},
-		{"CONNECT registry.example:443", bearer, "407 the token is not this call's"},
+		{"CONNECT registry.example:443", byAuth, "407 the token is not this call's"},
 		{"CONNECT registry.example:80", proxy, "403 registry.example:80 is not in network.allow"},
 		{"CONNECT x.registry.example:443", proxy, "403 x.registry.example:443 is not in network.allow"},
 		{"CONNECT registry.example.:443", proxy, "403 registry.example.:443 is not in network.allow"},
@@ -150,8 +151,8 @@ func TestDecide(t *testing.T) {
 		if !strings.HasPrefix(tt.line, "CONNECT") {
 			headers += "Host: gateway\r\n"
 		}
-		got := show(rules(t).Decide(parse(t, tt.line+" HTTP/1.1\r\n"+headers+"\r\n")))
-		if got != tt.want && !(strings.HasSuffix(tt.want, " ") && strings.HasPrefix(got, tt.want)) {
+		got := show(rules(t).decide(parse(t, tt.line+" HTTP/1.1\r\n"+headers+"\r\n")))
+		if got != tt.want && !((tt.want == noPath || strings.HasSuffix(tt.want, " ")) && strings.HasPrefix(got, tt.want)) {
 			t.Errorf("%s [%q]:\n got %s\nwant %s", tt.line, tt.headers, got, tt.want)
 		}
 	}
@@ -159,23 +160,25 @@ func TestDecide(t *testing.T) {
 
 // The log names the host of plain http, so that a person learns who was asked.
 func TestProxied(t *testing.T) {
+	known := http.Header{"Proxy-Authorization": {"Bearer " + callTok}}
 	for target, want := range map[string]string{
 		"http://Registry.example/x?y": "registry.example:80", "HTTP://a.example:8080": "a.example:8080", "http://a.example?x": "a.example:80",
-		"http://me:secret@a.example/": "", "http://a b/": "", "http://" + strings.Repeat("a", 2000): "",
+		"http://a;b/": "", "http://" + strings.Repeat("a", 2000): "",
 	} {
-		if got, is := proxied(target); !is || got != want {
-			t.Errorf("%q: %q %v, want %q", target, got, is, want)
+		got := rules(t).decide(&http.Request{Method: http.MethodGet, RequestURI: target, Header: known})
+		if !got.Refused || got.Class != "http" || got.Host != want {
+			t.Errorf("%q: %+v, want %q", target, got, want)
 		}
 	}
 	for _, target := range []string{"/http://x", "https://x/", "*", ""} {
-		if got, is := proxied(target); is || got != "" {
-			t.Errorf("%q: %q", target, got)
+		if got := rules(t).decide(&http.Request{Method: http.MethodGet, RequestURI: target, Header: known}); got.Class == "http" || !got.Refused {
+			t.Errorf("%q: %+v", target, got)
 		}
 	}
 }
 
 func TestDecideOldHTTP(t *testing.T) {
-	got := show(rules(t).Decide(parse(t, "POST "+stream+" HTTP/1.0\r\n"+goog+"\r\n")))
+	got := show(rules(t).decide(parse(t, "POST "+target+" HTTP/1.0\r\n"+goog+"\r\n")))
 	if got != "505 the request is not HTTP/1.1" {
 		t.Error(got)
 	}
@@ -216,7 +219,7 @@ func TestBody(t *testing.T) {
 		{meter.Chat, `{"model":"m1","user":"the-real-key"}`, "403 the body holds the provider's key"},
 		{meter.Chat, `{"model":"m1","metadata":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, noJSON},
 
-		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, "passes with model "},
+		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, ok},
 		{meter.Gemini, `{"tools":{"google_search":{}}}`, tool + `"of another form"`},
 		{meter.Anthropic, `{"model":"m1","tools":[{"name":"Bash"},{"type":"custom"},{"type":"bash_20250124"}]}`, ok},
 		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, tool + `"of another form"`},
@@ -234,16 +237,19 @@ func TestBody(t *testing.T) {
 		{"unheard-of", `{"model":"m1","messages":[]}`, field + `"messages"`},
 	}
 	for _, tt := range tests {
-		p := *rules(t).Providers[string(meter.Chat)]
-		if known := rules(t).Providers[string(tt.api)]; known != nil {
+		p := *rules(t).providers["openai-chat"]
+		if known := rules(t).providers[string(tt.api)]; known != nil {
 			p = *known
 		} else {
 			p.Fields = nil
 		}
-		v := Verdict{Provider: &p, Route: &p.Routes[0]}
-		v.Body([]byte(tt.body))
+		v := &verdict{provider: &p, route: &p.Routes[0]}
+		if tt.api == meter.Gemini {
+			v.Model = "m1"
+		}
+		v.read([]byte(tt.body))
 		got := "passes with model " + v.Model
-		if v.Refused() {
+		if v.Refused {
 			got = show(v)
 		}
 		if !strings.HasPrefix(got, tt.want) {
@@ -255,13 +261,13 @@ func TestBody(t *testing.T) {
 func BenchmarkBody(b *testing.B) {
 	turn := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("word ", 800) + `"}]},`
 	body := []byte(`{"model":"m1","messages":[` + strings.Repeat(turn, 50) + `{"role":"user","content":"x"}]}`)
-	p := rules(b).Providers[string(meter.Anthropic)]
+	p := rules(b).providers["anthropic"]
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		v := Verdict{Provider: p, Route: &p.Routes[0]}
-		if v.Body(body); v.Refused() {
-			b.Fatal(v.Reason)
+		v := &verdict{provider: p, route: &p.Routes[0]}
+		if v.read(body); v.Refused {
+			b.Fatal(v.reason)
 		}
 	}
 }
@@ -277,11 +283,11 @@ var passable = []string{
 // token, and one of a few paths.
 func FuzzDecide(f *testing.F) {
 	for _, raw := range []string{
-		"POST " + stream + "?alt=sse HTTP/1.1\r\n" + goog + "\r\n",
-		"POST " + stream + "?key=" + token + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST " + target + "?alt=sse HTTP/1.1\r\n" + goog + "\r\n",
+		"POST " + target + "?key=" + callTok + " HTTP/1.1\r\nHost: x\r\n\r\n",
 		"POST http://evil/p1.1/anthropic/v1/messages HTTP/1.1\r\n" + xapi + "\r\n",
-		"POST /p1.1/openai-chat/v1/../v1/chat/completions HTTP/1.1\r\n" + bearer + "\r\n",
-		"CONNECT registry.example:443 HTTP/1.1\r\nProxy-" + bearer + "\r\n",
+		"POST /p1.1/openai-chat/v1/../v1/chat/completions HTTP/1.1\r\n" + byAuth + "\r\n",
+		"CONNECT registry.example:443 HTTP/1.1\r\nProxy-" + byAuth + "\r\n",
 		"POST /p1.1/anthropic/v1/messages HTTP/1.1\r\n" + xapi + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	} {
 		f.Add(raw)
@@ -292,24 +298,24 @@ func FuzzDecide(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v := r.Decide(q)
-		if v.Refused() {
-			if v.Reason == "" || v.Status < 400 || v.Route != nil && v.Path != "" || v.Local {
+		v := r.decide(q)
+		if v.Refused {
+			if v.reason == "" || v.Status < 400 || v.route != nil && v.path != "" || v.local {
 				t.Fatalf("half refused: %+v", v)
 			}
 			return
 		}
-		if !strings.Contains(raw, token) && !strings.Contains(raw, "Basic ") && !strings.Contains(strings.ToLower(raw), "basic") {
+		if !strings.Contains(raw, callTok) && !strings.Contains(raw, "Basic ") && !strings.Contains(strings.ToLower(raw), "basic") {
 			t.Fatalf("passed without the token: %s", show(v))
 		}
 		switch {
-		case v.Connect != "":
-			if v.Connect != "registry.example:443" {
-				t.Fatalf("connects with %s", v.Connect)
+		case v.Host != "":
+			if v.Host != "registry.example:443" {
+				t.Fatalf("connects with %s", v.Host)
 			}
-		case v.Local:
-		case !slices.Contains(passable, v.Path) || v.Query != "" && strings.Trim(v.Query, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~=&") != "":
-			t.Fatalf("forwards %s?%s", v.Path, v.Query)
+		case v.local:
+		case !slices.Contains(passable, v.path) || v.query != "" && strings.Trim(v.query, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~=&") != "":
+			t.Fatalf("forwards %s?%s", v.path, v.query)
 		}
 	})
 }
@@ -320,10 +326,10 @@ func FuzzBody(f *testing.F) {
 	for _, body := range []string{`{"model":"m1"}`, `{"model":"m9","model":"m1"}`, `{"a":[{"b":"\"}"}],"mod\u0065l":"m2","tools":[{"type":"x"}]}`, `{"MODEL":"m1"}`, "{\"model\":\"m\xff1\"}"} {
 		f.Add(body)
 	}
-	p := rules(f).Providers[string(meter.Chat)]
+	p := rules(f).providers["openai-chat"]
 	f.Fuzz(func(t *testing.T, body string) {
-		v := Verdict{Provider: p, Route: &p.Routes[0]}
-		if v.Body([]byte(body)); v.Refused() {
+		v := &verdict{provider: p, route: &p.Routes[0]}
+		if v.read([]byte(body)); v.Refused {
 			return
 		}
 		var folded struct{ Model string }

@@ -1,14 +1,14 @@
-package filter
+package gateway
 
 import "abl/internal/gateway/meter"
 
-// API is what a provider's HTTP interface looks like, and what passes of it.
-type API struct {
+// api is what a provider's HTTP interface looks like, and what passes of it.
+type api struct {
 	Kind    meter.API
 	Base    string   // where the provider itself serves it
 	Strip   string   // what the paths of its clients begin with and Base ends in
-	Auth    string   // header that holds the key; see Bearer
-	Routes  []Route  // everything else is refused
+	Auth    string   // header that holds the key; see bearer
+	Routes  []route  // everything else is refused
 	List    string   // path of the list of models, which the gateway answers itself
 	Queries []string // names of parameters that may be passed on
 	Headers []string // names that may be passed on besides the common ones; "X-*" stands for all that begin with it
@@ -25,28 +25,28 @@ type API struct {
 	Tools []string
 }
 
-// Bearer as Auth stands for "Authorization: Bearer KEY".
-const Bearer = "bearer"
+// bearer as Auth stands for "Authorization: Bearer KEY".
+const bearer = "bearer"
 
-// Route is one request that an agent may make, by POST.
-type Route struct {
+// route is one request that an agent may make, by POST.
+type route struct {
 	Path  string // below the provider's name; {model} stands for a model's name, which else is in the body
 	Class string // its name in the log
 	Free  bool   // it makes no tokens
 }
 
-// Common are the headers that every provider's clients send and that say nothing of
+// common are the headers that every provider's clients send and that say nothing of
 // who calls.
-var Common = []string{"Accept", "Content-Type", "User-Agent", "X-Stainless-*", "X-Client-Request-Id", "Traceparent"}
+var common = []string{"Accept", "Content-Type", "User-Agent", "X-Stainless-*", "X-Client-Request-Id", "Traceparent"}
 
 const openAI = "https://api.openai.com/v1"
 
-// APIs are the four. Base is as in the variable with which each one's own clients
+// apis are the four. Base is as in the variable with which each one's own clients
 // override it: OpenAI's ends in the version, the others' do not.
-var APIs = map[meter.API]API{
+var apis = map[meter.API]api{
 	meter.Gemini: {
 		Kind: meter.Gemini, Base: "https://generativelanguage.googleapis.com", Auth: "X-Goog-Api-Key",
-		Routes: []Route{
+		Routes: []route{
 			{"/v1beta/models/{model}:streamGenerateContent", "stream", false},
 			{"/v1beta/models/{model}:generateContent", "generate", false},
 			{"/v1beta/models/{model}:countTokens", "count", true},
@@ -57,7 +57,7 @@ var APIs = map[meter.API]API{
 	},
 	meter.Anthropic: {
 		Kind: meter.Anthropic, Base: "https://api.anthropic.com", Auth: "X-Api-Key",
-		Routes: []Route{{"/v1/messages", "messages", false}, {"/v1/messages/count_tokens", "count", true}},
+		Routes: []route{{"/v1/messages", "messages", false}, {"/v1/messages/count_tokens", "count", true}},
 		List:   "/v1/models", Queries: []string{"beta"},
 		Headers: []string{"Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "X-Claude-*"},
 		Fields: []string{
@@ -67,8 +67,8 @@ var APIs = map[meter.API]API{
 		Tools: []string{"", "custom", "bash_", "text_editor_", "memory_", "computer_"}, // one without a type is the client's, too
 	},
 	meter.Responses: {
-		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: Bearer,
-		Routes: []Route{{"/v1/responses", "responses", false}},
+		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: bearer,
+		Routes: []route{{"/v1/responses", "responses", false}},
 		List:   "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version", "Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
 		Fields: []string{
 			"background", "client_metadata", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model",
@@ -78,8 +78,8 @@ var APIs = map[meter.API]API{
 		Tools: []string{"function", "custom", "local_shell", "namespace"},
 	},
 	meter.Chat: {
-		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: Bearer,
-		Routes: []Route{{"/v1/chat/completions", "chat", false}},
+		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: bearer,
+		Routes: []route{{"/v1/chat/completions", "chat", false}},
 		List:   "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent", "X-Initiator"},
 		Fields: []string{
 			"frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata",

@@ -8,14 +8,102 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/gateway/meter"
 	"abl/internal/helper"
 	"abl/internal/outcome"
+	"abl/internal/prices"
 	"abl/internal/redact"
+	"abl/internal/tokens"
 )
+
+// server answers the role for as long as the call is on.
+type server struct {
+	Setup
+	providers map[string]*provider
+	budget    *budget
+	journal   *journal
+	transport http.RoundTripper
+	dialer    Dialer
+	ctx       context.Context // the call's life
+	end       context.CancelFunc
+	fatal     chan error
+
+	slots   chan struct{} // one a request under way
+	tunnels chan struct{}
+	bodies  atomic.Int64            // bytes of those that are held
+	useless atomic.Pointer[lasting] // set: it is of no use to ask the call's model
+	busy    sync.WaitGroup
+	look    sync.Mutex // at one body after the other: each look takes some of its size once more
+}
+
+// exchange is one request on its way through.
+type exchange struct {
+	*server
+	*verdict
+	w     http.ResponseWriter
+	r     *http.Request
+	begun time.Time
+	usage *tokens.Count
+	cost  *prices.USD
+}
+
+// ServeHTTP takes one request to its end and writes its line.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.busy.Add(1)
+	defer s.busy.Done()
+	x, kind := &exchange{server: s, verdict: s.decide(r), w: w, r: r, begun: time.Now()}, Requested
+	if r.Method == http.MethodConnect {
+		kind = Tunneled
+	}
+	switch {
+	case x.Refused:
+		x.refuse(x.Status, x.reason)
+	case kind == Tunneled:
+		x.connect()
+	case x.local:
+		x.answer(http.StatusOK, modelList(x.provider.Kind, x.provider.Models))
+	default:
+		x.forward()
+	}
+	x.TotalMS = time.Since(x.begun).Milliseconds()
+	s.tell(Entry{Kind: kind, Reason: x.reason, Req: &x.Request, Usage: x.usage, Cost: x.cost})
+}
+
+// refuse answers in the provider's own words, and ends the connection: what else
+// is on it is the same stranger's.
+func (x *exchange) refuse(status int, reason string) {
+	x.deny(status, reason)
+	x.fail(status, "abl's gateway refuses this request: "+reason)
+}
+
+// fail answers with an error that is not a refusal.
+func (x *exchange) fail(status int, message string) {
+	h := x.w.Header()
+	h.Set("Connection", "close")
+	switch status {
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusProxyAuthRequired:
+		h.Set("Proxy-Authenticate", `Basic realm="abl"`)
+	}
+	x.answer(status, errorWords(meter.API(x.Provider), status, message))
+}
+
+func (x *exchange) answer(status int, body []byte) {
+	x.Status = status
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(status)
+	n, err := x.w.Write(body)
+	x.Out += int64(n)
+	x.Aborted = x.Aborted || err != nil
+}
 
 // Why a request ends before its answer does.
 var (
@@ -24,13 +112,6 @@ var (
 	errIdle     = errors.New("the provider fell silent")
 	errLong     = errors.New("the answer is longer than one may be")
 )
-
-func (x *exchange) api() meter.API {
-	if x.verdict.Provider == nil {
-		return ""
-	}
-	return x.verdict.Provider.Kind
-}
 
 // forward takes a request that the filter has passed through the bounds, to the
 // provider and back.
@@ -43,7 +124,7 @@ func (x *exchange) forward() {
 		return
 	}
 	size := x.r.ContentLength
-	if x.bodies.Add(size) > x.limits.Bodies {
+	if x.bodies.Add(size) > x.Limits.Bodies {
 		x.bodies.Add(-size)
 		x.refuse(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
 		return
@@ -51,20 +132,19 @@ func (x *exchange) forward() {
 	defer x.bodies.Add(-size)
 	body, err := x.read()
 	if err != nil {
-		x.line.Req.Aborted = true
+		x.Aborted = true
 		x.refuse(http.StatusBadRequest, "the body did not arrive whole")
 		return
 	}
 	x.look.Lock()
-	x.verdict.Body(body)
+	x.verdict.read(body)
 	x.look.Unlock()
-	x.line.Req.Model = x.verdict.Model
-	if v := x.verdict; v.Refused() {
-		x.refuse(v.Status, v.Reason)
+	if x.Refused {
+		x.refuse(x.Status, x.reason)
 		return
 	}
-	if said := x.useless.Load(); said != nil && said.holds() {
-		x.line.Req.Held = true
+	if said := x.useless.Load(); said != nil && time.Now().Before(said.until) {
+		x.Held = true
 		x.refuse(http.StatusForbidden, said.words)
 		return
 	}
@@ -76,12 +156,12 @@ func (x *exchange) forward() {
 // that still reads it, which cuts answers short.
 func (x *exchange) read() ([]byte, error) {
 	control := http.NewResponseController(x.w)
-	if err := control.SetReadDeadline(time.Now().Add(span(x.limits.ReadMS))); err != nil {
+	if err := control.SetReadDeadline(time.Now().Add(span(x.Limits.ReadMS))); err != nil {
 		return nil, err
 	}
 	body := make([]byte, x.r.ContentLength)
 	n, err := io.ReadFull(x.r.Body, body)
-	x.line.Req.In = int64(n)
+	x.In = int64(n)
 	if err != nil {
 		return nil, err
 	}
@@ -90,26 +170,26 @@ func (x *exchange) read() ([]byte, error) {
 
 // spend holds the request to the budget and asks the provider.
 func (x *exchange) spend(body []byte) {
-	free := x.verdict.Route.Free
-	t := tariff{x.setup.price(string(x.api()), x.verdict.Model)}
+	free := x.route.Free
+	t := tariff{x.provider.price(x.Model)}
 	guess := amount{}
 	if !free {
 		guess = t.estimate(len(body), 0)
 	}
 	if why := x.budget.admit(guess); why != "" {
-		x.line.Req.Over = true
+		x.Over = true
 		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
 		return
 	}
-	x.line.Req.Free = free
+	x.Free = free
 	charged := x.ask(body, guess, t)
 	if free {
 		charged = amount{}
 	}
 	spent := x.budget.settle(guess, charged)
-	x.line.Req.Charged, x.line.Req.Spent = charged.tokens, spent.tokens
+	x.Charged, x.Spent = charged.tokens, spent.tokens
 	if t.Price != nil {
-		x.line.Req.ChargedUSD, x.line.Req.SpentUSD = &charged.usd, &spent.usd
+		x.ChargedUSD, x.SpentUSD = &charged.usd, &spent.usd
 	}
 }
 
@@ -117,12 +197,12 @@ func (x *exchange) spend(body []byte) {
 func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	ctx, end := context.WithCancelCause(x.r.Context())
 	defer end(nil)
-	limit := time.AfterFunc(span(x.limits.RequestMS), func() { end(errTime) })
+	limit := time.AfterFunc(span(x.Limits.RequestMS), func() { end(errTime) })
 	defer limit.Stop()
 	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
 
 	answer, err := x.transport.RoundTrip(x.request(ctx, body))
-	x.line.Req.HeadersMS = time.Since(x.begun).Milliseconds()
+	x.HeadersMS = time.Since(x.begun).Milliseconds()
 	if err != nil {
 		x.unanswered(ctx, err)
 		if failedToDial(err) {
@@ -142,7 +222,7 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		// Whoever stands in the provider's place: a portal, a wrong address.
 		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode))
-		x.fail(http.StatusBadGateway, x.line.Reason)
+		x.fail(http.StatusBadGateway, x.reason)
 		return amount{}
 	}
 	if answer.StatusCode >= http.StatusBadRequest && x.failed(end, answer) {
@@ -150,11 +230,11 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	}
 	m := x.relay(ctx, end, answer)
 	usage := m.Usage()
-	x.line.Usage = &usage
-	x.line.Req.Finish, x.line.Req.MaxTokens = m.Finish(), x.verdict.MaxTokens
-	broken := answer.StatusCode < http.StatusBadRequest && x.line.Req.Trouble != "" // it began well and ends in an error
-	if x.line.Req.Part = (x.line.Req.Cut || broken) && x.api() == meter.Gemini; !x.line.Req.Part && !x.verdict.Route.Free {
-		x.line.Cost = t.cost(usage) // Gemini tells as it goes, the others at the end
+	x.usage = &usage
+	x.Finish = m.Finish()
+	broken := answer.StatusCode < http.StatusBadRequest && x.Trouble != "" // it began well and ends in an error
+	if x.Part = (x.Cut || broken) && x.provider.Kind == meter.Gemini; !x.Part && !x.route.Free {
+		x.cost = t.cost(usage) // Gemini tells as it goes, the others at the end
 	}
 	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
 		return amount{} // providers take nothing for an error
@@ -162,17 +242,16 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	if usage.Candidates == nil && usage.Total == nil { // nobody gets a long answer for the price of a short one by leaving before its end
 		guess = t.estimate(len(body), m.Passed())
 	}
-	return t.charge(usage, x.line.Req.Part, guess)
+	return t.charge(usage, x.Part, guess)
 }
 
 // request is what the provider gets to see.
 func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
-	v := x.verdict
 	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body)) // fails of nothing that stands here
-	to := *v.Provider.Upstream
-	to.Path += v.Path
-	to.RawQuery = v.Query
-	q.URL, q.Header = &to, outward(x.r.Header, v.Provider)
+	to := *x.provider.base
+	to.Path += x.path
+	to.RawQuery = x.query
+	q.URL, q.Header = &to, outward(x.r.Header, x.provider)
 	return q
 }
 
@@ -181,13 +260,13 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errCallOver):
-		x.line.Reason = cause.Error()
+		x.reason = cause.Error()
 		x.fail(http.StatusForbidden, cause.Error())
 	case errors.Is(cause, errTime):
 		x.troubled(outcome.Unavailable, cause.Error())
 		x.fail(http.StatusGatewayTimeout, cause.Error())
 	case cause != nil:
-		x.line.Reason, x.line.Req.Aborted = "the client left", true
+		x.reason, x.Aborted = "the client left", true
 		if time.Since(x.begun) > longSilence {
 			x.troubled(outcome.Unavailable, "the provider was silent, and the client left")
 		}
@@ -215,7 +294,7 @@ func (x *exchange) noAnswer(words string, status int, class outcome.Outcome) {
 
 // troubled notes what is wrong with the provider.
 func (x *exchange) troubled(class outcome.Outcome, words string) {
-	x.line.Req.Trouble, x.line.Reason = class, words
+	x.Trouble, x.reason = class, words
 }
 
 // longSilence is how long a client has to have waited in vain before it is the
@@ -225,7 +304,7 @@ const longSilence = 20 * time.Second
 // wrong notes what an error of the provider's own tells.
 func (x *exchange) wrong(how string, said meter.Told) {
 	x.troubled(said.Class, how+": "+strings.TrimSuffix(said.Words, "."))
-	x.line.Req.RetryMS, x.line.Req.Paid = said.Retry.Milliseconds(), said.Paid
+	x.RetryMS, x.Paid = said.Retry.Milliseconds(), said.Paid
 }
 
 // maxWords is how much of an error is read for what it says, in bytes.
@@ -234,37 +313,32 @@ const maxWords = 16 << 10
 // lasting is an answer of a provider's that stands for every request until then.
 type lasting struct {
 	words string
-	until time.Time // zero for the rest of the call
+	until time.Time
 }
-
-func (l lasting) holds() bool { return l.until.IsZero() || time.Now().Before(l.until) }
 
 // failed notes what an error answer says is wrong. One after which no request of the
 // call helps any more ends here: the agent gets a status with which every CLI ends at
 // once, since on others they wait for hours, or ask again and again. False leaves the
 // answer to be passed on.
 func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bool {
-	late := time.AfterFunc(span(x.limits.IdleMS), func() { end(errIdle) })
+	late := time.AfterFunc(span(x.Limits.IdleMS), func() { end(errIdle) })
 	head, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // what is wrong with the rest is found when it is passed on
 	late.Stop()
-	answer.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), answer.Body), answer.Body}
+	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(head), answer.Body))
 	now := time.Now()
 	said := meter.Of(answer.StatusCode, answer.Header, head, now)
 	x.wrong(fmt.Sprintf("the provider answers %d", answer.StatusCode), said)
-	if !said.Lasting() || x.verdict.Route.Free { // which may be of a kind that the provider does not know
+	if !said.Lasting() || x.route.Free { // which may be of a kind that the provider does not know
 		return false
 	}
-	secret, _ := redact.New(x.verdict.Provider.Key)
-	l := lasting{words: secret.String(x.line.Reason)}
+	secret, _ := redact.New(string(x.provider.Key))
+	l := lasting{secret.String(x.reason), time.Unix(x.Call.Deadline, 0)}
 	if said.Retry > 0 {
 		l.until = now.Add(said.Retry)
 		l.words += "; it wants to be asked again after " + l.until.UTC().Format(time.RFC3339)
 	}
 	x.useless.Store(&l)
 	x.fail(http.StatusForbidden, l.words)
-	x.line.Req.Status = answer.StatusCode
+	x.Status = answer.StatusCode
 	return true
 }

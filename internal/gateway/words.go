@@ -2,107 +2,13 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/textproto"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"abl/internal/gateway/filter"
 	"abl/internal/gateway/meter"
 )
-
-// server answers the role for as long as the call is on.
-type server struct {
-	setup     Setup
-	limits    Limits
-	rules     *filter.Rules
-	budget    *budget
-	journal   *journal
-	transport http.RoundTripper
-	dialer    Dialer
-	ctx       context.Context // the call's life
-	end       context.CancelFunc
-	fatal     chan error
-
-	slots   chan struct{} // one a request under way
-	tunnels chan struct{}
-	bodies  atomic.Int64            // bytes of those that are held
-	useless atomic.Pointer[lasting] // set: it is of no use to ask the call's model
-	busy    sync.WaitGroup
-	look    sync.Mutex // at one body after the other: each look takes some of its size once more
-}
-
-// exchange is one request on its way through.
-type exchange struct {
-	*server
-	verdict filter.Verdict
-	w       http.ResponseWriter
-	r       *http.Request
-	begun   time.Time
-	line    Entry
-}
-
-// ServeHTTP takes one request to its end and writes its line.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.busy.Add(1)
-	defer s.busy.Done()
-	x := &exchange{server: s, verdict: s.rules.Decide(r), w: w, r: r, begun: time.Now()}
-	v := &x.verdict
-	x.line = Entry{Kind: Requested, Req: &Request{Method: r.Method, Class: v.Class, Model: v.Model, Host: v.Connect}}
-	if v.Provider != nil {
-		x.line.Req.Provider = string(v.Provider.Kind)
-	}
-	if r.Method == http.MethodConnect {
-		x.line.Kind = Tunneled
-	}
-	switch {
-	case v.Refused():
-		x.refuse(v.Status, v.Reason)
-	case v.Connect != "":
-		x.connect()
-	case v.Local:
-		x.answer(http.StatusOK, modelList(v.Provider.Kind, v.Provider.Models))
-	default:
-		x.forward()
-	}
-	x.line.Req.TotalMS = time.Since(x.begun).Milliseconds()
-	s.tell(x.line)
-}
-
-// refuse answers in the provider's own words, and ends the connection: what else
-// is on it is the same stranger's.
-func (x *exchange) refuse(status int, reason string) {
-	x.line.Req.Refused, x.line.Reason = true, reason
-	x.fail(status, "abl's gateway refuses this request: "+reason)
-}
-
-// fail answers with an error that is not a refusal.
-func (x *exchange) fail(status int, message string) {
-	h := x.w.Header()
-	h.Set("Connection", "close")
-	switch status {
-	case http.StatusServiceUnavailable:
-		h.Set("Retry-After", "1")
-	case http.StatusProxyAuthRequired:
-		h.Set("Proxy-Authenticate", `Basic realm="abl"`)
-	}
-	x.answer(status, errorWords(x.api(), status, message))
-}
-
-func (x *exchange) answer(status int, body []byte) {
-	x.line.Req.Status = status
-	x.w.Header().Set("Content-Type", "application/json")
-	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	x.w.WriteHeader(status)
-	n, err := x.w.Write(body)
-	x.line.Req.Out += int64(n)
-	x.line.Req.Aborted = x.line.Req.Aborted || err != nil
-}
 
 type object map[string]any
 
@@ -159,13 +65,13 @@ func encodeJSON(v object) []byte {
 
 // outward are the headers with which a request goes to its provider: those of the
 // client's that the provider's API knows, and the key in place of the token.
-func outward(from http.Header, p *filter.Provider) http.Header {
+func outward(from http.Header, p *provider) http.Header {
 	to := http.Header{
 		"Accept-Encoding": {"identity"}, // usage could not be read out of anything else
 		"User-Agent":      {""},         // without one net/http would name itself
 	}
 	for name, values := range from {
-		if listed(name, filter.Common) || listed(name, p.Headers) {
+		if listed(name, common) || listed(name, p.Headers) {
 			to[name] = values
 		}
 	}
@@ -174,10 +80,10 @@ func outward(from http.Header, p *filter.Provider) http.Header {
 	}
 	switch {
 	case p.Key == "":
-	case p.Auth == filter.Bearer:
-		to.Set("Authorization", "Bearer "+p.Key)
+	case p.Auth == bearer:
+		to.Set("Authorization", "Bearer "+string(p.Key))
 	default:
-		to.Set(p.Auth, p.Key)
+		to.Set(p.Auth, string(p.Key))
 	}
 	return to
 }

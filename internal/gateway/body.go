@@ -1,0 +1,164 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"abl/internal/gateway/meter"
+)
+
+// oddForm stands for a tool that cannot be read.
+const oddForm = "of another form"
+
+// deepest is how far tools may lie in one another.
+const deepest = 3
+
+// fields are what the body, or a part of it, holds on its outermost level.
+type fields map[string]json.RawMessage
+
+// read decides on the body of a request that has passed so far, and fills in the model
+// where the body names it.
+func (v *verdict) read(body []byte) {
+	p := v.provider
+	all, err := fieldsOf(body)
+	if errors.Is(err, meter.ErrForm) {
+		err = errors.New("the body is not a JSON object")
+	}
+	model := v.Model
+	if !strings.Contains(v.route.Path, inPath) {
+		model = meter.Text(all["model"])
+		v.Model = clip(model)
+	}
+	why, tool := p.oddField(all), p.providersTool(all)
+	switch {
+	case p.Key != "" && bytes.Contains(body, []byte(p.Key)):
+		v.deny(http.StatusForbidden, "the body holds the provider's key")
+	case err != nil:
+		v.deny(http.StatusBadRequest, err.Error())
+	case !slices.Contains(p.Models, model):
+		v.deny(http.StatusForbidden, p.otherModel(model))
+	case why != "":
+		v.deny(http.StatusForbidden, why)
+	case tool != "":
+		v.deny(http.StatusForbidden, fmt.Sprintf("the tool %q is none that the agent runs itself; the agent has to do without it", clip(tool)))
+	}
+	v.MaxTokens = maxTokens(all)
+}
+
+// otherModel says that a request asks for another model than the call's.
+func (p *provider) otherModel(model string) string {
+	return fmt.Sprintf("the model %q is not this call's, which is %q; models in .abl/config.yaml names it in full", clip(model), strings.Join(p.Models, ", "))
+}
+
+// maxTokens is how many an answer may have, as far as its request says.
+func maxTokens(all fields) (n int64) {
+	if inner, err := fieldsOf(all["generationConfig"]); err == nil {
+		all = inner
+	}
+	for _, name := range []string{"max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens"} {
+		if json.Unmarshal(all[name], &n) == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// oddField says why a field may not pass, "" when all may.
+func (p *provider) oddField(all fields) string {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		values, bound := usual[name]
+		switch value := all[name]; {
+		case !slices.Contains(p.Fields, name):
+			return fmt.Sprintf("the field %q is none that passes (docs/gateway.md); the agent has to leave it out", clip(name))
+		case bound && !none(value) && !slices.Contains(values, string(value)):
+			return fmt.Sprintf("the field %q may not be %s, only %s", name, clip(string(value)), strings.Join(values, ", "))
+		}
+	}
+	return ""
+}
+
+// providersTool names the first tool of a request that its client would not run, ""
+// when there is none. Later models of Anthropic and OpenAI are told of tools amid the
+// conversation, too.
+func (p *provider) providersTool(all fields) string {
+	odd := p.oddTools(all["tools"], deepest)
+	for _, at := range []string{"messages", "input"} {
+		err := meter.Walk(at, all[at], func(place string, value []byte) bool {
+			found := ""
+			switch place {
+			case "input.tools":
+				found = p.oddTools(value, deepest)
+			case "input.type":
+				if meter.Text(value) == "item_reference" { // to what the provider has stored
+					found = "item_reference"
+				}
+			case "messages.content.tool":
+				if added, _ := fieldsOf(value); !none(value) && meter.Text(added["type"]) != "tool_reference" {
+					found = p.oddTool(added["definition"], deepest)
+				}
+			}
+			odd = cmp.Or(odd, found)
+			return place == at || place == "messages.content"
+		})
+		if err != nil {
+			odd = cmp.Or(odd, oddForm)
+		}
+	}
+	return odd
+}
+
+// oddTools looks at a list of tools until one is odd.
+func (p *provider) oddTools(list json.RawMessage, depth int) (odd string) {
+	if none(list) {
+		return ""
+	}
+	err := meter.Values(list, '[', func(_ string, tool []byte) error {
+		odd = cmp.Or(odd, p.oddTool(tool, depth))
+		return nil
+	})
+	if err != nil {
+		return oddForm
+	}
+	return odd
+}
+
+// oddTool names a tool that the client does not run.
+func (p *provider) oddTool(tool json.RawMessage, depth int) string {
+	all, err := fieldsOf(tool)
+	names := []string{meter.Text(all["type"])}
+	switch {
+	case err != nil:
+		return oddForm
+	case p.Kind == meter.Gemini:
+		names = slices.Sorted(maps.Keys(all))
+	case depth == 0 || names[0] == "" && all["type"] != nil:
+		return oddForm
+	}
+	for _, name := range names {
+		own := func(t string) bool { return t == name || strings.HasSuffix(t, "_") && strings.HasPrefix(name, t) }
+		if !slices.ContainsFunc(p.Tools, own) {
+			return cmp.Or(name, oddForm)
+		}
+	}
+	return p.oddTools(all["tools"], depth-1)
+}
+
+// fieldsOf takes an object apart.
+func fieldsOf(text []byte) (fields, error) {
+	all := fields{}
+	err := meter.Values(text, '{', func(name string, value []byte) error {
+		all[name] = value
+		return nil
+	})
+	return all, err
+}
+
+// none is a value that stands for a field that is not there.
+func none(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }

@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"abl/internal/wording"
+)
+
+const (
+	maxTarget = 1024      // bytes of a request's
+	inPath    = "{model}" // in a route
+)
+
+// provider is one of the setup's with what its API looks like.
+type provider struct {
+	Provider
+	api
+	base *url.URL
+}
+
+// verdict is what becomes of a request: it passes, or is refused. Whoever writes requests
+// is hostile: what is not exactly as an agent's client sends it is refused rather than
+// understood.
+type verdict struct {
+	Request            // what is told of it
+	reason   string    // why it is refused, or what is wrong with it
+	provider *provider // nil as long as none is told
+	route    *route    // set: to be forwarded
+	path     string    // below the upstream's base
+	query    string
+	local    bool // the list of models, answered here
+}
+
+func (v *verdict) deny(status int, reason string) {
+	v.Refused, v.Status, v.reason = true, status, reason
+}
+
+// decide says what becomes of a request, before its body is read.
+func (s *server) decide(q *http.Request) *verdict {
+	v := &verdict{Request: Request{Method: q.Method}}
+	switch plain, err := url.Parse(q.RequestURI); {
+	case q.Method == http.MethodConnect:
+		s.connects(q, v)
+	case err == nil && plain.Scheme == "http" && s.knows(tokensIn(q.Header["Proxy-Authorization"])):
+		v.Class = "http"
+		if host := strings.ToLower(plain.Host); len(host) <= maxTarget && only(host, ":[]") {
+			v.Host = host
+		}
+		if v.Host != "" && plain.Port() == "" {
+			v.Host += ":80"
+		}
+		v.deny(http.StatusForbidden, "plain http is passed on to nobody: only https goes through, by CONNECT")
+	default:
+		s.asks(q, v)
+	}
+	return v
+}
+
+// single are headers of which a second value would mean something else to another
+// program.
+var single = []string{"Authorization", "Content-Length", "Content-Type", "X-Api-Key", "X-Goog-Api-Key"}
+
+// asks decides on everything but CONNECT: one plain HTTP/1.1 request with its length
+// told. The provider is found first because it says in which form a refusal has to be
+// worded.
+func (s *server) asks(q *http.Request, v *verdict) {
+	path, query, _ := strings.Cut(q.RequestURI, "?")
+	call, below, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	name, rest, _ := strings.Cut(below, "/")
+	if p := s.providers[name]; p != nil && call == s.Call.ID {
+		v.provider, v.Provider = p, name
+	}
+	tokens := slices.Concat(q.Header["X-Goog-Api-Key"], q.Header["X-Api-Key"], tokensIn(q.Header["Authorization"]))
+	var pass, odd []string
+	for pair := range strings.SplitSeq(query, "&") {
+		switch name, value, _ := strings.Cut(pair, "="); {
+		case name == "key":
+			tokens = append(tokens, value)
+		case v.provider != nil && slices.Contains(v.provider.Queries, name) && only(value, ""):
+			pass = append(pass, pair)
+		case pair != "":
+			odd = append(odd, name)
+		}
+	}
+	twice := slices.IndexFunc(single, func(name string) bool { return len(q.Header[name]) > 1 })
+	switch {
+	case !s.knows(tokens):
+		v.deny(http.StatusUnauthorized, wrongToken)
+	case v.provider == nil:
+		v.deny(http.StatusNotFound, "the path is not below this call and a provider of it")
+	case twice >= 0:
+		v.deny(http.StatusBadRequest, "the header "+single[twice]+" is there twice")
+	case q.ProtoMajor != 1 || q.ProtoMinor != 1:
+		v.deny(http.StatusHTTPVersionNotSupported, "the request is not HTTP/1.1")
+	case q.Header.Get("Upgrade") != "":
+		v.deny(http.StatusUpgradeRequired, "there is no other protocol here")
+	case len(q.TransferEncoding) > 0:
+		// net/http forgets a Content-Length beside it; agents' clients always know the length.
+		v.deny(http.StatusLengthRequired, "the body comes in chunks, without its length")
+	case q.Header.Get("Content-Encoding") != "":
+		v.deny(http.StatusUnsupportedMediaType, "the body is encoded")
+	case q.ContentLength > s.Limits.Body:
+		v.deny(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", s.Limits.Body))
+	case len(odd) > 0:
+		v.deny(http.StatusBadRequest, fmt.Sprintf("the parameter %q is none that passes (docs/gateway.md)", clip(odd[0])))
+	default:
+		v.query = strings.Join(pass, "&")
+		v.find("/" + rest)
+	}
+}
+
+// find looks up what is asked of the provider. A path passes as a whole or not at all, so
+// that nothing in it can be spelled in two ways.
+func (v *verdict) find(path string) {
+	p := v.provider
+	listed, known := path == p.List, path == p.List
+	for i := range p.Routes {
+		if model, ok := match(p.Routes[i].Path, path); ok {
+			known, v.Class, v.Model, v.route, v.path = true, p.Routes[i].Class, model, &p.Routes[i], strings.TrimPrefix(path, p.Strip)
+		}
+	}
+	switch {
+	case listed && v.Method == http.MethodGet:
+		v.Class, v.local = "models", true
+	case !known:
+		v.deny(http.StatusNotFound, fmt.Sprintf("the path %q is none that passes (docs/gateway.md)", clip(path)))
+	case listed || v.Method != http.MethodPost:
+		v.deny(http.StatusMethodNotAllowed, "the path has no such method")
+	case v.Model != "" && !slices.Contains(p.Models, v.Model):
+		v.deny(http.StatusForbidden, p.otherModel(v.Model))
+	}
+}
+
+// match compares a path with a route's; "{model}" stands for one part of it.
+func match(pattern, path string) (model string, ok bool) {
+	before, behind, has := strings.Cut(pattern, inPath)
+	if !has {
+		return "", pattern == path
+	}
+	model, begins := strings.CutPrefix(path, before)
+	model, ends := strings.CutSuffix(model, behind)
+	return model, begins && ends && model != "" && !strings.ContainsAny(model, "/:")
+}
+
+// NotAllowed is how the reason ends with which a host is refused that nobody allowed.
+const NotAllowed = " is not in network.allow"
+
+const wrongToken = "the token is not this call's"
+
+// connects decides on a tunnel: an exact name and port, and this call's token.
+func (s *server) connects(q *http.Request, v *verdict) {
+	v.Class = "connect"
+	target := strings.ToLower(q.RequestURI)
+	switch {
+	case !s.knows(tokensIn(q.Header["Proxy-Authorization"])):
+		v.deny(http.StatusProxyAuthRequired, wrongToken)
+	case len(target) > maxTarget || !strings.Contains(target, ":") || !only(target, ":[]"):
+		v.deny(http.StatusBadRequest, "the target is not a host and a port")
+	case q.Host != q.RequestURI:
+		v.deny(http.StatusBadRequest, "the Host header names another host")
+	case len(q.TransferEncoding) > 0 || q.ContentLength > 0:
+		v.deny(http.StatusBadRequest, "a CONNECT has no body")
+	default:
+		if v.Host = target; !slices.ContainsFunc(s.Connect, func(one string) bool { return strings.EqualFold(one, target) }) {
+			v.deny(http.StatusForbidden, clip(target)+NotAllowed)
+		}
+	}
+}
+
+// clip keeps a stranger's text short in a reason.
+func clip(s string) string { return wording.Cut(s, 100) }
+
+// only says whether s consists of letters, digits, "._-~" and what is in more.
+func only(s, more string) bool {
+	for _, b := range []byte(s) {
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+		if !letter && (b < '0' || b > '9') && strings.IndexByte("._-~"+more, b) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tokensIn are those in the values of a header for credentials: tools know a proxy's
+// user and password.
+func tokensIn(values []string) (all []string) {
+	for _, v := range values {
+		scheme, token, _ := strings.Cut(v, " ")
+		switch strings.ToLower(scheme) {
+		case "bearer":
+			all = append(all, token)
+		case "basic":
+			plain, _ := base64.StdEncoding.DecodeString(token)
+			if _, password, found := strings.Cut(string(plain), ":"); found {
+				all = append(all, password)
+			}
+		}
+	}
+	return all
+}
+
+// knows says whether there is a token and every one is the call's. A request with
+// two different ones is none that a client sends.
+func (s *server) knows(tokens []string) bool {
+	same := 1
+	for _, t := range tokens {
+		same &= subtle.ConstantTimeCompare([]byte(t), []byte(s.Call.Token))
+	}
+	return same == 1 && len(tokens) > 0
+}
