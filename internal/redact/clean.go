@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -23,14 +24,15 @@ const (
 func String(s string) string { return clean(s, false) }
 
 // Whole is String for text that is stored or counted rather than shown: no line
-// is cut, and the escapes are those of newCleanLog.
+// is cut, and the escapes are those of JSON.
 func Whole(s string) string { return clean(s, true) }
 
 func clean(s string, log bool) string {
-	c := cleaner{log: log, out: make([]byte, 0, len(s))}
-	c.text([]byte(s))
-	c.rest()
-	return string(c.out)
+	var out strings.Builder // which does not fail
+	c := cleaner{to: &out, log: log}
+	c.Write([]byte(s))
+	c.Close()
+	return out.String()
 }
 
 // Line makes text safe and puts it on one line, so that no part of it can pass
@@ -40,24 +42,24 @@ func Line(s string) string { return String(strings.Join(strings.Fields(s), " "))
 // cleaner is the one filter behind String, Writer and Log. Between chunks it
 // holds the beginning of a character, and where on the line it is.
 type cleaner struct {
-	prefix  string
-	log     bool // lines are kept whole, and what is JSON stays so
+	to      io.Writer
+	prefix  string // of each line: abl's own, and taken as it is
+	log     bool   // lines are kept whole, and what is JSON stays so
+	columns int    // of a row, 0 for lines in one piece
 	out     []byte
 	part    []byte // beginning of a character, or of a line end, that the next chunk may complete
 	line    int    // bytes shown of this line
 	marks   int    // combining marks since the last base character
 	inLine  bool   // the line has begun
 	dropped bool   // the line was cut
-	columns int    // of a row, 0 for lines in one piece
 	column  int    // taken of this row
 }
 
-// text takes the next chunk.
-func (c *cleaner) text(p []byte) {
-	if len(c.part) > 0 {
-		p = append(c.part, p...)
-		c.part = nil
-	}
+// Write takes the next chunk. A character that the chunk ends in the middle of
+// waits for the next one.
+func (c *cleaner) Write(chunk []byte) (int, error) {
+	p := append(c.part, chunk...)
+	c.part = nil
 	for len(p) > 0 {
 		if n := printable(p); n > 0 && (c.dropped || c.fits(n)) { // nearly all there is; the tables below are slow
 			c.show(p[:n])
@@ -69,13 +71,31 @@ func (c *cleaner) text(p []byte) {
 			continue
 		}
 		if !utf8.FullRune(p) || p[0] == '\r' && len(p) == 1 {
-			c.part = append([]byte(nil), p...)
-			return
+			c.part = p
+			break
 		}
 		r, size := utf8.DecodeRune(p)
 		c.char(r, p[:size])
 		p = p[size:]
 	}
+	return len(chunk), drain(c.to, &c.out)
+}
+
+// Close writes what waits, which was the beginning of a character and is none, and ends a
+// line that was begun after a prefix. It does not close the underlying writer.
+func (c *cleaner) Close() error {
+	for _, b := range c.part {
+		r := utf8.RuneError
+		if b == '\r' {
+			r = '\r'
+		}
+		c.char(r, []byte{b})
+	}
+	c.part = nil
+	if c.inLine && c.prefix != "" {
+		c.char('\n', nil)
+	}
+	return drain(c.to, &c.out)
 }
 
 // printable is how many bytes at the beginning of p are printable ASCII.
@@ -86,18 +106,6 @@ func printable(p []byte) int {
 		}
 	}
 	return len(p)
-}
-
-// rest ends the text: what was the beginning of a character is none.
-func (c *cleaner) rest() {
-	for _, b := range c.part {
-		r := utf8.RuneError
-		if b == '\r' {
-			r = '\r'
-		}
-		c.char(r, []byte{b})
-	}
-	c.part = nil
 }
 
 func (c *cleaner) char(r rune, raw []byte) {
@@ -191,4 +199,69 @@ func (c *cleaner) start() {
 		c.out = append(c.out, c.prefix...)
 		c.inLine = true
 	}
+}
+
+// put writes text to the line, in rows.
+func (c *cleaner) put(text []byte) {
+	if c.columns == 0 {
+		c.out = append(c.out, text...)
+		return
+	}
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if c.column += Cells(r); c.column > c.columns && c.column > Cells(r) {
+			c.out = append(append(c.out, '\n'), c.prefix...)
+			c.column = Cells(r)
+		}
+		c.out = append(c.out, text[:size]...)
+		text = text[size:]
+	}
+}
+
+// Cells is how many columns of a terminal a character may take. It guesses high,
+// since a row that is broken early does no harm and one that wraps does.
+func Cells(r rune) int {
+	const tab = 8
+	switch {
+	case r == '\t':
+		return tab
+	case r < 0x1100 || r == '…':
+		return 1
+	}
+	return 2
+}
+
+// Fold breaks a line of safe text into rows of at most so many columns, each
+// but the first behind indent, between words where it can. What a terminal wraps
+// by itself begins at its left edge, and there an agent could let it look like a
+// line of abl's own.
+func Fold(text string, columns int, indent string) string {
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Split(text, " ") {
+		switch {
+		case i == 0:
+		case used+1+width(word) <= columns:
+			b.WriteByte(' ')
+			used++
+		default:
+			b.WriteString("\n" + indent)
+			used = 0
+		}
+		for _, r := range word {
+			if used += Cells(r); used > columns && used > Cells(r) {
+				b.WriteString("\n" + indent)
+				used = Cells(r)
+			}
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func width(text string) (columns int) {
+	for _, r := range text {
+		columns += Cells(r)
+	}
+	return columns
 }

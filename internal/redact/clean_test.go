@@ -71,7 +71,7 @@ func TestCutLinesStayCut(t *testing.T) {
 
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
-	w := newCleanWriter(&out, "builder │ ")
+	w := &cleaner{to: &out, prefix: "builder │ "}
 	for _, chunk := range []string{"one", "\ntwo\n\nth\xe2", "\x82\xac", "\x1b", "[0m\xe2"} {
 		if n, err := w.Write([]byte(chunk)); n != len(chunk) || err != nil {
 			t.Fatal(n, err)
@@ -101,7 +101,7 @@ func TestLog(t *testing.T) {
 		"": "", "plain\n": "plain\n", "no end": "no end", "a\x1b[2J\u009b\u202e\U000e0041\xff\r\nb": `a\u001b[2J\u009b\u202e\udb40\udc41\ufffd` + "\nb",
 		strings.Repeat("a", 3*maxLine): strings.Repeat("a", 3*maxLine), "a\xe2\x82": `a\ufffd\ufffd`,
 	} {
-		if got := through(t, newCleanLog, []byte(in), 3); got != want {
+		if got := through(t, aLog, []byte(in), 3); got != want {
 			t.Errorf("%.40q: got %q, want %q", in, got, want)
 		}
 	}
@@ -116,8 +116,7 @@ func TestFold(t *testing.T) {
 		{"abcdef\ngh", "p │ abcd\np │ ef\np │ gh\n"}, {"漢字漢\n", "p │ 漢字\np │ 漢\n"}, {"\t\ta", "p │ \t\np │ \t\np │ a\n"}, {"abcd\n\n", "p │ abcd\np │ \n"},
 	} {
 		var out bytes.Buffer
-		w := newCleanWriter(&out, "p │ ")
-		w.Fold(4)
+		w := &cleaner{to: &out, prefix: "p │ ", columns: 4}
 		for _, b := range []byte(c.in) {
 			if _, err := w.Write([]byte{b}); err != nil {
 				t.Fatal(err)
@@ -142,7 +141,7 @@ type aFull struct{}
 func (aFull) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestCleanWriterTellsErrors(t *testing.T) {
-	if _, err := newCleanWriter(aFull{}, "").Write([]byte("x")); err == nil {
+	if _, err := (&cleaner{to: aFull{}}).Write([]byte("x")); err == nil {
 		t.Error("an error was swallowed")
 	}
 }
@@ -156,7 +155,7 @@ func FuzzSanitize(f *testing.F) {
 	} {
 		f.Add([]byte(seed), 3)
 	}
-	plain := func(w io.Writer) *cleanWriter { return newCleanWriter(w, "") }
+	plain := func(w io.Writer) *cleaner { return &cleaner{to: w} }
 	f.Fuzz(func(t *testing.T, in []byte, step int) {
 		once := String(string(in))
 		onlyText(t, once)
@@ -180,12 +179,12 @@ func FuzzLog(f *testing.F) {
 		f.Add([]byte(seed), 3)
 	}
 	f.Fuzz(func(t *testing.T, in []byte, step int) {
-		once := through(t, newCleanLog, in, 1<<20)
+		once := through(t, aLog, in, 1<<20)
 		onlyText(t, once)
-		if chunked := through(t, newCleanLog, in, step); chunked != once {
+		if chunked := through(t, aLog, in, step); chunked != once {
 			t.Fatalf("whole   %q\nchunked %q", once, chunked)
 		}
-		if twice := through(t, newCleanLog, []byte(once), 1<<20); twice != once {
+		if twice := through(t, aLog, []byte(once), 1<<20); twice != once {
 			t.Fatalf("once  %q\ntwice %q", once, twice)
 		}
 		var before, after any
@@ -197,6 +196,8 @@ func FuzzLog(f *testing.F) {
 		}
 	})
 }
+
+func aLog(w io.Writer) *cleaner { return &cleaner{to: w, log: true} }
 
 func onlyText(t *testing.T, s string) {
 	t.Helper()
@@ -211,7 +212,7 @@ func onlyText(t *testing.T, s string) {
 }
 
 // through passes in through a writer, some bytes at a time.
-func through(t *testing.T, open func(io.Writer) *cleanWriter, in []byte, step int) string {
+func through(t *testing.T, open func(io.Writer) *cleaner, in []byte, step int) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := open(&out)
@@ -233,7 +234,7 @@ func through(t *testing.T, open func(io.Writer) *cleanWriter, in []byte, step in
 
 func BenchmarkCleanWriter(b *testing.B) {
 	line := []byte(strings.Repeat("some words of an agent, ünd mehr ", 30) + "\n")
-	w := newCleanWriter(&bytes.Buffer{}, "builder │ ")
+	w := &cleaner{to: &bytes.Buffer{}, prefix: "builder │ "}
 	b.SetBytes(int64(len(line)))
 	for b.Loop() {
 		w.to.(*bytes.Buffer).Reset()

@@ -2,7 +2,10 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 )
@@ -12,47 +15,91 @@ import (
 // anew as a whole with what it is given. It is the caller's, for the gateway has this
 // package and no other's code.
 func (o *Sanitizer) Keep(f *os.File, replace func(fill func(io.Writer) error) error) error {
-	fi, err := f.Stat()
-	if err != nil {
+	before, after := sha256.New(), sha256.New()
+	if err := o.copy(after, f, before); err != nil || bytes.Equal(before.Sum(nil), after.Sum(nil)) {
 		return err
 	}
-	same := &comparer{with: f}
-	err = o.copy(same, f)
-	if err == nil && same.at != fi.Size() {
-		err = errDiffers
-	}
-	if !errors.Is(err, errDiffers) {
-		return err
-	}
-	return replace(func(w io.Writer) error { return o.copy(w, f) })
+	return replace(func(w io.Writer) error { return o.copy(w, f, io.Discard) })
 }
 
-// copy passes the whole file through the sanitizer.
-func (o *Sanitizer) copy(w io.Writer, f *os.File) error {
+// copy passes the whole file through the sanitizer, and as it is to seen.
+func (o *Sanitizer) copy(w io.Writer, f *os.File, seen io.Writer) error {
 	log := o.Log(&bounded{to: w, left: mostKept})
-	seen := &nulRuns{to: log}
-	_, err := io.Copy(seen, io.NewSectionReader(f, 0, 1<<62))
-	return errors.Join(err, seen.Close(), log.Close())
-}
-
-// errDiffers says that a file is not what it should be.
-var errDiffers = errors.New("it differs")
-
-// comparer compares what is written to it with a file.
-type comparer struct {
-	with *os.File
-	at   int64
-	buf  []byte
-}
-
-func (c *comparer) Write(p []byte) (int, error) {
-	if len(c.buf) < len(p) {
-		c.buf = make([]byte, len(p))
+	text := &nulRuns{to: log}
+	_, err := io.Copy(text, io.TeeReader(io.NewSectionReader(f, 0, 1<<62), seen))
+	if err = errors.Join(err, text.Close(), log.Close()); errors.Is(err, errFull) {
+		return nil
 	}
-	n, err := c.with.ReadAt(c.buf[:len(p)], c.at)
-	c.at += int64(n)
-	if n < len(p) || !bytes.Equal(c.buf[:n], p) {
-		return 0, errors.Join(errDiffers, err)
+	return err
+}
+
+// longRun is how many NULs in a row are still text, for what little that is.
+const longRun = 64
+
+// nulRuns passes text on and counts long runs of NULs instead of passing them: a
+// file that was made long without being written is all NULs, and each would
+// become four visible characters.
+type nulRuns struct {
+	to  io.Writer
+	run int64 // NULs that were seen last and not passed on
+}
+
+func (h *nulRuns) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		text := bytes.TrimLeft(rest, "\x00")
+		h.run += int64(len(rest) - len(text))
+		end := bytes.IndexByte(text, 0)
+		if end < 0 {
+			end = len(text)
+		}
+		if end > 0 {
+			err := h.Close()
+			if err == nil {
+				_, err = h.to.Write(text[:end])
+			}
+			if err != nil {
+				return 0, err
+			}
+		}
+		rest = text[end:]
 	}
 	return len(p), nil
+}
+
+// Close passes on the run that is open.
+func (h *nulRuns) Close() (err error) {
+	switch {
+	case h.run > longRun:
+		_, err = fmt.Fprintf(h.to, "[abl: %d NUL bytes]\n", h.run)
+	case h.run > 0:
+		_, err = h.to.Write(make([]byte, h.run))
+	}
+	h.run = 0
+	return err
+}
+
+// mostKept is how long a kept file can become, in bytes: what is not to be seen
+// takes four times the room when it is made visible.
+const mostKept = 1 << 30
+
+// errFull says that there was room for no more, which is written there too.
+var errFull = errors.New("no more is kept")
+
+// bounded passes on what there is room for.
+type bounded struct {
+	to   io.Writer
+	left int64 // below 0 when it has said that there is more
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errFull
+	}
+	n, err := b.to.Write(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); n < len(p) && err == nil {
+		b.left = -1
+		_, err = io.WriteString(b.to, "\n[abl: the rest was left out]\n")
+		err = cmp.Or(err, errFull)
+	}
+	return n, err
 }

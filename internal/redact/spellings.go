@@ -4,26 +4,20 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"html"
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 )
 
 // mark is what is shown instead: enough to tell two keys apart, and nothing
 // that means something in JSON, CSV or HTML.
 func mark(secret string) string {
 	text := strings.TrimSpace(secret)
-	if last := text[max(0, len(text)-2):]; len(last) == 2 && isWord(last[0]) && isWord(last[1]) {
+	if last := text[max(0, len(text)-2):]; len(last) == 2 && made(last, small+capital+digits) {
 		return "[secret …" + last + "]"
 	}
 	return "[secret]"
-}
-
-func isWord(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // leastLine is how long a line of a secret of several lines must be to be a
@@ -55,60 +49,41 @@ func spellings(secret string) []string {
 	digits := hex.EncodeToString([]byte(secret))
 	quoted := strconv.Quote(secret)
 	out := []string{secret, digits, strings.ToUpper(digits), html.EscapeString(secret), quoted[1 : len(quoted)-1]}
-	out = append(out, inJSON(secret)...)
-	out = append(out, inURL(secret)...)
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for before := range 3 {
-			out = append(out, inBase64(enc, secret, before))
-		}
-	}
-	return out
-}
-
-// inJSON spells the secret with and without what some encoders escape besides,
-// and JSON within JSON, as agents quote the output of their tools.
-func inJSON(secret string) []string {
+	// With and without what some encoders of JSON escape besides, and JSON within JSON,
+	// as agents quote the output of their tools.
 	strict := jsonText(secret)
 	loose := unescaped.Replace(strict)
-	return []string{
-		strict, loose, strings.ReplaceAll(loose, "/", `\/`), strings.ReplaceAll(strict, "/", `\/`),
-		ascii(loose), jsonText(strict), jsonText(loose), unescaped.Replace(jsonText(loose)),
+	out = append(out, strict, loose, strings.ReplaceAll(loose, "/", `\/`), strings.ReplaceAll(strict, "/", `\/`),
+		ascii(loose), jsonText(strict), jsonText(loose), unescaped.Replace(jsonText(loose)))
+	for _, s := range []string{url.QueryEscape(secret), url.PathEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")} {
+		out = append(out, s, lowered(s))
 	}
+	for before := range 3 {
+		out = append(out, inBase64(base64.RawStdEncoding, secret, before), inBase64(base64.RawURLEncoding, secret, before))
+	}
+	return out
 }
 
 // unescaped undoes what encoders of JSON escape only to be safe in a page.
 var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// jsonText is the secret as JSON, without the quotes around it.
-func jsonText(secret string) string {
-	quoted, err := json.Marshal(secret)
-	if err != nil { // there is no such string
-		return secret
-	}
+// jsonText is text as JSON, without the quotes around it. All text can be JSON.
+func jsonText(text string) string {
+	quoted, _ := json.Marshal(text)
 	return string(quoted[1 : len(quoted)-1])
 }
 
 // ascii escapes what is not ASCII, as some encoders of JSON do.
 func ascii(text string) string {
-	var b strings.Builder
+	var out []byte
 	for _, r := range text {
 		if r < 0x80 {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
+			out = append(out, byte(r))
+		} else {
+			out = append(out, escaped(r)...)
 		}
 	}
-	return b.String()
-}
-
-func inURL(secret string) []string {
-	var out []string
-	for _, s := range []string{url.QueryEscape(secret), url.PathEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")} {
-		out = append(out, s, lowered(s))
-	}
-	return out
+	return string(out)
 }
 
 // lowered has the digits after each percent sign in small letters.

@@ -38,9 +38,12 @@ func TestHoles(t *testing.T) {
 func TestBounded(t *testing.T) {
 	var out bytes.Buffer
 	b := &bounded{to: &out, left: 5}
-	for _, p := range []string{"abc", "defg", "more"} {
-		if n, err := b.Write([]byte(p)); n != len(p) || err != nil {
-			t.Fatal(n, err)
+	if n, err := b.Write([]byte("abc")); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, p := range []string{"defg", "more"} {
+		if _, err := b.Write([]byte(p)); err != errFull {
+			t.Errorf("%q: %v", p, err)
 		}
 	}
 	if got := out.String(); got != "abcde\n[abl: the rest was left out]\n" {

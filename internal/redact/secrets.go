@@ -37,57 +37,38 @@ const (
 	leastHex   = 32
 )
 
+const (
+	small   = "abcdefghijklmnopqrstuvwxyz"
+	capital = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
+)
+
+// made reports whether a value has nothing but these characters.
+func made(value, of string) bool { return strings.Trim(value, of) == "" }
+
 // Looks reports whether a value looks like a secret, whatever its name: nobody
 // writes by hand what is long, of one piece and of several kinds of characters.
 func Looks(value string) bool {
-	if len(value) >= leastKnown && slices.ContainsFunc(known, func(begin string) bool { return strings.HasPrefix(value, begin) }) {
+	switch {
+	case len(value) >= leastKnown && slices.ContainsFunc(known, func(begin string) bool { return strings.HasPrefix(value, begin) }):
 		return true
-	}
-	var small, capital, digit, hex int
-	for _, c := range []byte(value) {
-		switch {
-		case '0' <= c && c <= '9':
-			digit++
-			hex++
-		case 'a' <= c && c <= 'z':
-			small++
-		case 'A' <= c && c <= 'Z':
-			capital++
-		case !strings.ContainsRune("+/=_~.!$%^&*#@-", rune(c)):
-			return false // it is no one piece
-		}
-		if 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' {
-			hex++
-		}
-	}
-	if hex == len(value) && len(value) >= leastHex {
+	case len(value) >= leastHex && made(value, digits+"abcdefABCDEF"):
 		return true
+	case len(value) < leastMixed || value[0] == '/' || !made(value, small+capital+digits+"+/=_~.!$%^&*#@-"):
+		return false
 	}
-	return len(value) >= leastMixed && small > 0 && capital > 0 && digit > 0 && value[0] != '/'
+	return strings.ContainsAny(value, small) && strings.ContainsAny(value, capital) && strings.ContainsAny(value, digits)
 }
 
 // Random reports whether a value that is long enough looks as if drawn by lot: like a
 // key, or letters and digits of one case that take turns.
 func Random(value string) bool {
-	if len(value) < leastMixed {
-		return false
-	}
-	turns, digits := 0, 0
-	for i, c := range []byte(value) {
-		digit := '0' <= c && c <= '9'
-		if !digit && !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
-			turns = 0
-			break // of several pieces
-		}
-		if digit {
-			digits++
-		}
-		if before := value[max(i-1, 0)]; digit != ('0' <= before && before <= '9') {
-			turns++
-		}
-	}
+	isDigit := func(r rune) bool { return '0' <= r && r <= '9' }
+	words := strings.FieldsFunc(value, isDigit)
+	numbers := strings.FieldsFunc(value, func(r rune) bool { return !isDigit(r) })
 	const some = 5
-	return Looks(value) || turns >= some && digits >= some
+	mixed := made(value, small+capital+digits) && len(words)+len(numbers) > some && len(strings.Join(numbers, "")) >= some
+	return len(value) >= leastMixed && (mixed || Looks(value))
 }
 
 // Secrets are the secrets among variables: the values whose name says so, the
@@ -117,9 +98,7 @@ func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
 // common reports whether a secret is a word or a number that people write about.
 func common(secret string) bool {
 	const leastWord, leastNumber = 16, 12
-	word := strings.Trim(strings.ToLower(secret), "abcdefghijklmnopqrstuvwxyz") == ""
-	number := strings.Trim(secret, "0123456789") == ""
-	return word && len(secret) < leastWord || number && len(secret) < leastNumber
+	return made(secret, small+capital) && len(secret) < leastWord || made(secret, digits) && len(secret) < leastNumber
 }
 
 // isKey reports whether a name is that of a key: nobody chooses those by heart.
