@@ -3,11 +3,15 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"abl/internal/helper"
@@ -16,201 +20,172 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ear listens to one address that has to stay silent, or to whoever answers
-// datagrams: a host may do so from another of its addresses.
-type ear struct {
-	network, at string
-	fd          int
-	open        bool // the connection was accepted; datagrams need none
-	until       time.Time
-}
-
-// ears are all of them. They go by the kernel's own calls, since a try counts
-// only from when it is on its way: by the time that listening begins, all are.
+// ears listen to addresses that have to stay silent, and to whoever answers
+// datagrams: a host may do so from another of its addresses. A try counts only from
+// when it is on its way: by the time that listening begins, all are. So connections are
+// begun by the kernel's own call, which does not wait.
 type ears struct {
-	word     string
-	live     []*ear
-	asked    map[string]int
-	accepted map[string]int
-	heard    map[string][]string
+	tcp, udp ear
+	tries    []attempt
+	conns    []*net.UDPConn
 }
 
-// listen hears what is said until a time. A connection that was accepted by then
-// is listened to for a while from when it was.
-func (e *ears) listen(until time.Time) {
-	for _, l := range e.live {
-		l.until = until
-	}
-	for len(e.live) > 0 {
-		fds := make([]unix.PollFd, len(e.live))
-		first := e.live[0].until
-		for i, l := range e.live {
-			fds[i] = unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN}
-			if !l.open {
-				fds[i].Events = unix.POLLOUT
-			}
-			if l.until.Before(first) {
-				first = l.until
-			}
-		}
-		left := max(time.Until(first), 0)
-		if _, err := unix.Poll(fds, int((left+time.Millisecond-1)/time.Millisecond)); err != nil && err != unix.EINTR {
-			e.heard["tcp"] = append(e.heard["tcp"], "cannot listen: "+err.Error())
-			break
-		}
-		now, still := time.Now(), e.live[:0:0]
-		for i, l := range e.live {
-			if fds[i].Revents != 0 && !e.turn(l, now) || now.Before(l.until) && fds[i].Revents == 0 {
-				still = append(still, l)
-				continue
-			}
-			unix.Close(l.fd)
-		}
-		e.live = still
-	}
+// ear is what came of one protocol's addresses.
+type ear struct {
+	sync.Mutex
+	word            string
+	asked, accepted int
+	heard           []string
 }
 
-// turn takes what happened at one ear, and says whether it is done with.
-func (e *ears) turn(l *ear, now time.Time) (done bool) {
-	if !l.open {
-		if code, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
-			return true
-		}
-		l.open, l.until = true, now.Add(talking)
-		e.accepted[l.network]++
-		return false
-	}
-	buf := make([]byte, maxWord)
-	n, from, err := unix.Recvfrom(l.fd, buf, 0)
-	if err == unix.EAGAIN || err == unix.EINTR || err != nil && l.network == "udp" { // some address refused
-		return false
-	}
-	if err != nil || n == 0 {
-		return true
-	}
-	at := l.at
-	if l.network == "udp" {
-		at = told(from)
-	}
-	text := fmt.Sprintf("%s said %q", at, buf[:n])
-	if string(buf[:n]) == e.word {
-		text = at + " said the word"
-	}
-	if !slices.Contains(e.heard[l.network], text) {
-		e.heard[l.network] = append(e.heard[l.network], text)
-	}
-	return l.network == "tcp"
-}
-
-// told words who sent a datagram.
-func told(from unix.Sockaddr) string {
-	switch a := from.(type) {
-	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
-	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
-	}
-	return "somebody"
-}
-
-// said is what came of one network's addresses.
-func (e *ears) said(network string) sandbox.Check {
-	if e.asked[network] == 0 {
-		return sandbox.Check{Name: "the host by " + network, Want: quiet, Got: "unchecked: no address of it is known"}
-	}
-	check := sandbox.Check{
-		Name: "the host by " + network, Want: fmt.Sprintf("%s at %d addresses", quiet, e.asked[network]),
-		Got: quiet, OK: len(e.heard[network]) == 0,
-	}
-	if !check.OK {
-		slices.Sort(e.heard[network])
-		check.Got = strings.Join(e.heard[network], ", ")
-	} else if n := e.accepted[network]; n > 0 {
-		check.Got = fmt.Sprintf("%s, though %d of them accept connections", quiet, n)
-	}
-	return check
+// attempt is a connection that was begun.
+type attempt struct {
+	at   netip.AddrPort
+	fd   int
+	file *os.File // of fd
 }
 
 // newEars tries every address and waits for none.
 func newEars(spec *helper.ProbeNet) *ears {
-	e := &ears{word: spec.Word, asked: map[string]int{}, accepted: map[string]int{}, heard: map[string][]string{}}
-	for _, at := range withNeighbours(spec.TCP, spec.Port) {
+	e := &ears{tcp: ear{word: spec.Word}, udp: ear{word: spec.Word}}
+	for _, at := range e.tcp.targets(spec.TCP, spec.Port) {
 		e.connect(at)
 	}
-	four, six := e.socket("udp", unix.AF_INET), e.socket("udp", unix.AF_INET6)
-	for _, at := range withNeighbours(spec.UDP, spec.Asks) {
-		e.send(four, six, at)
+	from := map[bool]*net.UDPConn{} // by whether it is of IPv4; there may be no such family
+	for network, four := range map[string]bool{"udp4": true, "udp6": false} {
+		if conn, err := net.ListenUDP(network, nil); err == nil {
+			from[four], e.conns = conn, append(e.conns, conn)
+		}
+	}
+	for _, at := range e.udp.targets(spec.UDP, spec.Asks) {
+		if conn := from[at.Addr().Is4()]; conn != nil {
+			_, _ = conn.WriteToUDPAddrPort([]byte(spec.Word), at) // what the kernel refuses to send is silence
+		}
 	}
 	return e
 }
 
-// withNeighbours adds every address at which the host may be on this network.
-func withNeighbours(targets []string, port string) []string {
-	targets = slices.Clone(targets)
+// targets are the addresses that are known, and every one at which the host may be on
+// this network.
+func (e *ear) targets(known []string, port string) (all []netip.AddrPort) {
+	known = slices.Clone(known)
 	if port != "" {
 		for _, host := range neighbours() {
-			targets = append(targets, net.JoinHostPort(host, port))
+			known = append(known, net.JoinHostPort(host, port))
 		}
 	}
-	slices.Sort(targets)
-	return slices.Compact(targets)
+	slices.Sort(known)
+	known = slices.Compact(known)
+	e.asked = len(known)
+	for _, text := range known {
+		if at, err := netip.ParseAddrPort(text); err == nil {
+			all = append(all, netip.AddrPortFrom(at.Addr().Unmap(), at.Port()))
+		} else {
+			e.heard = append(e.heard, text+" is no address")
+		}
+	}
+	return all
 }
 
-// socket opens an ear for datagrams; -1 where there is no such family.
-func (e *ears) socket(network string, family int) int {
-	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1
-	}
-	e.live = append(e.live, &ear{network: network, fd: fd, open: true})
-	return fd
-}
-
-// send asks one address. What the kernel refuses to send is silence.
-func (e *ears) send(four, six int, at string) {
-	e.asked["udp"]++
-	family, to, ok := socketAddress(at)
-	if !ok {
-		e.heard["udp"] = append(e.heard["udp"], at+" is no address")
-		return
-	}
-	fd := four
-	if family == unix.AF_INET6 {
-		fd = six
-	}
-	_ = unix.Sendto(fd, []byte(e.word), 0, to)
-}
-
-// connect begins a connection. An address that the kernel refuses at once is silent.
-func (e *ears) connect(at string) {
-	e.asked["tcp"]++
-	family, to, ok := socketAddress(at)
-	if !ok {
-		e.heard["tcp"] = append(e.heard["tcp"], at+" is no address")
-		return
-	}
+// connect begins a connection. An address that the kernel refuses at once, or of a
+// family that is not here, is silent.
+func (e *ears) connect(at netip.AddrPort) {
+	family, to := socketAddress(at)
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return // there is no such family here
+		return
 	}
 	if err := unix.Connect(fd, to); err != nil && err != unix.EINPROGRESS {
 		unix.Close(fd)
 		return
 	}
-	e.live = append(e.live, &ear{network: "tcp", at: at, fd: fd})
+	e.tries = append(e.tries, attempt{at, fd, os.NewFile(uintptr(fd), at.String())})
 }
 
-func socketAddress(at string) (family int, to unix.Sockaddr, ok bool) {
-	a, err := netip.ParseAddrPort(at)
-	if err != nil {
-		return 0, nil, false
+func socketAddress(at netip.AddrPort) (family int, to unix.Sockaddr) {
+	if at.Addr().Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
 	}
-	if ip := a.Addr().Unmap(); ip.Is4() {
-		return unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: ip.As4()}, true
-	}
-	six := &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
-	if i, err := net.InterfaceByName(a.Addr().Zone()); err == nil {
+	six := &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	if i, err := net.InterfaceByName(at.Addr().Zone()); err == nil {
 		six.ZoneId = uint32(i.Index)
 	}
-	return unix.AF_INET6, six, true
+	return unix.AF_INET6, six
+}
+
+// listen hears what is said until a time. A connection that was accepted by then
+// is listened to for a while longer.
+func (e *ears) listen(until time.Time) {
+	var all sync.WaitGroup
+	for _, t := range e.tries {
+		all.Go(func() { e.tcp.stream(t, until) })
+	}
+	for _, conn := range e.conns {
+		all.Go(func() { e.udp.datagrams(conn, until) })
+	}
+	all.Wait()
+}
+
+func (e *ear) stream(t attempt, until time.Time) {
+	defer t.file.Close()
+	buf := make([]byte, maxWord)
+	if err := t.file.SetReadDeadline(until); err != nil {
+		e.hear(t.at, []byte("cannot listen: "+err.Error()))
+		return
+	}
+	n, err := t.file.Read(buf)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := unix.Getpeername(t.fd); err != nil {
+			return // nobody is there
+		}
+		_ = t.file.SetReadDeadline(until.Add(talking))
+		n, err = t.file.Read(buf)
+	}
+	if err == nil || err == io.EOF || errors.Is(err, os.ErrDeadlineExceeded) {
+		e.Lock()
+		e.accepted++
+		e.Unlock()
+	}
+	e.hear(t.at, buf[:max(n, 0)])
+}
+
+func (e *ear) datagrams(conn *net.UDPConn, until time.Time) {
+	defer conn.Close()
+	buf := make([]byte, maxWord)
+	err := conn.SetReadDeadline(until)
+	for !errors.Is(err, os.ErrDeadlineExceeded) {
+		var n int
+		var from netip.AddrPort
+		if n, from, err = conn.ReadFromUDPAddrPort(buf); err == nil { // else some address refused
+			e.hear(from, buf[:n])
+		}
+	}
+}
+
+// hear keeps what was said, once.
+func (e *ear) hear(at netip.AddrPort, said []byte) {
+	e.Lock()
+	defer e.Unlock()
+	text := fmt.Sprintf("%s said %q", at, said)
+	if string(said) == e.word {
+		text = at.String() + " said the word"
+	}
+	if len(said) > 0 && !slices.Contains(e.heard, text) {
+		e.heard = append(e.heard, text)
+	}
+}
+
+// check says what came of it.
+func (e *ear) check(name string) sandbox.Check {
+	switch want := fmt.Sprintf("%s at %d addresses", quiet, e.asked); {
+	case e.asked == 0:
+		return sandbox.Check{Name: name, Want: quiet, Got: "unchecked: no address of it is known"}
+	case len(e.heard) > 0:
+		slices.Sort(e.heard)
+		return sandbox.Check{Name: name, Want: want, Got: strings.Join(e.heard, ", ")}
+	case e.accepted > 0:
+		return sandbox.Check{Name: name, Want: want, Got: fmt.Sprintf("%s, though %d of them accept connections", quiet, e.accepted), OK: true}
+	default:
+		return sandbox.Check{Name: name, Want: want, Got: quiet, OK: true}
+	}
 }

@@ -52,6 +52,9 @@ func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
 	}
 	for _, w := range meant {
 		p = append(p, sandbox.Same("mount "+w.Target+" inside", wanted(w), strings.Join(found[w.Target], "; ")))
+		if w.Inode != 0 {
+			p = append(p, sandbox.Same("identity of "+w.Target, numbered(w.Inode, w.Device), identity(w.Target)))
+		}
 	}
 	for _, at := range []string{"/", "/proc/sys", "/sys"} {
 		p = append(p, sandbox.Same(at+" inside", "read-only", strings.Join(found[at], "; ")))
@@ -91,21 +94,16 @@ func engines(m *mountinfo.Info) bool {
 	return false
 }
 
-// same checks, for mounts whose directory or file is known, that it is that very
-// one: a path can be bent to another between the look and the mount.
-func same(meant []helper.ProbeMount) (p sandbox.Proof) {
-	for _, w := range meant {
-		if w.Inode == 0 {
-			continue
-		}
-		var st unix.Stat_t
-		got := ""
-		if err := unix.Lstat(w.Target, &st); err != nil {
-			got = err.Error()
-		} else {
-			got = fmt.Sprintf("inode %d of device %d", st.Ino, st.Dev)
-		}
-		p = append(p, sandbox.Same("identity of "+w.Target, fmt.Sprintf("inode %d of device %d", w.Inode, w.Device), got))
+// identity words which very directory or file stands at a path, by which it is known
+// where the host knows it: a path can be bent to another between the look and the mount.
+func identity(path string) string {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return err.Error()
 	}
-	return p
+	return numbered(st.Ino, uint64(st.Dev))
+}
+
+func numbered(inode, device uint64) string {
+	return fmt.Sprintf("inode %d of device %d", inode, device)
 }

@@ -48,11 +48,13 @@ func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	shouted := shouts(spec) // the peer that answered is the holder, which closes the network first
 	ears.listen(begun.Add(max(time.Duration(spec.WaitMS)*time.Millisecond, patience*slowest)))
 	proof := append(peers, <-named...)
-	far := sandbox.Proof{ears.said("tcp"), ears.said("udp")}
-	far = append(append(far, shouted...), around()...)
 	if len(spec.Own) > 0 {
-		proof = append(proof, addresses(spec.Own))
+		proof = append(proof, sandbox.Same("addresses on other networks", "", others(spec.Own)))
 	}
+	far := append(sandbox.Proof{ears.tcp.check("the host by tcp"), ears.udp.check("the host by udp")}, shouted...)
+	far = append(far,
+		sandbox.Same("IPv6 addresses", "", sixth()),
+		sandbox.Same("next hops that answer", "", hops()))
 	for i := range far {
 		far[i].Weak = spec.Weak && !far[i].OK
 	}
@@ -62,116 +64,106 @@ func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 // meet asks every peer and returns how long the slowest one took.
 func meet(ctx context.Context, peers []helper.ProbePeer) (sandbox.Proof, time.Duration) {
 	proof := make(sandbox.Proof, len(peers))
-	took := make([]time.Duration, len(peers))
+	took := make([]time.Duration, len(peers)+1)
 	var all sync.WaitGroup
 	for i, peer := range peers {
 		all.Go(func() {
-			proof[i], took[i] = ask(ctx, peer)
+			var said string
+			said, took[i] = ask(ctx, peer)
+			proof[i] = sandbox.Same("peer "+peer.At, yes, said)
 		})
 	}
 	all.Wait()
-	var slowest time.Duration
-	for _, d := range took {
-		slowest = max(slowest, d)
-	}
-	return proof, slowest
+	return proof, slices.Max(took)
 }
 
 // ask says what came of one peer, and how long it took to answer once it was up.
-func ask(ctx context.Context, peer helper.ProbePeer) (check sandbox.Check, took time.Duration) {
-	check = sandbox.Check{Name: "peer " + peer.At, Want: yes}
+func ask(ctx context.Context, peer helper.ProbePeer) (said string, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	begun := time.Now()
-	conn, err := dial(ctx, "tcp4", peer.At)
+	var begun time.Time
+	var conn net.Conn
+	err := error(unix.ECONNREFUSED)
 	for errors.Is(err, unix.ECONNREFUSED) && ctx.Err() == nil { // it is not up yet
-		time.Sleep(again)
+		if !begun.IsZero() {
+			time.Sleep(again)
+		}
 		begun = time.Now()
-		conn, err = dial(ctx, "tcp4", peer.At)
+		conn, err = new(net.Dialer).DialContext(ctx, "tcp4", peer.At)
 	}
 	if err != nil {
-		check.Got = err.Error()
-		return check, time.Since(begun)
+		return err.Error(), time.Since(begun)
 	}
 	defer conn.Close()
-	check.Got, check.OK = yes, true
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if peer.Say != "" {
-		if word := hear(conn, longest); word != peer.Say {
-			check.Got, check.OK = fmt.Sprintf("says %q", word), false
+		word, _ := io.ReadAll(io.LimitReader(conn, maxWord)) // what came before an error counts
+		if string(word) != peer.Say {
+			return fmt.Sprintf("says %q", word), time.Since(begun)
 		}
 	}
-	return check, time.Since(begun)
+	return yes, time.Since(begun)
 }
 
-func dial(ctx context.Context, network, at string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, network, at)
-}
-
-// hear is what is said on a connection within a time, maxWord bytes at most.
-func hear(conn net.Conn, within time.Duration) string {
-	if conn.SetReadDeadline(time.Now().Add(within)) != nil {
-		return ""
-	}
-	word, _ := io.ReadAll(io.LimitReader(conn, maxWord)) // what came before an error counts
-	return string(word)
-}
-
-// around checks what the kernel knows of the network: no address of the kind
-// that nobody filters, and no next hop that would carry anything further. It is
-// asked after others tried to go through one.
-func around() sandbox.Proof {
-	six, err := os.ReadFile("/proc/net/if_inet6")
+// sixth are the addresses of the kind that nobody filters.
+func sixth() string {
+	found, err := os.ReadFile("/proc/net/if_inet6")
 	if err != nil && !os.IsNotExist(err) {
-		six = []byte(err.Error())
+		return err.Error()
 	}
-	routes, rerr := os.ReadFile("/proc/net/route")
-	arp, aerr := os.ReadFile("/proc/net/arp")
-	hops := strings.Join(answering(gateways(string(routes)), string(arp)), " ")
-	if err := errors.Join(rerr, aerr); err != nil {
-		hops = err.Error()
-	}
-	return sandbox.Proof{
-		sandbox.Same("IPv6 addresses", "", strings.TrimSpace(string(six))),
-		sandbox.Same("next hops that answer", "", hops),
-	}
+	return strings.TrimSpace(string(found))
 }
 
-// addresses checks that the box has none but loopback's and those in its own ranges.
-func addresses(own []string) sandbox.Check {
-	const name = "addresses on other networks"
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return sandbox.Same(name, "", err.Error())
+// hops would carry something further. It is asked after others tried to go through one.
+func hops() string {
+	routes, err := os.ReadFile("/proc/net/route")
+	arp, aerr := os.ReadFile("/proc/net/arp")
+	if err := errors.Join(err, aerr); err != nil {
+		return err.Error()
 	}
-	var others []string
-	for _, a := range all {
-		at, err := netip.ParsePrefix(a.String())
-		within := func(r string) bool {
+	return answering(gateways(string(routes)), string(arp))
+}
+
+// others are the addresses of the box beyond loopback's and those in its own ranges.
+func others(own []string) string {
+	all, err := addresses()
+	if err != nil {
+		return err.Error()
+	}
+	within := func(at netip.Prefix) bool {
+		return slices.ContainsFunc(own, func(r string) bool {
 			p, err := netip.ParsePrefix(r)
 			return err == nil && p.Contains(at.Addr())
-		}
-		if err != nil || !at.Addr().IsLoopback() && !slices.ContainsFunc(own, within) {
-			others = append(others, a.String())
-		}
+		})
 	}
-	return sandbox.Same(name, "", strings.Join(others, " "))
+	return strings.Trim(fmt.Sprint(slices.DeleteFunc(all, within)), "[]")
 }
 
-// answering are the gateways whose hardware address the kernel has learned.
-func answering(gateways []string, arp string) (all []string) {
-	const complete = "0x2"
-	for line := range strings.Lines(arp) {
-		f := strings.Fields(line)
-		if len(f) < 4 || f[3] == "00:00:00:00:00:00" || !strings.HasPrefix(f[2], "0x") || f[2] == "0x0" {
-			continue
-		}
-		for _, g := range gateways {
-			if g == f[0] && f[2] >= complete {
-				all = append(all, g)
-			}
+// addresses are those of the box but loopback's, with their networks.
+func addresses() (all []netip.Prefix, err error) {
+	found, err := net.InterfaceAddrs()
+	for _, a := range found {
+		at, bad := netip.ParsePrefix(a.String())
+		err = errors.Join(err, bad)
+		if !at.Addr().IsLoopback() {
+			all = append(all, at)
 		}
 	}
-	return all
+	return all, err
+}
+
+// answering are the gateways whose hardware address the kernel has learned, by its table
+// in the form of /proc/net/arp.
+func answering(gateways []string, arp string) string {
+	const complete = "0x2"
+	var all []string
+	for line := range strings.Lines(arp) {
+		f := strings.Fields(line)
+		if len(f) >= 4 && f[3] != "00:00:00:00:00:00" && f[2] >= complete && slices.Contains(gateways, f[0]) {
+			all = append(all, f[0])
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // lookups checks that the resolver is the holder's, and that it knows no name of
@@ -215,20 +207,10 @@ func lookup(ctx context.Context, name string) string {
 // of a small network, the first of a large one, and the gateways of the routes.
 func neighbours() []string {
 	const small = 24 // bits
-	var all []string
-	if text, err := os.ReadFile("/proc/net/route"); err == nil {
-		all = gateways(string(text))
-	}
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return all
-	}
-	for _, a := range addrs {
-		p, err := netip.ParsePrefix(a.String())
-		if err != nil || !p.Addr().Is4() || p.Addr().IsLoopback() {
-			continue
-		}
-		for at := p.Masked().Addr().Next(); p.Contains(at); at = at.Next() {
+	all := gateways(text("/proc/net/route"))
+	own, _ := addresses() // who has none has no neighbours
+	for _, p := range own {
+		for at := p.Masked().Addr().Next(); p.Addr().Is4() && p.Contains(at); at = at.Next() {
 			if at != p.Addr() {
 				all = append(all, at.String())
 			}
@@ -237,8 +219,7 @@ func neighbours() []string {
 			}
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 // gateways are those of the kernel's table in the form of /proc/net/route, whose
@@ -258,6 +239,5 @@ func gateways(table string) (all []string) {
 			all = append(all, at.String())
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }

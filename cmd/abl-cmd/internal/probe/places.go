@@ -36,6 +36,13 @@ func places(spec helper.ProbeSpec) (p sandbox.Proof) {
 		want := slices.Sorted(slices.Values(spec.Folders[folder]))
 		p = append(p, sandbox.Same("all in "+folder, strings.Join(want, " "), names(folder, nil)))
 	}
+	own := map[string]bool{}
+	for _, m := range spec.Mounts {
+		own[m.Target] = true
+	}
+	for _, folder := range spec.Sealed {
+		p = append(p, sandbox.Same("writing in "+folder, refused, write(folder, own)))
+	}
 	var engines []string
 	for _, name := range sockets {
 		engines = append(engines, "/run/"+name, "/var/run/"+name)
@@ -79,13 +86,12 @@ func there(paths []string) string {
 	return strings.Join(all, ", ")
 }
 
-// openFiles checks that nothing was left open for this program but its three
-// streams: a descriptor of a folder of the host is a way out of the container.
-func openFiles() sandbox.Check {
-	const name = "open files"
+// openFiles are what was left open for this program but its three streams: a
+// descriptor of a folder of the host is a way out of the container.
+func openFiles() string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return sandbox.Same(name, "", err.Error())
+		return err.Error()
 	}
 	var left []string
 	for _, e := range entries {
@@ -100,7 +106,7 @@ func openFiles() sandbox.Check {
 	if at, err := os.Readlink("/proc/self/cwd"); err != nil || !filepath.IsAbs(at) || strings.HasSuffix(at, " (deleted)") {
 		left = append(left, fmt.Sprintf("working folder %q", at))
 	}
-	return sandbox.Same(name, "", strings.Join(left, ", "))
+	return strings.Join(left, ", ")
 }
 
 // runtimes tells the files of the control group that Go's runtime keeps open, to
@@ -111,6 +117,7 @@ func runtimes(file string) bool {
 
 // strangers are processes that are neither the container's init nor this one.
 func strangers() string {
+	const most = 5
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return err.Error()
@@ -121,71 +128,49 @@ func strangers() string {
 			all = append(all, pid)
 		}
 	}
-	if len(all) > 5 {
-		all = append(all[:5], "…")
-	}
-	return strings.Join(all, " ")
+	return strings.Join(all[:min(len(all), most)], " ")
 }
 
 // refused is what every try in a sealed folder must come to.
 const refused = "refused"
 
-// looked is how many files of a folder are tried.
-const looked = 16
-
-// sealed tries to write where nothing may be written: a new file in each folder,
-// and the files that are there, but for those that are mounts of their own. What
-// should succeed after all is taken back.
-func sealed(folders []string, mounts []helper.ProbeMount) (p sandbox.Proof) {
-	own := map[string]bool{}
-	for _, m := range mounts {
-		own[m.Target] = true
-	}
-	for _, folder := range folders {
-		p = append(p, sandbox.Same("writing in "+folder, refused, try(folder, own)))
-	}
-	return p
-}
-
-func try(folder string, own map[string]bool) string {
+// write tries to write where nothing may be written: a new file in a folder, and the
+// first files that are there, but for those that are mounts of their own. What should
+// succeed after all is taken back.
+func write(folder string, own map[string]bool) string {
+	const most = 16
 	fresh := filepath.Join(folder, ".abl-probe-"+rand.Text())
-	fd, err := unix.Open(fresh, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err == nil {
-		unix.Close(fd)
-		if err := os.Remove(fresh); err != nil {
-			return fmt.Sprintf("a file could be made and not be removed: %v", err)
-		}
-		return "a file could be made"
-	}
-	if !denied(err) {
-		return fmt.Sprintf("no answer to making a file: %v", err)
+	if got := open(fresh, unix.O_CREAT|unix.O_EXCL); got != refused {
+		_ = os.Remove(fresh) // who may make it may remove it
+		return "a new file " + got
 	}
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		if errors.Is(err, unix.EACCES) {
-			return refused
-		}
+	if err != nil && !errors.Is(err, unix.EACCES) {
 		return err.Error()
 	}
-	for _, e := range entries[:min(len(entries), looked)] {
+	for _, e := range entries[:min(len(entries), most)] {
 		path := filepath.Join(folder, e.Name())
 		if !e.Type().IsRegular() || own[path] {
 			continue
 		}
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err == nil {
-			unix.Close(fd)
-			return fmt.Sprintf("%q could be opened for writing", e.Name())
-		}
-		if !denied(err) {
-			return fmt.Sprintf("no answer to opening %q: %v", e.Name(), err)
+		if got := open(path, unix.O_NONBLOCK); got != refused {
+			return fmt.Sprintf("%q %s", e.Name(), got)
 		}
 	}
 	return refused
 }
 
-// denied tells a refusal from trouble of another kind, by which nothing is known.
-// A program that runs from a file makes it busy, which keeps writers out as well.
-func denied(err error) bool {
-	return errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ETXTBSY)
+// open tries to open a file for writing. A refusal differs from trouble of another kind, by
+// which nothing is known. A program that runs from a file makes it busy, which keeps
+// writers out as well.
+func open(path string, flags int) string {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0o600)
+	switch err {
+	case nil:
+		unix.Close(fd)
+		return "could be opened for writing"
+	case unix.EROFS, unix.EACCES, unix.EPERM, unix.ETXTBSY:
+		return refused
+	}
+	return "gave no answer: " + err.Error()
 }

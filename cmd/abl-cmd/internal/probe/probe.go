@@ -47,18 +47,17 @@ func First(ctx context.Context, path string, out io.Writer) error {
 // Look checks everything that the spec names, and besides what holds in every
 // container of abl's.
 func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
-	open := openFiles() // before anything here opens more
+	proof := sandbox.Proof{sandbox.Same("open files", "", openFiles())} // before anything here opens more
 	var net sandbox.Proof
 	var rest sync.WaitGroup
 	rest.Go(func() { net = Network(ctx, spec.Net) }) // it takes longest, for silence takes time
-	proof := sandbox.Proof{open}
 	proof = append(proof, status(text("/proc/self/status"), spec.User)...)
-	proof = append(proof, calls(), firstMemory())
 	proof = append(proof, mounts(text("/proc/self/mountinfo"), spec.Mounts)...)
-	proof = append(proof, same(spec.Mounts)...)
-	proof = append(proof, environment(os.Environ(), spec.Env))
-	proof = append(proof, sealed(spec.Sealed, spec.Mounts)...)
 	proof = append(proof, places(spec)...)
+	proof = append(proof,
+		environment(os.Environ(), spec.Env),
+		sandbox.Same("system calls refused", "", calls()),
+		sandbox.Same("memory of process 1", refused, firstMemory()))
 	rest.Wait()
 	return append(proof, net...)
 }

@@ -109,9 +109,12 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, ok := range map[string]bool{dir: true, filepath.Dir(dir): false, link: false, "/gone": false} {
-		p := same([]helper.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
-		if len(p) != 1 || p[0].OK != ok {
+		p := mounts(goodMounts, []helper.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
+		if c, told := p.Get("identity of " + at); !told || c.OK != ok {
 			t.Errorf("%s: %+v", at, p)
+		}
+		if _, told := p.Get("identity of /unknown"); told {
+			t.Errorf("of what is not known: %+v", p)
 		}
 	}
 }
@@ -139,12 +142,13 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestSealed(t *testing.T) {
-	open := t.TempDir()
-	p := sealed([]string{open, "/gone"}, nil)
-	if p[0].OK || p[0].Got != "a file could be made" || p[1].OK {
-		t.Errorf("%+v", p)
+	dir := t.TempDir()
+	for at, want := range map[string]string{dir: "a new file could be opened for writing", "/gone": "a new file gave no answer: no such file or directory"} {
+		if got := write(at, nil); got != want {
+			t.Errorf("%s: %s", at, got)
+		}
 	}
-	left, err := os.ReadDir(open)
+	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("it left %v, %v", left, err)
 	}
@@ -177,8 +181,8 @@ func TestOpenFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got := openFiles(); got.OK || !strings.Contains(got.Got, f.Name()) {
-		t.Errorf("%+v", got)
+	if got := openFiles(); !strings.Contains(got, f.Name()) {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -195,7 +199,7 @@ func TestNextHops(t *testing.T) {
 		{"0x2", "02:42:0a:d5:e9:01", "10.213.233.1"},
 		{"0x6", "02:42:0a:d5:e9:01", "10.213.233.1"},
 	} {
-		if got := strings.Join(answering(gateways(routes), arp(c.flags, c.mac)), " "); got != c.want {
+		if got := answering(gateways(routes), arp(c.flags, c.mac)); got != c.want {
 			t.Errorf("flags %s: %q answer, want %q", c.flags, got, c.want)
 		}
 	}

@@ -110,7 +110,7 @@ var forbidden = []call{
 
 // calls tries each of them: the filter is the same on every engine, and what an
 // engine's own would refuse is not relied upon.
-func calls() sandbox.Check {
+func calls() string {
 	var made []string
 	for _, c := range forbidden {
 		fd, _, err := unix.Syscall6(c.trap, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], 0)
@@ -121,23 +121,19 @@ func calls() sandbox.Check {
 			made = append(made, c.name)
 		}
 	}
-	return sandbox.Same("system calls refused", "", strings.Join(made, " "))
+	return strings.Join(made, " ")
 }
 
 // firstMemory tries to open the memory of the container's first process, which
 // has the user of every other one and must be shut to them all the same.
-func firstMemory() sandbox.Check {
-	const name = "memory of process 1"
-	if os.Getpid() == 1 {
-		return sandbox.Check{Name: name, Want: refused, Got: "this is process 1: nobody stands above the program that it starts"}
-	}
+func firstMemory() string {
 	f, err := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
 	switch {
 	case err == nil:
 		f.Close()
-		return sandbox.Same(name, refused, "open to reading and writing")
-	case !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM):
-		return sandbox.Same(name, refused, err.Error())
+		return "open to reading and writing"
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return refused
 	}
-	return sandbox.Same(name, refused, refused)
+	return err.Error()
 }
