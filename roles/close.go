@@ -24,7 +24,7 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
 		return err
 	}
-	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, reports(j.Role, r.Project))
+	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports))
 	failpoint.Here("call.report")
 	if err := r.keep(j, rec); err != nil {
 		return err
@@ -61,24 +61,6 @@ func (r *Runner) cost(u agent.Usage) string {
 		return ""
 	}
 	return ledger.Unknown
-}
-
-// maxReports bounds how many entries of a report directory are looked at.
-const maxReports = 10_000
-
-// reports lists a role's run reports with their modification times, in ns.
-func reports(r Role, p state.Project) map[string]int64 {
-	found := map[string]int64{}
-	entries, err := hostfs.List(r.Workspace(p), r.Reports, maxReports)
-	if err != nil {
-		return found // none yet, or not a directory: no report either way
-	}
-	for _, e := range entries {
-		if e.Size > 0 {
-			found[e.Name] = e.Mod.UnixNano()
-		}
-	}
-	return found
 }
 
 // Keep makes safe what the box of an ended call has printed, and what its app

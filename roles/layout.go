@@ -32,7 +32,7 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	}
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
-	j.Cmds.Reports = reports(j.Role, r.Project)
+	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
 	return errors.Join(layIn(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.layOutput(rec))
 }
 

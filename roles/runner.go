@@ -203,7 +203,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 	}
 	intent = Intent{
 		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name, Model: j.Call.Model,
-		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: reports(j.Role, r.Project),
+		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports),
 	}
 	if err := rec.Write("intent.json", intent); err != nil {
 		return intent, box, err

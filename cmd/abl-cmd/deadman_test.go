@@ -54,7 +54,7 @@ func TestNobodyReachesIn(t *testing.T) {
 	if err := os.Chmod(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	own := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; sleep 1000")
+	own := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; exec sleep 1000")
 	for cmd, reachable := range map[*exec.Cmd]bool{as(t, helper.HelperHolder, "--listen", "127.0.0.1:0"): false, own: true} {
 		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		begin(t, cmd).Scan()

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"abl/internal/hostfs"
 )
 
 // RunSpec is what abl-run reads (Run): how to start the agent.
@@ -111,10 +113,23 @@ func Read[T any](path string) (message T, err error) {
 	return message, err
 }
 
+// ReportsIn lists the run reports in a folder below dir with their modification times, in
+// ns, without empty ones. Where none can be listed there is none.
+func ReportsIn(dir, name string) map[string]int64 {
+	const most = 10_000
+	found := map[string]int64{}
+	files, _ := hostfs.List(dir, name, most)
+	for _, f := range files {
+		if f.Size > 0 {
+			found[f.Name] = f.Mod.UnixNano()
+		}
+	}
+	return found
+}
+
 // FreshReport names the run report that a call left: a file phaseN_vI_….md
-// that was not there before, or has been written since. before and now are the
-// role's reports by name with their modification times in ns, empty files left
-// out. abl and abl-cmd check both go by this.
+// that was not there before, or has been written since. before and now are what
+// ReportsIn lists. abl and abl-cmd check both go by this.
 func FreshReport(phase, iteration int, before, now map[string]int64) string {
 	prefix := fmt.Sprintf("phase%d_v%d_", phase, iteration)
 	for _, name := range slices.Sorted(maps.Keys(now)) {

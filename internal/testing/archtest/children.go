@@ -12,10 +12,10 @@ const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec 
 var parents = map[string]string{
 	"internal/proc/child.go": "takes the secrets out",
 
-	"cmd/abl-cmd/internal/commands/run.go": "inside a role's or the app's container, which has no secret of abl's",
-	"cmd/abl-cmd/run.go":                   "inside a container",
-	"internal/broker/program.go":           "inside the app's container",
-	"roles/agent/player.go":        "inside the role's container",
+	"cmd/abl-cmd/internal/commands/commands.go": "inside a role's or the app's container, which has no secret of abl's",
+	"cmd/abl-cmd/run.go":                        "inside a container",
+	"internal/broker/program.go":                "inside the app's container",
+	"roles/agent/player.go":                     "inside the role's container",
 }
 
 // judgeChildren says where a program is started with the secrets of the

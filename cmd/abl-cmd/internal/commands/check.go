@@ -10,22 +10,33 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"abl/internal/failedspecs"
 	"abl/internal/helper"
 	"abl/internal/hostfs"
+	"abl/internal/proc"
 	"abl/internal/spec"
+	"abl/internal/witness"
 )
 
 const (
-	maxScript  = 1 << 20
-	maxReports = 10000
-	failed     = "failed_specs.md"
-	script     = "run.sh"
+	maxScript    = 1 << 20
+	maxTestFiles = 2000
+	failed       = "failed_specs.md"
+	script       = "run.sh"
+	appURL       = "ABL_APP_URL"
+	// suiteLimit is how long a suite may take here. It is to end within minutes.
+	suiteLimit = 5 * time.Minute
+	// pipeGrace is how long the output of a suite that has ended is waited for,
+	// when something that it started holds the pipe.
+	pipeGrace = 2 * time.Second
 )
 
-// findings are what check has to say, by kind, in the order in which it is told.
+// findings are what check has to say, by kind.
 type findings map[string][]string
 
 const (
@@ -38,62 +49,41 @@ func (f findings) add(kind, format string, args ...any) {
 	f[kind] = append(f[kind], fmt.Sprintf(format, args...))
 }
 
-// check says what this call still has to leave behind. For the Verifier it runs
-// the suite: what files are called proves nothing.
-func (t tool) check(ctx context.Context) int {
-	found := findings{}
-	t.checkReport(found)
-	if t.Role != "verifier" {
-		t.noteHealth(found)
-		return t.conclude(t.tell(found))
-	}
-	work := t.read()
-	entries := t.checkFailed(work, found)
-	ready := t.checkScript(found)
-	bad := t.tell(found) // before the suite: whoever stops a long one has seen this
-	if ready {
-		found = findings{}
-		t.checkSuite(ctx, work, entries, found)
-		bad = t.tell(found) || bad
-	}
-	return t.conclude(bad)
-}
-
 // tell prints findings and says whether any of them is to be mended.
-func (t tool) tell(f findings) bool {
+func (f findings) tell() bool {
 	for _, kind := range []string{missing, wrong, note} {
 		for _, text := range f[kind] {
-			fmt.Fprintf(os.Stdout, "%s: %s\n", kind, text)
+			fmt.Printf("%s: %s\n", kind, text)
 		}
 	}
 	return len(f[missing])+len(f[wrong]) > 0
 }
 
-func (t tool) conclude(bad bool) int {
-	if bad {
+// check says what this call still has to leave behind. For the Verifier it runs
+// the suite: what files are called proves nothing.
+func (t tool) check(ctx context.Context) int {
+	found := findings{}
+	if helper.FreshReport(t.Phase, t.Iteration, t.Reports, helper.ReportsIn(t.Dir, t.Role+"_reports")) == "" {
+		found.add(missing, "the run report of this call, %s_reports/phase%d_v%d_<time>.md", t.Role, t.Phase, t.Iteration)
+	}
+	var bad bool
+	if t.Role == "verifier" {
+		set, _ := spec.LoadDir(t.Specs)
+		contracts := failedspecs.In(set.UpTo(t.Phase))
+		entries := t.checkFailed(set.UpTo(t.Phase), contracts, found)
+		ready := t.checkScript(found)
+		bad = found.tell() // before the suite: whoever stops a long one has seen this
+		if found = (findings{}); ready {
+			t.checkSuite(ctx, contracts, entries, found)
+		}
+	} else if slices.ContainsFunc(t.Commands, func(c helper.Command) bool { return c.Name == "health_check" }) {
+		found.add(note, "run abl-cmd health_check as the last thing; it must exit 0")
+	}
+	if found.tell() || bad {
 		return exitMissing
 	}
-	fmt.Fprintln(os.Stdout, "ok: nothing is missing")
+	fmt.Println("ok: nothing is missing")
 	return exitOK
-}
-
-// checkReport looks for the run report of this very call.
-func (t tool) checkReport(f findings) {
-	dir := t.Role + "_reports"
-	entries, err := hostfs.List(t.Dir, dir, maxReports)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		f.add(wrong, "%v", err)
-		return
-	}
-	now := map[string]int64{}
-	for _, e := range entries {
-		if e.Size > 0 {
-			now[e.Name] = e.Mod.UnixNano()
-		}
-	}
-	if helper.FreshReport(t.Phase, t.Iteration, t.Reports, now) == "" {
-		f.add(missing, "the run report of this call, %s/phase%d_v%d_<time>.md", dir, t.Phase, t.Iteration)
-	}
 }
 
 // checkScript looks at run.sh without running it, and says whether it can be run.
@@ -119,32 +109,8 @@ func (t tool) checkScript(f findings) (ready bool) {
 	return ready
 }
 
-// noteHealth reminds the Builder of the checks that it is to keep green.
-func (t tool) noteHealth(f findings) {
-	for _, c := range t.Commands {
-		if c.Name == "health_check" {
-			f.add(note, "run abl-cmd health_check as the last thing; it must exit 0")
-		}
-	}
-}
-
-// workspace is what check reads of the Verifier's workspace and the specs.
-type workspace struct {
-	specs     []spec.Spec // of phases 1 to now
-	contracts failedspecs.Contracts
-	names     []string // by which the test files and their tests are known
-}
-
-func (t tool) read() workspace {
-	set, _ := spec.LoadDir(t.Specs)
-	w := workspace{specs: set.UpTo(t.Phase)}
-	w.contracts = failedspecs.In(w.specs)
-	w.names = testNames(t.Dir)
-	return w
-}
-
 // checkFailed reads failed_specs.md as abl will read it, and returns its entries.
-func (t tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
+func (t tool) checkFailed(specs []spec.Spec, contracts failedspecs.Contracts, f findings) []failedspecs.Entry {
 	data, err := hostfs.Read(t.Dir, failed, failedspecs.MaxBytes)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
@@ -153,7 +119,7 @@ func (t tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
 		f.add(wrong, "%v", err)
 		return nil
 	}
-	result := w.contracts.Name(failedspecs.Parse(data))
+	result := contracts.Name(failedspecs.Parse(data))
 	for _, p := range result.Problems {
 		kind := wrong
 		if strings.HasPrefix(p.Text, "the entry has no ") {
@@ -164,14 +130,12 @@ func (t tool) checkFailed(w workspace, f findings) []failedspecs.Entry {
 	for _, line := range result.Fenced {
 		f.add(wrong, "%s:%d: a code block in an entry: write the value in one line, behind its label", failed, line)
 	}
-	_, left := failedspecs.NewFilter(w.specs, w.names).Pass(result.Entries)
+	_, left := failedspecs.NewFilter(specs, testNames(t.Dir)).Pass(result.Entries)
 	for _, p := range left {
 		f.add(wrong, "%s:%d: %s: say it in the words of the specs", failed, p.Line, p.Text)
 	}
 	return result.Entries
 }
-
-const maxTestFiles = 2000
 
 // testNames are those by which the test files below dir and their tests are known;
 // reports and what a package manager put there are no tests.
@@ -195,4 +159,90 @@ func testNames(dir string) (names []string) {
 		return nil
 	})
 	return names
+}
+
+// checkSuite runs run.sh and holds what it prints against the contracts and
+// against failed_specs.md.
+func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, entries []failedspecs.Entry, f findings) {
+	if os.Getenv(appURL) == "" {
+		f.add(note, "%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
+		return
+	}
+	doc := t.runSuite(ctx, f)
+	for _, id := range contracts.IDs() {
+		says, _ := contracts.Says(id)
+		claimed := 0 // the line of the first entry that says that it fails
+		if i := slices.IndexFunc(entries, func(e failedspecs.Entry) bool { return e.Contract == id }); i >= 0 {
+			claimed = entries[i].Line
+		}
+		switch r := doc.Of(id); {
+		case r.Status == witness.Missing:
+			f.add(missing, "a line of %s for %s: %s (%s)", script, id, says, r.Why)
+		case r.Status == witness.Twice, r.Status == witness.Void:
+			f.add(wrong, "%s says nothing about %s: %s", script, id, r.Why)
+		case r.Status == witness.NotOK && claimed == 0:
+			f.add(missing, "an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
+		case r.Status == witness.OK && claimed > 0:
+			f.add(wrong, "%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
+		}
+	}
+	known := func(id string) bool { _, ok := contracts.Says(id); return ok }
+	for _, p := range doc.Strange(known) {
+		if len(p.IDs) > 0 {
+			f.add(wrong, "line %d of %s's output names %s, which is no contract of phases 1 to %d", p.Line, script, p.IDs[0], contracts.Phases())
+		} else if p.OK {
+			f.add(note, "line %d of %s's output is ok and names no contract", p.Line, script)
+		}
+	}
+}
+
+// runSuite runs run.sh as a replay does: without the keys of the agent, and with
+// nothing on standard input. What it says on standard error the Verifier sees. It finds
+// what keeps the output as a whole from being believed.
+func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
+	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
+	out := &capped{max: witness.MaxBytes + 1}
+	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Dir, script)) // bounded stops all of it
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.Dir, out, os.Stderr
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, pipeGrace
+	exit, err := bounded(ctx, cmd, suiteLimit, errLate)
+	if cmd.Process != nil {
+		proc.Kill(cmd.Process.Pid) // what it left behind
+	}
+	switch {
+	case errors.Is(err, errLate):
+		f.add(wrong, "%v", err)
+	case err != nil:
+		f.add(wrong, "%s cannot be run: %v", script, err)
+	}
+	doc := witness.Parse(out.data, err == nil)
+	for _, p := range doc.Problems {
+		where, kind := fmt.Sprintf("line %d of %s's output", p.Line, script), note
+		if p.Line == 0 {
+			where = script + "'s output"
+		}
+		if p.Doubt {
+			kind = wrong
+		}
+		f.add(kind, "%s: %s", where, p.Text)
+	}
+	bad := slices.ContainsFunc(doc.Points, func(p witness.Point) bool { return !p.OK })
+	switch {
+	case exit != 0 && !bad:
+		f.add(wrong, "%s ended with exit code %d, and no line says not ok", script, exit)
+	case exit == 0 && bad:
+		f.add(note, "%s ended with exit code 0, and a line says not ok", script)
+	}
+	return doc
+}
+
+// capped keeps the beginning of what is written to it.
+type capped struct {
+	data []byte
+	max  int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.data = append(c.data, p[:min(len(p), c.max-len(c.data))]...)
+	return len(p), nil
 }

@@ -6,14 +6,25 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
+	"time"
 
+	"golang.org/x/term"
+
+	"abl/internal/broker"
 	"abl/internal/helper"
+	"abl/internal/proc"
 	"abl/internal/spec"
 )
 
@@ -28,16 +39,23 @@ const (
 
 const usage = `abl-cmd runs the commands that this project declares, by name.
 
-Usage:
-  abl-cmd [list]       show the commands
-  abl-cmd NAME         run a declared command; it takes no arguments, standard input is passed on
-  abl-cmd get-spec N   print the spec of phase N, and the ids of its contracts
-  abl-cmd check        say what this call still has to leave behind
-  abl-cmd restart      start the app anew and wait until it is ready
-
+Usage: abl-cmd NAME; a declared command takes no arguments, standard input is passed on.
 Exit codes: that of the command; 2 when there is no such command or it was not
 run; 124 when it was stopped because it took too long.
+
 `
+
+// own are the commands that abl brings along.
+var own = []helper.Command{
+	{Name: "get-spec N", Description: "print the spec of phase N, and the ids of its contracts"},
+	{Name: "check", Description: "say what this call still has to leave behind"},
+	{Name: "restart", Description: "start the app anew and wait until it is ready"},
+}
+
+const (
+	defaultTimeout = 10 * time.Minute
+	stopGrace      = 5 * time.Second
+)
 
 // tool is abl-cmd with what abl told it.
 type tool struct{ helper.CmdSpec }
@@ -51,31 +69,27 @@ func Main(ctx context.Context, path string, args []string) int {
 		return t.refuse("cannot read which commands there are: %v", err)
 	}
 	if len(args) == 0 {
-		return t.list(usage + "\n")
+		return t.list(usage)
 	}
 	name, rest := args[0], args[1:]
-	if name == "get-spec" {
+	switch {
+	case name == "get-spec":
 		return t.getSpec(rest)
-	}
-	if len(rest) > 0 {
+	case len(rest) > 0:
 		return t.refuse("%s takes no arguments, so %q was not passed on and nothing was run; standard input is passed on", name, rest[0])
-	}
-	switch name {
-	case "help", "-h", "--help":
-		return t.list(usage + "\n")
-	case "list":
+	case name == "help", name == "-h", name == "--help":
+		return t.list(usage)
+	case name == "list":
 		return t.list("")
-	case "check":
+	case name == "check":
 		return t.check(ctx)
-	case "restart":
+	case name == "restart":
 		return t.restart(ctx)
 	}
-	for _, c := range t.Commands {
-		if c.Name == name {
-			return t.run(ctx, c)
-		}
+	if i := slices.IndexFunc(t.Commands, func(c helper.Command) bool { return c.Name == name }); i >= 0 {
+		return t.run(ctx, t.Commands[i])
 	}
-	return t.refuse("there is no command %q; %s", name, t.names())
+	return t.refuse("there is no command %q; abl-cmd list shows those that there are", name)
 }
 
 // refuse says why nothing was run.
@@ -84,31 +98,12 @@ func (t tool) refuse(format string, args ...any) int {
 	return exitUsage
 }
 
-func (t tool) names() string {
-	names := make([]string, 0, len(t.Commands))
-	for _, c := range t.Commands {
-		names = append(names, c.Name)
-	}
-	own := "abl's own are list, get-spec, check, restart"
-	if len(names) == 0 {
-		return "the project declares none, " + own
-	}
-	return "declared are " + strings.Join(names, ", ") + "; " + own
-}
-
 func (t tool) list(before string) int {
-	fmt.Fprint(os.Stdout, before)
+	fmt.Print(before)
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	for _, c := range t.Commands {
-		fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
-	}
-	for _, c := range [][2]string{
-		{"get-spec N", "print the spec of phase N, and the ids of its contracts"},
-		{"check", "say what this call still has to leave behind"},
-		{"restart", "start the app anew and wait until it is ready"},
-	} {
-		if c[0] != "restart" || t.URL != "" {
-			fmt.Fprintf(w, "%s\t%s\n", c[0], c[1])
+	for _, c := range slices.Concat(t.Commands, own) {
+		if c != own[2] || t.URL != "" {
+			fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
 		}
 	}
 	w.Flush()
@@ -117,24 +112,79 @@ func (t tool) list(before string) int {
 
 func (t tool) getSpec(args []string) int {
 	set, _ := spec.LoadDir(t.Specs)
-	have := "there are none"
-	if n := set.Numbers(); len(n) > 0 {
-		have = "there are those of phases " + strings.Trim(fmt.Sprint(n), "[]")
-	}
-	if len(args) != 1 {
-		return t.refuse("get-spec takes the number of one phase; %s", have)
-	}
-	number, err := strconv.Atoi(args[0])
-	if err != nil {
-		return t.refuse("get-spec takes the number of a phase, not %q; %s", args[0], have)
-	}
+	number, err := strconv.Atoi(strings.Join(args, " "))
 	s, ok := set.Phase(number)
-	if !ok {
-		return t.refuse("there is no spec of phase %d; %s", number, have)
+	if err != nil || !ok {
+		return t.refuse("get-spec takes the number of one phase with a spec, of %v", set.Numbers())
 	}
-	fmt.Fprintf(os.Stdout, "%s\n\n[the contracts of phase %d and their ids]\n", strings.TrimRight(s.Text, "\n"), number)
+	fmt.Printf("%s\n\n[the contracts of phase %d and their ids]\n", strings.TrimRight(s.Text, "\n"), number)
 	for _, c := range s.Contracts {
-		fmt.Fprintf(os.Stdout, "%s (line %d): %s\n", c.ID, c.Line, c.Says())
+		fmt.Printf("%s (line %d): %s\n", c.ID, c.Line, c.Says())
 	}
 	return exitOK
+}
+
+// run runs a declared command where it belongs.
+func (t tool) run(ctx context.Context, c helper.Command) int {
+	switch {
+	case t.URL != "":
+		return t.show(t.broker().Run(ctx, c.Name, os.Stdin))
+	case c.Background:
+		return t.refuse("%s starts the system and stays, which only the app's container can do", c.Name)
+	}
+	return t.runHere(ctx, c)
+}
+
+func (t tool) restart(ctx context.Context) int {
+	if t.URL == "" {
+		return t.refuse("restart works where abl runs the app, which is not here")
+	}
+	return t.show(t.broker().Restart(ctx))
+}
+
+func (t tool) broker() broker.Client { return broker.Client{URL: t.URL, Token: t.Token} }
+
+// show prints what the broker tells of a command and returns its exit code.
+func (t tool) show(reply helper.CommandReply, err error) int {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "abl-cmd: %v\n", err)
+		return exitNotRun
+	}
+	fmt.Print(reply.Output)
+	if reply.Truncated {
+		fmt.Fprintln(os.Stderr, "abl-cmd: the output is longer; only its beginning is shown")
+	}
+	if reply.Error != "" {
+		fmt.Fprintf(os.Stderr, "abl-cmd: %s\n", reply.Error)
+	}
+	return reply.Exit
+}
+
+// runHere runs a command in this container, on abl-cmd's own descriptors.
+func (t tool) runHere(ctx context.Context, c helper.Command) int {
+	limit := cmp.Or(time.Duration(c.TimeoutMS)*time.Millisecond, defaultTimeout)
+	errLate := fmt.Errorf("%s was stopped after %v", c.Name, limit)
+	cmd := exec.Command("sh", "-c", c.Command)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.Dir, os.Stdin, os.Stdout, os.Stderr
+	// A person at a terminal keeps the command in the foreground.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !term.IsTerminal(int(os.Stdin.Fd()))}
+	code, err := bounded(ctx, cmd, limit, errLate)
+	switch {
+	case errors.Is(err, errLate):
+		fmt.Fprintf(os.Stderr, "abl-cmd: %v\n", err)
+		return exitTimeout
+	case err != nil && code < 0:
+		fmt.Fprintf(os.Stderr, "abl-cmd: cannot run %s: %v\n", c.Name, err)
+		return exitNotRun
+	}
+	return code
+}
+
+// bounded runs a program until it ends, this one is told to end, or it is too late.
+func bounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, late error) (exit int, err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	return proc.Run(ctx, cmd, stopGrace)
 }
