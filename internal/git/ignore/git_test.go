@@ -6,9 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// glued are stars behind a name and before a slash. By git's manual they are one star,
+// but some versions of it let them cross folders, or stand for none.
+var glued = regexp.MustCompile(`[^/*\n]\*\*+/`)
 
 // TestLikeGit asks git check-ignore about random rules and paths.
 func TestLikeGit(t *testing.T) {
@@ -29,7 +34,7 @@ func TestLikeGit(t *testing.T) {
 		}
 		for _, p := range paths {
 			got := ignoredAt(root, sub, p)
-			if got && glued.MatchString(strings.ReplaceAll(root+sub, `\`, "")) { // more may be left out than this git does
+			if !got && glued.MatchString(strings.ReplaceAll(root+sub, `\`, "")) { // some versions of git leave out more
 				continue
 			}
 			if got != want[p] {
