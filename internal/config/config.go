@@ -5,6 +5,10 @@
 // What a setting brings about may not be in it.
 package config
 
+import (
+	"time"
+)
+
 // Config is what .abl/config.yaml may say, with every default filled in.
 type Config struct {
 	Version          int                `yaml:"version"`
@@ -165,4 +169,84 @@ type Agent struct {
 // custom is whether it is one of the project's own.
 func (a Agent) custom() bool {
 	return a.Command != "" || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != ""
+}
+
+// Default is the configuration of a project whose file says nothing.
+func Default() Config {
+	return Config{
+		Version:     1,
+		Directories: Directories{Src: "src", Tests: ".abl/tests"},
+		Agent:       PerRole{Builder: "gemini", Verifier: "gemini"},
+		Loop: Loop{
+			MaxVerifierIterations: 5,
+			CallTimeout:           Duration(30 * time.Minute),
+			IdleTimeout:           Duration(10 * time.Minute),
+			OutageBudget:          Duration(4 * time.Hour),
+			NoProgress:            NoProgress{Unverified: 2},
+		},
+		Verify:  Verify{Evidence: "required", Challenge: []string{"away", "null-app"}},
+		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},
+		Limits: Limits{
+			Memory:   4 << 30,
+			CPUs:     2,
+			Pids:     512,
+			Requests: 500,
+			Disk:     2 << 30,
+			Inodes:   500_000,
+			Output:   1 << 30,
+			File:     50 << 20,
+		},
+	}
+}
+
+// UnmarshalYAML fills in what an app section leaves out.
+func (a *App) UnmarshalYAML(read func(any) error) error {
+	if a.Copy == "" {
+		*a = App{Copy: "auto", Ready: Ready{Timeout: Duration(time.Minute)}}
+	}
+	type plain App
+	return read((*plain)(a))
+}
+
+// UnmarshalYAML fills in what a service leaves out.
+func (s *Service) UnmarshalYAML(read func(any) error) error {
+	s.Ready.Timeout = Duration(time.Minute)
+	type plain Service
+	return read((*plain)(s))
+}
+
+// UnmarshalYAML fills in what a declared command leaves out.
+func (c *Command) UnmarshalYAML(read func(any) error) error {
+	c.Timeout = Duration(10 * time.Minute)
+	type plain Command
+	return read((*plain)(c))
+}
+
+func (c *Config) caps() map[string]Cap {
+	return map[string]Cap{"budget.call": c.Budget.Call, "budget.phase": c.Budget.Phase, "budget.project": c.Budget.Project}
+}
+
+// Raise adds to every cap that is set, and says whether there was one in tokens or
+// in dollars to raise.
+func (b *Budget) Raise(tokens int64, usd float64) (inTokens, inDollars bool) {
+	for _, c := range []*Cap{&b.Call, &b.Phase, &b.Project} {
+		if c.Tokens > 0 {
+			c.Tokens, inTokens = c.Tokens+tokens, true
+		}
+		if c.USD > 0 {
+			c.USD, inDollars = c.USD+usd, true
+		}
+	}
+	return inTokens, inDollars
+}
+
+// NeedsPrices says whether a budget is given in money, which can be held only
+// where the price of every model is known.
+func (c *Config) NeedsPrices() bool {
+	for _, limit := range c.caps() {
+		if limit.USD > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -1,7 +1,9 @@
 package git
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -36,7 +38,7 @@ func (r *Repo) tip() (string, error) {
 		return "", fmt.Errorf("cannot look for the history of %q: %w", r.dir, err)
 	}
 	if born {
-		return "", gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl shall continue, or find the lost one with git reflog", r.branch, r.dir)
+		return "", gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl shall continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
 	}
 	return "", nil
 }
@@ -93,4 +95,71 @@ func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
 	encoded, _ := o.Reader() // of what is in memory
 	data, err := io.ReadAll(encoded)
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
+}
+
+// Tag makes a lightweight tag, crash-safely. A tag of that name at the same
+// commit stays; at another commit it is kept under name.1, name.2 and so on.
+func (r *Repo) Tag(ctx context.Context, name, commit string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.commit(r.store(), commit); err != nil {
+		return fmt.Errorf("cannot make tag %q: %w", name, err)
+	}
+	value, names, err := r.tag(name)
+	if err != nil || names == commit {
+		return err
+	}
+	if value != "" {
+		if err := r.keepTag(ctx, name, value); err != nil {
+			return err
+		}
+	}
+	return r.git.Move(ctx, "refs/tags/"+name, value, commit, r.opts.LockWait)
+}
+
+// keepTag gives the tag's present value the next free number, unless an
+// interrupted run has done so.
+func (r *Repo) keepTag(ctx context.Context, name, value string) error {
+	for n := 1; ; n++ {
+		ref := fmt.Sprintf("refs/tags/%s.%d", name, n)
+		kept, err := r.git.Ref(ref)
+		if err != nil || kept == value {
+			return err
+		}
+		if kept == "" {
+			return r.git.Move(ctx, ref, "", value, r.opts.LockWait)
+		}
+	}
+}
+
+// TagCommit is the commit that a tag names; false when there is no such tag.
+func (r *Repo) TagCommit(name string) (string, bool, error) {
+	if err := r.there(); err != nil {
+		return "", false, err
+	}
+	_, commit, err := r.tag(name)
+	return commit, commit != "", err
+}
+
+// tag is what the ref of a tag holds, and the commit that it names: another when the
+// tag is an annotated one, be it of another tag; "" when there is none.
+func (r *Repo) tag(name string) (value, commit string, err error) {
+	if !gitdir.ValidRef(name) {
+		return "", "", fmt.Errorf("cannot read tag %q: git allows no such name", name)
+	}
+	value, err = r.git.Ref("refs/tags/" + name)
+	if err != nil || value == "" {
+		return "", "", err
+	}
+	s := r.store()
+	for commit = value; ; {
+		t, err := object.GetTag(s, plumbing.NewHash(commit))
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			return value, commit, nil
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("cannot read tag %s of %q: %w", commit, r.dir, err)
+		}
+		commit = t.Target.String()
+	}
 }

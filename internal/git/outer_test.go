@@ -31,6 +31,11 @@ func TestTracks(t *testing.T) {
 		t.Error("a damaged index was read")
 	}
 	must(t, os.RemoveAll(filepath.Join(top, ".git")))
+	elsewhere := t.TempDir()
+	git(t, elsewhere, "init", "-q")
+	must(t, os.Symlink(filepath.Join(elsewhere, ".git"), filepath.Join(top, ".git")))
+	tracks(false) // through a link
+	must(t, os.Remove(filepath.Join(top, ".git")))
 	must(t, os.WriteFile(filepath.Join(top, ".git"), []byte("gitdir: ../elsewhere\n"), 0o644))
 	if _, err := Tracks(project, "src"); err == nil {
 		t.Error("a worktree's index was found where it is not")

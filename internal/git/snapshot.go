@@ -107,29 +107,32 @@ func (r *Repo) walk(ctx context.Context, head Commit, change func(*scan.Options)
 	return scan.Walk(ctx, o)
 }
 
-// write makes everything durable, in the order that a kill may interrupt. The
-// index is encoded while the disk works.
+// write makes everything durable, in the order that a kill may interrupt. The index is
+// written while the objects are, and gets its name when they are on the disk.
 func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, text string) (Commit, error) {
 	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
 	c := object.Commit{Author: who, Committer: who, Message: text, TreeHash: now.trees[""]}
-	how, old := "commit (initial)", plumbing.ZeroHash.String()
 	if parent != "" {
 		c.ParentHashes = []plumbing.Hash{plumbing.NewHash(parent)}
-		how, old = "commit", parent
 	}
 	hash, err := objects.encode(&c, plumbing.ZeroHash)
 	if err != nil {
 		return Commit{}, err
 	}
-	var ix bytes.Buffer
-	encoded := make(chan error, 1)
+	var publish func() error
+	synced := make(chan error, 1)
 	go func() {
-		encoded <- index.NewEncoder(&ix).Encode(&index.Index{Version: 2, Entries: slices.Clone(now.entries)})
+		var ix bytes.Buffer
+		err := index.NewEncoder(&ix).Encode(&index.Index{Version: 2, Entries: slices.Clone(now.entries)})
+		if err == nil {
+			publish, err = r.git.Write("index", ix.Bytes())
+		}
+		synced <- err
 	}()
-	if err := errors.Join(objects.finish(r.git), <-encoded); err != nil {
-		return Commit{}, err
+	if err = errors.Join(objects.finish(r.git), <-synced); err == nil {
+		err = publish()
 	}
-	if err := r.git.Replace("index", ix.Bytes()); err != nil {
+	if err != nil {
 		return Commit{}, err
 	}
 	c.Hash = hash
@@ -137,20 +140,7 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, t
 	if info, err := os.Lstat(r.git.Join("index")); err == nil {
 		r.last.Store(&written{now, made, info})
 	}
-	if err := r.git.Move(ctx, r.ref(), parent, made.Hash, r.opts.LockWait); err != nil {
-		return Commit{}, err
-	}
-	var by bytes.Buffer
-	if err := who.Encode(&by); err != nil {
-		return Commit{}, err
-	}
-	subject, _, _ := strings.Cut(text, "\n")
-	// The reflogs come after the ref: a reflog without its ref would look like a lost branch.
-	line := fmt.Sprintf("%s %s %s\t%s: %s\n", old, c.Hash, by.String(), how, subject)
-	if err := errors.Join(r.git.Record("logs/HEAD", line), r.git.Record("logs/"+r.ref(), line)); err != nil {
-		return Commit{}, fmt.Errorf("cannot write the reflog of %q: %w", r.dir, err)
-	}
-	return made, nil
+	return made, r.git.Move(ctx, r.ref(), parent, made.Hash, r.opts.LockWait)
 }
 
 // existing answers for a snapshot that an earlier run has made.
@@ -166,4 +156,38 @@ func (r *Repo) existing(head Commit) (Snap, error) {
 	before, err1 := r.base(parent)
 	after, err2 := r.base(head)
 	return Snap{Commit: head, Existing: true, Changed: len(differing(before.entries, after.entries))}, errors.Join(err1, err2)
+}
+
+// Message says what a snapshot's commit says. Author and committer are
+// abl <abl@localhost>.
+type Message struct {
+	Subject string
+	Call    string // the idempotency key, in the trailer Abl-Call
+
+	// Keep is told what else was found, before anything is committed, and with it
+	// the workspace is swept. No container that could change it may run then.
+	Keep func(state.Found) error
+}
+
+const callTrailer = "\nAbl-Call: "
+
+// text refuses line breaks, which would let one part pass for another.
+func (m Message) text() (string, error) {
+	if m.Subject == "" || strings.ContainsAny(m.Subject+m.Call, "\n\r\x00") {
+		return "", fmt.Errorf("cannot commit %q for the call %q: each must be one line", m.Subject, m.Call)
+	}
+	if m.Call == "" {
+		return m.Subject + "\n", nil
+	}
+	return m.Subject + "\n" + callTrailer + m.Call + "\n", nil
+}
+
+// callOf is the key in a commit's message, "" for none.
+func callOf(message string) string {
+	i := strings.LastIndex(message, callTrailer)
+	if i < 0 {
+		return ""
+	}
+	call, _, _ := strings.Cut(message[i+len(callTrailer):], "\n")
+	return strings.TrimSpace(call)
 }

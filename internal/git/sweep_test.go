@@ -39,8 +39,6 @@ func things(list []state.Thing) string {
 	return strings.Join(all, "\n")
 }
 
-const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // cap_net_bind_service=ep
-
 // A tree with one of everything that no role needs, in every kind of place.
 func TestSweepClears(t *testing.T) {
 	dir := t.TempDir()
@@ -62,16 +60,10 @@ func TestSweepClears(t *testing.T) {
 		if os.Geteuid() == 0 {
 			must(t, unix.Mknod(path("dev"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 			must(t, unix.Mknod(path("disk"), unix.S_IFBLK|0o666, int(unix.Mkdev(7, 250))))
-			write(t, dir, map[string]string{at + "capable": "x"})
-			must(t, unix.Setxattr(path("capable"), "security.capability", []byte(netBindService), 0))
-			want = append(want, at+"dev: a character device, removed", at+"disk: a block device, removed", at+"capable: capabilities of its own, cleared")
+			want = append(want, at+"dev: a character device, removed", at+"disk: a block device, removed")
 		}
 	}
 	must(t, os.Symlink(filepath.Join(dir, "program"), filepath.Join(dir, "link")))
-	if os.Geteuid() == 0 { // what was committed before is looked at again when it changed
-		must(t, unix.Setxattr(filepath.Join(dir, "tracked"), "security.capability", []byte(netBindService), 0))
-		want = append(want, "tracked: capabilities of its own, cleared")
-	}
 	f := swept(t, r, "1")
 	got := strings.Split(things(f.Cleared), "\n")
 	for _, line := range want {
@@ -110,9 +102,6 @@ func nothingSpecial(t *testing.T, dir string) {
 		if info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice|os.ModeNamedPipe|os.ModeSocket) != 0 {
 			t.Errorf("%s is %v", path, info.Mode())
 		}
-		if n, _ := unix.Lgetxattr(path, "security.capability", nil); n > 0 {
-			t.Errorf("%s has capabilities", path)
-		}
 		return nil
 	}))
 }
@@ -128,9 +117,6 @@ func TestSweepClearsDeepDown(t *testing.T) {
 		write(t, dir, map[string]string{at + "/" + strings.Repeat("d/", 30) + "program": "x"})
 		must(t, os.Chmod(filepath.Join(bottom, "program"), 0o755|os.ModeSetuid))
 		must(t, syscall.Mkfifo(filepath.Join(bottom, "fifo"), 0o644))
-		if os.Geteuid() == 0 {
-			must(t, unix.Setxattr(filepath.Join(bottom, "program"), "security.capability", []byte(netBindService), 0))
-		}
 		m := message("s", "1")
 		m.Keep = func(f state.Found) error {
 			if len(f.Cleared) < 2 || f.Ignored.Files > 1 {

@@ -92,21 +92,31 @@ func (d Dir) Mkdir(name string) error {
 
 // Replace writes a file of .git whole. Its folder must exist.
 func (d Dir) Replace(name string, data []byte) error {
-	f, err := d.Temp(".", tempPrefix)
+	publish, err := d.Write(name, data)
 	if err != nil {
-		return fmt.Errorf("cannot write %q: %w", d.Join(name), err)
+		return err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("cannot write %q: %w", d.Join(name), err)
-	}
-	return publish(f.Name(), d.Join(name))
+	return publish()
 }
 
-// publish gives a finished and synced file its final name, durably.
-func publish(temp, final string) error {
+// Write writes a file of .git to the disk, and returns what gives it its name.
+func (d Dir) Write(name string, data []byte) (publish func() error, err error) {
+	f, err := d.Temp(".", tempPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write %q: %w", d.Join(name), err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		os.Remove(f.Name())
+		return nil, fmt.Errorf("cannot write %q: %w", d.Join(name), err)
+	}
+	return func() error { return rename(f.Name(), d.Join(name)) }, nil
+}
+
+// rename gives a finished and synced file its final name, durably.
+func rename(temp, final string) error {
 	if err := os.Rename(temp, final); err != nil {
+		os.Remove(temp)
 		return err
 	}
 	return hostfs.SyncDir(filepath.Dir(final))

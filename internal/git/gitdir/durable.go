@@ -152,7 +152,7 @@ func (d FS) Rename(from, to string) error {
 	if err := errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return publish(d.dir.Join(from), d.dir.Join(to))
+	return rename(d.dir.Join(from), d.dir.Join(to))
 }
 
 func isObject(name string) bool { return strings.HasPrefix(name, "objects/") }

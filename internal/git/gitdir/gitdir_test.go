@@ -165,16 +165,6 @@ func TestEverBorn(t *testing.T) {
 	}
 }
 
-func TestRecordClosesTornLine(t *testing.T) {
-	d := repository(t)
-	must(t, d.Record("logs/refs/heads/main", "one\n"))
-	must(t, os.WriteFile(d.Join("logs/refs/heads/main"), []byte("one\ntw"), 0o644))
-	must(t, d.Record("logs/refs/heads/main", "three\n"))
-	if data, _ := os.ReadFile(d.Join("logs/refs/heads/main")); string(data) != "one\ntw\nthree\n" {
-		t.Errorf("%q", data)
-	}
-}
-
 func TestSweep(t *testing.T) {
 	d := repository(t)
 	must(t, d.Mkdir("objects/pack"))

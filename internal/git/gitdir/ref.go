@@ -50,7 +50,7 @@ func (d Dir) Ref(name string) (string, error) {
 	}
 	hash := strings.TrimRight(string(data), "\n \t\r")
 	if !ValidHash(hash) {
-		return "", Foreign("the ref %q holds %.60q and not a commit: look into git reflog for the last good one and set it with git update-ref", d.Join(name), data)
+		return "", Foreign("the ref %q holds %.60q and not a commit: find the last good one with git fsck --lost-found and set it with git update-ref", d.Join(name), data)
 	}
 	return hash, nil
 }
@@ -110,28 +110,6 @@ func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Durat
 		return Foreign("the ref %q moved from %q to %q while abl worked: somebody else commits here; look with git log and run abl again", name, old, now)
 	}
 	return d.Replace(name, []byte(commit+"\n"))
-}
-
-// Record appends a line to a reflog. A last line that a crash tore is closed first;
-// like git it does not wait for the disk.
-func (d Dir) Record(name, line string) error {
-	if err := d.Mkdir(filepath.Dir(name)); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(d.Join(name), os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o644)
-	if err != nil {
-		return err
-	}
-	size, err := f.Seek(0, 2)
-	if last := make([]byte, 1); err == nil && size > 0 {
-		if _, err = f.ReadAt(last, size-1); last[0] != '\n' {
-			line = "\n" + line
-		}
-	}
-	if err == nil {
-		_, err = f.WriteString(line)
-	}
-	return errors.Join(err, d.give(f.Chown), f.Close())
 }
 
 // ValidRef says whether git takes the name for a ref below refs/heads or

@@ -72,21 +72,26 @@ func randomPath(rng *rand.Rand) string {
 	return strings.Join(parts, "/") + "q" // no folder of that name exists
 }
 
+// randomRules are what people write; of brackets with a dash, a bracket or a slash in
+// them go-git thinks otherwise.
 func randomRules(rng *rand.Rand) string {
 	pieces := []string{
-		"a", "a", "b", "b", "c", "q", "q", "/", "/", "*", "*", "**", "**/", "/**", "?", "[a-b]", "[!a]", "[^b-c]", "[]]", `\`, "!", " ", "#",
-		"[[:alpha:]]", "-", "x", "*q", "?q", "[[:upper:]b]", "[-a]", "[a-]", "\r",
-		"[a/b]", "[[:graph:]]", "[[:cntrl:][:print:]]", "[a-b-x]", `\/`, "x**/", "[!/a]", `[\]-]`, "[+-9]",
+		"a", "a", "b", "c", "aq", "q", "*", "*q", "?q", "a*", "b-*", "**", "[a-b]*", "[!a]*", "[^b-c]?", "[[:alpha:]]*", "x", `\!*`, `*\]*`, "#a", "a**q",
 	}
 	var b strings.Builder
-	for range 1 + rng.IntN(4) {
+	for range 1 + rng.IntN(5) {
 		if rng.IntN(4) == 0 {
 			b.WriteByte('!')
 		}
-		for range 1 + rng.IntN(6) {
-			b.WriteString(pieces[rng.IntN(len(pieces))])
+		parts := make([]string, 1+rng.IntN(3))
+		for i := range parts {
+			parts[i] = pieces[rng.IntN(len(pieces))]
 		}
-		b.WriteByte('\n')
+		line := []string{"", "", "/", "**/"}[rng.IntN(4)] + strings.Join(parts, "/") + []string{"", "", "/", "/**", "  ", "\r"}[rng.IntN(6)]
+		for strings.Contains(line, "**/**") { // says no more than one
+			line = strings.ReplaceAll(line, "**/**", "**")
+		}
+		b.WriteString(strings.TrimSuffix(line, "**/") + "\n")
 	}
 	return b.String()
 }

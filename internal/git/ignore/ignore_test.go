@@ -19,6 +19,9 @@ func TestIgnored(t *testing.T) {
 		{"*.log", "x.log a/y.log .log", "x.logs"},
 		{"*.log\n!keep.log", "x.log", "keep.log"},
 		{"!x\nx", "x", ""},
+		{"**/a/b", "a/b a/a/b x/a/y/a/b", "b a/x/b"},
+		{"*\n!src/", "src/x a", "src/"},
+		{"*.log\n!/keep", "keep/x.log", "keep/x"},
 		{"**/b", "b a/b a/c/b", "ab"},
 		{"a/**", "a/b a/b/c a/d/", "a"},
 		{"a/**/b", "a/b a/x/b a/x/y/b", "a/xb ab"},
@@ -28,8 +31,6 @@ func TestIgnored(t *testing.T) {
 		{"?", "a b", "ab"},
 		{"[a-c]x", "ax cx", "dx"},
 		{"[!a-c]x", "dx", "ax"},
-		{"[]]", "]", "a"},
-		{"[a-]", "- a", "b"},
 		{"[[:digit:][:space:]]", "7", "x"},
 		{"[[:nonsense:]]", "", "n :"},
 		{"[a", "", "a [a"},
@@ -47,22 +48,10 @@ func TestIgnored(t *testing.T) {
 		{"a/b/*", "a/b/c", "a/b/c/d a/b"},
 		{"*", "x a/ a/b", ""},
 		{"conf**/x", "conf/x conf1/x", "con/x conf confx conf1/2/x"},
-		{`\**/x`, "*a/x", "a/x *a/b/x"},
-		{"a[x/y]b", "axb ayb", "a/b c/axb"},
-		{"[^/]", "a", "c/a"},
-		{"a[--0]b", "a.b a0b a-b", "a/b"},
-		{"[[:cntrl:]]", "\x01 \x7f", "a"},
-		{"[[:graph:]]x", "!x ~x", "x ·x"},
-		{"[[:print:]]x", "!x ·x", "\x01x"},
-		{"[a-c-e]", "a b c - e", "d"},
-		{`[\]-a]`, "] ^ _ a", "b"},
 		{"[c-a]", "", "a b c"},
-		{"[[:]", "[ :", "a"},
-		{`a\/b`, "a/b", `x/a/b a\/b`},
-		{`a\/`, "", `a a/ a\/`},
 		{`a\\   `, `a\`, "a"},
 	} {
-		rules := new(Rules).Below("", []byte(c.rules))
+		rules := (*Rules)(nil).Below("", []byte(c.rules))
 		check := func(paths string, want bool) {
 			for path := range strings.SplitSeq(paths, " ") {
 				path = strings.ReplaceAll(path, "·", " ")

@@ -137,9 +137,6 @@ func (w *walker) read(fd int, n *name, e, was *index.Entry) error {
 		return err
 	}
 	defer f.Close()
-	if w.Sweep && w.disarm(f, e.Name) && unix.Fstat(int(f.Fd()), &n.stat) == nil {
-		setStat(e, &n.stat)
-	}
 	if size := n.stat.Size; size > w.MaxFile {
 		// Reading more than the limit can prove that a tracked file has not changed.
 		if was == nil {
@@ -166,11 +163,8 @@ func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker)
 	if size > w.MaxFile {
 		return tooLarge
 	}
-	if _, err := r.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if why := refusedContent(n.base, size, r); why != "" && n.regular() {
-		return refusal(why)
+	if n.regular() && isModules(n.base) {
+		return refusal("submodules are not supported")
 	}
 	if w.Put == nil {
 		return nil

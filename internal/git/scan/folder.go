@@ -155,7 +155,7 @@ func refuse(path string, n *name, was *index.Entry) string {
 
 const (
 	ignoreFile = ".gitignore"
-	maxRules   = 64 << 10 // bytes of the ignore files in force in one folder
+	maxRules   = 1 << 20 // bytes of one ignore file
 )
 
 // readRules adds the folder's own ignore file to the rules. Like git it reads
@@ -169,11 +169,11 @@ func (w *walker) readRules(fd int, f *folder, names []name) *ignore.Rules {
 	if err == nil {
 		defer file.Close()
 		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(file, maxRules+1)); err == nil && f.rules.Size+len(data) <= maxRules {
+		if data, err = io.ReadAll(io.LimitReader(file, maxRules+1)); err == nil && len(data) <= maxRules {
 			return f.rules.Below(f.path, data)
 		}
 	}
-	w.skip(f.path+ignoreFile, "its rules are not applied: it cannot be read, or with those of the folders above it is larger than 64 KiB")
+	w.skip(f.path+ignoreFile, "its rules are not applied: it cannot be read, or is larger than 1 MiB")
 	return f.rules
 }
 

@@ -1,9 +1,8 @@
 package scan
 
 import (
-	"bytes"
-	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,10 +12,9 @@ import (
 // what the name hashes to. Windows reads a backslash as a slash. These find all
 // such names, and a few more.
 var (
-	gitItself  = variants(`\.git|git~1`, `:\\`)
-	modules    = dotfile("gitmodules", "gi7eba")
-	attributes = dotfile("gitattributes", "gi7d29")
-	others     = []*regexp.Regexp{dotfile("gitignore", "gi250a"), dotfile("mailmap", "maba30")}
+	gitItself = variants(`\.git|git~1`, `:\\`)
+	modules   = dotfile("gitmodules", "gi7eba")
+	dotfiles  = []*regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"), dotfile("mailmap", "maba30")}
 )
 
 func dotfile(name, hash string) *regexp.Regexp {
@@ -35,7 +33,7 @@ func refusedName(name string, link bool) string {
 		return ""
 	case reads(name, gitItself):
 		return "git reads this name as .git"
-	case link && (reads(name, modules) || reads(name, attributes) || reads(name, others[0]) || reads(name, others[1])):
+	case link && slices.ContainsFunc(dotfiles, func(as *regexp.Regexp) bool { return reads(name, as) }):
 		return "git refuses a link under this name"
 	}
 	return ""
@@ -65,31 +63,5 @@ func reads(name string, as *regexp.Regexp) bool {
 	return as.MatchString(name) || as.MatchString(plain)
 }
 
-const (
-	maxAttributes    = 1 << 20 // bytes
-	maxAttributeLine = 2048    // fsck's limit for one line of .gitattributes
-)
-
-// refusedContent says why a file is left out whose name makes git read it: git fsck
-// --strict complains of long attributes, and of what .gitmodules may ask a person's
-// git to do.
-func refusedContent(name string, size int64, r io.Reader) string {
-	const shortest = 8 // bytes of a short name of NTFS
-	switch {
-	case ordinary(name), len(name) < shortest:
-		return ""
-	case reads(name, modules):
-		return "submodules are not supported"
-	case !reads(name, attributes):
-		return ""
-	case size > maxAttributes:
-		return "too large for a file that git reads itself"
-	}
-	data, err := io.ReadAll(r)
-	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		if err != nil || len(line) >= maxAttributeLine {
-			return "git refuses attributes with so long a line"
-		}
-	}
-	return ""
-}
+// isModules says whether git reads a file as one that tells of submodules.
+func isModules(name string) bool { return !ordinary(name) && reads(name, modules) }

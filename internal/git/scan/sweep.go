@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,11 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rightsBits make a program run as its owner or group.
+// rightsBits make a program run as its owner or group. No container of a role's can
+// give a file capabilities.
 const rightsBits = unix.S_ISUID | unix.S_ISGID
-
-// capability is the attribute in which a file's capabilities stand.
-const capability = "security.capability"
 
 // clear takes away what no role needs, and says whether the name has gone with
 // it. A folder keeps its setgid bit: it hands the group on, and no right.
@@ -90,28 +87,6 @@ func dropBits(fd int, n *name) error {
 	return unix.Fstat(int(f.Fd()), &n.stat)
 }
 
-// disarm takes away the capabilities of an open file, and says whether it had
-// any. Giving a file capabilities changes the time by which that is told.
-func (w *walker) disarm(f *os.File, path string) bool {
-	fd := int(f.Fd())
-	if n, err := unix.Fgetxattr(fd, capability, nil); err != nil || n == 0 {
-		return false
-	}
-	w.cleared(path, "capabilities of its own, ", "cleared", unix.Fremovexattr(fd, capability), true)
-	return true
-}
-
-// disarmAt does so for a file that is in no tree.
-func (w *walker) disarmAt(fd int, path string, n *name) {
-	if !n.regular() {
-		return
-	}
-	if f, err := openRegular(fd, n); err == nil { // else nobody can run it either
-		w.disarm(f, path)
-		f.Close()
-	}
-}
-
 // leaveOut notes a name that is in no tree, and goes on into a folder.
 func (w *walker) leaveOut(fd int, f *folder, n *name, path string) error {
 	if !w.Sweep {
@@ -134,7 +109,6 @@ func (w *walker) leaveOut(fd int, f *folder, n *name, path string) error {
 	case n.dir():
 		return w.descend(fd, n, folder{path: path + "/", depth: f.depth + 1, ignored: true, control: control})
 	}
-	w.disarmAt(fd, path, n)
 	w.result.Ignored.Add(path, n.stat.Size)
 	return nil
 }
@@ -143,15 +117,8 @@ func (w *walker) leaveOut(fd int, f *folder, n *name, path string) error {
 // of descriptors.
 func (w *walker) deep(fd int, n *name, path string) error {
 	return hostfs.WalkAt(fd, n.base, func(in hostfs.Entry) error {
-		if err := w.count(1); err != nil {
-			return err
-		}
-		n := name{base: in.Name, stat: in.Stat}
-		below := path + "/…/" + in.Name
-		if !w.clear(in.Dir, below, &n) {
-			w.disarmAt(in.Dir, below, &n)
-		}
-		return nil
+		w.clear(in.Dir, path+"/…/"+in.Name, &name{in.Name, in.Stat})
+		return w.count(1)
 	})
 }
 
