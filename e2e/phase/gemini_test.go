@@ -42,7 +42,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	}
 	all := events(t, r)
 	if got := verdicts(all); got != "fail pass" {
-		t.Errorf("verdicts %q", got)
+		t.Errorf("verdicts %q: %s", got, p.Git(".abl/tests", "log", "-p", "--format=%s", "--", "failed_specs.md"))
 	}
 	for _, e := range of(all, state.CallStart) {
 		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" {
