@@ -115,7 +115,7 @@ func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 		case there(t, e.Path) == b.New[i]:
 			err = fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
 		case !b.New[i]:
-			err = move(t, e.Path, e.Path, staged(stage, "old", i))
+			err = t.Rename(e.Path, staged(stage, "old", i))
 		}
 		failpoint.Here("treeedit.kept")
 		if err == nil && !e.Delete {

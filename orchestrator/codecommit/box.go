@@ -140,7 +140,7 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 	key := "build-" + strconv.Itoa(b.n)
 	out, voice := NewOutput(b.Stream, b.Secrets), NewOutput(b.Stream, b.Secrets)
 	end, err := b.builds.Run(ctx, roles.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
-	built = Built{Code: end.Exit, Signal: end.Signal, Stdout: out.Close(), Stderr: voice.Close(), Notes: end.Notes}
+	built = Built{Code: end.Exit, Signal: end.Signal, Stdout: out.Text(), Stderr: voice.Text(), Notes: end.Notes}
 	var perr error
 	built.Papers, perr = b.papers(key)
 	switch err = errors.Join(err, perr); {

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/roles/environment"
@@ -55,16 +55,11 @@ func (b Built) Why() string {
 
 // Text is the build as the log and the model get it.
 func (b Built) Text() string {
-	var t strings.Builder
-	fmt.Fprintf(&t, "EXIT CODE: %d\n", b.Code)
+	why := line(b.Note)
 	if b.Signal != "" {
-		fmt.Fprintf(&t, "It was ended by the signal %s.\n", b.Signal)
+		why = "It was ended by the signal " + b.Signal + ".\n" + why
 	}
-	if b.Note != "" {
-		t.WriteString(b.Note + "\n")
-	}
-	t.WriteString("\nSTDOUT:\n" + line(b.Stdout) + "\nSTDERR:\n" + line(b.Stderr))
-	return t.String()
+	return fmt.Sprintf("EXIT CODE: %d\n%s\nSTDOUT:\n%s\nSTDERR:\n%s", b.Code, why, line(b.Stdout), line(b.Stderr))
 }
 
 // ErrEnvironment is a build that says nothing about the code: a tool is missing
@@ -117,7 +112,7 @@ func (h Host) Build(ctx context.Context) (b Built, err error) {
 	if cmd.Process != nil {
 		proc.EndOrphans(cmd.Process.Pid) // a server that it left behind, say
 	}
-	b.Stdout, b.Stderr = out.Close(), voice.Close()
+	b.Stdout, b.Stderr = out.Text(), voice.Text()
 	if cmd.ProcessState != nil {
 		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
 			b.Signal = ws.Signal().String()
@@ -135,53 +130,44 @@ const half = 128 << 10
 // Output keeps the beginning and the end of what a build prints, without secrets, and
 // shows all of it.
 type Output struct {
-	clean      io.WriteCloser // before a part is left out, which might begin within a secret
-	show       io.Writer
-	head, tail []byte
-	left       int64 // bytes between them
+	io.WriteCloser // takes secrets out, before a part is left out that might begin within one
+	kept           ends
 }
 
 // NewOutput is an output of one build; stream may be nil.
 func NewOutput(stream io.Writer, secrets *redact.Redactor) *Output {
-	o := &Output{show: stream}
-	o.clean = cmp.Or(secrets, &redact.Redactor{}).Writer(keeper{o})
+	o := &Output{kept: ends{show: cmp.Or(stream, io.Discard)}}
+	o.WriteCloser = cmp.Or(secrets, &redact.Redactor{}).Writer(&o.kept)
 	return o
 }
 
-// Write takes the next chunk.
-func (o *Output) Write(p []byte) (int, error) { return o.clean.Write(p) }
-
-// Close ends the output and gives what was kept, as text, with a word about what was
-// not.
-func (o *Output) Close() string {
-	_ = o.clean.Close() // what it held back goes to memory, and cannot fail
-	cut := max(0, len(o.tail)-half)
-	left, tail := o.left+int64(cut), string(o.tail[cut:])
-	if left == 0 {
-		return plain(string(o.head) + tail)
+// Text ends the output and gives what was kept, with a word about what was not.
+func (o *Output) Text() string {
+	_ = o.Close() // what it held back goes to memory, and cannot fail
+	k := &o.kept
+	cut := max(0, len(k.tail)-half)
+	if left := k.left + cut; left > 0 {
+		return hostfs.Text(k.head) + fmt.Sprintf("\n[%d bytes of output are left out here]\n", left) + hostfs.Text(k.tail[cut:])
 	}
-	return plain(string(o.head)) + fmt.Sprintf("\n[%d bytes of output are left out here]\n", left) + plain(tail)
+	return hostfs.Text(append(k.head, k.tail...))
 }
 
-// keeper is an Output behind the redactor.
-type keeper struct{ o *Output }
+// ends are those of what is written.
+type ends struct {
+	show       io.Writer
+	head, tail []byte
+	left       int // bytes between them
+}
 
-func (k keeper) Write(p []byte) (int, error) {
-	o := k.o
-	if o.show != nil {
-		_, _ = o.show.Write(p) // that nobody looks is no reason to stop a build
-	}
-	free := min(half-len(o.head), len(p))
-	o.head = append(o.head, p[:free]...)
-	o.tail = append(o.tail, p[free:]...)
-	if cut := len(o.tail) - half; cut > half { // seldom, so that little is moved
-		o.left += int64(cut)
-		o.tail = append(o.tail[:0], o.tail[cut:]...)
+// Write implements io.Writer.
+func (k *ends) Write(p []byte) (int, error) {
+	_, _ = k.show.Write(p) // that nobody looks is no reason to stop a build
+	free := min(half-len(k.head), len(p))
+	k.head = append(k.head, p[:free]...)
+	k.tail = append(k.tail, p[free:]...)
+	if cut := len(k.tail) - half; cut > half { // seldom, so that little is moved
+		k.left += cut
+		k.tail = append(k.tail[:0], k.tail[cut:]...)
 	}
 	return len(p), nil
-}
-
-// plain is what can stand in a prompt.
-func plain(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }

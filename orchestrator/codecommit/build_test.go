@@ -90,7 +90,7 @@ func TestOutput(t *testing.T) {
 		if size > 2*half {
 			want = want[:half] + fmt.Sprintf("\n[%d bytes of output are left out here]\n", size-2*half) + want[size-half:]
 		}
-		if got := o.Close(); got != want {
+		if got := o.Text(); got != want {
 			t.Errorf("%d: got %d bytes, want %d", size, len(got), len(want))
 		}
 	}

@@ -70,7 +70,7 @@ const ReportFile = ConfigDir + "/consistency-report.txt"
 // Consistency asks for a report and leaves it at a path, its sections beside it.
 func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
 	text := ""
-	prompt := join([]section{{"system prompt", prompts.Consistency}, {"query", r.Inputs.Query}, {"codebase", r.Inputs.Codebase}})
+	prompt := join("system prompt", prompts.Consistency, "query", r.Inputs.Query, "codebase", r.Inputs.Codebase)
 	res, err := r.once(ctx, "consistency-report", prompt, func(a model.Answer, at *Attempt) error {
 		if strings.TrimSpace(a.Text) == "" {
 			return r.unusable("the answer of %s is empty", r.Model.Name())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -43,44 +44,43 @@ func (p Project) provider(name string) (string, error) {
 	return "", problem(do, "--model must be %s, not %q", strings.Join(known.Names(), " or "), name)
 }
 
-// keyIn is what a provider's key file holds, "" for none.
-func (p Project) keyIn(provider string) (string, error) {
-	if p.Keys == "" {
-		return "", nil
+// keys are those that there are for a provider, in the order in which they count: in its
+// file, in the environment, in .env.
+func (p Project) keys(provider string) (all []Key, err error) {
+	if p.Keys != "" {
+		file := fmt.Sprintf(p.Keys, provider)
+		data, rerr := hostfs.Read(p.Root, file, 64<<10)
+		if rerr != nil && !errors.Is(rerr, hostfs.ErrAbsent) {
+			err = problem("", "%w", rerr)
+		}
+		all = []Key{{strings.TrimPrefix(string(data), "\ufeff"), file, false}}
 	}
-	data, err := hostfs.Read(p.Root, fmt.Sprintf(p.Keys, provider), 64<<10)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return "", problem("", "%w", err)
+	variable := model.KeyVar(provider)
+	all = append(all, Key{os.Getenv(variable), variable + " of the environment", true}, Key{p.Env[variable], variable + " in .env", false})
+	for i := range all {
+		all[i].Value = strings.TrimSpace(all[i].Value)
 	}
-	return strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff")), nil
+	return slices.DeleteFunc(all, func(k Key) bool { return k.Value == "" }), err
 }
 
-// key looks for a provider's key: in its file, then in the environment, then in .env.
+// key is the one that a model is asked with.
 func (p Project) key(name, provider string) (Key, error) {
-	value, err := p.keyIn(provider)
+	all, err := p.keys(provider)
 	if err != nil {
 		return Key{}, err
 	}
-	variable := model.KeyVar(provider)
-	do := "put it into " + variable + " in the environment or in .env"
-	places := []Key{{os.Getenv(variable), variable + " of the environment", true}, {p.Env[variable], variable + " in .env", false}}
-	if p.Keys != "" {
-		file := fmt.Sprintf(p.Keys, provider)
-		do += ", or into " + file
-		places = append([]Key{{value, file, false}}, places...)
-	}
-	for _, k := range places {
-		k.Value = strings.TrimSpace(k.Value)
-		odd := strings.ContainsFunc(k.Value, func(r rune) bool { return r <= ' ' || r >= 0x7f })
-		switch {
-		case k.Value == "":
-			continue
-		case odd || len(k.Value) < redact.Shortest:
-			return k, problem("", "what %s holds is no key: it is too short, or has blanks, line ends or other characters that no key has", k.Where)
+	if len(all) == 0 {
+		do := "put it into " + model.KeyVar(provider) + " in the environment or in .env"
+		if p.Keys != "" {
+			do += ", or into " + fmt.Sprintf(p.Keys, provider)
 		}
-		return k, nil
+		return Key{}, problem(do, "cannot find a key for %s", name)
 	}
-	return Key{}, problem(do, "cannot find a key for %s", name)
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if k := all[0]; len(k.Value) < redact.Shortest || strings.ContainsFunc(k.Value, odd) {
+		return k, problem("", "what %s holds is no key: it is too short, or has blanks, line ends or other characters that no key has", k.Where)
+	}
+	return all[0], nil
 }
 
 // Client asks a model.
@@ -109,8 +109,10 @@ type Secrets struct{ All, keys *redact.Redactor }
 func (p Project) Secrets(key string) (s Secrets) {
 	keys := []string{key}
 	for _, provider := range model.Providers() {
-		value, _ := p.keyIn(provider)
-		keys = append(keys, value, os.Getenv(model.KeyVar(provider)), p.Env[model.KeyVar(provider)])
+		all, _ := p.keys(provider) // what cannot be read is no secret of this run
+		for _, k := range all {
+			keys = append(keys, k.Value)
+		}
 	}
 	s.keys, _ = redact.New(keys...)
 	secrets, _ := redact.Secrets(p.Env, true)

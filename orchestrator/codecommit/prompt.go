@@ -1,6 +1,7 @@
 package codecommit
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -8,21 +9,14 @@ import (
 	"abl/prompts"
 )
 
-// section is a part of a prompt under its title.
-type section struct{ title, text string }
-
-// join writes sections as a prompt: a title in brackets, the text as it is, and
-// an empty line.
-func join(list []section) string {
-	var parts []string
-	for _, s := range list {
-		text := line(s.text)
-		if text == "" {
-			text = "\n"
-		}
-		parts = append(parts, "["+s.title+"]\n"+text)
+// join writes the parts of a prompt, each a title and its text: the title in brackets,
+// the text as it is, and an empty line.
+func join(parts ...string) string {
+	var all []string
+	for part := range slices.Chunk(parts, 2) {
+		all = append(all, "["+part[0]+"]\n"+cmp.Or(line(part[1]), "\n"))
 	}
-	return strings.Join(parts, "\n")
+	return strings.Join(all, "\n")
 }
 
 // line ends the last line of a text that has any.
@@ -44,20 +38,20 @@ type Inputs struct {
 // First is the prompt of the first call.
 func (p Profile) First(in Inputs) string {
 	if p.Name == V1 {
-		return join(in.v1())
+		return join(in.v1()...)
 	}
-	return join(append(in.system("initial query system prompt", prompts.CommitInitial), section{"query", in.Query}, section{"codebase", in.Codebase}))
+	return join(append(in.system("initial query system prompt", prompts.CommitInitial), "query", in.Query, "codebase", in.Codebase)...)
 }
 
-func (in Inputs) v1() []section {
-	return []section{{"gemini system prompt", in.System}, {"basic query", in.Query}, {"codebase", in.Codebase}}
+func (in Inputs) v1() []string {
+	return []string{"gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase}
 }
 
-func (in Inputs) system(title, text string) []section {
-	return []section{
-		{"project structure system prompt", in.Structure},
-		{"code modification instructions system prompt", prompts.CommitInstructions(in.Protected)},
-		{title, text},
+func (in Inputs) system(title, text string) []string {
+	return []string{
+		"project structure system prompt", in.Structure,
+		"code modification instructions system prompt", prompts.CommitInstructions(in.Protected),
+		title, text,
 	}
 }
 
@@ -65,11 +59,10 @@ func (in Inputs) system(title, text string) []section {
 // be used, whose reason then stands in the place of the build's output.
 func (p Profile) Repair(in Inputs, history []*Attempt) string {
 	if p.Name == V1 {
-		return join(in.v1()) + "\n" + tell(history)
+		return join(in.v1()...) + "\n" + tell(history)
 	}
-	return join(append(in.system("repair query system prompt", prompts.CommitRepair),
-		section{"build.sh output", history[len(history)-1].printed}, section{"query", in.Query},
-		section{"codebase", in.Codebase}, section{"file replacements", replacements(latest(history))}))
+	return join(append(in.system("repair query system prompt", prompts.CommitRepair), "build.sh output", history[len(history)-1].printed,
+		"query", in.Query, "codebase", in.Codebase, "file replacements", replacements(latest(history)))...)
 }
 
 // latest are the last edits of each file, by path.

@@ -14,12 +14,12 @@ import (
 
 // Command is code-commit under a name, "" for the program itself.
 func Command(name string) cli.Command {
-	self := "code-commit"
+	self, aliases := "code-commit", []string(nil)
 	if name != "" {
-		self = "abl " + name
+		self, aliases = "abl "+name, []string{"commit"}
 	}
 	return cli.Command{
-		Name: name, Aliases: aliases(name), Group: cli.Running, Usage: "one call of a model, a build, and a few repairs",
+		Name: name, Aliases: aliases, Group: cli.Running, Usage: "one call of a model, a build, and a few repairs",
 		Long: `Reads agent-config/query.txt and agent-config/codeRollup.txt, asks a model for the
 change, checks its answer as a whole, applies it as a whole, and runs build.sh.
 While the build is red, the model is asked to repair it. git status and git diff
@@ -41,18 +41,11 @@ network.allow in .abl/config.yaml, or nothing.`,
 func opened(self string, do func(context.Context, *session) error) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		s, err := open(in, self)
-		if err != nil {
-			return err
+		if err == nil {
+			err = do(ctx, s)
 		}
-		return do(ctx, s)
+		return err
 	}
-}
-
-func aliases(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{"commit"}
 }
 
 // Codes are what exit codes mean here.
@@ -101,9 +94,9 @@ func run(ctx context.Context, s *session) error {
 	in := s.in
 	report := in.Bool("consistency-check") || in.Bool("consistency") || in.Bool("cc")
 	var given []string
-	for _, name := range []string{"consistency-check", "print-protected", "dry-run"} {
-		if in.Bool(name) || name == "consistency-check" && report {
-			given = append(given, "--"+name)
+	for _, flag := range []string{"consistency-check", "print-protected", "dry-run"} {
+		if in.Bool(flag) || flag == "consistency-check" && report {
+			given = append(given, "--"+flag)
 		}
 	}
 	switch {

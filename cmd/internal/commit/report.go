@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"abl/cmd/internal/cli"
 	"abl/internal/ledger"
@@ -30,10 +31,7 @@ func (s *session) consistency(ctx context.Context) (err error) {
 
 func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path string) error {
 	r := &codecommit.Run{Inputs: inputs}
-	if _, err := s.prepare(r); err != nil {
-		return err
-	}
-	if err := s.openLogs(r, "-consistency-report"); err != nil {
+	if _, err := s.prepare(r, "-consistency-report"); err != nil {
 		return err
 	}
 	res, text, err := r.Consistency(ctx, path)
@@ -107,14 +105,11 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 	if err != nil {
 		return "", err
 	}
-	r := &codecommit.Run{Inputs: codecommit.Inputs{Query: question}}
-	if _, err := s.prepare(r); err != nil {
-		return "", err
-	}
-	if r.Clean(replaces) != replaces {
+	if s.project.Secrets("").Clean(replaces) != replaces {
 		return "", ErrMasked
 	}
-	if err := s.openLogs(r, "-"+workflow); err != nil {
+	r := &codecommit.Run{Inputs: codecommit.Inputs{Query: question}}
+	if _, err := s.prepare(r, "-"+workflow); err != nil {
 		return "", err
 	}
 	answer, err := r.Ask(ctx, workflow, question)
@@ -123,15 +118,9 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 
 // AskFlags are the flags of a command that asks.
 func AskFlags() []cli.Flag {
-	var some []cli.Flag
-	for _, f := range flags() {
-		switch f.Name {
-		case "model":
-			f.Open, f.Usage = false, "who is asked" // an abl project lists no others
-			some = append(some, f)
-		case "timeout", "retries", "json":
-			some = append(some, f)
-		}
-	}
-	return some
+	all := slices.DeleteFunc(flags(), func(f cli.Flag) bool {
+		return !slices.Contains([]string{"model", "timeout", "retries", "json"}, f.Name)
+	})
+	all[0].Open, all[0].Usage = false, "who is asked" // an abl project lists no others
+	return all
 }

@@ -53,18 +53,17 @@ func open(in *cli.Input, self string) (*session, error) {
 	if filepath.Clean(p.Logs) == root {
 		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
 	}
-	s := &session{in: in, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv"))}
-	p.Env, s.warned, err = config.ReadEnv(filepath.Join(root, ".env"))
+	var warnings []string
+	p.Env, warnings, err = config.ReadEnv(filepath.Join(root, ".env"))
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, exit.With(exit.Usage, err, "")
 	}
 	secrets, _ := redact.Secrets(p.Env, true)
 	in.Safe.Hide(secrets...)
-	for _, w := range s.warned {
+	for _, w := range warnings {
 		in.Warn(w)
 	}
-	s.project = p
-	return s, nil
+	return &session{in: in, project: p, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv")), warned: warnings}, nil
 }
 
 // lock keeps others from working in the project, unless its keys are on their way into
@@ -117,7 +116,7 @@ func (s *session) change(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	secrets, err := s.prepare(r)
+	secrets, err := s.prepare(r, s.project.Suffix)
 	if err != nil {
 		return err
 	}
@@ -127,9 +126,6 @@ func (s *session) change(ctx context.Context) (err error) {
 			return err
 		}
 		defer done()
-	}
-	if err := s.openLogs(r, s.project.Suffix); err != nil {
-		return err
 	}
 	res, err := r.Commit(ctx)
 	return s.finish(res, exit.OnEngine(err))
@@ -153,28 +149,25 @@ func (s *session) duration(name string) (time.Duration, error) {
 	return d, nil
 }
 
-// prepare puts the model in place, and what takes its key out of everything.
-func (s *session) prepare(r *codecommit.Run) (none codecommit.Secrets, err error) {
-	retries, err := s.number("retries", 1000)
-	if err != nil {
-		return none, err
+// prepare puts the model in place, and what takes its key out of everything, and makes the
+// folder of the logs.
+func (s *session) prepare(r *codecommit.Run, suffix string) (secrets codecommit.Secrets, err error) {
+	name, c := s.in.String("model"), model.Config{Sent: r.Sending}
+	c.Trouble = func(err error, wait time.Duration) { s.in.Say("%v; trying again in %s", err, wait) }
+	if c.Retries, err = s.number("retries", 1000); err == nil {
+		c.Patience, err = s.duration("timeout")
 	}
-	patience, err := s.duration("timeout")
 	if err != nil {
-		return none, err
+		return secrets, err
 	}
-	name := s.in.String("model")
-	c, key, err := s.project.Client(name, model.Config{
-		Retries: retries, Patience: patience, Sent: r.Sending,
-		Trouble: func(err error, wait time.Duration) { s.in.Say("%v; trying again in %s", err, wait) },
-	})
+	client, key, err := s.project.Client(name, c)
 	s.in.Safe.Hide(key.Value)
 	if err != nil {
-		return none, err
+		return secrets, err
 	}
 	s.in.Say("%s, with the key of %s", name, key.Where)
-	secrets := s.project.Secrets(key.Value)
-	r.Project, r.Model, r.Clean, r.Holds = s.project, c, secrets.Clean, secrets.Hold
+	secrets = s.project.Secrets(key.Value)
+	r.Project, r.Model, r.Clean, r.Holds = s.project, client, secrets.Clean, secrets.Hold
 	prices, _ := prices.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
@@ -184,15 +177,10 @@ func (s *session) prepare(r *codecommit.Run) (none codecommit.Secrets, err error
 			s.in.Warn("the " + what + " holds a secret; the model is shown no more than its last two characters")
 		}
 	}
-	return secrets, nil
-}
-
-func (s *session) openLogs(r *codecommit.Run, suffix string) (err error) {
-	r.Logs, err = codecommit.NewFolder(s.project.Logs, time.Now(), suffix, r.Clean)
-	if err == nil {
+	if r.Logs, err = codecommit.NewFolder(s.project.Logs, time.Now(), suffix, r.Clean); err == nil {
 		s.in.Say("logs: %s", r.Logs.Path)
 	}
-	return err
+	return secrets, err
 }
 
 // say tells how it goes, on a line of its own.
