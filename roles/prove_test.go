@@ -172,7 +172,7 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 func TestWeakNetwork(t *testing.T) {
 	for _, net := range []Net{{}, {Weak: "because"}, {Weak: "because", Away: true, Other: true}, {Other: true}} {
 		r := newRig(t, says("end", 0))
-		r.runner.Net = net
+		r.runner.Net, r.job.Place = net, PlaceBuilder
 		r.run()
 		var spec helper.ProbeSpec
 		if _, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec); err != nil {
