@@ -7,168 +7,95 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
 	"abl/internal/redact"
 )
 
-// Damaged says that a state file cannot be trusted. abl never overwrites one:
-// a person must decide (exit code 9).
+// Damaged says that a state file cannot be trusted, or comes from a later abl. abl never
+// overwrites one: a person must decide (exit code 9).
 type Damaged struct {
 	Path string
-	What string // what is wrong with it
+	What string // what is wrong with it, and what to do
 }
 
 // Error names the file, what is wrong and what to do.
-func (d *Damaged) Error() string {
-	return fmt.Sprintf("cannot use state %q: %s: restore it from a backup, or move it away to begin anew", d.Path, d.What)
-}
+func (d *Damaged) Error() string { return fmt.Sprintf("cannot use state %q: %s", d.Path, d.What) }
 
-// Newer says that a state file comes from a later abl.
-type Newer struct {
-	Path  string
-	Has   int // version of the file
-	Knows int // version of this abl
-}
-
-// Error names both versions and what to do.
-func (n *Newer) Error() string {
-	return fmt.Sprintf("cannot use state %q: it has version %d, this abl knows %d: update abl", n.Path, n.Has, n.Knows)
-}
+// errNewer is that a file comes from a later abl.
+var errNewer = errors.New("update abl")
 
 // Load reads a state file. Without one the error is fs.ErrNotExist; a file that
-// is not a whole, valid state is a *Damaged or a *Newer. Links are not followed.
+// is not a whole, valid state is a *Damaged. Links are not followed.
 func Load(path string) (*File, error) {
-	data, err := read(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := decode(data, Version, steps)
-	var newer *Newer
-	switch {
-	case errors.As(err, &newer):
-		newer.Path = path
-		return nil, newer
-	case err != nil:
-		return nil, &Damaged{Path: path, What: err.Error()}
-	}
-	return f, nil
-}
-
-func read(path string) ([]byte, error) {
+	const anew = ": restore it from a backup, or move it away to begin anew"
 	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), MaxBytes)
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
 		return nil, fmt.Errorf("cannot find state %q: %w", path, fs.ErrNotExist)
-	case errors.Is(err, hostfs.ErrNotRegular):
-		return nil, &Damaged{Path: path, What: "it is not a regular file, or reached over a link"}
-	case errors.Is(err, hostfs.ErrTooLarge):
-		return nil, &Damaged{Path: path, What: fmt.Sprintf("it is larger than %d bytes", MaxBytes)}
-	case errors.Is(err, hostfs.ErrChanged):
-		return nil, &Damaged{Path: path, What: "it changed while it was read"}
+	case errors.Is(err, hostfs.ErrNotRegular), errors.Is(err, hostfs.ErrTooLarge), errors.Is(err, hostfs.ErrChanged):
+		return nil, &Damaged{path, err.Error() + anew}
 	case err != nil:
 		return nil, fmt.Errorf("cannot read state %q: %w", path, err)
 	}
-	return data, nil
-}
-
-// step turns the document of one version into that of the next.
-type step func(doc map[string]json.RawMessage) error
-
-// steps holds at index i the way from version i+1 to i+2. Version 1 is the
-// first, so there is none yet.
-var steps = []step{}
-
-// decode reads a document of any version up to knows and brings it there.
-func decode(data []byte, knows int, steps []step) (*File, error) {
-	has, err := versionOf(data)
-	if err != nil {
-		return nil, err
-	}
-	if has > knows {
-		return nil, &Newer{Has: has, Knows: knows}
-	}
-	if data, err = migrate(data, has, knows, steps); err != nil {
-		return nil, err
-	}
-	f := &File{}
-	if err := strict(data, f); err != nil {
-		return nil, err
-	}
-	if err := check(f, knows); err != nil {
-		return nil, err
+	f, err := decode(data)
+	switch {
+	case errors.Is(err, errNewer):
+		return nil, &Damaged{path, err.Error()}
+	case err != nil:
+		return nil, &Damaged{path, err.Error() + anew}
 	}
 	return f, nil
 }
 
-// versionOf reads the version alone, so that a newer file with unknown fields
-// is called newer and not damaged.
-func versionOf(data []byte) (int, error) {
+// decode reads a document. The version is read by itself, so that a newer file with
+// unknown fields is called newer and not damaged.
+func decode(data []byte) (*File, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return 0, errors.New("it is empty")
+		return nil, errors.New("it is empty")
 	}
 	var head struct {
 		Version *int `json:"version"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return 0, explain(data, err)
+	switch err := json.Unmarshal(data, &head); {
+	case err != nil:
+		return nil, explain(data, err)
+	case head.Version == nil || *head.Version < 1:
+		return nil, errors.New("it has no valid version, so it is not abl's")
+	case *head.Version > Version:
+		return nil, fmt.Errorf("it has version %d, this abl knows %d: %w", *head.Version, Version, errNewer)
 	}
-	if head.Version == nil || *head.Version < 1 {
-		return 0, errors.New("it has no valid version, so it is not abl's")
-	}
-	return *head.Version, nil
-}
-
-func migrate(data []byte, has, knows int, steps []step) ([]byte, error) {
-	for v := has; v < knows; v++ {
-		var doc map[string]json.RawMessage
-		if err := json.Unmarshal(data, &doc); err != nil {
-			return nil, explain(data, err)
-		}
-		if err := steps[v-1](doc); err != nil {
-			return nil, fmt.Errorf("version %d cannot become %d: %w", v, v+1, err)
-		}
-		doc["version"] = json.RawMessage(fmt.Sprint(v + 1))
-		var err error
-		if data, err = json.Marshal(doc); err != nil {
-			return nil, err
-		}
-	}
-	return data, nil
-}
-
-// strict decodes a document, which versionOf found to be one JSON value and no
-// more, without unknown fields.
-func strict(data []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
+	f, d := &File{}, json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return explain(data, err)
+	if err := d.Decode(f); err != nil {
+		return nil, explain(data, err)
 	}
-	return nil
+	return f, check(f)
 }
 
 // explain says where a document breaks, by line.
 func explain(data []byte, err error) error {
+	line := func(offset int64) int { return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")) }
 	var syntax *json.SyntaxError
 	var typed *json.UnmarshalTypeError
+	text := strings.TrimPrefix(err.Error(), "json: ")
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Offset >= int64(len(data)):
 		return errors.New("it is cut off at its end")
 	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: it is not JSON", lineAt(data, syntax.Offset))
+		return fmt.Errorf("line %d: it is not JSON", line(syntax.Offset))
 	case errors.As(err, &typed):
-		return fmt.Errorf("line %d: %q has the wrong type: %s", lineAt(data, typed.Offset), typed.Field, typed.Value)
-	case strings.Contains(err.Error(), "unknown field"):
-		return fmt.Errorf("it is not abl's: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return fmt.Errorf("line %d: %q has the wrong type: %s", line(typed.Offset), typed.Field, typed.Value)
+	case strings.Contains(text, "unknown field"):
+		return fmt.Errorf("it is not abl's: %s", text)
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-}
-
-func lineAt(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
+	return errors.New(text)
 }
 
 // Save replaces the state file whole; when it returns nil the new state survives
@@ -187,7 +114,7 @@ func Save(path string, f *File) error {
 
 // encode writes a state so that a person can read it and a diff stays small.
 func encode(f *File) ([]byte, error) {
-	if err := check(f, Version); err != nil {
+	if err := check(f); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
@@ -202,4 +129,74 @@ func encode(f *File) ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
 	}
 	return data, nil
+}
+
+var projectID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// check holds a document to what abl itself would have written.
+func check(f *File) error {
+	switch {
+	case f.Version != Version:
+		return fmt.Errorf("its version is %d, want %d", f.Version, Version)
+	case !projectID.MatchString(f.Project):
+		return fmt.Errorf("project %q is not an id of 12 hex digits", f.Project)
+	case !filepath.IsAbs(f.Root):
+		return fmt.Errorf("root %q is not an absolute path", f.Root)
+	case f.Phases == nil:
+		return errors.New("it has no phases")
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Phases)) {
+		if n, err := strconv.Atoi(key); err != nil || n < 1 || strconv.Itoa(n) != key {
+			return fmt.Errorf("%q is not a phase number", key)
+		}
+		if err := checkPhase(f.Phases[key]); err != nil {
+			return fmt.Errorf("phase %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func checkPhase(p *Phase) error {
+	if p == nil {
+		return errors.New("it is null")
+	}
+	if !slices.Contains(Statuses(), p.Status) {
+		return fmt.Errorf("status %q is unknown", p.Status)
+	}
+	all := counts(p)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		most := int64(100_000) // more calls, or rounds of them, than abl has come to
+		if strings.HasSuffix(name, "_ms") || strings.HasSuffix(name, "_size") {
+			most = 10 * 365 * 24 * 60 * 60 * 1000 // ten years
+		}
+		switch n := all[name]; {
+		case n < 0:
+			return fmt.Errorf("%s is negative", name)
+		case n > most:
+			return fmt.Errorf("%s is %d, and abl never counts beyond %d", name, n, most)
+		}
+	}
+	if p.Iteration > p.Step {
+		return fmt.Errorf("iteration %d is beyond step %d, which counts them over all rounds", p.Iteration, p.Step)
+	}
+	return nil
+}
+
+// counts are the numbers of a phase by their names.
+func counts(p *Phase) map[string]int64 {
+	all := map[string]int64{
+		"round": int64(p.Round), "iteration": int64(p.Iteration), "step": int64(p.Step), "attempt": int64(p.Attempt), "tries": int64(p.Tries),
+		"repeated": int64(p.Repeated), "spec_size": int64(p.SpecSize), "passed_size": int64(p.PassedSize),
+	}
+	if o := p.Outage; o != nil {
+		all["outage.tries"], all["outage.used_ms"], all["outage.wait_ms"] = int64(o.Tries), o.UsedMS, o.WaitMS
+	}
+	for role, n := range p.Fallback {
+		all["fallback."+role] = int64(n)
+	}
+	for i, r := range p.History {
+		all[fmt.Sprintf("history[%d].entries", i)] = int64(r.Entries)
+		all[fmt.Sprintf("history[%d].step", i)] = int64(min(r.Step, r.Round, r.Iteration))
+	}
+	return all
 }

@@ -176,7 +176,7 @@ func TestEveryPrefixIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range len(good) - 2 { // the last bytes are "}\n"
-		if f, err := decode(good[:n], Version, steps); err == nil {
+		if f, err := decode(good[:n]); err == nil {
 			t.Fatalf("the first %d bytes were taken for %+v", n, f)
 		}
 	}
@@ -204,42 +204,9 @@ func TestLoadFollowsNothing(t *testing.T) {
 func TestLoadRefusesTheFuture(t *testing.T) {
 	p := path(t, `{"version": 7, "what": "later"}`)
 	_, err := Load(p)
-	var newer *Newer
-	if !errors.As(err, &newer) || newer.Has != 7 || newer.Knows != Version || newer.Path != p {
+	var damaged *Damaged
+	if want := "it has version 7, this abl knows 1: update abl"; !errors.As(err, &damaged) || damaged.What != want || damaged.Path != p {
 		t.Errorf("got %#v", err)
-	}
-}
-
-// A version is brought up step by step; here from 1 to a version 3 that is not
-// there yet.
-func TestMigration(t *testing.T) {
-	var order []string
-	fake := []step{
-		func(doc map[string]json.RawMessage) error {
-			order = append(order, "1 to 2")
-			doc["root"] = doc["home"]
-			delete(doc, "home")
-			return nil
-		},
-		func(doc map[string]json.RawMessage) error {
-			order = append(order, "2 to 3")
-			doc["project"] = json.RawMessage(`"ffffffffffff"`)
-			return nil
-		},
-	}
-	f, err := decode([]byte(`{"version": 1, "project": "x", "home": "/p", "phases": {}}`), 3, fake)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Version != 3 || f.Root != "/p" || f.Project != "ffffffffffff" || !cmp.Equal(order, []string{"1 to 2", "2 to 3"}) {
-		t.Errorf("got %+v by %v", f, order)
-	}
-	if len(steps) != Version-1 {
-		t.Errorf("%d steps lead to version %d", len(steps), Version)
-	}
-	bad := []step{func(map[string]json.RawMessage) error { return errors.New("no home") }}
-	if _, err := decode([]byte(`{"version": 1}`), 2, bad); err == nil || !strings.Contains(err.Error(), "no home") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -253,7 +220,7 @@ func TestNew(t *testing.T) {
 	if a.Project == b.Project {
 		t.Error("two projects have one id")
 	}
-	if a.Root != b.Root || check(a, Version) != nil {
+	if a.Root != b.Root || check(a) != nil {
 		t.Errorf("got %+v and %+v", a, b)
 	}
 }
@@ -268,7 +235,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/\u009b\u202e","phases":{"1":{"status":"ready","note":"\u001b[2J\u200d"}}}`))
 	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/","phases":{"1":{"status":"ready"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decode(data, Version, steps)
+		got, err := decode(data)
 		if err != nil {
 			return
 		}
@@ -279,7 +246,7 @@ func FuzzDecode(f *testing.F) {
 		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !redact.Plain(r) }) {
 			t.Errorf("saved as %q", again)
 		}
-		if twice, err := decode(again, Version, steps); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
+		if twice, err := decode(again); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
 			t.Errorf("saved and loaded: %v, %+v", err, twice)
 		}
 	})

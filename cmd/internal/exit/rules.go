@@ -122,7 +122,6 @@ func ofPhases() Rules {
 		Is(git.ErrTooLarge, Person, "see what an agent left there and remove it, then run the same command again"),
 		Is(git.ErrSecret, Person, "the call is kept: take the value out of the file and run the same command again, or allow it by its name in .abl/config.yaml, as commit: {allow_secrets: [NAME]}"),
 		As[*state.Damaged](Person, ""),
-		As[*state.Newer](Person, ""),
 		Is(state.ErrNone, Usage, ""),
 	}
 }

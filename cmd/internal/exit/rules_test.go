@@ -46,7 +46,6 @@ func TestExitCodes(t *testing.T) {
 		{exit.OnEngine(trouble), exit.Environment},
 		{sandbox.ErrWeak, exit.Boundary},
 		{&state.Damaged{}, exit.Person},
-		{&state.Newer{}, exit.Person},
 		{&ledger.Foreign{}, exit.Person},
 		{git.ErrForeign, exit.Person},
 		{hostfs.ErrHeld, exit.Busy},
