@@ -94,7 +94,7 @@ func FuzzFormats(f *testing.F) {
 				heads++
 			}
 		}
-		if strings.ContainsFunc(out.String(), steers) || heads != 8 {
+		if strings.ContainsFunc(out.String(), steers) || heads != 5 {
 			t.Fatalf("%d lines at the margin:\n%s", heads, out.String())
 		}
 	})

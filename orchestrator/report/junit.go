@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"strings"
@@ -98,13 +99,15 @@ func (s *suite) fill(r audit.Record) {
 		ms += run.MS
 	}
 	s.Timestamp, s.Time = r.Decided.UTC().Format("2006-01-02T15:04:05"), fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
-	s.describe(r)
+	s.Properties = []property{{"verdict", line(r.Verdict)}, {"step", fmt.Sprint(r.Step)}, {"round", fmt.Sprint(r.Round)}, {"iteration", fmt.Sprint(r.Iteration)}}
+	for _, f := range facts(r) {
+		s.Properties = append(s.Properties, property{line(f.name), line(f.value)})
+	}
 	for _, c := range r.Contracts {
 		s.add(caseOf(c, r))
 	}
-	for _, i := range besides(r) {
-		e := r.Entries[i]
-		s.add(testcase{Name: line(e.Spec), Class: class(r.Phase) + ".besides", Failure: &problem{Type: "failed", Message: line(e.Observed), Text: seen(e.Input, e.Observed)}})
+	for _, e := range besides(r) {
+		s.add(testcase{Name: line(e.Spec), Class: class(r.Phase) + ".besides", Failure: &problem{Type: "failed", Message: line(e.Observed), Text: seen(e.Input, e.Observed, "")}})
 	}
 	switch {
 	case r.Verdict == audit.Pass && s.Failures+s.Errors == 0, r.Verdict == audit.Fail && s.Failures > 0:
@@ -119,29 +122,6 @@ func (s *suite) fill(r audit.Record) {
 		p.Text += line(why) + "\n"
 	}
 	s.add(testcase{Name: "a believable verdict", Class: class(r.Phase), Error: p})
-}
-
-// describe says which iteration it is and what it stands on.
-func (s *suite) describe(r audit.Record) {
-	put := func(name, value string) {
-		if value != "" {
-			s.Properties = append(s.Properties, property{name, line(value)})
-		}
-	}
-	put("verdict", r.Verdict)
-	put("step", fmt.Sprint(r.Step))
-	put("round", fmt.Sprint(r.Round))
-	put("iteration", fmt.Sprint(r.Iteration))
-	put("commit.source", r.Commits.Source)
-	put("commit.tests", r.Commits.Tests)
-	put("evidence", evidenceOf(r))
-	put("boundary", boundaries(r))
-	for _, spec := range r.Specs {
-		put(fmt.Sprintf("spec.%d.sha256", spec.Phase), spec.SHA256)
-	}
-	for _, run := range plain(r.Replays) {
-		put("replay."+line(run.Name), cameTo(run))
-	}
 }
 
 // add counts a test case.
@@ -161,42 +141,22 @@ func (s *suite) add(c testcase) {
 // caseOf is one contract. What is not shown is an error; in an iteration that
 // fails anyway, what was spared for that reason is skipped.
 func caseOf(c audit.Contract, r audit.Record) testcase {
-	t := testcase{Name: line(c.ID + " " + c.Says), Class: class(c.Phase)}
 	var lines []string
 	for _, l := range proof(c, r) {
 		lines = append(lines, line(l))
 	}
-	t.Out = strings.Join(lines, "\n")
-	kind := c.Is
-	if kind == "" {
-		kind = "not tested"
-	}
+	t := testcase{Name: line(c.ID + " " + c.Says), Class: class(c.Phase), Out: strings.Join(lines, "\n")}
+	p := &problem{Type: line(c.Is), Message: line(told(c, r)), Text: seen(c.Input, c.Observed, "")}
 	switch {
 	case c.Result == audit.Pass:
 	case c.Result == audit.Fail:
-		t.Failure = &problem{Type: line(kindOfFail(c)), Message: line(told(c, r)), Text: seen(c.Input, c.Observed)}
-	case r.Verdict == audit.Fail && (c.Is == "untried" || c.Is == ""), c.Is == "":
-		t.Skipped = &problem{Type: line(kind), Message: line(told(c, r))}
+		p.Type = cmp.Or(p.Type, "failed")
+		t.Failure = p
+	case spared(c, r), c.Is == "":
+		p.Type, p.Text = cmp.Or(p.Type, "not tested"), ""
+		t.Skipped = p
 	default:
-		t.Error = &problem{Type: line(kind), Message: line(told(c, r)), Text: seen(c.Input, c.Observed)}
+		t.Error = p
 	}
 	return t
-}
-
-func kindOfFail(c audit.Contract) string {
-	if c.Is == "" {
-		return "failed"
-	}
-	return c.Is
-}
-
-// seen is what went in and what came out.
-func seen(input, observed string) string {
-	var b strings.Builder
-	for _, f := range [][2]string{{"INPUT", input}, {"OBSERVED", observed}} {
-		if f[1] != "" {
-			fmt.Fprintf(&b, "%s: %s\n", f[0], block(f[1], "  "))
-		}
-	}
-	return b.String()
 }

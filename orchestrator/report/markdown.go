@@ -47,7 +47,13 @@ func page(b *strings.Builder, r audit.Record) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(c.ID), code(c.Says), word(c.Result), code(told(c, r)))
 	}
-	facts(b, r)
+	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
+	for _, f := range facts(r) {
+		if b.Len() < 2*maxMarkdown-64<<10 {
+			fmt.Fprintf(b, "| %s | %s |\n", code(f.name), code(f.value))
+		}
+	}
+	b.WriteString("\n</details>\n\n")
 }
 
 // fails shows what failed, with what was seen, before all else.
@@ -63,41 +69,9 @@ func fails(b *strings.Builder, r audit.Record) {
 			show(code(c.ID), c.Says, c.Input, c.Observed)
 		}
 	}
-	for _, i := range besides(r) {
-		show("", r.Entries[i].Spec, r.Entries[i].Input, r.Entries[i].Observed)
+	for _, e := range besides(r) {
+		show("", e.Spec, e.Input, e.Observed)
 	}
-}
-
-// facts is what the verdict stands on, folded away.
-func facts(b *strings.Builder, r audit.Record) {
-	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(b, "| %s | %s |\n", name, code(value))
-		}
-	}
-	row("source", r.Commits.Source)
-	row("tests", r.Commits.Tests)
-	row("tag", r.Commits.Tag)
-	row("evidence", evidenceOf(r))
-	row("boundary", boundaries(r))
-	for _, s := range r.Specs {
-		row(fmt.Sprintf("spec %d", s.Phase), "sha256 "+s.SHA256)
-	}
-	for _, run := range plain(r.Replays) {
-		if b.Len() < 2*maxMarkdown-64<<10 {
-			row("replay", run.Name+": "+cameTo(run))
-		}
-	}
-	for _, c := range r.Calls {
-		row("call", c.Key+", "+who(c)+", "+classOf(c)+", "+held(c.Boundary))
-	}
-	for _, note := range news(r) {
-		if b.Len() < 2*maxMarkdown-64<<10 {
-			row("note", note)
-		}
-	}
-	b.WriteString("\n</details>\n\n")
 }
 
 // word is a verdict or a result of abl's own; what is none is told as unknown.

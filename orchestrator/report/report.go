@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"abl/internal/audit"
+	"abl/internal/failedspecs"
+	"abl/internal/wording"
 )
 
 // Run is what there is to report of a phase.
@@ -40,37 +42,30 @@ func (r Run) heading() string {
 	return fmt.Sprintf("phase %d: %s", r.Phase, title)
 }
 
-// count says how many contracts came to what.
-type count struct{ pass, fail, untried, unknown int }
-
-func counted(r audit.Record) (n count) {
+// counted says how many contracts came to what.
+func counted(r audit.Record) string {
+	n := map[string]int{}
 	for _, c := range r.Contracts {
-		switch {
-		case c.Result == audit.Pass:
-			n.pass++
-		case c.Result == audit.Fail:
-			n.fail++
-		case spared(c, r):
-			n.untried++
-		default:
-			n.unknown++
+		n[mark(c, r)]++
+	}
+	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass])}
+	for _, word := range []string{audit.Fail, "untried", audit.Unknown} {
+		if n[word] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[word], word))
 		}
 	}
-	return n
+	return strings.Join(parts, ", ")
 }
 
-func (n count) String() string {
-	parts := []string{fmt.Sprintf("%d pass", n.pass)}
-	if n.fail > 0 {
-		parts = append(parts, fmt.Sprintf("%d fail", n.fail))
+// mark is what a contract came to in a word; what is none is told as unknown.
+func mark(c audit.Contract, r audit.Record) string {
+	switch {
+	case c.Result == audit.Pass, c.Result == audit.Fail:
+		return c.Result
+	case spared(c, r):
+		return "untried"
 	}
-	if n.untried > 0 {
-		parts = append(parts, fmt.Sprintf("%d untried", n.untried))
-	}
-	if n.unknown > 0 {
-		parts = append(parts, fmt.Sprintf("%d unknown", n.unknown))
-	}
-	return strings.Join(parts, ", ")
+	return audit.Unknown
 }
 
 // spared says that a contract replayed ok and was not tried further, because the
@@ -100,20 +95,17 @@ func news(r audit.Record) []string {
 }
 
 // besides are the entries that name no contract of the specs.
-func besides(r audit.Record) (all []int) {
-	for i, e := range r.Entries {
-		if !slices.ContainsFunc(r.Contracts, func(c audit.Contract) bool { return c.ID == e.Contract }) {
-			all = append(all, i)
-		}
-	}
-	return all
+func besides(r audit.Record) []failedspecs.Entry {
+	return slices.DeleteFunc(slices.Clone(r.Entries), func(e failedspecs.Entry) bool {
+		return slices.ContainsFunc(r.Contracts, func(c audit.Contract) bool { return c.ID == e.Contract })
+	})
 }
 
 // stands is a contract's result with what it stands on, in a few words.
 func stands(c audit.Contract) string {
 	switch {
 	case c.Is == "failed" || c.Is == "verified":
-		return c.Result + ", " + "by replay"
+		return c.Result + ", by replay"
 	case c.Is == "not reproduced":
 		return "fail, by the Verifier, not reproduced"
 	case c.Is != "":
@@ -128,18 +120,92 @@ func stands(c audit.Contract) string {
 
 // proof is the evidence for one contract, a line each.
 func proof(c audit.Contract, r audit.Record) (lines []string) {
-	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	say("result: %s", told(c, r))
-	if len(c.Runs) > 0 {
-		say("replays against the app: %s", strings.Join(c.Runs, ", "))
+	say := func(what string, words []string) {
+		if len(words) > 0 {
+			lines = append(lines, what+strings.Join(words, ", "))
+		}
 	}
-	if others := tried(r); c.Result == audit.Pass && len(others) > 0 {
-		say("not ok, as it should be, against: %s", orNone(without(others, c)))
+	say("result: ", []string{told(c, r)})
+	say("replays against the app: ", c.Runs)
+	if c.Result == audit.Pass {
+		say("not ok, as it should be, against: ", slices.DeleteFunc(tried(r), func(n string) bool { return slices.Contains(c.Under, n) }))
 	}
-	if len(c.Under) > 0 {
-		say("ok as well under: %s", strings.Join(c.Under, ", "))
-	}
+	say("ok as well under: ", c.Under)
 	return lines
+}
+
+// fact is something that a verdict stands on, by its name.
+type fact struct{ name, value string }
+
+// facts are what a verdict stands on.
+func facts(r audit.Record) (all []fact) {
+	put := func(name, value string) {
+		if value != "" {
+			all = append(all, fact{name, value})
+		}
+	}
+	put("commit.source", r.Commits.Source)
+	put("commit.tests", r.Commits.Tests)
+	put("commit.tag", r.Commits.Tag)
+	put("evidence", evidenceOf(r))
+	put("boundary", boundaries(r))
+	for _, s := range r.Specs {
+		put(fmt.Sprintf("spec.%d.sha256", s.Phase), s.SHA256)
+	}
+	for _, run := range r.Replays {
+		put("replay."+run.Name, cameTo(run))
+	}
+	for _, c := range r.Calls {
+		held, class := "no boundary proof", c.Class
+		if c.Boundary != nil {
+			held = fmt.Sprintf("boundary %d of %d", c.Boundary.Held, c.Boundary.Checks)
+		}
+		if c.Finish != "" && c.Class != "done" {
+			class += " (" + c.Finish + ")"
+		}
+		put("call."+c.Key, strings.Join([]string{c.Role, strings.TrimSpace(c.Agent + " " + c.Model), class, held}, ", "))
+	}
+	for _, note := range news(r) {
+		put("note", note)
+	}
+	return all
+}
+
+// evidenceOf says what the verdict stands on besides the Verifier's word.
+func evidenceOf(r audit.Record) string {
+	switch {
+	case r.Evidence == "off":
+		return "the Verifier's word alone (verify.evidence is off)"
+	case len(r.Replays) == 0:
+		return "no replay was made"
+	}
+	text := wording.Count(len(r.Replays), "replay") + " by abl itself"
+	if others := tried(r); len(others) > 0 {
+		text += ", tried against " + strings.Join(others, ", ") + " too"
+	}
+	if len(r.Calls) == 0 {
+		text += "; no agent was called"
+	}
+	return text
+}
+
+// cameTo is what a replay came to, in a few words.
+func cameTo(run audit.Replay) string {
+	switch {
+	case run.Failed != "":
+		return "the app did not start: " + run.Failed
+	case run.Gone != "":
+		return run.Gone
+	}
+	took := (time.Duration(run.MS) * time.Millisecond).Round(100 * time.Millisecond)
+	text := fmt.Sprintf("%d of %d tests ok, exit code %d, %s", run.OK, run.Tests, run.Exit, took)
+	if run.Late {
+		text += ", stopped at its time limit"
+	}
+	if len(run.Doubts) > 0 {
+		text += ", not believed: " + run.Doubts[0]
+	}
+	return text
 }
 
 // tried are what the tests were run against besides the app.
@@ -152,30 +218,9 @@ func tried(r audit.Record) (all []string) {
 	return all
 }
 
-// plain are the replays against the app as it is; older records have others too.
-func plain(all []audit.Replay) (some []audit.Replay) {
-	for _, run := range all {
-		if !strings.HasPrefix(run.Name, "mutant-") {
-			some = append(some, run)
-		}
-	}
-	return some
-}
-
 // underName is what Finding.Under calls what a replay was against, "" for others.
 func underName(against string) string {
 	return map[string]string{"no app": "away", "empty": "empty 200", "500": "500"}[against]
-}
-
-func without(names []string, c audit.Contract) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(c.Under, n) })
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // boundaries sums the proofs of an iteration's containers up.
@@ -209,10 +254,13 @@ func boundaries(r audit.Record) string {
 	return text
 }
 
-// took is a duration as people say it.
-func took(ms int64) string {
-	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
-}
-
 // when is a moment as people read it.
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Line is an iteration in a table of many.
+type Line struct{ Decided, Verdict, Contracts, Title string }
+
+// Overview is a record as one line of a table.
+func Overview(r audit.Record) Line {
+	return Line{Decided: when(r.Decided), Verdict: line(r.Verdict), Contracts: counted(r), Title: line(r.Title)}
+}

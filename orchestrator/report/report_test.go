@@ -30,7 +30,6 @@ func sample(verdictIs, status string, contracts ...audit.Contract) audit.Record 
 		Specs:   []audit.Spec{{Phase: 1, File: ".abl/specs/phase1.md", SHA256: hash}, {Phase: 2, File: ".abl/specs/phase2.md", SHA256: hash}},
 		Replays: []audit.Replay{
 			{Name: "app-1", Against: "app", Tests: 3, OK: 2, Exit: 1, MS: 1234, Boundary: proof, App: proof},
-			{Name: "mutant-status", Against: "app", Tests: 3, MS: 7},
 			{Name: "no app", Against: "no app", Tests: 3, MS: 100, Late: true, Boundary: proof},
 		},
 		Calls: []audit.Call{{Key: "p2-build-2.1", Role: "builder", Agent: "gemini", Model: "m", Class: "done", Boundary: proof}, {Key: "p2-verify-2.1", Role: "verifier", Agent: "gemini", Class: "done"}},

@@ -27,177 +27,52 @@ func Text(w io.Writer, r Run) error {
 }
 
 func text(b *strings.Builder, r audit.Record) {
-	fmt.Fprintf(b, "step-%d: %s, %s, in round %d, iteration %d (%s)\n", r.Step, strings.ToUpper(line(r.Verdict)), when(r.Decided), r.Round, r.Iteration, line(r.Status))
-	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(t, "  %s\t%s\n", name, value)
-		}
+	fmt.Fprintf(b, "step-%d: %s, %s, in round %d, iteration %d (%s): %s\n",
+		r.Step, strings.ToUpper(line(r.Verdict)), when(r.Decided), r.Round, r.Iteration, line(r.Status), counted(r))
+	for _, why := range r.Missing {
+		fmt.Fprintf(b, "  lacks: %s\n", line(why))
 	}
-	row("contracts", counted(r).String())
-	row("source", line(r.Commits.Source))
-	row("tests", line(r.Commits.Tests))
-	row("tag", line(r.Commits.Tag))
-	row("evidence", evidenceOf(r))
-	row("boundary", line(boundaries(r)))
-	for _, s := range r.Specs {
-		row(fmt.Sprintf("spec %d", s.Phase), "sha256 "+line(s.SHA256)+", "+line(s.File))
-	}
-	t.Flush()
-	list(b, "what the verdict lacks", r.Missing)
-	contracts(b, r)
-	for n, i := range besides(r) {
-		if n == 0 {
-			b.WriteString("\nwhat fails besides\n")
-		}
-		e := r.Entries[i]
-		fmt.Fprintf(b, "  %s\n", line(e.Spec))
-		observation(b, e.Input, e.Observed)
-	}
-	list(b, "notes", news(r))
-	replays(b, r)
-	calls(b, r)
-}
-
-// evidenceOf says what the verdict stands on besides the Verifier's word.
-func evidenceOf(r audit.Record) string {
-	switch {
-	case r.Evidence == "off":
-		return "the Verifier's word alone (verify.evidence is off)"
-	case len(r.Replays) == 0:
-		return "no replay was made"
-	}
-	text := fmt.Sprintf("%d replays by abl itself", len(plain(r.Replays)))
-	if len(plain(r.Replays)) == 1 {
-		text = "1 replay by abl itself"
-	}
-	if others := tried(r); len(others) > 0 {
-		text += ", tried against " + strings.Join(others, ", ") + " too"
-	}
-	if len(r.Calls) == 0 {
-		text += "; no agent was called"
-	}
-	return text
-}
-
-func list(b *strings.Builder, head string, texts []string) {
-	for i, text := range texts {
-		if i == 0 {
-			fmt.Fprintf(b, "\n%s\n", head)
-		}
-		fmt.Fprintf(b, "  %s\n", line(text))
-	}
-}
-
-func contracts(b *strings.Builder, r audit.Record) {
 	b.WriteString("\ncontracts\n")
 	some := false
 	for _, c := range r.Contracts {
-		fmt.Fprintf(b, "  %-7s %s  %s\n", mark(c, r), line(c.ID), line(c.Says))
-		if spared(c, r) {
-			some = true
-			continue
+		came := mark(c, r)
+		if came == audit.Fail {
+			came = "FAIL"
 		}
-		if c.Result == audit.Pass && c.Is == "verified" {
+		fmt.Fprintf(b, "  %-7s %s  %s\n", came, line(c.ID), line(c.Says))
+		some = some || spared(c, r)
+		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
 		fmt.Fprintf(b, "          %s\n", line(told(c, r)))
 		if c.Result == audit.Fail || c.Is == "disputed" {
-			observation(b, c.Input, c.Observed)
+			b.WriteString(seen(c.Input, c.Observed, "          "))
 		}
 	}
 	if some {
 		fmt.Fprintf(b, "  untried: %s\n", untried)
 	}
+	for n, e := range besides(r) {
+		if n == 0 {
+			b.WriteString("\nwhat fails besides\n")
+		}
+		fmt.Fprintf(b, "  %s\n%s", line(e.Spec), seen(e.Input, e.Observed, "          "))
+	}
+	b.WriteString("\nwhat it stands on\n")
+	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
+	for _, f := range facts(r) {
+		fmt.Fprintf(t, "  %s\t%s\n", line(f.name), line(f.value))
+	}
+	t.Flush()
 }
 
-func observation(b *strings.Builder, input, observed string) {
+// seen is what went in and what came out.
+func seen(input, observed, indent string) string {
+	var b strings.Builder
 	for _, f := range [][2]string{{"INPUT", input}, {"OBSERVED", observed}} {
 		if f[1] != "" {
-			fmt.Fprintf(b, "          %s: %s\n", f[0], block(f[1], "            "))
+			fmt.Fprintf(&b, "%s%s: %s\n", indent, f[0], block(f[1], indent+"  "))
 		}
 	}
-}
-
-func mark(c audit.Contract, r audit.Record) string {
-	switch {
-	case c.Result == audit.Fail:
-		return "FAIL"
-	case spared(c, r):
-		return "untried"
-	}
-	return line(c.Result)
-}
-
-func replays(b *strings.Builder, r audit.Record) {
-	if len(r.Replays) == 0 {
-		return
-	}
-	b.WriteString("\nreplays\n")
-	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
-	for _, run := range plain(r.Replays) {
-		fmt.Fprintf(t, "  %s\t%s\n", line(run.Name), line(cameTo(run)))
-	}
-	t.Flush()
-}
-
-// cameTo is what a replay came to, in a few words.
-func cameTo(run audit.Replay) string {
-	switch {
-	case run.Failed != "":
-		return "the app did not start: " + run.Failed
-	case run.Gone != "":
-		return run.Gone
-	}
-	text := fmt.Sprintf("%d of %d tests ok, exit code %d, %s", run.OK, run.Tests, run.Exit, took(run.MS))
-	if run.Late {
-		text += ", stopped at its time limit"
-	}
-	if len(run.Doubts) > 0 {
-		text += ", not believed: " + run.Doubts[0]
-	}
-	return text
-}
-
-func calls(b *strings.Builder, r audit.Record) {
-	if len(r.Calls) == 0 {
-		return
-	}
-	b.WriteString("\ncalls\n")
-	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
-	for _, c := range r.Calls {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", line(c.Key), line(c.Role), line(who(c)), line(classOf(c)), held(c.Boundary))
-	}
-	t.Flush()
-}
-
-// classOf is a call's class; where it is not done, with how its last answer ended.
-func classOf(c audit.Call) string {
-	if c.Finish == "" || c.Class == "done" {
-		return c.Class
-	}
-	return c.Class + " (" + c.Finish + ")"
-}
-
-func who(c audit.Call) string {
-	if c.Model == "" {
-		return c.Agent
-	}
-	return c.Agent + " " + c.Model
-}
-
-func held(p *audit.Proof) string {
-	if p == nil {
-		return "no boundary proof"
-	}
-	return fmt.Sprintf("boundary %d of %d", p.Held, p.Checks)
-}
-
-// Line is an iteration in a table of many.
-type Line struct{ Decided, Verdict, Contracts, Title string }
-
-// Overview is a record as one line of a table.
-func Overview(r audit.Record) Line {
-	l := Line{Decided: when(r.Decided), Verdict: line(r.Verdict), Contracts: counted(r).String(), Title: line(r.Title)}
-	return l
+	return b.String()
 }
