@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"abl/cmd/internal/cli"
@@ -39,54 +40,42 @@ func runCosts(_ context.Context, s *phase.Project) error {
 	if in.Bool("csv") {
 		return exportCSV(s)
 	}
-	a, err := accountOf(s)
+	list, err := s.Prices()
 	if err != nil {
 		return err
 	}
-	if in.Bool("json") {
-		return in.JSON(a)
-	}
-	if a.All.Rows == 0 {
-		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
+	totals := ledger.Totals{Price: s.CostOf}
+	if err := scanLedger(s, "is not counted", totals.Add); err != nil {
 		return err
 	}
-	by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
-	if in.Set("by") {
-		by = []ledger.By{ledger.By(in.String("by"))}
-	}
-	for _, b := range by {
-		fmt.Fprintln(in.Stdout, a.Table(b))
-	}
-	if n := a.All.Cost.Missing; n > 0 {
-		fmt.Fprintf(in.Stdout, "%d of %d rows have no price or were not told whole: see docs/costs.md for prices of your own\n", n, a.All.Rows)
-	}
-	fmt.Fprintf(in.Stdout, "list prices of %s, %d days old\n", a.Prices.Date, a.Prices.Days)
-	return nil
+	a := account{Account: totals.Account()}
+	a.Prices.Date, a.Prices.Days = list.Date.Format(time.DateOnly), list.Age(time.Now())
+	return in.Show(a, func(w io.Writer) {
+		if a.All.Rows == 0 {
+			fmt.Fprintln(w, "no call has been counted yet")
+			return
+		}
+		by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
+		if in.Set("by") {
+			by = []ledger.By{ledger.By(in.String("by"))}
+		}
+		for _, b := range by {
+			fmt.Fprintln(w, a.Table(b))
+		}
+		if n := a.All.Cost.Missing; n > 0 {
+			fmt.Fprintf(w, "%d of %d rows have no price or were not told whole: see docs/costs.md for prices of your own\n", n, a.All.Rows)
+		}
+		fmt.Fprintf(w, "list prices of %s, %d days old\n", a.Prices.Date, a.Prices.Days)
+	})
 }
 
 // account is what `abl costs` shows.
 type account struct {
 	ledger.Account
-	Prices priceDate `json:"prices"`
-}
-
-// priceDate says how old the prices are.
-type priceDate struct {
-	Date string `json:"date"`
-	Days int    `json:"days"` // since then
-}
-
-// accountOf reads the ledger once.
-func accountOf(s *phase.Project) (*account, error) {
-	list, err := s.Prices()
-	if err != nil {
-		return nil, err
-	}
-	totals := ledger.Totals{Price: s.CostOf}
-	if err := scanLedger(s, "is not counted", totals.Add); err != nil {
-		return nil, err
-	}
-	return &account{totals.Account(), priceDate{list.Date.Format(time.DateOnly), list.Age(time.Now())}}, nil
+	Prices struct {
+		Date string `json:"date"`
+		Days int    `json:"days"` // since then
+	} `json:"prices"`
 }
 
 // mostWarnings is how many lines of a ledger are complained of one by one.

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
-	"abl/internal/config"
 	"abl/roles/agent"
 	"abl/roles/environment"
 )
@@ -55,37 +55,26 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	if res.Requests >= 0 {
 		out.Requests = &res.Requests
 	}
-	if in.Bool("json") {
-		return in.JSON(out)
-	}
-	fmt.Fprintf(in.Stdout, "finished: %v %s\n", out.Finished, out.Reason)
-	for _, u := range out.Usage {
-		fmt.Fprintf(in.Stdout, "%s: input %s, cached %s, candidates %s, thoughts %s, tool %s, total %s\n", u.Model,
-			count(u.Input), count(u.Cached), count(u.Candidates), count(u.Thoughts), count(u.Tool), count(u.Total))
-	}
-	return nil
+	return in.Show(out, func(w io.Writer) {
+		fmt.Fprintf(w, "finished: %v %s\n", out.Finished, out.Reason)
+		for _, u := range out.Usage {
+			fmt.Fprintf(w, "%s: input %s, cached %s, candidates %s, thoughts %s, tool %s, total %s\n", u.Model,
+				count(u.Input), count(u.Cached), count(u.Candidates), count(u.Thoughts), count(u.Tool), count(u.Total))
+		}
+	})
 }
 
 // speaker is the agent whose output is looked at. For abl's own no project is needed.
 func speaker(in *cli.Input) (agent.Agent, error) {
 	name := in.String("agent")
 	a, err := agent.Find(name)
-	if err == nil {
-		return a, nil
+	if err != nil {
+		err = exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
+		if s, none := phase.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
+			return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(name)
+		}
 	}
-	err = exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
-	root, none := phase.Find(in)
-	if none != nil {
-		return a, err
-	}
-	conf, broken := config.Load(root, os.LookupEnv, nil)
-	switch {
-	case broken != nil:
-		return a, exit.With(exit.Usage, broken, exit.Hint(broken))
-	case conf.Agents[name].Command == "":
-		return a, err
-	}
-	return environment.Agents{Conf: conf, Root: root}.Find(name)
+	return a, err
 }
 
 // count is a number of tokens, or that nobody told.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -19,102 +18,98 @@ func imagesCommand() cli.Command {
 	return cli.Command{
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
-			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: buildImages},
-			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
-			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
-			{Name: "list", Usage: "say which are there", Run: listImages},
-			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: removeImages},
+			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: forAgents(onEngine(buildImages))},
+			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: onEngine(saveImages)},
+			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: onEngine(loadImages)},
+			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
+			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: forAgents(onEngine(removeImages))},
 		},
 	}
 }
 
-// withMaker calls do with a maker on the engine, its progress on stderr.
-func withMaker(ctx context.Context, in *cli.Input, do func(*images.Maker) error) error {
-	eng, _, err := environment.Connect(ctx)
-	if err != nil {
+// onEngine is a command that does something with the images on the engine; its progress is
+// on stderr. What it has to show is shown even when it failed.
+func onEngine(do func(context.Context, *cli.Input, *images.Maker) (lines []string, err error)) func(context.Context, *cli.Input) error {
+	return func(ctx context.Context, in *cli.Input) error {
+		eng, _, err := environment.Connect(ctx)
+		if err != nil {
+			return exit.OnEngine(err)
+		}
+		defer eng.Close()
+		lines, err := do(ctx, in, environment.Maker(eng, func(line string) { in.Say("%s", line) }, in.String("ca-cert"), in.Bool("offline")))
+		for _, line := range lines {
+			fmt.Fprintln(in.Stdout, line)
+		}
+		if err == nil && len(lines) == 0 {
+			fmt.Fprintln(in.Stdout, "none")
+		}
 		return exit.OnEngine(err)
 	}
-	defer eng.Close()
-	return exit.OnEngine(do(environment.Maker(eng, func(line string) { in.Say("%s", line) }, in.String("ca-cert"), in.Bool("offline"))))
 }
 
-func buildImages(ctx context.Context, in *cli.Input) error {
+// forAgents is one whose arguments are agents that have an image.
+func forAgents(run func(context.Context, *cli.Input) error) func(context.Context, *cli.Input) error {
+	return func(ctx context.Context, in *cli.Input) error {
+		for _, name := range in.Args {
+			if !slices.Contains(images.Agents(), name) {
+				return cli.WithHint("it is one of "+strings.Join(images.Agents(), ", "), "there is no image for the agent %q", name)
+			}
+		}
+		return run(ctx, in)
+	}
+}
+
+func buildImages(ctx context.Context, in *cli.Input, m *images.Maker) (refs []string, err error) {
+	makers := []func(context.Context) (string, error){m.Holder, m.Gateway}
 	agents := in.Args
 	if len(agents) == 0 {
 		agents = images.Usual()
 	}
-	if err := checkAgentNames(agents); err != nil {
-		return err
+	for _, agent := range agents {
+		makers = append(makers, func(ctx context.Context) (string, error) { return m.Ensure(ctx, images.Want{Agent: agent}) })
 	}
-	return withMaker(ctx, in, func(m *images.Maker) error {
-		for _, make := range []func(context.Context) (string, error){m.Holder, m.Gateway} {
-			ref, err := make(ctx)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(in.Stdout, ref)
-		}
-		for _, agent := range agents {
-			ref, err := m.Ensure(ctx, images.Want{Agent: agent})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(in.Stdout, ref)
-		}
-		return nil
-	})
-}
-
-func checkAgentNames(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(images.Agents(), name) {
-			return cli.WithHint("it is one of "+strings.Join(images.Agents(), ", "), "there is no image for the agent %q", name)
-		}
-	}
-	return nil
-}
-
-func saveImages(ctx context.Context, in *cli.Input) error {
-	return withMaker(ctx, in, func(m *images.Maker) error {
-		f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	for _, make := range makers {
+		ref, err := make(ctx)
 		if err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
+			return refs, err
 		}
-		names, err := m.Save(ctx, f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			os.Remove(in.Args[0])
-			return err
-		}
-		return printNames(in.Stdout, names)
-	})
+		refs = append(refs, ref)
+	}
+	return refs, nil
 }
 
-func loadImages(ctx context.Context, in *cli.Input) error {
+func saveImages(ctx context.Context, in *cli.Input, m *images.Maker) ([]string, error) {
+	f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
+	}
+	names, err := m.Save(ctx, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(in.Args[0])
+		return nil, err
+	}
+	return names, nil
+}
+
+func loadImages(ctx context.Context, in *cli.Input, m *images.Maker) ([]string, error) {
 	f, err := os.Open(in.Args[0])
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
 	}
 	defer f.Close()
-	return withMaker(ctx, in, func(m *images.Maker) error {
-		names, err := m.Load(ctx, f)
-		if err != nil {
-			return err
-		}
-		return printNames(in.Stdout, names)
-	})
+	return m.Load(ctx, f)
 }
 
-func listImages(ctx context.Context, in *cli.Input) error {
-	return withMaker(ctx, in, func(m *images.Maker) error {
-		all, err := m.Status(ctx)
-		if err != nil {
-			return err
-		}
-		for _, s := range all {
-			fmt.Fprintln(in.Stdout, imageLine(s))
-		}
-		return nil
-	})
+func listImages(ctx context.Context, _ *cli.Input, m *images.Maker) (lines []string, err error) {
+	all, err := m.Status(ctx)
+	for _, s := range all {
+		lines = append(lines, imageLine(s))
+	}
+	return lines, err
+}
+
+func removeImages(ctx context.Context, in *cli.Input, m *images.Maker) ([]string, error) {
+	return m.Remove(ctx, in.Args...)
 }
 
 // imageLine says of an image whether it is there, and whose base it stands on.
@@ -127,22 +122,4 @@ func imageLine(s images.State) string {
 		more = " (base from " + s.Origin + ")"
 	}
 	return strings.TrimRight(fmt.Sprintf("%-12s %-8s %s%s", s.Name, is, s.Ref, more), " ")
-}
-
-func removeImages(ctx context.Context, in *cli.Input) error {
-	if err := checkAgentNames(in.Args); err != nil {
-		return err
-	}
-	return withMaker(ctx, in, func(m *images.Maker) error {
-		names, err := m.Remove(ctx, in.Args...)
-		return errors.Join(printNames(in.Stdout, names), err)
-	})
-}
-
-func printNames(w io.Writer, names []string) error {
-	if len(names) == 0 {
-		names = []string{"none"}
-	}
-	_, err := fmt.Fprintln(w, strings.Join(names, "\n"))
-	return err
 }

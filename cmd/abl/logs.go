@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
+	"abl/internal/wording"
 	"abl/roles"
 )
 
@@ -104,12 +106,11 @@ func (want choice) fits(c phase.Call) bool {
 }
 
 func listCalls(in *cli.Input, calls []phase.Call) error {
-	w, line := in.Stdout, in.Safe.Line
 	if len(calls) == 0 {
-		_, err := fmt.Fprintln(w, "no call yet")
-		return err
+		fmt.Fprintln(in.Stdout, "no call yet")
+		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	t := tabwriter.NewWriter(in.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "CALL\tROLE\tPHASE\tITERATION\tAGENT\tENDED\tTOOK")
 	for _, c := range calls {
 		iteration, class, took := "?", "not yet", "-"
@@ -119,7 +120,7 @@ func listCalls(in *cli.Input, calls []phase.Call) error {
 		if c.Ended {
 			class, took = string(c.Outcome.Class), (time.Duration(c.Outcome.Duration) * time.Millisecond).Round(100*time.Millisecond).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Key, c.Role, c.Phase, iteration, line(c.Agent), line(class), took)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Key, c.Role, c.Phase, iteration, wording.OneLine(c.Agent), class, took)
 	}
 	return t.Flush()
 }
@@ -167,19 +168,7 @@ func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64,
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return from, err
 	}
-	n, err := io.Copy(w, &until{ctx, f})
-	return from + n, err
-}
-
-// until reads until its context ends: a log may be a gigabyte.
-type until struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u *until) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(p)
+	defer context.AfterFunc(ctx, func() { f.Close() })() // a log may be a gigabyte
+	n, err := io.Copy(w, f)
+	return from + n, cmp.Or(ctx.Err(), err)
 }

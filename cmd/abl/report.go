@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
@@ -62,38 +59,28 @@ func runReport(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	all, err := records(s, n)
-	if err != nil {
-		return err
+	phases := []int{n}
+	if n == 0 {
+		phases = s.Specs().Numbers()
+	}
+	var all []audit.Record // oldest first
+	for _, n := range phases {
+		steps, err := audit.Steps(s.Paths, n)
+		if err != nil {
+			return err
+		}
+		for _, step := range steps {
+			r, err := record(s, n, step)
+			if err != nil {
+				return err
+			}
+			all = append(all, r)
+		}
 	}
 	if n > 0 {
 		return reportPhase(s, n, step, all)
 	}
 	return reportAll(s, all)
-}
-
-// records are those of phase n, or of every phase with n 0, oldest first.
-func records(s *phase.Project, n int) (all []audit.Record, err error) {
-	phases := []int{n}
-	if n == 0 {
-		if phases, err = reported(s); err != nil {
-			return nil, err
-		}
-	}
-	for _, phase := range phases {
-		steps, err := audit.Steps(s.Paths, phase)
-		if err != nil {
-			return nil, err
-		}
-		for _, step := range steps {
-			r, err := record(s, phase, step)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, r)
-		}
-	}
-	return all, nil
 }
 
 // record reads one and takes out what has become a secret since.
@@ -106,22 +93,6 @@ func record(s *phase.Project, phase, step int) (audit.Record, error) {
 		return r, exit.With(exit.Person, err, "take the file away; the phase itself does not need it")
 	}
 	return r, nil
-}
-
-// reported are the phases that may have a record.
-func reported(s *phase.Project) ([]int, error) {
-	f, err := s.State()
-	if err != nil {
-		return nil, err
-	}
-	phases := s.Specs().Numbers()
-	for key := range f.Phases {
-		if n, err := strconv.Atoi(key); err == nil && !slices.Contains(phases, n) {
-			phases = append(phases, n)
-		}
-	}
-	slices.Sort(phases)
-	return phases, nil
 }
 
 // reportPhase shows one iteration of phase n: that of the step, or the last.
@@ -145,8 +116,8 @@ func reportPhase(s *phase.Project, n, step int, all []audit.Record) error {
 	case s.In.Bool("json"):
 		return s.In.JSON(auditRecords{all})
 	case s.In.Bool("md"):
-		_, err := io.WriteString(s.In.Stdout, report.Markdown(r))
-		return err
+		fmt.Fprint(s.In.Stdout, report.Markdown(r))
+		return nil
 	}
 	return report.Text(s.In.Stdout, r)
 }
@@ -164,15 +135,13 @@ func reportAll(s *phase.Project, all []audit.Record) error {
 	case s.In.Bool("json"):
 		return s.In.JSON(auditRecords{append([]audit.Record{}, last...)})
 	case len(all) == 0:
-		_, err := fmt.Fprintln(s.In.Stdout, "no iteration was judged yet: abl phase 1")
-		return err
+		fmt.Fprintln(s.In.Stdout, "no iteration was judged yet: abl phase 1")
+		return nil
 	case s.In.Bool("md"):
-		var err error
 		for i := range last {
-			_, werr := io.WriteString(s.In.Stdout, report.Markdown(report.Run{Phase: last[i].Phase, Record: &last[i]}))
-			err = errors.Join(err, werr)
+			fmt.Fprint(s.In.Stdout, report.Markdown(report.Run{Phase: last[i].Phase, Record: &last[i]}))
 		}
-		return err
+		return nil
 	}
 	t := tabwriter.NewWriter(s.In.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "PHASE\tSTEP\tDECIDED\tVERDICT\tCONTRACTS\tTITLE")

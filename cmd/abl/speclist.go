@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/internal/spec"
@@ -49,21 +49,25 @@ type matrixOther struct {
 }
 
 func runSpecList(_ context.Context, s *phase.Project) error {
-	in := s.In
 	f, err := s.State()
 	if err != nil {
 		return err
 	}
 	m := matrixOf(s, f, s.Specs())
-	if in.Bool("json") {
-		return in.JSON(m)
-	}
-	return m.print(in)
+	return s.In.Show(m, m.print)
 }
 
 func matrixOf(s *phase.Project, f *state.File, set spec.Set) matrix {
 	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
-	last := lastResults(lastRecords(s, set), set)
+	records := map[int]audit.Record{}
+	for _, n := range set.Numbers() {
+		if r, ok, err := audit.Last(s.Paths, n); err != nil {
+			s.In.Warn(err) // and nothing is known from it
+		} else if ok {
+			records[n] = r
+		}
+	}
+	last := lastResults(records, set)
 	for _, n := range set.Numbers() {
 		this, sound := set.Phase(n)
 		p := matrixPhase{Phase: n, Title: this.Title, File: s.Paths.Rel(filepath.Join(s.Paths.Specs(), fmt.Sprintf("phase%d.md", n))), Status: unsound}
@@ -87,19 +91,19 @@ func matrixOf(s *phase.Project, f *state.File, set spec.Set) matrix {
 	return m
 }
 
-func (m matrix) print(in *cli.Input) error {
+func (m matrix) print(w io.Writer) {
 	if len(m.Phases) == 0 {
-		_, err := fmt.Fprintln(in.Stdout, "no phase yet: write .abl/specs/phase1.md")
-		return err
+		fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
+		return
 	}
 	for _, p := range m.Phases {
 		if p.Status == unsound {
-			fmt.Fprintf(in.Stdout, "phase %d cannot be used as it is: abl spec lint %d\n", p.Phase, p.Phase)
+			fmt.Fprintf(w, "phase %d cannot be used as it is: abl spec lint %d\n", p.Phase, p.Phase)
 			continue
 		}
-		fmt.Fprintf(in.Stdout, "phase %d: %s (%s)\n", p.Phase, p.Title, p.Status)
+		fmt.Fprintf(w, "phase %d: %s (%s)\n", p.Phase, p.Title, p.Status)
 	}
-	t := tabwriter.NewWriter(in.Stdout, 0, 4, 2, ' ', 0)
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprint(t, "\nID\tLINE\t")
 	for _, p := range m.Phases {
 		fmt.Fprintf(t, "PHASE %d\t", p.Phase)
@@ -115,16 +119,13 @@ func (m matrix) print(in *cli.Input) error {
 		}
 		fmt.Fprintln(t, c.Says)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	t.Flush()
 	if text := m.legend(); text != "" {
-		fmt.Fprintln(in.Stdout, text)
+		fmt.Fprintln(w, text)
 	}
 	for _, o := range m.Others {
-		fmt.Fprintf(in.Stdout, "phase %d fails besides: %s\n", o.Phase, o.Says)
+		fmt.Fprintf(w, "phase %d fails besides: %s\n", o.Phase, o.Says)
 	}
-	return nil
 }
 
 // cell is what is known of a contract in one word. A question mark is the
@@ -223,19 +224,4 @@ func unchanged(r audit.Record, set spec.Set, n int) map[string]spec.Contract {
 		}
 	}
 	return all
-}
-
-// lastRecords are the newest audit record of each phase. One that cannot be read
-// is told, and nothing is known from it.
-func lastRecords(s *phase.Project, set spec.Set) map[int]audit.Record {
-	last := map[int]audit.Record{}
-	for _, n := range set.Numbers() {
-		r, ok, err := audit.Last(s.Paths, n)
-		if err != nil {
-			s.In.Warn(err)
-		} else if ok {
-			last[n] = r
-		}
-	}
-	return last
 }

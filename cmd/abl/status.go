@@ -15,6 +15,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/orchestrator"
+	"abl/roles"
 )
 
 // standings is what `abl status --json` prints.
@@ -47,58 +48,34 @@ func statusCommand() cli.Command {
 }
 
 func runStatus(_ context.Context, s *phase.Project) error {
-	in := s.In
 	f, err := s.State()
 	if err != nil {
 		return err
 	}
-	all := standingsOf(f, s.Paths.Root, s.Paths.Specs())
-	if err := noteWeak(s, &all); err != nil {
-		return err
-	}
-	if in.Bool("json") {
-		return in.JSON(all)
-	}
-	return all.print(in)
-}
-
-// noteWeak says of each phase how many of its calls ran on networks that were
-// not proven.
-func noteWeak(s *phase.Project, all *standings) error {
 	calls, err := s.Calls()
 	if err != nil {
 		return err
 	}
-	weak := map[int]int{}
+	weak := map[int]int{} // by phase: calls on networks that were not proven
 	for _, c := range calls {
 		proofs, err := c.Proofs()
 		if err != nil {
 			return err
 		}
-		for _, p := range proofs {
-			if p.Weak != "" {
-				weak[c.Phase]++
-				break
-			}
+		if slices.ContainsFunc(proofs, func(p roles.Boundary) bool { return p.Weak != "" }) {
+			weak[c.Phase]++
 		}
 	}
-	for i, p := range all.Phases {
-		if n := weak[p.Phase]; n > 0 {
-			all.Phases[i].Notes = append(p.Notes, fmt.Sprintf("weak network: %s ran on networks that were not proven, as --%s allowed", wording.Count(n, "call"), cli.WeakFlag))
-		}
-	}
-	return nil
-}
-
-// standingsOf lists every phase that has a spec or ran once.
-func standingsOf(f *state.File, root, dir string) standings {
-	specs, problems := spec.LoadDir(dir)
-	all := standings{Project: root, Phases: []standing{}}
+	specs, problems := spec.LoadDir(s.Paths.Specs())
+	all := standings{Project: s.Paths.Root, Phases: []standing{}}
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
 		st := stand(f.Phases[fmt.Sprint(n)], specs, n, problems)
 		if err := apart[n]; err != nil {
 			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
+		}
+		if weak[n] > 0 {
+			st.Notes = append(st.Notes, fmt.Sprintf("weak network: %s ran on networks that were not proven, as --%s allowed", wording.Count(weak[n], "call"), cli.WeakFlag))
 		}
 		all.Phases = append(all.Phases, st)
 	}
@@ -107,7 +84,7 @@ func standingsOf(f *state.File, root, dir string) standings {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
-	return all
+	return s.In.Show(all, all.print)
 }
 
 // stand is where phase n stands; p is nil when it never ran.
@@ -128,8 +105,9 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 		if p.Note != "" {
 			st.Notes = append(st.Notes, p.Note)
 		}
-		if wait := waitsFor(p.Outage); wait != "" {
-			st.Notes = append(st.Notes, wait)
+		if o := p.Outage; o != nil && !o.Until.IsZero() {
+			st.Notes = append(st.Notes, fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
+				o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
 		}
 	}
 	if !sound {
@@ -143,38 +121,10 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 	return st
 }
 
-// waitsFor says what a phase is waiting for, "" for nothing.
-func waitsFor(o *state.Outage) string {
-	if o == nil || o.Until.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
-		o.Since.UTC().Format("15:04:05"), o.Class, o.Until.UTC().Format("2006-01-02 15:04:05"))
-}
-
-func (all standings) print(in *cli.Input) error {
-	w, line := in.Stdout, in.Safe.Line
-	if err := all.table(w, line); err != nil {
-		return err
-	}
-	for _, s := range all.Phases {
-		for _, f := range s.Failed {
-			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, line(f))
-		}
-		for _, note := range s.Notes {
-			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, line(note))
-		}
-	}
-	for _, p := range all.Problems {
-		fmt.Fprintf(w, "specs: %s\n", line(p))
-	}
-	return nil
-}
-
-func (all standings) table(w io.Writer, line func(string) string) error {
+func (all standings) print(w io.Writer) {
 	if len(all.Phases) == 0 {
-		_, err := fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
-		return err
+		fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
+		return
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "PHASE\tSTATUS\tITERATION\tCONTRACTS\tTITLE")
@@ -183,7 +133,18 @@ func (all standings) table(w io.Writer, line func(string) string) error {
 		if s.Iteration > 0 {
 			iteration = fmt.Sprint(s.Iteration)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\n", s.Phase, s.Status, iteration, s.Contracts, line(s.Title))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\n", s.Phase, s.Status, iteration, s.Contracts, wording.OneLine(s.Title))
 	}
-	return t.Flush()
+	t.Flush()
+	for _, s := range all.Phases {
+		for _, f := range s.Failed {
+			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, wording.OneLine(f))
+		}
+		for _, note := range s.Notes {
+			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, wording.OneLine(note))
+		}
+	}
+	for _, p := range all.Problems {
+		fmt.Fprintf(w, "specs: %s\n", wording.OneLine(p))
+	}
 }

@@ -63,12 +63,7 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 	if len(r.Entries) > 0 {
 		r.Builder, r.LeftOut = failedspecs.NewFilter(specs, nil).Pass(r.Entries)
 	}
-	if in.Bool("json") {
-		err = in.JSON(r)
-	} else {
-		err = r.print(in.Stdout)
-	}
-	if err != nil {
+	if err := in.Show(r, r.print); err != nil {
 		return err
 	}
 	return r.end()
@@ -137,51 +132,48 @@ func rule(dir, name string, specs []spec.Spec) (ruling, error) {
 	return r, nil
 }
 
-func (r ruling) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", r.File, r.Verdict)
+func (r ruling) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s", r.File, r.Verdict)
 	switch {
 	case r.Absent:
-		b.WriteString(" as far as the file goes, there is none")
+		fmt.Fprint(w, " as far as the file goes, there is none")
 	case r.Verdict == failedspecs.Pass:
-		b.WriteString(" as far as the file goes, it is empty")
+		fmt.Fprint(w, " as far as the file goes, it is empty")
 	}
-	b.WriteByte('\n')
+	fmt.Fprintln(w)
 	if r.Verdict == failedspecs.Pass {
-		b.WriteString("a phase passes on what its replays show besides: abl report\n")
+		fmt.Fprintln(w, "a phase passes on what its replays show besides: abl report")
 	}
 	for _, e := range r.Entries {
-		printEntry(&b, "entry", e)
+		printEntry(w, "entry", e)
 	}
 	for _, e := range r.Incomplete {
-		printEntry(&b, "incomplete, which reaches nobody,", e)
+		printEntry(w, "incomplete, which reaches nobody,", e)
 	}
 	if len(r.LeftOut) > 0 { // else the Builder reads what stands in the file
 		for _, e := range r.Builder {
-			printEntry(&b, "for the Builder,", e)
+			printEntry(w, "for the Builder,", e)
 		}
 	}
 	for i, p := range append(r.Problems[:len(r.Problems):len(r.Problems)], r.LeftOut...) {
 		if i == 0 {
-			b.WriteByte('\n')
+			fmt.Fprintln(w)
 		}
 		if p.Line > 0 { // 0 is the file as a whole
-			fmt.Fprintf(&b, "line %d: ", p.Line)
+			fmt.Fprintf(w, "line %d: ", p.Line)
 		}
-		b.WriteString(p.Text + "\n")
+		fmt.Fprintln(w, p.Text)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-func printEntry(b *strings.Builder, what string, e failedspecs.Entry) {
-	fmt.Fprintf(b, "\n%s at line %d", what, e.Line)
+func printEntry(w io.Writer, what string, e failedspecs.Entry) {
+	fmt.Fprintf(w, "\n%s at line %d", what, e.Line)
 	if e.Contract != "" {
-		fmt.Fprintf(b, ", %s", e.Contract)
+		fmt.Fprintf(w, ", %s", e.Contract)
 	}
-	b.WriteByte('\n')
+	fmt.Fprintln(w)
 	for _, f := range [][2]string{{"SPEC:", e.Spec}, {"INPUT:", e.Input}, {"OBSERVED:", e.Observed}} {
-		fmt.Fprintf(b, "  %-9s %s\n", f[0], strings.ReplaceAll(f[1], "\n", "\n            "))
+		fmt.Fprintf(w, "  %-9s %s\n", f[0], strings.ReplaceAll(f[1], "\n", "\n            "))
 	}
 }
 

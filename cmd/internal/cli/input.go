@@ -83,6 +83,16 @@ func (in *Input) JSON(v any) error {
 	return err
 }
 
+// Show prints v as JSON where --json asks for that, and has text print it elsewhere: that
+// standard output did not take something is found out at the end.
+func (in *Input) Show(v any, text func(io.Writer)) error {
+	if in.Bool("json") {
+		return in.JSON(v)
+	}
+	text(in.Stdout)
+	return nil
+}
+
 // String is the value of a flag, or its default.
 func (in *Input) String(name string) string { return in.flags.String(name) }
 

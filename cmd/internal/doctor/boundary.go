@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/environment"
 )
@@ -74,12 +76,7 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 			return err
 		}
 	}
-	if in.Bool("json") {
-		err = in.JSON(b)
-	} else {
-		err = b.print(in.Stdout)
-	}
-	return errors.Join(err, b.verdict())
+	return errors.Join(in.Show(b, b.print), b.verdict())
 }
 
 // prove probes the engine's networks and a container like each role's.
@@ -139,15 +136,11 @@ func (b *boundaries) verdict() error {
 	if failed == 0 {
 		return nil
 	}
-	checks := "checks do"
-	if failed == 1 {
-		checks = "check does"
-	}
-	return exit.With(exit.Boundary, fmt.Errorf("the boundary does not stand: %d %s not hold", failed, checks), "")
+	return exit.With(exit.Boundary, fmt.Errorf("the boundary does not stand: %s failed", wording.Count(failed, "check")), "")
 }
 
 // print shows a row for each check, and a line for each call.
-func (b *boundaries) print(w io.Writer) error {
+func (b *boundaries) print(w io.Writer) {
 	fmt.Fprintf(w, "%s; networks kept apart by %s\n\n", b.Engine, b.Apart)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "RESULT\tPLACE\tCHECK\tFOUND")
@@ -159,13 +152,10 @@ func (b *boundaries) print(w io.Writer) error {
 			fmt.Fprintf(t, "FAILED\t%s\tcontainer\t%s\n", r.Role, brief(r.Error))
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	t.Flush()
 	for _, c := range b.Calls {
 		fmt.Fprintln(w, c)
 	}
-	return nil
 }
 
 func rows(w io.Writer, place string, p sandbox.Proof) {
@@ -179,16 +169,7 @@ func rows(w io.Writer, place string, p sandbox.Proof) {
 }
 
 // brief words what was found on one line that fits beside others.
-func brief(text string) string {
-	const most = 100
-	switch runes := []rune(text); {
-	case text == "":
-		return "none"
-	case len(runes) > most:
-		return string(runes[:most-1]) + "…"
-	}
-	return text
-}
+func brief(text string) string { return wording.Cut(cmp.Or(text, "none"), 100) }
 
 // String is a call's proof on one line.
 func (c callProof) String() string {

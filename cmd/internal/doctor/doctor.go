@@ -6,12 +6,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"regexp"
 	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
+	"abl/images"
+	"abl/internal/config"
+	"abl/internal/helper"
+	"abl/internal/hostfs"
+	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // Command is `abl doctor`.
@@ -44,44 +55,174 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	case in.Set("project") || !errors.Is(err, state.ErrNone):
 		all = append(all, failed("project", err))
 	default:
-		all = append(all, phase.Finding{What: "project", OK: true, Text: "none here; `abl init` makes one"})
+		all = append(all, good("project", "none here; `abl init` makes one"))
 	}
 	if err := ctx.Err(); err != nil {
 		return err // whatever failed may have failed for that
 	}
-	if in.Bool("json") {
-		if err := in.JSON(all); err != nil {
-			return err
-		}
-	} else {
-		printFindings(in, all)
-	}
-	return verdictOf(all)
-}
-
-// verdictOf is the error that the findings come to, nil when all is well.
-func verdictOf(all []phase.Finding) error {
-	var failed []string
+	var wrong []string
 	for _, f := range all {
 		if !f.OK {
-			failed = append(failed, f.What)
+			wrong = append(wrong, f.What)
 		}
 	}
-	if len(failed) == 0 {
-		return nil
+	err = in.Show(all, func(w io.Writer) {
+		for _, f := range all {
+			mark := "ok  "
+			if !f.OK {
+				mark = "FAIL"
+			}
+			fmt.Fprintf(w, "%s  %-10s %s\n", mark, f.What, f.Text)
+			if !f.OK && f.Hint != "" {
+				fmt.Fprintf(w, "                 → %s\n", f.Hint)
+			}
+		}
+	})
+	if err == nil && len(wrong) > 0 {
+		return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(wrong), len(all), strings.Join(wrong, ", ")), "")
 	}
-	return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(failed), len(all), strings.Join(failed, ", ")), "")
+	return err
 }
 
-func printFindings(in *cli.Input, all []phase.Finding) {
-	for _, f := range all {
-		mark := "ok  "
-		if !f.OK {
-			mark = "FAIL"
+// good is that something is as a phase needs it, and failed that it is not.
+func good(what, text string) phase.Finding { return phase.Finding{What: what, OK: true, Text: text} }
+
+func failed(what string, err error) phase.Finding {
+	return phase.Finding{What: what, Text: err.Error(), Hint: exit.Hint(err)}
+}
+
+// checkEngine looks at the engine and the images on it.
+func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
+	eng, info, err := environment.Connect(ctx)
+	if err != nil {
+		return []phase.Finding{failed("engine", err)}
+	}
+	defer eng.Close()
+	all := []phase.Finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host))}
+	states, err := environment.Maker(eng, func(string) {}, in.String("ca-cert"), in.Bool("offline")).Status(ctx)
+	if err != nil {
+		return append(all, failed("images", err))
+	}
+	for _, st := range states {
+		text := "not made yet; the first phase, or `abl images build`, makes it"
+		if st.Have {
+			text = st.Ref
 		}
-		fmt.Fprintf(in.Stdout, "%s  %-10s %s\n", mark, f.What, f.Text)
-		if !f.OK && f.Hint != "" {
-			fmt.Fprintf(in.Stdout, "                 → %s\n", f.Hint)
+		all = append(all, good("image", st.Name+": "+text))
+	}
+	return append(all, checkAgents(ctx, eng, states)...)
+}
+
+// versionWord is a version in what a program says of itself.
+var versionWord = regexp.MustCompile(`\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*[0-9A-Za-z])?`)
+
+// checkAgents starts each agent whose image is made, without a network and without
+// a key, and asks for its version. One without an image is no fault: a phase makes
+// what it needs.
+func checkAgents(ctx context.Context, eng sandbox.Engine, states []images.State) (all []phase.Finding) {
+	for _, name := range agent.Names() {
+		version := images.Version(name)
+		if version == "" {
+			continue // it needs no program of its own
+		}
+		f := good("agent", name+": not installed; the first phase that it plays, or `abl images build "+name+"`, does that")
+		for _, st := range states {
+			if st.Have && st.Name == name {
+				words, err := askVersion(ctx, eng, name, st.Ref)
+				f = judgeAgent(name, version, words, err)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// judgeAgent compares what an agent says of itself with what abl was made for.
+func judgeAgent(name, want, words string, err error) phase.Finding {
+	said := versionWord.FindString(words)
+	f := phase.Finding{What: "agent", Hint: fmt.Sprintf("abl images remove %s && abl images build %s", name, name)}
+	switch {
+	case err != nil:
+		f.Text = fmt.Sprintf("%s: does not answer: %v", name, err)
+	case said == "":
+		f.Text = name + ": answers without a version"
+	case said != want:
+		f.Text = fmt.Sprintf("%s: its image has version %s, and abl knows %s", name, said, want)
+	default:
+		return good("agent", name+": version "+said+" answers")
+	}
+	return f
+}
+
+// askVersion runs an agent's program with --version in a box of its own.
+func askVersion(ctx context.Context, eng sandbox.Engine, name, image string) (words string, err error) {
+	project := fmt.Sprintf("doctor-%d", os.Getpid())
+	code, words, err := environment.Ask(ctx, eng, sandbox.Box{
+		Name: "abl-" + project + "-" + name, Image: image, User: "10001:10001", Dir: "/tmp", Argv: []string{name, "--version"},
+		Env:    []string{"HOME=" + helper.Home, "NO_COLOR=1"},
+		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}, {Target: helper.Home, Size: 512 << 20, Owned: true, Exec: true}},
+		Limits: sandbox.Limits{Memory: 2 << 30, CPUs: 2, Pids: 256, OpenFile: 4096, FileSize: 512 << 20},
+		Labels: map[string]string{sandbox.LabelProject: project, sandbox.LabelKind: "doctor"},
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s --version ends with code %d", name, code)
+	}
+	return words, err
+}
+
+// checkProject looks at the settings, the specs, the keys and the disk.
+func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
+	all := []phase.Finding{good("project", s.Paths.Root)}
+	for _, c := range []struct {
+		what  string
+		check func() error
+	}{
+		{"state", func() error { _, err := s.State(); return err }},
+		{"ledger", s.CheckLedger}, {"budget", s.CheckCaps}, {"images", s.CheckImages},
+	} {
+		if err := c.check(); err != nil {
+			all = append(all, failed(c.what, err))
 		}
 	}
+	builds := "a Dockerfile of the project's is built on the engine's network (network.builds: engine)"
+	if s.Conf.Network.Builds == config.BuildsHost {
+		builds = "a Dockerfile of the project's is built on this machine's own network, with all that listens there in reach (network.builds: host)"
+	}
+	specs := s.Specs()
+	n := len(specs.Numbers())
+	sound := good("specs", fmt.Sprintf("%d sound, the last is phase%d.md", n, n))
+	if stops := specs.Check(max(1, n)); len(stops) > 0 {
+		sound = phase.Finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint}
+	}
+	all = append(all, good("builds", builds), sound)
+	for _, role := range roles.Both() {
+		all = append(all, checkPlayer(s, role))
+	}
+	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
+}
+
+func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
+	p, err := s.Player(role)
+	if err != nil {
+		return failed(role.Name, err)
+	}
+	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
+	f := phase.Finding{What: role.Name, OK: true, Text: name + ", model " + p.Model}
+	if vars := p.Agent.Provider; vars.API != "" {
+		_, from := s.Key(vars.KeyVar)
+		f.OK, f.Text = from != "", f.Text+", "+s.KeyText(vars.KeyVar)
+		f.Hint = fmt.Sprintf("add %s=… to .env", vars.KeyVar)
+	}
+	return f
+}
+
+// leastDisk is the free space below which a phase is not worth starting, in bytes.
+const leastDisk = 1 << 30
+
+func checkDisk(dir string) phase.Finding {
+	left, err := hostfs.FreeSpace(dir)
+	if err != nil {
+		return failed("disk", err)
+	}
+	return phase.Finding{What: "disk", OK: left.Bytes >= leastDisk, Text: fmt.Sprintf("%d MiB free", left.Bytes>>20), Hint: "make room: a phase needs at least 1 GiB"}
 }

@@ -1,17 +1,19 @@
 package phase
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"abl/internal/git"
 	"abl/internal/helper"
-	"abl/internal/sandbox"
+	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -74,11 +76,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		}
 		out.Roles = append(out.Roles, r)
 	}
-	if s.In.Bool("json") {
-		return s.In.JSON(out)
-	}
-	out.print(s.In.Stdout)
-	return nil
+	return s.In.Show(out, out.print)
 }
 
 func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
@@ -95,7 +93,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	c := &orchestrator.RoleJobs{
 		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Safe: s.In.Safe,
 		Players: map[string]orchestrator.Player{role.Name: who},
-		Files:   map[string]orchestrator.Files{role.Name: filesAsTheyAre(role.Workspace(s.Paths))},
+		Files: map[string]orchestrator.Files{role.Name: orchestrator.FilesOf(role.Workspace(s.Paths), func(ctx context.Context, most int) ([]string, error) {
+			return WorkspaceFiles(ctx, role.Workspace(s.Paths), most)
+		})},
 	}
 	var url string
 	if a := environment.AppSpec(s.Conf); a != nil {
@@ -108,7 +108,11 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		return r, err
 	}
 	for _, m := range roles.Mounts(role, s.Paths, roles.Record{Dir: s.Paths.Call(roles.Key(n, role, p.Step, p.Attempt))}) {
-		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access(m)))
+		access := "read and write"
+		if m.ReadOnly {
+			access = "read-only"
+		}
+		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access))
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
@@ -126,44 +130,43 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	return r, nil
 }
 
-func access(m sandbox.Mount) string {
-	if m.ReadOnly {
-		return "read-only"
-	}
-	return "read and write"
-}
-
-// filesAsTheyAre lists a workspace without making a repository in it.
-func filesAsTheyAre(dir string) orchestrator.Files {
-	return orchestrator.FilesOf(dir, func(ctx context.Context, most int) ([]string, error) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err != nil {
-			return nil, nil
-		}
+// WorkspaceFiles lists a workspace, as git does where there is a repository already.
+func WorkspaceFiles(ctx context.Context, dir string, most int) (names []string, err error) {
+	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
 		repo, err := git.Open(dir, git.Options{})
 		if err != nil {
 			return nil, err
 		}
 		return repo.Files(ctx, most)
+	}
+	err = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error {
+		if e.Kind() == syscall.S_IFREG {
+			names = append(names, e.Path())
+		}
+		return nil
 	})
+	if errors.Is(err, hostfs.ErrAbsent) { // nothing is built yet
+		err = nil
+	}
+	slices.Sort(names)
+	return names, err
 }
 
 func (p plan) print(w io.Writer) {
 	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, p.Why, p.Budget, p.Last)
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
-		fmt.Fprintf(w, "  networks: %s\n", cmp.Or(strings.Join(r.Networks, ", "), "none"))
-		if len(r.Gateway) > 0 {
-			fmt.Fprintf(w, "  gateway on: %s\n", strings.Join(r.Gateway, ", "))
-		}
-		if len(r.Allow) > 0 {
-			fmt.Fprintf(w, "  registries: %s\n", strings.Join(r.Allow, ", "))
+		for _, of := range []struct {
+			what  string
+			names []string
+		}{{"networks", r.Networks}, {"gateway on", r.Gateway}, {"registries", r.Allow}} {
+			if len(of.names) > 0 {
+				fmt.Fprintf(w, "  %s: %s\n", of.what, strings.Join(of.names, ", "))
+			}
 		}
 		for _, m := range r.Mounts {
 			fmt.Fprintf(w, "  mount: %s\n", m)
 		}
-		fmt.Fprintf(w, "  prompt:\n")
-		for line := range strings.Lines(r.Prompt) {
-			fmt.Fprintf(w, "  | %s\n", strings.TrimRight(line, "\n"))
-		}
+		fmt.Fprintf(w, "  prompt:\n  | %s\n", strings.ReplaceAll(strings.TrimSuffix(r.Prompt, "\n"), "\n", "\n  | "))
 	}
 }

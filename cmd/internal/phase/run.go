@@ -38,12 +38,6 @@ type Run struct {
 	account *money.Account
 }
 
-// Whether the agents of a run get their keys.
-const (
-	withKeys    = true
-	withoutKeys = false
-)
-
 // begin opens the environment and sets up the roles in it. When that fails, what was
 // made so far is taken down.
 func (r *Run) begin(ctx context.Context, more ...func(context.Context) error) (err error) {

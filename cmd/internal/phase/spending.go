@@ -2,6 +2,7 @@ package phase
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,18 +102,12 @@ func callOf(n int, p *state.Phase) string {
 
 // lastCosts says what the phases that ran last did cost, but for phase n.
 func (s *Project) lastCosts(f *state.File, n int) string {
-	const most = 3
-	var phases []int
-	for k, p := range f.Phases {
-		if number, err := strconv.Atoi(k); err == nil && number != n && !p.Ended.IsZero() {
-			phases = append(phases, number)
-		}
-	}
-	ended := func(n int) time.Time { return f.Phases[strconv.Itoa(n)].Ended }
-	slices.SortFunc(phases, func(a, b int) int { return ended(b).Compare(ended(a)) })
+	ran := slices.SortedFunc(maps.Keys(f.Phases), func(a, b string) int { return f.Phases[b].Ended.Compare(f.Phases[a].Ended) })
 	var texts []string
-	for _, last := range phases[:min(most, len(phases))] {
-		texts = append(texts, s.costText(last))
+	for _, key := range ran {
+		if last, err := strconv.Atoi(key); err == nil && last != n && !f.Phases[key].Ended.IsZero() && len(texts) < 3 {
+			texts = append(texts, s.costText(last))
+		}
 	}
 	if len(texts) == 0 {
 		return "no earlier phase to compare with"

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"abl"
 )
 
 // heading stands above the lines that abl adds to a file.
@@ -110,4 +112,97 @@ func withLines(text string, lines []string) string {
 		b.WriteString(l + end)
 	}
 	return b.String()
+}
+
+const ignoreFile = ".gitignore"
+
+// gitignore plans the lines that the repository around the project needs, and
+// says what it means when that repository tracks the Builder's workspace.
+func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
+	want, err := fs.ReadFile(abl.Template(), "gitignore")
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	lines := strings.Fields(string(want))
+	tests := o.Tests
+	if tests == "" {
+		tests = ".abl/tests"
+	}
+	var notes []Op
+	for _, dir := range []string{p.Src, tests} {
+		known, err := tracked(dir)
+		if err != nil {
+			return fmt.Errorf("cannot tell whether the repository around the project tracks %q: %w", dir, err)
+		}
+		if !known {
+			lines = append(lines, dir+"/")
+			continue
+		}
+		notes = append(notes, Op{Kind: Note, Path: dir, Text: trackedText(dir)})
+		if dir == p.Src {
+			p.Offer = offer(project)
+			notes = append(notes, Op{Kind: Note, Path: dir, Text: fmt.Sprintf(
+				"to keep the two apart, take another directory: `abl init --src %s` in a new project, or directories.src in .abl/config.yaml", p.Offer)})
+		}
+	}
+	op, err := AddLines(project, lines)
+	p.Ops = append(append(p.Ops, op), notes...)
+	return err
+}
+
+func trackedText(dir string) string {
+	return fmt.Sprintf("the repository around the project tracks %s/: abl gives it a history of its own, in %s/.git, beside that one", dir, dir)
+}
+
+// offer is a name that nothing in the project has.
+func offer(project fs.FS) string {
+	for n := 1; ; n++ {
+		name := "app"
+		if n > 1 {
+			name = fmt.Sprintf("app%d", n)
+		}
+		if _, err := fs.Lstat(project, name); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+	}
+}
+
+// AddLines plans those lines that .gitignore lacks.
+func AddLines(project fs.FS, lines []string) (Op, error) {
+	have := map[string]bool{}
+	data, err := readRegular(project, ignoreFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Op{}, fmt.Errorf("cannot add lines to %s: %w", ignoreFile, err)
+	}
+	for line := range strings.Lines(string(data)) {
+		have[pattern(line)] = true
+	}
+	var missing []string
+	for _, l := range lines {
+		if !have[pattern(l)] {
+			missing = append(missing, l)
+		}
+	}
+	if len(missing) == 0 {
+		return Op{Kind: Keep, Path: ignoreFile}, nil
+	}
+	return Op{Kind: Add, Path: ignoreFile, Lines: missing}, nil
+}
+
+// pattern is what a line of .gitignore means here: a slash in front or behind
+// makes no difference for the names that abl adds.
+func pattern(line string) string {
+	return strings.Trim(strings.TrimSpace(line), "/")
+}
+
+// readRegular reads a file that is no link and no device.
+func readRegular(project fs.FS, name string) ([]byte, error) {
+	info, err := fs.Lstat(project, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return fs.ReadFile(project, name)
 }

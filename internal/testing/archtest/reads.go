@@ -20,11 +20,10 @@ const openers = "os.Open os.OpenFile os.ReadFile os.ReadDir os.Readlink os.OpenR
 var readers = map[string]string{
 	"cmd/internal/phase/calls.go":   "lists records by name",
 	"cmd/abl/debug.go":              "a file that the person names",
-	"cmd/abl/demo.go":               "an empty directory that the person names",
 	"cmd/abl/images.go":             "an archive that the person names",
-	"cmd/abl/init.go":               "the project at its beginning",
+	"cmd/abl/init.go":               "the project at its beginning, and the demo's empty directory",
 	"cmd/internal/commit/main.go":   "the project at its beginning",
-	"cmd/abl/publish.go":            "a file that the person's CI names",
+	"cmd/abl/phase.go":              "a file that the person's CI names",
 	"cmd/internal/phase/setup.go":   "prompts, the person's",
 	"roles/environment/upstream.go": "a note of abl's own",
 	"roles/environment/agents.go":   "the scenario, the person's",

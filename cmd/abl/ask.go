@@ -17,10 +17,56 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/prompts"
 )
+
+func checkCommand() cli.Command {
+	return cli.Command{
+		Name: "check", Group: cli.Looking, Usage: "have a model report on specs and source that do not fit together",
+		Long: `Shows a model the project's description, its specs and its source, and asks for a
+report in five sections: where the specs disagree with themselves, where the
+source disagrees with them, mistakes in either, and what else is worth saying.
+The report is printed and kept in .abl/reports/consistency-report.txt, by section
+in the .json beside it. Nothing is changed, and no verdict depends on it: it is
+the opinion of one model that has run nothing.`,
+		Examples: "abl check\nabl check --model gpt-5 --json",
+		Codes:    commit.Codes(),
+		Flags:    commit.AskFlags(),
+		Run:      phase.Locked(runCheck),
+	}
+}
+
+// checkQuery tells the model which files are which.
+const checkQuery = `This project is built in phases. Its user specification is project.md and the
+files in specs/, one a phase, whose contracts are lines of the form
+ACTION -> EXPECTED RESULT. They come first in the codebase. All other files are
+the implementation.
+`
+
+func runCheck(ctx context.Context, s *phase.Project) error {
+	in := s.In
+	p := s.Paths
+	dir := filepath.Join(p.Root, state.Dir)
+	specs, err := hostfs.List(dir, "specs", 10_000)
+	if err != nil {
+		return err
+	}
+	source, err := phase.WorkspaceFiles(ctx, p.Src, 50_000)
+	if err != nil {
+		return err
+	}
+	c := commit.Check{
+		Asker:  commit.Asker{Root: dir, Logs: filepath.Join(p.Logs(), "check"), Env: s.Conf.Dotenv, Ledger: ledger.Open(p.Ledger())},
+		Report: filepath.Join(p.Reports(), "consistency-report.txt"), Query: checkQuery, Specs: []string{"project.md"}, Source: p.Src, Files: source,
+	}
+	for _, f := range specs {
+		c.Specs = append(c.Specs, "specs/"+f.Name)
+	}
+	return c.Do(ctx, in)
+}
 
 func draftCommand() cli.Command {
 	flags := []cli.Flag{{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}}
@@ -37,7 +83,7 @@ proposal: read each contract before a phase is held to it.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    commit.Codes(),
 		Flags:    flags,
-		Run:      phase.Locked(runSpecDraft),
+		Run:      phase.Opened(runSpecDraft),
 	}
 }
 
@@ -47,6 +93,11 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	p, name := s.Paths, fmt.Sprintf("phase%d.md", n)
 	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
 	if err != nil {
