@@ -24,7 +24,10 @@ func compare(box sandbox.Box, f found) sandbox.Proof {
 
 // program checks what will run, as whom, and with which environment.
 func program(box sandbox.Box, f found) sandbox.Proof {
-	c := f.box.Config
+	c, health := f.box.Config, "NONE"
+	if box.Loose {
+		health = strings.Join(value(value(f.image.Config).Healthcheck).Test, " ")
+	}
 	return sandbox.Proof{
 		sandbox.Same("state", string(sandbox.Created), string(toState(f.box.State))),
 		sandbox.Same("image", box.Image+" "+f.image.ID, c.Image+" "+f.box.Image),
@@ -35,7 +38,7 @@ func program(box sandbox.Box, f found) sandbox.Proof {
 		sandbox.Same("terminal", fmt.Sprint(box.Term), fmt.Sprint(c.Tty || c.AttachStdin)),
 		sandbox.Same("standard input", fmt.Sprint(box.Term || box.Stdin), fmt.Sprint(c.OpenStdin)),
 		labels(box, c),
-		sandbox.Same("health check", healthWant(box, f), health(c.Healthcheck)),
+		sandbox.Same("health check", health, strings.Join(value(c.Healthcheck).Test, " ")),
 	}
 }
 
@@ -105,74 +108,34 @@ func labels(box sandbox.Box, c *container.Config) sandbox.Check {
 	return sandbox.Same("labels", strings.Join(want, " "), strings.Join(got, " "))
 }
 
-func healthWant(box sandbox.Box, f found) string {
-	if box.Loose {
-		return health(value(f.image.Config).Healthcheck)
-	}
-	return "NONE"
-}
-
-func health(h *container.HealthConfig) string { return strings.Join(value(h).Test, " ") }
-
 // bounds checks the limits: what a program that wants more will get.
 func bounds(box sandbox.Box, f found) sandbox.Proof {
-	l, r := box.Limits, f.box.HostConfig.Resources
-	swap := l.Memory
+	l, h := box.Limits, f.box.HostConfig
+	swap, cpus := l.Memory, l.CPUs
 	if l.Memory > 0 && f.info.NoSwapLimit {
 		swap = -1 // the kernel does not count swap, and the engine says so
 	}
-	return sandbox.Proof{
-		sandbox.Same("memory", fmt.Sprintf("%d, with swap %d", l.Memory, swap), fmt.Sprintf("%d, with swap %d", r.Memory, r.MemorySwap)),
-		sandbox.Same("memory kill", "on, score 500", memoryKill(f.box.HostConfig)),
-		sandbox.Same("shared memory", fmt.Sprint(16<<20), fmt.Sprint(f.box.HostConfig.ShmSize)),
-		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(max(value(r.PidsLimit), 0))),
-		sandbox.Same("cpus", cpusWant(l.CPUs, f.info.CPUs), cpusGot(r)),
-		sandbox.Same("limits of files", ulimitsWant(l), ulimitsGot(r.Ulimits)),
+	if f.info.CPUs > 0 {
+		cpus = min(cpus, float64(f.info.CPUs))
 	}
-}
-
-func memoryKill(h *container.HostConfig) string {
-	on := "on"
-	if value(h.OomKillDisable) {
-		on = "off"
-	}
-	return fmt.Sprintf("%s, score %d", on, h.OomScoreAdj)
-}
-
-func cpusWant(want float64, have int) string {
-	if have > 0 && want > float64(have) {
-		want = float64(have)
-	}
-	return fmt.Sprintf("%.2f", want)
-}
-
-func cpusGot(r container.Resources) string {
-	text := fmt.Sprintf("%.2f", float64(r.NanoCPUs)/1e9)
-	if r.CPUQuota != 0 || r.CPUPeriod != 0 || r.CPURealtimeRuntime != 0 {
-		text += fmt.Sprintf(" and a quota of %d in %d, %d of it in real time", r.CPUQuota, r.CPUPeriod, r.CPURealtimeRuntime)
-	}
-	return text
-}
-
-func ulimitsWant(l sandbox.Limits) string {
-	all := []string{"core=0"}
-	if l.FileSize > 0 {
-		all = append(all, fmt.Sprintf("fsize=%d", l.FileSize))
-	}
-	if l.OpenFile > 0 {
-		all = append(all, fmt.Sprintf("nofile=%d", l.OpenFile))
-	}
-	return list(all)
-}
-
-func ulimitsGot(limits []*container.Ulimit) string {
-	var all []string
-	for _, u := range limits {
-		text := fmt.Sprintf("%s=%d", u.Name, u.Hard)
-		if u.Soft != u.Hard {
-			text += fmt.Sprintf(" (%d at first)", u.Soft)
+	files := []string{"core 0 to 0"}
+	for name, most := range map[string]int64{"fsize": l.FileSize, "nofile": l.OpenFile} {
+		if most > 0 {
+			files = append(files, fmt.Sprintf("%s %d to %d", name, most, most))
 		}
-		all = append(all, strings.TrimSpace(text))
 	}
-	return list(all)
+	var limits []string
+	for _, u := range h.Ulimits {
+		limits = append(limits, fmt.Sprintf("%s %d to %d", u.Name, u.Soft, u.Hard))
+	}
+	const memory, share = "%d, with swap %d", "%.2f, a quota of %d in %d, %d of it in real time"
+	return sandbox.Proof{
+		sandbox.Same("memory", fmt.Sprintf(memory, l.Memory, swap), fmt.Sprintf(memory, h.Memory, h.MemorySwap)),
+		sandbox.Same("memory kill", "off false, score 500", fmt.Sprintf("off %t, score %d", value(h.OomKillDisable), h.OomScoreAdj)),
+		sandbox.Same("shared memory", fmt.Sprint(16<<20), fmt.Sprint(h.ShmSize)),
+		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(max(value(h.PidsLimit), 0))),
+		sandbox.Same("cpus", fmt.Sprintf(share, cpus, 0, 0, 0),
+			fmt.Sprintf(share, float64(h.NanoCPUs)/1e9, h.CPUQuota, h.CPUPeriod, h.CPURealtimeRuntime)),
+		sandbox.Same("limits of files", list(files), list(limits)),
+	}
 }

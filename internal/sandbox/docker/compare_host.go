@@ -25,7 +25,7 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 		add = "CHOWN DAC_OVERRIDE FOWNER SETGID SETUID"
 	}
 	if box.Below {
-		pid = box.Reach.Join
+		pid = "of " + box.Reach.Join
 	}
 	if box.Seals {
 		add, init = "NET_ADMIN SETGID SETUID", "false"
@@ -101,16 +101,9 @@ func writable(yes bool) string {
 	return "read-only"
 }
 
-// namespaces names a holder below which a box is by its name, where the engine may
-// keep its id.
 func namespaces(h *container.HostConfig, holder *container.InspectResponse) string {
-	own := func(mode string) string { return cmp.Or(mode, "own") }
-	pid := string(h.PidMode)
-	if of := h.PidMode.Container(); holder != nil && of != "" && (of == holder.ID || "/"+of == holder.Name) {
-		pid = strings.TrimPrefix(holder.Name, "/")
-	}
-	return fmt.Sprintf("ipc %s, pid %s, uts %s, user %s, cgroup %s", h.IpcMode,
-		own(pid), own(string(h.UTSMode)), cmp.Or(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
+	return fmt.Sprintf("ipc %s, pid %s, uts %s, user %s, cgroup %s", h.IpcMode, cmp.Or(holderOf(h.PidMode, holder), "own"),
+		cmp.Or(string(h.UTSMode), "own"), cmp.Or(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
 }
 
 func devices(h *container.HostConfig) string {

@@ -92,42 +92,42 @@ func paired(all map[string]string, by string) string {
 
 // netChecks compares where a box can connect to. A joined box has its holder's
 // reach, so that is looked at each time: somebody may have connected it to more.
-func netChecks(box sandbox.Box, f found) sandbox.Proof {
-	h := f.box.HostConfig
+func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
+	h, on, outside := f.box.HostConfig, f.box, box.Reach.Resolve
 	if f.holder != nil {
-		p := sandbox.Proof{
-			sandbox.Same("network", "of "+box.Reach.Join, joined(h, f.holder)),
-			sandbox.Same("holder", string(sandbox.Running), string(toState(f.holder.State))),
-			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], f.holder.Config.Labels[sandbox.LabelProject]),
+		on, outside = *f.holder, false
+		p = sandbox.Proof{
+			sandbox.Same("network", "of "+box.Reach.Join, holderOf(h.NetworkMode, f.holder)),
+			sandbox.Same("holder", string(sandbox.Running), string(toState(on.State))),
+			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], on.Config.Labels[sandbox.LabelProject]),
 			sandbox.Same("name servers of its own", none, list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
 		}
 		if box.Reach.Through != nil {
-			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(f.holder)))
+			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(on)))
 		}
-		p = append(p, resolver(false, f.holder.HostConfig), kernel(f.holder.HostConfig))
-		return append(p, apart(box, f)...)
+	} else {
+		mode := network.NetworkNone
+		if len(box.Reach.Endpoints) > 0 {
+			mode = box.Reach.Endpoints[0].Network
+		}
+		p = sandbox.Proof{
+			sandbox.Same("network", mode, string(h.NetworkMode)),
+			sandbox.Same("networks", networks(box.Reach.Endpoints), connected(on)),
+		}
 	}
-	p := sandbox.Proof{
-		sandbox.Same("network", mode(box.Reach), string(h.NetworkMode)),
-		sandbox.Same("networks", networks(box.Reach.Endpoints), connected(&f.box)),
-		kernel(h), resolver(box.Reach.Resolve, h),
-	}
+	p = append(p, resolver(outside, on.HostConfig),
+		sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1", paired(on.HostConfig.Sysctls, "=")))
 	return append(p, apart(box, f)...)
 }
 
-// joined names the holder by its name although the engine keeps its id.
-func joined(h *container.HostConfig, holder *container.InspectResponse) string {
-	if id := h.NetworkMode.ConnectedContainer(); id != "" && (id == holder.ID || "/"+id == holder.Name) {
+// holderOf words a mode of joining by the holder's name, although the engine keeps its
+// id; any other mode is said as it is.
+func holderOf[M ~string](mode M, holder *container.InspectResponse) string {
+	id, joins := strings.CutPrefix(string(mode), "container:")
+	if holder != nil && joins && (id == holder.ID || "/"+id == holder.Name) {
 		return "of " + strings.TrimPrefix(holder.Name, "/")
 	}
-	return string(h.NetworkMode)
-}
-
-func mode(r sandbox.Reach) string {
-	if len(r.Endpoints) == 0 {
-		return network.NetworkNone
-	}
-	return r.Endpoints[0].Network
+	return string(mode)
 }
 
 // networks words networks with the names by which a box is known there.
@@ -153,7 +153,7 @@ func known(name string, aliases []string) string {
 
 // connected are the networks that a box is on, without the one that is none and
 // without the names that older engines add: its id and its host name.
-func connected(box *container.InspectResponse) string {
+func connected(box container.InspectResponse) string {
 	var all []string
 	for name, end := range box.NetworkSettings.Networks {
 		if name == network.NetworkNone {
@@ -175,10 +175,6 @@ func resolver(outside bool, h *container.HostConfig) sandbox.Check {
 	return sandbox.Same("resolver", want, got)
 }
 
-func kernel(h *container.HostConfig) sandbox.Check {
-	return sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1", paired(h.Sysctls, "="))
-}
-
 // apart checks that each network is isolated. Only a box that may resolve
 // outside names is meant to have a way out, and only that or one that the person
 // named may be otherwise.
@@ -193,7 +189,7 @@ func apart(box sandbox.Box, f found) (p sandbox.Proof) {
 		}
 		n := f.nets[name]
 		want := fmt.Sprintf("%s's, bridge, no IPv6, isolated", box.Labels[sandbox.LabelProject])
-		got := fmt.Sprintf("%s's, %s, %s, %s", n.Labels[sandbox.LabelProject], n.Driver, sixth(n), isolation(n))
+		got := fmt.Sprintf("%s's, %s, %s, %s", n.Labels[sandbox.LabelProject], n.Driver, map[bool]string{false: "no IPv6", true: "IPv6"}[n.EnableIPv6], isolation(n))
 		check := sandbox.Same("network "+name, want, got)
 		if box.Reach.Resolve && !check.OK {
 			check = sandbox.Same("network "+name, strings.Replace(want, "isolated", "a way out", 1), got)
@@ -201,13 +197,6 @@ func apart(box sandbox.Box, f found) (p sandbox.Proof) {
 		p = append(p, check)
 	}
 	return p
-}
-
-func sixth(n network.Inspect) string {
-	if n.EnableIPv6 {
-		return "IPv6"
-	}
-	return "no IPv6"
 }
 
 // isolation words how far a network keeps its boxes from the host and the world.
