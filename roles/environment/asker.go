@@ -14,19 +14,6 @@ import (
 	"abl/roles"
 )
 
-// toolHosts are those that words in network.allow stand for.
-type toolHosts struct {
-	Hosts []string // "host:port", sorted
-	Notes []string // for the person
-}
-
-// asker asks the tools of an image.
-type asker struct {
-	*roles.Boxes
-	Image string
-	Role  string // whose image it is
-}
-
 const (
 	askTime   = time.Minute // for a program to answer
 	tidyTime  = 30 * time.Second
@@ -35,58 +22,47 @@ const (
 	mostHosts = 16       // hosts that one word may stand for
 )
 
-// resolve turns network.allow, which config has checked, into hosts. It asks no
-// tool that no word stands for.
-func (a asker) resolve(ctx context.Context, allow []string) (toolHosts, error) {
-	hosts := map[string]bool{}
-	var e toolHosts
+// allowedHosts turns network.allow, which config has checked, into hosts, sorted. What
+// a word stands for the tool of a role's image is asked.
+func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, allow []string) (hosts []string, err error) {
 	for _, entry := range allow {
 		t, is := tools[entry]
 		if !is {
-			hosts[config.AllowedHost(entry)] = true
+			hosts = append(hosts, config.AllowedHost(entry))
 			continue
 		}
-		words, err := a.ask(ctx, entry, t)
+		words, err := askTool(ctx, boxes, role, image, entry, t)
 		if err != nil {
-			return toolHosts{}, fmt.Errorf("cannot find out which host %q in network.allow stands for: %w", entry, err)
+			return nil, fmt.Errorf("cannot find out which host %q in network.allow stands for: %w", entry, err)
 		}
-		found, err := t.parse(words)
+		found, err := t.hosts(words)
 		if err != nil {
-			return toolHosts{}, fmt.Errorf("cannot allow %q in network.allow: in image %s %w", entry, a.Image, err)
+			return nil, fmt.Errorf("cannot allow %q in network.allow: in image %s %w", entry, image, err)
 		}
-		if len(found.Hosts) > mostHosts {
-			return toolHosts{}, fmt.Errorf("cannot allow %q in network.allow: image %s names %d hosts: name those that you want", entry, a.Image, len(found.Hosts))
-		}
-		for _, host := range found.Hosts {
-			hosts[host] = true
-		}
-		e.Notes = append(e.Notes, found.Notes...)
+		hosts = append(hosts, found...)
 	}
-	e.Hosts = slices.Sorted(maps.Keys(hosts))
-	return e, nil
+	slices.Sort(hosts)
+	return slices.Compact(hosts), nil
 }
 
-// ask runs a tool, where nothing that a role has written is asked.
-func (a asker) ask(ctx context.Context, word string, t tool) (string, error) {
-	code, words, err := Ask(ctx, a.Engine, sandbox.Box{
-		Name: roles.BoxName(a.ID, "ask-"+word), Image: a.Image, User: fmt.Sprintf("%d:%d", a.UID, a.GID), Dir: "/tmp",
-		Labels: a.Boxes.Labels("helper", a.Role, "", time.Now()),
+// askTool runs a tool, where nothing that a role has written is asked.
+func askTool(ctx context.Context, boxes *roles.Boxes, role, image, word string, t tool) (string, error) {
+	code, words, err := Ask(ctx, boxes.Engine, sandbox.Box{
+		Name: roles.BoxName(boxes.ID, "ask-"+word), Image: image, User: fmt.Sprintf("%d:%d", boxes.UID, boxes.GID), Dir: "/tmp",
+		Labels: boxes.Labels("helper", role, "", time.Now()),
 		Argv:   []string{"sh", "-c", t.script}, Env: append([]string{"HOME=/tmp"}, t.env...),
 		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}},
 		Limits: sandbox.Limits{Memory: 512 << 20, CPUs: 1, Pids: 128, OpenFile: 1024, FileSize: 64 << 20},
 	})
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "", fmt.Errorf("%s of image %s did not answer: %w", t.name, a.Image, err)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", fmt.Errorf("%s of image %s did not answer: %w", t.name, image, err)
+	case err != nil:
 		return "", err
-	}
-	switch code {
-	case 0:
-	case noTool:
-		return "", fmt.Errorf("image %s has no %s: add it in images.builder.dockerfile, or name the host itself", a.Image, t.name)
-	default:
-		return "", fmt.Errorf("%s of image %s ended with code %d: name the host itself", t.name, a.Image, code)
+	case code == noTool:
+		return "", fmt.Errorf("image %s has no %s: add it in images.builder.dockerfile, or name the host itself", image, t.name)
+	case code != 0:
+		return "", fmt.Errorf("%s of image %s ended with code %d: name the host itself", t.name, image, code)
 	}
 	return words, nil
 }

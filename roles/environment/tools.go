@@ -16,8 +16,12 @@ type tool struct {
 	name   string
 	script string // prints the answer; exits with 127 when the tool is missing
 	env    []string
-	parse  func(words string) (toolHosts, error)
+	parse  func(words string) []registry
+	none   string // what it is when there is none
 }
+
+// registry is an address by which a tool goes out, and what it is to it.
+type registry struct{ what, address string }
 
 // tools by their word in network.allow.
 var tools = map[string]tool{
@@ -25,7 +29,7 @@ var tools = map[string]tool{
 		name:   "npm",
 		script: `command -v npm >/dev/null 2>&1 || exit 127; exec npm config get registry 2>/dev/null`,
 		env:    []string{"npm_config_update_notifier=false"},
-		parse:  npm,
+		parse:  func(words string) []registry { return []registry{{"npm's registry", strings.TrimSpace(words)}} },
 	},
 	"pypi": {
 		name: "pip",
@@ -36,35 +40,40 @@ for p in pip3 pip 'python3 -m pip'; do $p --version >/dev/null 2>&1 && pip=$p &&
 $pip install --help 2>/dev/null && $pip config list 2>/dev/null`,
 		env:   []string{"COLUMNS=9999", "PIP_DISABLE_PIP_VERSION_CHECK=1"},
 		parse: pip,
+		none:  "pip does not say which index it uses: name the host itself",
 	},
 	"go": {
 		name:   "go",
 		script: `command -v go >/dev/null 2>&1 || exit 127; exec go env GOPROXY GOSUMDB 2>/dev/null`,
 		env:    []string{"GOTOOLCHAIN=local"},
 		parse:  golang,
+		none:   "GOPROXY names no proxy, so that modules come from hosts of their own: name these hosts themselves",
 	},
 }
 
-// add takes a host from an address; what is whose it is. Errors show no more of an
-// address than its host.
-func (e *toolHosts) add(what, address string) error {
-	host, err := hostOf(address)
-	if err != nil {
-		return fmt.Errorf("%s %w", what, err)
+// hosts are those of the registries that a tool names, as "host:port". Errors show no
+// more of an address than its host.
+func (t tool) hosts(words string) (all []string, err error) {
+	for _, r := range t.parse(words) {
+		host, err := hostOf(r.address)
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", r.what, err)
+		}
+		all = append(all, host)
 	}
-	e.Hosts = append(e.Hosts, host)
-	return nil
-}
-
-// npm reads one address.
-func npm(words string) (e toolHosts, err error) {
-	return e, e.add("npm's registry", strings.TrimSpace(words))
+	switch {
+	case len(all) == 0:
+		return nil, errors.New(t.none)
+	case len(all) > mostHosts:
+		return nil, fmt.Errorf("it names %d hosts: name those that you want", len(all))
+	}
+	return all, nil
 }
 
 // pip reads "--index-url … (default ADDRESS)" and the lines of `pip config list`.
 // An index may have the packages themselves on another host, which pip does not
 // know before it asks: that one is refused, and listed with the line to add.
-func pip(words string) (e toolHosts, err error) {
+func pip(words string) (all []registry) {
 	for line := range strings.Lines(words) {
 		var found []string
 		if _, after, ok := strings.Cut(line, "--index-url <url>"); ok {
@@ -75,49 +84,29 @@ func pip(words string) (e toolHosts, err error) {
 			found = strings.Fields(strings.ReplaceAll(strings.Trim(value, `'"`), `\n`, " "))
 		}
 		for _, address := range found {
-			if err := e.add("pip's index", address); err != nil {
-				return toolHosts{}, err
-			}
+			all = append(all, registry{"pip's index", address})
 		}
 	}
-	if len(e.Hosts) == 0 {
-		return e, errors.New("pip does not say which index it uses: name the host itself")
-	}
-	return e, nil
+	return all
 }
 
 // golang reads GOPROXY and GOSUMDB, a line each. GOSUMDB is "off", a name, or a name
-// with its key and perhaps an address.
-func golang(words string) (e toolHosts, err error) {
+// with its key and perhaps an address. A module that a proxy before "direct" lacks comes
+// from a host of its own.
+func golang(words string) (all []registry) {
 	proxies, rest, _ := strings.Cut(words, "\n")
 	for _, entry := range strings.FieldsFunc(proxies, func(r rune) bool { return strings.ContainsRune(",| \t\r", r) }) {
-		switch {
-		case entry == "off", strings.HasPrefix(entry, "file://"):
-		case entry == "direct":
-			e.Notes = []string{"GOPROXY ends in direct: a module that the proxy lacks comes from a host of its own, which has to be in network.allow, too"}
-		default:
-			if err := e.add("Go's module proxy", entry); err != nil {
-				return toolHosts{}, err
-			}
+		if entry != "off" && entry != "direct" && !strings.HasPrefix(entry, "file://") {
+			all = append(all, registry{"Go's module proxy", entry})
 		}
 	}
-	if len(e.Hosts) == 0 {
-		return toolHosts{}, errors.New("GOPROXY names no proxy, so that modules come from hosts of their own: name these hosts themselves")
+	line, _, _ := strings.Cut(rest, "\n")
+	sums := strings.Fields(line)
+	if len(all) == 0 || len(sums) == 0 || sums[0] == "off" {
+		return all
 	}
-	sums, _, _ := strings.Cut(rest, "\n")
-	fields := strings.Fields(sums)
-	if len(fields) == 0 || fields[0] == "off" {
-		return e, nil
-	}
-	name, _, _ := strings.Cut(fields[0], "+")
-	address := "https://" + name
-	if len(fields) > 1 {
-		address = fields[1]
-	}
-	if err := e.add("Go's checksum database", address); err != nil {
-		return toolHosts{}, err
-	}
-	return e, nil
+	name, _, _ := strings.Cut(sums[0], "+")
+	return append(all, registry{"Go's checksum database", append(sums[1:], "https://"+name)[0]})
 }
 
 // hostOf gives an https address as "host:port". Errors go on from the name of what
