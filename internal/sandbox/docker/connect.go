@@ -63,7 +63,7 @@ func (e *conn) greet(ctx context.Context) error {
 	defer cancel()
 	pong, err := e.api.Ping(ctx)
 	if err != nil {
-		return unreachable(e.host, dialCause(ctx, e.host, err))
+		return unreachable(ctx, e.host, err)
 	}
 	if older(pong.APIVersion, oldest) {
 		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later", e.host, pong.APIVersion, oldest)

@@ -129,27 +129,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// dialCause finds out why a socket does not answer: the client's error keeps
-// the address and drops the reason.
-func dialCause(ctx context.Context, host string, err error) error {
-	path, isSocket := strings.CutPrefix(host, "unix://")
-	if !isSocket {
-		return err
-	}
-	conn, derr := new(net.Dialer).DialContext(ctx, "unix", path)
-	if derr != nil {
-		return derr
-	}
-	return errors.Join(err, conn.Close())
-}
-
-// unreachable is the sentence for a person whose engine does not answer.
-func unreachable(host string, cause error) error {
+// unreachable is the sentence for a person whose engine does not answer. A socket is
+// asked once more: the client's error keeps the address and drops the reason.
+func unreachable(ctx context.Context, host string, cause error) error {
 	hint := "check that it runs there, or choose another with DOCKER_HOST or `docker context use`"
+	path, isSocket := strings.CutPrefix(host, "unix://")
+	if isSocket {
+		if conn, err := new(net.Dialer).DialContext(ctx, "unix", path); err == nil {
+			conn.Close()
+		} else {
+			cause = err
+		}
+	}
 	switch {
 	case errors.Is(cause, fs.ErrPermission):
 		hint = "you may not open its socket: run `sudo usermod -aG docker $USER` and log in again"
-	case strings.HasPrefix(host, "unix://") && (errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, syscall.ECONNREFUSED)):
+	case isSocket && (errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, syscall.ECONNREFUSED)):
 		hint = "no engine runs there: install Docker or start it (`sudo systemctl start docker`), or name another with DOCKER_HOST"
 	}
 	return fmt.Errorf("%w at %s: %s (%w)", sandbox.ErrUnreachable, host, hint, cause)
