@@ -80,11 +80,11 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their helper.In for that.
 func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
-	hosts, err := allowedHosts(ctx, e.Boxes, g.Role, image, e.Conf.Network.Allow)
+	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Role, image, e.Conf.Network.Allow)
 	if err != nil {
 		return err
 	}
-	g.Hosts, g.Setup.Connect = hosts, hosts
+	g.Hosts, g.Notes, g.Setup.Connect = hosts, notes, hosts
 	if g.Setup.Inside, err = sidecar.MachineAddrs(); err != nil {
 		return err
 	}

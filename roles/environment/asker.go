@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"abl/internal/config"
@@ -23,8 +24,8 @@ const (
 )
 
 // allowedHosts turns network.allow, which config has checked, into hosts, sorted. What
-// a word stands for the tool of a role's image is asked.
-func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, allow []string) (hosts []string, err error) {
+// a word stands for the tool of a role's image is asked. notes are for the person.
+func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, allow []string) (hosts, notes []string, err error) {
 	for _, entry := range allow {
 		t, is := tools[entry]
 		if !is {
@@ -33,16 +34,19 @@ func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, a
 		}
 		words, err := askTool(ctx, boxes, role, image, entry, t)
 		if err != nil {
-			return nil, fmt.Errorf("cannot find out which host %q in network.allow stands for: %w", entry, err)
+			return nil, nil, fmt.Errorf("cannot find out which host %q in network.allow stands for: %w", entry, err)
 		}
 		found, err := t.hosts(words)
 		if err != nil {
-			return nil, fmt.Errorf("cannot allow %q in network.allow: in image %s %w", entry, image, err)
+			return nil, nil, fmt.Errorf("cannot allow %q in network.allow: in image %s %w", entry, image, err)
 		}
 		hosts = append(hosts, found...)
+		if proxies, _, _ := strings.Cut(words, "\n"); entry == "go" && strings.Contains(proxies, "direct") {
+			notes = append(notes, "GOPROXY ends in direct: a module that the proxy lacks comes from a host of its own, which has to be in network.allow, too")
+		}
 	}
 	slices.Sort(hosts)
-	return slices.Compact(hosts), nil
+	return slices.Compact(hosts), notes, nil
 }
 
 // askTool runs a tool, where nothing that a role has written is asked.

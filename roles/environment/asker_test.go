@@ -110,27 +110,27 @@ func image(says map[string]string) *sandboxtest.Engine {
 	return e
 }
 
-func resolve(ctx context.Context, e sandbox.Engine, allow ...string) ([]string, error) {
+func resolve(ctx context.Context, e sandbox.Engine, allow ...string) (hosts, notes []string, err error) {
 	return allowedHosts(ctx, &roles.Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000}, "builder", "abl/run-x", allow)
 }
 
 func TestResolve(t *testing.T) {
 	e := image(map[string]string{"npm": "https://registry.example/\n", "go": "https://proxy.example,direct\noff\n"})
-	got, err := resolve(t.Context(), e, "z.example:8443", "npm", "a.example", "registry.example", "go")
+	got, notes, err := resolve(t.Context(), e, "z.example:8443", "npm", "a.example", "registry.example", "go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"a.example:443", "proxy.example:443", "registry.example:443", "z.example:8443"}; !slices.Equal(got, want) {
+	if want := []string{"a.example:443", "proxy.example:443", "registry.example:443", "z.example:8443"}; !slices.Equal(got, want) || len(notes) != 1 {
 		t.Errorf("%+v, want %q", got, want)
 	}
 	if left := e.Left(); len(left) > 0 {
 		t.Errorf("left on the engine: %q", left)
 	}
 	e.Forget()
-	if got, err := resolve(t.Context(), e, "a.example"); err != nil || len(got) != 1 || e.Journal() != "" {
+	if got, _, err := resolve(t.Context(), e, "a.example"); err != nil || len(got) != 1 || e.Journal() != "" {
 		t.Errorf("%+v, %v; asked the engine for %q", got, err, e.Journal())
 	}
-	if got, err := resolve(t.Context(), e); err != nil || len(got) != 0 {
+	if got, _, err := resolve(t.Context(), e); err != nil || len(got) != 0 {
 		t.Errorf("nothing allowed: %+v, %v", got, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestResolveRefuses(t *testing.T) {
 		"in image abl/run-x it names 17 hosts: name those that you want":                           {"pypi": help("https://i.example/") + "g.extra-index-url='" + many + "'\n"},
 	} {
 		e := image(says)
-		got, err := resolve(t.Context(), e, "a.example", "pypi")
+		got, _, err := resolve(t.Context(), e, "a.example", "pypi")
 		if err == nil || !strings.Contains(err.Error(), want) || len(got) > 0 {
 			t.Errorf("%+v, %v; want %q", got, err, want)
 		}
@@ -159,7 +159,7 @@ func TestResolveGivesUp(t *testing.T) {
 	e := &sandboxtest.Engine{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := resolve(ctx, e, "npm"); !errors.Is(err, context.Canceled) {
+	if _, _, err := resolve(ctx, e, "npm"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if left := e.Left(); len(left) > 0 {
@@ -169,7 +169,7 @@ func TestResolveGivesUp(t *testing.T) {
 	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
 		e := image(map[string]string{"npm": "https://registry.example/\n"})
 		e.Fail(method, 1, lost)
-		if got, err := resolve(t.Context(), e, "npm"); !errors.Is(err, lost) || len(got) > 0 {
+		if got, _, err := resolve(t.Context(), e, "npm"); !errors.Is(err, lost) || len(got) > 0 {
 			t.Errorf("%s: %+v, %v", method, got, err)
 		}
 		if left := e.Left(); len(left) > 0 {
@@ -183,7 +183,7 @@ func TestBoxThatAsks(t *testing.T) {
 	e := image(nil)
 	var box sandbox.Box
 	e.Scripts["abl-id-ask-npm"] = func(b sandbox.Box) sandbox.Exit { box = b; return sandbox.Exit{Code: 127} }
-	_, _ = resolve(t.Context(), e, "npm")
+	_, _, _ = resolve(t.Context(), e, "npm")
 	if box.Image != "abl/run-x" || len(box.Mounts) > 0 || box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || box.User != "1000:1000" {
 		t.Errorf("%+v", box)
 	}

@@ -28,6 +28,7 @@ type Gate struct {
 	Setup   gateway.Setup  // of every call of the role, without the call itself
 	Budget  func(call string) (gateway.Budget, error)
 	Hosts   []string                  // of network.allow that it lets through
+	Notes   []string                  // for the person, on those
 	Certs   []string                  // environment by which the role's tools trust the registries
 	Files   map[string][]byte         // that the role's boxes need for that
 	Spent   func(log []gateway.Entry) // sees a call's log while it runs, and in the end

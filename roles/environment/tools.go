@@ -91,8 +91,7 @@ func pip(words string) (all []registry) {
 }
 
 // golang reads GOPROXY and GOSUMDB, a line each. GOSUMDB is "off", a name, or a name
-// with its key and perhaps an address. A module that a proxy before "direct" lacks comes
-// from a host of its own.
+// with its key and perhaps an address.
 func golang(words string) (all []registry) {
 	proxies, rest, _ := strings.Cut(words, "\n")
 	for _, entry := range strings.FieldsFunc(proxies, func(r rune) bool { return strings.ContainsRune(",| \t\r", r) }) {
