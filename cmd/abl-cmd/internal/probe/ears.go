@@ -116,6 +116,9 @@ func socketAddress(at netip.AddrPort) (family int, to unix.Sockaddr) {
 // listen hears what is said until a time. A connection that was accepted by then
 // is listened to for a while longer.
 func (e *ears) listen(until time.Time) {
+	if soon := time.Now().Add(least); until.Before(soon) {
+		until = soon // a peer may have taken long: what was said meanwhile is there to be read
+	}
 	var all sync.WaitGroup
 	for _, t := range e.tries {
 		all.Go(func() { e.tcp.stream(t, until) })

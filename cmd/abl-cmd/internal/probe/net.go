@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	patience = 10 // silence lasts at least so many times what the slowest peer took
+	patience = 10                   // silence lasts at least so many times what the slowest peer took
+	least    = 5 * time.Millisecond // for reading what has come
 	again    = 20 * time.Millisecond
 	longest  = 3 * time.Second // for a peer or a resolver to answer at all
 	talking  = 2 * time.Second // for words on a connection that was accepted

@@ -249,7 +249,14 @@ func TestNetworkHears(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	spec.Weak = true
+	spec.Peers = []helper.ProbePeer{{At: "127.0.0.1:1"}} // refused for longer than silence lasts
+	p = Network(t.Context(), spec)
+	for _, name := range []string{"the host by tcp", "the host by udp"} {
+		if c, _ := p.Get(name); c.Got != at+" said the word" {
+			t.Errorf("while a peer is waited for, %s: %+v", name, c)
+		}
+	}
+	spec.Weak, spec.Peers = true, nil
 	if p := Network(t.Context(), spec); strings.Contains(failed(p), "the host") {
 		t.Errorf("although weak is allowed: %v", p.Failed())
 	}
