@@ -133,8 +133,8 @@ func (q DiskQuota) look(ctx context.Context, dir string, since time.Time, was ba
 func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 	switch {
 	case q.Bytes > 0 && s.Bytes-was.Bytes > q.Bytes:
-		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB, the most is in %.200q, %d MiB",
-			(s.Bytes-was.Bytes)>>20, q.Bytes>>20, s.File.Path, s.File.Bytes>>20, "./"+s.Folder.Path, s.Folder.Bytes>>20)
+		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB",
+			(s.Bytes-was.Bytes)>>20, q.Bytes>>20, s.File.Path, s.File.Bytes>>20)
 	case q.Inodes > 0 && s.Names-was.Names > q.Inodes:
 		return fmt.Sprintf("its workspace grew by %d files and folders (limits.inodes is %d): the most new ones are in %.200q, %d",
 			s.Names-was.Names, q.Inodes, "./"+s.Widest.Path, s.Widest.Names)

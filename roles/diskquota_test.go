@@ -45,7 +45,7 @@ func TestGrowthEndsACall(t *testing.T) {
 		files, bytes int
 		want         []string
 	}{
-		{"bytes", DiskQuota{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB", `the most is in "./out/"`}},
+		{"bytes", DiskQuota{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB"}},
 		{"names", DiskQuota{Inodes: 50}, 200, 0, []string{"(limits.inodes is 50)", `the most new ones are in "./out/"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,7 @@
 package hostfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,72 +32,59 @@ var (
 // Read returns the content of the regular file name below dir, of at most max
 // bytes. Neither dir nor anything on the way to name may be a link. An error
 // names the file, and is one of the kinds where it can be.
-func Read(dir, name string, max int64) ([]byte, error) {
-	data, err := readFile(dir, name, max)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", name, err)
-	}
-	return data, nil
-}
-
-func readFile(dir, name string, max int64) ([]byte, error) {
+func Read(dir, name string, max int64) (data []byte, err error) {
+	defer failed(&err, "read", name)
 	f, was, err := openFile(dir, name, max)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if err := unchanged(f, was); err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	data, err = io.ReadAll(io.LimitReader(f, max+1))
 	if err == nil {
 		err = unchanged(f, was)
 	}
 	if err == nil && int64(len(data)) > max { // of a kernel's file, which does not say how long it is
 		err = tooLarge(max)
 	}
-	return data, err
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
 }
 
 // unchanged wants a file to be still what it was when it was looked at.
 func unchanged(f *os.File, was unix.Stat_t) error {
-	var now unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &now); err != nil {
-		return err
+	now, err := fstat(f)
+	if err == nil && (!same(now, was) || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim) {
+		err = ErrChanged
 	}
-	if now.Dev != was.Dev || now.Ino != was.Ino || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim {
-		return ErrChanged
+	return err
+}
+
+// failed says what could not be done, where something could not.
+func failed(err *error, do, name string) {
+	if *err != nil {
+		*err = fmt.Errorf("cannot %s %q: %w", do, name, *err)
 	}
-	return nil
 }
 
 // Open opens the regular file name below dir for reading, as Read does. It is
 // for files that grow while they are read, so its caller bounds what it takes.
-func Open(dir, name string) (*os.File, error) {
-	f, was, err := openFile(dir, name, math.MaxInt64)
-	if err == nil {
-		var now unix.Stat_t
-		if err = unix.Fstat(int(f.Fd()), &now); err == nil && (now.Dev != was.Dev || now.Ino != was.Ino || kind(now) != kind(was)) {
-			err = ErrChanged
-		}
-		if err == nil {
-			return f, nil
-		}
-		f.Close()
-	}
-	return nil, fmt.Errorf("cannot open %q: %w", name, err)
+func Open(dir, name string) (f *os.File, err error) {
+	defer failed(&err, "open", name)
+	f, _, err = openFile(dir, name, math.MaxInt64)
+	return f, err
 }
 
 // openFile opens what is a regular file of at most max bytes, and says what it was
-// just before. Whether it still is, the caller compares.
+// just before. It is that very one, which may have changed meanwhile.
 func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
-	var was unix.Stat_t
 	parent, base, err := openParent(dir, name)
 	if err != nil {
-		return nil, was, err
+		return nil, unix.Stat_t{}, err
 	}
 	defer parent.Close()
-	was, err = lstat(fd(parent), base)
+	was, err := lstat(fd(parent), base)
 	switch {
 	case err != nil:
 		return nil, was, err
@@ -105,9 +93,29 @@ func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 	case was.Size > max:
 		return nil, was, tooLarge(max)
 	}
-	f, err := openAt(fd(parent), base, reading)
+	f, err := openSame(fd(parent), base, was)
 	return f, was, err
 }
+
+// openSame opens what stands under a name when it still is what it was.
+func openSame(at int, name string, was unix.Stat_t) (*os.File, error) {
+	f, err := openAt(at, name, reading)
+	if err != nil {
+		return nil, err
+	}
+	now, err := fstat(f)
+	if err == nil && !same(now, was) {
+		err = ErrChanged
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// same says that two looks were at the same thing.
+func same(a, b unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino && kind(a) == kind(b) }
 
 // reading is how files are opened: a FIFO that takes a file's place just before
 // must not make anybody wait.
@@ -127,15 +135,8 @@ type File struct {
 // List returns the regular files of the directory name below dir ("." is dir
 // itself), sorted by name; links, directories and special files are left out. A
 // directory with more than max entries of any kind is ErrTooLarge.
-func List(dir, name string, max int) ([]File, error) {
-	files, err := listFiles(dir, name, max)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list %q: %w", name, err)
-	}
-	return files, nil
-}
-
-func listFiles(dir, name string, max int) (files []File, err error) {
+func List(dir, name string, max int) (files []File, err error) {
+	defer failed(&err, "list", name)
 	d, _, err := openParent(dir, path.Join(name, "any"))
 	if err != nil {
 		return nil, err
@@ -151,10 +152,7 @@ func listFiles(dir, name string, max int) (files []File, err error) {
 	slices.Sort(names)
 	for _, name := range names {
 		st, err := lstat(fd(d), name)
-		if errors.Is(err, ErrAbsent) {
-			continue // removed since it was listed
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrAbsent) { // else it was removed since it was listed
 			return nil, err
 		}
 		if kind(st) == unix.S_IFREG {
@@ -195,7 +193,7 @@ func openDir(at int, name string) (*os.File, error) {
 // openAt opens name in the directory at, unix.AT_FDCWD for a path, and follows no
 // link in the last place.
 func openAt(at int, name string, flags int) (*os.File, error) {
-	n, err := unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	n, err := -1, error(unix.EINTR)
 	for errors.Is(err, unix.EINTR) {
 		n, err = unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
@@ -214,6 +212,11 @@ func openAt(at int, name string, flags int) (*os.File, error) {
 
 func fd(dir *os.File) int { return int(dir.Fd()) }
 
+func fstat(f *os.File) (st unix.Stat_t, err error) {
+	err = unix.Fstat(fd(f), &st)
+	return st, err
+}
+
 func lstat(at int, name string) (st unix.Stat_t, err error) {
 	if err = unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW); errors.Is(err, unix.ENOENT) {
 		err = ErrAbsent
@@ -221,35 +224,23 @@ func lstat(at int, name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// errDirectory is an ErrNotRegular about a place on the way.
-var errDirectory = fmt.Errorf("is not a real directory, so the file %w", ErrNotRegular)
-
 // notDirectory words the refusal of a link, or of what stands where a directory should.
 func notDirectory(at int, name string) error {
 	st, err := lstat(at, name)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: it is %s", errDirectory, kindOf(st))
+	return fmt.Errorf("is not a real directory, so the file %w: it is %s", ErrNotRegular, kindOf(st))
 }
 
 // kind is the part of the mode that says what it is.
 func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
 func kindOf(st unix.Stat_t) string {
-	switch kind(st) {
-	case unix.S_IFREG:
-		return "a file"
-	case unix.S_IFDIR:
-		return "a directory"
-	case unix.S_IFLNK:
-		return "a link"
-	case unix.S_IFIFO:
-		return "a FIFO"
-	case unix.S_IFSOCK:
-		return "a socket"
+	known := map[uint32]string{
+		unix.S_IFREG: "a file", unix.S_IFDIR: "a directory", unix.S_IFLNK: "a link", unix.S_IFIFO: "a FIFO", unix.S_IFSOCK: "a socket",
 	}
-	return "a device"
+	return cmp.Or(known[kind(st)], "a device")
 }
 
 // Text makes text of what an agent wrote: invalid UTF-8 becomes U+FFFD, and NUL,

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +18,6 @@ type Size struct {
 
 	// Of what has changed since the time that Measure was given:
 	File   Place // the largest file
-	Folder Place // the folder whose own files are the largest
 	Widest Place // the folder with the most names in it
 
 	Depth int // of the deepest folder, beyond which nothing was measured when it is MaxDepth
@@ -28,9 +25,9 @@ type Size struct {
 
 // Place is a path below the tree, and what was found in it.
 type Place struct {
-	Path  string
-	Bytes int64
-	Names int64
+	Path  string // with a slash behind a folder's
+	Bytes int64  // of a file
+	Names int64  // in a folder
 }
 
 // MaxDepth is how many folders within folders are measured.
@@ -48,7 +45,7 @@ func Measure(ctx context.Context, dir string, since time.Time, enough func(Size)
 	if err != nil {
 		return m.size, err
 	}
-	if err = m.folder(d, 0); errors.Is(err, errEnough) {
+	if err = m.folder(d, "", 0); errors.Is(err, errEnough) {
 		err = nil
 	}
 	return m.size, err
@@ -60,46 +57,41 @@ type measuring struct {
 	enough func(Size) bool
 	size   Size
 	seen   map[uint64]bool // inodes with several names
-	path   []string
 }
 
-// folder measures what is in an open folder, which it closes.
-func (m *measuring) folder(d *os.File, depth int) error {
+// folder measures what is in an open folder, which it closes. What is in its path stands
+// before a name.
+func (m *measuring) folder(d *os.File, path string, depth int) error {
 	defer d.Close()
 	m.size.Depth = max(m.size.Depth, depth)
-	here := Place{}
+	here := Place{Path: path}
 	var below []string
-	for {
+	for more := true; more; {
 		names, err := d.Readdirnames(1024)
 		for _, name := range names {
 			if m.name(d, name, &here) && depth < MaxDepth {
 				below = append(below, name)
 			}
 		}
-		if m.ctx.Err() != nil {
+		if here.Names > m.size.Widest.Names {
+			m.size.Widest = here
+		}
+		switch {
+		case m.ctx.Err() != nil:
 			return m.ctx.Err()
-		}
-		if m.enough(m.size) {
-			m.note(here)
+		case m.enough(m.size):
 			return errEnough
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		case err != nil && !errors.Is(err, io.EOF):
 			return nil // it went away
 		}
-		if len(names) == 0 || err != nil {
-			break
-		}
+		more = err == nil
 	}
-	m.note(here)
 	for _, name := range below {
 		sub, err := openDir(fd(d), name)
 		if err != nil {
 			continue // it went away, became something else or is closed to us
 		}
-		m.path = append(m.path, name)
-		err = m.folder(sub, depth+1)
-		m.path = m.path[:len(m.path)-1]
-		if err != nil {
+		if err := m.folder(sub, path+name+"/", depth+1); err != nil {
 			return err
 		}
 	}
@@ -127,34 +119,10 @@ func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
 	const block = 512 // bytes, whatever the file system's own are
 	bytes := st.Blocks * block
 	m.size.Bytes += bytes
-	if folder {
-		return true
+	if changed && !folder && bytes > m.size.File.Bytes {
+		m.size.File = Place{Path: here.Path + name, Bytes: bytes}
 	}
-	if !changed {
-		return false
-	}
-	here.Bytes += bytes
-	if bytes > m.size.File.Bytes {
-		m.size.File = Place{Path: m.pathOf(name), Bytes: bytes, Names: 1}
-	}
-	return false
-}
-
-// note takes a folder's own sums for the largest when they are.
-func (m *measuring) note(here Place) {
-	if here.Bytes > m.size.Folder.Bytes || here.Names > m.size.Widest.Names {
-		here.Path = m.pathOf("")
-	}
-	if here.Bytes > m.size.Folder.Bytes {
-		m.size.Folder = here
-	}
-	if here.Names > m.size.Widest.Names {
-		m.size.Widest = here
-	}
-}
-
-func (m *measuring) pathOf(name string) string {
-	return strings.Join(append(slices.Clone(m.path), name), "/")
+	return folder
 }
 
 // Free is what is left on a file system for its users.
@@ -182,7 +150,7 @@ func FreeSpace(path string) (Free, error) {
 
 // Short says in words that less is left than has to stay, "" when it is enough.
 func (f Free) Short() string {
-	if keep := stay(f.Of); f.Bytes < keep {
+	if keep := min(keepBytes, f.Of/keepShare); f.Bytes < keep {
 		return fmt.Sprintf("%d MiB are left on its disk, and %d MiB have to stay free", f.Bytes>>20, keep>>20)
 	}
 	if keep := min(keepInodes, f.All/keepShare); f.Inodes < keep {
@@ -190,6 +158,3 @@ func (f Free) Short() string {
 	}
 	return ""
 }
-
-// stay is how many bytes have to stay free of so many.
-func stay(of int64) int64 { return min(keepBytes, of/keepShare) }

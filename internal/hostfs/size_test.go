@@ -60,10 +60,10 @@ func TestMeasure(t *testing.T) {
 	if s.Names != 32 || s.Depth != 2 {
 		t.Errorf("%d names, %d deep", s.Names, s.Depth)
 	}
-	if s.File.Path != "b/c/big" || s.Folder.Path != "a/" || s.Widest.Path != "many/" || s.Widest.Names != 20 {
+	if s.File.Path != "b/c/big" || s.Widest.Path != "many/" || s.Widest.Names != 20 {
 		t.Errorf("%+v", s)
 	}
-	if s, err := Measure(t.Context(), dir, time.Now().Add(time.Hour), never); err != nil || s.Names != 32 || s.File.Path+s.Folder.Path+s.Widest.Path != "" {
+	if s, err := Measure(t.Context(), dir, time.Now().Add(time.Hour), never); err != nil || s.Names != 32 || s.File.Path+s.Widest.Path != "" {
 		t.Errorf("nothing changed since, and %+v, %v", s, err)
 	}
 	if _, err := Measure(t.Context(), filepath.Join(dir, "link"), time.Time{}, never); err == nil {

@@ -92,14 +92,11 @@ func (w *walker) up() error {
 	if err := w.move(".."); err != nil {
 		return err
 	}
-	var now unix.Stat_t
-	if err := unix.Fstat(fd(w.dir), &now); err != nil {
-		return err
+	now, err := fstat(w.dir)
+	if err == nil && !same(now, w.path[len(w.path)-1].id) {
+		err = errors.New("a directory was moved meanwhile")
 	}
-	if was := w.path[len(w.path)-1].id; now.Dev != was.Dev || now.Ino != was.Ino {
-		return errors.New("a directory was moved meanwhile")
-	}
-	return nil
+	return err
 }
 
 // move goes on in a directory of this one.
@@ -114,11 +111,11 @@ func (w *walker) move(name string) error {
 
 // enter visits what is in the directory that has just been opened.
 func (w *walker) enter(name string) error {
-	lv := level{name: name}
-	if err := unix.Fstat(fd(w.dir), &lv.id); err != nil {
+	id, err := fstat(w.dir)
+	if err != nil {
 		return err
 	}
-	w.path = append(w.path, lv)
+	w.path = append(w.path, level{name: name, id: id})
 	for {
 		names, err := w.dir.Readdirnames(1024)
 		for _, name := range names {
