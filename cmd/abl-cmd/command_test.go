@@ -108,8 +108,8 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	events := write(t, filepath.Join(dir, "events"), "")
 	log := write(t, filepath.Join(dir, "log"), "")
 	commands := []helper.Command{
-		{Name: "hidden", Command: "cat main.go; exit 3"},
-		{Name: "shown", Command: "cat; pwd", Shown: true},
+		{Name: "hidden", Command: "cat main.go; exit 3", TimeoutMS: 60000},
+		{Name: "shown", Command: "cat; pwd", Shown: true, TimeoutMS: 60000},
 	}
 	broker := helperCommand(t, helper.HelperBroker, helper.BrokerSpec{
 		Token: "secret", Port: port, Dir: dir, Events: events, Log: log, Commands: commands,

@@ -19,8 +19,6 @@ import (
 
 const (
 	stopGrace       = 5 * time.Second
-	defaultReady    = 60 * time.Second
-	defaultCommand  = 10 * time.Minute
 	headerTimeout   = 10 * time.Second
 	maxHeader       = 16 << 10
 	shutdownTimeout = stopGrace + 2*time.Second
@@ -37,16 +35,9 @@ type server struct {
 	host     string   // the container's own address, as others reach it
 	starting sync.Mutex
 
-	commands map[string]*declared
+	commands map[string]*program
 	running  atomic.Int64 // of them
 	ran      atomic.Int64 // when one ended last, in Unix nanoseconds
-}
-
-// declared is one command with what is known of it.
-type declared struct {
-	helper.Command
-	turn    chan struct{} // holds one token: the same command never runs twice at once
-	program *program      // of a background command
 }
 
 // Serve does what spec says until ctx ends or the deadline has come, and then
@@ -76,15 +67,15 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer log.close()
-	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*declared{}}
+	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*program{}}
 	for _, c := range spec.Commands {
-		s.commands[c.Name] = &declared{Command: c, turn: make(chan struct{}, 1), program: &program{server: s, name: c.Name, command: c.Command}}
+		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}
 	if spec.App != nil {
-		if s.host, err = OwnAddress(); err != nil {
+		if s.host, err = ownAddress(); err != nil {
 			return err
 		}
-		s.app = &program{server: s, name: helper.AppAlias, command: spec.App.Command}
+		s.app = &program{server: s, Command: helper.Command{Name: helper.AppAlias, Command: spec.App.Command}}
 	}
 	return s.serve()
 }
@@ -122,7 +113,7 @@ func (s *server) serve() error {
 		s.app.stop()
 	}
 	for _, c := range s.commands {
-		c.program.stop()
+		c.stop()
 	}
 	return err
 }
@@ -131,8 +122,8 @@ func (s *server) serve() error {
 func (s *server) servicesUp() bool {
 	for _, svc := range s.spec.Services {
 		start := time.Now()
-		ctx, cancel := context.WithTimeout(s.ctx, duration(svc.TimeoutMS, defaultReady))
-		saw := prober{app: helper.App{Port: svc.Port}, host: svc.Name}.wait(ctx, nil)
+		ctx, cancel := context.WithTimeout(s.ctx, span(svc.TimeoutMS))
+		saw := wait(ctx, helper.App{Port: svc.Port}, svc.Name, nil)
 		cancel()
 		if !saw.ready {
 			s.events.add(helper.Event{Event: EventFailed, Name: svc.Name, MS: since(start), Detail: "service " + svc.Name + ", " + saw.detail})
@@ -159,9 +150,9 @@ func (s *server) appUp(success string) error {
 		return failed(nil, "the app's command cannot be started: %v", err)
 	}
 	defer s.app.watch(r)
-	ctx, cancel := context.WithTimeout(s.ctx, duration(s.spec.App.TimeoutMS, defaultReady))
+	ctx, cancel := context.WithTimeout(s.ctx, span(s.spec.App.TimeoutMS))
 	defer cancel()
-	saw := prober{*s.spec.App, s.host}.wait(ctx, r.ended)
+	saw := wait(ctx, *s.spec.App, s.host, r.ended)
 	switch code, early := r.endedEarly(); {
 	case early && saw.ready: // something that answers although the app has ended is not the app
 		return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
@@ -176,9 +167,4 @@ func (s *server) appUp(success string) error {
 	return failed(nil, "not ready after %v: %s", time.Since(start).Round(time.Millisecond), saw.detail)
 }
 
-func duration(ms int64, otherwise time.Duration) time.Duration {
-	if ms <= 0 {
-		return otherwise
-	}
-	return time.Duration(ms) * time.Millisecond
-}
+func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -93,7 +93,7 @@ func serve(t *testing.T, app string, edit func(*helper.BrokerSpec)) *bench {
 
 func (b *bench) start() {
 	var err error
-	if b.host, err = OwnAddress(); err != nil {
+	if b.host, err = ownAddress(); err != nil {
 		b.t.Fatal(err)
 	}
 	f, err := os.Open(b.spec.Events)
@@ -254,8 +254,8 @@ func TestProbeQuotesNothing(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	p := prober{app: helper.App{Port: l.Addr().(*net.TCPAddr).Port, Path: "/"}}
-	if a := p.probe(t.Context(), "127.0.0.1"); a.ready || a.detail != "GET /: the answer is not HTTP" {
+	app := helper.App{Port: l.Addr().(*net.TCPAddr).Port, Path: "/"}
+	if a := probe(t.Context(), app, "127.0.0.1"); a.ready || a.detail != "GET /: the answer is not HTTP" {
 		t.Errorf("got %+v", a)
 	}
 }

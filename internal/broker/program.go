@@ -16,10 +16,12 @@ import (
 // A background command that lives so long has started the system.
 const backgroundAlive = time.Second
 
-// program is one that is meant to stay: the app, or a background command.
+// program is the app, or a declared command with what is known of it. One that is meant to
+// stay, as the app or a background command, has a run.
 type program struct {
 	*server
-	name, command string
+	helper.Command
+	turn chan struct{} // holds one token: the same command never runs twice at once
 
 	mu      sync.Mutex
 	current *run
@@ -47,10 +49,10 @@ func (r *run) endedEarly() (code int, mine bool) {
 
 // shell is a declared command as it is started: by a shell, in a session of its
 // own, so that all of it can be ended.
-func (s *server) shell(command string) *exec.Cmd {
-	cmd := exec.Command("sh", "-c", command)
-	cmd.Dir, cmd.SysProcAttr = s.spec.Dir, &syscall.SysProcAttr{Setsid: true}
-	cmd.Stdout, cmd.Stderr = s.log.pipe, s.log.pipe
+func (p *program) shell() *exec.Cmd {
+	cmd := exec.Command("sh", "-c", p.Command.Command)
+	cmd.Dir, cmd.SysProcAttr = p.spec.Dir, &syscall.SysProcAttr{Setsid: true}
+	cmd.Stdout, cmd.Stderr = p.log.pipe, p.log.pipe
 	return cmd
 }
 
@@ -58,7 +60,7 @@ func (s *server) shell(command string) *exec.Cmd {
 func (p *program) start() (*run, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	cmd := p.shell(p.command)
+	cmd := p.shell()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -78,8 +80,8 @@ func (p *program) watch(r *run) {
 		code := proc.Code(r.cmd)
 		signalled := slices.Contains([]int{hangup, interrupt, kill, terminate}, code)
 		asked := signalled && (p.running.Load() > 0 || time.Since(time.Unix(0, p.ran.Load())) < stopGrace)
-		p.log.note("%s ended with exit code %d", p.name, code)
-		p.events.add(helper.Event{Event: EventExited, Name: p.name, Exit: &code, MS: since(r.started), Asked: asked})
+		p.log.note("%s ended with exit code %d", p.Name, code)
+		p.events.add(helper.Event{Event: EventExited, Name: p.Name, Exit: &code, MS: since(r.started), Asked: asked})
 	}()
 }
 
@@ -97,28 +99,22 @@ func (p *program) stop() {
 }
 
 // background starts a command that is meant to stay, anew when it is running, and
-// answers once it has lived for a while or the app's port answers.
-func (s *server) background(ctx context.Context, c *declared) helper.CommandReply {
-	c.program.stop()
-	r, err := c.program.start()
+// answers once it has lived for a while.
+func (p *program) background(ctx context.Context) helper.CommandReply {
+	p.stop()
+	r, err := p.start()
 	if err != nil {
-		return helper.CommandReply{Exit: exitNotRun, Error: "cannot run " + c.Name}
+		return helper.CommandReply{Exit: exitNotRun, Error: "cannot run " + p.Name}
 	}
-	ctx, cancel := context.WithTimeout(ctx, backgroundAlive)
-	defer cancel()
-	for up := false; !up; {
-		select {
-		case <-r.ended:
-			if r.claim() {
-				return helper.CommandReply{Exit: proc.Code(r.cmd)}
-			}
-			return helper.CommandReply{Exit: 1}
-		case <-ctx.Done():
-			up = true
-		case <-time.After(probeEvery):
-			up = s.app != nil && prober{helper.App{Port: s.spec.App.Port}, s.host}.probe(ctx, s.host).ready
+	select {
+	case <-r.ended:
+		if r.claim() {
+			return helper.CommandReply{Exit: proc.Code(r.cmd)}
 		}
+		return helper.CommandReply{Exit: 1}
+	case <-ctx.Done():
+	case <-time.After(backgroundAlive):
 	}
-	c.program.watch(r)
+	p.watch(r)
 	return helper.CommandReply{}
 }

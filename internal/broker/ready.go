@@ -23,12 +23,6 @@ const (
 	loopbackOnly = "the app listens on 127.0.0.1 only; it must listen on 0.0.0.0 to be reached from another container"
 )
 
-// prober asks an app whether it is ready.
-type prober struct {
-	app  helper.App
-	host string // the container's own address, as others reach it
-}
-
 // answer is what one probe saw; detail never holds a byte that the app sent.
 type answer struct {
 	ready   bool
@@ -36,17 +30,17 @@ type answer struct {
 	detail  string
 }
 
-// wait probes until the app is ready, has ended, or ctx is over, and says what
-// the last probe saw.
-func (p prober) wait(ctx context.Context, ended <-chan struct{}) answer {
+// wait probes until the app is ready at host, as others reach it, has ended, or ctx is
+// over, and says what the last probe saw.
+func wait(ctx context.Context, app helper.App, host string, ended <-chan struct{}) answer {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	last, local := answer{detail: "no answer"}, 0
 	for {
-		switch a := p.probe(ctx, p.host); {
+		switch a := probe(ctx, app, host); {
 		case a.ready:
 			return a
-		case a.refused && p.onLoopback(ctx):
+		case a.refused && (probe(ctx, app, "127.0.0.1").ready || probe(ctx, app, "::1").ready):
 			last, local = answer{detail: loopbackOnly}, local+1
 		case !over(ctx):
 			last, local = a, 0
@@ -71,17 +65,13 @@ func over(ctx context.Context) bool {
 	return ctx.Err() != nil || has && !time.Now().Before(deadline)
 }
 
-func (p prober) onLoopback(ctx context.Context) bool {
-	return p.probe(ctx, "127.0.0.1").ready || p.probe(ctx, "::1").ready
-}
-
 // probe asks once.
-func (p prober) probe(ctx context.Context, host string) answer {
+func probe(ctx context.Context, app helper.App, host string) answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	port := strconv.Itoa(p.app.Port)
+	port := strconv.Itoa(app.Port)
 	at, what := net.JoinHostPort(host, port), "port "+port
-	if p.app.Path == "" {
+	if app.Path == "" {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
 		if err != nil {
 			return refusal(what, err)
@@ -89,8 +79,8 @@ func (p prober) probe(ctx context.Context, host string) answer {
 		conn.Close()
 		return answer{ready: true, detail: what + " is open"}
 	}
-	what = "GET " + p.app.Path
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+p.app.Path, nil)
+	what = "GET " + app.Path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+app.Path, nil)
 	if err != nil {
 		return answer{detail: what + ": not a path that can be asked for"}
 	}
@@ -119,8 +109,8 @@ func refusal(what string, err error) answer {
 	return answer{refused: number == syscall.ECONNREFUSED, detail: what + ": " + why}
 }
 
-// OwnAddress is an address of this container that other containers use.
-func OwnAddress() (string, error) {
+// ownAddress is an address of this container that other containers use.
+func ownAddress() (string, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return "", fmt.Errorf("cannot read the container's addresses: %w", err)

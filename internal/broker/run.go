@@ -36,7 +36,7 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 		s.unknown(w, name)
 		return
 	}
-	limit := duration(c.TimeoutMS, defaultCommand)
+	limit := span(c.TimeoutMS)
 	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, fmt.Errorf("stopped after %v", limit))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -53,9 +53,9 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	s.log.note("%s starts", name)
 	var reply helper.CommandReply
 	if c.Background {
-		reply = s.background(ctx, c)
+		reply = c.background(ctx)
 	} else {
-		reply = s.foreground(ctx, c, w, r)
+		reply = c.foreground(ctx, w, r)
 	}
 	s.log.note("%s ended with exit code %d", name, reply.Exit)
 	s.events.add(helper.Event{Event: EventCommand, Name: name, Exit: &reply.Exit, MS: since(start), Detail: reply.Error})
@@ -63,19 +63,19 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 }
 
 // foreground runs a command to its end.
-func (s *server) foreground(ctx context.Context, c *declared, w http.ResponseWriter, r *http.Request) helper.CommandReply {
-	cmd := s.shell(c.Command.Command)
+func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http.Request) helper.CommandReply {
+	cmd := p.shell()
 	cmd.WaitDelay = leftoverWait
 	shown := &head{}
-	if c.Shown {
-		out := io.MultiWriter(s.log.pipe, shown)
+	if p.Shown {
+		out := io.MultiWriter(p.log.pipe, shown)
 		cmd.Stdout, cmd.Stderr = out, out
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	end, err := feed(cmd, w, r, cancel)
 	if err != nil {
-		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", c.Name, err)}
+		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", p.Name, err)}
 	}
 	code, err := proc.Run(ctx, cmd, stopGrace)
 	end()
@@ -85,7 +85,7 @@ func (s *server) foreground(ctx context.Context, c *declared, w http.ResponseWri
 	case errors.Is(err, errStdin):
 		reply.Exit, reply.Error = 2, err.Error()
 	case code == -1:
-		reply.Exit, reply.Error = exitNotRun, "cannot run "+c.Name
+		reply.Exit, reply.Error = exitNotRun, "cannot run "+p.Name
 	default:
 		reply.Exit, reply.Error = exitTimeout, err.Error()
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"os"
@@ -14,6 +15,9 @@ import (
 // idle is a broker without an app, with these commands.
 func idle(t *testing.T, commands ...helper.Command) *bench {
 	t.Helper()
+	for i := range commands {
+		commands[i].TimeoutMS = cmp.Or(commands[i].TimeoutMS, 60_000)
+	}
 	return serve(t, "", func(s *helper.BrokerSpec) { s.Commands = commands })
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync"
@@ -111,15 +112,10 @@ func (t tariff) charge(u tokens.Count, part bool, guess amount) amount {
 		all = max(all, guess.tokens)
 	}
 	usd := t.cost(u)
-	if whole := usd != nil && !part; whole {
+	if usd != nil && !part {
 		return amount{all, *usd}
 	}
-	if u.Input == nil {
-		u.Input = new(int64)
-	}
-	if u.Candidates == nil {
-		u.Candidates = new(int64)
-	}
+	u.Input, u.Candidates = cmp.Or(u.Input, new(int64)), cmp.Or(u.Candidates, new(int64))
 	if least := t.cost(u); least != nil {
 		guess.usd = max(guess.usd, *least)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"abl/internal/gateway/meter"
-	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/prices"
 	"abl/internal/redact"
@@ -211,10 +210,10 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 		return guess
 	}
 	defer answer.Body.Close()
-	if far := answer.Header.Get(helper.NoAnswer); far != "" {
+	if far := answer.Header.Get(NoAnswer); far != "" {
 		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // of a forwarder; half of them say as much
 		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network)
-		if far == helper.NotAsked {
+		if far == NotAsked {
 			return amount{}
 		}
 		return guess

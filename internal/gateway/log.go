@@ -96,42 +96,45 @@ type Trouble struct {
 // LastTrouble looks at a call's requests from the last one back to the last that
 // was answered well. Trouble that the call got over tells nothing about its end. What
 // this gateway refused is the trouble where there is no other.
-func LastTrouble(log []Entry, call string) Trouble {
-	var t Trouble
-	denied, times, first, well := "", 0, true, false
+func LastTrouble(log []Entry, call string) (t Trouble) {
+	denied, last, well, troubled := "", true, false, false
+scan:
 	for _, e := range slices.Backward(log) {
+		r, class, what := e.Req, outcome.Outcome(""), ""
 		if !e.isOf(call) {
 			continue
 		}
-		if e.Req.Refused {
-			if isDenied(e.Req) {
+		if r.Refused {
+			if isDenied(r) {
 				denied = cmp.Or(denied, e.Reason)
 			}
 			continue
 		}
-		trouble, left := troubleOf(e)
-		t.Waiting = t.Waiting || left && first
-		first = false
 		switch {
-		case left:
-			continue
-		case trouble.Class == "" && isAside(e.Req):
-			well = true
-			continue
-		case trouble.Class != "" && !well:
-			if times++; times == 1 {
-				trouble.Waiting = t.Waiting
-				t = trouble
-			}
-			continue
+		case r.Trouble == outcome.Failed:
+		case r.Trouble != "":
+			class, what = r.Trouble, e.Reason
+		case !r.Aborted && r.Status < http.StatusBadRequest && e.Usage != nil && !e.Usage.Known():
+			class, what = outcome.Unavailable, cmp.Or(e.Reason, fmt.Sprintf("the provider answers %d with what is no answer of a model", r.Status))
 		}
-		t.ended(e, times > 0)
-		break
+		switch {
+		case r.Trouble == "" && r.Aborted:
+			t.Waiting = t.Waiting || last
+		case class == "" && isAside(r):
+			well = true
+		case class == "" || well:
+			t.ended(e)
+			break scan
+		case !troubled:
+			troubled = true
+			t.Class, t.What, t.Paid = class, what, r.Paid
+			if at, err := time.Parse(time.RFC3339, e.At); r.RetryMS > 0 && err == nil { // a line may be damaged
+				t.Back = at.Add(time.Duration(r.RetryMS) * time.Millisecond)
+			}
+		}
+		last = false
 	}
-	switch {
-	case times > 1:
-		t.What += fmt.Sprintf(" (%d requests in a row had trouble)", times)
-	case times == 0 && !t.Waiting && denied != "":
+	if !troubled && !t.Waiting && denied != "" {
 		t.Class, t.What = outcome.Denied, "abl's gateway refuses the agent's request: "+denied
 	}
 	return t
@@ -149,36 +152,16 @@ func isDenied(r *Request) bool {
 	return r.Provider != "" && !r.Over && !r.Held && !r.Aborted && r.Status < http.StatusInternalServerError
 }
 
-// troubleOf is what was wrong with one request, nothing where it was itself at fault.
-// left says that nobody knows, for its client went away before the answer.
-func troubleOf(e Entry) (t Trouble, left bool) {
-	r := e.Req
-	switch {
-	case r.Trouble == outcome.Failed:
-	case r.Trouble != "":
-		t.Class, t.What, t.Paid = r.Trouble, e.Reason, r.Paid
-		at, err := time.Parse(time.RFC3339, e.At) // a line may be damaged
-		if r.RetryMS > 0 && err == nil {
-			t.Back = at.Add(time.Duration(r.RetryMS) * time.Millisecond)
-		}
-	case r.Aborted:
-		return t, true
-	case r.Status < http.StatusBadRequest && e.Usage != nil && !e.Usage.Known():
-		t.Class, t.What = outcome.Unavailable, cmp.Or(e.Reason, fmt.Sprintf("the provider answers %d with what is no answer of a model", r.Status))
-	}
-	return t, false
-}
-
 // ended takes up how the last answer without trouble ended, which is the call's own
 // end where no trouble followed it.
-func (t *Trouble) ended(e Entry, troubled bool) {
+func (t *Trouble) ended(e Entry) {
 	r := e.Req
 	switch {
-	case r.Trouble == outcome.Failed && !troubled:
+	case r.Trouble == outcome.Failed && t.Class == "":
 		t.What = e.Reason
 	case r.Trouble == "" && r.Status < http.StatusBadRequest:
 		t.Finish = r.Finish
-		if !troubled && !t.Waiting {
+		if t.Class == "" && !t.Waiting {
 			t.Class, t.What = r.finished()
 		}
 	}
@@ -186,19 +169,18 @@ func (t *Trouble) ended(e Entry, troubled bool) {
 
 // finished is what is wrong with the end of an answer that came whole.
 func (r *Request) finished() (class outcome.Outcome, what string) {
-	class = meter.OfFinish(r.Finish)
-	switch {
+	limit := "at the model's own limit of tokens for one"
+	switch class = meter.OfFinish(r.Finish); {
 	case r.Finish == "":
-		what = fmt.Sprintf("the last answer of %s does not say that it is finished", r.Model)
-	case class == outcome.Filtered:
-		what = fmt.Sprintf("%s or its provider's filter declined to answer (%s)", r.Model, r.Finish)
+		return "", fmt.Sprintf("the last answer of %s does not say that it is finished", r.Model)
 	case class == "":
+		return "", ""
+	case class == outcome.Filtered:
+		return class, fmt.Sprintf("%s or its provider's filter declined to answer (%s)", r.Model, r.Finish)
 	case strings.EqualFold(r.Finish, meter.FullContext):
-		what = fmt.Sprintf("the last answer of %s was cut since the conversation fills the model's context (%s)", r.Model, r.Finish)
+		limit = "since the conversation fills the model's context"
 	case r.MaxTokens > 0:
-		what = fmt.Sprintf("the last answer of %s was cut at %d tokens, which is what the agent allows for one (%s)", r.Model, r.MaxTokens, r.Finish)
-	default:
-		what = fmt.Sprintf("the last answer of %s was cut at the model's own limit of tokens for one (%s)", r.Model, r.Finish)
+		limit = fmt.Sprintf("at %d tokens, which is what the agent allows for one", r.MaxTokens)
 	}
-	return class, what
+	return class, fmt.Sprintf("the last answer of %s was cut %s (%s)", r.Model, limit, r.Finish)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/tokens"
 )
@@ -40,7 +39,7 @@ func TestLastTrouble(t *testing.T) {
 	}{
 		{"nothing passed", nil, " false"},
 		{"all is well", []Entry{rate, load, good}, " false"},
-		{"three in a row, the last counts", []Entry{good, load, load, rate}, "rate false rate! (3 requests in a row had trouble) 12:00:32"},
+		{"three in a row, the last counts", []Entry{good, load, load, rate}, "rate false rate! 12:00:32"},
 		{"it left after an error", []Entry{rate, left}, "rate true rate! 12:00:32"},
 		{"it left after an error and tried again", []Entry{left, rate}, "rate false rate! 12:00:32"},
 		{"it waited in vain", []Entry{good, left}, " true"},
@@ -104,7 +103,7 @@ func TestTroubleInTheLog(t *testing.T) {
 		}, outcome.RateLimited, 429, ""},
 		"silence": {func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, outcome.Unavailable, 504, "no answer"},
 		"nobody behind a forwarder": {func(w http.ResponseWriter, q *http.Request) {
-			w.Header().Set(helper.NoAnswer, helper.Asked)
+			w.Header().Set(NoAnswer, Asked)
 			say(502, "text/plain", "the server gives no answer: EOF")(w, q)
 		}, outcome.Network, 502, "no answer: EOF"},
 		"an error at the end of a stream": {say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":503,\"message\":\"overloaded\",\"status\":\"UNAVAILABLE\"}}\n\n"), outcome.Unavailable, 200, "overloaded"},

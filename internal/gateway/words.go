@@ -10,6 +10,14 @@ import (
 	"abl/internal/gateway/meter"
 )
 
+// What stands between a gateway and a server on abl's machine says with this header
+// of an error that the server gave no answer, and whether it may have been asked.
+const (
+	NoAnswer = "Abl-No-Answer"
+	Asked    = "asked"
+	NotAsked = "not asked"
+)
+
 type object map[string]any
 
 // statusWords are the APIs' names of the statuses with which the gateway itself answers;

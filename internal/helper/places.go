@@ -42,14 +42,6 @@ const (
 	GatewayPort  = 8080
 )
 
-// What stands between a gateway and a server on abl's machine says with this header
-// of an error that the server gave no answer, and whether it may have been asked.
-const (
-	NoAnswer = "Abl-No-Answer"
-	Asked    = "asked"
-	NotAsked = "not asked"
-)
-
 // Beside is the n-th port, from 1, in the app's own network namespace for what
 // stands in its place or before it, given the app's own.
 func Beside(app, n int) int {

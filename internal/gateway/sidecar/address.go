@@ -26,21 +26,13 @@ func Override(name, raw string) (target *url.URL, local bool, err error) {
 
 // readAddress wants an address to which a path can be appended.
 func readAddress(raw string) (*url.URL, error) {
-	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }) {
-		return nil, errors.New("it holds a space or another character that no address has")
-	}
 	u, err := url.Parse(raw)
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`\%#?`, r) }
 	switch {
-	case err != nil || u.Opaque != "":
-		return nil, errors.New("it is no address; want one such as https://proxy.example/v1")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("want an address that begins with http:// or https://")
+	case strings.ContainsFunc(raw, odd) || err != nil || u.Opaque != "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("want a plain address such as https://proxy.example/v1: nothing encoded, nothing behind its path")
 	case u.User != nil:
 		return nil, errors.New("it holds a user name or password: give the key in its own variable")
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(raw, "#"):
-		return nil, errors.New("it goes on after its path: leave out what begins with ? or #")
-	case strings.Contains(raw, "%"):
-		return nil, errors.New("its path is percent-encoded: give a plain one")
 	}
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); (err != nil || n == 0) && (u.Port() != "" || strings.HasSuffix(u.Host, ":")) {
 		return nil, errors.New("its port is not one of 1 to 65535")
@@ -60,13 +52,12 @@ func isLocal(host string) (bool, error) {
 	switch {
 	case err == nil && addr.IsUnspecified():
 		return false, errors.New("its host is an address to listen at: for this machine give 127.0.0.1")
-	case err == nil && (addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.Zone() != ""):
+	case err == nil && (addr.IsLinkLocalUnicast() || addr.IsMulticast()):
 		return false, errors.New("its host is a link-local or multicast address, which a container cannot reach")
 	case err == nil || last == "localhost":
 		return err != nil || addr.IsLoopback(), nil
-	case last == "" || strings.Contains(host, "..") || strings.ContainsAny(host, ":[]"):
-		return false, errors.New("it has no host")
-	case last[0] >= '0' && last[0] <= '9': // 127.1 and the like mean different things to different programs
+	case last == "" || strings.Contains(host, "..") || strings.ContainsAny(host, ":[]") || last[0] >= '0' && last[0] <= '9':
+		// 127.1 and the like mean different things to different programs.
 		return false, errors.New("its host is neither a name nor an address such as 127.0.0.1 or [::1]")
 	}
 	return false, nil

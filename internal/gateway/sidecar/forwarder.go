@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/helper"
+	"abl/internal/gateway"
 )
 
 const (
@@ -61,7 +61,7 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	quiet := log.New(io.Discard, "", 0)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: noAnswer,
-		ModifyResponse: func(r *http.Response) error { r.Header.Del(helper.NoAnswer); return nil }, // which is abl's own word
+		ModifyResponse: func(r *http.Response) error { r.Header.Del(gateway.NoAnswer); return nil }, // which is abl's own word
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, // which keeps HTTP/2 away, too
 			IdleConnTimeout: restTime, MaxIdleConnsPerHost: 128, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
@@ -94,10 +94,10 @@ func (f *Forwarder) URL() string { return "http://" + f.At.Addr.String() + "/" +
 
 // noAnswer tells the gateway whether a request that got no answer may have reached the server.
 func noAnswer(w http.ResponseWriter, _ *http.Request, err error) {
-	asked := helper.Asked
+	asked := gateway.Asked
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
-		asked = helper.NotAsked
+		asked = gateway.NotAsked
 	}
-	w.Header().Set(helper.NoAnswer, asked)
+	w.Header().Set(gateway.NoAnswer, asked)
 	http.Error(w, "the server on this machine's loopback gives no answer: "+err.Error(), http.StatusBadGateway)
 }

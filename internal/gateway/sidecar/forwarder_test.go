@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/helper"
+	"abl/internal/gateway"
 )
 
 var here = netip.MustParseAddrPort("127.0.0.1:0")
@@ -336,14 +336,14 @@ func TestNobodyThere(t *testing.T) {
 		if strings.HasSuffix(r.URL.Path, "/reset") {
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Set(helper.NoAnswer, helper.NotAsked)
+		w.Header().Set(gateway.NoAnswer, gateway.NotAsked)
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	liar.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(liar.Close)
 	for _, c := range []struct{ target, path, says, told string }{
-		{"http://127.0.0.1:1", "", "gives no answer", helper.NotAsked},
-		{liar.URL, "/reset", "gives no answer", helper.Asked},
+		{"http://127.0.0.1:1", "", "gives no answer", gateway.NotAsked},
+		{liar.URL, "/reset", "gives no answer", gateway.Asked},
 		{liar.URL, "/says", "", ""},
 	} {
 		f := forward(t, c.target, nil)
@@ -356,7 +356,7 @@ func TestNobodyThere(t *testing.T) {
 		if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.At.Token) {
 			t.Errorf("%d %s, %v", resp.StatusCode, text, err)
 		}
-		if got := resp.Header.Get(helper.NoAnswer); got != c.told {
+		if got := resp.Header.Get(gateway.NoAnswer); got != c.told {
 			t.Errorf("%s%s is told as %q, want %q", c.target, c.path, got, c.told)
 		}
 	}
