@@ -1,9 +1,7 @@
 package spec
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"abl/internal/lazyregexp"
@@ -48,7 +46,7 @@ func (f *finder) below(n *node, under []string, among bool) {
 
 func (f *finder) heading(n *node, under []string, among bool) {
 	if n.data && freeIn(n.text()) {
-		f.wrong(n.line+1, "heading", quote(n.text())+" is a heading, so it is no contract", "write it below the heading, as a list item: "+propose(n.text()))
+		f.wrong(n.line+1, "heading", quote(n.text())+" is a heading, so it is no contract", "write it below the heading, as a list item")
 	} else if len(n.kids) == 0 && f.hasContracts {
 		f.warn(n.line+1, "untested", "there is no contract under the heading "+quote(n.text())+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
 	}
@@ -142,10 +140,12 @@ func (f *finder) complain(n *node) {
 	text, context := n.text(), ", or move it to the Context"
 	switch {
 	case text == "":
+	case n.data && n.kind < tableRow:
+		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks or brackets", "write the arrow outside of them"+context)
+	case n.kind == tableRow && n.data:
+		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in a table, a quotation or HTML", "write it as a list item"+context)
 	case n.kind == tableRow:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: one is a line or a list item, not a row of a table, a quotation or HTML", "write it as: "+cells(text)+context)
-	case n.data && n.kind != block:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks or brackets", "write it as: "+propose(text)+context)
+		f.wrong(n.line+1, "no-arrow", quote(text)+" is a row of a table, so it is no contract", "write it as: "+propose(text)+context)
 	case n.kind == item:
 		f.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is no contract", "write it as: "+propose(text)+context)
 	case n.runsOn:
@@ -160,49 +160,17 @@ func (f *finder) complain(n *node) {
 	}
 }
 
-var (
-	asks  = lazyregexp.New(`(?i)^[*_]*(?:given|when|input|request|action|scenario|setup|precondition)s?[*_]*\s*:[*_]*\s*`)
-	pairs = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)^(.*?)[,;]?[ *_]*\b(?:(?:then|success|expected|expect|result|response|output|status)s?[*_]*:[*_]*|then[*_,]*)\s+(\S.*)$`),
-		regexp.MustCompile(`(?i)^()(?:fail|failure|error)s?:\s+(\S.*)$`),
-		regexp.MustCompile(`^([^{]*?[^\s:{]):\s+(\S.*)$`),
-		regexp.MustCompile(`(?i)^(.+?)\s+((?:returns|responds|answers|gives|yields|prints|exits|fails|shows|redirects)\b.*)$`),
-		regexp.MustCompile(`^(.+?)\s+[=–—-]\s+(\S.*)$`),
-	}
-	tags = lazyregexp.New(`</?[A-Za-z][^>]*>|^>+`)
-)
+// pair is an action and its result as people part them without an arrow.
+var pair = lazyregexp.New(`^([^{]*?[^\s:{\\])(?::|\s+[=–—-]|\s*\|)\s+(\S.*)$`)
 
-// propose shows how words would be written as a contract. It is for the person
-// to judge, never read by abl.
+// propose shows how words would be written as a contract. It is for the person to
+// judge, never read by abl.
 func propose(text string) string {
-	text = strings.TrimSpace(tags().ReplaceAllString(wording.Cut(text, maxAbove), " "))
-	text = asks().ReplaceAllString(text[len(itemMark(text)):], "")
-	if at := arrows(text); len(at) > 0 {
-		bare := strings.NewReplacer("`", "", `"`, "", "(", "", ")", "", "[", "", "]", "", "{", "", "}", "", "«", "", "»", "", "“", "", "”", "", "„", "")
-		return "- " + strings.TrimSpace(bare.Replace(text[:at[0].start])) + " → " + strings.TrimSpace(bare.Replace(text[at[0].end:]))
-	}
-	for _, p := range pairs {
-		if m := p.FindStringSubmatch(text); m != nil {
-			return "- " + cmp.Or(m[1], "ACTION") + " → " + m[2]
-		}
+	text = strings.Trim(wording.Cut(text[len(itemMark(text)):], maxAbove), "|> ")
+	if m := pair().FindStringSubmatch(text); m != nil && !hasArrow(text) {
+		return "- " + m[1] + " → " + m[2]
 	}
 	return "- " + strings.TrimRight(text, ":：.") + " → EXPECTED RESULT"
-}
-
-// cells shows how a row of a table would be written, its last cell as the result.
-func cells(row string) string {
-	var all []string
-	for _, cell := range strings.Split(strings.ReplaceAll(row, `\|`, "\x00"), "|") {
-		if cell = tidy(strings.ReplaceAll(cell, "\x00", "|")); freeIn(cell) {
-			return propose(cell)
-		} else if cell != "" {
-			all = append(all, cell)
-		}
-	}
-	if len(all) < 2 {
-		return propose(row)
-	}
-	return "- " + strings.Join(all[:len(all)-1], " ") + " → " + all[len(all)-1]
 }
 
 func freeIn(s string) bool {

@@ -76,7 +76,6 @@ func (t *tree) top() *node { return t.path[len(t.path)-1] }
 func grow(x *lexer) *node {
 	root := &node{level: -100, kind: title, last: -1}
 	t := &tree{path: []*node{root}}
-	rows := tableRows(x)
 	for i := 0; i < len(x.lines); i++ {
 		l := x.lines[i]
 		indent := columns(l.text)
@@ -87,9 +86,9 @@ func grow(x *lexer) *node {
 			t.close(l.level-50, words)
 			t.push(i, &node{level: l.level - 50, kind: title}, tidy(l.text))
 		case l.kind == fence:
-			i = t.block(x, rows, i, indent)
+			i = t.block(x, i, indent)
 		case l.kind == plain:
-			t.plain(i, l.text, indent, rows[i])
+			t.plain(i, l.text, indent)
 		}
 	}
 	return root
@@ -120,14 +119,19 @@ func (t *tree) push(i int, n *node, text string) {
 }
 
 // plain reads a line that may be a contract or go on with one.
-func (t *tree) plain(i int, text string, indent, row int) {
+func (t *tree) plain(i int, text string, indent int) {
 	mark := itemMark(text)
 	said := tidy(text[len(mark):])
 	_, free, _ := freeArrow(said, 0)
 	n := &node{level: indent, bold: boldLine().MatchString(strings.TrimSpace(text))}
 	switch before := t.top(); {
-	case said == "" && mark == "" || row < 0:
-	case row > 0 || wrapped().MatchString(text) && hasArrow(text):
+	case said == "" && mark == "":
+	case ruler().MatchString(text): // the row above is the head of a table
+		if kids := before.kids; len(kids) == 0 && before.kind == tableRow && before.last == i-1 && !before.data {
+			t.path = t.path[:len(t.path)-1]
+			t.top().kids = t.top().kids[:len(t.top().kids)-1]
+		}
+	case row().MatchString(text), wrapped().MatchString(text) && hasArrow(text):
 		t.close(indent, tableRow)
 		n.kind = tableRow
 		t.push(i, n, strings.TrimSpace(text))
@@ -176,7 +180,7 @@ var ownLanguage = lazyregexp.New(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs
 // block reads the code block that begins at line i, and returns its last line.
 // It goes on with a contract that it is indented below; else its lines are read
 // like others where there is an arrow in it.
-func (t *tree) block(x *lexer, rows []int, i, indent int) int {
+func (t *tree) block(x *lexer, i, indent int) int {
 	end := i + 1
 	speaks := false
 	for ; end < len(x.lines) && x.lines[end].kind == code; end++ {
@@ -193,7 +197,7 @@ func (t *tree) block(x *lexer, rows []int, i, indent int) int {
 		switch said := strings.TrimSpace(text); {
 		case said == "" || speaks && !below && remark().MatchString(said) && !freeIn(said):
 		case speaks && !below:
-			t.plain(j, text, max(indent, columns(text)), rows[j])
+			t.plain(j, text, max(indent, columns(text)))
 		default:
 			body = append(body, said)
 		}
@@ -220,7 +224,8 @@ var (
 	numbered = lazyregexp.New(`\d|[①-⑳]`)
 	wrapped  = lazyregexp.New(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
 	listItem = lazyregexp.New(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
-	ruler    = lazyregexp.New(`^[-+|:= \t]*--*[-+|:= \t]*$`)
+	row      = lazyregexp.New(`^[ \t]*\|`)
+	ruler    = lazyregexp.New(`^[ \t]*[|+][-+|:= \t]*$`)
 )
 
 // itemMark is the mark of a list item, with the white space around it.
@@ -230,31 +235,4 @@ func itemMark(line string) string { return listItem().FindString(line) }
 func columns(line string) int {
 	before := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	return len(before) + 3*strings.Count(before, "\t")
-}
-
-// tableRows finds the rows of tables: 1 for one, -1 for a head and what is drawn
-// below it.
-func tableRows(x *lexer) []int {
-	rows := make([]int, len(x.lines)+1)
-	for i, l := range x.lines {
-		text := strings.TrimSpace(l.text)
-		bar := strings.Contains(text, "|")
-		switch {
-		case l.kind != plain && l.kind != code || !bar && !strings.HasPrefix(text, "+"):
-			rows[i] = 0
-		case ruler().MatchString(text):
-			if i > 1 && rows[i-1] >= 0 && rows[i-2] == 0 && strings.Contains(x.lines[i-1].text, "|") {
-				rows[i-1] = -1
-				if hasArrow(x.lines[i-1].text) { // meant as a contract
-					rows[i-1] = 1
-				}
-			}
-			rows[i], rows[i+1] = -1, 1
-		case bar && (strings.HasPrefix(text, "|") || rows[i] == 1):
-			rows[i], rows[i+1] = 1, 1
-		default:
-			rows[i] = 0
-		}
-	}
-	return rows
 }
