@@ -120,36 +120,22 @@ func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
 	if err != nil {
 		return Up{}, err
 	}
-	until := time.Unix(spec.Deadline, 0)
-	box := a.boxFor(key, until)
-	if err := checkSources(a.Project, box.Mounts); err != nil {
-		return Up{}, err
-	}
+	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
 	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppStart, Phase: a.Phase, Call: key})
-	proof, done := a.proving(key, box), func() {}
-	defer func() { done() }()
-	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return a.services(ctx, key, until) },
-		func(ctx context.Context) error { return a.volumes(ctx, key, until) },
-		func(ctx context.Context) error { return a.fill(ctx, key, until) },
-		func(ctx context.Context) error {
-			_, err := a.Engine.Create(ctx, box)
-			return err
-		},
-		func(context.Context) error { failpoint.Here("app.created"); return nil },
-		func(ctx context.Context) (err error) { done, err = proof.before(ctx); return err },
-		func(ctx context.Context) error { return a.Engine.Start(ctx, a.box()) },
-		func(ctx context.Context) error { return proof.after(ctx, true) },
-	} {
+	for _, step := range []func(context.Context, string, time.Time) error{a.services, a.volumes, a.fill} {
 		if err := ctx.Err(); err != nil {
 			return Up{}, err
 		}
-		// Each is seen through, lest the engine makes a box that no sweep has seen.
-		if err := step(context.WithoutCancel(ctx)); err != nil {
+		if err := step(whole, key, until); err != nil {
 			return Up{}, err
 		}
 	}
-	return a.up(spec), nil
+	proof := a.proving(key, a.boxFor(key, until))
+	made := func() error {
+		failpoint.Here("app.created")
+		return ctx.Err()
+	}
+	return a.up(spec), proof.launch(ctx, made, func() error { return nil })
 }
 
 // Down removes the app that was up for a call, with its services and volumes,

@@ -16,17 +16,12 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/internal/state"
 )
 
 // batch is a program that runs once on a copy of a tree, without an agent and without a
 // key, in a box that is proven as a role's is: the tests of a commit, or a build.
 type batch struct {
-	*Boxes
-	project state.Project
-	rec     Record
-	box     sandbox.Box // as intent, but for what every batch has
-	rule    rule
+	proving                // its box is as intent, but for what every batch has
 	run     helper.RunSpec // what is run, and where; the rest is every batch's
 	limit   time.Duration
 	grace   time.Duration // between the word to end and the end
@@ -35,48 +30,35 @@ type batch struct {
 	tree    func(w io.Writer, as string) error // written into the folder that the program runs in
 }
 
-// start makes the box, fills its volume with the tree, and starts it. What is asked of
-// the engine is seen through, lest it makes a box that no sweep has seen. begun is when
-// the engine was told to: the program does not wait for the proof to be read.
+// start makes the box, fills its volume with the tree, and starts it. begun is when the
+// engine was told to: the program does not wait for the proof to be read.
 func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
-	whole, kind := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind]
+	whole, kind, rec := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind], Record{b.dir}
 	b.run.Stdout, b.run.Stderr, b.run.Probe = helper.Out, helper.Err, helper.Probe
 	b.run.Deadline = time.Now().Add(b.limit + time.Minute).Unix()
 	b.asJSON["run.json"] = b.run
-	if err := errors.Join(layIn(b.rec, b.files, b.asJSON), b.layOutput(b.rec)); err != nil {
+	if err := errors.Join(layIn(rec, b.files, b.asJSON), b.layOutput(rec)); err != nil {
 		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
 	}
 	volume := sandbox.Mount{What: sandbox.Scratch, Source: b.box.Name, Target: path.Dir(b.run.Dir)}
 	b.box.Dir, b.box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
-	b.box.Mounts = append([]sandbox.Mount{volume}, outputMounts(b.rec)...)
+	b.box.Mounts = append([]sandbox.Mount{volume}, outputMounts(rec)...)
 	labels := maps.Clone(b.box.Labels)
 	labels[sandbox.LabelKind] = kind + volumeKind
 	if err := b.Engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
 		return begun, err
 	}
-	if err := checkSources(b.project, b.box.Mounts); err != nil {
-		return begun, err
+	fill := func() error {
+		if err := b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
+			return fmt.Errorf("cannot fill the %s's container: %w", kind, err)
+		}
+		return nil
 	}
-	if _, err := b.Engine.Create(whole, b.box); err != nil {
-		return begun, fmt.Errorf("cannot make the %s's container: %w", kind, err)
-	}
-	if err := b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
-		return begun, fmt.Errorf("cannot fill the %s's container: %w", kind, err)
-	}
-	proof := proving{Boxes: b.Boxes, box: b.box, dir: b.rec.Dir, rule: b.rule, secret: b.Safe}
-	done, err := proof.before(whole)
-	defer done()
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return begun, err
-	}
-	begun = time.Now()
-	if err := b.Engine.Start(whole, b.box.Name); err != nil {
-		return begun, err
-	}
-	return begun, proof.after(ctx, true)
+	err = b.launch(ctx, fill, func() error {
+		begun = time.Now()
+		return nil
+	})
+	return begun, err
 }
 
 // volumeKind ends the kind of the volume that a batch stands in.

@@ -182,9 +182,15 @@ func (s *Boxes) makeHolder(ctx context.Context, place string, until time.Time) e
 	// Before it has closed its network nothing may run in it.
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	line, err := s.Engine.Head(ctx, box.Name, maxProof)
+	return s.firstLine(ctx, box.Name)
+}
+
+// firstLine waits for the first line of one of abl's own programs, which it prints when it
+// is ready.
+func (s *Boxes) firstLine(ctx context.Context, name string) error {
+	line, err := s.Engine.Head(ctx, name, maxProof)
 	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
-		err = fmt.Errorf("its holder ended before it was ready: %q", line)
+		err = fmt.Errorf("%s ended before it was ready: %q", name, line)
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 		return end, err
 	}
 	failpoint.Here("build.started")
-	stop, err := copyOutput(one.rec, w.Stdout, w.Stderr)
+	stop, err := copyOutput(Record{one.dir}, w.Stdout, w.Stderr)
 	if err != nil {
 		return end, err
 	}
@@ -102,8 +102,8 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
 	}
 	return &batch{
-		Boxes: b.Boxes, project: b.Project, rec: rec, box: box, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil),
-		run: helper.RunSpec{Argv: b.Argv, Dir: helper.Src}, limit: w.Limit, grace: 5 * time.Second,
+		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), secret: b.Safe},
+		run:     helper.RunSpec{Argv: b.Argv, Dir: helper.Src}, limit: w.Limit, grace: 5 * time.Second,
 		files: b.Files, asJSON: map[string]any{}, tree: b.Tree,
 	}, nil
 }

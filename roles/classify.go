@@ -49,109 +49,74 @@ func (e ending) classify() (outcome.Outcome, string, Evidence) {
 	if e.said.Finished && !unfit {
 		return outcome.Done, "", Evidence{}
 	}
-	for _, look := range []func() (outcome.Outcome, Evidence){e.byAbl, e.byGateway, e.byAgent, e.byEngine} {
-		if c, ev := look(); c != "" {
-			return c, e.reason(c, ev), ev
-		}
-	}
-	c, ev := e.byExit()
-	return c, ev.What, ev
+	c, ev := e.decide()
+	return c, e.reason(c, ev), ev
 }
 
-// byAbl is what abl did to the call. That it was silent or slow may still be the
-// fault of a provider, which the gate knows better.
-func (e ending) byAbl() (outcome.Outcome, Evidence) {
-	is := func(c outcome.Outcome, form string, args ...any) (outcome.Outcome, Evidence) {
-		return c, Evidence{From: ByAbl, What: fmt.Sprintf(form, args...)}
+// decide asks the witnesses in turn. That a call was silent or slow may still be the fault
+// of a provider, which the gate knows better than abl.
+func (e ending) decide() (outcome.Outcome, Evidence) {
+	by := func(who Witness, c outcome.Outcome, form string, args ...any) (outcome.Outcome, Evidence) {
+		return c, Evidence{From: who, What: fmt.Sprintf(form, args...)}
 	}
-	troubled := e.passed.Fault.Class != "" || e.passed.Fault.Waiting
-	switch killed := e.stopped.Class; {
+	fault, killed := e.passed.Fault, e.stopped.Class
+	silent, slow := killed == outcome.Idle, killed == outcome.Timeout
+	troubled, outOfMemory := fault.Class != "" || fault.Waiting, e.exit.OOMKilled && e.exit.Code == killedCode
+	switch {
 	case killed == outcome.Unproven, killed == outcome.EngineGone:
-		return is(killed, "%s", e.stopped.Reason)
+		return by(ByAbl, killed, "%s", e.stopped.Reason)
 	case killed == outcome.Disk:
-		return is(outcome.Disk, "stopped: %s", e.stopped.Reason)
+		return by(ByAbl, killed, "stopped: %s", e.stopped.Reason)
 	case killed == outcome.Flood:
-		return is(outcome.Flood, "stopped: it printed more than %d bytes (limits.output)", e.output)
+		return by(ByAbl, killed, "stopped: it printed more than %d bytes (limits.output)", e.output)
 	case killed == outcome.Interrupted:
-		return is(outcome.Interrupted, "stopped on request")
+		return by(ByAbl, killed, "stopped on request")
 	case killed == outcome.Lost:
-		return is(outcome.Lost, "its container was removed by somebody else")
+		return by(ByAbl, killed, "its container was removed by somebody else")
 	case e.passed.Over != "":
-		return outcome.OverBudget, Evidence{From: ByGateway, What: e.passed.Over}
-	case killed == outcome.Idle && !troubled:
-		return is(outcome.Idle, "stopped: it printed nothing and did next to nothing for %s (loop.idle_timeout)", e.idle)
-	case (killed == outcome.Timeout || e.last.Deadline) && !troubled:
-		return is(outcome.Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
-	}
-	return "", Evidence{}
-}
-
-// byGateway is what was wrong with the provider when the call ended.
-func (e ending) byGateway() (outcome.Outcome, Evidence) {
-	t := e.passed.Fault
-	if t.Class == "" && t.Waiting && (e.stopped.Class == outcome.Idle || e.stopped.Class == outcome.Timeout) {
-		return outcome.Unavailable, Evidence{From: ByGateway, What: "the provider did not answer its last request"}
-	}
-	if t.Class == "" || e.exit.OOMKilled && e.exit.Code == killedCode {
-		return "", Evidence{}
-	}
-	return t.Class, Evidence{From: ByGateway, What: t.What, Back: t.Back, Paid: t.Paid}
-}
-
-// byAgent is a trouble that the CLI's own record names, or the loss of what it
-// stood on, which it can only have suffered.
-func (e ending) byAgent() (outcome.Outcome, Evidence) {
-	if e.exit.OOMKilled && e.exit.Code == killedCode {
-		return "", Evidence{}
-	}
-	if e.said.Trouble != "" {
-		return e.said.Trouble, Evidence{From: ByAgent, What: e.said.Reason}
-	}
-	return "", Evidence{}
-}
-
-func (e ending) byEngine() (outcome.Outcome, Evidence) {
-	switch {
+		return by(ByGateway, outcome.OverBudget, "%s", e.passed.Over)
+	case silent && !troubled:
+		return by(ByAbl, killed, "stopped: it printed nothing and did next to nothing for %s (loop.idle_timeout)", e.idle)
+	case (slow || e.last.Deadline) && !troubled:
+		return by(ByAbl, outcome.Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
+	case (silent || slow) && fault.Class == "":
+		return by(ByGateway, outcome.Unavailable, "the provider did not answer its last request")
+	case fault.Class != "" && !outOfMemory:
+		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid}
+	case e.said.Trouble != "" && !outOfMemory:
+		return by(ByAgent, e.said.Trouble, "%s", e.said.Reason)
 	case e.exit.OOMKilled:
-		return outcome.OutOfMemory, Evidence{From: ByEngine, What: "out of memory (limits.memory)"}
+		return by(ByEngine, outcome.OutOfMemory, "out of memory (limits.memory)")
 	case e.fallen.class != "":
-		return e.fallen.class, Evidence{From: ByEngine, What: e.fallen.what}
-	}
-	return "", Evidence{}
-}
-
-func (e ending) byExit() (outcome.Outcome, Evidence) {
-	switch {
+		return by(ByEngine, e.fallen.class, "%s", e.fallen.what)
 	case e.last.Late:
 		return outcome.Running, Evidence{}
 	case e.last.Error != "":
-		return outcome.Failed, Evidence{From: ByExit, What: "could not be started: " + e.last.Error}
+		return by(ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":
-		return outcome.Crashed, Evidence{From: ByExit, What: "ended by signal " + e.last.Signal}
+		return by(ByExit, outcome.Crashed, "ended by signal %s", e.last.Signal)
 	case e.last.Exit == 0 && e.exit.Code == killedCode: // abl-run had no time for a word
-		return outcome.Crashed, Evidence{From: ByExit, What: "ended by SIGKILL, which abl did not send"}
-	case e.passed.Fault.Class == "" && e.passed.Fault.What != "":
-		return outcome.Failed, Evidence{From: ByGateway, What: e.passed.Fault.What}
+		return by(ByExit, outcome.Crashed, "ended by SIGKILL, which abl did not send")
+	case fault.Class == "" && fault.What != "":
+		return by(ByGateway, outcome.Failed, "%s", fault.What)
 	case e.said.Reason != "":
-		return outcome.Failed, Evidence{From: ByAgent, What: e.said.Reason}
+		return by(ByAgent, outcome.Failed, "%s", e.said.Reason)
 	}
-	return outcome.Failed, Evidence{From: ByExit, What: fmt.Sprintf("ended with exit code %d and no result", e.exit.Code)}
+	return by(ByExit, outcome.Failed, "ended with exit code %d and no result", e.exit.Code)
 }
 
 // reason is the sentence for a person.
 func (e ending) reason(c outcome.Outcome, ev Evidence) string {
-	if c == outcome.Refused && e.keyVar != "" {
+	switch stop := e.stopped.Class; {
+	case c == outcome.Refused && e.keyVar != "":
 		return e.keyVar + " is refused: " + ev.What
-	}
-	switch c {
-	case outcome.Cut:
+	case c == outcome.Cut:
 		return fmt.Sprintf("%s; models.%s may name a model that answers at greater length, or the phase may ask for less at once", ev.What, e.role)
-	case outcome.Filtered:
+	case c == outcome.Filtered:
 		return fmt.Sprintf("%s; models.%s may name another model, or the spec may say what the phase is for", ev.What, e.role)
-	case outcome.NoModel:
+	case c == outcome.NoModel:
 		return fmt.Sprintf("models.%s names %q: %s", e.role, e.model, ev.What)
-	}
-	if stop := e.stopped.Class; stop != "" && stop != c && c.Transient() {
+	case stop != "" && stop != c && c.Transient():
 		return fmt.Sprintf("%s (stopped as %s)", ev.What, stop)
 	}
 	return ev.What

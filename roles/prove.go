@@ -19,19 +19,21 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/roles/boundary"
 )
 
-// proving takes one box through its proof.
+// proving takes one box from its intent to the word of its first program.
 type proving struct {
 	*Boxes
-	box    sandbox.Box
-	dir    string // takes the proof; the folder in below it is what the box sees at helper.In
-	rule   rule
-	server *boundary.HostServer // what listens on this machine, from before to after; nil where nobody does
-	ranges []string             // of the networks that it may be on
-	secret *redact.Sanitizer    // knows what the box must not hold; nil for a box of the person's own settings
+	project state.Project
+	box     sandbox.Box
+	dir     string // takes the proof; the folder in below it is what the box sees at helper.In
+	rule    rule
+	server  *boundary.HostServer // what listens on this machine, from before to after; nil where nobody does
+	ranges  []string             // of the networks that it may be on
+	secret  *redact.Sanitizer    // knows what the box must not hold; nil for a box of the person's own settings
 }
 
 // probeTime is how long a box may take until its first program has looked around.
@@ -39,6 +41,44 @@ const probeTime = 30 * time.Second
 
 // maxProof bounds the line that says what it found, in bytes.
 const maxProof = 256 << 10
+
+// launch makes the box and has fill put in what no mount shows, proves it, and starts it
+// once ready has been told. What is asked of the engine is seen through, lest it makes a box
+// that no sweep has seen.
+func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
+	whole, whose := context.WithoutCancel(ctx), p.box.Labels[sandbox.LabelKind]
+	isCall := whose == "role"
+	if isCall {
+		whose = p.box.Labels[sandbox.LabelRole]
+	}
+	if err := checkSources(p.project, p.box.Mounts); err != nil {
+		return err
+	}
+	if _, err := p.Engine.Create(whole, p.box); err != nil {
+		return fmt.Errorf("cannot make the %s's container: %w", whose, err)
+	}
+	if err := fill(); err != nil {
+		return err
+	}
+	done, err := p.before(whole)
+	defer done()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = ready()
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.Engine.Start(whole, p.box.Name); err != nil {
+		return fmt.Errorf("cannot start the %s: %w", whose, err)
+	}
+	if isCall {
+		failpoint.Here("call.started")
+	}
+	return p.after(whole, true)
+}
 
 // before compares the box, which was made and not started, with its intent, and
 // lays out what its first program has to look for. It listens on this machine

@@ -154,20 +154,7 @@ func (r *Replayer) standIn(ctx context.Context, p Replay, argv []string) error {
 	if err := a.Engine.Start(ctx, box.Name); err != nil {
 		return err
 	}
-	for {
-		words, err := a.Engine.Logs(ctx, box.Name, 1<<10)
-		if err != nil || strings.Contains(string(words), "ready") {
-			return err
-		}
-		if st, err := a.Engine.Status(ctx, box.Name); err != nil || st.State == sandbox.Exited {
-			return errors.Join(err, fmt.Errorf("what stands in for the app ended with code %d", st.ExitCode))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return a.firstLine(ctx, box.Name)
 }
 
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
@@ -183,10 +170,10 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
 	}
-	rec, whole := Record{a.Project.Call(p.Key)}, context.WithoutCancel(ctx)
+	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
 	one := &batch{
-		Boxes: a.Boxes, project: a.Project, rec: rec, box: box, rule: ofReplay(a.Project, a.ID, rec.Dir),
-		run: helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests}, limit: p.Limit, grace: time.Second,
+		proving: proving{Boxes: a.Boxes, project: a.Project, dir: dir, box: box, rule: ofReplay(a.Project, a.ID, dir), secret: a.Safe},
+		run:     helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests}, limit: p.Limit, grace: time.Second,
 		asJSON: map[string]any{"commands.json": p.Cmds},
 		tree:   func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
 	}
@@ -215,10 +202,10 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
 		return err
 	}
-	if err := keepAll(one.Safe, one.rec.Dir, "stdout", "stderr"); err != nil {
+	if err := keepAll(one.Safe, one.dir, "stdout", "stderr"); err != nil {
 		return err
 	}
-	f, err := hostfs.Open(one.rec.Dir, "stdout")
+	f, err := hostfs.Open(one.dir, "stdout")
 	if err != nil {
 		return err
 	}

@@ -119,52 +119,44 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 		return Intent{}, err
 	}
 	measured := r.measureFirst(ctx, j, rec)
-	intent, box, err := r.create(ctx, j, rec)
-	if err = errors.Join(err, measured()); err != nil {
-		return intent, err
+	intent, box, err := r.prepare(ctx, j, rec)
+	if err != nil {
+		return intent, errors.Join(err, measured())
 	}
 	proof := r.proving(j, rec, box)
-	done, err := proof.before(ctx)
-	defer done()
-	if err != nil {
-		return intent, r.proven(ctx, j, rec, err)
+	made := func() error {
+		failpoint.Here("call.created")
+		return measured()
 	}
-	r.emit(j, state.Event{Kind: state.CallStart})
-	if err := rec.markStarted(); err != nil {
-		return intent, err
+	ready := func() error {
+		r.emit(j, state.Event{Kind: state.CallStart})
+		err := rec.markStarted()
+		failpoint.Here("call.starting")
+		return err
 	}
-	failpoint.Here("call.starting")
-	if err := r.Engine.Start(ctx, r.box(j)); err != nil {
-		return intent, errors.Join(fmt.Errorf("cannot start the %s: %w", j.Role.Name, err), r.unstarted(ctx, j, rec))
-	}
-	failpoint.Here("call.started")
-	return intent, r.proven(ctx, j, rec, proof.after(ctx, true))
-}
-
-// unstarted forgets a start that failed, when the engine says that the box never ran.
-// Where it cannot be asked the mark stays: the next run finds out.
-func (r *Runner) unstarted(ctx context.Context, j Job, rec Record) error {
-	if st, err := r.Engine.Status(ctx, r.box(j)); err != nil || st.State != sandbox.Created {
-		return nil
-	}
-	return rec.unmark()
+	return intent, r.proven(ctx, j, rec, proof.launch(ctx, made, ready))
 }
 
 // proving is the proof of a call's box.
 func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
-	return proving{Boxes: r.Boxes, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), secret: r.Safe}
+	return proving{Boxes: r.Boxes, project: r.Project, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), secret: r.Safe}
 }
 
-// proven takes a call back when err says that its boundary is not proven and the
-// engine says that its box never ran. One that ran may have been paid for: it is
-// ended, and follow makes an outcome of it.
+// proven takes a call back when the engine says that its box never ran: a start that
+// failed is forgotten, and a box whose boundary is not proven removed. One that ran may
+// have been paid for: it is ended, and follow makes an outcome of it. Where the engine
+// cannot be asked the next run finds out.
 func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error {
-	if !errors.Is(err, sandbox.ErrUnproven) {
-		return err
+	if err == nil {
+		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
 	st, serr := r.Engine.Status(ctx, r.box(j))
-	switch {
+	switch unproven := errors.Is(err, sandbox.ErrUnproven); {
+	case !unproven && serr == nil && st.State == sandbox.Created:
+		return errors.Join(err, rec.unmark())
+	case !unproven:
+		return err
 	case errors.Is(serr, sandbox.ErrNotFound) && rec.Started():
 		return nil
 	case serr != nil && !errors.Is(serr, sandbox.ErrNotFound):
@@ -182,8 +174,8 @@ func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error
 	return r.Engine.Stop(ctx, r.box(j), 0)
 }
 
-// create lays out the record and makes the box, which is not started yet.
-func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, box sandbox.Box, err error) {
+// prepare lays out the record, and says what the box is to be.
+func (r *Runner) prepare(ctx context.Context, j Job, rec Record) (intent Intent, box sandbox.Box, err error) {
 	if err := rec.unmark(); err != nil {
 		return intent, box, err
 	}
@@ -216,15 +208,7 @@ func (r *Runner) create(ctx context.Context, j Job, rec Record) (intent Intent, 
 		}
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], way...)
 	}
-	box = r.boxFor(j, rec, cmd, deadline)
-	if err := checkSources(r.Project, box.Mounts); err != nil {
-		return intent, box, err
-	}
-	if _, err := r.Engine.Create(ctx, box); err != nil {
-		return intent, box, fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
-	}
-	failpoint.Here("call.created")
-	return intent, box, nil
+	return intent, r.boxFor(j, rec, cmd, deadline), nil
 }
 
 // boxFor is the call's container as intent.

@@ -184,15 +184,14 @@ func TestAdoption(t *testing.T) {
 			r.runner.Timeout = time.Nanosecond
 		}, "failed 3 ended with exit code 3 and no result, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"made and never started", func(r *rig) {
-			if _, _, err := r.runner.create(r.Context(), r.job, r.rec()); err != nil {
-				r.Fatal(err)
-			}
+			_, made, err := r.runner.prepare(r.Context(), r.job, r.rec())
+			must(r.T, err)
+			_, err = r.engine.Create(r.Context(), made)
+			must(r.T, err)
 		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
 		{"intended and never made", func(r *rig) {
-			r.engine.Fail("Create", 1, errors.New("no"))
-			if _, _, err := r.runner.create(r.Context(), r.job, r.rec()); err == nil {
-				r.Fatal("it was made")
-			}
+			_, _, err := r.runner.prepare(r.Context(), r.job, r.rec())
+			must(r.T, err)
 		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
 		{"start refused", func(r *rig) {
 			r.engine.Fail("Start", 1, errors.New("no network"))
@@ -274,10 +273,8 @@ func TestBoxIsAsPromised(t *testing.T) {
 	r := newRig(t, nil)
 	r.job.Env, r.job.Place = []string{"KEY=secret"}, PlaceBuilder
 	r.runner.Limits = sandbox.Limits{Memory: 1, Pids: 2}
-	if _, _, err := r.runner.create(t.Context(), r.job, r.rec()); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := r.engine.Box("abl-id-p1-build-1.1")
+	_, b, err := r.runner.prepare(t.Context(), r.job, r.rec())
+	must(t, err)
 	var mounts []string
 	for _, m := range b.Mounts {
 		mounts = append(mounts, fmt.Sprintf("%s %s %t", m.What, m.Target, m.ReadOnly))
