@@ -53,10 +53,7 @@ func runPhase(ctx context.Context, in *cli.Input) error {
 	if err := checkJUnit(s, n); err != nil {
 		return err
 	}
-	v, err := openView(ctx, s)
-	if err != nil {
-		return err
-	}
+	v := openView(ctx, s.In)
 	defer v.Close()
 	e, err := s.Play(ctx, n, in.Bool("again"), v)
 	e, err = published(ctx, s, n, e, err)
@@ -73,14 +70,10 @@ func published(ctx context.Context, s *phase.Project, n int, e state.Event, ende
 }
 
 // openView opens the view of a run that the person chose.
-func openView(ctx context.Context, s *phase.Project) (*view.View, error) {
-	v, err := view.Open(ctx, view.Options{
-		Progress: s.In.String("progress"), JSON: s.In.Bool("json"), Stdout: s.In.Bare.Stdout, Stderr: s.In.Bare.Stderr, Safe: s.In.Safe,
+func openView(ctx context.Context, in *cli.Input) *view.View {
+	return view.Open(ctx, view.Options{
+		Progress: in.String("progress"), JSON: in.Bool("json"), Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe,
 	})
-	if err != nil {
-		return nil, exit.With(exit.Usage, err, "")
-	}
-	return v, nil
 }
 
 func runCommand() cli.Command {
@@ -97,10 +90,7 @@ refine the specs, or approve by going on. With --through it goes on to the last.
 
 // runPending plays phases from the first that has not passed.
 func runPending(ctx context.Context, s *phase.Project, through bool) error {
-	v, err := openView(ctx, s)
-	if err != nil {
-		return err
-	}
+	v := openView(ctx, s.In)
 	defer v.Close()
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {

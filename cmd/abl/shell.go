@@ -55,12 +55,7 @@ func runShell(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	defer unlock()
-	v, err := view.Open(ctx, view.Options{
-		Progress: view.Plain, Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe,
-	})
-	if err != nil {
-		return err
-	}
+	v := view.Open(ctx, view.Options{Progress: view.Plain, Stderr: in.Bare.Stderr, Safe: in.Safe})
 	defer v.Close()
 	return s.Shell(ctx, role, n, tty, v)
 }

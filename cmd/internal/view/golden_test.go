@@ -32,7 +32,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestPlain(t *testing.T) {
 	var out bytes.Buffer
-	p := newPlain(Options{Stderr: &out})
+	p := &lines{out: &out}
 	for _, e := range aPhase() {
 		p.show(clean(e, nil))
 	}
@@ -59,13 +59,13 @@ func TestJSON(t *testing.T) {
 func TestLive(t *testing.T) {
 	out := &writes{}
 	now := noon
-	l := &live{out: out, paint: true, now: func() time.Time { return now }, width: func() int { return 60 }}
-	l.tick()
+	l := &lines{out: out, live: true, paint: true, now: func() time.Time { return now }, width: func() int { return 60 }}
+	l.redraw()
 	for _, e := range aPhase() {
 		now = e.Time
 		l.show(clean(e, nil))
-		l.tick()
-		l.tick()
+		l.redraw()
+		l.redraw()
 	}
 	l.close()
 	var quoted strings.Builder

@@ -71,11 +71,9 @@ func TestAutoOnTerminals(t *testing.T) {
 	for term, want := range map[string]bool{"xterm-256color": true, "dumb": false, "": false} {
 		master, tty := terminal(t, 80)
 		t.Setenv("TERM", term)
-		painters, err := choose(Options{Stderr: tty})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, live := painters[0].(*live); live != want || len(painters) != 1 {
+		v := Open(t.Context(), Options{Stderr: tty})
+		v.Close()
+		if live := v.facts.live; live != want || v.events != nil {
 			t.Errorf("TERM=%s: live %t, want %t", term, live, want)
 		}
 		tty.Close()
@@ -90,17 +88,13 @@ func onTerminal(t *testing.T, columns int, noColor string, do func(*View, chan<-
 	defer master.Close()
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", noColor)
-	painters, err := choose(Options{Stderr: tty})
-	if err != nil {
-		t.Fatal(err)
-	}
 	raw := make(chan string)
 	go func() {
 		data, _ := io.ReadAll(master) // ends with an error once the other side is closed
 		raw <- string(data)
 	}()
 	tick := make(chan time.Time)
-	v := start(painters, tick)
+	v := open(t.Context(), Options{Stderr: tty}, tick)
 	do(v, tick)
 	v.Close()
 	tty.Close()

@@ -52,8 +52,6 @@ func Coloured(w io.Writer) bool { return canSteer(w) && os.Getenv("NO_COLOR") ==
 // paint gives words their colour, or leaves them alone.
 type paint bool
 
-const noPaint paint = false
-
 // in is text in the colour of a tone: the sixteen colours that every terminal
 // has, so that the person's own scheme holds.
 func (p paint) in(t tone, text string) string {

@@ -7,6 +7,7 @@ package view
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -16,89 +17,96 @@ import (
 	"abl/internal/state"
 )
 
-// View is an state.Sink that never blocks and never fails.
-type View struct {
-	queue  *queue
-	safe   *redact.Sanitizer
-	done   chan struct{}
-	unhook func() bool
+// The values of --progress. Auto is TTY on a terminal and Plain elsewhere.
+const (
+	Auto  = "auto"
+	TTY   = "tty"
+	Plain = "plain"
+	JSON  = "json"
+)
+
+// Options say what is shown and where.
+type Options struct {
+	Progress string // "" is Auto
+	// JSON prints events on Stdout, and progress only where Progress asks for it.
+	JSON   bool
+	Stdout io.Writer         // takes the events, which the view makes safe by itself
+	Stderr io.Writer         // takes the progress, likewise
+	Safe   *redact.Sanitizer // knows what nobody may see
 }
 
-// painter shows events one by one. Its methods are called by one goroutine.
-type painter interface {
-	show(state.Event)
-	tick()  // from time to time
-	close() // once, at the end
+// View is an state.Sink that never blocks and never fails: it holds what was emitted
+// and not shown yet, so that a reader who does not read holds up no run.
+type View struct {
+	events *jsonLines // nil where nobody reads them
+	facts  *lines     // likewise
+	safe   *redact.Sanitizer
+	unhook func() bool
+	wake   chan struct{} // has one entry when there is something to take
+	end    func()
+	ended  chan struct{}
+	done   chan struct{}
+
+	mu      sync.Mutex
+	waiting []state.Event
 }
 
 // Open begins a view; Close ends it. When a signal ends ctx the person is told
 // so at once.
-func Open(ctx context.Context, o Options) (*View, error) {
-	painters, err := choose(o)
-	if err != nil {
-		return nil, err
+func Open(ctx context.Context, o Options) *View { return open(ctx, o, time.Tick(200*time.Millisecond)) }
+
+func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
+	v := &View{safe: o.Safe, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{})}
+	v.end = sync.OnceFunc(func() { close(v.ended) })
+	if o.JSON || o.Progress == JSON {
+		v.events = &jsonLines{out: o.Stdout}
 	}
-	v := start(painters, time.Tick(200*time.Millisecond))
-	v.safe = o.Safe
+	auto := o.Progress == "" || o.Progress == Auto
+	if o.Progress == TTY || auto && !o.JSON && canSteer(o.Stderr) {
+		v.facts = newLive(o.Stderr)
+	} else if o.Progress == Plain || auto && !o.JSON {
+		v.facts = &lines{out: o.Stderr}
+	}
+	go v.show(tick)
 	v.unhook = context.AfterFunc(ctx, func() {
 		var s exit.Signal
 		if errors.As(context.Cause(ctx), &s) {
-			v.queue.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
+			v.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
 		}
 	})
-	return v, nil
+	return v
 }
 
 // stopping is a word of the view's own, for people only.
 const stopping state.Kind = "stopping"
 
-// start runs the painters in a goroutine of their own.
-func start(painters []painter, tick <-chan time.Time) *View {
-	v := &View{queue: newQueue(), done: make(chan struct{}), unhook: func() bool { return true }}
-	go func() {
-		defer close(v.done)
-		v.paint(painters, tick)
-	}()
-	return v
-}
-
-func (v *View) paint(painters []painter, tick <-chan time.Time) {
-	for {
+// show shows what comes until the end.
+func (v *View) show(tick <-chan time.Time) {
+	defer close(v.done)
+	for more := true; more; {
 		select {
 		case <-tick:
-			for _, p := range painters {
-				p.tick()
-			}
-		case <-v.queue.wake:
-			events, more := v.queue.take()
-			for _, e := range events {
-				for _, p := range painters {
-					p.show(e)
-				}
-			}
-			if more {
-				continue
-			}
-			for _, p := range painters {
-				p.close()
-			}
-			return
+			v.facts.redraw()
+		case <-v.wake:
+		case <-v.ended:
+			more = false
+		}
+		v.mu.Lock()
+		events := v.waiting
+		v.waiting = nil
+		v.mu.Unlock()
+		for _, e := range events {
+			v.events.show(e)
+			v.facts.show(e)
 		}
 	}
+	v.facts.close()
 }
 
-// Emit hands an event to the view, whatever its reader is doing.
-func (v *View) Emit(e state.Event) { v.queue.put(clean(e, v.safe)) }
+// Emit hands an event to the view, whatever its reader is doing. Its words are made
+// safe for any reader, and each is put on one line.
+func (v *View) Emit(e state.Event) { v.put(clean(e, v.safe)) }
 
-// Close returns when all that was emitted is shown and the terminal is as it
-// was. A second time it does nothing.
-func (v *View) Close() {
-	v.unhook()
-	v.queue.close()
-	<-v.done
-}
-
-// clean makes the words of an event safe for any reader and puts each on one line.
 func clean(e state.Event, o *redact.Sanitizer) state.Event {
 	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD} {
 		*s = o.Line(*s)
@@ -114,54 +122,26 @@ func clean(e state.Event, o *redact.Sanitizer) state.Event {
 // among them are dropped; facts are always kept.
 const patience = 4096
 
-// queue holds what was emitted and not shown yet, so that a reader who does not
-// read holds up no run.
-type queue struct {
-	wake chan struct{} // has one entry when there is something to take
-
-	mu      sync.Mutex
-	waiting []state.Event
-	closed  bool
-}
-
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
-
-func (q *queue) put(e state.Event) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
-	if len(q.waiting) >= patience {
+func (v *View) put(e state.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.waiting) >= patience {
 		if e.Kind == state.Action {
 			return
 		}
-		q.waiting = slices.DeleteFunc(q.waiting, func(w state.Event) bool { return w.Kind == state.Action })
+		v.waiting = slices.DeleteFunc(v.waiting, func(w state.Event) bool { return w.Kind == state.Action })
 	}
-	q.waiting = append(q.waiting, e)
-	q.poke()
-}
-
-// take empties the queue. more is false when nothing will come any more.
-func (q *queue) take() (events []state.Event, more bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	events, q.waiting = q.waiting, nil
-	return events, !q.closed
-}
-
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed {
-		q.closed = true
-		q.poke()
-	}
-}
-
-func (q *queue) poke() {
+	v.waiting = append(v.waiting, e)
 	select {
-	case q.wake <- struct{}{}:
+	case v.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Close returns when all that was emitted is shown and the terminal is as it
+// was. A second time it does nothing.
+func (v *View) Close() {
+	v.unhook()
+	v.end()
+	<-v.done
 }

@@ -50,9 +50,13 @@ func words(e state.Event, s *story) fact {
 	case state.Usage:
 		f.text, f.tone = tokenWords(e), quiet
 	case state.Commit:
-		f.text = joined("commit "+short(e.Hash)+" "+e.Subject, e.Text)
-	case state.AppStart, state.AppReady, state.AppFailed:
-		f = appWords(f, e)
+		f.text = joined("commit "+e.Hash[:min(len(e.Hash), 7)]+" "+e.Subject, e.Text)
+	case state.AppStart:
+		f.who, f.text = "app", told("starts", e.Text)
+	case state.AppReady:
+		f.who, f.text = "app", told("ready after "+span(e.MS), e.Text)
+	case state.AppFailed:
+		f.who, f.text, f.tone = "app", told("does not start", e.Text), bad
 	case state.Verdict:
 		f.text, f.tone = told(e.Verdict, e.Text), verdictTone(e.Verdict)
 	case state.Outcome:
@@ -119,35 +123,20 @@ func tokenWords(e state.Event) string {
 	return joined(text, cost(&one))
 }
 
-func appWords(f fact, e state.Event) fact {
-	f.who = "app"
-	switch e.Kind {
-	case state.AppReady:
-		f.text = told("ready after "+span(e.MS), e.Text)
-	case state.AppFailed:
-		f.text, f.tone = told("does not start", e.Text), bad
-	default:
-		f.text = told("starts", e.Text)
-	}
-	return f
-}
-
 // outcomeWords sum a run up: how it ended, how long it took, what it used.
 func outcomeWords(f fact, e state.Event, s *story) fact {
 	f.who, f.text = "abl", cmp.Or(e.Text, e.Verdict)
 	f.tone = verdictTone(e.Verdict)
 	if e.Exit != nil {
-		f.text = cmp.Or(f.text, meaning(*e.Exit))
-		f.tone = bad
-		if *e.Exit == exit.Passed {
-			f.tone = good
-		}
+		f.text = cmp.Or(f.text, "ended")
+		f.tone = good
 	}
 	more := []string{clock(s.elapsed(e.Time))}
 	if s.counted() {
 		more = append(more, joined(used(s)+" tokens", cost(s)))
 	}
 	if e.Exit != nil && *e.Exit != exit.Passed {
+		f.tone = bad
 		more = append(more, fmt.Sprintf("exit code %d", *e.Exit))
 	}
 	if e.Weak {
@@ -157,25 +146,9 @@ func outcomeWords(f fact, e state.Event, s *story) fact {
 	return f
 }
 
-func meaning(code int) string {
-	for _, e := range exit.Entries() {
-		if e.Code == code {
-			return e.Meaning
-		}
-	}
-	return "ended"
-}
-
+// verdictTone is that of a verdict, calm for none.
 func verdictTone(v string) tone {
-	switch v {
-	case "pass":
-		return good
-	case "fail":
-		return bad
-	case "unverified":
-		return warn
-	}
-	return calm
+	return map[string]tone{"pass": good, "fail": bad, "unverified": warn}[v]
 }
 
 // used is the sum of tokens, which is a lower bound when some are not known.
@@ -214,8 +187,6 @@ func joined(a, b string) string {
 	return a + ", " + b
 }
 
-func short(hash string) string { return hash[:min(len(hash), 7)] }
-
 // span is a duration in ms as people say it.
 func span(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
@@ -240,23 +211,8 @@ func clock(d time.Duration) string {
 // thousands groups digits: 1,234,567.
 func thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
-	return sign + s
-}
-
-// brief is a number of tokens for a narrow place: 950, 12.3k, 1.2M.
-func brief(n int64) string {
-	switch {
-	case n < 1000:
-		return strconv.FormatInt(n, 10)
-	case n < 999_950:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	return s
 }

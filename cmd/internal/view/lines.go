@@ -1,0 +1,171 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"abl/internal/redact"
+	"abl/internal/state"
+)
+
+// jsonLines prints each event as one line with one write, so that lines of
+// several writers do not mix.
+type jsonLines struct {
+	out  io.Writer
+	gone bool // the reader left
+	torn bool // the last line is there in part
+}
+
+func (j *jsonLines) show(e state.Event) {
+	if j == nil || j.gone || e.Kind == stopping {
+		return
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return
+	}
+	text = append(text, '\n')
+	if j.torn {
+		text = append([]byte{'\n'}, text...)
+	}
+	n, err := j.out.Write(text)
+	j.torn = err != nil && (j.torn || n > 0)
+	j.gone = err != nil && !full(err)
+}
+
+// full is whether there may be room again later on.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite)
+}
+
+// What the live view says to a terminal besides words.
+const (
+	clearLine  = "\r\x1b[K"
+	hideCursor = "\x1b[?25l"
+	showCursor = "\x1b[?25h"
+)
+
+// lines prints a line a fact, and now and then what the agent does. A live one redraws
+// one status line below them instead: every change is one write that hides the cursor and
+// shows it again, so that nothing flickers and a killed abl leaves a usable terminal.
+type lines struct {
+	out   io.Writer
+	gone  bool // the reader left
+	story story
+	acted time.Time // of the last action that was shown
+
+	live  bool
+	paint paint
+	now   func() time.Time
+	width func() int
+	drawn string // the status that stands on the terminal
+}
+
+func newLive(out io.Writer) *lines {
+	return &lines{out: out, live: true, paint: paint(Coloured(out)), now: time.Now, width: func() int { return width(out) }}
+}
+
+// between is how long plain lines are silent about an agent's actions after one.
+const between = 5 * time.Second
+
+func (l *lines) show(e state.Event) {
+	if l == nil {
+		return
+	}
+	l.story.take(e)
+	if l.story.refused { // the command's own error says it
+		return
+	}
+	if e.Kind == state.Action {
+		if l.live || l.story.actions > 1 && e.Time.Sub(l.acted) < between {
+			return // the status shows it at the next tick
+		}
+		l.acted = e.Time
+	}
+	f := words(e, &l.story)
+	if !l.live {
+		l.write(line(f, l.story.elapsed(e.Time), l.paint) + "\n")
+		return
+	}
+	l.drawn = l.status()
+	f.text = fold(f.text, l.width()-1)
+	l.write(clearLine + strings.ReplaceAll(line(f, l.story.elapsed(e.Time), l.paint), "\n", "\r\n") + "\r\n" + l.drawn)
+}
+
+// head is how many columns stand before the words of a fact.
+const head = 20
+
+// line is a fact: when, who, what. A > marks the words of an agent.
+func line(f fact, at time.Duration, c paint) string {
+	mark := " "
+	if f.agent {
+		mark = ">"
+	}
+	return c.in(quiet, fmt.Sprintf("%7s", clock(at))) + fmt.Sprintf("  %-8s %s ", f.who, mark) + c.in(f.tone, f.text)
+}
+
+// fold breaks the words of a fact into rows that stand below one another, where
+// there is room for that: no part of them stands where a fact begins.
+func fold(text string, width int) string {
+	const least = 16
+	if width-head < least {
+		return text
+	}
+	return redact.Fold(text, width-head, strings.Repeat(" ", head))
+}
+
+func (l *lines) redraw() {
+	if l == nil || !l.live || l.story.began.IsZero() {
+		return
+	}
+	if s := l.status(); s != l.drawn {
+		l.drawn = s
+		l.write(clearLine + s)
+	}
+}
+
+func (l *lines) close() {
+	if l != nil && l.drawn != "" {
+		l.write(clearLine)
+	}
+}
+
+func (l *lines) write(text string) {
+	if l.gone {
+		return
+	}
+	if l.live {
+		text = hideCursor + text + showCursor
+	}
+	_, err := io.WriteString(l.out, text)
+	l.gone = err != nil && !full(err)
+}
+
+// status says who works on what, for how long, and what the agent did last; before that,
+// what all cost so far. The last column stays free: a terminal may wrap when it is written to.
+func (l *lines) status() string {
+	s := &l.story
+	text := cmp.Or(s.role, "abl")
+	if s.phase > 0 {
+		text += fmt.Sprintf("  phase %d", s.phase)
+	}
+	if s.iteration > 0 {
+		text += fmt.Sprintf(", iteration %d", s.iteration)
+	}
+	text += "  " + clock(s.elapsed(l.now()))
+	switch {
+	case s.doing != "":
+		text += " > " + s.doing
+	case s.priced:
+		text += "  " + cost(s)
+	case s.counted():
+		text += "  " + used(s) + " tokens"
+	}
+	return cut(text, l.width()-1)
+}
