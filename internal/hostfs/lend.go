@@ -76,7 +76,7 @@ func Lend(dir string, l Lease) error {
 	outside := map[uint64]uint64{} // names of a file that were not met in dir, by its inode
 	err := Walk(dir, gitDir, func(e Entry) error {
 		if !e.shared() {
-			return e.lend(l)
+			return e.chown(l.UID, l.GID)
 		}
 		if _, met := outside[e.Stat.Ino]; !met {
 			outside[e.Stat.Ino] = uint64(e.Stat.Nlink)
@@ -89,7 +89,7 @@ func Lend(dir string, l Lease) error {
 			if n, met := outside[e.Stat.Ino]; !e.shared() || !met || n > 0 {
 				return nil
 			}
-			return e.lend(l)
+			return e.chown(l.UID, l.GID)
 		})
 	}
 	if err == nil {
@@ -104,15 +104,11 @@ func Lend(dir string, l Lease) error {
 // shared is a file with several names.
 func (e Entry) shared() bool { return e.Kind() == unix.S_IFREG && e.Stat.Nlink > 1 }
 
-func (e Entry) lend(l Lease) error {
-	if int(e.Stat.Uid) == l.UID && int(e.Stat.Gid) == l.GID {
-		return nil
-	}
-	return e.chown(l.UID, l.GID)
-}
-
 // chown changes the owner of the entry itself, of a link too.
 func (e Entry) chown(uid, gid int) error {
+	if int(e.Stat.Uid) == uid && int(e.Stat.Gid) == gid {
+		return nil
+	}
 	err := unix.Fchownat(e.Dir, e.Name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("%q: %w", e.Path(), err)
@@ -172,19 +168,16 @@ func (e Entry) disarm() (odd string, err error) {
 	if uint32(e.Stat.Mode)&special == 0 {
 		return "", nil
 	}
-	f, err := openAt(e.Dir, e.Name, reading)
+	f, err := openSame(e.Dir, e.Name, e.Stat)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	var now unix.Stat_t
-	if err := unix.Fstat(fd(f), &now); err != nil {
-		return "", err
+	now, err := fstat(f)
+	if err == nil {
+		err = unix.Fchmod(fd(f), uint32(now.Mode)&0o7777&^special)
 	}
-	if now.Dev != e.Stat.Dev || now.Ino != e.Stat.Ino {
-		return "", ErrChanged
-	}
-	return "had a setuid or setgid bit, which was cleared", unix.Fchmod(fd(f), uint32(now.Mode)&0o7777&^special)
+	return "had a setuid or setgid bit, which was cleared", err
 }
 
 // setTop changes the group and mode of the top folder, not its owner.
@@ -239,29 +232,28 @@ func handOver(project string, paths []string, whole bool) error {
 		return e.chown(int(top.Uid), int(top.Gid))
 	}
 	for _, path := range paths {
-		isDir, err := visitOne(project, path, give)
-		if err == nil && isDir && whole {
-			err = Walk(filepath.Join(project, path), gitDir, give)
-		}
-		if err != nil && !errors.Is(err, ErrAbsent) {
+		if err := visit(project, path, whole, give); err != nil && !errors.Is(err, ErrAbsent) {
 			return fmt.Errorf("cannot hand %q over: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// visitOne visits what stands at path, and says whether it is a directory.
-func visitOne(project, path string, visit func(Entry) error) (isDir bool, err error) {
+// visit visits what stands at path and, for the whole of a directory, what is in it.
+func visit(project, path string, whole bool, look func(Entry) error) error {
 	dir, err := openDir(unix.AT_FDCWD, filepath.Join(project, filepath.Dir(path)))
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer dir.Close()
 	e := Entry{Dir: fd(dir), Name: filepath.Base(path), below: func(string) string { return path }}
-	if e.Stat, err = lstat(e.Dir, e.Name); err != nil {
-		return false, err
+	if e.Stat, err = lstat(e.Dir, e.Name); err == nil {
+		err = look(e)
 	}
-	return e.Kind() == unix.S_IFDIR, visit(e)
+	if err == nil && whole && e.Kind() == unix.S_IFDIR {
+		err = walk(e.Dir, e.Name, gitDir, look)
+	}
+	return err
 }
 
 // Reopen lets the owner of dir, and of these names in it, read and write them again:
@@ -277,11 +269,8 @@ func Reopen(dir string, names ...string) error {
 		if err != nil {
 			return fmt.Errorf("cannot look at %q: %w", path, err)
 		}
-		rights := fs.FileMode(0o600)
-		if info.IsDir() {
-			rights = 0o700
-		}
-		if info.Mode()&rights == rights || !info.IsDir() && !info.Mode().IsRegular() {
+		rights := map[fs.FileMode]fs.FileMode{0: 0o600, fs.ModeDir: 0o700}[info.Mode().Type()]
+		if info.Mode()&rights == rights {
 			continue
 		}
 		if err := os.Chmod(path, info.Mode()|rights); err != nil {

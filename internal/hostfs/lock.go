@@ -52,13 +52,12 @@ func Hold(path string) (*Held, error) {
 	const flag = os.O_RDWR | os.O_CREATE | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	h := &Held{flock.New(path, flock.SetFlag(flag), flock.SetPermissions(0o644)), path}
 	ok, err := h.file.TryLock()
-	switch {
-	case err == nil && ok:
+	if err == nil && !ok {
+		err = heldBy(path)
+	} else if err == nil {
 		if err = h.claim(); err != nil {
 			err = errors.Join(err, h.Unlock())
 		}
-	case err == nil:
-		err = heldBy(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
@@ -69,15 +68,8 @@ func Hold(path string) (*Held, error) {
 // claim writes who holds the lock, after making sure that the path still leads
 // to the file that was locked: another might have put a new one there.
 func (h *Held) claim() error {
-	locked, err := h.file.Stat()
-	if err != nil {
+	if err := h.Still(); err != nil {
 		return err
-	}
-	if !locked.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
-	}
-	if now, err := os.Lstat(h.path); err != nil || !os.SameFile(locked, now) {
-		return errors.New("the lock file was replaced meanwhile; try again")
 	}
 	host, _ := os.Hostname() // for the eyes of a person alone
 	data, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
@@ -95,6 +87,9 @@ func (h *Held) Still() error {
 	locked, err := h.file.Stat()
 	if err != nil {
 		return fmt.Errorf("cannot look at the lock %q: %w", h.path, err)
+	}
+	if !locked.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
 	}
 	if now, err := os.Lstat(h.path); err != nil || !os.SameFile(locked, now) {
 		return fmt.Errorf("the lock %q %w", h.path, ErrLost)

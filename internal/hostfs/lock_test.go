@@ -150,7 +150,7 @@ func TestClaimRefusesAReplacedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &Held{l, path}
-	if err := h.claim(); err == nil || !strings.Contains(err.Error(), "was replaced") {
+	if err := h.claim(); !errors.Is(err, ErrLost) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Remove(path); err != nil {

@@ -20,10 +20,11 @@ func Tar(w io.Writer, as, dir string, without ...string) error {
 
 // TarSome is Tar without what take refuses, which may change the headers of the rest.
 // A folder is refused with all that is in it.
-func TarSome(w io.Writer, as, dir string, take func(name string, h *tar.Header) bool) error {
+func TarSome(w io.Writer, as, dir string, take func(name string, h *tar.Header) bool) (err error) {
+	defer failed(&err, "copy", dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("cannot copy %q: %w", dir, err)
+		return err
 	}
 	defer root.Close()
 	t := tar.NewWriter(w)
@@ -34,7 +35,7 @@ func TarSome(w io.Writer, as, dir string, take func(name string, h *tar.Header) 
 		return tarEntry(t, root, name, path.Join(as, name), take)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot copy %q: %w", dir, err)
+		return err
 	}
 	return t.Close()
 }
@@ -67,17 +68,9 @@ func tarEntry(t *tar.Writer, root *os.Root, name, as string, take func(string, *
 		}
 		return nil
 	}
-	if err := t.WriteHeader(h); err != nil {
+	if err := t.WriteHeader(h); err != nil || !fi.Mode().IsRegular() {
 		return err
 	}
-	if !fi.Mode().IsRegular() {
-		return nil
-	}
-	return tarContent(t, root, name, fi)
-}
-
-// tarContent copies exactly as much as the header promised.
-func tarContent(t *tar.Writer, root *os.Root, name string, fi fs.FileInfo) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -90,6 +83,6 @@ func tarContent(t *tar.Writer, root *os.Root, name string, fi fs.FileInfo) error
 	if !os.SameFile(now, fi) {
 		return fmt.Errorf("%q changed while it was copied", name)
 	}
-	_, err = io.CopyN(t, f, fi.Size())
+	_, err = io.CopyN(t, f, fi.Size()) // exactly as much as the header promised
 	return err
 }

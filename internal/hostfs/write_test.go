@@ -211,8 +211,8 @@ func TestCutTornTail(t *testing.T) {
 
 func TestSweepTemps(t *testing.T) {
 	dir := t.TempDir()
-	keep := []string{"state.json", ".hidden", "my.abl-tmp-1", tempPrefix("d") + "dir/"}
-	for _, name := range append(keep, tempPrefix("state.json")+"123", tempPrefix("x")) {
+	keep := []string{"state.json", ".hidden", "my.abl-tmp-1", ".d.abl-tmp-dir/"}
+	for _, name := range append(keep, ".state.json.abl-tmp-123", ".x.abl-tmp-") {
 		var err error
 		if base, isDir := strings.CutSuffix(name, "/"); isDir {
 			err = os.Mkdir(filepath.Join(dir, base), 0o755)
