@@ -26,7 +26,7 @@ func TestBaseUponAnImportedDebian(t *testing.T) {
 	e := newFake()
 	e.digest = "" // no registry
 	e.images[mirrorBase] = map[string]string{LabelImage: "debian"}
-	m := &Maker{Engine: e}
+	m := &Maker{Engine: e, Env: environ()}
 	s, err := m.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestASilentRegistryIsGivenUpAndASlowOneIsNot(t *testing.T) {
 				begun := time.Now()
 				r := c.registry
 				r.fakeEngine = newFake()
-				_, err := (&Maker{Engine: &r}).pull(t.Context())
+				_, err := (&Maker{Engine: &r, Env: environ()}).pull(t.Context())
 				if !errors.Is(err, c.err) || time.Since(begun) != c.takes {
 					t.Errorf("%v after %s, want %v after %s", err, time.Since(begun), c.err, c.takes)
 				}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,18 +33,16 @@ func (m *Maker) build(ctx context.Context, r recipe, extra map[string]string) er
 		defer m.sweep(ctx, id)
 	}
 	network := m.networkOf(r)
-	failed := m.attempt(ctx, r, files, network, args)
-	if failed != nil && failed.lookup() && network == "" && r.name != projectImage && ctx.Err() == nil {
+	err = m.attempt(ctx, r, files, network, args)
+	var failed *BuildError
+	if errors.As(err, &failed) && failed.says(noNames) && network == "" && r.name != projectImage && ctx.Err() == nil {
 		m.say("%s: the engine's own network finds no names; trying with the host's", r.name)
-		failed = m.attempt(ctx, r, files, "host", args)
+		err = m.attempt(ctx, r, files, "host", args)
 	}
-	switch {
-	case failed != nil && ctx.Err() != nil:
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // given up, not failed
-	case failed != nil:
-		return failed
 	}
-	return nil
+	return err
 }
 
 // networkOf is what the steps of a build reach. A Dockerfile of somebody else's gets
@@ -57,7 +54,7 @@ func (m *Maker) networkOf(r recipe) string {
 		return "none"
 	case r.name == projectImage && m.Host:
 		return "host"
-	case r.name != projectImage && proxyIsLocal(m.env):
+	case r.name != projectImage && proxyIsLocal(m.Env):
 		// A proxy on this machine's loopback is not there from the engine's bridge.
 		return "host"
 	}
@@ -74,7 +71,7 @@ func (m *Maker) prepare(r recipe, extra map[string]string, id string) ([]entry, 
 			files[i] = bytesEntry(f.name, f.mode, append(slices.Clone(f.data), "\n"+labelLine(labels)+"\n"...))
 		}
 	}
-	args := proxyArgs(m.env)
+	args := proxyArgs(m.Env)
 	maps.Copy(args, r.args)
 	if r.parent != "" {
 		args["ABL_IMAGE"] = r.parent
@@ -90,7 +87,7 @@ func (m *Maker) prepare(r recipe, extra map[string]string, id string) ([]entry, 
 	return files, args, nil
 }
 
-func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network string, args map[string]string) *BuildError {
+func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network string, args map[string]string) error {
 	reader, writer := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
@@ -148,15 +145,13 @@ type output struct {
 	tail []string
 }
 
-var stepLine = regexp.MustCompile(`^Step (\d+/\d+) : (.*)$`)
-
 func (o *output) line(raw string) {
 	line := clean(raw)
 	if line == "" {
 		return
 	}
-	if m := stepLine.FindStringSubmatch(line); m != nil {
-		o.say("%s: step %s %s", o.name, m[1], m[2])
+	if number, step, ok := strings.Cut(line, " : "); ok && strings.HasPrefix(number, "Step ") {
+		o.say("%s: s%s %s", o.name, number[1:], step)
 	}
 	if len(o.tail) == tailLines {
 		o.tail = o.tail[1:]
@@ -180,8 +175,10 @@ func (e *BuildError) Error() string {
 	for _, line := range e.Tail {
 		s += "\n  | " + line
 	}
-	if hint := e.hint(); hint != "" {
-		s += "\n" + hint
+	for _, h := range hints {
+		if e.says(h.words) {
+			return s + "\n" + h.hint
+		}
 	}
 	return s
 }
@@ -189,33 +186,26 @@ func (e *BuildError) Error() string {
 // Unwrap lets a caller tell a cancelled build and see that an image is missing.
 func (e *BuildError) Unwrap() []error { return []error{e.cause, sandbox.ErrNoImage} }
 
-// hint says what a person can do, or nothing when abl does not know.
-func (e *BuildError) hint() string {
-	switch {
-	case e.says("SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"):
-		return "a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"
-	case e.says("no space left on device"):
-		return "the engine's disk is full: `docker system df` shows what takes it"
-	case e.lookup():
-		return "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"
-	}
-	return ""
-}
-
-// lookup tells a build that found no names, or no bridge to ask over.
-func (e *BuildError) lookup() bool {
-	return e.says("Temporary failure resolving", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND",
-		"Could not resolve", "could not find bridge", "network bridge not found")
-}
-
-func (e *BuildError) says(words ...string) bool {
+func (e *BuildError) says(words []string) bool {
 	all := e.cause.Error() + "\n" + strings.Join(e.Tail, "\n")
-	for _, w := range words {
-		if strings.Contains(all, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(all, word) })
+}
+
+// noNames are the words of a build that found no names, or no bridge to ask over.
+var noNames = []string{
+	"Temporary failure resolving", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND",
+	"Could not resolve", "could not find bridge", "network bridge not found",
+}
+
+// hints say what a person can do, where abl knows it.
+var hints = []struct {
+	words []string
+	hint  string
+}{
+	{[]string{"SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"},
+		"a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"},
+	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows what takes it"},
+	{noNames, "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"},
 }
 
 // How long a registry may stay silent. One that cannot be reached at all is
@@ -237,22 +227,18 @@ func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[st
 		m.say("base: no registry answers; standing on %s", mirrorBase)
 		r.parent, origin, err = mirrorBase, fromMirror, nil
 	}
-	if err != nil {
-		return "", nil, noBase(ctx, err)
+	switch {
+	case ctx.Err() != nil:
+		return "", nil, ctx.Err()
+	case err != nil:
+		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s); do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base",
+			sandbox.ErrNoImage, redact.Line(err.Error()))
 	}
 	r = r.sealed(s.arch)
 	labels = r.labels()
 	// What stands upon it inherits where it came from.
 	labels[labelBase], labels[labelRecipe], labels[labelOrigin] = r.ref, s.recipe, origin
 	return r.ref, labels, m.build(ctx, r, labels)
-}
-
-func noBase(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return fmt.Errorf("%w: no base image: no registry answers (%s); do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base",
-		sandbox.ErrNoImage, redact.Line(err.Error()))
 }
 
 // pull gives up on a registry that shows no sign of life.

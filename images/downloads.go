@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -12,68 +13,54 @@ import (
 // certificates gives the authorities that downloads of a build trust beside
 // the public ones, or nothing. Only certificates go on: a file may hold a key too.
 func (m *Maker) certificates() ([]byte, error) {
-	path, from := m.CACert, "--ca-cert"
-	if path == "" {
-		path, from = m.env("ABL_CA_CERT"), "ABL_CA_CERT"
-	}
-	if path != "" {
-		certs, err := cacerts.Read(path)
-		if err != nil {
-			return nil, fmt.Errorf("cannot use the certificates of %s: %w", from, err)
-		}
-		return certs, nil
-	}
-	for _, from := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"} {
-		path := m.env(from)
-		if path == "" {
+	for _, from := range []struct {
+		name, path string
+		named      bool // by a person, for this
+	}{
+		{"--ca-cert", m.CACert, true}, {"ABL_CA_CERT", m.Env("ABL_CA_CERT"), true},
+		{"NODE_EXTRA_CA_CERTS", m.Env("NODE_EXTRA_CA_CERTS"), false}, {"SSL_CERT_FILE", m.Env("SSL_CERT_FILE"), false},
+	} {
+		if from.path == "" {
 			continue
 		}
-		certs, err := cacerts.Read(path)
-		if err != nil {
-			m.say("not trusting the certificates of %s: %v", from, err)
-			continue
+		certs, err := cacerts.Read(from.path)
+		switch {
+		case err == nil:
+			m.say("downloads trust the certificates of %s (%s)", from.path, from.name)
+			return certs, nil
+		case from.named:
+			return nil, fmt.Errorf("cannot use the certificates of %s: %w", from.name, err)
 		}
-		m.say("downloads trust the certificates of %s (%s)", path, from)
-		return certs, nil
+		m.say("not trusting the certificates of %s: %v", from.name, err)
 	}
 	return nil, nil
 }
 
-// proxyNames are the build arguments that an engine hands to every build step
-// without keeping them in the image or its history.
-var proxyNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
-
-// proxyArgs gives abl's proxies to a build, in both spellings: programs differ.
+// proxyArgs gives abl's proxies to a build, in both spellings: programs differ. An
+// engine hands these arguments to every build step without keeping them in the image or
+// its history.
 func proxyArgs(env func(string) string) map[string]string {
 	args := map[string]string{}
-	for _, name := range proxyNames {
-		if v := eitherCase(env, name); v != "" {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
+		if v := cmp.Or(env(name), env(strings.ToLower(name))); v != "" {
 			args[name], args[strings.ToLower(name)] = v, v
 		}
 	}
 	return args
 }
 
-func eitherCase(env func(string) string, name string) string {
-	if v := env(name); v != "" {
-		return v
-	}
-	return env(strings.ToLower(name))
-}
-
 // proxyIsLocal tells a proxy that only this machine's own loopback reaches.
 func proxyIsLocal(env func(string) string) bool {
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
-		raw := eitherCase(env, name)
-		if raw != "" && !strings.Contains(raw, "://") {
-			raw = "http://" + raw
+	args := proxyArgs(env)
+	for _, proxy := range []string{args["HTTP_PROXY"], args["HTTPS_PROXY"]} {
+		if !strings.Contains(proxy, "://") {
+			proxy = "http://" + proxy
 		}
-		u, err := url.Parse(raw)
-		if err != nil || raw == "" {
+		u, err := url.Parse(proxy)
+		if err != nil {
 			continue
 		}
-		ip := net.ParseIP(u.Hostname())
-		if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func realMaker(t *testing.T) (*Maker, *docker.Engine) {
 	path := filepath.Join(t.TempDir(), "abl-cmd")
 	// A helper of this test alone, so that its images are nobody else's.
 	write(t, path, string(append(staticELF(runtime.GOARCH, false), rand.Text()...)))
-	return &Maker{Engine: e, Helper: path}, e
+	return &Maker{Engine: e, Env: environ("ABL_HELPER", path)}, e
 }
 
 func TestEngineHolderIsBuiltOnce(t *testing.T) {

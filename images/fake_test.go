@@ -161,8 +161,8 @@ func staticELF(arch string, interp bool) []byte {
 func testMaker(t *testing.T, e *fakeEngine) *Maker {
 	t.Helper()
 	dir := t.TempDir()
-	m := &Maker{Engine: e, Helper: filepath.Join(dir, "abl-cmd"), Sidecar: filepath.Join(dir, "abl-gateway")}
-	for _, path := range []string{m.Helper, m.Sidecar} {
+	m := &Maker{Engine: e, Env: environ("ABL_HELPER", filepath.Join(dir, "abl-cmd"), "ABL_GATEWAY", filepath.Join(dir, "abl-gateway"))}
+	for _, path := range []string{m.Env("ABL_HELPER"), m.Env("ABL_GATEWAY")} {
 		if err := os.WriteFile(path, staticELF(goArch(e.arch), false), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -14,51 +14,40 @@ import (
 // ErrHelper says that a program of abl's own that runs in a box is missing or cannot run there.
 var ErrHelper = errors.New("a program of abl's own cannot be used")
 
-// program is one of abl's own that goes into images: its file's name, the one
-// that a person gave, and the variable that may name one.
-type program struct{ name, given, variable string }
+// variables may each name a program of abl's own that goes into images.
+var variables = map[string]string{helper.HelperCmd: "ABL_HELPER", helper.Gateway: "ABL_GATEWAY"}
 
-func (m *Maker) helperProgram() program {
-	return program{name: helper.HelperCmd, given: m.Helper, variable: "ABL_HELPER"}
-}
-
-func (m *Maker) gatewayProgram() program {
-	return program{name: helper.Gateway, given: m.Sidecar, variable: "ABL_GATEWAY"}
-}
-
-// find gives a program's path: named, in the environment, beside this program.
-func (m *Maker) find(p program) (string, error) {
-	if p.given != "" {
-		return p.given, nil
+// find gives a program's path: in the environment, beside this program. An installed
+// program may be a link, and a person may name one.
+func (m *Maker) find(name string) (string, error) {
+	path := m.Env(variables[name])
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("%w: cannot find the folder of the running program: %w", ErrHelper, err)
+		}
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			self = real
+		}
+		path = filepath.Join(filepath.Dir(self), name)
 	}
-	if path := m.env(p.variable); path != "" {
-		return path, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("%w: cannot find the folder of the running program: %w", ErrHelper, err)
-	}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		self = real
-	}
-	return filepath.Join(filepath.Dir(self), p.name), nil
-}
-
-// read reads a program as a member of a build context, checked for the engine's architecture.
-func (m *Maker) read(p program, arch string) (entry, error) {
-	path, err := m.find(p)
-	if err != nil {
-		return entry{}, err
-	}
-	// An installed program may be a link, and a person may name one.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	e, err := fileEntry("root/abl/bin/"+p.name, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with %s", ErrHelper, path, p.variable)
-	}
+	return path, nil
+}
+
+// read reads a program as a member of a build context, checked for the engine's architecture.
+func (m *Maker) read(name, arch string) (entry, error) {
+	path, err := m.find(name)
 	if err != nil {
+		return entry{}, err
+	}
+	e, err := fileEntry("root/abl/bin/"+name, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with %s", ErrHelper, path, variables[name])
+	case err != nil:
 		return entry{}, fmt.Errorf("%w: cannot read %q: %w", ErrHelper, path, err)
 	}
 	if err := checkStatic(path, arch); err != nil {

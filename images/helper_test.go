@@ -31,7 +31,7 @@ func TestHelperMustRunEverywhere(t *testing.T) {
 		"missing":    {filepath.Join(dir, "away"), "make build"},
 		"folder":     {dir, "not a regular file"},
 	} {
-		_, err := (&Maker{Helper: c.path}).read((&Maker{Helper: c.path}).helperProgram(), "amd64")
+		_, err := (&Maker{Env: environ("ABL_HELPER", c.path)}).read("abl-cmd", "amd64")
 		if c.err == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -48,13 +48,12 @@ func TestHelperIsFound(t *testing.T) {
 	}
 	env := environ("ABL_HELPER", "/env/abl-cmd", "ABL_GATEWAY", "/env/abl-gateway")
 	for dir, m := range map[string]*Maker{
-		"/named":           {Helper: "/named/abl-cmd", Sidecar: "/named/abl-gateway", Env: env},
 		"/env":             {Env: env},
-		filepath.Dir(self): {},
+		filepath.Dir(self): {Env: environ()},
 	} {
-		for _, p := range []program{m.helperProgram(), m.gatewayProgram()} {
-			if got, err := m.find(p); err != nil || got != filepath.Join(dir, p.name) {
-				t.Errorf("found %q, %v, want %q in %q", got, err, p.name, dir)
+		for _, name := range []string{"abl-cmd", "abl-gateway"} {
+			if got, err := m.find(name); err != nil || got != filepath.Join(dir, name) {
+				t.Errorf("found %q, %v, want %q in %q", got, err, name, dir)
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func TestGatewayImage(t *testing.T) {
 	if again, err := m.Gateway(t.Context()); err != nil || again != ref || len(e.built) != 1 {
 		t.Errorf("second time: %s, %v, built %q", again, err, e.built)
 	}
-	m.Sidecar = "/nowhere"
+	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
 	if _, err := m.Gateway(t.Context()); !errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), "ABL_GATEWAY") {
 		t.Errorf("without the program: %v", err)
 	}

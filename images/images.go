@@ -60,13 +60,11 @@ type Engine interface {
 	Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error
 }
 
-// Maker makes images on an engine. Its fields are set once, before use; Engine is required.
+// Maker makes images on an engine. Its fields are set once, before use; Engine and Env are required.
 type Maker struct {
 	Engine  Engine
 	Out     func(string)        // a line of progress; nil is silence
-	Env     func(string) string // abl's environment; nil is empty
-	Helper  string              // abl's static helper; "" finds it by ABL_HELPER or beside the running program
-	Sidecar string              // abl's gateway; "" finds it by ABL_GATEWAY or beside the running program
+	Env     func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs that are not beside the running one
 	CACert  string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
 	Host    bool                // a project's own Dockerfile is built on this machine's network (network.builds)
 	Offline bool                // make nothing that needs a network

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
 )
 
@@ -14,11 +15,11 @@ import (
 // makes what of it is missing. It wraps sandbox.ErrNoImage when the image is
 // missing and cannot be made, ErrHelper and ErrDockerfile for a person's to mend.
 func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
-	s, helper, err := m.lookWith(ctx, m.helperProgram())
+	s, file, err := m.lookWith(ctx, helper.HelperCmd)
 	if err != nil {
 		return "", err
 	}
-	c, err := chain(s, want, helper)
+	c, err := chain(s, want, file)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +34,7 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 		}
 		// A base that is not the one remembered makes what stood on the old one stale.
 		s.labels = map[string]map[string]string{ref: labels}
-		if c, err = chain(s, want, helper); err != nil {
+		if c, err = chain(s, want, file); err != nil {
 			return "", err
 		}
 	}
@@ -42,18 +43,18 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 
 // Holder gives the reference of the image that holds namespaces.
 func (m *Maker) Holder(ctx context.Context) (string, error) {
-	return m.alone(ctx, m.helperProgram(), holderRecipe)
+	return m.alone(ctx, helper.HelperCmd, holderRecipe)
 }
 
 // Gateway gives the reference of the image of the sidecar that stands between a
 // role and the providers. Only who asks for it needs the gateway's program.
 func (m *Maker) Gateway(ctx context.Context) (string, error) {
-	return m.alone(ctx, m.gatewayProgram(), gatewayRecipe)
+	return m.alone(ctx, helper.Gateway, gatewayRecipe)
 }
 
 // alone gives an image that holds one of abl's programs and stands on nothing.
-func (m *Maker) alone(ctx context.Context, p program, of func(entry) recipe) (string, error) {
-	s, file, err := m.lookWith(ctx, p)
+func (m *Maker) alone(ctx context.Context, program string, of func(entry) recipe) (string, error) {
+	s, file, err := m.lookWith(ctx, program)
 	if err != nil {
 		return "", err
 	}
@@ -125,12 +126,12 @@ func goArch(arch string) string {
 }
 
 // lookWith is look, and a program of abl's for the engine.
-func (m *Maker) lookWith(ctx context.Context, p program) (seen, entry, error) {
+func (m *Maker) lookWith(ctx context.Context, program string) (seen, entry, error) {
 	s, err := m.look(ctx)
 	if err != nil {
 		return s, entry{}, err
 	}
-	file, err := m.read(p, s.arch)
+	file, err := m.read(program, s.arch)
 	return s, file, err
 }
 
@@ -138,11 +139,4 @@ func (m *Maker) say(format string, args ...any) {
 	if m.Out != nil {
 		m.Out(fmt.Sprintf(format, args...))
 	}
-}
-
-func (m *Maker) env(name string) string {
-	if m.Env == nil {
-		return ""
-	}
-	return m.Env(name)
 }

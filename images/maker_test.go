@@ -48,7 +48,7 @@ func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
 	ensure(Want{Agent: Tools, Dockerfile: own}, "")
 	write(t, filepath.Join(filepath.Dir(own), "list.txt"), "x")
 	ensure(Want{Agent: Tools, Dockerfile: own}, "project run-project")
-	write(t, m.Helper, string(append(staticELF("amd64", false), 1)))
+	write(t, m.Env("ABL_HELPER"), string(append(staticELF("amd64", false), 1)))
 	if ref := ensure(Want{Agent: "gemini"}, "run-gemini"); ref == first {
 		t.Error("a new helper kept the old image")
 	}
@@ -108,7 +108,7 @@ func TestOfflineBuildsTheHelperLayerAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Offline = true
-	write(t, m.Helper, string(append(staticELF("amd64", false), 7)))
+	write(t, m.Env("ABL_HELPER"), string(append(staticELF("amd64", false), 7)))
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
 		t.Errorf("offline with tools there: %v", err)
 	}
@@ -189,7 +189,7 @@ func TestNoWordsGiveAProjectTheHostsNetwork(t *testing.T) {
 	for _, proxy := range []string{"", "http://127.0.0.1:3128"} {
 		e := newFake()
 		m := testMaker(t, e)
-		m.Env = environ("HTTPS_PROXY", proxy)
+		m.Env = also(m.Env, "HTTPS_PROXY", proxy)
 		own := filepath.Join(t.TempDir(), "Dockerfile")
 		write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nONBUILD RUN false\n")
 		if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {

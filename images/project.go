@@ -53,19 +53,29 @@ func readSmall(path string) (string, error) {
 // folder gives what stands in a folder as a build context. Links stay links,
 // what is neither file, folder nor link is left out, and so are Dockerfiles:
 // the Builder's would otherwise be rebuilt when the Verifier's changes.
-func folder(root string) ([]entry, error) {
-	var files []entry
+func folder(root string) (files []entry, err error) {
 	var total int64
-	err := walk(root, func(path, name string, d fs.DirEntry) error {
-		e, ok, err := found(path, name, d)
-		if err != nil || !ok {
+	err = walk(root, func(path, name string, d fs.DirEntry) error {
+		info, err := d.Info()
+		if err != nil {
 			return err
 		}
-		files, total = append(files, e), total+e.size
-		if total > maxContext || len(files) > maxFiles {
+		e := dirEntry(name, 0o755)
+		switch {
+		case d.Type() == fs.ModeSymlink:
+			e = linkEntry(name, "")
+			e.link, err = os.Readlink(path)
+		case d.Type().IsRegular():
+			if total += info.Size(); total <= maxContext {
+				e, err = fileEntry(name, path)
+			}
+		case !d.IsDir():
+			return nil
+		}
+		if files = append(files, e); total > maxContext || len(files) > maxFiles {
 			return fmt.Errorf("more than %d MB or %d files: name what is not needed in .dockerignore, or move the Dockerfile to a folder of its own", maxContext>>20, maxFiles)
 		}
-		return nil
+		return err
 	})
 	return files, err
 }
@@ -115,27 +125,6 @@ func isDockerfile(name string) bool {
 	return name == dockerfileName || strings.HasSuffix(name, "."+dockerfileName) || name == ".dockerignore"
 }
 
-func found(path, name string, d fs.DirEntry) (entry, bool, error) {
-	switch {
-	case d.IsDir():
-		return dirEntry(name, 0o755), true, nil
-	case d.Type() == fs.ModeSymlink:
-		target, err := os.Readlink(path)
-		return linkEntry(name, target), true, err
-	case d.Type().IsRegular():
-		info, err := d.Info()
-		if err != nil {
-			return entry{}, false, err
-		}
-		if info.Size() > maxContext {
-			return entry{}, false, fmt.Errorf("%q is larger than %d MB", name, maxContext>>20)
-		}
-		e, err := fileEntry(name, path)
-		return e, true, err
-	}
-	return entry{}, false, nil
-}
-
 // ErrDockerfile says that a project's own Dockerfile or its folder cannot be used.
 var ErrDockerfile = errors.New("the project's Dockerfile cannot be used")
 
@@ -148,68 +137,45 @@ const (
 // ARG ABL_IMAGE and FROM ${ABL_IMAGE}, and its last stage stands on that image,
 // straight or through earlier stages.
 func checkDockerfile(text string) error {
+	all := instructions(text)
 	own := map[string]bool{"$ABL_IMAGE": true, "${ABL_IMAGE}": true}
-	n, stands := 0, false
-	for _, in := range instructions(text) {
-		n++
-		switch {
-		case n == 1 && !(in.word == "ARG" && len(in.args) == 1 && in.args[0] == "ABL_IMAGE"):
-			return fmt.Errorf("line %d: want \"ARG ABL_IMAGE\" as the first instruction", in.line)
-		case n == 2 && !(in.word == "FROM" && len(in.args) > 0 && own[in.args[0]]):
-			return fmt.Errorf("line %d: want \"FROM ${ABL_IMAGE}\" as the second instruction", in.line)
-		case in.word == "FROM":
-			stands = len(in.args) > 0 && (own[in.args[0]] || own[strings.ToLower(in.args[0])])
-			if len(in.args) == 3 && strings.EqualFold(in.args[1], "AS") {
-				own[strings.ToLower(in.args[2])] = stands
-			}
+	if len(all) < 2 || strings.Join(all[0], " ") != "ARG ABL_IMAGE" || len(all[1]) < 2 || all[1][0] != "FROM" || !own[all[1][1]] {
+		return errors.New("want \"ARG ABL_IMAGE\" and \"FROM ${ABL_IMAGE}\" as the first instructions")
+	}
+	stands := false
+	for _, words := range all {
+		if words[0] != "FROM" {
+			continue
+		}
+		stands = len(words) > 1 && (own[words[1]] || own[strings.ToLower(words[1])])
+		if len(words) == 4 && strings.EqualFold(words[2], "AS") {
+			own[strings.ToLower(words[3])] = stands
 		}
 	}
 	switch {
 	case strings.HasSuffix(strings.TrimSpace(text), `\`):
 		return errors.New("its last line is continued by nothing")
-	case n < 2:
-		return errors.New("line 1: want \"ARG ABL_IMAGE\" and \"FROM ${ABL_IMAGE}\"")
 	case !stands:
 		return errors.New("its last stage does not stand on ${ABL_IMAGE}, so that the agent would be missing")
 	}
 	return nil
 }
 
-// instruction is one of a Dockerfile, continued lines joined.
-type instruction struct {
-	line int // where it begins, from 1
-	word string
-	args []string
-}
-
-func instructions(text string) []instruction {
-	var all []instruction
-	var words []string
-	begun := 0
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
+// instructions are the words of each of a Dockerfile, continued lines joined.
+func instructions(text string) (all [][]string) {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			lines.WriteString(line + "\n")
 		}
-		if begun == 0 {
-			begun = i + 1
-		}
-		part, more := strings.CutSuffix(line, `\`)
-		words = append(words, strings.Fields(part)...)
-		if more {
-			continue
-		}
-		all = appendInstruction(all, begun, words)
-		words, begun = nil, 0
 	}
-	return appendInstruction(all, begun, words)
-}
-
-func appendInstruction(all []instruction, line int, words []string) []instruction {
-	if len(words) == 0 {
-		return all
+	for line := range strings.Lines(strings.ReplaceAll(lines.String(), "\\\n", " ")) {
+		if words := strings.Fields(line); len(words) > 0 {
+			words[0] = strings.ToUpper(words[0])
+			all = append(all, words)
+		}
 	}
-	return append(all, instruction{line: line, word: strings.ToUpper(words[0]), args: words[1:]})
+	return all
 }
 
 const (
@@ -225,25 +191,23 @@ func CheckContext(root, dockerfile string, written ...string) error {
 	if err != nil {
 		return nil // who reads it says what is wrong
 	}
-	k := newKept(root, written)
-	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("cannot build an image from %q: %s", k.rel(dockerfile), fmt.Sprintf(format, args...))
-	}
-	if real, err := filepath.EvalSymlinks(dockerfile); err == nil && k.over(real) != "" {
-		return refuse("it lies in %q", k.rel(k.over(real)))
-	}
-	if place := k.over(folder); place != "" {
-		return refuse("its folder lies in %q", k.rel(place))
-	}
-	return walk(folder, func(path, name string, d fs.DirEntry) error {
-		if d.Type() == fs.ModeSymlink {
-			if place := k.meets(path); place != "" {
-				return refuse("its folder, which the engine gets whole, holds %q, a link into %q", k.rel(path), k.rel(place))
-			}
-			return nil
+	rel := func(path string) string {
+		short, err := filepath.Rel(root, path)
+		if err != nil {
+			return path
 		}
+		return short
+	}
+	k := newKept(root, written)
+	file, _ := filepath.EvalSymlinks(dockerfile)
+	for _, path := range []string{file, folder} {
+		if place := k.over(path); place != "" {
+			return fmt.Errorf("cannot build an image from %q: it lies in %q", rel(dockerfile), rel(place))
+		}
+	}
+	return walk(folder, func(path, _ string, d fs.DirEntry) error {
 		if k.is(path, d) {
-			return refuse("its folder, which the engine gets whole, holds %q", k.rel(path))
+			return fmt.Errorf("cannot build an image from %q: its folder, which the engine gets whole, holds %q", rel(dockerfile), rel(path))
 		}
 		return nil
 	})
@@ -251,21 +215,19 @@ func CheckContext(root, dockerfile string, written ...string) error {
 
 // kept are the places, without a link in them, of which nothing goes to the engine.
 type kept struct {
-	root   string
-	images string // the folder of abl's in which contexts may lie
-	places []string
-	infos  []fs.FileInfo
+	own    string // abl's folder
+	places map[string]fs.FileInfo
 }
 
 func newKept(root string, written []string) kept {
-	k := kept{root: root, images: filepath.Join(root, ablDir, "images")}
-	for _, path := range append(slices.Clone(written), filepath.Join(root, ablDir), filepath.Join(root, envFile)) {
+	k := kept{own: filepath.Join(root, ablDir), places: map[string]fs.FileInfo{}}
+	for _, path := range append(slices.Clone(written), k.own, filepath.Join(root, envFile)) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			continue // it is not there
 		}
 		if info, err := os.Stat(real); err == nil {
-			k.places, k.infos = append(k.places, real), append(k.infos, info)
+			k.places[real] = info
 		}
 	}
 	return k
@@ -273,47 +235,36 @@ func newKept(root string, written []string) kept {
 
 // over is the place that a path is or lies in, "" for none.
 func (k kept) over(path string) string {
-	for _, place := range k.places {
-		if below(path, place) && !(place == filepath.Dir(k.images) && below(path, k.images)) {
+	for place := range k.places {
+		if below(path, place) && !(place == k.own && below(path, filepath.Join(k.own, "images"))) {
 			return place
 		}
 	}
 	return ""
 }
 
-// meets is the place that a link leads into, or that lies in what it leads to.
-func (k kept) meets(link string) string {
-	to, err := filepath.EvalSymlinks(link)
-	if err != nil {
-		return "" // it leads nowhere
-	}
-	if place := k.over(to); place != "" {
-		return place
-	}
-	for _, place := range k.places {
-		if below(place, to) && place != to {
-			return place
-		}
-	}
-	return ""
-}
-
-// is tells one of the places, what lies in one, and another project's.
+// is tells one of the places, what lies in one, a link into or above one, and what abl
+// keeps of another project.
 func (k kept) is(path string, d fs.DirEntry) bool {
-	if d.Name() == ablDir || d.Name() == envFile || k.over(path) != "" {
-		return true
+	if d.Type() == fs.ModeSymlink {
+		to, err := filepath.EvalSymlinks(path)
+		for place := range k.places {
+			if err == nil && (k.over(to) != "" || below(place, to)) {
+				return true
+			}
+		}
+		return false
 	}
 	info, err := d.Info()
-	return err == nil && slices.ContainsFunc(k.infos, func(place fs.FileInfo) bool { return os.SameFile(place, info) })
-}
-
-func (k kept) rel(path string) string {
-	if short, err := filepath.Rel(k.root, path); err == nil {
-		return short
+	for _, place := range k.places {
+		if err == nil && os.SameFile(place, info) {
+			return true
+		}
 	}
-	return path
+	return d.Name() == ablDir || d.Name() == envFile || k.over(path) != ""
 }
 
 func below(path, place string) bool {
-	return path == place || strings.HasPrefix(path, strings.TrimSuffix(place, "/")+"/")
+	rel, err := filepath.Rel(place, path)
+	return err == nil && filepath.IsLocal(rel)
 }

@@ -41,11 +41,9 @@ func (r recipe) hash(arch string) string {
 func (r recipe) sealed(arch string) recipe {
 	slices.SortFunc(r.files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	r.inputs = r.hash(arch)
-	r.ref = tag(r.name, r.inputs)
+	r.ref = "abl/" + r.name + ":" + r.inputs[:12]
 	return r
 }
-
-func tag(name, hash string) string { return "abl/" + name + ":" + hash[:12] }
 
 // embedded is the build context of that name out of the program itself.
 func embedded(name string) (files []entry) {

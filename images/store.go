@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
 )
 
@@ -21,15 +22,15 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 		return nil, err
 	}
 	all := catalogue(s)
-	helper, helperErr := m.read(m.helperProgram(), s.arch)
+	file, helperErr := m.read(helper.HelperCmd, s.arch)
 	if helperErr == nil {
-		tops := []recipe{holderRecipe(helper).sealed(s.arch)}
+		tops := []recipe{holderRecipe(file).sealed(s.arch)}
 		for _, below := range all[1:] {
-			tops = append(tops, runRecipe(below, helper).sealed(s.arch))
+			tops = append(tops, runRecipe(below, file).sealed(s.arch))
 		}
 		all = append(all, tops...)
 	}
-	gateway, gatewayErr := m.read(m.gatewayProgram(), s.arch)
+	gateway, gatewayErr := m.read(helper.Gateway, s.arch)
 	if gatewayErr == nil {
 		all = append(all, gatewayRecipe(gateway).sealed(s.arch))
 	}
@@ -53,12 +54,12 @@ func states(s seen, all []recipe) []State {
 	for _, r := range all {
 		st := State{Name: r.name}
 		bare := r.name == holderImage || r.name == gatewayImage
+		if !bare {
+			st.Origin = origin
+		}
 		if known || bare {
 			_, st.Have = s.labels[r.ref]
 			st.Ref = r.ref
-		}
-		if !bare {
-			st.Origin = origin
 		}
 		out = append(out, st)
 	}
@@ -103,9 +104,9 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 	return names, nil
 }
 
-// Remove takes images of abl's off the engine, those on top first, and gives what
-// went: those of the named agents, or every one. An image that a container uses
-// stays and is in the error.
+// Remove takes images of abl's off the engine and gives what went: those of the named
+// agents, or every one. An image that a container uses stays and is in the error. One
+// that others stand on loses its name, and goes with the last of these.
 func (m *Maker) Remove(ctx context.Context, agents ...string) ([]string, error) {
 	all, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
@@ -115,38 +116,13 @@ func (m *Maker) Remove(ctx context.Context, agents ...string) ([]string, error) 
 		return len(agents) > 0 && !slices.Contains(agents, strings.TrimPrefix(labels[LabelImage], runPrefix))
 	})
 	var gone []string
-	var failed error
-	for _, ref := range slices.SortedFunc(maps.Keys(all), topFirst) {
+	var failed []error
+	for _, ref := range slices.Sorted(maps.Keys(all)) {
 		if err := m.Engine.RemoveImage(ctx, ref); err != nil {
-			failed = errors.Join(failed, err)
-			continue
+			failed = append(failed, err)
+		} else {
+			gone = append(gone, ref)
 		}
-		gone = append(gone, ref)
 	}
-	return gone, failed
-}
-
-// topFirst orders references so that what stands on another goes before it.
-func topFirst(a, b string) int {
-	if d := height(b) - height(a); d != 0 {
-		return d
-	}
-	return strings.Compare(a, b)
-}
-
-func height(ref string) int {
-	name, _, _ := strings.Cut(strings.TrimPrefix(ref, "abl/"), ":")
-	switch {
-	case !strings.HasPrefix(ref, "abl/"):
-		return 4 // what a build left behind, known by id alone
-	case strings.HasPrefix(name, runPrefix):
-		return 3
-	case name == projectImage:
-		return 2
-	case name == "base":
-		return -1
-	case name == Tools:
-		return 0
-	}
-	return 1
+	return gone, errors.Join(failed...)
 }

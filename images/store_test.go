@@ -33,12 +33,12 @@ func TestSaveLoadRemove(t *testing.T) {
 	if err != nil || !slices.Equal(loaded, saved) {
 		t.Errorf("loaded %q, %v", loaded, err)
 	}
-	if gone, err := m.Remove(t.Context(), "codex", "claude"); err != nil || names(gone) != "run-codex codex" {
+	if gone, err := m.Remove(t.Context(), "codex", "claude"); err != nil || names(gone) != "codex run-codex" {
 		t.Errorf("of one agent: removed %q, %v", names(gone), err)
 	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
 	gone, err := m.Remove(t.Context())
-	if err != nil || names(gone) != "sha256 run-gemini run-tools gemini tools base" {
+	if err != nil || names(gone) != "base gemini run-gemini run-tools tools sha256" {
 		t.Errorf("removed %q, %v", names(gone), err)
 	}
 	if len(e.images) != 0 {
@@ -81,11 +81,11 @@ func TestStatus(t *testing.T) {
 	if got := line(); got != "base tools run-tools gateway " {
 		t.Errorf("engine has %q", got)
 	}
-	m.Helper = "/nowhere"
+	m.Env = also(m.Env, "ABL_HELPER", "/nowhere")
 	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 7 {
 		t.Errorf("without a helper: %v, %v", all, err)
 	}
-	m.Sidecar = "/nowhere"
+	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
 	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 6 || !strings.Contains(err.Error(), "ABL_GATEWAY") {
 		t.Errorf("without any program: %v, %v", all, err)
 	}

@@ -92,7 +92,7 @@ func newWrong(t *testing.T) *wrong {
 	lab.Engine(t)
 	eng, err := docker.Connect(t.Context(), docker.Options{})
 	must(t, err)
-	m := &images.Maker{Engine: eng, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd")}
+	m := &images.Maker{Engine: eng, Env: lab.Env(t)}
 	holder, err := m.Holder(t.Context())
 	must(t, err)
 	image, err := m.Ensure(t.Context(), images.Want{Agent: images.Tools})

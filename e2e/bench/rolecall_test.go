@@ -60,7 +60,7 @@ func newRig(b *testing.B) *rig {
 	var err error
 	r.engine, err = docker.Connect(b.Context(), docker.Options{})
 	r.must(err)
-	m := &images.Maker{Engine: r.engine, Env: os.Getenv, Helper: lab.Bin(b, "abl-cmd")}
+	m := &images.Maker{Engine: r.engine, Env: lab.Env(b)}
 	r.image, err = m.Ensure(b.Context(), images.Want{Agent: "tools"})
 	r.must(err)
 	r.holder, err = m.Holder(b.Context())

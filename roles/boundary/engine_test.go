@@ -3,7 +3,6 @@ package boundary
 import (
 	"context"
 	"crypto/rand"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func onEngine(t *testing.T) (Prober, sandbox.Info) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { eng.Close() })
-	m := &images.Maker{Engine: eng, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd")}
+	m := &images.Maker{Engine: eng, Env: lab.Env(t)}
 	image, err := m.Holder(t.Context())
 	if err != nil {
 		t.Fatal(err)

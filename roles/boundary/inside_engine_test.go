@@ -35,7 +35,7 @@ func newLook(t *testing.T) *look {
 	p, _ := onEngine(t)
 	l := &look{T: t, Prober: p, dir: t.TempDir()}
 	eng := p.Engine.(*docker.Engine)
-	m := &images.Maker{Engine: eng, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd")}
+	m := &images.Maker{Engine: eng, Env: lab.Env(t)}
 	var err error
 	if l.image, err = m.Ensure(t.Context(), images.Want{Agent: "tools"}); err != nil {
 		t.Fatal(err)

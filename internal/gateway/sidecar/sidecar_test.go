@@ -28,7 +28,7 @@ func place(t *testing.T) (Sidecar, *docker.Engine) {
 	ctx := context.WithoutCancel(t.Context())
 	e, err := docker.Connect(ctx, docker.Options{})
 	must(t, err)
-	m := &images.Maker{Engine: e, Env: os.Getenv, Helper: lab.Bin(t, "abl-cmd"), Sidecar: lab.Bin(t, "abl-gateway")}
+	m := &images.Maker{Engine: e, Env: lab.Env(t)}
 	image, err := m.Gateway(ctx)
 	must(t, err)
 	id := "test-sidecar-" + strings.ToLower(rand.Text()[:8])

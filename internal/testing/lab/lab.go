@@ -5,6 +5,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -90,6 +91,13 @@ func Bin(t testing.TB, name string) string {
 		t.Fatalf("cannot build: %v", err)
 	}
 	return filepath.Join(dir, name)
+}
+
+// Env is this process's environment, in which abl's own programs are those of Bin.
+func Env(t testing.TB) func(string) string {
+	t.Helper()
+	programs := map[string]string{"ABL_HELPER": Bin(t, "abl-cmd"), "ABL_GATEWAY": Bin(t, "abl-gateway")}
+	return func(name string) string { return cmp.Or(programs[name], os.Getenv(name)) }
 }
 
 // Project is a project in a directory of its own.
