@@ -231,11 +231,12 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	usage := m.Usage()
 	x.usage = &usage
 	x.Finish = m.Finish()
-	broken := answer.StatusCode < http.StatusBadRequest && x.Trouble != "" // it began well and ends in an error
-	if x.Part = (x.Cut || broken) && x.provider.Kind == meter.Gemini; !x.Part && !x.route.Free {
-		x.cost = t.cost(usage) // Gemini tells as it goes, the others at the end
+	// One that is cut, or begins well and ends in an error: Gemini tells as it goes, the others at the end.
+	failed := answer.StatusCode >= http.StatusBadRequest
+	if x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != ""); !x.Part && !x.route.Free {
+		x.cost = t.cost(usage)
 	}
-	if answer.StatusCode >= http.StatusBadRequest && !usage.Known() {
+	if failed && !usage.Known() {
 		return amount{} // providers take nothing for an error
 	}
 	if usage.Candidates == nil && usage.Total == nil { // nobody gets a long answer for the price of a short one by leaving before its end
@@ -256,29 +257,37 @@ func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
 
 // unanswered tells the client why there is no answer, if it is still there.
 func (x *exchange) unanswered(ctx context.Context, err error) {
-	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(cause, errCallOver):
-		x.reason = cause.Error()
-		x.fail(http.StatusForbidden, cause.Error())
-	case errors.Is(cause, errTime):
-		x.troubled(outcome.Unavailable, cause.Error())
-		x.fail(http.StatusGatewayTimeout, cause.Error())
-	case cause != nil:
-		x.reason, x.Aborted = "the client left", true
-		if time.Since(x.begun) > longSilence {
-			x.troubled(outcome.Unavailable, "the provider was silent, and the client left")
-		}
+	late := net.Error(nil)
+	switch cause := context.Cause(ctx); {
+	case x.stopped(cause) && errors.Is(cause, errTime):
+		x.fail(http.StatusGatewayTimeout, x.reason)
+	case cause != nil && !x.Aborted:
+		x.fail(http.StatusForbidden, x.reason)
+	case x.Aborted && time.Since(x.begun) > longSilence:
+		x.troubled(outcome.Unavailable, "the provider was silent, and the client left")
+	case x.Aborted:
+	case !errors.As(err, &late) || !late.Timeout():
+		x.noAnswer(err.Error(), http.StatusBadGateway, outcome.Network)
+	case failedToDial(err):
+		x.noAnswer(err.Error(), http.StatusGatewayTimeout, outcome.Network)
 	default:
-		status, class, words := http.StatusBadGateway, outcome.Network, err.Error()
-		if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
-			status = http.StatusGatewayTimeout
-			if !failedToDial(err) {
-				class, words = outcome.Unavailable, "it was silent: "+words
-			}
-		}
-		x.noAnswer(words, status, class)
+		x.noAnswer("it was silent: "+err.Error(), http.StatusGatewayTimeout, outcome.Unavailable)
 	}
+}
+
+// stopped notes why a request ended before its answer did, if it was not by the provider.
+func (x *exchange) stopped(cause error) bool {
+	switch cause {
+	case nil:
+		return false
+	case errTime, errIdle:
+		x.troubled(outcome.Unavailable, cause.Error())
+	case errCallOver, errLong:
+		x.reason = cause.Error()
+	default:
+		x.Aborted, x.reason = true, "the client left"
+	}
+	return true
 }
 
 func failedToDial(err error) bool {

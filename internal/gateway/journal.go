@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -85,7 +86,7 @@ type journal struct {
 	out     io.Writer
 	secrets *redact.Redactor
 	now     func() time.Time
-	failed  func(error) // a line could not be written
+	fatal   chan<- error // hears that a line could not be written
 
 	mu       sync.Mutex
 	seq      int64
@@ -120,7 +121,10 @@ func (j *journal) write(e Entry) {
 		_, err = j.out.Write(append(line, '\n'))
 	}
 	if err != nil {
-		j.failed(err)
+		select {
+		case j.fatal <- fmt.Errorf("cannot write the log: %v", err):
+		default: // the first failure says it
+		}
 	}
 }
 

@@ -87,18 +87,11 @@ func (x *exchange) pass(from io.Reader, out *passage, hidden io.WriteCloser, m *
 func (x *exchange) cut(ctx context.Context, control *http.ResponseController, err error) {
 	x.Cut = true
 	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(err, errClient) || errors.Is(cause, context.Canceled):
-		x.Aborted, x.reason = true, "the client left"
-	case cause != nil:
-		x.reason = cause.Error()
-		if errors.Is(cause, errIdle) || errors.Is(cause, errTime) {
-			x.troubled(outcome.Unavailable, cause.Error())
-		}
-	default:
-		if x.Trouble == "" { // else it has said what is wrong
-			x.troubled(outcome.Unavailable, "the provider's answer has no end: "+err.Error())
-		}
+	if errors.Is(err, errClient) {
+		cause = errClient
+	}
+	if !x.stopped(cause) && x.Trouble == "" { // else it has said what is wrong
+		x.troubled(outcome.Unavailable, "the provider's answer has no end: "+err.Error())
 	}
 	if conn, _, err := control.Hijack(); err == nil {
 		conn.Close()
@@ -172,7 +165,7 @@ type mask struct {
 	held []byte // the end of what came, while it may be the key's beginning
 }
 
-// pass returns what can go on of what was held and p. It may change p.
+// pass returns what can go on of what was held and p.
 func (m *mask) pass(p []byte) []byte {
 	if len(m.key) == 0 {
 		return p
@@ -180,18 +173,11 @@ func (m *mask) pass(p []byte) []byte {
 	if len(m.held) > 0 {
 		p = append(m.held, p...)
 	}
-	for rest := p; ; {
-		at := bytes.Index(rest, m.key)
-		if at < 0 {
-			break
-		}
-		for i := range m.key {
-			rest[at+i] = '*'
-		}
-		rest = rest[at+len(m.key):]
+	if bytes.Contains(p, m.key) {
+		p = bytes.ReplaceAll(p, m.key, bytes.Repeat([]byte("*"), len(m.key)))
 	}
 	n := begun(p, m.key)
-	m.held = append([]byte(nil), p[len(p)-n:]...)
+	m.held = bytes.Clone(p[len(p)-n:])
 	return p[:len(p)-n]
 }
 

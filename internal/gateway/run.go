@@ -119,12 +119,7 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		return nil, err
 	}
 	hidden, _ := redact.New(secrets...)
-	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, failed: func(err error) {
-		select {
-		case s.fatal <- fmt.Errorf("cannot write the log: %v", err):
-		default: // the first failure says it
-		}
-	}}
+	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, fatal: s.fatal}
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s, nil
 }
