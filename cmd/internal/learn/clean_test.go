@@ -19,7 +19,10 @@ import (
 )
 
 // broom is an engine that notes whose things it is asked to remove.
-type broom struct{ swept []string }
+type broom struct {
+	sandbox.Stores
+	swept []string
+}
 
 func (b *broom) Sweep(_ context.Context, labels map[string]string, _ func(sandbox.Status) bool) ([]string, error) {
 	b.swept = append(b.swept, labels[sandbox.LabelProject])

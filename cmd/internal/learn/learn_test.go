@@ -21,12 +21,9 @@ import (
 // answers by what it is asked, and a program that prints a word.
 type stub struct{ dir string }
 
-func openStub(_ context.Context, w *work, _ learner.State, _ asked) (calls, error) {
-	return stub{w.here}, nil
+func openStub(_ context.Context, w *work, _ learner.State, _ asked) (learner.Caller, []string, func(error), error) {
+	return stub{w.here}, nil, func(error) {}, nil
 }
-
-func (s stub) Hosts() []string              { return nil }
-func (s stub) Close(context.Context, error) {}
 
 func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error) {
 	if err := a.Begin(); err != nil {

@@ -187,16 +187,16 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 
 // play takes the session to its end.
 func (w *work) play(ctx context.Context, s learner.State, who asked) (learner.State, error) {
-	p, err := w.open(ctx, w, s, who)
+	calls, hosts, closed, err := w.open(ctx, w, s, who)
 	if err != nil {
 		return s, err
 	}
 	x := &learner.Session{
-		Home: w.home, Calls: p, Tell: w.tell, Hosts: p.Hosts(), Clean: w.in.Safe.Whole, Now: time.Now, Jitter: rand.Float64,
+		Home: w.home, Calls: calls, Tell: w.tell, Hosts: hosts, Clean: w.in.Safe.Whole, Now: time.Now, Jitter: rand.Float64,
 		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: retry.Sleep,
 	}
 	s, err = x.Play(ctx, s)
-	p.Close(ctx, err)
+	closed(err)
 	return s, err
 }
 

@@ -27,7 +27,7 @@ var readers = map[string]string{
 	"cmd/internal/phase/setup.go":   "prompts, the person's",
 	"roles/environment/upstream.go": "a note of abl's own",
 	"roles/environment/agents.go":   "the scenario, the person's",
-	"cmd/internal/learn/debug.go":   "a file that the person names",
+	"cmd/internal/learn/upkeep.go":  "a file that the person names",
 	"orchestrator/learner/code.go":  "copies below open folders, and follows nothing",
 	"orchestrator/learner/home.go":  "lists the project's folder, which no container sees",
 	"orchestrator/jobs.go":          "project.md, the person's; what abl put away",

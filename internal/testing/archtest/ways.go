@@ -20,8 +20,7 @@ var speakers = map[string]string{
 	"cmd/abl/shell.go":               "the view makes safe what it shows",
 	"cmd/internal/phase/shell.go":    "the terminal of a person who is in the container themselves",
 	"cmd/abl/logs.go":                "prints with a prefix, made safe",
-	"cmd/internal/learn/terminal.go": "the prompt that a person types behind, and clearing their screen",
-	"cmd/internal/learn/tell.go":     "one line of progress, made safe",
+	"cmd/internal/learn/terminal.go": "the prompt that a person types behind, clearing their screen, and one line of progress, made safe",
 
 	"cmd/internal/commit/session.go": "the build's output, with a prefix, made safe",
 	"cmd/internal/commit/show.go":    "asks whether the output takes colours",

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -32,24 +34,19 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
-		return settle(exit.OnEngine(err))
+		return exit.OnEngine(err)
 	}
 	defer eng.Close()
 	removed, err := Clean(ctx, in, here, eng)
 	if err == nil && removed == 0 {
 		fmt.Fprintln(in.Stdout, "nothing was left")
 	}
-	return settle(exit.OnEngine(err))
-}
-
-// Sweeper removes what carries labels.
-type Sweeper interface {
-	Sweep(ctx context.Context, labels map[string]string, spare func(sandbox.Status) bool) (removed []string, err error)
+	return exit.OnEngine(err)
 }
 
 // Clean removes what the projects in the solutions of a directory left, and says what
 // and how much.
-func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (removed int, err error) {
+func Clean(ctx context.Context, in *cli.Input, here string, eng sandbox.Stores) (removed int, err error) {
 	homes, err := learner.Projects(filepath.Join(here, learner.Folder))
 	if err != nil {
 		return 0, fmt.Errorf("cannot look for projects: %w", err)
@@ -70,7 +67,7 @@ func Clean(ctx context.Context, in *cli.Input, here string, eng Sweeper) (remove
 	return removed, errors.Join(all...)
 }
 
-func cleanOne(ctx context.Context, here string, h learner.Home, eng Sweeper) (removed []string, err error) {
+func cleanOne(ctx context.Context, here string, h learner.Home, eng sandbox.Stores) (removed []string, err error) {
 	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
 	if err != nil {
 		return nil, err
@@ -86,4 +83,65 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng Sweeper) (re
 	removed, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
 	rel, rerr := filepath.Rel(here, h.Root)
 	return removed, errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
+}
+
+func debugCommand() cli.Command {
+	return cli.Command{
+		Name: "debug", Group: cli.Upkeep, Usage: "show what the learner makes of an answer",
+		Subs: []cli.Command{
+			{
+				Name: "parse", Args: "review|learnings|mistakes FILE", MinArgs: 2, MaxArgs: 2, Values: []string{"review", "learnings", "mistakes"},
+				Usage: "what a file is read as, when an agent answers with it",
+				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
+			},
+			{
+				Name: "prompts", Args: "PROMPTS.md ANSWER", MinArgs: 2, MaxArgs: 2, Usage: "the prompts.md that an improved prompt makes of another one",
+				Run: debugPrompts,
+			},
+		},
+	}
+}
+
+func debugParse(_ context.Context, in *cli.Input) error {
+	text, err := readFile(in.Args[1])
+	if err != nil {
+		return err
+	}
+	var found interface{ Summary() string }
+	switch in.Args[0] {
+	case "review":
+		found = learner.ParseReview(text)
+	case "learnings":
+		found = learner.ParseLessons(learner.LabelLearning, text)
+	case "mistakes":
+		found = learner.ParseLessons(learner.LabelMistake, text)
+	default:
+		return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
+	}
+	if in.Bool("json") {
+		return in.JSON(found)
+	}
+	_, err = fmt.Fprint(in.Stdout, found.Summary())
+	return err
+}
+
+func debugPrompts(_ context.Context, in *cli.Input) error {
+	was, err := readFile(in.Args[0])
+	if err != nil {
+		return err
+	}
+	said, err := readFile(in.Args[1])
+	if err == nil {
+		_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(was).Next(learner.Improved(said), time.Now()).Render())
+	}
+	return err
+}
+
+// readFile reads a file that the person names.
+func readFile(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		err = exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "")
+	}
+	return string(data), err
 }
