@@ -2,6 +2,7 @@ package codecommit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,12 +68,11 @@ func Apply(root, stage string, edits []Edit) error {
 // prepare fills the stage. The tree is untouched until all of it is on the disk.
 func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
-		was, gone := t.Lstat(e.Path)
-		if gone == nil && !was.Mode().IsRegular() || gone != nil && e.Delete {
-			return fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
+		was, err := look(t, e.Path)
+		if was == nil && e.Delete {
+			err = cmp.Or(err, inTheWay(e.Path))
 		}
-		b.Files, b.New = append(b.Files, e.Path), append(b.New, gone != nil)
-		err := folders(t, e.Path)
+		b.Files, b.New = append(b.Files, e.Path), append(b.New, was == nil)
 		if err == nil && !e.Delete {
 			err = stageFile(t, staged(stage, "new", i), e.Content, was)
 		}
@@ -106,15 +106,14 @@ func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 // perform makes the edits. Removing the backup's file is what makes them hold.
 func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
-		err := folders(t, e.Path)
+		was, err := look(t, e.Path)
+		if (was == nil) != b.New[i] {
+			err = cmp.Or(err, inTheWay(e.Path))
+		}
 		if err == nil {
 			err = errors.Join(t.MkdirAll(path.Dir(e.Path), 0o777), failpoint.Err("treeedit.step"))
 		}
-		switch {
-		case err != nil:
-		case there(t, e.Path) == b.New[i]:
-			err = fmt.Errorf("%q: %w", e.Path, ErrInTheWay)
-		case !b.New[i]:
+		if err == nil && was != nil {
 			err = t.Rename(e.Path, staged(stage, "old", i))
 		}
 		failpoint.Here("treeedit.kept")
@@ -159,7 +158,8 @@ func Recover(root, stage string) (restored []string, err error) {
 		return restored, fmt.Errorf("cannot put back what an earlier run has changed by half: %w", err)
 	}
 	for i, file := range b.Files {
-		made := b.New[i] && folders(t, file) == nil // or somebody has put a link there
+		_, inway := look(t, file) // somebody may have put a link there
+		made := b.New[i] && inway == nil
 		for dir := path.Dir(file); made && dir != "." && t.Remove(dir) == nil; {
 			dir = path.Dir(dir) // up to one that holds something
 		}
@@ -172,28 +172,25 @@ func there(t *os.Root, name string) bool {
 	return err == nil
 }
 
+// look is what stands at the path of an edit, if anything. Something else than folders on
+// the way is refused: a link there would lead to another file.
+func look(t *os.Root, file string) (fs.FileInfo, error) {
+	at, why, err := stands(t.Name(), file)
+	if why != "" {
+		err = inTheWay(file)
+	}
+	return at, err
+}
+
 // move renames to or from the path of an edit.
 func move(t *os.Root, file, from, to string) error {
-	if err := folders(t, file); err != nil {
+	if _, err := look(t, file); err != nil {
 		return err
 	}
 	return t.Rename(from, to)
 }
 
-// folders refuses a path on whose way something else than folders stands: a link there
-// would lead to another file.
-func folders(t *os.Root, file string) error {
-	for i, c := range file {
-		if c != '/' {
-			continue
-		}
-		info, err := t.Lstat(file[:i])
-		if err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%q: %w", file[:i], ErrInTheWay)
-		}
-	}
-	return nil
-}
+func inTheWay(file string) error { return fmt.Errorf("%q: %w", file, ErrInTheWay) }
 
 // readBackup refuses what was not written here: it may have come with the tree, from
 // somebody who would like to have files moved. Without any, nothing was changed yet,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -38,23 +39,9 @@ type PathGuard struct {
 }
 
 // Refused says which edits are not allowed, and by which rules.
-type Refused []Refusal
+type Refused []string
 
-// Refusal is one edit that is not allowed.
-type Refusal struct {
-	Path string
-	Line int
-	Rule string
-}
-
-// Error names the paths and the rules.
-func (r Refused) Error() string {
-	all := make([]string, 0, len(r))
-	for _, one := range r {
-		all = append(all, fmt.Sprintf("line %d: %q may not be changed: %s", one.Line, one.Path, one.Rule))
-	}
-	return strings.Join(all, "; ")
-}
+func (r Refused) Error() string { return strings.Join(r, "; ") }
 
 // Guard is what protects the project's files.
 func (p Project) Guard() (*PathGuard, error) {
@@ -79,25 +66,20 @@ func (p Project) Guard() (*PathGuard, error) {
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	all, rules, lines := slices.Clone(edits), make([]string, len(edits)), map[string]int{}
 	for i := range all {
-		var err error
-		if rules[i], err = g.judge(&all[i]); err != nil {
+		e, err := &all[i], error(nil)
+		if rules[i], err = g.judge(e); err != nil {
 			return nil, err
 		}
-		at, twice := lines[all[i].Path]
-		switch {
-		case rules[i] != "":
-		case twice:
+		if at, twice := lines[e.Path]; twice && rules[i] == "" {
 			rules[i] = fmt.Sprintf("line %d gave it already", at)
-		default:
-			lines[all[i].Path] = all[i].Line
+		} else if rules[i] == "" {
+			lines[e.Path] = e.Line
 		}
 	}
 	var ignored map[string]bool
+	var err error
 	if g.lifted != nil {
-		var err error
-		if ignored, err = Ignored(ctx, g.root, slices.Collect(maps.Keys(lines))...); err != nil {
-			return nil, err
-		}
+		ignored, err = Ignored(ctx, g.root, slices.Collect(maps.Keys(lines))...)
 	}
 	var refused Refused
 	for i, e := range all {
@@ -110,13 +92,13 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 			}
 		}
 		if rules[i] != "" {
-			refused = append(refused, Refusal{Path: edits[i].Path, Line: e.Line, Rule: rules[i]})
+			refused = append(refused, wrong(e.Line, "%q may not be changed: %s", edits[i].Path, rules[i]).Error())
 		}
 	}
-	if refused != nil {
-		return nil, refused
+	if err == nil && refused != nil {
+		err = refused
 	}
-	return all, nil
+	return all, err
 }
 
 // judge brings an edit's path into its one spelling, and returns the rule that it
@@ -128,8 +110,12 @@ func (g *PathGuard) judge(e *Edit) (rule string, err error) {
 	if rule = misspelled(e.Path); rule == "" {
 		rule = g.protected(e.Path)
 	}
-	if rule == "" {
-		rule, err = g.onDisk(e.Path, e.Delete)
+	if rule != "" {
+		return rule, nil
+	}
+	at, rule, err := stands(g.root, e.Path)
+	if rule == "" && at == nil && err == nil && e.Delete {
+		rule = "there is no such file to delete"
 	}
 	return rule, err
 }
@@ -231,35 +217,34 @@ func hit(rules *ignore.Rules, path string) bool {
 	return rules.Ignored(path, false)
 }
 
-// onDisk is the rule that what stands on the way to a path breaks, or at it.
-func (g *PathGuard) onDisk(name string, remove bool) (string, error) {
+// stands is what stands at a path, nil when nothing does; why says what is in the way of a
+// file there.
+func stands(root, name string) (at fs.FileInfo, why string, err error) {
 	for i, c := range name + "/" {
 		if c != '/' {
 			continue
 		}
-		info, err := os.Lstat(filepath.Join(g.root, name[:i]))
-		way, at := fmt.Sprintf("%q on the way", name[:i]), i == len(name)
-		if at {
+		way, last := fmt.Sprintf("%q on the way", name[:i]), i == len(name)
+		if last {
 			way = "it"
 		}
+		at, err = os.Lstat(filepath.Join(root, name[:i]))
 		switch {
-		case errors.Is(err, os.ErrNotExist) && remove:
-			return "there is no such file to delete", nil
-		case errors.Is(err, os.ErrNotExist):
-			return "", nil
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, "", nil
 		case errors.Is(err, syscall.ENAMETOOLONG):
-			return tooLong, nil
+			return nil, tooLong, nil
 		case err != nil:
-			return "", err
-		case info.Mode()&os.ModeSymlink != 0:
-			return way + " is a link", nil
-		case !at && !info.IsDir():
-			return way + " is no folder", nil
-		case at && !info.Mode().IsRegular():
-			return "it is a folder, or no regular file", nil
+			return nil, "", err
+		case at.Mode()&fs.ModeSymlink != 0:
+			return nil, way + " is a link", nil
+		case !last && !at.IsDir():
+			return nil, way + " is no folder", nil
+		case last && !at.Mode().IsRegular():
+			return nil, "it is a folder, or no regular file", nil
 		}
 	}
-	return "", nil
+	return at, "", nil
 }
 
 // List is what is protected, in words, one entry each.

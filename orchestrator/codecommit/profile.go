@@ -29,7 +29,6 @@ type Profile struct {
 	LockFile   string
 	Suffix     string // of the log folder
 	Repairs    int
-	Ignored    bool // .gitignore has to hold the folder of the keys
 	// Fixed is what is protected whatever a project says: names in any folder or, with a
 	// slash before them, in the project's own; those of folders end with one.
 	Fixed string
@@ -58,7 +57,7 @@ func ProfileOf(name string) (Profile, error) {
 		return Profile{
 			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
 			Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
-			Suffix: "-committing-code", Repairs: 3, Ignored: true,
+			Suffix: "-committing-code", Repairs: 3,
 			Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
 				".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
 		}, nil

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"abl/internal/hostfs"
+	"abl/internal/proc"
 	"abl/roles/environment"
 	"abl/roles/model"
 )
@@ -94,9 +96,7 @@ func (p Project) Tidy() (restored []string, err error) {
 
 func (p Project) keyFiles() (all []string) {
 	for _, provider := range model.Providers() {
-		if p.Keys != "" {
-			all = append(all, fmt.Sprintf(p.Keys, provider))
-		}
+		all = append(all, fmt.Sprintf(p.Keys, provider))
 	}
 	return all
 }
@@ -104,7 +104,7 @@ func (p Project) keyFiles() (all []string) {
 // Exposed are the files with keys that git does not leave out. A project of the
 // protocol v2 whose .gitignore lacks their folder is refused.
 func (p Project) Exposed(ctx context.Context) (all []string, err error) {
-	if p.Ignored {
+	if p.Name == V2 {
 		if err := p.CheckIgnored(); err != nil {
 			return nil, err
 		}
@@ -155,4 +155,38 @@ func (p Project) Changes(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("%w: %w", ErrEnvironment, err)
 	}
 	return strings.Count(out, "\n"), nil
+}
+
+// Ignored says which of some paths of a project git leaves out: by .gitignore files,
+// by the repository's info/exclude, and by the person's own excludes. Whether a file
+// is tracked makes no difference: what is ignored is not a model's business. No link
+// may be on the way to a path.
+func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
+	said, err := git(ctx, "./"+strings.Join(names, "\x00./"), "-C", root, "check-ignore", "--no-index", "-z", "--stdin") // a name that begins with a colon is none to git
+	const none = 1
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == none) {
+		return nil, err
+	}
+	ignored := map[string]bool{}
+	for name := range strings.SplitSeq(said, "\x00") {
+		ignored[strings.TrimPrefix(name, "./")] = true
+	}
+	return ignored, nil
+}
+
+// git is what the person's own git says.
+func git(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := proc.Command(ctx, "git", args...)
+	cmd.Env = append(cmd.Env, "LC_ALL=C")
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot ask git what it ignores, or shows as changed: %w", err)
+	}
+	return string(out), err
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"abl/internal/wording"
-	"abl/prompts"
 )
 
 // maxResult bounds what the program printed in the prompts that follow, in runes.
@@ -42,8 +41,7 @@ func section(b *strings.Builder, title, text string) {
 // question is the prompt of a step that asks about a cycle.
 func question(s State, prompt string) string {
 	c := s.Last()
-	template := map[Step]string{Review: prompts.LearnReview, Learnings: prompts.LearnLearnings, Mistakes: prompts.LearnMistakes, Improve: prompts.LearnImprove}[s.Step]
-	return fill(template, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged(),
+	return fill(phases[s.Step].template, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged(),
 		"PROMPT", prompt, "LEARNINGS", list(c.Learned), "MISTAKES", list(c.Mistaken))
 }
 

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,13 +49,21 @@ const (
 	runFile    = "run.sh"
 )
 
-// answerFiles are where the answers of an agent are kept.
-var answerFiles = map[Step]string{
-	Generate: "output.txt", Review: "review.txt", Learnings: "learnings.txt", Mistakes: "mistakes.txt", Improve: "improved_prompt.txt",
+// phases are what a person is told of a step, the file that keeps an agent's answer, and the
+// template of what it is asked: none where a program is written.
+var phases = map[Step]struct{ told, file, template string }{
+	Generate:  {"Phase 1: write the program", "output.txt", ""},
+	Run:       {told: fmt.Sprintf("Phase 2: run it, for at most %s", RunTime)},
+	Review:    {"Phase 3: review it", "review.txt", prompts.LearnReview},
+	Learnings: {"Phase 4: what was done well", "learnings.txt", prompts.LearnLearnings},
+	Mistakes:  {"Phase 5: what was done wrong", "mistakes.txt", prompts.LearnMistakes},
+	Improve:   {"Phase 6: a better prompt", "improved_prompt.txt", prompts.LearnImprove},
 }
 
 // notes are the files about a cycle, which are no part of the program.
-func notes() []string { return append(slices.Sorted(maps.Values(answerFiles)), promptFile) }
+func notes() []string {
+	return strings.Fields("improved_prompt.txt learnings.txt mistakes.txt output.txt review.txt prompt.txt")
+}
 
 func (h Home) path(elem ...string) string {
 	return filepath.Join(append([]string{h.Root}, elem...)...)

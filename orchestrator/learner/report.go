@@ -43,10 +43,7 @@ func tellCycle(t Teller, s State) {
 
 // tellStep says which step begins, or goes on.
 func tellStep(t Teller, s State) {
-	text := map[Step]string{
-		Generate: "Phase 1: write the program", Run: fmt.Sprintf("Phase 2: run it, for at most %s", RunTime), Review: "Phase 3: review it",
-		Learnings: "Phase 4: what was done well", Mistakes: "Phase 5: what was done wrong", Improve: "Phase 6: a better prompt",
-	}[s.Step]
+	text := phases[s.Step].told
 	if s.Attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", s.Attempt)
 	}

@@ -151,7 +151,7 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 	if h.Class != outcome.Done {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
 	}
-	err = x.Home.note(s.Cycle, answerFiles[s.Step], text)
+	err = x.Home.note(s.Cycle, phases[s.Step].file, text)
 	if err == nil && s.Step == Generate {
 		err = x.Home.note(s.Cycle, promptFile, a.Prompt)
 	}

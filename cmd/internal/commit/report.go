@@ -57,7 +57,7 @@ type Asker struct {
 
 func (a Asker) session(in *cli.Input) (*session, error) {
 	p, err := codecommit.ProfileOf(codecommit.V2)
-	p.Keys, p.Models, p.Ignored = "", "", false
+	p.Keys, p.Models = "", ""
 	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}, ledger: a.Ledger}, err
 }
 
