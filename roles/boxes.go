@@ -132,11 +132,11 @@ func (s *Boxes) holder(place string) string { return s.name("holder-" + place) }
 // Holder makes sure that the holder of a place runs: one ends at its deadline, and
 // with an engine that is stopped. Where there is no place there is none.
 func (s *Boxes) Holder(ctx context.Context, place string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if place == "" {
 		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if st, err := s.Engine.Status(ctx, s.holder(place)); err == nil && st.State == sandbox.Running {
 		return nil
 	} else if err != nil && !errors.Is(err, sandbox.ErrNotFound) {

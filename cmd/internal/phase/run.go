@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"abl/cmd/internal/cli"
@@ -123,10 +124,28 @@ func (r *Run) loop() *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
 	return &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
-		Calls: r.runner, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
+		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
 		Ledger: r.book, Alone: r.held.Still, Before: r.budget, Replay: r.replays(), Challenge: r.challenge(), TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
 		Outages: r.outages(), TakeMine: r.In.Bool("take-mine"),
 	}
+}
+
+// caller makes, while the Builder works, the networks that are needed next.
+type caller struct{ *roles.Runner }
+
+// Run returns when nothing is in the making any more.
+func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
+	if j.Role.App {
+		return c.Runner.Run(ctx, j)
+	}
+	var next sync.WaitGroup
+	defer next.Wait()
+	next.Go(func() {
+		for _, place := range []string{j.Place, roles.PlaceApp, roles.PlaceVerifier} { // its own before the others
+			_ = c.Holder(ctx, place) // else whoever needs it makes it, or says why not
+		}
+	})
+	return c.Runner.Run(ctx, j)
 }
 
 // outages say how this phase lives through its provider's absence.
