@@ -25,7 +25,7 @@ func realMaker(t *testing.T) (*Maker, *docker.Engine) {
 	if os.Getenv("ABL_TEST_ENGINE") == "off" {
 		t.Skip("ABL_TEST_ENGINE=off: no tests with a real engine")
 	}
-	e, err := docker.Connect(t.Context(), docker.Options{})
+	e, err := docker.Connect(t.Context(), os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

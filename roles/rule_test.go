@@ -90,7 +90,7 @@ func (w *wrong) replace(b *sandbox.Box, target, source string, readOnly bool) {
 func newWrong(t *testing.T) *wrong {
 	t.Helper()
 	lab.Engine(t)
-	eng, err := docker.Connect(t.Context(), docker.Options{})
+	eng, err := docker.Connect(t.Context(), os.Getenv)
 	must(t, err)
 	m := &images.Maker{Engine: eng, Env: lab.Env(t)}
 	holder, err := m.Holder(t.Context())

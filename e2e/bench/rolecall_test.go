@@ -58,7 +58,7 @@ func newRig(b *testing.B) *rig {
 	r.file = state.New(root)
 	r.file.Phases["1"] = &state.Phase{Status: state.Building, Round: 1, Iteration: 1, Step: 1, Attempt: 1}
 	var err error
-	r.engine, err = docker.Connect(b.Context(), docker.Options{})
+	r.engine, err = docker.Connect(b.Context(), os.Getenv)
 	r.must(err)
 	m := &images.Maker{Engine: r.engine, Env: lab.Env(b)}
 	r.image, err = m.Ensure(b.Context(), images.Want{Agent: "tools"})

@@ -43,9 +43,9 @@ func newBehind(t *testing.T) *behind {
 // run plays the phase as a new abl would.
 func (b *behind) run() error {
 	b.Helper()
-	e, err := docker.Connect(b.Context(), docker.Options{Env: func(name string) string {
+	e, err := docker.Connect(b.Context(), func(name string) string {
 		return map[string]string{"DOCKER_HOST": b.proxy.Host}[name]
-	}})
+	})
 	if err != nil {
 		return err
 	}

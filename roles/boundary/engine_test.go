@@ -3,6 +3,7 @@ package boundary
 import (
 	"context"
 	"crypto/rand"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ import (
 func onEngine(t *testing.T) (Prober, sandbox.Info) {
 	t.Helper()
 	lab.Engine(t)
-	eng, err := docker.Connect(t.Context(), docker.Options{})
+	eng, err := docker.Connect(t.Context(), os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,9 +50,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	if a.Budget == nil {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
-	g := &Gate{
-		Boxes: e.Boxes, Project: e.Project, Place: a.Place, Role: a.Role, Image: image, Vars: vars, Budget: a.Budget, Spent: a.Spent,
-	}
+	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image, Vars: vars}
 	certs, err := e.trusted().Bundle()
 	if err != nil {
 		return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("the gateway cannot check whom it talks to: %w", err)}
@@ -69,7 +67,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 		g.Setup.Providers = []gateway.Provider{one}
 	}
 	if fetches {
-		if err := e.allow(ctx, g, a.Image, certs); err != nil {
+		if err := e.allow(ctx, g, certs); err != nil {
 			return nil, err
 		}
 	}
@@ -79,8 +77,8 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their helper.In for that.
-func (e *Environment) allow(ctx context.Context, g *Gate, image string, certs []byte) error {
-	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Role, image, e.Conf.Network.Allow)
+func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) error {
+	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Role, g.Image, e.Conf.Network.Allow)
 	if err != nil {
 		return err
 	}

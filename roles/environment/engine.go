@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ type Engine interface {
 
 // Connect reaches the engine and refuses one that cannot keep the boundary.
 func Connect(ctx context.Context) (Engine, sandbox.Info, error) {
-	eng, err := docker.Connect(ctx, docker.Options{})
+	eng, err := docker.Connect(ctx, os.Getenv)
 	if err != nil {
 		return nil, sandbox.Info{}, err
 	}

@@ -20,18 +20,15 @@ import (
 // Gate opens the gateways of one role's calls.
 type Gate struct {
 	*roles.Boxes
+	Access
 	Project state.Project
-	Place   string // that the role's boxes join
-	Role    string
-	Image   string         // of the gateway
-	Vars    agent.Provider // zero for an agent that needs none
-	Setup   gateway.Setup  // of every call of the role, without the call itself
-	Budget  func(call string) (gateway.Budget, error)
-	Hosts   []string                  // of network.allow that it lets through
-	Notes   []string                  // for the person, on those
-	Certs   []string                  // environment by which the role's tools trust the registries
-	Files   map[string][]byte         // that the role's boxes need for that
-	Spent   func(log []gateway.Entry) // sees a call's log while it runs, and in the end
+	Sidecar string            // image of the gateway
+	Vars    agent.Provider    // zero for an agent that needs none
+	Setup   gateway.Setup     // of every call of the role, without the call itself
+	Hosts   []string          // of network.allow that it lets through
+	Notes   []string          // for the person, on those
+	Certs   []string          // environment by which the role's tools trust the registries
+	Files   map[string][]byte // that the role's boxes need for that
 
 	unwatch func() // ends the watch of the call that is on
 }
@@ -116,7 +113,7 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	return sidecar.Sidecar{
-		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Image,
+		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Sidecar,
 		Inside: g.Network(g.Place), Way: g.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
 		Labels: g.Labels("gateway", g.Role, key, deadline),
 	}

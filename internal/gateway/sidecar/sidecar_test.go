@@ -26,7 +26,7 @@ func place(t *testing.T) (Sidecar, *docker.Engine) {
 	t.Helper()
 	lab.Engine(t)
 	ctx := context.WithoutCancel(t.Context())
-	e, err := docker.Connect(ctx, docker.Options{})
+	e, err := docker.Connect(ctx, os.Getenv)
 	must(t, err)
 	m := &images.Maker{Engine: e, Env: lab.Env(t)}
 	image, err := m.Gateway(ctx)

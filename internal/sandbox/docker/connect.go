@@ -25,28 +25,20 @@ const oldest = "1.41"
 // connectTime bounds the first word with an engine.
 const connectTime = 10 * time.Second
 
-// Options say how to find an engine.
-type Options struct {
-	Env func(string) string // defaults to os.Getenv
-}
-
 // Connect finds the engine as Docker's own tools do (DOCKER_HOST, then
 // DOCKER_CONTEXT, then the current context, then the default socket) and
 // greets it. An engine that does not answer is an error that wraps
 // sandbox.ErrUnreachable and says where abl looked and what to do.
-func Connect(ctx context.Context, o Options) (*Engine, error) {
-	if o.Env == nil {
-		o.Env = os.Getenv
-	}
-	at, err := locate(o.Env)
+func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
+	at, err := locate(env)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnreachable, err)
 	}
 	opts, err := at.ClientOpts()
-	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, at.Host, err)
+	var c *client.Client
+	if err == nil {
+		c, err = client.NewClientWithOpts(opts...)
 	}
-	c, err := client.NewClientWithOpts(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, at.Host, err)
 	}

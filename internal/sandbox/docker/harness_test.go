@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // connectOnce shares one engine and its image between the tests of this run.
 var connectOnce = sync.OnceValues(func() (*Engine, error) {
 	ctx := context.Background()
-	e, err := Connect(ctx, Options{})
+	e, err := Connect(ctx, os.Getenv)
 	if err != nil {
 		return nil, err
 	}

@@ -212,9 +212,9 @@ func TestConnectSaysWhatToDo(t *testing.T) {
 		"gopher://x":                   "gopher",
 		"nonsense":                     "nonsense",
 	} {
-		_, err := Connect(t.Context(), Options{Env: func(key string) string {
+		_, err := Connect(t.Context(), func(key string) string {
 			return map[string]string{"DOCKER_HOST": host}[key]
-		}})
+		})
 		if !errors.Is(err, sandbox.ErrUnreachable) || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: error %v, want %q", host, err, hint)
 		}

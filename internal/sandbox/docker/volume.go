@@ -23,6 +23,9 @@ import (
 // that a sweep spares both or neither.
 const labelUpper = "abl.upper"
 
+// labelLower names the directory that a view shows.
+const labelLower = "abl.lower"
+
 // EnsureVolume makes a volume unless it is there. With Lower set it becomes a
 // copy-on-write view of that directory, which needs an engine on this machine,
 // a path without comma, colon and backslash, and the volume Upper to be there.
@@ -61,11 +64,7 @@ func sameVolume(there volume.Volume, want sandbox.Volume) error {
 	if there.Labels[sandbox.LabelProject] != want.Labels[sandbox.LabelProject] {
 		return fmt.Errorf("one of this name exists and is not this project's: remove it with `docker volume rm %s`", there.Name)
 	}
-	lower := ""
-	if o := there.Options["o"]; o != "" {
-		lower, _, _ = strings.Cut(strings.TrimPrefix(o, "lowerdir="), ",")
-	}
-	if lower != want.Lower || there.Labels[labelUpper] != want.Upper {
+	if there.Labels[labelLower] != want.Lower || there.Labels[labelUpper] != want.Upper {
 		return errors.New("one of this name exists and shows something else: remove it with `abl clean`")
 	}
 	return nil
@@ -92,7 +91,7 @@ func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateO
 		return o, err
 	}
 	o.Labels = maps.Clone(v.Labels)
-	o.Labels[labelUpper] = v.Upper
+	o.Labels[labelUpper], o.Labels[labelLower] = v.Upper, v.Lower
 	o.DriverOpts = map[string]string{
 		"type": "overlay", "device": "overlay",
 		"o": fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,nosuid,nodev", v.Lower, path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
