@@ -55,12 +55,7 @@ func serveNull(ctx context.Context, s started) error {
 	if len(s.args) > 0 || s.listen+s.commands == "" || s.status < 200 || s.status > 599 || s.says != "" && s.status != 200 {
 		return errors.New("takes -listen ADDRESS, -commands ADDRESS or both, and a -status from 200 to 599 or what it -says")
 	}
-	null := func(ctx context.Context, l net.Listener) error {
-		if s.says != "" {
-			return witness.Say(ctx, l, s.says)
-		}
-		return witness.Null(ctx, l, s.status)
-	}
+	null := func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, s.status, s.says) }
 	ended := make(chan error, 2)
 	for _, place := range []struct {
 		at    string

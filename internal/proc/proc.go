@@ -8,30 +8,11 @@ package proc
 
 import (
 	"os"
-	"os/exec"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// ExitCode is how a shell would report the end of a process: its exit code, or
-// 128 and the signal that killed it.
-func ExitCode(ws syscall.WaitStatus) int {
-	if ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return ws.ExitStatus()
-}
-
-// Code is ExitCode for a command that has been waited for.
-func Code(cmd *exec.Cmd) int {
-	ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if !ok {
-		return -1
-	}
-	return ExitCode(ws)
-}
 
 // Stop asks the process pid and its process group to end with SIGTERM, and
 // kills it with all its descendants when ended has not been closed after grace.

@@ -37,7 +37,6 @@ type conn struct {
 type exchange struct {
 	raw     bool // no HTTP from here on
 	method  string
-	head    []byte
 	upgrade bool          // it asks for another protocol
 	stays   chan struct{} // closed when it did not get it
 }
@@ -72,21 +71,20 @@ func (c *conn) requests() {
 		if err == io.EOF {
 			return
 		}
-		if err != nil {
-			if c.push(&exchange{raw: true}) {
-				_, _ = c.app.Write(raw)
-				_, _ = io.Copy(c.app, c.fromClient)
-			}
+		x := &exchange{raw: err != nil, stays: make(chan struct{})}
+		if err == nil {
+			x.method, x.upgrade = req.Method, req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
+		}
+		if !c.push(x) {
 			return
 		}
-		x := &exchange{
-			method: req.Method, head: raw, stays: make(chan struct{}),
-			upgrade: req.Method == http.MethodConnect || req.Header.Get("Upgrade") != "",
-		}
-		if !c.push(x) || !c.send(x, requestFraming(req)) {
+		if _, err := c.app.Write(raw); err != nil {
 			return
 		}
-		if x.upgrade && c.switched(x) {
+		if err == nil {
+			err = copyBody(c.app, c.fromClient, requestFraming(req))
+		}
+		if err != nil || x.upgrade && c.switched(x) { // what follows is no HTTP, or no body
 			_, _ = io.Copy(c.app, c.fromClient)
 			return
 		}
@@ -113,18 +111,6 @@ func (c *conn) switched(x *exchange) bool {
 	case <-c.gone:
 		return false
 	}
-}
-
-// send sends a request on, and what follows a body that is none.
-func (c *conn) send(x *exchange, f framing) bool {
-	if _, err := c.app.Write(x.head); err != nil {
-		return false
-	}
-	err := copyBody(c.app, c.fromClient, f)
-	if err != nil {
-		_, _ = io.Copy(c.app, c.fromClient)
-	}
-	return err == nil
 }
 
 func closeWrite(c net.Conn) {

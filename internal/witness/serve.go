@@ -63,13 +63,6 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 	}
 }
 
-// Null answers every request with the same status and an empty body, until ctx
-// ends. What is no HTTP/1 hears nothing.
-func Null(ctx context.Context, l net.Listener, status int) error {
-	reply := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 0\r\n\r\n", status, http.StatusText(status))
-	return always(ctx, l, func(*http.Request) string { return reply })
-}
-
 // Planted is what a stand-in for the app answers to see whether a suite prints
 // answers as they are: then the app could say of itself what it likes. It is a
 // test line for a contract that no project has.
@@ -78,19 +71,14 @@ const (
 	PlantedID = "P9999.C999999"
 )
 
-// Say answers every request with 200 and the same text, until ctx ends.
-func Say(ctx context.Context, l net.Listener, text string) error {
-	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(text))
-	return always(ctx, l, func(req *http.Request) string {
-		if req.Method == http.MethodHead {
-			return head
-		}
-		return head + text
-	})
-}
-
-// always answers without looking at more of a request than an answer needs.
-func always(ctx context.Context, l net.Listener, reply func(*http.Request) string) error {
+// Null answers every request with the same status and text, mostly none, until ctx ends.
+// What is no HTTP/1 hears nothing. It looks at no more of a request than an answer needs.
+func Null(ctx context.Context, l net.Listener, status int, text string) error {
+	kind := ""
+	if text != "" {
+		kind = "Content-Type: text/plain\r\n"
+	}
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\n%sContent-Length: %d\r\n\r\n", status, http.StatusText(status), kind, len(text))
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		r := bufio.NewReaderSize(conn, lineSize)
 		for {
@@ -98,7 +86,11 @@ func always(ctx context.Context, l net.Listener, reply func(*http.Request) strin
 			if err != nil || nod(conn, req) != nil || copyBody(io.Discard, r, requestFraming(req)) != nil {
 				return
 			}
-			if _, err := io.WriteString(conn, reply(req)); err != nil || req.Close {
+			reply := head + text
+			if req.Method == http.MethodHead {
+				reply = head
+			}
+			if _, err := io.WriteString(conn, reply); err != nil || req.Close {
 				return
 			}
 		}

@@ -121,7 +121,7 @@ func TestLies(t *testing.T) {
 				Away: play("http://127.0.0.1:1"), Empty: play(null(t, 200)), Broken: play(null(t, 500)),
 			}
 			if Suspect(s) {
-				at := standIn(t, func(ctx context.Context, l net.Listener) error { return witness.Say(ctx, l, witness.Planted) })
+				at := standIn(t, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, 200, witness.Planted) })
 				s.Planted = play(at)
 			}
 			if got := show(Decide(nil, s)); !strings.HasPrefix(got, c.want) {
@@ -161,7 +161,7 @@ func played(t *testing.T, dir, url string) Run {
 // null is an app that answers everything alike.
 func null(t *testing.T, status int) string {
 	t.Helper()
-	return standIn(t, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status) })
+	return standIn(t, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status, "") })
 }
 
 // standIn serves until the test ends.

@@ -10,7 +10,7 @@ const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec 
 
 // parents may use starters all the same, each for its reason.
 var parents = map[string]string{
-	"internal/proc/child.go": "takes the secrets out",
+	"internal/proc/run.go": "takes the secrets out",
 
 	"cmd/abl-cmd/internal/commands/commands.go": "inside a role's or the app's container, which has no secret of abl's",
 	"cmd/abl-cmd/run.go":                        "inside a container",

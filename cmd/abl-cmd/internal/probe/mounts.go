@@ -63,17 +63,14 @@ func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
 }
 
 func wanted(w helper.ProbeMount) string {
-	m := mountinfo.Info{Options: "rw"}
-	if w.ReadOnly {
-		m.Options = "ro"
-	}
+	words := map[bool]string{false: "read and write", true: "read-only"}[w.ReadOnly]
 	if w.Memory {
-		m.FSType, m.Options = "tmpfs", m.Options+",nosuid,nodev"
-		if !w.Exec {
-			m.Options += ",noexec"
-		}
+		words += ", in memory, nosuid, nodev"
 	}
-	return describe(&m)
+	if w.Memory && !w.Exec {
+		words += ", noexec"
+	}
+	return words
 }
 
 // engines tells the mounts that an engine makes in every container: the kernel's

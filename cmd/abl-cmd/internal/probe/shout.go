@@ -91,10 +91,7 @@ func shout(to netip.Addr, port int, word string, by way) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
-		return err
-	}
-	if err := by.choose(fd); err != nil {
+	if err := errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1), by.choose(fd)); err != nil {
 		return err
 	}
 	err = unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()})
