@@ -1,7 +1,6 @@
 package learner
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,15 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page is a Teller that writes down what it is told.
-type page struct{ strings.Builder }
-
-func (p *page) Line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
-func (p *page) Note(text string)                { fmt.Fprintf(p, "  %s\n", text) }
-func (p *page) Row(name, format string, args ...any) {
-	fmt.Fprintf(p, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
-}
-
 // What a person reads from the beginning of a session to its end.
 func TestWhatIsTold(t *testing.T) {
 	h := Home{Root: filepath.Join(t.TempDir(), "solutions", "add")}
@@ -30,23 +20,23 @@ func TestWhatIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p page
-	TellBegin(&p, h, s, false)
-	tellCycle(&p, s)
-	tellStep(&p, s)
+	var p strings.Builder
+	p.WriteString(BeginText(h, s, false))
+	p.WriteString(cycleText(s))
+	p.WriteString(stepText(s))
 	s.Attempt, s.Step = 2, Run
-	tellStep(&p, s)
+	p.WriteString(stepText(s))
 	review := ParseReview("SECURITY: key in source\nTESTS: OK")
 	s.Log[0] = Cycle{
 		Number: 1, OK: true, Ran: &Ran{OK: true, Running: true, Ports: "3000 4000"}, Review: &review, Learned: []string{"Use a pool", "Log"}, Remembers: 1,
 		Dropped: []string{"It works (generic)"}, Silent: []string{"mistakes: 503"}, Improved: "x", Version: 1,
 	}
-	tellReport(&p, s.Log[0])
-	tellReport(&p, Cycle{Number: 2, Failure: "the program failed: there is no run.sh", Version: 2})
+	p.WriteString(reportText(s.Log[0]))
+	p.WriteString(reportText(Cycle{Number: 2, Failure: "the program failed: there is no run.sh", Version: 2}))
 	if err := os.WriteFile(h.path(MemoryFile), []byte("- Use a pool\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	TellEnd(&p, h, s)
+	p.WriteString(EndText(h, s))
 	want := `============================================================
 Agent Learner Starting...
 Task: add

@@ -8,6 +8,7 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 	"abl/roles/retry"
 )
 
@@ -35,7 +36,7 @@ type Call struct {
 type Session struct {
 	Home   Home
 	Calls  Caller
-	Tell   Teller
+	Tell   func(text string)   // shows whole lines to a person
 	Hosts  []string            // that an author can reach besides the model
 	Clean  func(string) string // takes secrets and control characters out of what an agent wrote
 	Now    func() time.Time
@@ -53,7 +54,7 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 			return s, err
 		}
 		if told != s.Cycle && s.Step != Finish {
-			tellCycle(x.Tell, s)
+			x.Tell(cycleText(s))
 			told = s.Cycle
 		}
 		if err := x.waitOut(ctx, s); err != nil {
@@ -73,12 +74,15 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 			return next, stop
 		}
 		if s.Step == Keep {
-			tellReport(x.Tell, next.Log[s.Cycle-1])
+			x.Tell(reportText(next.Log[s.Cycle-1]))
 		}
 		s = next
 	}
 	return s, nil
 }
+
+// note tells something worth knowing.
+func (x *Session) note(text string) { x.Tell("  " + wording.OneLine(text) + "\n") }
 
 // waitOut waits, before a call, until it makes sense to make it.
 func (x *Session) waitOut(ctx context.Context, s State) error {
@@ -88,7 +92,7 @@ func (x *Session) waitOut(ctx context.Context, s State) error {
 	}
 	until := x.Now().Add(wait)
 	why := retry.Words(s.Outage, s.Note, min(x.Budget, CallTime))
-	x.Tell.Note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
+	x.note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
 	return x.Sleep(ctx, wait, until)
 }
 
@@ -96,7 +100,7 @@ func (x *Session) waitOut(ctx context.Context, s State) error {
 func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	switch s.Step {
 	case Run:
-		tellStep(x.Tell, s)
+		x.Tell(stepText(s))
 		return x.try(ctx, s)
 	case Keep:
 		h.Kept, err = x.Home.keep(s, x.Now())
@@ -105,13 +109,13 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 			var left []string
 			left, err = x.Home.publish(best)
 			for _, what := range left {
-				x.Tell.Note(x.Home.Rel(x.Home.Code()) + " lacks " + x.Clean(what))
+				x.note(x.Home.Rel(x.Home.Code()) + " lacks " + x.Clean(what))
 			}
 		}
 	default:
-		tellStep(x.Tell, s)
+		x.Tell(stepText(s))
 		if h, err = x.ask(ctx, s); err == nil && h.Reason != "" {
-			x.Tell.Note("no answer: " + h.Reason)
+			x.note("no answer: " + h.Reason)
 		}
 	}
 	return h, err

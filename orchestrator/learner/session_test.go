@@ -51,17 +51,11 @@ func (w *world) Try(_ context.Context, a Call) (Happened, error) {
 	return Happened{Ran: &ran}, nil
 }
 
-func (w *world) Line(format string, args ...any) {
-	w.told = append(w.told, fmt.Sprintf(format, args...))
-}
-func (w *world) Note(text string) { w.told = append(w.told, text) }
-func (w *world) Row(name, format string, args ...any) {
-	w.told = append(w.told, name+": "+fmt.Sprintf(format, args...))
-}
+func (w *world) tell(text string) { w.told = append(w.told, text) }
 
 func (w *world) session(h Home) *Session {
 	return &Session{
-		Home: h, Calls: w, Tell: w, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) },
+		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) },
 		Jitter: func() float64 { return 0 }, Budget: time.Hour, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
 			w.slept = append(w.slept, d)
 			return nil
@@ -146,7 +140,7 @@ func TestPlay(t *testing.T) {
 		}
 	}
 	told := strings.Join(w.told, "\n")
-	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "learned: 2, new in memory.txt: 2", "LEARNING CYCLE 2/2", "learned: 2, new in memory.txt: 1", "mistakes: 1, new in mistakes.txt: 0", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would run what its settings say"} {
+	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "  learned   2, new in memory.txt: 2\n", "LEARNING CYCLE 2/2", "  learned   2, new in memory.txt: 1\n", "  mistakes  1, new in mistakes.txt: 0\n", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would run what its settings say"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("it is not told %q:\n%s", want, told)
 		}

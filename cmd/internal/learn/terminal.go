@@ -158,8 +158,7 @@ func (h *history) Len() int { return len(h.lines) }
 // At is the line i, 0 the latest.
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
 
-// teller shows a person how a session goes, and implements learner.Teller: on standard
-// output, or beside it where that is a program's.
+// teller shows a person how a session goes: on standard output, or beside it where that is a program's.
 type teller struct {
 	out  io.Writer
 	in   *cli.Input
@@ -179,17 +178,15 @@ func (t *teller) print(format string, args ...any) {
 	t.now.Around(func() { fmt.Fprintf(t.out, format, args...) })
 }
 
-// Line implements learner.Teller.
+// show shows whole lines of a session.
+func (t *teller) show(text string) { t.print("%s", text) }
+
+// Line shows one line.
 func (t *teller) Line(format string, args ...any) {
 	t.print("%s\n", t.in.Safe.Line(fmt.Sprintf(format, args...)))
 }
 
-// Row implements learner.Teller: its columns are as they are.
-func (t *teller) Row(name, format string, args ...any) {
-	t.print("  %-9s %s\n", name, t.in.Safe.Line(fmt.Sprintf(format, args...)))
-}
-
-// Note implements learner.Teller.
+// Note shows something worth knowing.
 func (t *teller) Note(text string) { t.print("  %s\n", t.in.Safe.Line(text)) }
 
 // progress shows what goes on: at a terminal each text in the place of the one

@@ -171,10 +171,10 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 	if err != nil {
 		return s, err
 	}
-	learner.TellBegin(w.tell, h, s, resumed)
+	w.tell.show(learner.BeginText(h, s, resumed))
 	s, err = w.play(ctx, s, who)
 	if err == nil || ctx.Err() != nil {
-		learner.TellEnd(w.tell, h, s)
+		w.tell.show(learner.EndText(h, s))
 	}
 	if err == nil && s.Best() == 0 {
 		return s, &exit.Error{
@@ -192,7 +192,7 @@ func (w *work) play(ctx context.Context, s learner.State, who asked) (learner.St
 		return s, err
 	}
 	x := &learner.Session{
-		Home: w.home, Calls: calls, Tell: w.tell, Hosts: hosts, Clean: w.in.Safe.Whole, Now: time.Now, Jitter: rand.Float64,
+		Home: w.home, Calls: calls, Tell: w.tell.show, Hosts: hosts, Clean: w.in.Safe.Whole, Now: time.Now, Jitter: rand.Float64,
 		Budget: time.Duration(w.conf.Loop.OutageBudget), Sleep: retry.Sleep,
 	}
 	s, err = x.Play(ctx, s)
