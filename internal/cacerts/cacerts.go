@@ -37,15 +37,18 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%q is not a regular file", path))
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is not a regular file", path)
+	case info.Size() > maxBytes:
+		return nil, fmt.Errorf("%q is larger than %d bytes", path, maxBytes)
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	raw, err := io.ReadAll(io.LimitReader(f, maxBytes))
 	if err != nil {
 		return nil, err
-	}
-	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("%q is larger than %d bytes", path, maxBytes)
 	}
 	certs := Only(raw)
 	if len(certs) == 0 {
@@ -77,38 +80,26 @@ type Finder struct {
 	Extra string              // a file that the person names, "" for none
 }
 
-// system gives what this machine trusts, nothing where it tells nowhere.
-func (f Finder) system() ([]byte, error) {
-	if path := f.Env("SSL_CERT_FILE"); path != "" {
-		certs, err := Read(path)
-		if err != nil {
-			return nil, fmt.Errorf("cannot use the certificates of SSL_CERT_FILE: %w", err)
-		}
-		return certs, nil
-	}
-	for _, path := range usual {
-		if certs, err := Read(path); err == nil {
-			return certs, nil
-		}
-	}
-	return nil, nil
-}
-
 // Bundle gives all that a program without certificates of its own needs: the
 // system's, the environment's and the person's, each once. The person's alone is enough where the
 // system tells none.
 func (f Finder) Bundle() ([]byte, error) {
-	certs, err := f.system()
-	if err == nil && certs == nil && f.Extra == "" {
-		err = fmt.Errorf("cannot find the certificates that this machine trusts: there is none of %q", usual)
+	var certs []byte
+	if path := f.Env("SSL_CERT_FILE"); path != "" {
+		own, err := Read(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot use the certificates of SSL_CERT_FILE: %w", err)
+		}
+		certs = own
 	}
-	if err != nil {
-		return nil, err
+	for i := 0; i < len(usual) && certs == nil; i++ {
+		certs, _ = Read(usual[i])
 	}
-	// What cannot be read there is passed over, as Node does.
-	if more, err := Read(f.Env("NODE_EXTRA_CA_CERTS")); err == nil {
-		certs = append(certs, more...)
+	if certs == nil && f.Extra == "" {
+		return nil, fmt.Errorf("cannot find the certificates that this machine trusts: there is none of %q", usual)
 	}
+	more, _ := Read(f.Env("NODE_EXTRA_CA_CERTS")) // what cannot be read there is passed over, as Node does
+	certs = append(certs, more...)
 	if f.Extra != "" {
 		extra, err := Read(f.Extra)
 		if err != nil {

@@ -146,39 +146,35 @@ func TestUncorkTellsAFailure(t *testing.T) {
 	}
 }
 
-// net/http stops a connection's clock for writes after each answer and when it hands
-// the connection over. A client that never reads would then hold its next request,
-// or its tunnel, for good.
-func TestClockForWritesGoesOn(t *testing.T) {
-	inner := &clocked{}
-	c := &conn{Conn: inner, from: &listener{}}
-	for _, stop := range []func() error{
-		func() error { return c.SetWriteDeadline(time.Time{}) },
-		func() error { return c.SetDeadline(time.Time{}) },
-	} {
-		if _, err := c.Write([]byte("answer")); err != nil {
-			t.Fatal(err)
+// A client that never reads holds its request for no longer than it is given for a piece.
+func TestClientThatDoesNotRead(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
+		for q.Context().Err() == nil {
+			if _, err := io.WriteString(w, event); err != nil {
+				return
+			}
 		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Write([]byte("the next")); err != nil || inner.write.IsZero() {
-			t.Errorf("the next answer has no end of time, %v", err)
-		}
-	}
-	if inner.read != (time.Time{}) || inner.reads != 1 {
-		t.Errorf("the clock for reads: %v, set %d times", inner.read, inner.reads)
+	})
+	order := setup(u.URL)
+	order.Limits.WriteMS = 100
+	r := start(t, order)
+	c := dial(t, r.addr)
+	io.WriteString(c, raw(gen))
+	if e := r.next(Requested); !e.Req.Cut || !e.Req.Aborted || e.Reason != "the client left" {
+		t.Errorf("%+v %+v", e, e.Req)
 	}
 }
 
-// clocked is a connection that keeps what its clocks were set to.
-type clocked struct {
-	net.Conn
-	read, write time.Time
-	reads       int
+// An answer whose end comes long after its last piece is whole all the same.
+func TestEndAfterAPause(t *testing.T) {
+	u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, event)
+		flush(w)
+		time.Sleep(100 * time.Millisecond)
+	})
+	order := setup(u.URL)
+	order.Limits.WriteMS = 20
+	if got := start(t, order).post(gen, someBody); got.err != nil || got.body != event {
+		t.Errorf("%+v", got)
+	}
 }
-
-func (c *clocked) Write(p []byte) (int, error)        { return len(p), nil }
-func (c *clocked) SetDeadline(t time.Time) error      { c.read, c.write = t, t; c.reads++; return nil }
-func (c *clocked) SetReadDeadline(t time.Time) error  { c.read = t; c.reads++; return nil }
-func (c *clocked) SetWriteDeadline(t time.Time) error { c.write = t; return nil }

@@ -87,8 +87,6 @@ func TestDecide(t *testing.T) {
 		{"POST " + target + "?key=other", goog, noToken},
 		{"POST " + target, goog + "X-Api-Key: other\r\n", noToken},
 		{"POST " + target, "Cookie: key=" + callTok + "\r\n", noToken},
-		{"POST " + target, goog + goog, "400 the header X-Goog-Api-Key is there twice"},
-		{"POST " + target, goog + "Content-Type: a/b\r\nContent-Type: c/d\r\n", "400 the header Content-Type is there twice"},
 
 		{"POST /p1.2/gemini/v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /p1.1/other/v1beta/models/m1:generateContent", goog, noCall},
@@ -144,7 +142,6 @@ func TestDecide(t *testing.T) {
 		{"CONNECT registry.example.:443", proxy, "403 registry.example.:443 is not in network.allow"},
 		{"CONNECT 127.0.0.1:80", proxy, "403 127.0.0.1:80 is not in network.allow"},
 		{"CONNECT registry.example", proxy, "400 the target is not a host and a port"},
-		{"CONNECT registry.example:443", proxy + "Content-Length: 3\r\n", "400 a CONNECT has no body"},
 	}
 	for _, tt := range tests {
 		headers := tt.headers

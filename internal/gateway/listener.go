@@ -6,14 +6,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
-)
-
-// writeTime is how long a client may take to accept a piece of an answer, give or
-// take the pause after which the clock is set again.
-const (
-	writeTime  = time.Minute
-	writePause = 10 * time.Second
 )
 
 // listener bounds the open connections.
@@ -42,9 +34,8 @@ func (l *listener) Accept() (net.Conn, error) {
 type conn struct {
 	net.Conn
 	from   *listener
-	set    time.Time // when the clock for writes was; net/http writes one at a time
-	corked *[]byte   // set: what is written gathers here
-	held   bool      // until the end of the answer is there, too, which net/http writes in the next moment
+	corked *[]byte // set: what is written gathers here
+	held   bool    // until the end of the answer is there, too, which net/http writes in the next moment
 	closed sync.Once
 }
 
@@ -93,21 +84,8 @@ func (c *conn) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	}
-	if now := time.Now(); now.Sub(c.set) > writePause {
-		if err := c.Conn.SetWriteDeadline(now.Add(writeTime + writePause)); err != nil {
-			return 0, err
-		}
-		c.set = now
-	}
 	return c.Conn.Write(p)
 }
-
-// SetWriteDeadline leaves the clock for writes alone: it is the connection's own,
-// and net/http stops it after every answer.
-func (c *conn) SetWriteDeadline(time.Time) error { return nil }
-
-// SetDeadline is for reads, for the same reason.
-func (c *conn) SetDeadline(t time.Time) error { return c.Conn.SetReadDeadline(t) }
 
 // CloseWrite lets net/http, and a tunnel, end one direction.
 func (c *conn) CloseWrite() error {

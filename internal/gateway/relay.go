@@ -33,7 +33,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
-	out := &passage{to: x.w, conn: connOf(x.r.Context()), flush: control.Flush, n: &x.Out, open: x.w.Header().Get("Content-Length") == ""}
+	out := &passage{to: x.w, conn: connOf(x.r.Context()), control: control, n: &x.Out, open: x.w.Header().Get("Content-Length") == ""}
 	var hidden io.WriteCloser = &mask{to: out, key: []byte(key)}
 	if failed { // there a key may be in any form, and the answer is short
 		secret, _ := redact.New(key)
@@ -51,7 +51,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 
 // pass reads the answer piece by piece.
 func (x *exchange) pass(from io.Reader, out *passage, hidden io.WriteCloser, m *meter.Meter, stop context.CancelCauseFunc) error {
-	begin := open(x.w, x.Status, out.flush)
+	begin := open(x.w, x.Status, out.control.Flush)
 	defer begin() // also where no piece comes
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
 	defer silence.Stop()
@@ -59,6 +59,7 @@ func (x *exchange) pass(from io.Reader, out *passage, hidden io.WriteCloser, m *
 	defer pieces.Put(buffer)
 	for read := int64(0); ; {
 		n, err := from.Read(*buffer)
+		_ = out.control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS))) // for a piece, or for the end
 		if piece := (*buffer)[:n]; n > 0 {
 			begin()
 			silence.Reset(span(x.Limits.IdleMS))
@@ -102,12 +103,12 @@ var errClient = errors.New("cannot write to the client")
 
 // passage writes an answer to the client, counted.
 type passage struct {
-	to    io.Writer
-	conn  *conn // below to
-	flush func() error
-	n     *int64
-	open  bool // its length is unknown, so that something follows the last piece
-	last  bool // so this one goes out with it
+	to      io.Writer
+	conn    *conn // below to
+	control *http.ResponseController
+	n       *int64
+	open    bool // its length is unknown, so that something follows the last piece
+	last    bool // so this one goes out with it
 }
 
 func (o *passage) Write(p []byte) (int, error) {
@@ -118,7 +119,7 @@ func (o *passage) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	*o.n += int64(n)
 	if err == nil {
-		err = o.flush()
+		err = o.control.Flush()
 	}
 	if err == nil && o.last {
 		o.conn.held = true

@@ -62,10 +62,6 @@ func (s *server) decide(q *http.Request) *verdict {
 	return v
 }
 
-// single are headers of which a second value would mean something else to another
-// program.
-var single = []string{"Authorization", "Content-Length", "Content-Type", "X-Api-Key", "X-Goog-Api-Key"}
-
 // asks decides on everything but CONNECT: one plain HTTP/1.1 request with its length
 // told. The provider is found first because it says in which form a refusal has to be
 // worded.
@@ -88,14 +84,11 @@ func (s *server) asks(q *http.Request, v *verdict) {
 			odd = append(odd, name)
 		}
 	}
-	twice := slices.IndexFunc(single, func(name string) bool { return len(q.Header[name]) > 1 })
 	switch {
 	case !s.knows(tokens):
 		v.deny(http.StatusUnauthorized, wrongToken)
 	case v.provider == nil:
 		v.deny(http.StatusNotFound, "the path is not below this call and a provider of it")
-	case twice >= 0:
-		v.deny(http.StatusBadRequest, "the header "+single[twice]+" is there twice")
 	case q.ProtoMajor != 1 || q.ProtoMinor != 1:
 		v.deny(http.StatusHTTPVersionNotSupported, "the request is not HTTP/1.1")
 	case q.Header.Get("Upgrade") != "":
@@ -162,10 +155,6 @@ func (s *server) connects(q *http.Request, v *verdict) {
 		v.deny(http.StatusProxyAuthRequired, wrongToken)
 	case len(target) > maxTarget || !strings.Contains(target, ":") || !only(target, ":[]"):
 		v.deny(http.StatusBadRequest, "the target is not a host and a port")
-	case q.Host != q.RequestURI:
-		v.deny(http.StatusBadRequest, "the Host header names another host")
-	case len(q.TransferEncoding) > 0 || q.ContentLength > 0:
-		v.deny(http.StatusBadRequest, "a CONNECT has no body")
 	default:
 		if v.Host = target; !slices.ContainsFunc(s.Connect, func(one string) bool { return strings.EqualFold(one, target) }) {
 			v.deny(http.StatusForbidden, clip(target)+NotAllowed)

@@ -126,10 +126,9 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 
 // serve answers until the end, and says why it came.
 func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte) error {
-	only := new(http.Protocols)
-	only.SetHTTP1(true)
 	web := &http.Server{
-		Handler: s, Protocols: only, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		WriteTimeout:                 span(s.Limits.ReadMS + s.Limits.RequestMS + s.Limits.WriteMS),
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnContext: withConn,
 	}
 	go func() {

@@ -89,6 +89,7 @@ type Limits struct {
 	IdleMS      int64 `json:"idle_ms,omitempty"`     // between two pieces of an answer, or of what a tunnel carries
 	RequestMS   int64 `json:"request_ms,omitempty"`  // one request in all
 	ReadMS      int64 `json:"read_ms,omitempty"`     // until a request's body is there
+	WriteMS     int64 `json:"write_ms,omitempty"`    // until a client accepts a piece of an answer
 	Tunnels     int   `json:"tunnels,omitempty"`     // open at once
 }
 
@@ -97,7 +98,7 @@ const minute = int64(time.Minute / time.Millisecond)
 // defaults are the limits of which a setup says nothing.
 var defaults = Limits{
 	Body: 20 << 20, Bodies: 48 << 20, Answer: 64 << 20, Concurrent: 64, Connections: 1024,
-	HeadersMS: 5 * minute, IdleMS: 5 * minute, RequestMS: 20 * minute, ReadMS: minute, Tunnels: 32,
+	HeadersMS: 5 * minute, IdleMS: 5 * minute, RequestMS: 20 * minute, ReadMS: minute, WriteMS: minute, Tunnels: 32,
 }
 
 // span is a limit in milliseconds as a duration.
@@ -160,8 +161,8 @@ const (
 	requestSize = 8 << 10
 )
 
-// transport is the way to the providers. It speaks HTTP/1.1 alone, so that a
-// stream that stalls or breaks holds up no other.
+// transport is the way to the providers. It speaks HTTP/1.1 alone, as one with roots of its
+// own does, so that a stream that stalls or breaks holds up no other.
 func (s Setup) transport() (*http.Transport, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -170,7 +171,7 @@ func (s Setup) transport() (*http.Transport, error) {
 	if s.CA != "" && !roots.AppendCertsFromPEM([]byte(s.CA)) {
 		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
 	}
-	t := &http.Transport{
+	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTime,
@@ -182,8 +183,5 @@ func (s Setup) transport() (*http.Transport, error) {
 		DisableCompression:     true,
 		ReadBufferSize:         pieceSize,
 		WriteBufferSize:        requestSize,
-		Protocols:              new(http.Protocols),
-	}
-	t.Protocols.SetHTTP1(true)
-	return t, nil
+	}, nil
 }

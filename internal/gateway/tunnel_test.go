@@ -136,8 +136,14 @@ func TestRelay(t *testing.T) {
 	}
 }
 
+// Nor does it live for ever when one side sends and the other never reads.
 func TestSilentRelayEnds(t *testing.T) {
-	_, _, end := relay(t, time.Millisecond)
+	_, server, end := relay(t, 50*time.Millisecond)
+	go io.Copy(server, bytes.NewReader(make([]byte, 64<<20)))
+	if e := <-end; !errors.Is(e.err, errTunnelIdle) {
+		t.Errorf("%+v", e)
+	}
+	_, _, end = relay(t, time.Millisecond)
 	if e := <-end; !errors.Is(e.err, errTunnelIdle) {
 		t.Errorf("%+v", e)
 	}

@@ -3,15 +3,12 @@ package sidecar
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"abl/internal/config"
@@ -100,32 +97,33 @@ func parse(data []byte) (l Log) {
 // mostHosts is how many refused hosts are named.
 const mostHosts = 20
 
-// Advice names the hosts that a role's tools asked for in vain, the one asked for most at
-// first, and the line that allows those that may be. What a role writes in a request's
-// target is a host here only if it could be one.
+// Advice names the hosts that a role's tools asked for in vain, and the line that allows
+// those that may be. What a role writes in a request's target is a host here only if it
+// could be one.
 func Advice(log []gateway.Entry) (notes []string) {
-	times, reasons := map[string]int{}, map[string]string{}
+	times := map[string]int{}
+	var refused []gateway.Entry
 	for _, e := range log {
 		if e.Req != nil && e.Req.Refused && e.Req.Host != "" {
-			times[e.Req.Host]++
-			reasons[e.Req.Host] = why(e)
+			if times[e.Req.Host]++; times[e.Req.Host] == 1 {
+				refused = append(refused, e)
+			}
 		}
 	}
-	hosts := slices.SortedFunc(maps.Keys(times), func(a, b string) int { return cmp.Or(times[b]-times[a], strings.Compare(a, b)) })
 	var open []string
-	for _, host := range hosts[:min(len(hosts), mostHosts)] {
-		note := "the gateway refused " + host
-		if n := times[host]; n > 1 {
+	for _, e := range refused[:min(len(refused), mostHosts)] {
+		note := "the gateway refused " + e.Req.Host
+		if n := times[e.Req.Host]; n > 1 {
 			note += fmt.Sprintf(", %d times", n)
 		}
-		if why := reasons[host]; why != "" {
+		if why := why(e); why != "" {
 			note += ": " + why
 		} else {
-			open = append(open, host)
+			open = append(open, e.Req.Host)
 		}
 		notes = append(notes, note)
 	}
-	if more := len(hosts) - mostHosts; more > 0 {
+	if more := len(refused) - mostHosts; more > 0 {
 		notes = append(notes, fmt.Sprintf("the gateway refused %d more hosts", more))
 	}
 	if len(open) > 0 {

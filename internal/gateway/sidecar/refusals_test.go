@@ -33,15 +33,15 @@ func TestAdvice(t *testing.T) {
 		refused(gateway.Requested, "", "the token is not this call's"),
 	}
 	want := []string{
-		"the gateway refused b.example:8443, 2 times",
-		"the gateway refused 10.0.0.1:80: no name of a host in a domain",
-		"the gateway refused [::1]:80: no name of a host in a domain",
 		"the gateway refused a.example:443",
-		"the gateway refused busy.example:443: 32 tunnels are open",
+		"the gateway refused b.example:8443, 2 times",
 		"the gateway refused inside.example:443: it has no public address, and no other passes",
-		"the gateway refused metadata:80: no name of a host in a domain",
 		"the gateway refused plain.example:80: plain http; only https passes",
-		"to allow what the gateway refused, add to .abl/config.yaml: network: {allow: [b.example:8443, a.example:443]}",
+		"the gateway refused 10.0.0.1:80: no name of a host in a domain",
+		"the gateway refused metadata:80: no name of a host in a domain",
+		"the gateway refused [::1]:80: no name of a host in a domain",
+		"the gateway refused busy.example:443: 32 tunnels are open",
+		"to allow what the gateway refused, add to .abl/config.yaml: network: {allow: [a.example:443, b.example:8443]}",
 	}
 	if diff := cmp.Diff(want, Advice(log)); diff != "" {
 		t.Error(diff)
