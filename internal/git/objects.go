@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"abl/internal/git/gitdir"
-	"abl/internal/git/scan"
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -74,7 +74,7 @@ func (s *spool) add(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r 
 	hasher := plumbing.NewHasher(kind, size)
 	n, err := io.Copy(io.MultiWriter(io.NewOffsetWriter(s.file, s.at), hasher), io.LimitReader(r, size))
 	if err == nil && (n != size || hasher.Sum() != hash) {
-		err = scan.ErrChanging
+		err = hostfs.ErrChanged
 	}
 	if err == nil {
 		s.all[hash] = spooled{kind: kind, hash: hash, data: io.NewSectionReader(s.file, s.at, size)}

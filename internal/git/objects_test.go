@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/git/scan"
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -79,10 +79,10 @@ func TestSpoolOfWhatChanges(t *testing.T) {
 	s := spoolIn(t, r)
 	big := bytes.Repeat([]byte("0123456789abcdef"), 300_000)
 	name, lie := plumbing.ComputeHash(plumbing.BlobObject, big), plumbing.ComputeHash(plumbing.BlobObject, nil)
-	if err := s.add(plumbing.BlobObject, lie, int64(len(big)), bytes.NewReader(big)); !errors.Is(err, scan.ErrChanging) {
+	if err := s.add(plumbing.BlobObject, lie, int64(len(big)), bytes.NewReader(big)); !errors.Is(err, hostfs.ErrChanged) {
 		t.Errorf("content under another name: %v", err)
 	}
-	if err := s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big[:1000])); !errors.Is(err, scan.ErrChanging) {
+	if err := s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big[:1000])); !errors.Is(err, hostfs.ErrChanged) {
 		t.Errorf("too little content: %v", err)
 	}
 	must(t, s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big)))

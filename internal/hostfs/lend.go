@@ -155,34 +155,22 @@ func Return(dir string, l Lease) (found []string, err error) {
 const special = unix.S_ISUID | unix.S_ISGID
 
 // disarm clears the setuid and setgid bits of a file or directory, and says what is
-// odd about an entry, "" for nothing. There is no chmod of a name that follows no
-// link on every kernel, so the entry is opened and compared.
+// odd about an entry, "" for nothing.
 func (e Entry) disarm() (odd string, err error) {
-	switch e.Kind() {
-	case unix.S_IFLNK:
+	switch k := e.Kind(); {
+	case k == unix.S_IFLNK:
 		return "", nil
-	case unix.S_IFREG, unix.S_IFDIR:
-	default:
-		return "is " + kindOf(e.Stat), nil
-	}
-	if uint32(e.Stat.Mode)&special == 0 {
+	case k != unix.S_IFREG && k != unix.S_IFDIR:
+		return "is " + e.What(), nil
+	case !e.Armed():
 		return "", nil
 	}
-	f, err := openSame(e.Dir, e.Name, e.Stat)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	now, err := fstat(f)
-	if err == nil {
-		err = unix.Fchmod(fd(f), uint32(now.Mode)&0o7777&^special)
-	}
-	return "had a setuid or setgid bit, which was cleared", err
+	return "had a setuid or setgid bit, which was cleared", e.DropRights()
 }
 
 // setTop changes the group and mode of the top folder, not its owner.
 func setTop(dir string, gid int, mode uint32) error {
-	d, err := openDir(unix.AT_FDCWD, dir)
+	d, err := OpenDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return err
 	}
@@ -241,7 +229,7 @@ func handOver(project string, paths []string, whole bool) error {
 
 // visit visits what stands at path and, for the whole of a directory, what is in it.
 func visit(project, path string, whole bool, look func(Entry) error) error {
-	dir, err := openDir(unix.AT_FDCWD, filepath.Join(project, filepath.Dir(path)))
+	dir, err := OpenDir(unix.AT_FDCWD, filepath.Join(project, filepath.Dir(path)))
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func openParent(dir, name string) (*os.File, string, error) {
 	if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
 		return nil, "", fmt.Errorf("internal error: %q is not a path below a directory", name)
 	}
-	at, err := openDir(unix.AT_FDCWD, dir)
+	at, err := OpenDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return nil, "", err
 	}
@@ -177,7 +177,7 @@ func openParent(dir, name string) (*os.File, string, error) {
 		if !more {
 			return at, step, nil
 		}
-		next, err := openDir(fd(at), step)
+		next, err := OpenDir(fd(at), step)
 		at.Close()
 		if err != nil {
 			return nil, "", fmt.Errorf("%q %w", step, err)
@@ -186,7 +186,8 @@ func openParent(dir, name string) (*os.File, string, error) {
 	}
 }
 
-func openDir(at int, name string) (*os.File, error) {
+// OpenDir opens a directory that an open one has under a name; unix.AT_FDCWD is for a path.
+func OpenDir(at int, name string) (*os.File, error) {
 	return openAt(at, name, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 

@@ -62,7 +62,7 @@ func empty(at *os.File, name string, inner func(dir *os.File, name string) error
 	if err := unix.Fchmodat(fd(at), name, allRights, 0); err != nil {
 		return err
 	}
-	dir, err := openDir(fd(at), name)
+	dir, err := OpenDir(fd(at), name)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ var errEnough = errors.New("enough")
 // says so, which is asked once a folder.
 func Measure(ctx context.Context, dir string, since time.Time, enough func(Size) bool) (Size, error) {
 	m := &measuring{ctx: ctx, since: since, enough: enough, seen: map[uint64]bool{}}
-	d, err := openDir(unix.AT_FDCWD, dir)
+	d, err := OpenDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return m.size, err
 	}
@@ -87,7 +87,7 @@ func (m *measuring) folder(d *os.File, path string, depth int) error {
 		more = err == nil
 	}
 	for _, name := range below {
-		sub, err := openDir(fd(d), name)
+		sub, err := OpenDir(fd(d), name)
 		if err != nil {
 			continue // it went away, became something else or is closed to us
 		}

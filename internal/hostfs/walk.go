@@ -24,6 +24,36 @@ type Entry struct {
 // Kind is the part of the mode that says what it is.
 func (e Entry) Kind() uint32 { return kind(e.Stat) }
 
+// What says what it is, for people.
+func (e Entry) What() string { return kindOf(e.Stat) }
+
+// Look looks at it again.
+func (e *Entry) Look() (err error) {
+	e.Stat, err = lstat(e.Dir, e.Name)
+	return err
+}
+
+// Open opens a file, or a directory, when it still is what it was.
+func (e Entry) Open() (*os.File, error) { return openSame(e.Dir, e.Name, e.Stat) }
+
+// DropRights clears the setuid and setgid bits, and looks again. There is no chmod of a
+// name that follows no link on every kernel, so it is opened.
+func (e *Entry) DropRights() error {
+	f, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Fchmod(fd(f), uint32(e.Stat.Mode)&0o7777&^special); err != nil {
+		return err
+	}
+	e.Stat, err = fstat(f)
+	return err
+}
+
+// Armed says that a setuid or setgid bit makes a program run as its owner or group.
+func (e Entry) Armed() bool { return uint32(e.Stat.Mode)&special != 0 }
+
 // Path is the entry's path below where the walk began, for people.
 func (e Entry) Path() string { return e.below(e.Name) }
 
@@ -37,7 +67,7 @@ func Walk(dir, skip string, visit func(Entry) error) error {
 func WalkAt(at int, name string, visit func(Entry) error) error { return walk(at, name, "", visit) }
 
 func walk(at int, name, skip string, visit func(Entry) error) error {
-	dir, err := openDir(at, name)
+	dir, err := OpenDir(at, name)
 	if err != nil {
 		return err
 	}
@@ -101,7 +131,7 @@ func (w *walker) up() error {
 
 // move goes on in a directory of this one.
 func (w *walker) move(name string) error {
-	next, err := openDir(fd(w.dir), name)
+	next, err := OpenDir(fd(w.dir), name)
 	if err == nil {
 		w.dir.Close()
 		w.dir = next

@@ -18,7 +18,7 @@ func TestWalkDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	top := t.TempDir()
-	dir, err := openDir(unix.AT_FDCWD, top)
+	dir, err := OpenDir(unix.AT_FDCWD, top)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestWalkDeep(t *testing.T) {
 		if err := unix.Mkdirat(fd(dir), "dd", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		next, err := openDir(fd(dir), "dd")
+		next, err := OpenDir(fd(dir), "dd")
 		dir.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestWalk(t *testing.T) {
 	if got := look(func(v func(Entry) error) error { return Walk(top, ".git", v) }); got != "a a/.git a/b c c/up" {
 		t.Errorf("saw %s", got)
 	}
-	dir, err := openDir(unix.AT_FDCWD, top)
+	dir, err := OpenDir(unix.AT_FDCWD, top)
 	if err != nil {
 		t.Fatal(err)
 	}

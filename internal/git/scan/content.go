@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"time"
+
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -23,13 +24,10 @@ func (r refusal) Error() string { return string(r) }
 
 const tooLarge = refusal("larger than the limit for one file")
 
-// ErrChanging says that content is not what it was a moment ago.
-var ErrChanging error = refusal("it changes while it is read")
-
 // file adds the entry of a file or a link, unless its content is refused.
-func (w *walker) file(fd int, path string, n *name, was *index.Entry) error {
+func (w *walker) file(path string, n *name, was *index.Entry) error {
 	now := index.Entry{Name: path, Mode: w.mode(n, was)}
-	setStat(&now, &n.stat)
+	setStat(&now, &n.Stat)
 	if was != nil && was.Mode != now.Mode {
 		was = nil
 	}
@@ -41,15 +39,18 @@ func (w *walker) file(fd int, path string, n *name, was *index.Entry) error {
 	*e = now
 	var err error
 	if !w.NamesOnly {
-		err = errors.Join(w.ctx.Err(), w.read(fd, n, e, was))
-		for i := 1; i < attempts && errors.Is(err, ErrChanging) && lookAgain(fd, n, e); i++ {
-			err = w.read(fd, n, e, was)
+		err = errors.Join(w.ctx.Err(), w.read(n, e, was))
+		for i := 1; i < attempts && errors.Is(err, hostfs.ErrChanged) && lookAgain(n, e); i++ {
+			err = w.read(n, e, was)
 		}
+	}
+	if errors.Is(err, hostfs.ErrChanged) {
+		err = refusal("it changes while it is read")
 	}
 	if why := refusal(""); errors.As(err, &why) {
 		w.skip(path, why.Error())
 		if what := SteersPath(path); what != "" && w.Sweep {
-			w.mark(path, what, Runs(what) || n.exec(), touched(fd, n.base))
+			w.mark(path, what, Runs(what) || n.exec(), touched(n.Dir, n.Name))
 		}
 		return nil
 	}
@@ -114,30 +115,30 @@ func (w *walker) hasSettled(changed time.Time) bool {
 
 // lookAgain takes a fresh look at a file that changed; false when it has
 // become something else.
-func lookAgain(fd int, n *name, e *index.Entry) bool {
-	mode := n.stat.Mode
-	if unix.Fstatat(fd, n.base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) != nil {
+func lookAgain(n *name, e *index.Entry) bool {
+	mode := n.Stat.Mode
+	if n.Look() != nil {
 		return false
 	}
-	setStat(e, &n.stat)
-	return n.stat.Mode == mode
+	setStat(e, &n.Stat)
+	return n.Stat.Mode == mode
 }
 
-func (w *walker) read(fd int, n *name, e, was *index.Entry) error {
+func (w *walker) read(n *name, e, was *index.Entry) error {
 	if n.link() {
 		target := make([]byte, unix.PathMax)
-		size, err := unix.Readlinkat(fd, n.base, target)
+		size, err := unix.Readlinkat(n.Dir, n.Name, target)
 		if err != nil {
 			return err
 		}
 		return w.keep(n, e, was, int64(size), bytes.NewReader(target[:size]))
 	}
-	f, err := openRegular(fd, n)
+	f, err := n.Open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if size := n.stat.Size; size > w.MaxFile {
+	if size := n.Stat.Size; size > w.MaxFile {
 		// Reading more than the limit can prove that a tracked file has not changed.
 		if was == nil {
 			return tooLarge
@@ -146,7 +147,7 @@ func (w *walker) read(fd int, n *name, e, was *index.Entry) error {
 			return tooLarge
 		}
 	}
-	return w.keep(n, e, was, n.stat.Size, f)
+	return w.keep(n, e, was, n.Stat.Size, f)
 }
 
 // keep names content by its hash, and hands on what is new. It is read once for its
@@ -154,7 +155,7 @@ func (w *walker) read(fd int, n *name, e, was *index.Entry) error {
 func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker) error {
 	hasher := plumbing.NewHasher(plumbing.BlobObject, size)
 	if n, err := io.Copy(hasher, io.LimitReader(r, size+1)); err != nil || n != size {
-		return errors.Join(err, ErrChanging)
+		return errors.Join(err, hostfs.ErrChanged)
 	}
 	e.Hash = hasher.Sum()
 	if was != nil && was.Hash == e.Hash && !was.IntentToAdd {
@@ -163,7 +164,7 @@ func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker)
 	if size > w.MaxFile {
 		return tooLarge
 	}
-	if n.regular() && isModules(n.base) {
+	if n.regular() && isModules(n.Name) {
 		return refusal("submodules are not supported")
 	}
 	if w.Put == nil {
@@ -173,19 +174,4 @@ func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker)
 		return err
 	}
 	return w.Put(e.Hash, size, r)
-}
-
-// openRegular opens the regular file that was looked at and nothing else: without
-// following a link, and without waiting should it be a FIFO by now.
-func openRegular(at int, n *name) (*os.File, error) {
-	fd, err := unix.Openat(at, n.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Ino != n.stat.Ino || st.Dev != n.stat.Dev || st.Mode != n.stat.Mode {
-		unix.Close(fd)
-		return nil, errors.Join(err, ErrChanging)
-	}
-	return os.NewFile(uintptr(fd), n.base), nil
 }

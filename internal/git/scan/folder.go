@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"abl/internal/git/ignore"
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
@@ -27,24 +28,20 @@ type folder struct {
 }
 
 // name is one name in a folder.
-type name struct {
-	base string
-	stat unix.Stat_t
+type name struct{ hostfs.Entry }
+
+func (n *name) dir() bool     { return n.Kind() == unix.S_IFDIR }
+func (n *name) link() bool    { return n.Kind() == unix.S_IFLNK }
+func (n *name) regular() bool { return n.Kind() == unix.S_IFREG }
+func (n *name) exec() bool    { return n.Stat.Mode&0o100 != 0 }
+
+// special is what no tree can hold, "" for a file, a folder or a link.
+func (n *name) special() string {
+	if n.dir() || n.link() || n.regular() {
+		return ""
+	}
+	return n.What()
 }
-
-func (n *name) format() uint32 { return uint32(n.stat.Mode) & unix.S_IFMT }
-func (n *name) dir() bool      { return n.format() == unix.S_IFDIR }
-func (n *name) link() bool     { return n.format() == unix.S_IFLNK }
-func (n *name) regular() bool  { return n.format() == unix.S_IFREG }
-func (n *name) exec() bool     { return n.stat.Mode&0o100 != 0 }
-
-// kinds are what no tree can hold.
-var kinds = map[uint32]string{
-	unix.S_IFIFO: "a FIFO", unix.S_IFSOCK: "a socket", unix.S_IFCHR: "a character device", unix.S_IFBLK: "a block device",
-}
-
-// special is which of them a name is, "" for a file, a folder or a link.
-func (n *name) special() string { return kinds[n.format()] }
 
 // folder walks an open folder, which it closes.
 func (w *walker) folder(d *os.File, f folder) error {
@@ -53,13 +50,12 @@ func (w *walker) folder(d *os.File, f folder) error {
 	if err != nil {
 		return err
 	}
-	fd := int(d.Fd())
 	if !f.ignored {
-		f.rules = w.readRules(fd, &f, names)
+		f.rules = w.readRules(&f, names)
 	}
 	w.markBare(&f, names)
 	for i := range names {
-		if err := w.name(fd, &f, &names[i]); err != nil {
+		if err := w.name(&f, &names[i]); err != nil {
 			return err
 		}
 	}
@@ -75,7 +71,7 @@ func (w *walker) list(d *os.File) (names []name, err error) {
 			return nil, err
 		}
 		for _, base := range some {
-			names = append(names, name{base: base})
+			names = append(names, name{hostfs.Entry{Dir: int(d.Fd()), Name: base}})
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -84,26 +80,24 @@ func (w *walker) list(d *os.File) (names []name, err error) {
 			return nil, fmt.Errorf("cannot list a folder: %w", err)
 		}
 	}
-	fd := int(d.Fd())
 	var looks sync.WaitGroup
 	for some := range slices.Chunk(names, 50) {
 		looks.Go(func() {
 			for i := range some {
-				n := &some[i]
-				if unix.Fstatat(fd, n.base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) != nil {
-					n.base = "" // it has just gone
+				if some[i].Look() != nil {
+					some[i].Name = "" // it has just gone
 				}
 			}
 		})
 	}
 	looks.Wait()
-	return slices.DeleteFunc(names, func(n name) bool { return n.base == "" }), nil
+	return slices.DeleteFunc(names, func(n name) bool { return n.Name == "" }), nil
 }
 
 // name decides about one name.
-func (w *walker) name(fd int, f *folder, n *name) error {
-	path := f.path + n.base
-	if path == ".git" || w.clear(fd, path, n) {
+func (w *walker) name(f *folder, n *name) error {
+	path := f.path + n.Name
+	if path == ".git" || w.clear(path, n) {
 		return nil
 	}
 	was := w.tracked(path, n.dir())
@@ -122,15 +116,15 @@ func (w *walker) name(fd int, f *folder, n *name) error {
 	}
 	switch {
 	case out || why != "":
-		return w.leaveOut(fd, f, n, path)
+		return w.leaveOut(f, n, path)
 	case n.dir():
-		return w.descend(fd, n, folder{path: path + "/", depth: f.depth + 1, rules: f.rules, ignored: ignored})
+		return w.descend(n, folder{path: path + "/", depth: f.depth + 1, rules: f.rules, ignored: ignored})
 	}
-	return w.file(fd, path, n, was)
+	return w.file(path, n, was)
 }
 
-func (w *walker) descend(fd int, n *name, f folder) error {
-	d, err := openFolder(fd, n.base)
+func (w *walker) descend(n *name, f folder) error {
+	d, err := hostfs.OpenDir(n.Dir, n.Name)
 	if err != nil {
 		return w.unreadable(f.path, err)
 	}
@@ -143,14 +137,14 @@ const maxPath = 4095
 // refuse says why a name is left out. A link that git dislikes but tracks
 // already stays: the person put it there.
 func refuse(path string, n *name, was *index.Entry) string {
-	if strings.EqualFold(n.base, ".git") {
+	if strings.EqualFold(n.Name, ".git") {
 		return "a nested repository: its files are taken, its history is not"
 	}
 	if len(path) > maxPath {
 		return "the path is too long"
 	}
 	fresh := was == nil || was.Mode != filemode.Symlink
-	return cmp.Or(n.special(), refusedName(n.base, n.link() && fresh))
+	return cmp.Or(n.special(), refusedName(n.Name, n.link() && fresh))
 }
 
 const (
@@ -160,12 +154,12 @@ const (
 
 // readRules adds the folder's own ignore file to the rules. Like git it reads
 // a regular file only, not one behind a link.
-func (w *walker) readRules(fd int, f *folder, names []name) *ignore.Rules {
-	i := slices.IndexFunc(names, func(n name) bool { return n.base == ignoreFile && n.regular() })
+func (w *walker) readRules(f *folder, names []name) *ignore.Rules {
+	i := slices.IndexFunc(names, func(n name) bool { return n.Name == ignoreFile && n.regular() })
 	if i < 0 {
 		return f.rules
 	}
-	file, err := openRegular(fd, &names[i])
+	file, err := names[i].Open()
 	if err == nil {
 		defer file.Close()
 		var data []byte
@@ -181,7 +175,7 @@ func (w *walker) readRules(fd int, f *folder, names []name) *ignore.Rules {
 // and fails on anything else.
 func (w *walker) unreadable(path string, err error) error {
 	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+	case errors.Is(err, unix.ENOENT), errors.Is(err, hostfs.ErrAbsent), errors.Is(err, hostfs.ErrNotRegular):
 		return nil // gone, or something else by now
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		w.skip(path, "it may not be read")

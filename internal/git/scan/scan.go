@@ -10,12 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"abl/internal/git/ignore"
+	"abl/internal/hostfs"
 	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -41,7 +41,7 @@ type Options struct {
 	NamesOnly bool // read no content: entries then have a path and a mode alone
 
 	// Put takes the content of a file that is new, of size bytes and with this hash,
-	// else it is ErrChanging. Without Put content is hashed and not kept.
+	// else it is hostfs.ErrChanged. Without Put content is hashed and not kept.
 	Put func(hash plumbing.Hash, size int64, r io.Reader) error
 
 	// SizeOf is asked for the size of a tracked object when a file is beyond MaxFile.
@@ -70,7 +70,7 @@ type Result struct {
 
 // Walk reads the tree below o.Root.
 func Walk(ctx context.Context, o Options) (*Result, error) {
-	top, err := openFolder(unix.AT_FDCWD, o.Root)
+	top, err := hostfs.OpenDir(unix.AT_FDCWD, o.Root)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %q: %w", o.Root, err)
 	}
@@ -120,12 +120,4 @@ func (w *walker) tracked(path string, folder bool) *index.Entry {
 		return w.Known[i]
 	}
 	return nil
-}
-
-func openFolder(at int, name string) (*os.File, error) {
-	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "folder"), nil
 }

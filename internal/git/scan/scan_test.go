@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"abl/internal/hostfs"
+
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/google/go-cmp/cmp"
@@ -133,11 +135,11 @@ func TestSwapped(t *testing.T) {
 		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		must(t, err)
 		defer unix.Close(fd)
-		e := &name{base: "a"}
-		must(t, unix.Fstatat(fd, "a", &e.stat, unix.AT_SYMLINK_NOFOLLOW))
+		e := name{hostfs.Entry{Dir: fd, Name: "a"}}
+		must(t, e.Look())
 		must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "old"))) // keeps its inode taken
 		must(t, swap(filepath.Join(dir, "a")))
-		if f, err := openRegular(fd, e); err == nil {
+		if f, err := e.Open(); err == nil {
 			t.Errorf("%s: opened as %s", what, f.Name())
 		}
 	}

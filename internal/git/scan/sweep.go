@@ -13,34 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rightsBits make a program run as its owner or group. No container of a role's can
-// give a file capabilities.
-const rightsBits = unix.S_ISUID | unix.S_ISGID
-
 // clear takes away what no role needs, and says whether the name has gone with
 // it. A folder keeps its setgid bit: it hands the group on, and no right.
-func (w *walker) clear(fd int, path string, n *name) (gone bool) {
+func (w *walker) clear(path string, n *name) (gone bool) {
 	if !w.Sweep {
 		return false
 	}
 	if rights := n.rights(); rights != 0 {
 		// Below a folder that nobody else can write there is nothing to be exchanged.
-		err := unix.Fchmodat(fd, n.base, uint32(n.stat.Mode)&0o7777|rights, 0)
+		err := unix.Fchmodat(n.Dir, n.Name, uint32(n.Stat.Mode)&0o7777|rights, 0)
 		w.cleared(path, "shut to its owner, ", "opened", err, false)
-		if err != nil || unix.Fstatat(fd, n.base, &n.stat, unix.AT_SYMLINK_NOFOLLOW) != nil || n.rights() != 0 {
+		if err != nil || n.Look() != nil || n.rights() != 0 {
 			return false
 		}
 	}
 	if what := n.special(); what != "" {
-		err := unix.Unlinkat(fd, n.base, 0)
+		err := unix.Unlinkat(n.Dir, n.Name, 0)
 		if errors.Is(err, unix.ENOENT) {
 			err = nil
 		}
 		w.cleared(path, what+", ", "removed", err, err != nil)
 		return err == nil
 	}
-	if n.regular() && n.stat.Mode&rightsBits != 0 {
-		w.cleared(path, "a setuid or setgid bit, ", "cleared", dropBits(fd, n), true)
+	if n.regular() && n.Armed() { // no container of a role's can give a file capabilities
+		w.cleared(path, "a setuid or setgid bit, ", "cleared", n.DropRights(), true)
 	}
 	return false
 }
@@ -65,7 +61,7 @@ func (w *walker) room(kind string, runs bool) bool {
 
 // rights are those that its owner is given back who cannot even read it, 0 for none.
 func (n *name) rights() uint32 {
-	switch mode := uint32(n.stat.Mode); {
+	switch mode := uint32(n.Stat.Mode); {
 	case n.dir() && mode&0o500 != 0o500:
 		return 0o700
 	case n.regular() && mode&0o400 == 0:
@@ -74,50 +70,37 @@ func (n *name) rights() uint32 {
 	return 0
 }
 
-// dropBits clears the bits of the very file that was looked at, and looks again.
-func dropBits(fd int, n *name) error {
-	f, err := openRegular(fd, n)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := unix.Fchmod(int(f.Fd()), uint32(n.stat.Mode)&0o7777&^rightsBits); err != nil {
-		return err
-	}
-	return unix.Fstat(int(f.Fd()), &n.stat)
-}
-
 // leaveOut notes a name that is in no tree, and goes on into a folder.
-func (w *walker) leaveOut(fd int, f *folder, n *name, path string) error {
+func (w *walker) leaveOut(f *folder, n *name, path string) error {
 	if !w.Sweep {
 		return nil
 	}
 	control := f.control
 	if control == "" {
-		control = steers(n.base, n.dir())
+		control = steers(n.Name, n.dir())
 	}
 	switch {
-	case strings.EqualFold(n.base, ".git"):
+	case strings.EqualFold(n.Name, ".git"):
 		control = ""
-		w.mark(path, "a nested repository", true, touched(fd, n.base, n.base+"/config", n.base+"/hooks"))
+		w.mark(path, "a nested repository", true, touched(n.Dir, n.Name, n.Name+"/config", n.Name+"/hooks"))
 	case control != "" && !n.dir():
-		w.mark(path, control, Runs(control) || n.exec(), touched(fd, n.base))
+		w.mark(path, control, Runs(control) || n.exec(), touched(n.Dir, n.Name))
 	}
 	switch {
 	case n.dir() && f.depth >= w.MaxDepth:
-		return w.deep(fd, n, path)
+		return w.deep(n, path)
 	case n.dir():
-		return w.descend(fd, n, folder{path: path + "/", depth: f.depth + 1, ignored: true, control: control})
+		return w.descend(n, folder{path: path + "/", depth: f.depth + 1, ignored: true, control: control})
 	}
-	w.result.Ignored.Add(path, n.stat.Size)
+	w.result.Ignored.Add(path, n.Stat.Size)
 	return nil
 }
 
 // deep clears what lies too deep to be listed: it may be nested beyond the number
 // of descriptors.
-func (w *walker) deep(fd int, n *name, path string) error {
-	return hostfs.WalkAt(fd, n.base, func(in hostfs.Entry) error {
-		w.clear(in.Dir, path+"/…/"+in.Name, &name{in.Name, in.Stat})
+func (w *walker) deep(n *name, path string) error {
+	return hostfs.WalkAt(n.Dir, n.Name, func(in hostfs.Entry) error {
+		w.clear(path+"/…/"+in.Name, &name{in})
 		return w.count(1)
 	})
 }
@@ -142,7 +125,7 @@ func (w *walker) markBare(f *folder, names []name) {
 		return
 	}
 	for _, part := range []string{"HEAD", "objects", "refs"} {
-		if !slices.ContainsFunc(names, func(n name) bool { return n.base == part && n.dir() == (part != "HEAD") }) {
+		if !slices.ContainsFunc(names, func(n name) bool { return n.Name == part && n.dir() == (part != "HEAD") }) {
 			return
 		}
 	}
