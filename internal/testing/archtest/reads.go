@@ -58,7 +58,6 @@ var readers = map[string]string{
 	"internal/git/gitdir/lock.go":    ".git, without following a link",
 	"internal/git/gitdir/ref.go":     ".git",
 	"internal/git/scan/content.go":   "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
-	"internal/git/scan/scan.go":      "the walk itself",
 }
 
 // judgeReads says where a careful package opens a path by itself, and which of
