@@ -12,13 +12,26 @@ package git
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
+	"abl/internal/hostfs"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // ErrForeign marks a history that a person must decide about first: the
@@ -86,3 +99,132 @@ type Repo struct {
 func (r *Repo) Dir() string { return r.dir }
 
 func (r *Repo) ref() string { return "refs/heads/" + r.branch }
+
+// Open opens or makes the repository of a workspace directory, which must
+// exist. A .git that is there already is adopted with its branch, history,
+// remotes and config, and nothing of it is executed; a new one has the branch
+// main. An error that Is ErrForeign says what a person must decide first.
+func Open(dir string, o Options) (*Repo, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open workspace %q: %w", dir, err)
+	}
+	top, err := os.Lstat(dir)
+	if err == nil && !top.IsDir() {
+		err = fmt.Errorf("%q is not a directory", dir)
+	}
+	if err == nil {
+		err = hostfs.Reopen(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open workspace: %w", err)
+	}
+	if path := filepath.Join(dir, ".git"); o.Begun {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, away(path)
+		}
+	}
+	id, err := gitFolder(dir, top)
+	if err != nil {
+		return nil, err
+	}
+	r := &Repo{dir: dir, git: gitdir.At(filepath.Join(dir, ".git"), id), id: id, opts: o.filled()}
+	if err := r.adopt(); err != nil {
+		return nil, err
+	}
+	tip, err := r.tip()
+	if err == nil && tip == "" && o.Commit != "" {
+		err = gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.git.Sweep(time.Now())
+	return r, nil
+}
+
+// away is that the history of a workspace is no longer there.
+func away(path string) error {
+	return gitdir.Foreign("%q was moved away: put it back; to begin anew without it, move .abl/state.json away as well", path)
+}
+
+// gitFolder finds the .git folder, or makes it.
+func gitFolder(dir string, top fs.FileInfo) (fs.FileInfo, error) {
+	path := filepath.Join(dir, ".git")
+	id, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := gitdir.At(dir, top).Mkdir(".git"); err != nil {
+			return nil, fmt.Errorf("cannot make %q: %w", path, err)
+		}
+		id, err = os.Lstat(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open %q: %w", path, err)
+	}
+	if !id.IsDir() {
+		return nil, gitdir.Foreign("%q is a file or a link and not a folder, so the history lies elsewhere: put a repository of its own here, or choose another directory", path)
+	}
+	d := gitdir.At(path, id)
+	if _, err := os.Lstat(d.Join("HEAD")); !errors.Is(err, fs.ErrNotExist) {
+		return id, err
+	}
+	if err := initialise(d); err != nil {
+		return nil, fmt.Errorf("cannot make a repository in %q: %w", dir, err)
+	}
+	return id, nil
+}
+
+const newConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+
+// initialise makes a repository, or ends what a killed abl began: HEAD comes
+// last, and without it git sees no repository.
+func initialise(d gitdir.Dir) error {
+	born, err := d.EverBorn()
+	if err != nil {
+		return err
+	}
+	if born {
+		return gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", d.Path)
+	}
+	// go-git's PlainInit does the same by these calls, on a file system of its own,
+	// and brings its transports along.
+	s := filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
+	if err := errors.Join(s.Init(), d.Mkdir("info"), d.Mkdir("hooks")); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(d.Join("config")); errors.Is(err, fs.ErrNotExist) {
+		if err := d.Replace("config", []byte(newConfig)); err != nil {
+			return err
+		}
+	}
+	return s.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/main"))
+}
+
+// Tracks reports whether the git repository around dir, if there is one, has
+// files below dir/sub in its index.
+func Tracks(dir, sub string) (bool, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot look for a repository: %w", err)
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		git := filepath.Join(at, ".git")
+		switch fi, err := os.Stat(git); {
+		case err == nil && !fi.IsDir():
+			return false, fmt.Errorf("%q is a worktree or a submodule, whose index stands elsewhere", at)
+		case err == nil:
+			// Another repository may hold submodules and conflicts, which a workspace may not.
+			ix, err := filesystem.NewStorage(osfs.New(git), cache.NewObjectLRUDefault()).Index()
+			if err != nil {
+				return false, fmt.Errorf("cannot read the index of %q: %w", at, err)
+			}
+			prefix := strings.TrimPrefix(strings.TrimPrefix(filepath.Join(real, sub), at), "/") + "/"
+			return slices.ContainsFunc(ix.Entries, func(e *index.Entry) bool { return strings.HasPrefix(e.Name, prefix) }), nil
+		case at == filepath.Dir(at):
+			return false, nil
+		}
+	}
+}

@@ -55,7 +55,6 @@ var readers = map[string]string{
 	"internal/git/snapshot.go":       ".git",
 	"internal/git/gitdir/dir.go":     ".git",
 	"internal/git/gitdir/durable.go": ".git",
-	"internal/git/gitdir/lock.go":    ".git, without following a link",
 	"internal/git/gitdir/ref.go":     ".git",
 	"internal/git/scan/content.go":   "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
 }
