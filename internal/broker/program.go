@@ -108,10 +108,8 @@ func (p *program) background(ctx context.Context) helper.CommandReply {
 	}
 	select {
 	case <-r.ended:
-		if r.claim() {
-			return helper.CommandReply{Exit: proc.Code(r.cmd)}
-		}
-		return helper.CommandReply{Exit: 1}
+		r.claim()
+		return helper.CommandReply{Exit: proc.Code(r.cmd)}
 	case <-ctx.Done():
 	case <-time.After(backgroundAlive):
 	}

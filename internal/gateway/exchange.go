@@ -66,7 +66,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case kind == Tunneled:
 		x.connect()
 	case x.local:
-		x.answer(http.StatusOK, modelList(x.provider.Kind, x.provider.Models))
+		x.answer(http.StatusOK, modelList(x.provider.Models))
 	default:
 		x.forward()
 	}

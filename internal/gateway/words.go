@@ -51,19 +51,17 @@ func errorWords(kind meter.API, status int, message string) []byte {
 	return encodeJSON(object{"error": object{"message": message, "type": word, "param": nil, "code": nil}})
 }
 
-// modelList is the answer to the question which models there are. All but Gemini's
-// clients find what they look for in the same list.
-func modelList(kind meter.API, models []string) []byte {
+// modelList is the answer to the question which models there are. Every API's clients
+// find what they look for in the same list.
+func modelList(models []string) []byte {
 	all := make([]object, len(models))
 	for i, m := range models {
-		if all[i] = (object{"object": "model", "type": "model", "id": m, "display_name": m, "owned_by": "abl"}); kind == meter.Gemini {
-			all[i] = object{"name": "models/" + m, "displayName": m, "supportedGenerationMethods": []string{"generateContent", "countTokens"}}
+		all[i] = object{
+			"object": "model", "type": "model", "id": m, "display_name": m, "owned_by": "abl",
+			"name": "models/" + m, "displayName": m, "supportedGenerationMethods": []string{"generateContent", "countTokens"},
 		}
 	}
-	if kind == meter.Gemini {
-		return encodeJSON(object{"models": all})
-	}
-	return encodeJSON(object{"object": "list", "data": all, "has_more": false})
+	return encodeJSON(object{"object": "list", "data": all, "models": all, "has_more": false})
 }
 
 func encodeJSON(v object) []byte {

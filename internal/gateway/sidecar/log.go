@@ -31,13 +31,14 @@ var ErrGone = errors.New("the gateway was removed by somebody else")
 // Close ends the gateway, keeps its log in the call's record and removes the box,
 // in this order, so that a repetition after any crash comes to the same log.
 func (s Sidecar) Close(ctx context.Context) (Log, error) {
-	if l, err := s.kept(); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return l, errors.Join(err, s.Engine.Remove(ctx, s.Name))
+	if kept, err := os.ReadFile(s.Keep); !errors.Is(err, fs.ErrNotExist) { // it was closed before
+		return parse(kept), errors.Join(err, s.Engine.Remove(ctx, s.Name))
 	}
-	if err := s.Engine.Stop(ctx, s.Name, grace); err != nil {
-		if errors.Is(err, sandbox.ErrNotFound) {
-			return Log{}, ErrGone
-		}
+	err := s.Engine.Stop(ctx, s.Name, grace)
+	if errors.Is(err, sandbox.ErrNotFound) {
+		return Log{}, ErrGone
+	}
+	if err != nil {
 		return Log{}, err
 	}
 	data, err := s.Engine.Logs(ctx, s.Name, maxLog)
@@ -51,12 +52,6 @@ func (s Sidecar) Close(ctx context.Context) (Log, error) {
 	}
 	failpoint.Here("gateway.kept")
 	return parse(data), s.Engine.Remove(ctx, s.Name)
-}
-
-// kept is the log of a gateway that was closed before.
-func (s Sidecar) kept() (Log, error) {
-	data, err := os.ReadFile(s.Keep)
-	return parse(data), err
 }
 
 // forget removes what stands under the call's name and never served it.
