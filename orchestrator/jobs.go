@@ -157,12 +157,12 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	for i := range files {
 		files[i].Path = c.Safe.Redact(files[i].Path)
 	}
-	shown = prompt.RenderMap(files, prompt.DefaultMapLimit())
+	shown = prompt.RenderMap(files)
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
 		Report: prompt.ReportPath(role, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
-		MapLines: shown.Lines, MapTotal: shown.Total, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(), Stalled: p.Stalled,
+		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
 		in.Failed = before

@@ -16,13 +16,7 @@ const (
 
 // Default is abl's own prompt of a role, builder or verifier; "" for any other name.
 func Default(role string) string {
-	switch role {
-	case "builder":
-		return Builder
-	case "verifier":
-		return Verifier
-	}
-	return ""
+	return map[string]string{"builder": Builder, "verifier": Verifier}[role]
 }
 
 // Copy is the file that `abl init` writes for a role.

@@ -25,7 +25,7 @@ func TestPromptsSayWhatTheyMust(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := prompt.Check(tt.text); err != nil {
+			if _, err := prompt.Build(prompt.Input{Template: tt.text}); err != nil {
 				t.Error(err)
 			}
 			for _, s := range tt.has {

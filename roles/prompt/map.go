@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,15 +17,6 @@ type File struct {
 	Size int64  // bytes
 }
 
-// MapLimit bounds a map.
-type MapLimit struct {
-	Lines int // lines below the header
-	Bytes int // bytes of all lines, line ends included
-}
-
-// DefaultMapLimit is what a prompt can carry without drowning in names.
-func DefaultMapLimit() MapLimit { return MapLimit{Lines: 2000, Bytes: 64 << 10} }
-
 // Map is a rendered list.
 type Map struct {
 	Lines []string // sorted by path; no line holds a line end or a control character
@@ -33,21 +25,22 @@ type Map struct {
 }
 
 // RenderMap lists the files of a workspace. When they do not all fit, the folders
-// that hold the most files are shown as one line with a count, then smaller
-// ones, then all below some depth, until the list fits; whatever still does not
-// is counted in a last line.
-func RenderMap(files []File, limit MapLimit) Map {
+// that hold the most files are shown as one line with a count, then smaller ones, until
+// the list fits; whatever still does not is counted in a last line.
+func RenderMap(files []File) Map { return render(files, limits{2000, 64 << 10}) }
+
+func render(files []File, limit limits) Map {
 	m := Map{Total: len(files)}
+	m.Lines = list(files, func(string) bool { return false })
+	direct, most := map[string]int{}, 0
 	for _, f := range files {
 		m.Bytes += max(f.Size, 0)
+		folder := path.Dir(f.Path)
+		direct[folder]++
+		most = max(most, direct[folder])
 	}
-	m.Lines = list(files, func(string) bool { return false })
-	direct, most, deepest := measure(files)
-	for at := most; at > 0 && !limit.fits(m.Lines); at /= 2 {
+	for at := most; at > 0 && limit.head(m.Lines) < len(m.Lines); at /= 2 {
 		m.Lines = list(files, func(folder string) bool { return direct[folder] >= at })
-	}
-	for depth := deepest; depth > 0 && !limit.fits(m.Lines); depth-- {
-		m.Lines = list(files, func(folder string) bool { return strings.Count(folder, "/")+1 >= depth })
 	}
 	m.Lines = limit.cut(m.Lines)
 	return m
@@ -59,23 +52,6 @@ func (m Map) Header() string { return fmt.Sprintf("%d files, %d bytes", m.Total,
 // String is the map as project_map.txt holds it for one role.
 func (m Map) String() string {
 	return strings.Join(append([]string{m.Header()}, m.Lines...), "\n") + "\n"
-}
-
-// measure counts the files that lie directly in each folder, the most that one
-// of them holds, and how deep the deepest lies.
-func measure(files []File) (direct map[string]int, most, deepest int) {
-	direct = map[string]int{}
-	for _, f := range files {
-		i := strings.LastIndexByte(f.Path, '/')
-		if i < 0 {
-			continue
-		}
-		folder := f.Path[:i]
-		direct[folder]++
-		most = max(most, direct[folder])
-		deepest = max(deepest, strings.Count(folder, "/")+1)
-	}
-	return direct, most, deepest
 }
 
 // list has a line for each file, or for the topmost folder above it that hide
@@ -97,7 +73,7 @@ func list(files []File, hide func(folder string) bool) []string {
 	return lines
 }
 
-// topmost is the first folder on the way down to path that hide names.
+// topmost is the first folder on the way down to a file that hide names.
 func topmost(path string, hide func(folder string) bool) (string, bool) {
 	for i := range len(path) {
 		if path[i] == '/' && hide(path[:i]) {
@@ -107,28 +83,28 @@ func topmost(path string, hide func(folder string) bool) (string, bool) {
 	return "", false
 }
 
-// fits reports whether all lines are within the limit.
-func (l MapLimit) fits(lines []string) bool { return l.head(lines) == len(lines) }
+// limits bound a map, so that a prompt does not drown in names.
+type limits struct{ lines, bytes int } // line ends included
 
-// head is the number of lines from the first on that are within the limit.
-func (l MapLimit) head(lines []string) int {
+// head is the number of lines from the first on that are within the limits.
+func (l limits) head(lines []string) int {
 	size := 0
 	for i, line := range lines {
 		size += len(line) + 1
-		if i >= l.Lines || size > l.Bytes {
+		if i >= l.lines || size > l.bytes {
 			return i
 		}
 	}
 	return len(lines)
 }
 
-// cut keeps what fits and says how much it left out, in a line within the limit.
-func (l MapLimit) cut(lines []string) []string {
-	if l.fits(lines) {
+// cut keeps what fits and says how much it left out, in a line within the limits.
+func (l limits) cut(lines []string) []string {
+	if l.head(lines) == len(lines) {
 		return lines
 	}
 	const room = 40 // bytes of the line that says so
-	n := MapLimit{Lines: l.Lines - 1, Bytes: l.Bytes - room}.head(lines)
+	n := limits{l.lines - 1, l.bytes - room}.head(lines)
 	return append(slices.Clone(lines[:n]), fmt.Sprintf("and %d more lines", len(lines)-n))
 }
 

@@ -24,19 +24,19 @@ func TestRender(t *testing.T) {
 	tests := []struct {
 		name  string
 		tree  []File
-		limit MapLimit
+		limit limits
 		want  string
 	}{
-		{"all of it", tree, DefaultMapLimit(), "5 files, 50 bytes\nREADME.md\nlib/http/body.js\nlib/http/route.js\nlib/store.js\nserver.js\n"},
-		{"the fullest folder collapses first", tree, MapLimit{Lines: 4, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
-		{"then those with fewer", tree, MapLimit{Lines: 3, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nlib/ (3 files)\nserver.js\n"},
-		{"what is left is counted", tree, MapLimit{Lines: 2, Bytes: 1000}, "5 files, 50 bytes\nREADME.md\nand 2 more lines\n"},
-		{"bytes count as well as lines", tree, MapLimit{Lines: 2000, Bytes: 60}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
-		{"a crowd hides nobody else", crowded, MapLimit{Lines: 5, Bytes: 1000}, "8 files, 80 bytes\ndata/ (4 files)\nlib/a.go\nlib/b.go\nlib/c.go\nmain.go\n"},
+		{"all of it", tree, limits{2000, 64 << 10}, "5 files, 50 bytes\nREADME.md\nlib/http/body.js\nlib/http/route.js\nlib/store.js\nserver.js\n"},
+		{"the fullest folder collapses first", tree, limits{4, 1000}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
+		{"then those with fewer", tree, limits{3, 1000}, "5 files, 50 bytes\nREADME.md\nlib/ (3 files)\nserver.js\n"},
+		{"what is left is counted", tree, limits{2, 1000}, "5 files, 50 bytes\nREADME.md\nand 2 more lines\n"},
+		{"bytes count as well as lines", tree, limits{2000, 60}, "5 files, 50 bytes\nREADME.md\nlib/http/ (2 files)\nlib/store.js\nserver.js\n"},
+		{"a crowd hides nobody else", crowded, limits{5, 1000}, "8 files, 80 bytes\ndata/ (4 files)\nlib/a.go\nlib/b.go\nlib/c.go\nmain.go\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, RenderMap(tt.tree, tt.limit).String()); diff != "" {
+			if diff := cmp.Diff(tt.want, render(tt.tree, tt.limit).String()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -44,7 +44,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestRenderNothing(t *testing.T) {
-	if got := RenderMap(nil, DefaultMapLimit()).String(); got != "0 files, 0 bytes\n" {
+	if got := render(nil, limits{2000, 64 << 10}).String(); got != "0 files, 0 bytes\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -77,7 +77,7 @@ func TestLargeTreeStaysWithinTheLimit(t *testing.T) {
 	for i := range 10_000 {
 		fs = append(fs, File{Path: fmt.Sprintf("a/%d/%d.txt", i%100, i), Size: 1})
 	}
-	m := RenderMap(fs, DefaultMapLimit())
+	m := render(fs, limits{2000, 64 << 10})
 	if m.Total != 10_000 || m.Bytes != 10_000 {
 		t.Errorf("total %d, bytes %d", m.Total, m.Bytes)
 	}
@@ -90,8 +90,8 @@ func FuzzRender(f *testing.F) {
 	f.Add("a/b\nc\x00d/e/f", 3, 100)
 	f.Add("\xff\n\u2028/x", 0, 0)
 	f.Fuzz(func(t *testing.T, paths string, lines, size int) {
-		limit := MapLimit{Lines: lines%50 + 50, Bytes: size%500 + 600}
-		m := RenderMap(files(strings.Split(paths, "\x00")...), limit)
+		limit := limits{lines%50 + 50, size%500 + 600}
+		m := render(files(strings.Split(paths, "\x00")...), limit)
 		total := 0
 		for _, line := range m.Lines {
 			total += len(line) + 1
@@ -99,7 +99,7 @@ func FuzzRender(f *testing.F) {
 				t.Errorf("line %q is not plain text", line)
 			}
 		}
-		if len(m.Lines) > limit.Lines || total > limit.Bytes {
+		if len(m.Lines) > limit.lines || total > limit.bytes {
 			t.Errorf("%d lines, %d bytes exceed %+v", len(m.Lines), total, limit)
 		}
 	})

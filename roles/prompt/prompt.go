@@ -12,6 +12,8 @@ package prompt
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,26 +43,24 @@ type Input struct {
 	AppURL string      // where the system answers; for the Verifier
 	Hosts  []string    // hosts besides the model that the role may reach
 
-	MapLines []string // of the role's own workspace, as RenderMap has them
-	MapTotal int      // files in it, shown or not
-	Failed   []failedspecs.Entry
-	Stalled  string   // what to tell the Builder when its last iterations moved nothing, mostly ""
-	Tests    []string // names of the Verifier's files and tests, which no failed spec carries to the Builder
-	Missing  []string // what the attempt before this one did not leave, one sentence each
-	Nonce    string   // random and fresh; marks where quoted data begins and ends
+	Map     Map // of the role's own workspace
+	Failed  []failedspecs.Entry
+	Stalled string   // what to tell the Builder when its last iterations moved nothing, mostly ""
+	Tests   []string // names of the Verifier's files and tests, which no failed spec carries to the Builder
+	Missing []string // what the attempt before this one did not leave, one sentence each
+	Nonce   string   // random and fresh; marks where quoted data begins and ends
 }
 
-// minNonce keeps a mark from being guessed or met by chance.
-const minNonce = 16
-
-// Build returns the prompt. It fails when the template or the input cannot give
-// a true one: a placeholder that is missing or unknown, a spec of another
-// phase, text that is not UTF-8.
+// Build returns the prompt. It fails where the role's own prompt or the description
+// cannot be used: a placeholder that is missing or unknown, text that is not UTF-8.
 func Build(in Input) (string, error) {
-	if err := in.check(); err != nil {
-		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role.Name, err)
-	}
 	head, call, err := split(in.Template)
+	switch {
+	case !utf8.ValidString(in.Template):
+		err = errors.New("its template is not UTF-8")
+	case !utf8.ValidString(in.ProjectMD):
+		err = errors.New("project.md is not UTF-8")
+	}
 	if err != nil {
 		return "", fmt.Errorf("cannot assemble the %s's prompt: %w", in.Role.Name, err)
 	}
@@ -77,33 +77,64 @@ func Build(in Input) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-func (in Input) check() error {
-	switch {
-	case in.Role.Name == "":
-		return errors.New("internal error: a prompt for no role")
-	case in.Phase < 1 || in.Iteration < 1 || in.Attempt < 1 || in.Step < 1:
-		return errors.New("internal error: phase, iteration, attempt and step count from 1")
-	case len(in.Nonce) < minNonce:
-		return errors.New("internal error: the nonce is too short")
-	case in.Report == "":
-		return errors.New("internal error: the call's report has no name")
-	case !utf8.ValidString(in.Template):
-		return errors.New("its template is not UTF-8")
-	case !utf8.ValidString(in.ProjectMD):
-		return errors.New("project.md is not UTF-8")
-	case len(in.Specs) != in.Phase:
-		return fmt.Errorf("internal error: phase %d needs the specs of phases 1 to %d, %d are there", in.Phase, in.Phase, len(in.Specs))
-	}
-	for i, s := range in.Specs {
-		if s.Number != i+1 {
-			return fmt.Errorf("internal error: spec %d is of phase %d", i+1, s.Number)
-		}
-	}
-	return nil
-}
-
 // ReportPath is the path of a call's run report, relative to the workspace:
 // builder_reports/phase1_v2_20060102T150405Z.md.
 func ReportPath(role roles.Role, phase, iteration int, at time.Time) string {
 	return fmt.Sprintf("%s/phase%d_v%d_%s.md", role.Reports, phase, iteration, at.UTC().Format("20060102T150405Z"))
+}
+
+// The two places of a template that abl fills in.
+const (
+	placePhase     = "<<PHASE>>"
+	placeIteration = "<<ITERATION>>"
+)
+
+// split divides a template into what is the same in every call and what is not:
+// the second part begins with the heading above the first place, or with the
+// place's own line when there is no heading above it.
+func split(template string) (stable, call string, err error) {
+	places := regexp.MustCompile(`<<[A-Za-z_]+>>`).FindAllStringIndex(template, -1)
+	for _, at := range places {
+		if p := template[at[0]:at[1]]; p != placePhase && p != placeIteration {
+			return "", "", fmt.Errorf("line %d of its template has %s, and abl fills in only %s and %s",
+				1+strings.Count(template[:at[0]], "\n"), p, placePhase, placeIteration)
+		}
+	}
+	for _, want := range []string{placePhase, placeIteration} {
+		if !strings.Contains(template, want) {
+			return "", "", errors.New("its template lacks " + want)
+		}
+	}
+	at := sectionStart(template, places[0][0])
+	return template[:at], template[at:], nil
+}
+
+// sectionStart is where the last heading at or before pos begins, or pos's line.
+// Lines within a fenced block are no headings.
+func sectionStart(text string, pos int) int {
+	start, at, fenced := -1, 0, false
+	for line := range strings.Lines(text) {
+		if at > pos {
+			break
+		}
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if strings.HasPrefix(line, "#") && !fenced {
+			start = at
+		}
+		at += len(line)
+	}
+	if start >= 0 {
+		return start
+	}
+	return strings.LastIndexByte(text[:pos], '\n') + 1
+}
+
+// inject fills in a template in one pass: nothing that it writes is read again.
+func inject(template string, phase, iteration int) string {
+	return strings.NewReplacer(
+		placePhase, strconv.Itoa(phase),
+		placeIteration, strconv.Itoa(iteration),
+	).Replace(template)
 }
