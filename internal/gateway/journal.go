@@ -12,6 +12,7 @@ import (
 	"abl/internal/prices"
 	"abl/internal/redact"
 	"abl/internal/tokens"
+	"abl/internal/wording"
 )
 
 // Entry is one line on standard output. Every line has a number, one more than the
@@ -130,17 +131,7 @@ func (j *journal) write(e Entry) {
 
 // clean takes secrets, and what cannot be seen, out of text from outside and
 // keeps it short. It is done before the text is encoded, so that a line stays JSON.
-func (j *journal) clean(s string) string {
-	const longest = 300
-	if s == "" {
-		return ""
-	}
-	s = redact.Line(j.secrets.String(s))
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
-}
+func (j *journal) clean(s string) string { return wording.Cut(redact.Line(j.secrets.String(s)), 300) }
 
 // note writes that something is wrong; it is where net/http complains, too.
 func (j *journal) note(text string) { j.write(Entry{Kind: Noted, Reason: text}) }

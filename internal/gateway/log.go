@@ -24,11 +24,28 @@ type Used struct {
 	Part         tokens.Count // what it told of those
 }
 
-// Usage adds up a call's part of the log.
+// Usage adds up a call's part of the log. An answer was told whole when its price is
+// known, and where the model has none, when its tokens are.
 func Usage(log []Entry, call string) (u Used) {
 	for _, e := range log {
-		if e.isOf(call) && e.Usage != nil && (e.Req.Status < http.StatusBadRequest || e.Usage.Known()) { // an error answer is not paid for
-			u.add(e)
+		if !e.isOf(call) || e.Usage == nil || e.Req.Status >= http.StatusBadRequest && !e.Usage.Known() {
+			continue // an error answer is not paid for
+		}
+		u.Model = e.Req.Model
+		u.Requests++
+		_, whole := e.Usage.All()
+		if e.Req.ChargedUSD != nil {
+			whole = e.Cost != nil
+		}
+		if !whole || e.Req.Part {
+			u.Untold++
+			u.Part = u.Part.Add(*e.Usage)
+			continue
+		}
+		u.Count = u.Count.Add(*e.Usage)
+		if e.Cost != nil {
+			sum := cmp.Or(u.Cost, new(prices.USD)).Plus(*e.Cost)
+			u.Cost = &sum
 		}
 	}
 	return u
@@ -37,30 +54,6 @@ func Usage(log []Entry, call string) (u Used) {
 // isOf says that a line is that of a request of the call which may use tokens.
 func (e Entry) isOf(call string) bool {
 	return e.Kind == Requested && e.Call == call && e.Req != nil && !e.Req.Free
-}
-
-// add counts one answer. It was told whole when its price is known, and where the
-// model has none, when its tokens are.
-func (u *Used) add(e Entry) {
-	u.Model = e.Req.Model
-	u.Requests++
-	_, whole := e.Usage.All()
-	if e.Req.ChargedUSD != nil {
-		whole = e.Cost != nil
-	}
-	if !whole || e.Req.Part {
-		u.Untold++
-		u.Part = u.Part.Add(*e.Usage)
-		return
-	}
-	u.Count = u.Count.Add(*e.Usage)
-	if e.Cost != nil {
-		sum := *e.Cost
-		if u.Cost != nil {
-			sum = sum.Plus(*u.Cost)
-		}
-		u.Cost = &sum
-	}
 }
 
 // Charged is what the budgets counted of a call: estimates where its provider did
