@@ -19,16 +19,12 @@ import (
 // holder and a peer, on an ordinary one a holder and a stranger, and on an
 // isolated one of another project another stranger.
 func (r *prober) populate(ctx context.Context) error {
-	at := func(place, alias string) sandbox.Reach {
-		end := sandbox.Endpoint{Network: r.name(place)}
-		if alias != "" {
-			end.Aliases = []string{alias}
-		}
-		return sandbox.Reach{Endpoints: []sandbox.Endpoint{end}}
+	at := func(place string, aliases ...string) sandbox.Reach {
+		return sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name(place), Aliases: aliases}}}
 	}
-	inner := []sandbox.Box{r.holder("holder-inner", at("inner", "")), r.speaker("peer", r.ID, at("inner", "peer"))}
-	outer := []sandbox.Box{r.box("holder-outer", r.ID, at("outer", ""), helper.HelperHolder), r.speaker("outsider", r.ID, at("outer", ""))}
-	other := r.speaker("neighbour", r.other(), at("other", ""))
+	inner := []sandbox.Box{r.holder("holder-inner", at("inner")), r.speaker("peer", r.ID, at("inner", "peer"))}
+	outer := []sandbox.Box{r.box("holder-outer", r.ID, at("outer"), helper.HelperHolder), r.speaker("outsider", r.ID, at("outer"))}
+	other := r.speaker("neighbour", r.other(), at("other"))
 	return sideBySide(
 		func() error { return r.settle(ctx, "inner", r.ID, false, inner...) },
 		func() error { return r.settle(ctx, "outer", r.ID, true, outer...) },
@@ -42,7 +38,7 @@ func (r *prober) settle(ctx context.Context, place, project string, egress bool,
 	if err := r.Engine.EnsureNetwork(ctx, n); err != nil {
 		return err
 	}
-	starts := make([]func() error, 0, len(boxes))
+	var starts []func() error
 	for _, box := range boxes {
 		starts = append(starts, func() error {
 			line, err := r.run(ctx, box)

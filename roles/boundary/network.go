@@ -15,13 +15,9 @@ import (
 
 // Engine is what the probe of an engine's networks needs of it.
 type Engine interface {
-	EnsureNetwork(context.Context, sandbox.Network) error
-	Create(context.Context, sandbox.Box) (string, error)
-	Start(ctx context.Context, name string) error
-	Head(ctx context.Context, name string, max int64) ([]byte, error)
+	sandbox.Engine
 	Addresses(ctx context.Context, name string) ([]string, error)
 	HostAddress(ctx context.Context, network string) (netip.Addr, error)
-	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) ([]string, error)
 }
 
 // Prober proves on a real engine, with throw-away boxes, that abl's kind of

@@ -19,9 +19,8 @@ import (
 // Engine is all that abl asks of a container engine: a package that implements it can
 // stand in Docker's place, and is chosen in Connect.
 type Engine interface {
-	sandbox.Engine
-	images.Engine
 	boundary.Engine
+	images.Engine
 	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
 	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
 	Guard(check func() error)

@@ -5,6 +5,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,10 +73,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	}
 	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
 	for _, do := range []func(context.Context) error{e.reach, e.stand, e.seesFiles, e.sweepLeft} {
-		err := do(ctx)
-		if err == nil {
-			err = ctx.Err()
-		}
+		err := cmp.Or(do(ctx), ctx.Err())
 		if err != nil && e.Engine == nil {
 			return nil, err
 		}

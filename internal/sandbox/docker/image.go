@@ -36,12 +36,8 @@ func (e *images) inspectImage(ctx context.Context, ref string) (image.InspectRes
 // Pull takes an image from its registry and gives it pinned, as name@digest.
 // It waits as long as ctx lets it; progress gets a line whenever a layer's state changes.
 func (e *images) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
-	err = e.once(ctx, endless, func(ctx context.Context) error {
-		body, err := e.api.ImagePull(ctx, ref, image.PullOptions{})
-		if err != nil {
-			return err
-		}
-		return follow(body, progress)
+	err = e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
+		return e.api.ImagePull(ctx, ref, image.PullOptions{})
 	})
 	if err != nil {
 		return "", fmt.Errorf("cannot pull image %q: %w", ref, err)
@@ -65,15 +61,12 @@ func (e *images) Build(ctx context.Context, tar io.Reader, ref, network string, 
 	for name, value := range args {
 		given[name] = &value
 	}
-	return e.once(ctx, endless, func(ctx context.Context) error {
+	return e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
 		answer, err := e.api.ImageBuild(ctx, tar, build.ImageBuildOptions{
 			Tags: []string{ref}, BuildArgs: given, NetworkMode: network,
 			Remove: true, ForceRemove: true, Version: build.BuilderV1,
 		})
-		if err != nil {
-			return err
-		}
-		return follow(answer.Body, progress)
+		return answer.Body, err
 	})
 }
 
@@ -128,18 +121,27 @@ func (e *images) SaveImages(ctx context.Context, w io.Writer, refs []string) err
 
 // LoadImages reads an archive of images and gives the references in it.
 func (e *images) LoadImages(ctx context.Context, r io.Reader) (refs []string, err error) {
-	err = e.once(ctx, endless, func(ctx context.Context) error {
+	loaded := func(line string) {
+		if ref, ok := strings.CutPrefix(line, "Loaded image: "); ok {
+			refs = append(refs, ref)
+		}
+	}
+	err = e.work(ctx, loaded, func(ctx context.Context) (io.ReadCloser, error) {
 		answer, err := e.api.ImageLoad(ctx, r)
+		return answer.Body, err
+	})
+	return refs, about(err, "cannot load images")
+}
+
+// work has an engine work on an image, as long as ctx lets it, and hands on its lines.
+func (e *images) work(ctx context.Context, progress func(string), start func(context.Context) (io.ReadCloser, error)) error {
+	return e.once(ctx, endless, func(ctx context.Context) error {
+		body, err := start(ctx)
 		if err != nil {
 			return err
 		}
-		return follow(answer.Body, func(line string) {
-			if ref, ok := strings.CutPrefix(line, "Loaded image: "); ok {
-				refs = append(refs, ref)
-			}
-		})
+		return follow(body, progress)
 	})
-	return refs, about(err, "cannot load images")
 }
 
 // message is one of the JSON documents an engine sends while it works on an

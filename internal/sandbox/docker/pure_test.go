@@ -143,27 +143,6 @@ func TestToState(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
-	whole := strings.Repeat("0123456789", 50)
-	for _, max := range []int64{0, 1, 7, 499, 500, 1000} {
-		for _, step := range []int{1, 3, 500} {
-			last := tail{max: max}
-			for rest := whole; rest != ""; {
-				n := min(step, len(rest))
-				last.Write([]byte(rest[:n]))
-				rest = rest[n:]
-			}
-			want := whole[len(whole)-int(min(max, 500)):]
-			if got := string(last.bytes()); got != want {
-				t.Errorf("the last %d bytes in steps of %d are %q, want %q", max, step, got, want)
-			}
-			if int64(cap(last.buf)) > 4*max+1024 {
-				t.Errorf("keeping %d bytes holds %d", max, cap(last.buf))
-			}
-		}
-	}
-}
-
 func TestOverlayable(t *testing.T) {
 	for path, ok := range map[string]bool{"/a/b": true, "/a b": true, "/a,b": false, "/a:b": false, `/a\b`: false, "a": false, "/a/../b": false, "": false} {
 		if err := overlayable(path); (err == nil) != ok {

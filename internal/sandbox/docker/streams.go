@@ -14,9 +14,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Logs returns the last max bytes of what a box printed on both streams. It
+// Logs returns the last most bytes of what a box printed on both streams. It
 // never follows: an engine ends a followed log before its last lines.
-func (e *Engine) Logs(ctx context.Context, name string, max int64) (text []byte, err error) {
+func (e *Engine) Logs(ctx context.Context, name string, most int64) (text []byte, err error) {
 	defer func() { err = about(missing(err), "cannot read the log of box %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
@@ -28,13 +28,14 @@ func (e *Engine) Logs(ctx context.Context, name string, max int64) (text []byte,
 			return err
 		}
 		defer from.Close()
-		last := &tail{max: max}
+		var all bytes.Buffer // which the profile's log options bound
 		if box.Config.Tty {
-			_, err = io.Copy(last, from)
+			_, err = io.Copy(&all, from)
 		} else {
-			_, err = stdcopy.StdCopy(last, last, from)
+			_, err = stdcopy.StdCopy(&all, &all, from)
 		}
-		text = last.bytes()
+		text = all.Bytes()
+		text = text[max(0, int64(len(text))-most):]
 		return err
 	})
 	return text, err
@@ -99,22 +100,4 @@ func (e *Engine) CopyIn(ctx context.Context, name, dir string, tar io.Reader) er
 		return e.api.CopyToContainer(ctx, name, dir, tar, container.CopyToContainerOptions{})
 	})
 	return about(missing(err), "cannot copy into %q of box %q", dir, name)
-}
-
-// tail keeps the last max bytes written to it.
-type tail struct {
-	max int64
-	buf []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.buf = append(t.buf, p...)
-	if int64(len(t.buf)) > 2*t.max { // moving seldom keeps the cost of a byte constant
-		t.buf = append(t.buf[:0], t.bytes()...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) bytes() []byte {
-	return t.buf[max(0, int64(len(t.buf))-t.max):]
 }
