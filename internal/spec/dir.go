@@ -119,8 +119,14 @@ func (s *Set) read(name string, n int) {
 		s.report(name, n, "unreadable", true, err.Error(), "a spec is a regular file of at most 1 MiB")
 		return
 	}
-	spec, problems := Parse(filepath.Join(s.dir, name), data, n)
+	s.take(name, n, data)
+}
+
+// take reads the text of a spec.
+func (s *Set) take(name string, n int, data []byte) {
+	spec, problems := Parse(s.path(name), data, n)
 	s.problems = append(s.problems, problems...)
+	delete(s.specs, n)
 	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Fatal }) {
 		s.specs[n] = spec
 	}
@@ -134,11 +140,7 @@ func (s *Set) gaps() {
 	last := 0
 	for _, n := range s.numbers {
 		if n > last+1 {
-			missing := fmt.Sprintf("phase%d.md is missing", last+1)
-			if n > last+2 {
-				missing = fmt.Sprintf("phase%d.md to phase%d.md are missing", last+1, n-1)
-			}
-			s.report("", last+1, "gap", true, fmt.Sprintf("%s, phase%d.md is there", missing, n), "number the phases without a gap")
+			s.report("", last+1, "gap", true, fmt.Sprintf("phase%d.md is missing, phase%d.md is there", last+1, n), "number the phases without a gap")
 		}
 		last = n
 	}
@@ -169,12 +171,8 @@ func (s Set) UpTo(n int) []Spec {
 // With is the set as it would be with another text for the spec of phase n, and
 // the problems of that one alone.
 func (s Set) With(n int, text []byte) Set {
-	spec, problems := Parse(s.path(fmt.Sprintf("phase%d.md", n)), text, n)
-	now := Set{dir: s.dir, specs: maps.Clone(s.specs), numbers: s.numbers, problems: problems}
-	delete(now.specs, n)
-	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Fatal }) {
-		now.specs[n] = spec
-	}
+	now := Set{dir: s.dir, specs: maps.Clone(s.specs), numbers: s.numbers}
+	now.take(fmt.Sprintf("phase%d.md", n), n, text)
 	return now
 }
 

@@ -168,17 +168,6 @@ func (f *finder) number(c *Contract, phase, number int) {
 
 func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, number) }
 
-var fullID = lazyregexp.New(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5})$`)
-
-// Number is the n of Pp.Cn, 0 when it has none.
-func (c Contract) Number() int {
-	if m := fullID().FindStringSubmatch(c.ID); m != nil {
-		n, _ := strconv.Atoi(m[2])
-		return n
-	}
-	return 0
-}
-
 // Missing returns the contracts of an earlier text that this one does not have: by
 // the id that the person wrote, else by their words.
 func (s Spec) Missing(old Spec) (all []Contract) {
@@ -206,7 +195,8 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 	numbers := make([]int, len(contracts)) // 0 is none yet
 	for i, c := range contracts {
 		if c.Written {
-			numbers[i] = c.Number()
+			_, n, _ := strings.Cut(c.ID, ".C")
+			numbers[i], _ = strconv.Atoi(n)
 		}
 	}
 	free := func(e entry) bool { return !slices.Contains(numbers, e.number) }

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func law(t *testing.T, s Spec) {
 	lines := strings.Split(s.Text, "\n")
 	ids := map[string]bool{}
 	for _, c := range s.Contracts {
-		if phase, _, _ := strings.Cut(c.ID, "."); ids[c.ID] || phase != fmt.Sprintf("P%d", s.Number) || c.Number() == 0 {
+		if ids[c.ID] || !regexp.MustCompile(fmt.Sprintf(`^P%d\.C[1-9]\d*$`, s.Number)).MatchString(c.ID) {
 			t.Errorf("id %q, after %v", c.ID, ids)
 		}
 		ids[c.ID] = true
