@@ -111,11 +111,14 @@ func TestCheckFiles(t *testing.T) {
 	d.check(1, "missing: the run report of this call, verifier_reports/phase1_v3_<time>.md",
 		"missing: run.sh, which replays every saved test and prints TAP")
 	d.spec.Iteration = 2
+	const unfit = "wrong: run.sh has to be executable (chmod +x run.sh) and to begin with #!, as #!/bin/sh"
 	d.write("run.sh", "echo P1.C1 P1.C2\n")
+	d.check(1, unfit)
+	d.write("run.sh", suiteSh)
 	if err := os.Chmod(filepath.Join(d.spec.Dir, "run.sh"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	d.check(1, "wrong: run.sh is not executable: chmod +x run.sh", "wrong: run.sh does not begin with #!, as #!/bin/sh")
+	d.check(1, unfit)
 	d.write("run.sh", suiteSh)
 	d.write("cases/refused_path.py", "def test_refused_path():\n")
 	for _, c := range []struct {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -26,9 +24,16 @@ import (
 // interface passes routes by. It needs the right to administer the namespace, and
 // whoever lacks it cannot undo it.
 func sealNetwork() error {
-	loop, networks, err := interfaces()
-	if err == nil {
-		err = keepTo(loop, networks)
+	loop, err := net.InterfaceByName("lo")
+	addrs, aerr := net.InterfaceAddrs()
+	var networks []netip.Prefix
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() {
+			networks = append(networks, p)
+		}
+	}
+	if err = errors.Join(err, aerr); err == nil {
+		err = keepTo(loop.Index, networks)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
@@ -85,37 +90,12 @@ func dropDefault() error {
 	return err
 }
 
-// interfaces are the number of the loopback's and the networks of the others.
-func interfaces() (loop int, networks []netip.Prefix, err error) {
-	all, err := net.Interfaces()
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, i := range all {
-		if i.Flags&net.FlagLoopback != 0 {
-			loop = i.Index
-			continue
-		}
-		addrs, err := i.Addrs()
-		if err != nil {
-			return 0, nil, err
-		}
-		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-				networks = append(networks, p)
-			}
-		}
-	}
-	return loop, networks, nil
-}
-
 // become goes on as another user, without a capability, for good. The user is
 // given as "uid:gid".
 func become(user string) error {
-	u, g, _ := strings.Cut(user, ":")
-	uid, uerr := strconv.Atoi(u)
-	gid, gerr := strconv.Atoi(g)
-	if err := errors.Join(uerr, gerr); err != nil || uid <= 0 || gid <= 0 {
+	var uid, gid int
+	_, _ = fmt.Sscanf(user, "%d:%d", &uid, &gid)
+	if uid <= 0 || gid <= 0 || user != fmt.Sprintf("%d:%d", uid, gid) {
 		return fmt.Errorf("user %q: want \"uid:gid\" in numbers, and not root", user)
 	}
 	// Of package syscall, whose calls hold for all threads. To leave uid 0 with all three

@@ -80,21 +80,17 @@ func serveNull(ctx context.Context, s started) error {
 func look(ctx context.Context, s started) error {
 	switch {
 	case len(s.args) == 2 && s.args[0] == "look":
-		return lookAround(ctx, s.args[1])
+		var spec helper.ProbeNet
+		if err := json.Unmarshal([]byte(s.args[1]), &spec); err != nil {
+			return fmt.Errorf("cannot read what to look for: %w", err)
+		}
+		begun := time.Now()
+		proof := probe.Network(ctx, &spec)
+		return json.NewEncoder(os.Stdout).Encode(helper.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
 	case len(s.args) == 3 && s.args[0] == "say":
 		return say(ctx, s.args[1], s.args[2])
 	}
 	return errors.New("takes look NET or say WORD ADDRESS")
-}
-
-func lookAround(ctx context.Context, text string) error {
-	var spec helper.ProbeNet
-	if err := json.Unmarshal([]byte(text), &spec); err != nil {
-		return fmt.Errorf("cannot read what to look for: %w", err)
-	}
-	begun := time.Now()
-	proof := probe.Network(ctx, &spec)
-	return json.NewEncoder(os.Stdout).Encode(helper.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
 }
 
 // say tells everybody who connects a word, until ctx ends, and prints a line when it is ready to.

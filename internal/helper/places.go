@@ -14,6 +14,7 @@ const (
 	Run    = "/abl/in/run.json"      // for abl-run
 	Cmds   = "/abl/in/commands.json" // for abl-cmd
 	Broker = "/abl/in/broker.json"   // for abl-broker
+	Probe  = "/abl/in/probe.json"    // what has to hold in the box, for its first program
 	Out    = "/abl/out/stdout"
 	Err    = "/abl/out/stderr"
 	Events = "/abl/out/events"
@@ -28,6 +29,7 @@ const (
 	HelperAgent  = "abl-agent"  // the scripted agent
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
 	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name"
+	HelperProbe  = "abl-probe"  // looks by itself, or answers others' probes
 	HelperNull   = "abl-null"   // stands in the app's place while the tests are tested, answers everything with nothing
 )
 
@@ -40,6 +42,7 @@ const (
 	BrokerPort   = 7070
 	GatewayAlias = "gateway"
 	GatewayPort  = 8080
+	HolderName   = "holder.abl.invalid" // a name that the holder's resolver alone knows, as 127.0.0.1
 )
 
 // Beside is the n-th port, from 1, in the app's own network namespace for what

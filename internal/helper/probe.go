@@ -8,13 +8,6 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Probing.
-const (
-	Probe       = "/abl/in/probe.json" // what has to hold in the box, for its first program
-	HelperProbe = "abl-probe"          // looks by itself, or answers others' probes
-	HolderName  = "holder.abl.invalid" // a name that the holder's resolver alone knows, as 127.0.0.1
-)
-
 // ProbeSpec is what has to hold in a box before its program is started. It is
 // read at Probe by the box's first program, which is abl's own.
 type ProbeSpec struct {
@@ -90,29 +83,22 @@ func (s ProbeSpec) Checks() []string {
 	for _, folder := range s.Sealed {
 		names = append(names, "writing in "+folder)
 	}
-	if s.Net != nil {
-		names = append(names, s.Net.checks()...)
+	if n := s.Net; n != nil {
+		names = append(names, "the host by tcp", "the host by udp", "IPv6 addresses", "next hops that answer")
+		for _, p := range n.Peers {
+			names = append(names, "peer "+p.At)
+		}
+		for _, name := range n.Names {
+			names = append(names, "name "+name)
+		}
+		for name, asked := range map[string]bool{
+			"addresses on other networks": len(n.Own) > 0, "resolver inside": len(n.Names) > 0, "datagrams beyond its networks": n.Shout != "",
+		} {
+			if asked {
+				names = append(names, name)
+			}
+		}
 	}
 	slices.Sort(names)
-	return names
-}
-
-func (n ProbeNet) checks() []string {
-	names := []string{"the host by tcp", "the host by udp", "IPv6 addresses", "next hops that answer"}
-	for _, p := range n.Peers {
-		names = append(names, "peer "+p.At)
-	}
-	for _, name := range n.Names {
-		names = append(names, "name "+name)
-	}
-	if len(n.Own) > 0 {
-		names = append(names, "addresses on other networks")
-	}
-	if len(n.Names) > 0 {
-		names = append(names, "resolver inside")
-	}
-	if n.Shout != "" {
-		names = append(names, "datagrams beyond its networks")
-	}
 	return names
 }

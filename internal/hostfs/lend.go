@@ -73,20 +73,17 @@ func Plan(dir string, uid, gid int) (Lease, error) {
 // a name outside dir as well, in the person's package store say, which no role may
 // write. Doing it twice is doing it once.
 func Lend(dir string, l Lease) error {
-	outside := map[uint64]uint64{} // names of a file that were not met in dir, by its inode
+	met := map[uint64]uint64{} // names in dir of a file with several, by its inode
 	err := Walk(dir, gitDir, func(e Entry) error {
-		if !e.shared() {
-			return e.chown(l.UID, l.GID)
+		if e.shared() {
+			met[e.Stat.Ino]++
+			return nil
 		}
-		if _, met := outside[e.Stat.Ino]; !met {
-			outside[e.Stat.Ino] = uint64(e.Stat.Nlink)
-		}
-		outside[e.Stat.Ino]--
-		return nil
+		return e.chown(l.UID, l.GID)
 	})
-	if err == nil && len(outside) > 0 {
+	if err == nil && len(met) > 0 {
 		err = Walk(dir, gitDir, func(e Entry) error {
-			if n, met := outside[e.Stat.Ino]; !e.shared() || !met || n > 0 {
+			if !e.shared() || met[e.Stat.Ino] < uint64(e.Stat.Nlink) {
 				return nil
 			}
 			return e.chown(l.UID, l.GID)

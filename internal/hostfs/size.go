@@ -33,9 +33,6 @@ type Place struct {
 // MaxDepth is how many folders within folders are measured.
 const MaxDepth = 256
 
-// errEnough ends a walk that enough says has seen enough.
-var errEnough = errors.New("enough")
-
 // Measure adds up what stands below dir. What comes and goes meanwhile counts or
 // does not; a file with several names counts once. It ends early when enough
 // says so, which is asked once a folder.
@@ -45,10 +42,8 @@ func Measure(ctx context.Context, dir string, since time.Time, enough func(Size)
 	if err != nil {
 		return m.size, err
 	}
-	if err = m.folder(d, "", 0); errors.Is(err, errEnough) {
-		err = nil
-	}
-	return m.size, err
+	m.folder(d, "", 0)
+	return m.size, ctx.Err()
 }
 
 type measuring struct {
@@ -60,8 +55,8 @@ type measuring struct {
 }
 
 // folder measures what is in an open folder, which it closes. What is in its path stands
-// before a name.
-func (m *measuring) folder(d *os.File, path string, depth int) error {
+// before a name. It ends all when enough was seen, or nobody asks any more.
+func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
 	defer d.Close()
 	m.size.Depth = max(m.size.Depth, depth)
 	here := Place{Path: path}
@@ -77,25 +72,20 @@ func (m *measuring) folder(d *os.File, path string, depth int) error {
 			m.size.Widest = here
 		}
 		switch {
-		case m.ctx.Err() != nil:
-			return m.ctx.Err()
-		case m.enough(m.size):
-			return errEnough
+		case m.ctx.Err() != nil || m.enough(m.size):
+			return true
 		case err != nil && !errors.Is(err, io.EOF):
-			return nil // it went away
+			return false // it went away
 		}
 		more = err == nil
 	}
 	for _, name := range below {
-		sub, err := OpenDir(fd(d), name)
-		if err != nil {
-			continue // it went away, became something else or is closed to us
-		}
-		if err := m.folder(sub, path+name+"/", depth+1); err != nil {
-			return err
+		sub, err := OpenDir(fd(d), name) // else it went away, became something else or is closed to us
+		if err == nil && m.folder(sub, path+name+"/", depth+1) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // name counts one name, and says whether it is a folder.

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strconv"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,24 +21,11 @@ func Adopt() error {
 }
 
 // list reads all processes that are no zombies.
-func list() []process {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	var all []process
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		if p, ok := parseStat(pid, stat); ok {
+func list() (all []process) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		stat, err := os.ReadFile(file)
+		if p, ok := parseStat(stat); err == nil && ok {
 			all = append(all, p)
 		}
 	}
@@ -47,22 +34,13 @@ func list() []process {
 
 // parseStat reads "pid (name) state parent group session …"; the name may hold
 // spaces and parentheses.
-func parseStat(pid int, stat []byte) (process, bool) {
+func parseStat(stat []byte) (p process, ok bool) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
-		return process{}, false
+		return p, false
 	}
-	f := bytes.Fields(stat[end+1:])
-	if len(f) < 4 || f[0][0] == 'Z' || f[0][0] == 'X' {
-		return process{}, false
-	}
-	p := process{pid: pid}
-	for i, into := range []*int{&p.parent, &p.group, &p.session} {
-		n, err := strconv.Atoi(string(f[i+1]))
-		if err != nil {
-			return process{}, false
-		}
-		*into = n
-	}
-	return p, true
+	var state string
+	head, _ := fmt.Sscan(string(stat), &p.pid)
+	rest, _ := fmt.Sscan(string(stat[end+1:]), &state, &p.parent, &p.group, &p.session)
+	return p, head+rest == 5 && state != "Z" && state != "X"
 }

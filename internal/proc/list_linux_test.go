@@ -18,7 +18,7 @@ func TestParseStat(t *testing.T) {
 		{"", process{}, false},
 	}
 	for _, tt := range tests {
-		if got, ok := parseStat(7, []byte(tt.in)); got != tt.want || ok != tt.ok {
+		if got, ok := parseStat([]byte(tt.in)); ok != tt.ok || ok && got != tt.want {
 			t.Errorf("parseStat(%q) = %v, %v; want %v, %v", tt.in, got, ok, tt.want, tt.ok)
 		}
 	}

@@ -2,7 +2,6 @@ package witness
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -155,12 +154,10 @@ func (p *parser) end(whole bool) {
 		p.problem(p.inner.first, false, "indented, so a subtest's, and not read (%d such lines)", p.inner.count)
 	}
 	slices.SortStableFunc(p.Problems, func(a, b Problem) int {
-		if a.Doubt != b.Doubt && a.Doubt {
-			return -1
-		} else if a.Doubt != b.Doubt {
-			return 1
+		if a.Doubt != b.Doubt {
+			return map[bool]int{true: -1, false: 1}[a.Doubt]
 		}
-		return cmp.Compare(a.Line, b.Line)
+		return a.Line - b.Line
 	})
 	for _, point := range p.Points {
 		for key, text := range point.Fields {

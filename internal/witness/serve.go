@@ -83,7 +83,10 @@ func Null(ctx context.Context, l net.Listener, status int, text string) error {
 		r := bufio.NewReaderSize(conn, lineSize)
 		for {
 			_, req, err := readRequest(r)
-			if err != nil || nod(conn, req) != nil || copyBody(io.Discard, r, requestFraming(req)) != nil {
+			if err == nil && req.Header.Get("Expect") != "" { // the client asks before it sends a body
+				_, err = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
+			}
+			if err != nil || copyBody(io.Discard, r, requestFraming(req)) != nil {
 				return
 			}
 			reply := head + text
@@ -95,15 +98,6 @@ func Null(ctx context.Context, l net.Listener, status int, text string) error {
 			}
 		}
 	})
-}
-
-// nod lets a client go on that asks before it sends a body.
-func nod(conn net.Conn, req *http.Request) error {
-	if req.Header.Get("Expect") == "" {
-		return nil
-	}
-	_, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
-	return err
 }
 
 // Commands stands in for the broker: every command has been run and ended with

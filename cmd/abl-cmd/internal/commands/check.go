@@ -97,16 +97,12 @@ func (t tool) checkScript(f findings) (ready bool) {
 		f.add(wrong, "%v", err)
 		return false
 	}
-	ready = true
-	if info, err := os.Lstat(filepath.Join(t.Dir, script)); err != nil || info.Mode()&0o100 == 0 {
-		f.add(wrong, "%s is not executable: chmod +x %s", script, script)
-		ready = false
+	info, err := os.Lstat(filepath.Join(t.Dir, script))
+	if err != nil || info.Mode()&0o100 == 0 || !bytes.HasPrefix(data, []byte("#!")) {
+		f.add(wrong, "%s has to be executable (chmod +x %s) and to begin with #!, as #!/bin/sh", script, script)
+		return false
 	}
-	if !bytes.HasPrefix(data, []byte("#!")) {
-		f.add(wrong, "%s does not begin with #!, as #!/bin/sh", script)
-		ready = false
-	}
-	return ready
+	return true
 }
 
 // checkFailed reads failed_specs.md as abl will read it, and returns its entries.

@@ -208,7 +208,8 @@ func lookup(ctx context.Context, name string) string {
 // of a small network, the first of a large one, and the gateways of the routes.
 func neighbours() []string {
 	const small = 24 // bits
-	all := gateways(text("/proc/net/route"))
+	routes, _ := os.ReadFile("/proc/net/route")
+	all := gateways(string(routes))
 	own, _ := addresses() // who has none has no neighbours
 	for _, p := range own {
 		for at := p.Masked().Addr().Next(); p.Addr().Is4() && p.Contains(at); at = at.Next() {

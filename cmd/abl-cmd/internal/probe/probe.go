@@ -29,8 +29,7 @@ func First(ctx context.Context, path string, out io.Writer) error {
 	}
 	begun := time.Now()
 	var found helper.Probed
-	spec, err := helper.Read[helper.ProbeSpec](path)
-	if err != nil {
+	if spec, err := helper.Read[helper.ProbeSpec](path); err != nil {
 		found.Error = fmt.Sprintf("cannot read what to look for: %v", err)
 	} else {
 		found = helper.Probed{Proof: Look(ctx, spec), MS: time.Since(begun).Milliseconds()}
@@ -51,8 +50,10 @@ func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
 	var net sandbox.Proof
 	var rest sync.WaitGroup
 	rest.Go(func() { net = Network(ctx, spec.Net) }) // it takes longest, for silence takes time
-	proof = append(proof, status(text("/proc/self/status"), spec.User)...)
-	proof = append(proof, mounts(text("/proc/self/mountinfo"), spec.Mounts)...)
+	who, _ := os.ReadFile("/proc/self/status")       // of what cannot be read nothing holds
+	mounted, _ := os.ReadFile("/proc/self/mountinfo")
+	proof = append(proof, status(string(who), spec.User)...)
+	proof = append(proof, mounts(string(mounted), spec.Mounts)...)
 	proof = append(proof, places(spec)...)
 	proof = append(proof,
 		environment(os.Environ(), spec.Env),
@@ -60,13 +61,4 @@ func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
 		sandbox.Same("memory of process 1", refused, firstMemory()))
 	rest.Wait()
 	return append(proof, net...)
-}
-
-// text is all that a file of the kernel's holds. Of what cannot be read nothing holds.
-func text(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return string(data)
 }
