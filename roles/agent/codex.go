@@ -7,7 +7,6 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/outcome"
-	"abl/internal/tokens"
 )
 
 // codex is OpenAI's Codex CLI. Its default model is one of those that this version of
@@ -158,7 +157,7 @@ func withoutShell(command string) string {
 func (r *codexReader) Result(exit int) Result {
 	end, res := r.result, Result{Requests: -1}
 	if end.Usage != nil {
-		res.Usage = usage(map[string]figures{cmp.Or(r.model, "unknown"): end.Usage}, codexCount)
+		res.Usage = usage(map[string]figures{cmp.Or(r.model, "unknown"): end.Usage}, codexNames.count)
 	}
 	switch {
 	case end.Type == "":
@@ -175,15 +174,7 @@ func (r *codexReader) Result(exit int) Result {
 	return r.ended(res, "codex", answered(res.Usage), r.tools == 0)
 }
 
-// codexCount counts a session: input with what was cached, output with thoughts.
-func codexCount(t figures) tokens.Count {
-	c := tokens.Count{
-		Input: t.of("input_tokens"), Cached: t.of("cached_input_tokens"),
-		Candidates: t.of("output_tokens"), Thoughts: t.of("reasoning_output_tokens"),
-	}
-	c.Total = plus(c.Input, c.Candidates)
-	return c.WithoutThoughts()
-}
+var codexNames = names{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"}
 
 // codexStatus is the HTTP status that an error speaks of, nil for none.
 func codexStatus(said string) *int64 {

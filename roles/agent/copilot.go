@@ -5,7 +5,6 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/outcome"
-	"abl/internal/tokens"
 )
 
 // Copilot is GitHub's Copilot CLI with a key of the person's own for a service
@@ -122,7 +121,7 @@ func (r *copilotReader) Line(line []byte, cut bool) string {
 // Result implements Reader. The exit code is 0 on a signal too. Started in another way
 // than abl's the CLI prints no tokens, and is not judged by them.
 func (r *copilotReader) Result(exit int) Result {
-	res := Result{Usage: usage(r.used, copilotCount), Requests: r.asked}
+	res := Result{Usage: usage(r.used, copilotNames.count), Requests: r.asked}
 	switch {
 	case r.failed != nil:
 		res.Reason = "copilot stopped: " + reason(cmp.Or(r.failed.Message, r.failed.ErrorType, "no reason given"))
@@ -137,14 +136,7 @@ func (r *copilotReader) Result(exit int) Result {
 	return r.ended(res, "copilot", r.asked > 0 && (r.used == nil || answered(res.Usage)), r.tools == 0)
 }
 
-// copilotCount counts one model: input with what was cached, output with thoughts.
-func copilotCount(t figures) tokens.Count {
-	c := tokens.Count{
-		Input: t.of("inputTokens"), Cached: t.of("cacheReadTokens"), Candidates: t.of("outputTokens"), Thoughts: t.of("reasoningTokens"),
-	}
-	c.Total = plus(c.Input, c.Candidates)
-	return c.WithoutThoughts()
-}
+var copilotNames = names{"inputTokens", "cacheReadTokens", "outputTokens", "reasoningTokens"}
 
 var copilotSigns = []sign{
 	{outcome.Network, []string{"could not connect", "error reading a body from connection"}},

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"abl/internal/helper"
-	"abl/internal/tokens"
 )
 
 // Custom completes an agent of the project's own, out of a few lines of its settings.
@@ -73,17 +72,10 @@ func (r *customReader) Result(exit int) Result {
 		}
 	}
 	if r.used != nil {
-		res.Usage = usage(map[string]figures{r.model: r.used}, customCount)
+		res.Usage = usage(map[string]figures{r.model: r.used}, customNames.count)
 	}
 	return res
 }
 
-// customCount knows the names that services and tools have for the same figures.
-func customCount(t figures) tokens.Count {
-	c := tokens.Count{
-		Input: t.of("input_tokens", "prompt_tokens"), Candidates: t.of("output_tokens", "completion_tokens"),
-		Cached: t.of("cached_tokens"), Thoughts: t.of("reasoning_tokens"),
-	}
-	c.Total = cmp.Or(t.of("total_tokens"), plus(c.Input, c.Candidates))
-	return c.WithoutThoughts()
-}
+// customNames are those that services and tools have for the same figures.
+var customNames = names{"input_tokens prompt_tokens", "cached_tokens", "output_tokens completion_tokens", "reasoning_tokens"}

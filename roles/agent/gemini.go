@@ -157,8 +157,8 @@ func (r *geminiReader) Result(exit int) Result {
 // does not tell them apart; a document names all.
 func geminiCount(t figures) tokens.Count {
 	return tokens.Count{
-		Input: t.of("input_tokens", "prompt"), Candidates: t.of("output_tokens", "candidates"), Cached: t.of("cached"),
-		Thoughts: t.of("thoughts"), Tool: t.of("tool"), Total: t.of("total_tokens", "total"),
+		Input: t.of("input_tokens prompt"), Candidates: t.of("output_tokens candidates"), Cached: t.of("cached"),
+		Thoughts: t.of("thoughts"), Tool: t.of("tool"), Total: t.of("total_tokens total"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,13 +106,23 @@ func trouble(said string, status *int64, signs []sign) outcome.Outcome {
 type figures map[string]count
 
 // of is the first one that is told of several names.
-func (f figures) of(names ...string) *int64 {
-	for _, name := range names {
+func (f figures) of(names string) *int64 {
+	for name := range strings.FieldsSeq(names) {
 		if n := f[name].n; n != nil {
 			return n
 		}
 	}
 	return nil
+}
+
+// names are what an output calls its figures, where input holds what was cached and
+// output the thoughts.
+type names struct{ input, cached, output, thoughts string }
+
+func (n names) count(f figures) tokens.Count {
+	c := tokens.Count{Input: f.of(n.input), Cached: f.of(n.cached), Candidates: f.of(n.output), Thoughts: f.of(n.thoughts)}
+	c.Total = cmp.Or(f.of("total_tokens"), plus(c.Input, c.Candidates))
+	return c.WithoutThoughts()
 }
 
 // usage has a row for each model, sorted so that the same output always gives the same rows.
