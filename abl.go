@@ -1,5 +1,6 @@
-// Package abl carries what `abl init` writes into a new project. What is written where
-// is decided in cmd/internal/scaffold.
+// Package abl carries what `abl init` writes into a new project, and the demo. It holds
+// files: what is written where is decided in cmd/internal/scaffold, and how the demo is
+// played in cmd/abl.
 package abl
 
 import (
@@ -7,15 +8,21 @@ import (
 	"io/fs"
 )
 
-//go:embed all:.abl-template
+//go:embed all:.abl-template all:examples/demo
 var files embed.FS
 
 // Template is the content of .abl-template; package cmd/internal/scaffold knows
 // how it is laid out.
-func Template() fs.FS {
-	template, err := fs.Sub(files, ".abl-template")
+func Template() fs.FS { return below(".abl-template") }
+
+// Demo is the project that `abl demo` copies and runs: a link shortener in two
+// phases, played by the scripted agent.
+func Demo() fs.FS { return below("examples/demo") }
+
+func below(folder string) fs.FS {
+	part, err := fs.Sub(files, folder)
 	if err != nil {
 		panic("internal error: " + err.Error()) // the name is valid, which is all that Sub checks
 	}
-	return template
+	return part
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"abl/examples"
+	"abl"
 	"abl/internal/config"
 	"abl/internal/spec"
 	"abl/roles/agent"
@@ -18,7 +18,7 @@ import (
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := fs.ReadFile(examples.Demo(), name)
+	data, err := fs.ReadFile(abl.Demo(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func specs(t *testing.T) []spec.Spec {
 func script(t *testing.T) agent.Scenario {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, examples.Demo()); err != nil {
+	if err := os.CopyFS(dir, abl.Demo()); err != nil {
 		t.Fatal(err)
 	}
 	s, err := agent.Parse("scenario.yaml", read(t, "scenario.yaml"))
@@ -132,7 +132,7 @@ func TestCommandsSuitEveryShellTool(t *testing.T) {
 
 func TestEveryFileIsUsed(t *testing.T) {
 	data := string(read(t, "scenario.yaml"))
-	err := fs.WalkDir(examples.Demo(), "play", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(abl.Demo(), "play", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.Contains(data, "from: "+filepath.ToSlash(name)+"\n") {
 			t.Errorf("%s is not used by the scenario", name)
 		}
@@ -145,7 +145,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 
 func TestConfigIsValid(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, examples.Demo()); err != nil {
+	if err := os.CopyFS(dir, abl.Demo()); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil)

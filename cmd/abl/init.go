@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"abl"
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/scaffold"
-	"abl/examples"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/state"
@@ -208,7 +208,7 @@ func writeDemo(args []string) (dir string, err error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = errors.Join(os.CopyFS(dir, examples.Demo()), hostfs.HandOver(dir, "."))
+		err = errors.Join(os.CopyFS(dir, abl.Demo()), hostfs.HandOver(dir, "."))
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot write the demo: %w", err)

@@ -15,7 +15,6 @@ var layers = []struct{ pkg, may string }{
 	{"images", "internal/..."},
 	{"internal/...", "internal/..."},
 	{"prompts", ""},
-	{"examples", ""},
 	{".", ""},
 }
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/examples"
+	"abl"
 )
 
 // Off is the setting with which a person runs the tests without an engine.
@@ -108,7 +108,7 @@ type Project struct {
 }
 
 // Demo is a new copy of the demo.
-func Demo(t testing.TB) *Project { return From(t, examples.Demo()) }
+func Demo(t testing.TB) *Project { return From(t, abl.Demo()) }
 
 // From is a new project with these files. When the test ends the engine must
 // hold nothing of it.
