@@ -204,7 +204,7 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	x.HeadersMS = time.Since(x.begun).Milliseconds()
 	if err != nil {
 		x.unanswered(ctx, err)
-		if failedToDial(err) {
+		if FailedToDial(err) {
 			return amount{} // nothing was asked
 		}
 		return guess
@@ -268,7 +268,7 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 	case x.Aborted:
 	case !errors.As(err, &late) || !late.Timeout():
 		x.noAnswer(err.Error(), http.StatusBadGateway, outcome.Network)
-	case failedToDial(err):
+	case FailedToDial(err):
 		x.noAnswer(err.Error(), http.StatusGatewayTimeout, outcome.Network)
 	default:
 		x.noAnswer("it was silent: "+err.Error(), http.StatusGatewayTimeout, outcome.Unavailable)
@@ -290,7 +290,8 @@ func (x *exchange) stopped(cause error) bool {
 	return true
 }
 
-func failedToDial(err error) bool {
+// FailedToDial says that nobody was reached, so that nothing was asked.
+func FailedToDial(err error) bool {
 	op := (*net.OpError)(nil)
 	return errors.As(err, &op) && op.Op == "dial"
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -95,7 +94,7 @@ func (f *Forwarder) URL() string { return "http://" + f.At.Addr.String() + "/" +
 // noAnswer tells the gateway whether a request that got no answer may have reached the server.
 func noAnswer(w http.ResponseWriter, _ *http.Request, err error) {
 	asked := gateway.Asked
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+	if gateway.FailedToDial(err) {
 		asked = gateway.NotAsked
 	}
 	w.Header().Set(gateway.NoAnswer, asked)
