@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
@@ -183,11 +184,8 @@ func checkDirectories(l *Loaded) error {
 
 // inside says whether dir is a clean relative path to below the project.
 func inside(dir string) bool {
-	return dir != "" && dir != "." && !path.IsAbs(dir) && path.Clean(dir) == dir &&
-		dir != ".." && !strings.HasPrefix(dir, "../") && !strings.ContainsFunc(dir, control)
+	return dir != "." && filepath.IsLocal(dir) && path.Clean(dir) == dir && !strings.ContainsFunc(dir, unicode.IsControl)
 }
-
-func control(r rune) bool { return r < ' ' || r == 0x7f }
 
 // overlap says whether one path is the other or lies below it. Letter case is
 // ignored, since some file systems ignore it.

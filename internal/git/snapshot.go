@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -74,14 +73,11 @@ func (r *Repo) look(ctx context.Context, head Commit, keep func(state.Found) err
 	if base, err = r.base(head); err != nil {
 		return base, nil, err
 	}
-	found, err = r.walk(ctx, head, func(o *scan.Options) {
-		o.Sweep = keep != nil
-		if objects != nil {
-			o.Put = func(h plumbing.Hash, size int64, r io.Reader) error {
-				return objects.add(plumbing.BlobObject, h, size, r)
-			}
-		}
-	})
+	o := scan.Options{Sweep: keep != nil}
+	if objects != nil {
+		o.Put = objects.add
+	}
+	found, err = r.walk(ctx, head, o)
 	if err == nil && keep != nil {
 		err = r.keep(base.entries, found, keep)
 	}
@@ -91,19 +87,15 @@ func (r *Repo) look(ctx context.Context, head Commit, keep func(state.Found) err
 	return base, found, err
 }
 
-// walk reads the work tree.
-func (r *Repo) walk(ctx context.Context, head Commit, change func(*scan.Options)) (*scan.Result, error) {
-	known, when, err := r.index(head)
-	if err != nil {
+// walk reads the work tree in the way that o says.
+func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.Result, err error) {
+	if o.Known, o.Written, err = r.index(head); err != nil {
 		return nil, err
 	}
-	exclude, _ := os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
-	o := scan.Options{
-		Root: r.dir, Known: known, Written: when, Exclude: exclude, NoExec: r.noExec,
-		SizeOf:  func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) },
-		MaxFile: r.opts.MaxFile, MaxDepth: r.opts.MaxDepth, MaxEntries: r.opts.MaxEntries,
-	}
-	change(&o)
+	o.Exclude, _ = os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
+	o.Root, o.NoExec = r.dir, r.noExec
+	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
+	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
 	return scan.Walk(ctx, o)
 }
 

@@ -106,7 +106,7 @@ func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.walk(ctx, head, func(*scan.Options) {})
+	found, err := r.walk(ctx, head, scan.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.walk(ctx, head, func(o *scan.Options) { o.NamesOnly = true })
+	found, err := r.walk(ctx, head, scan.Options{NamesOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,6 @@ func Marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
 var (
 	libraryLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
 	unknown     = lazyregexp.New(`^field (.+) not found in type `)
-	twice       = lazyregexp.New(`^mapping key (".+") already defined at line (\d+)$`)
 	wrongType   = lazyregexp.New("^cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
 )
 
@@ -149,8 +148,6 @@ func reword(name string, doc *yaml.Node, keys []Key, err error) *Error {
 	e := &Error{File: name, Line: line, Msg: rest}
 	if m := unknown().FindStringSubmatch(rest); m != nil {
 		e.Msg = unknownKey(find(func(k Key) bool { return k.Line == line && k.Path[len(k.Path)-1] == m[1] }), m[1])
-	} else if m := twice().FindStringSubmatch(rest); m != nil {
-		e.Msg = fmt.Sprintf("duplicate key %s; it stands on line %s already", m[1], m[2])
 	} else if m := wrongType().FindStringSubmatch(rest); m != nil {
 		value := strings.TrimSuffix(m[2], "...") // the library cuts a long one
 		k := find(func(k Key) bool {

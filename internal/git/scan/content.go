@@ -173,5 +173,5 @@ func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker)
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return w.Put(e.Hash, size, r)
+	return w.Put(plumbing.BlobObject, e.Hash, size, r)
 }

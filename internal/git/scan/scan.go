@@ -46,7 +46,7 @@ type Options struct {
 
 	// Put takes the content of a file that is new, of size bytes and with this hash,
 	// else it is hostfs.ErrChanged. Without Put content is hashed and not kept.
-	Put func(hash plumbing.Hash, size int64, r io.Reader) error
+	Put func(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error
 
 	// SizeOf is asked for the size of a tracked object when a file is beyond MaxFile.
 	SizeOf func(plumbing.Hash) (int64, error)

@@ -35,7 +35,7 @@ func put(t *testing.T, dir, name, content string) {
 // walk gives what a walk says and how many contents it found new.
 func walk(t *testing.T, o Options) (r *Result, kept int) {
 	t.Helper()
-	o.Put = func(plumbing.Hash, int64, io.Reader) error { kept++; return nil }
+	o.Put = func(plumbing.ObjectType, plumbing.Hash, int64, io.Reader) error { kept++; return nil }
 	r, err := Walk(t.Context(), o)
 	must(t, err)
 	return r, kept
