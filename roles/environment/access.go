@@ -43,9 +43,9 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	if !served && !fetches {
 		return nil, nil
 	}
-	image, err := e.gatewayImage(ctx)
+	image, err := e.Images.Gateway(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot make the gateway's image: %w", err)
 	}
 	if a.Budget == nil {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }

@@ -60,7 +60,6 @@ type Environment struct {
 	UID, GID int  // whom containers run as
 	Lend     bool // the workspaces have to be lent to them
 
-	gateway  string // image
 	forwards forwards
 }
 

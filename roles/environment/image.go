@@ -36,16 +36,6 @@ func Dockerfile(root, rel string, written ...string) (string, error) {
 	return file, nil
 }
 
-// gatewayImage is the gateway's, made when the first role needs one.
-func (e *Environment) gatewayImage(ctx context.Context) (_ string, err error) {
-	if e.gateway == "" {
-		if e.gateway, err = e.Images.Gateway(ctx); err != nil {
-			return "", fmt.Errorf("cannot make the gateway's image: %w", err)
-		}
-	}
-	return e.gateway, nil
-}
-
 // pull takes the image of a service from its registry unless the engine has it.
 func (e *Environment) pull(ctx context.Context, service, ref string) error {
 	if _, there, err := e.Engine.ImageID(ctx, ref); err != nil || there {

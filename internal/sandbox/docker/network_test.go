@@ -196,3 +196,14 @@ func TestNetworksSideBySide(t *testing.T) {
 		t.Errorf("%d networks with the ranges %v", len(list), ranges)
 	}
 }
+
+// A pool that is used up says so, and what to do.
+func TestPoolUsedUp(t *testing.T) {
+	l := newLab(t)
+	for i, want := range []string{"", "no free /28 left: remove old networks"} {
+		n := sandbox.Network{Name: fmt.Sprintf("%s-%d", l.project, i), Labels: l.labels("network"), Pool: "10.214.1.16/28"}
+		if err := l.EnsureNetwork(t.Context(), n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("network %d: %v, want %q", i, err, want)
+		}
+	}
+}
