@@ -54,10 +54,10 @@ func (p *Player) Play(ctx context.Context) int {
 		return p.fail("the scenario ends this call in an error", "")
 	case EndAway, EndLogin:
 		return p.fail("the scenario plays a provider's trouble", c.End)
-	case EndCrash:
-		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
-		<-ctx.Done() // the signal needs a moment
-	case EndHang:
+	case EndCrash, EndHang:
+		if c.End == EndCrash {
+			syscall.Kill(syscall.Getpid(), syscall.SIGKILL) // which needs a moment
+		}
 		<-ctx.Done()
 		return stopped
 	}
