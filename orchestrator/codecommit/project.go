@@ -112,7 +112,7 @@ func (p Project) Exposed(ctx context.Context) (all []string, err error) {
 	files := append(p.keyFiles(), ".env")
 	ignored, err := Ignored(ctx, p.Root, files...)
 	if err != nil {
-		return nil, problem("", "%w", err)
+		return nil, problem("the project has to be in a git repository: git init makes one", "%w", err)
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(filepath.Join(p.Root, file)); err == nil && !ignored[file] {

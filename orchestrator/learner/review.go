@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/lazyregexp"
+
 	"abl/internal/wording"
 )
 
@@ -39,10 +41,14 @@ type CodeReview struct {
 // maxFinding bounds what is kept of a category, in runes.
 const maxFinding = 1200
 
+// closing is how what sums up a review begins, below a blank line.
+var closing = lazyregexp.New(`(?i)^(in )?(overall|summary|conclusion|altogether)\b`)
+
 // ParseReview reads what a reviewer answered. It takes any text.
 func ParseReview(text string) CodeReview {
 	said := map[string][]string{}
 	var at string
+	gap := false
 	for _, raw := range splitLines(text) {
 		l := readLine(raw, func(letters string) bool { return categoryOf(letters) != "" })
 		switch {
@@ -50,11 +56,14 @@ func ParseReview(text string) CodeReview {
 			at = categoryOf(l.label)
 			said[at] = append(said[at], l.text)
 		case l.blank || l.fence || at == "":
+		case gap && closing().MatchString(l.text): // it is about no category
+			at = ""
 		case l.bullet || said[at][len(said[at])-1] == "":
 			said[at] = append(said[at], l.text)
 		default: // a sentence goes on
 			said[at][len(said[at])-1] += " " + l.text
 		}
+		gap = l.blank
 	}
 	var r CodeReview
 	for _, c := range categories {

@@ -39,7 +39,7 @@ func TestParseReview(t *testing.T) {
 		{"no tests at all", "TESTS: none\nSECURITY: none of the inputs is checked", `unknown unknown unknown "none of the inputs is checked" "none"`},
 		{"a finding below an OK", "SECURITY: OK\n- key in source\nTESTS: OK\nAll branches are covered.", `unknown unknown unknown "OK key in source" ok`},
 		{"praise in other words", "ARCHITECTURE: Fine\nDESIGN: Looks good.\nCODE_QUALITY: All good!\nSECURITY: Looks fine to me\nTESTS: Looks good, but no test of the server", `ok ok ok ok "Looks good, but no test of the server"`},
-		{"closing words", "SECURITY: OK\nTESTS: OK\n\nOverall, I would still split main.\nLet me know!", `unknown unknown unknown ok "OK Overall, I would still split main. Let me know!"`},
+		{"closing words", "SECURITY: OK\nTESTS: OK\n\nOverall, I would still split main.\nLet me know!", "unknown unknown unknown ok ok"},
 		{"closing words below a finding", "TESTS: too few\n\nThe program does what it says.", `unknown unknown unknown unknown "too few The program does what it says."`},
 		{"a finding after a blank line", "TESTS: OK\n\nThe server is not tested.", `unknown unknown unknown unknown "OK The server is not tested."`},
 		{"a score", "SECURITY (9/10): OK", "unknown unknown unknown ok unknown"},

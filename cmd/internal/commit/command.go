@@ -29,8 +29,8 @@ Nobody watches build.sh: on this machine it runs as you do, on code that a model
 wrote. --build-on container runs it in a box instead, which reaches the hosts of
 network.allow in .abl/config.yaml, or nothing.`,
 		Flags:    append(flags(), cli.EnvironmentFlags()...),
-		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc\n" + self + " costs",
-		Subs:     []cli.Command{initCommand(self), costsCommand(self), cleanCommand(self)},
+		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc",
+		Subs:     []cli.Command{initCommand(self), cleanCommand(self)},
 		Codes:    Codes(),
 		Run:      opened(self, run),
 	}

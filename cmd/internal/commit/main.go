@@ -10,7 +10,6 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/scaffold"
-	"abl/internal/ledger"
 	"abl/internal/sandbox"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
@@ -72,41 +71,6 @@ func initialise(_ context.Context, s *session) error {
 	}
 	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", p.Query, fmt.Sprintf(p.Keys, model.Google), p.Self)
 	return nil
-}
-
-func costsCommand(self string) cli.Command {
-	return cli.Command{
-		Name: "costs", Usage: "add up the tokens of every call",
-		Long:  "Adds up tokens.csv in the folder of the logs. A question mark means that some call\ndid not tell the number; it is never counted as zero.",
-		Codes: Codes(),
-		Flags: []cli.Flag{
-			{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where tokens.csv is"},
-			{Name: "by", Value: "WHAT", Default: string(ledger.ByModel), Values: []string{string(ledger.ByModel), string(ledger.ByRole)}, Usage: "group by one of these; a role is a workflow here"},
-			{Name: "json", Usage: "print one JSON document (docs/json.md)"},
-		},
-		Run: opened(self, costs),
-	}
-}
-
-func costs(_ context.Context, s *session) error {
-	in := s.in
-	var totals ledger.Totals
-	err := s.ledger.Scan(totals.Add, func(line int, reason string) {
-		in.Warn(fmt.Sprintf("tokens.csv line %d is not counted: %s", line, reason))
-	})
-	if err != nil {
-		return err
-	}
-	account := totals.Account()
-	if in.Bool("json") {
-		return in.JSON(account)
-	}
-	if account.All.Rows == 0 {
-		_, err := fmt.Fprintln(in.Stdout, "no call has been counted yet")
-		return err
-	}
-	_, err = fmt.Fprint(in.Stdout, account.Table(ledger.By(in.String("by"))))
-	return err
 }
 
 func cleanCommand(self string) cli.Command {

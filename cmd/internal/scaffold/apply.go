@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,8 +21,12 @@ func Apply(root *os.Root, ops []Op) error {
 		var err error
 		switch op.Kind {
 		case Write:
+			perm := fs.FileMode(0o644)
+			if bytes.HasPrefix(op.Data, []byte("#!")) {
+				perm = 0o755
+			}
 			if _, none := root.Lstat(op.Path); none != nil {
-				err = write(root, op.Path, op.Data, 0o644)
+				err = write(root, op.Path, op.Data, perm)
 			}
 		case Add:
 			err = addLines(root, op.Path, op.Lines)
