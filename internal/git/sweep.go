@@ -2,12 +2,9 @@ package git
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"abl/internal/git/scan"
@@ -30,43 +27,32 @@ func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	return err
 }
 
-// keep hands on what a walk found. What was new is remembered only when that is
-// kept.
+const maxMarks = 64 << 20 // bytes
+
+// keep hands on what a walk found. What was new is remembered only when that is kept,
+// a line for each: without the lines of the sweep before all are new.
 func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
-	was, is := readMarks(r.opts.Cache), map[string]string{}
+	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
+	was, now := slices.Collect(strings.Lines(string(before))), []string{}
 	control := r.control(base, w.Entries)
 	for _, m := range w.Marks {
-		name := strconv.Quote(m.Path) // which JSON keeps whatever bytes a path has
-		is[name] = m.State
-		if before, known := was[name]; !known || before != m.State {
+		line := fmt.Sprintf("%s %q\n", m.State, m.Path)
+		now = append(now, line)
+		if _, known := slices.BinarySearch(was, line); !known {
 			control = append(control, m.Thing)
 		}
 	}
 	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored}); err != nil {
 		return err
 	}
-	if r.opts.Cache == "" || maps.Equal(was, is) {
+	slices.Sort(now)
+	if r.opts.Cache == "" || slices.Equal(was, now) {
 		return nil
 	}
-	data, err := json.Marshal(is)
-	if err == nil {
-		err = hostfs.Write(r.opts.Cache, data, 0o600)
-	}
-	if err != nil {
+	if err := hostfs.Write(r.opts.Cache, []byte(strings.Join(now, "")), 0o600); err != nil {
 		return fmt.Errorf("cannot remember what was found in %q: %w", r.dir, err)
 	}
 	return nil
-}
-
-const maxMarks = 64 << 20 // bytes
-
-// readMarks reads those of the sweep before. Without them all are new.
-func readMarks(path string) (was map[string]string) {
-	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxMarks)
-	if err != nil || json.Unmarshal(data, &was) != nil {
-		return nil
-	}
-	return was
 }
 
 // control lists what of the tree steers a person's tools and is new or changed

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -153,16 +154,8 @@ func (s Spec) Extends(sha string, size int) bool {
 		return false
 	}
 	old, _ := Parse(s.File, []byte(before), s.Number)
-	if len(old.Contracts) > len(s.Contracts) {
-		return false
-	}
-	for i, c := range old.Contracts {
-		now := s.Contracts[i]
-		if c.Line != now.Line || c.Says() != now.Says() {
-			return false
-		}
-	}
-	return true
+	now := s.Contracts[:min(len(old.Contracts), len(s.Contracts))]
+	return slices.EqualFunc(old.Contracts, now, func(a, b Contract) bool { return a.Line == b.Line && a.Says() == b.Says() })
 }
 
 // reader collects what there is to say about one spec.
