@@ -44,11 +44,8 @@ type server struct {
 // stops all that it started. An app that does not come up or crashes is an
 // event and no error; the error is that the broker itself cannot work.
 func Serve(ctx context.Context, spec helper.BrokerSpec) error {
-	if spec.Deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, time.Unix(spec.Deadline, 0))
-		defer cancel()
-	}
+	ctx, cancel := context.WithDeadline(ctx, time.Unix(spec.Deadline, 0))
+	defer cancel()
 	if spec.Token == "" {
 		return errors.New("cannot serve without a token")
 	}

@@ -74,7 +74,7 @@ func serve(t *testing.T, app string, edit func(*helper.BrokerSpec)) *bench {
 		}
 		return path
 	}
-	b.spec = helper.BrokerSpec{Token: "secret", Port: freePort(t), Dir: dir, Events: file("events"), Log: file("log")}
+	b.spec = helper.BrokerSpec{Deadline: time.Now().Add(time.Hour).Unix(), Token: "secret", Port: freePort(t), Dir: dir, Events: file("events"), Log: file("log")}
 	if app != "" {
 		b.spec.App = &helper.App{
 			Command:   fmt.Sprintf("exec env %s="+app+" %s", appEnv, b.appPort, os.Args[0]),

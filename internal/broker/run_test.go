@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/helper"
 )
@@ -205,6 +206,7 @@ func TestServeRefuses(t *testing.T) {
 		{Token: "t", Events: file, Log: file, Port: -1},
 	}
 	for i, spec := range tests {
+		spec.Deadline = time.Now().Add(time.Hour).Unix()
 		if err := Serve(t.Context(), spec); err == nil {
 			t.Errorf("%d: serves", i)
 		}

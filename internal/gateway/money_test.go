@@ -96,7 +96,7 @@ func TestMoneyUnderWayCounts(t *testing.T) {
 func TestMoneyNeedsAPrice(t *testing.T) {
 	s := setup("http://127.0.0.1:1")
 	s.Call.Budget.Bounds = []Bound{{Of: "phase", USD: usd("1")}}
-	r := launch(t, Dialer{}, 0, encode(t, s))
+	r := launch(t, Dialer{}, encode(t, s))
 	for e := range r.lines {
 		t.Fatalf("it began: %+v", e)
 	}

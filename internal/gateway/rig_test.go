@@ -45,13 +45,13 @@ func setup(upstream string) Setup {
 }
 
 // launch starts a process and sends it the lines.
-func launch(t testing.TB, d Dialer, patience time.Duration, send ...string) *rig {
+func launch(t testing.TB, d Dialer, send ...string) *rig {
 	in, feed := io.Pipe()
 	log, out := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &rig{t: t, in: feed, lines: make(chan Entry, 1<<16), done: make(chan error, 1), stop: cancel}
 	go func() {
-		err := Process{In: in, Out: out, Patience: patience, Dialer: d}.Run(ctx)
+		err := Process{In: in, Out: out, Dialer: d}.Run(ctx)
 		out.Close()
 		r.done <- err
 	}()
@@ -71,7 +71,7 @@ func start(t testing.TB, s Setup) *rig {
 
 func startWith(t testing.TB, d Dialer, s Setup) *rig {
 	t.Helper()
-	r := launch(t, d, 0, encode(t, s))
+	r := launch(t, d, encode(t, s))
 	r.addr = r.next(Ready).Listen
 	return r
 }

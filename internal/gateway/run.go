@@ -3,7 +3,6 @@ package gateway
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,10 +31,9 @@ const (
 
 // Process is one gateway from its first line to its last.
 type Process struct {
-	In       io.Reader     // the setup, then commands; its end is no command
-	Out      io.Writer     // the log
-	Patience time.Duration // for the setup line; 0 is 10 s
-	Dialer   Dialer        // zero outside of tests
+	In     io.Reader // the setup, then commands; its end is no command
+	Out    io.Writer // the log
+	Dialer Dialer    // zero outside of tests
 }
 
 // Command is a later line on standard input.
@@ -65,7 +63,7 @@ func (p Process) Run(ctx context.Context) error {
 		if err := decode(line, &setup); err != nil {
 			return fmt.Errorf("cannot read the setup line: %v", err)
 		}
-	case <-time.After(cmp.Or(p.Patience, patience)):
+	case <-time.After(patience):
 		return fmt.Errorf("cannot begin: %w in time", ErrNoSetup)
 	case <-ctx.Done():
 		return fmt.Errorf("cannot begin: %w", ErrNoSetup)

@@ -7,15 +7,25 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 func TestNobodySaysWhatToDo(t *testing.T) {
-	r := launch(t, Dialer{}, time.Millisecond)
-	r.in.Close() // an end of input is not what ends it
+	r := launch(t, Dialer{})
+	r.in.Close()
 	if err := <-r.done; !errors.Is(err, ErrNoSetup) {
 		t.Error(err)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		in, feed := io.Pipe()
+		defer feed.Close()
+		begun := time.Now()
+		err := Process{In: in, Out: io.Discard}.Run(t.Context())
+		if took := time.Since(begun); !errors.Is(err, ErrNoSetup) || took != patience {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
 }
 
 func TestEndOfInputIsNoEnd(t *testing.T) {
@@ -102,7 +112,7 @@ func TestSetupThatIsRefused(t *testing.T) {
 		"cannot listen":                                                   good(func(s *Setup) { s.Listen = "256.0.0.1:0" }),
 	}
 	for want, line := range tests {
-		r := launch(t, Dialer{}, 0, line)
+		r := launch(t, Dialer{}, line)
 		err := <-r.done
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), realKey) {
 			t.Errorf("got %v, want %s", err, want)
