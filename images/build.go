@@ -22,10 +22,10 @@ const (
 	staleTime = time.Hour        // a stage this old belongs to no build that still runs
 )
 
-// build makes one image; extra are labels beside the recipe's own.
-func (m *Maker) build(ctx context.Context, r recipe, extra map[string]string) error {
+// build makes one image.
+func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) error {
 	id := fmt.Sprintf("%d-%s", time.Now().Unix(), rand.Text())
-	files, args, err := m.prepare(r, extra, id)
+	files, args, err := m.prepare(r, labels, id)
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,7 @@ func (m *Maker) networkOf(r recipe) string {
 }
 
 // prepare completes a recipe's context and arguments with what is no part of its hash.
-func (m *Maker) prepare(r recipe, extra map[string]string, id string) ([]entry, map[string]string, error) {
-	labels := r.labels()
-	maps.Copy(labels, extra)
+func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry, map[string]string, error) {
 	files := slices.Clone(r.files)
 	for i, f := range files {
 		if f.name == dockerfileName {

@@ -99,7 +99,7 @@ func TestEngineCertificateStaysInTheStage(t *testing.T) {
 	}
 	mark := bytes.Split(certs, []byte("\n"))[1]
 	r := stageRecipe(holder, "COPY --from=fetch /abl /copied\n").sealed("any")
-	if err := m.build(t.Context(), r, nil); err != nil {
+	if err := m.build(t.Context(), r, r.labels()); err != nil {
 		t.Fatal(err)
 	}
 	defer remove(t, e, r.ref)
@@ -111,7 +111,7 @@ func TestEngineCertificateStaysInTheStage(t *testing.T) {
 	noStageLeft(t, e, holder)
 	// The search must be able to find it: an image that does take it.
 	leaky := stageRecipe(holder, "COPY --from=fetch /fetch /fetch\n").sealed("any")
-	if err := m.build(t.Context(), leaky, nil); err != nil {
+	if err := m.build(t.Context(), leaky, leaky.labels()); err != nil {
 		t.Fatal(err)
 	}
 	defer remove(t, e, leaky.ref)
@@ -128,7 +128,7 @@ func TestEngineFailedBuildLeavesNoStage(t *testing.T) {
 	}
 	defer remove(t, e, holder)
 	r := stageRecipe(holder, "COPY --from=fetch /nowhere /x\n").sealed("any")
-	err = m.build(t.Context(), r, nil)
+	err = m.build(t.Context(), r, r.labels())
 	var failed *BuildError
 	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "nowhere") || len(failed.Tail) == 0 {
 		t.Errorf("error %v", err)
@@ -217,7 +217,7 @@ func layerModes(t *testing.T, file []byte) map[string]int64 {
 // A project's own Dockerfile is built on the tools, with its folder, once.
 func TestEngineProjectDockerfile(t *testing.T) {
 	m, e := realMaker(t)
-	m.Env = os.Getenv // should the tools be missing, their downloads may need it
+	m.Env = also(os.Getenv, "ABL_HELPER", m.Env("ABL_HELPER")) // should the tools be missing, their downloads may need it
 	dir := t.TempDir()
 	own := filepath.Join(dir, "builder.Dockerfile")
 	write(t, filepath.Join(dir, "data.txt"), "hello "+rand.Text())

@@ -79,7 +79,7 @@ func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error)
 		return "", err
 	}
 	for _, r := range missing {
-		if err := m.build(ctx, r, nil); err != nil {
+		if err := m.build(ctx, r, r.labels()); err != nil {
 			return "", err
 		}
 	}
