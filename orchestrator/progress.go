@@ -243,7 +243,7 @@ var chance = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<id>"},
 	{regexp.MustCompile(`:\d{4,5}\b`), ":<port>"},
 	{regexp.MustCompile(`\b\d{6,}\b`), "<number>"},
-	{regexp.MustCompile(`\b[0-9a-z_]{8,}\b`), "<id>"}, // when it is mixed
+	{regexp.MustCompile(`\b[0-9a-z_]*\d[0-9a-z_]*\d[0-9a-z_]*\b`), "<id>"}, // when it is long: no word has two digits
 }
 
 // observation is what was observed without what differs by chance from one run
@@ -253,26 +253,11 @@ func observation(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	for _, c := range chance {
 		text = c.what.ReplaceAllStringFunc(text, func(found string) string {
-			if c.mark == "<id>" && !mixed(found) {
+			if c.mark == "<id>" && len(found) < 8 {
 				return found
 			}
 			return c.mark
 		})
 	}
 	return text
-}
-
-// mixed reports letters with two digits at least among them, as no word has them.
-func mixed(word string) bool {
-	digits := strings.Count(word, "-") // of a UUID, which need not have any
-	letters := 0
-	for _, r := range word {
-		switch {
-		case r >= '0' && r <= '9':
-			digits++
-		case r != '_':
-			letters++
-		}
-	}
-	return digits >= 2 && letters > 0
 }

@@ -150,15 +150,13 @@ func (s *Boxes) Holder(ctx context.Context, place string) error {
 
 // hold makes the holder of a place anew, with an end of its own: what runs under it
 // ends then, too. It sees it through, lest the engine makes a box that no sweep has seen.
-func (s *Boxes) hold(ctx context.Context, place string, until time.Time) error {
-	if err := s.makeHolder(context.WithoutCancel(ctx), place, until); err != nil {
-		return fmt.Errorf("cannot make the %s's network: %w", place, err)
-	}
-	return nil
-}
-
-func (s *Boxes) makeHolder(ctx context.Context, place string, until time.Time) error {
-	reach := s.Reach(place)
+func (s *Boxes) hold(ctx context.Context, place string, until time.Time) (err error) {
+	ctx, reach := context.WithoutCancel(ctx), s.Reach(place)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot make the %s's network: %w", place, err)
+		}
+	}()
 	for _, ep := range reach.Endpoints {
 		n := sandbox.Network{Name: ep.Network, Pool: s.Pool, Apart: s.Net.Apart, Labels: s.Labels("network", place, "", s.end())}
 		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {

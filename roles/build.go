@@ -65,17 +65,16 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 		return end, err
 	}
 	failpoint.Here("build.started")
-	stop, err := copyOutput(Record{one.dir}, w.Stdout, w.Stderr)
-	if err != nil {
-		return end, err
-	}
+	done, copied := make(chan struct{}), make(chan error, 1)
+	go func() { copied <- copyOutput(done, Record{one.dir}, w.Stdout, w.Stderr) }()
 	exit, late, err := one.await(ctx, nil)
 	if end.Late = late; err == nil && !late {
 		var last helper.RunEnd
 		last, err = one.lastWords(ctx, one.box.Name)
 		end.Exit, end.OOMKilled, end.Signal, end.Gone = exit.Code, exit.OOMKilled, last.Signal, last.Error
 	}
-	return end, errors.Join(err, stop())
+	close(done)
+	return end, errors.Join(err, <-copied)
 }
 
 // batch is a build's container as intent, with its way out.
@@ -119,40 +118,27 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 	return notes, errors.Join(err, serr)
 }
 
-// copyOutput passes on what a build prints while it does; stop passes on the rest.
-func copyOutput(rec Record, stdout, stderr io.Writer) (stop func() error, err error) {
+// copyOutput passes on what a build prints until done is closed, and then the rest.
+func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) error {
 	out, err := OpenOutput(rec.Stdout())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	voice, err := OpenOutput(rec.Stderr())
+	defer out.Close()
+	errs, err := OpenOutput(rec.Stderr())
 	if err != nil {
-		return nil, errors.Join(err, out.Close())
+		return err
 	}
-	take := func() error { // from where the last time ended
-		_, oerr := io.Copy(stdout, out)
-		_, verr := io.Copy(stderr, voice)
-		return errors.Join(oerr, verr)
-	}
-	done, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		tick := time.NewTicker(poll)
-		defer tick.Stop()
-		var err error
-		for more := true; more; {
-			select {
-			case <-done:
-				more = false
-			case <-tick.C:
-			}
-			if err == nil {
-				err = take()
-			}
+	defer errs.Close()
+	for more := true; more && err == nil; {
+		select {
+		case <-done:
+			more = false
+		case <-time.After(poll):
 		}
-		ended <- err
-	}()
-	return func() error {
-		close(done)
-		return errors.Join(<-ended, out.Close(), voice.Close())
-	}, nil
+		_, oerr := io.Copy(stdout, out) // from where the last time ended
+		_, eerr := io.Copy(stderr, errs)
+		err = errors.Join(oerr, eerr)
+	}
+	return err
 }

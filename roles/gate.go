@@ -62,7 +62,7 @@ const (
 )
 
 // settle ends the call's way out and takes its count. The agent's own figures
-// are kept beside it: a difference is worth a look, and decides nothing.
+// are kept beside it.
 func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic, err error) {
 	o.Source = CountedByCLI
 	if j.Gate == nil {
@@ -81,30 +81,5 @@ func (r *Runner) settle(ctx context.Context, j Job, o *Outcome) (traffic Traffic
 	}
 	o.Source, o.Claimed = CountedByGate, o.Usage
 	o.Usage, o.Requests, o.Over, o.Charged, o.Finish = traffic.Usage, traffic.Requests, traffic.Over, traffic.Charged, traffic.Finish
-	if text := differ(o.Usage, o.Claimed); text != "" {
-		r.emit(j, state.Event{Kind: state.Note, Text: text})
-	}
 	return traffic, nil
-}
-
-// differ words a difference between what passed the gate and what the agent says
-// it used, "" when there is none or nothing to compare.
-func differ(counted, claimed []agent.Usage) string {
-	a, known := total(counted)
-	b, said := total(claimed)
-	if !known || !said || a == b {
-		return ""
-	}
-	return fmt.Sprintf("the gateway counted %d tokens, the agent says %d; the gateway's figure counts", a, b)
-}
-
-// total adds up; known is false when there is nothing, or a part did not tell.
-func total(all []agent.Usage) (sum int64, known bool) {
-	for _, u := range all {
-		if u.Total == nil {
-			return 0, false
-		}
-		sum += *u.Total
-	}
-	return sum, len(all) > 0
 }

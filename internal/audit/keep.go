@@ -87,22 +87,22 @@ func Load(p state.Project, phase, step int) (r Record, err error) {
 	return r, err
 }
 
-// decode reads one JSON document, and nothing behind it.
+// decode reads one JSON document, and nothing behind it. The version is read by itself,
+// so that a later abl's record is called that. Fields of older records are passed over.
 func decode(data []byte) (r Record, err error) {
 	var head struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	switch err := json.Unmarshal(data, &head); {
+	case err != nil:
 		return r, fmt.Errorf("it is not JSON as abl writes it: %w", err)
-	}
-	if head.Version > Version {
+	case head.Version > Version:
 		return r, fmt.Errorf("it has version %d, this abl knows %d: update abl", head.Version, Version)
+	case head.Version != Version:
+		return r, errors.New("it has no valid version")
 	}
-	if err := json.Unmarshal(data, &r); err != nil { // fields of older records are passed over
+	if err := json.Unmarshal(data, &r); err != nil {
 		return Record{}, fmt.Errorf("it is not as abl writes it: %w", err)
-	}
-	if r.Version != Version {
-		return Record{}, errors.New("it has no valid version")
 	}
 	return r, nil
 }

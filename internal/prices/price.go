@@ -6,7 +6,7 @@ package prices
 import (
 	"fmt"
 	"math"
-	"math/bits"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -168,23 +168,15 @@ type part struct {
 
 // sum rounds up, once: what is paid is never shown as less.
 func sum(parts ...part) USD {
-	const million = 1_000_000
-	var hi, lo, carry uint64
+	million, all := big.NewInt(1_000_000), big.NewInt(1_000_000-1)
 	for _, p := range parts {
-		h, l := bits.Mul64(uint64(max(p.tokens, 0)), uint64(max(p.rate, 0)))
-		lo, carry = bits.Add64(lo, l, 0)
-		hi, _ = bits.Add64(hi, h, carry)
+		cost := big.NewInt(max(p.tokens, 0))
+		all.Add(all, cost.Mul(cost, big.NewInt(int64(max(p.rate, 0)))))
 	}
-	lo, carry = bits.Add64(lo, million-1, 0)
-	hi += carry
-	if hi >= million {
+	if all.Div(all, million); !all.IsInt64() {
 		return math.MaxInt64
 	}
-	n, _ := bits.Div64(hi, lo, million)
-	if n > math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return USD(n)
+	return USD(all.Int64())
 }
 
 func value(n *int64) int64 {

@@ -8,24 +8,29 @@ import (
 	"abl/internal/witness"
 )
 
-// The runs in which nothing can be ok, as they are called.
-const (
-	inAway   = "away"
-	inEmpty  = "empty 200"
-	inBroken = "500"
-)
+// try is a run in which nothing can be ok.
+type try struct {
+	name, how string
+	run       *Run // nil was not made
+	waived    bool
+}
 
-// passes says that a negative run claims ok for a contract. No answer is not ok.
-func (r *Run) passes(id string) bool { return r != nil && r.Gone == "" && r.TAP.Passes(id) }
+func (s Suite) tries() []try {
+	return []try{
+		{"away", "with the app away", s.Away, s.Waived.Away},
+		{"empty 200", "under an app that answers everything with an empty 200", s.Empty, s.Waived.Null},
+		{"500", "under an app that answers everything with 500", s.Broken, s.Waived.Null},
+	}
+}
 
-// under lists the negative runs in which a contract is ok.
+// passes says that the run claims ok for a contract. No answer is not ok.
+func (t try) passes(id string) bool { return t.run != nil && t.run.Gone == "" && t.run.TAP.Passes(id) }
+
+// under lists the tries in which a contract is ok.
 func (s Suite) under(id string) (all []string) {
-	for _, run := range []struct {
-		name string
-		run  *Run
-	}{{inAway, s.Away}, {inEmpty, s.Empty}, {inBroken, s.Broken}} {
-		if run.run.passes(id) {
-			all = append(all, run.name)
+	for _, t := range s.tries() {
+		if t.passes(id) {
+			all = append(all, t.name)
 		}
 	}
 	return all
@@ -38,16 +43,8 @@ func (s Suite) vacuous(c Contract) string {
 	switch {
 	case len(under) == 3:
 		return "its test is ok with the app away and under both null apps: it cannot fail"
-	case len(under) > 0 && under[0] == inAway && !c.Absence:
+	case len(under) > 0 && under[0] == "away" && !c.Absence:
 		return "its test is ok with the app away (does it ask $ABL_APP_URL?)"
-	}
-	return ""
-}
-
-// hollow adds to a contract that was not reproduced that its test could not have.
-func (s Suite) hollow(c Contract) string {
-	if why := s.vacuous(c); why != "" {
-		return "; but " + why
 	}
 	return ""
 }
@@ -58,28 +55,21 @@ func (s Suite) challenged(c Contract) (is, why string) {
 		return Vacuous, why
 	}
 	var untried, weak []string
-	if s.Away == nil && !s.Waived.Away {
-		untried = append(untried, "with the app away")
-	}
-	if s.Empty == nil && !s.Waived.Null {
-		untried = append(untried, "under an app that answers everything with an empty 200")
-	}
-	if s.Broken == nil && !s.Waived.Null {
-		untried = append(untried, "under an app that answers everything with 500")
-	}
-	if len(untried) > 0 {
-		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
-	}
-	for _, name := range s.under(c.ID) {
-		if name != inAway {
-			weak = append(weak, name)
+	for i, t := range s.tries() {
+		switch {
+		case t.run == nil && !t.waived:
+			untried = append(untried, t.how)
+		case i > 0 && t.passes(c.ID):
+			weak = append(weak, t.how)
 		}
 	}
-	switch len(weak) {
-	case 0:
+	switch {
+	case len(untried) > 0:
+		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
+	case len(weak) == 0:
 		return Verified, ""
-	case 1:
-		return Weak, "its test is ok under an app that answers everything with " + strings.Replace(weak[0], "empty", "an empty", 1)
+	case len(weak) == 1:
+		return Weak, "its test is ok " + weak[0]
 	}
 	return Weak, "its test is ok under both null apps: it asks for no more than any answer"
 }
@@ -94,16 +84,10 @@ func Suspect(s Suite) bool {
 		if t.n == 0 || t.ok < t.n {
 			return false
 		}
-		tried := 0
-		for _, r := range []*Run{s.Away, s.Empty, s.Broken} {
-			if r == nil {
-				continue
-			}
-			if tried++; r.Gone != "" || r.TAP.Of(c.ID).Status != witness.Missing {
-				return false
-			}
-		}
-		return tried > 0
+		tried := slices.DeleteFunc(s.tries(), func(t try) bool { return t.run == nil })
+		return len(tried) > 0 && !slices.ContainsFunc(tried, func(t try) bool {
+			return t.run.Gone != "" || t.run.TAP.Of(c.ID).Status != witness.Missing
+		})
 	})
 }
 

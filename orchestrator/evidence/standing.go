@@ -55,7 +55,10 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	case t.notOK > 0:
 		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays say not ok: %s", t.notOK, t.n, brief(st.Observed))
 	case t.n > 0 && t.ok == t.n && st.Entries > 0:
-		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and all of %s ok%s", replays(t.n), s.hollow(c))
+		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and all of %s ok", replays(t.n))
+		if why := s.vacuous(c); why != "" { // then its test could not have
+			st.Why += "; but " + why
+		}
 	case t.n > 0 && t.ok == t.n:
 		st.Is, st.Why = s.challenged(c)
 	case st.Entries > 0:
