@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
-
-	"golang.org/x/sys/unix"
 )
 
 // perm lets the person's other tools read the ledger; it holds no secret.
@@ -98,21 +95,14 @@ func (l *Ledger) missing(rows []Row) (left []Row, err error) {
 // read reads the file, nil where there is none. What is not a regular file is
 // refused: no link is followed, and no FIFO's writer waited for.
 func (l *Ledger) read() ([]byte, error) {
-	f, err := os.OpenFile(l.path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := hostfs.Open(filepath.Dir(l.path), filepath.Base(l.path))
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the ledger: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the ledger %q: %w", l.path, err)
 	}
+	defer f.Close()
 	data, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the ledger: %w", err)

@@ -1,10 +1,11 @@
 // Package report shows audit records to people and to other programs: as text,
 // as Markdown and as JUnit XML. What agents wrote stands in the records, so each
-// format has one place that makes a text harmless there (escape.go), and nothing
+// format has one place that makes a text harmless there (line, block, code), and nothing
 // reaches it past that. It decides nothing and opens no file.
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,7 +212,7 @@ func cameTo(run audit.Replay) string {
 // tried are what the tests were run against besides the app.
 func tried(r audit.Record) (all []string) {
 	for _, run := range r.Replays {
-		if name := underName(run.Against); name != "" && !slices.Contains(all, name) {
+		if name := underName[run.Against]; name != "" && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
@@ -219,37 +220,29 @@ func tried(r audit.Record) (all []string) {
 }
 
 // underName is what Finding.Under calls what a replay was against, "" for others.
-func underName(against string) string {
-	return map[string]string{"no app": "away", "empty": "empty 200", "500": "500"}[against]
-}
+var underName = map[string]string{"no app": "away", "empty": "empty 200", "500": "500"}
 
 // boundaries sums the proofs of an iteration's containers up.
 func boundaries(r audit.Record) string {
-	boxes, checks, held := 0, 0, 0
-	weak := map[string]bool{}
-	add := func(proofs ...*audit.Proof) {
-		for _, p := range proofs {
-			if p == nil {
-				continue
-			}
-			boxes, checks, held = boxes+1, checks+p.Checks, held+p.Held
-			if p.Weak != "" {
-				weak[p.Weak] = true
-			}
-		}
-	}
+	var all []*audit.Proof
 	for _, c := range r.Calls {
-		add(c.Boundary, c.App)
+		all = append(all, c.Boundary, c.App)
 	}
 	for _, run := range r.Replays {
-		add(run.Boundary, run.App)
+		all = append(all, run.Boundary, run.App)
+	}
+	boxes, checks, held, weak := 0, 0, 0, ""
+	for _, p := range all {
+		if p != nil {
+			boxes, checks, held, weak = boxes+1, checks+p.Checks, held+p.Held, cmp.Or(weak, p.Weak)
+		}
 	}
 	if boxes == 0 {
 		return "none kept"
 	}
 	text := fmt.Sprintf("%d of %d checks of %d containers held", held, checks, boxes)
-	for why := range weak {
-		return text + "; weak network: " + why
+	if weak != "" {
+		text += "; weak network: " + weak
 	}
 	return text
 }

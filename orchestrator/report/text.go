@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"abl/internal/audit"
+	"abl/internal/redact"
 )
 
 // Text is a phase's newest iteration for a terminal, and a line for each before.
@@ -74,5 +75,138 @@ func seen(input, observed, indent string) string {
 			fmt.Fprintf(&b, "%s%s: %s\n", indent, f[0], block(f[1], indent+"  "))
 		}
 	}
+	return b.String()
+}
+
+// maxMarkdown bounds one page, in bytes: what takes it up refuses more than a
+// mebibyte.
+const maxMarkdown = 512 << 10
+
+// Markdown is a phase's newest iteration as a page, or a part of one.
+func Markdown(r Run) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### abl %s\n\n", inHeading(r.heading()))
+	if r.Ended != nil {
+		fmt.Fprintf(&b, "**No verdict**: %s (exit code %d)\n\n", code(r.Ended.What), r.Ended.Code)
+	}
+	if r.Record != nil {
+		page(&b, *r.Record)
+	}
+	return b.String()
+}
+
+// inHeading is code for most of a heading: the words of abl's own stay plain.
+func inHeading(s string) string {
+	number, title, ok := strings.Cut(s, ": ")
+	if !ok {
+		return s
+	}
+	return number + ": " + code(title)
+}
+
+func page(b *strings.Builder, r audit.Record) {
+	fmt.Fprintf(b, "**%s** in step-%d (round %d, iteration %d), %s: %s\n\n", word(r.Verdict), r.Step, r.Round, r.Iteration, when(r.Decided), counted(r))
+	for _, why := range r.Missing {
+		fmt.Fprintf(b, "- lacks: %s\n", code(why))
+	}
+	fails(b, r)
+	b.WriteString("\n| contract | says | result | why |\n|---|---|---|---|\n")
+	for i, c := range r.Contracts {
+		if b.Len() > maxMarkdown {
+			fmt.Fprintf(b, "\nand %d contracts more\n", len(r.Contracts)-i)
+			break
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(c.ID), code(c.Says), word(c.Result), code(told(c, r)))
+	}
+	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
+	for _, f := range facts(r) {
+		if b.Len() < 2*maxMarkdown-64<<10 {
+			fmt.Fprintf(b, "| %s | %s |\n", code(f.name), code(f.value))
+		}
+	}
+	b.WriteString("\n</details>\n\n")
+}
+
+// fails shows what failed, with what was seen, before all else.
+func fails(b *strings.Builder, r audit.Record) {
+	show := func(id, says, input, observed string) {
+		if b.Len() > maxMarkdown/2 {
+			return // the table has them all
+		}
+		fmt.Fprintf(b, "- **FAIL** %s %s<br>input %s<br>observed %s\n", id, code(says), code(input), code(observed))
+	}
+	for _, c := range r.Contracts {
+		if c.Result == audit.Fail {
+			show(code(c.ID), c.Says, c.Input, c.Observed)
+		}
+	}
+	for _, e := range besides(r) {
+		show("", e.Spec, e.Input, e.Observed)
+	}
+}
+
+// word is a verdict or a result of abl's own; what is none is told as unknown.
+func word(s string) string {
+	switch s {
+	case audit.Pass, "unverified":
+		return s
+	case audit.Fail:
+		return "FAIL"
+	}
+	return audit.Unknown
+}
+
+// Limits of one text of a record, in bytes: as a line, and as a block of lines.
+const (
+	maxLine  = 600
+	maxBlock = 4 << 10
+)
+
+const cutMark = " … [cut]"
+
+// line is a text on one line, without anything that steers a terminal.
+func line(s string) string { return short(redact.Line(s), maxLine) }
+
+// block is a text of several lines, those after the first indented, so that
+// none of them can pass for a line of abl's.
+func block(s, indent string) string {
+	s = short(redact.String(strings.ReplaceAll(s, "\r\n", "\n")), maxBlock)
+	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n"+indent)
+}
+
+// short cuts a text and says so.
+func short(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	return strings.ToValidUTF8(s[:max-len(cutMark)], "") + cutMark
+}
+
+// steering are the characters with which a text could be more than a text in
+// Markdown: of its marks, of HTML, of a table's cells, of mathematics, of links
+// that are made of addresses, and of mentions. Spelled as references they are
+// text and nothing else. What counts at the beginning of a line alone is not
+// among them, for a text never stands there.
+const steering = "\\`*_[]<>&!~|$:@^{}\"'#"
+
+// code is a text on one line for any place within a line of Markdown, a table's
+// cell too. The element keeps those who make links of names away from it.
+func code(s string) string {
+	s = line(s)
+	if s == "" {
+		return "–"
+	}
+	var b strings.Builder
+	b.WriteString("<code>")
+	before := 'x'
+	for _, r := range s {
+		if strings.ContainsRune(steering, r) || r == '.' && (before == 'w' || before == 'W') {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+		before = r
+	}
+	b.WriteString("</code>")
 	return b.String()
 }

@@ -44,7 +44,6 @@ var readers = map[string]string{
 	"internal/helper/wire.go":         "inside a container, what abl laid there",
 	"internal/proc/list_linux.go":     "the kernel's files",
 	"internal/gateway/sidecar/log.go": "a log that abl kept",
-	"internal/ledger/ledger.go":       "tokens.csv, abl's, without following a link",
 	"internal/spec/dir.go":            "specs, which no role can write",
 
 	"internal/sandbox/docker/machine_linux.go": "the kernel's files",
