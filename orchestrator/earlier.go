@@ -190,9 +190,9 @@ func (v turn) replayOlder(ctx context.Context, commit string, o *evidence.Older)
 	if doubts, _ := o.Weigh(); len(doubts) == 0 {
 		return nil
 	}
-	tries := v.tryNothing(ctx, nil, commit, o.Suite.Name+"-")
-	defer tries.giveUp()
-	if err := tries.within(evidence.Limit(took), &o.Suite); err != nil {
+	within, giveUp := v.tryNothing(ctx, nil, commit, o.Suite.Name+"-")
+	defer giveUp()
+	if err := within(evidence.Limit(took), &o.Suite); err != nil {
 		return err
 	}
 	changed, err := v.Tests.Differs(ctx, commit)

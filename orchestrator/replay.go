@@ -60,8 +60,8 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
 	}
 	begun := time.Now()
-	tries := v.tryNothing(ctx, claims, "", "")
-	defer tries.giveUp()
+	within, giveUp := v.tryNothing(ctx, claims, "", "")
+	defer giveUp()
 	took, failed, err := v.rerun(ctx, "", claims, &suite)
 	if err != nil || failed != "" {
 		return evidence.Finding{Verdict: evidence.Unverified, Reasons: []string{"the app did not start for the replay: " + failed}}, err
@@ -70,7 +70,7 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 		return f, nil
 	}
 	limit := evidence.Limit(took)
-	if err := tries.within(limit-time.Since(begun), &suite); err != nil {
+	if err := within(limit-time.Since(begun), &suite); err != nil {
 		return evidence.Finding{}, err
 	}
 	if err := v.plant(ctx, &suite, limit); err != nil {
@@ -143,24 +143,13 @@ func weighed(r roles.Replayed) evidence.Run {
 	return evidence.Run{TAP: witness.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
 }
 
-// tries are the replays against what stands in the app's place, under way at the
-// same time as the one against the app.
-type tries struct {
-	cancel  context.CancelFunc
-	cut     chan struct{}
-	running sync.WaitGroup
-
-	mu   sync.Mutex
-	runs map[roles.Against]evidence.Run
-	err  error
-}
-
-// tryNothing begins the tries that are asked for, of the tests of a commit, "" for
-// today's. Where the Verifier reports a failure there is no pass to prove, and none
-// is made. name begins the names of their records.
-func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) *tries {
-	t := &tries{cut: make(chan struct{}), runs: map[roles.Against]evidence.Run{}}
-	ctx, t.cancel = context.WithCancel(ctx)
+// tryNothing begins the tries against what stands in the app's place, at the same time as
+// the replay against the app, of the tests of a commit, "" for today's. Where the Verifier
+// reports a failure there is no pass to prove, and none is made. name begins the names of
+// their records. within gives them so long to end and puts them into the suite; giveUp ends
+// what is still under way, and waits until nothing of it is left.
+func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	var against []roles.Against
 	if v.Challenge.Away && len(claims) == 0 {
 		against = append(against, roles.NoApp)
@@ -168,36 +157,26 @@ func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, na
 	if v.Challenge.Null && len(claims) == 0 {
 		against = append(against, roles.Empty, roles.Trouble)
 	}
-	for _, a := range against {
-		t.running.Go(func() {
-			run, _, err := v.replay(ctx, name+string(a), roles.Replay{Commit: commit, Against: a, Limit: maxReplayTime, Cut: t.cut})
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			if err != nil {
-				t.err = errors.Join(t.err, err)
-				return
-			}
-			t.runs[a] = weighed(run)
+	cut, runs, errs := make(chan struct{}), make([]evidence.Run, len(against)), make([]error, len(against))
+	var running sync.WaitGroup
+	for i, a := range against {
+		running.Go(func() {
+			run, _, err := v.replay(ctx, name+string(a), roles.Replay{Commit: commit, Against: a, Limit: maxReplayTime, Cut: cut})
+			runs[i], errs[i] = weighed(run), err
 		})
 	}
-	return t
-}
-
-// giveUp ends what is still under way, and waits until nothing of it is left.
-func (t *tries) giveUp() {
-	t.cancel()
-	t.running.Wait()
-}
-
-// within gives the tries this long to end and puts them into the suite.
-func (t *tries) within(left time.Duration, s *evidence.Suite) error {
-	timer := time.AfterFunc(left, func() { close(t.cut) })
-	defer timer.Stop()
-	t.running.Wait()
-	for a, into := range map[roles.Against]**evidence.Run{roles.NoApp: &s.Away, roles.Empty: &s.Empty, roles.Trouble: &s.Broken} {
-		if run, ok := t.runs[a]; ok {
-			*into = &run
+	within = func(left time.Duration, s *evidence.Suite) error {
+		timer := time.AfterFunc(left, func() { close(cut) })
+		defer timer.Stop()
+		running.Wait()
+		into := map[roles.Against]**evidence.Run{roles.NoApp: &s.Away, roles.Empty: &s.Empty, roles.Trouble: &s.Broken}
+		for i, a := range against {
+			*into[a] = &runs[i]
 		}
+		return errors.Join(errs...)
 	}
-	return t.err
+	return within, func() {
+		cancel()
+		running.Wait()
+	}
 }

@@ -55,7 +55,7 @@ func Decide(e Evidence) Finding {
 	if len(e.Regressed) > 0 {
 		return Finding{Verdict: Fail, Entries: e.Regressed, ByReplay: true}
 	}
-	notes := append(notes(e), e.Ends.Other...)
+	notes := append(e.File.Notes(FailedSpecs), e.Ends.Other...)
 	var entries []failedspecs.Entry
 	theirs := e.File.Kind == failedspecs.Fail && !lostItsApp(e.Class)
 	if theirs {
@@ -79,8 +79,6 @@ func Decide(e Evidence) Finding {
 func lostItsApp(c outcome.Outcome) bool {
 	return c == outcome.EngineGone || c == outcome.AppGone || c == outcome.Unproven
 }
-
-func notes(e Evidence) []string { return e.File.Notes(FailedSpecs) }
 
 // missing says what a believable pass lacks, in words that the Verifier is told.
 func missing(e Evidence) (all []string) {

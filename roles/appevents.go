@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 )
@@ -36,26 +37,24 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		if err != nil {
 			return up, err
 		}
-		if e, ok := decided(seen, a.Spec.App == nil); ok {
-			if e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias {
-				return up, fmt.Errorf("%w %q: %s", ErrService, e.Name, e.Detail)
-			}
-			return a.settled(key, up, e, begun), nil
-		}
-		if st.State == sandbox.Exited && len(seen) > 0 { // the broker spoke, so it was the app that ended it
-			return a.settled(key, up, helper.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}, begun), nil
-		}
-		if time.Since(begun) > a.patience() {
-			return a.settled(key, up, helper.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}, begun), nil
-		}
-		if st.State == sandbox.Exited {
+		e, ok := decided(seen, a.Spec.App == nil)
+		switch {
+		case ok && e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias:
+			return up, fmt.Errorf("%w %q: %s", ErrService, e.Name, e.Detail)
+		case ok:
+		case st.State == sandbox.Exited && len(seen) > 0: // the broker spoke, so it was the app that ended it
+			e = helper.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}
+		case time.Since(begun) > a.patience():
+			e = helper.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}
+		case st.State == sandbox.Exited:
 			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
+		default:
+			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
+				return up, err
+			}
+			continue
 		}
-		select {
-		case <-ctx.Done():
-			return up, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+		return a.settled(key, up, e, begun), nil
 	}
 }
 

@@ -29,7 +29,7 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	}
 	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports))
 	failpoint.Here("call.report")
-	if err := r.keep(j, rec); err != nil {
+	if err := r.keep(rec); err != nil {
 		return err
 	}
 	if err := r.Safe.Clean(o); err != nil {
@@ -105,9 +105,8 @@ func keepFile(o *redact.Sanitizer, dir, name string) error {
 	})
 }
 
-// keep makes safe what the call printed, gives it to the person, and makes the
-// role's last log name it again.
-func (r *Runner) keep(j Job, rec Record) error {
+// keep makes safe what the call printed, and gives it to the person.
+func (r *Runner) keep(rec Record) error {
 	if err := r.trim(rec); err != nil {
 		return err
 	}
@@ -121,15 +120,7 @@ func (r *Runner) keep(j Job, rec Record) error {
 			}
 		}
 	}
-	printed, err := os.Stat(rec.Stdout())
-	if err != nil {
-		return fmt.Errorf("cannot keep the output of call %s: %w", j.Call.ID, err)
-	}
-	last, err := os.Stat(r.Project.LastLog(j.Role.Name))
-	if err == nil && os.SameFile(printed, last) {
-		return nil
-	}
-	return r.pointLast(j, rec)
+	return nil
 }
 
 // trim takes from what the call printed what is beyond the limit, whether it was

@@ -173,21 +173,14 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	return errors.Join(layIn(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.layOutput(rec))
 }
 
-// pointLast makes the role's last log name this call's output: a hard link, or
-// a symbolic one where the file system has no hard links.
+// pointLast makes the role's last log name this call's output.
 func (r *Runner) pointLast(j Job, rec Record) error {
 	last := r.Project.LastLog(j.Role.Name)
 	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if os.Link(rec.Stdout(), last) == nil {
-		return nil
-	}
 	target, err := filepath.Rel(filepath.Dir(last), rec.Stdout())
-	if err != nil {
-		return err
-	}
-	return os.Symlink(target, last)
+	return errors.Join(err, os.Symlink(target, last))
 }
 
 // writeReadable replaces path; whatever the person's umask, the role can read it.
