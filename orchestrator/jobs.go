@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -162,7 +161,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
 		Report: prompt.ReportPath(role, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
-		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: nonce(), Stalled: p.Stalled,
+		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
 		in.Failed = before
@@ -177,13 +176,6 @@ func lastVerdict(p state.Phase) string {
 		return p.History[n-1].Verdict
 	}
 	return ""
-}
-
-// nonce fences what one role wrote for the other, so that it cannot end its own quotation.
-func nonce() string {
-	b := make([]byte, 16)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // Files lists what a role's workspace holds, for the project map.

@@ -191,11 +191,8 @@ func record(was state.Phase, h Happened) state.IterationRecord {
 // save makes durable where the phase rests now, and with it the id of the call
 // that is about to begin.
 func (l *Loop) save(p state.Phase) error {
-	switch p.Status {
-	case state.Building:
-		p.Call = l.turn(roles.Builder, &p).key
-	case state.Verifying:
-		p.Call = l.turn(roles.Verifier, &p).key
+	if role, is := map[state.Status]roles.Role{state.Building: roles.Builder, state.Verifying: roles.Verifier}[p.Status]; is {
+		p.Call = l.turn(role, &p).key
 	}
 	if next, err := Next(p); err == nil && next == Rest {
 		p.Ended = time.Now().UTC()

@@ -92,9 +92,9 @@ func (s Standstill) ForBuilder() string {
 			"Only what you change in your working directory, and what git does not ignore there, is tested. "+
 			"If you hold that the system is right, show it with the INPUT given below before you leave it as it is.", s.Like)
 	}
-	return fmt.Sprintf("Your last change made no difference: %s with the same observations as in step-%d. "+
+	return fmt.Sprintf("Your last change made no difference: %s as in step-%d. "+
 		"So the cause is not where you looked. Bring the failure about with the INPUT given below, follow it to its end, and doubt what the last attempts took for granted.",
-		plural(len(s.Contracts), "the same contract fails", "the same %d contracts fail"), s.Like)
+		s.fails(), s.Like)
 }
 
 // ForPerson is the standstill in one line, "" for none.
@@ -102,7 +102,7 @@ func (s Standstill) ForPerson() string {
 	if s.Times == 0 {
 		return ""
 	}
-	what := plural(len(s.Contracts), "the same contract fails", "the same %d contracts fail") + " with the same observations"
+	what := s.fails()
 	switch {
 	case s.SameTree && s.SameFails:
 		what = "the source is the same and " + what
@@ -116,11 +116,13 @@ func (s Standstill) ForPerson() string {
 	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like, fewOf(s.Contracts))
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
+// fails says that the same contracts fail as before.
+func (s Standstill) fails() string {
+	what := "the same contract fails"
+	if n := len(s.Contracts); n > 1 {
+		what = fmt.Sprintf("the same %d contracts fail", n)
 	}
-	return fmt.Sprintf(many, n)
+	return what + " with the same observations"
 }
 
 // fewOf joins a few names.

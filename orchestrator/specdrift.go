@@ -54,16 +54,8 @@ func edited(phase, running int, unread string) Edited {
 // no abl ran: a new round begins on the new text. A call that has begun is taken
 // to its end first, for it is paid.
 func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
-	var role roles.Role
-	switch step {
-	case Build:
-		role = roles.Builder
-	case Verify:
-		role = roles.Verifier
-	default:
-		return false, nil
-	}
-	if p.SpecSHA == "" || p.SpecSHA == l.Spec.SHA256 {
+	role, is := map[Step]roles.Role{Build: roles.Builder, Verify: roles.Verifier}[step]
+	if !is || p.SpecSHA == "" || p.SpecSHA == l.Spec.SHA256 {
 		return false, nil
 	}
 	rec := l.turn(role, p).record()

@@ -62,7 +62,7 @@ func TestAppUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, c.app, c.says)
 			up, err := s.app.Up(t.Context(), "k")
-			if err != nil || up.Failed != c.failed || up.URL != c.url || up.Broker != "http://app:7070" || len(up.Token) != 32 {
+			if err != nil || up.Failed != c.failed || up.URL != c.url || up.Broker != "http://app:7070" || len(up.Token) < 26 {
 				t.Errorf("got %+v, %v", up, err)
 			}
 			if got := s.kinds(); got != c.events {

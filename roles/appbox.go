@@ -3,7 +3,6 @@ package roles
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,9 +104,7 @@ func (a *App) token(key string) (string, error) {
 	if ok, err := readJSON(a.orders(key), &old); err != nil || ok && old.Token != "" {
 		return old.Token, err
 	}
-	token := make([]byte, 16)
-	rand.Read(token) // never fails
-	return hex.EncodeToString(token), nil
+	return rand.Text(), nil
 }
 
 // orders is the broker's file of a call.

@@ -33,16 +33,11 @@ func (l *Ledger) EnsureHeader() (notices []string, err error) {
 	if err != nil {
 		return notices, err
 	}
-	bad := 0
+	var bad []string
 	err = l.Scan(func(Row) {}, func(line int, reason string) {
-		if bad++; bad == 1 {
-			notices = append(notices, fmt.Sprintf("line %d is not counted: %s", line, reason))
-		}
+		bad = append(bad, fmt.Sprintf("line %d is not counted: %s", line, reason))
 	})
-	if bad > 1 {
-		notices = append(notices, fmt.Sprintf("%d further lines are not counted: abl costs names them", bad-1))
-	}
-	return notices, err
+	return append(notices, bad[:min(len(bad), 1)]...), err // abl costs names the others
 }
 
 // Append adds rows, all of them with one write; when it returns nil they survive

@@ -59,7 +59,7 @@ type problem struct {
 // contract, with the evidence in it. What is not shown never looks like a pass,
 // and neither does a run that ended without a verdict.
 func JUnit(r Run) ([]byte, error) {
-	s := suite{Name: line("abl " + r.heading()), Package: "abl", Hostname: "localhost"}
+	s := suite{Name: "abl " + r.heading(line), Package: "abl", Hostname: "localhost"}
 	if r.Record != nil {
 		s.fill(*r.Record)
 	}

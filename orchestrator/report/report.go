@@ -31,16 +31,16 @@ type Ended struct {
 	What string // in one sentence
 }
 
-// heading is the phase in a few words.
-func (r Run) heading() string {
+// heading is the phase in a few words, its title made harmless.
+func (r Run) heading(safe func(string) string) string {
 	title := r.Title
 	if r.Record != nil {
 		title = r.Record.Title
 	}
-	if title == "" {
-		return fmt.Sprintf("phase %d", r.Phase)
+	if title != "" {
+		title = ": " + safe(title)
 	}
-	return fmt.Sprintf("phase %d: %s", r.Phase, title)
+	return fmt.Sprintf("phase %d%s", r.Phase, title)
 }
 
 // counted says how many contracts came to what.

@@ -13,7 +13,7 @@ import (
 // Text is a phase's newest iteration for a terminal, and a line for each before.
 func Text(w io.Writer, r Run) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", line(r.heading()))
+	fmt.Fprintf(&b, "%s\n", r.heading(line))
 	for _, before := range r.Before {
 		fmt.Fprintf(&b, "step-%d: %s (%s)\n", before.Step, line(before.Verdict), counted(before))
 	}
@@ -85,7 +85,7 @@ const maxMarkdown = 512 << 10
 // Markdown is a phase's newest iteration as a page, or a part of one.
 func Markdown(r Run) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### abl %s\n\n", inHeading(r.heading()))
+	fmt.Fprintf(&b, "### abl %s\n\n", r.heading(code))
 	if r.Ended != nil {
 		fmt.Fprintf(&b, "**No verdict**: %s (exit code %d)\n\n", code(r.Ended.What), r.Ended.Code)
 	}
@@ -93,15 +93,6 @@ func Markdown(r Run) string {
 		page(&b, *r.Record)
 	}
 	return b.String()
-}
-
-// inHeading is code for most of a heading: the words of abl's own stay plain.
-func inHeading(s string) string {
-	number, title, ok := strings.Cut(s, ": ")
-	if !ok {
-		return s
-	}
-	return number + ": " + code(title)
 }
 
 func page(b *strings.Builder, r audit.Record) {
