@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -18,11 +17,11 @@ func imagesCommand() cli.Command {
 	return cli.Command{
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
-			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: forAgents(onEngine(buildImages))},
+			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages)},
 			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: onEngine(saveImages)},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: onEngine(loadImages)},
 			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
-			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: forAgents(onEngine(removeImages))},
+			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: onEngine(removeImages)},
 		},
 	}
 }
@@ -44,18 +43,6 @@ func onEngine(do func(context.Context, *cli.Input, *images.Maker) (lines []strin
 			fmt.Fprintln(in.Stdout, "none")
 		}
 		return exit.OnEngine(err)
-	}
-}
-
-// forAgents is one whose arguments are agents that have an image.
-func forAgents(run func(context.Context, *cli.Input) error) func(context.Context, *cli.Input) error {
-	return func(ctx context.Context, in *cli.Input) error {
-		for _, name := range in.Args {
-			if !slices.Contains(images.Agents(), name) {
-				return cli.WithHint("it is one of "+strings.Join(images.Agents(), ", "), "there is no image for the agent %q", name)
-			}
-		}
-		return run(ctx, in)
 	}
 }
 

@@ -157,8 +157,10 @@ refutes the app, the Builder mends it, the second Verifier passes it.`,
 }
 
 func runDemo(ctx context.Context, in *cli.Input) error {
-	if err := demoFits(in.Args); err != nil {
-		return err
+	if len(in.Args) > 0 {
+		if there, err := os.ReadDir(in.Args[0]); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the demo: %q is there, and no empty directory", in.Args[0]), "name a directory that does not exist yet")
+		}
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
@@ -178,24 +180,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	if !in.Bool("json") {
-		_, err = fmt.Fprintf(in.Stdout, "\nthe project is in %s: abl report 1 says there what the verdict stands on, abl run goes on\n", dir)
-	}
-	return err
-}
-
-// demoFits wants the directory to be empty or not there.
-func demoFits(args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	entries, err := os.ReadDir(args[0])
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
-		return exit.With(exit.Usage, fmt.Errorf("cannot write the demo: %w", err), "name a directory that does not exist yet")
-	case len(entries) > 0:
-		return exit.With(exit.Usage, fmt.Errorf("cannot write the demo: %q is not empty", args[0]), "name a directory that does not exist yet")
+		fmt.Fprintf(in.Stdout, "\nthe project is in %s: abl report 1 says there what the verdict stands on, abl run goes on\n", dir)
 	}
 	return nil
 }

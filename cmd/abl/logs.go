@@ -34,16 +34,26 @@ your terminal.`,
 			{Name: "phase", Value: "N", Usage: "of this phase; otherwise the last that ran"},
 			{Name: "iteration", Value: "I", Usage: "of this iteration; otherwise the last"},
 		},
-		Run: runLogs,
+		Run: phase.Opened(runLogs),
 	}
 }
 
-func runLogs(ctx context.Context, in *cli.Input) error {
-	want, err := chosen(in)
+func runLogs(ctx context.Context, s *phase.Project) error {
+	in, log := s.In, ""
+	if len(in.Args) > 0 {
+		log = in.Args[0]
+	} else if in.Bool("follow") {
+		return cli.WithHint("abl logs builder -f", "-f needs a log to follow: builder, verifier or app")
+	}
+	role, file := log, "stdout"
+	if log == "app" {
+		role, file = roles.Verifier.Name, filepath.Join("app", "app.log")
+	}
+	n, err := positive(in, "phase")
 	if err != nil {
 		return err
 	}
-	s, err := phase.Open(in)
+	iteration, err := positive(in, "iteration")
 	if err != nil {
 		return err
 	}
@@ -51,44 +61,16 @@ func runLogs(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	calls = slices.DeleteFunc(calls, func(c phase.Call) bool { return !want.fits(c) })
-	if want.log == "" {
+	calls = slices.DeleteFunc(calls, func(c phase.Call) bool {
+		return role != "" && c.Role != role || n > 0 && c.Phase != n || iteration > 0 && c.Iteration != iteration
+	})
+	switch {
+	case log == "":
 		return listCalls(in, calls)
+	case len(calls) == 0:
+		return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", role), "abl logs lists the calls")
 	}
-	if len(calls) == 0 {
-		return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", want.role), "abl logs lists the calls")
-	}
-	return show(ctx, in, want, calls[len(calls)-1])
-}
-
-// choice is what the person wants to see.
-type choice struct {
-	log              string // builder, verifier or app; "" is the list
-	role             string // whose call it is
-	file             string // below the call's record
-	phase, iteration int    // 0 is any
-}
-
-func chosen(in *cli.Input) (c choice, err error) {
-	if len(in.Args) > 0 {
-		c.log = in.Args[0]
-	}
-	c.role, c.file = c.log, "stdout"
-	switch c.log {
-	case "app":
-		c.role, c.file = roles.Verifier.Name, filepath.Join("app", "app.log")
-	case roles.Builder.Name, roles.Verifier.Name:
-	case "":
-		if in.Bool("follow") {
-			return c, cli.WithHint("abl logs builder -f", "-f needs a log to follow: builder, verifier or app")
-		}
-	default:
-		return c, cli.WithHint("it is builder, verifier or app", "cannot show the log of %q", c.log)
-	}
-	if c.phase, err = positive(in, "phase"); err == nil {
-		c.iteration, err = positive(in, "iteration")
-	}
-	return c, err
+	return show(ctx, in, log, calls[len(calls)-1], file)
 }
 
 // positive is the value of a flag that counts from 1, 0 when it is not given.
@@ -98,11 +80,6 @@ func positive(in *cli.Input, flag string) (int, error) {
 		err = cli.Usagef("--%s counts from 1, and %d is less", flag, n)
 	}
 	return n, err
-}
-
-func (want choice) fits(c phase.Call) bool {
-	return (want.role == "" || c.Role == want.role) &&
-		(want.phase == 0 || c.Phase == want.phase) && (want.iteration == 0 || c.Iteration == want.iteration)
 }
 
 func listCalls(in *cli.Input, calls []phase.Call) error {
@@ -129,14 +106,14 @@ func listCalls(in *cli.Input, calls []phase.Call) error {
 const pollLog = 200 * time.Millisecond
 
 // show prints a call's output and, when it is followed, goes on to its end.
-func show(ctx context.Context, in *cli.Input, want choice, c phase.Call) (err error) {
-	prefix := want.log + " │ "
+func show(ctx context.Context, in *cli.Input, log string, c phase.Call, file string) (err error) {
+	prefix := log + " │ "
 	out := in.Safe.Writer(in.Result, prefix)
 	if columns := view.Columns(in.Bare.Stdout); columns > 2*len(prefix) {
 		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	path := filepath.Join(c.Dir, want.file)
+	path := filepath.Join(c.Dir, file)
 	for from := int64(0); ; {
 		// Asked before reading: what is printed until the end is then read too.
 		_, ended, err := c.Record.Outcome()

@@ -33,17 +33,14 @@ the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; replay what a passed one passed with on the source as it is now"},
 			cli.Flag{Name: "junit", Value: "FILE", Usage: "write the contracts and their evidence there as JUnit XML"}),
-		Run: runPhase,
+		Run: phase.Opened(runPhase),
 	}
 }
 
 // runPhase runs one phase in the view that the person chose.
-func runPhase(ctx context.Context, in *cli.Input) error {
+func runPhase(ctx context.Context, s *phase.Project) error {
+	in := s.In
 	n, err := phase.Number(in.Args[0])
-	if err != nil {
-		return err
-	}
-	s, err := phase.Open(in)
 	if err != nil {
 		return err
 	}

@@ -33,12 +33,12 @@ when an iteration is judged; no role sees them.`,
 			{Name: "md", Usage: "as Markdown"},
 			{Name: "json", Usage: "the records as one JSON document (docs/json.md)"},
 		},
-		Run: runReport,
+		Run: phase.Opened(runReport),
 	}
 }
 
-func runReport(_ context.Context, in *cli.Input) error {
-	n := 0
+func runReport(_ context.Context, s *phase.Project) error {
+	in, n := s.In, 0
 	if len(in.Args) > 0 {
 		var err error
 		if n, err = phase.Number(in.Args[0]); err != nil {
@@ -54,10 +54,6 @@ func runReport(_ context.Context, in *cli.Input) error {
 		return cli.WithHint("give one of them", "a report is Markdown or JSON, not both")
 	case step > 0 && n == 0:
 		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
-	}
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
 	}
 	phases := []int{n}
 	if n == 0 {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -24,37 +23,24 @@ func shellCommand() cli.Command {
 its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
 beside it. The agent's key is not in it.`,
 		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, cli.EnvironmentFlags()),
-		Run:   runShell,
+		Run:   phase.Locked(runShell),
 	}
 }
 
-func runShell(ctx context.Context, in *cli.Input) error {
-	role := roles.Builder
+func runShell(ctx context.Context, s *phase.Project) (err error) {
+	in, role, n := s.In, roles.Builder, 0
 	if in.Args[0] == roles.Verifier.Name {
 		role = roles.Verifier
-	} else if in.Args[0] != roles.Builder.Name {
-		return exit.With(exit.Usage, fmt.Errorf("cannot open a shell as %q", in.Args[0]), "it is builder or verifier")
 	}
 	tty, ok := in.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(tty.Fd())) {
 		return exit.With(exit.Usage, errors.New("cannot open a shell: standard input is not a terminal"), "")
 	}
-	n := 0
 	if in.Set("phase") {
-		var err error
 		if n, err = phase.Number(in.String("phase")); err != nil {
 			return err
 		}
 	}
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
-	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	v := view.Open(ctx, view.Options{Progress: view.Plain, Stderr: in.Bare.Stderr, Safe: in.Safe})
 	defer v.Close()
 	return s.Shell(ctx, role, n, tty, v)

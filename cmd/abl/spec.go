@@ -29,7 +29,7 @@ stop a phase before anything is spent, warnings do not. docs/specs.md explains
 the codes.`,
 				Examples: "abl spec lint\nabl spec lint 2 --json",
 				Flags:    []cli.Flag{json, {Name: "strict", Usage: "end with exit code 2 on warnings too"}},
-				Run:      runSpecLint,
+				Run:      phase.Opened(runSpecLint),
 			},
 			draftCommand(),
 			{
@@ -61,16 +61,12 @@ type lintProblem struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-func runSpecLint(_ context.Context, in *cli.Input) error {
-	only, err := 0, error(nil)
+func runSpecLint(_ context.Context, s *phase.Project) (err error) {
+	in, only := s.In, 0
 	if len(in.Args) > 0 {
 		if only, err = phase.Number(in.Args[0]); err != nil {
 			return err
 		}
-	}
-	s, err := phase.Open(in)
-	if err != nil {
-		return err
 	}
 	all, err := lint(s, s.Specs(), only)
 	if err != nil {

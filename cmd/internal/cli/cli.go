@@ -20,8 +20,6 @@ type App struct {
 	Commands []Command
 	Flags    []Flag   // of every command
 	Root     *Command // of a program that does something without the name of a command; it has no name
-
-	Rules exit.Rules // say what errors of its commands mean that not every program knows
 }
 
 // Groups of commands, in the order in which help shows them.
@@ -43,7 +41,7 @@ type Command struct {
 	Examples string // one command line each, without indentation
 	MinArgs  int
 	MaxArgs  int      // negative is any number
-	Values   []string // what completion offers as argument
+	Values   []string // the only ones of an argument; empty is any
 	Flags    []Flag
 	Hidden   bool // from help and completion
 	Subs     []Command

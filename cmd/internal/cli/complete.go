@@ -104,12 +104,8 @@ func Completion(name string) Command {
 		Long:     "The script completes commands, their flags and what these take. Load it where\nyour shell starts.",
 		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" + name + ".fish",
 		Run: func(_ context.Context, in *Input) error {
-			script, ok := scripts[in.Args[0]]
-			if !ok {
-				return Usagef("completion knows bash, zsh and fish, not %q", in.Args[0])
-			}
-			_, err := io.WriteString(in.Stdout, strings.ReplaceAll(script, "NAME", name))
-			return err
+			fmt.Fprint(in.Stdout, strings.ReplaceAll(scripts[in.Args[0]], "NAME", name))
+			return nil
 		},
 	}
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var errKnown = errors.New("known trouble")
+var errKnown = exit.With(exit.Busy, errors.New("known trouble"), "wait for it")
 
 // tell prints all that a command was called with.
 func tell(_ context.Context, in *cli.Input) error {
@@ -59,7 +59,6 @@ func demo() cli.App {
 			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
 			{Name: "quiet", Short: "q", Usage: "say less"},
 		},
-		Rules: exit.Rules{exit.Is(errKnown, exit.Busy, "wait for it")},
 		Commands: []cli.Command{
 			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{

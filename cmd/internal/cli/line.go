@@ -143,6 +143,11 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 	case c.MaxArgs >= 0 && n > c.MaxArgs:
 		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[c.MaxArgs])
 	}
+	for i, arg := range in.Args { // of one that takes any number each is such a value, else the first
+		if len(c.Values) > 0 && !slices.Contains(c.Values, arg) && (i == 0 || c.MaxArgs < 0) {
+			return WithHint(guess("%s", arg, c.Values), "%s takes %s, not %q", called, wording.OneOf(c.Values), arg)
+		}
+	}
 	for _, f := range c.Flags {
 		if err := f.check(in); err != nil {
 			return err

@@ -58,7 +58,7 @@ func (l line) end(ctx context.Context, app *App, in *Input, err error) int {
 	if err == nil || out != nil && errors.Is(out, syscall.EPIPE) { // as head does, which is no failure
 		return exit.Passed
 	}
-	code, hint := app.Rules.Code(err), app.Rules.Hint(err)
+	code, hint := exit.Code(err), exit.Hint(err)
 	var usage *UsageError
 	if errors.As(err, &usage) {
 		code, hint = exit.Usage, cmp.Or(usage.Hint, hint, "see "+l.name+" --help")

@@ -90,7 +90,7 @@ func TestMisuse(t *testing.T) {
 		{"phase 1 --progress plian", `--progress must be auto, tty, plain or json, not "plian"`, "did you mean --progress plain?"},
 		{"phase 1 --progress loud", `--progress must be auto, tty, plain or json, not "loud"`, see},
 		{"misuse", "wrapped: phase 0 does not exist", "see abl misuse --help"},
-		{"completion tcsh", `completion knows bash, zsh and fish, not "tcsh"`, "see abl completion --help"},
+		{"completion tcsh", `completion takes bash, zsh or fish, not "tcsh"`, "see abl completion --help"},
 	}
 	for _, c := range cases {
 		code, out, voice := call(t.Context(), strings.Fields(c.args)...)

@@ -14,13 +14,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-type oddError struct{ n int }
-
-func (e oddError) Error() string { return "odd " + strconv.Itoa(e.n) }
-
 func TestCode(t *testing.T) {
-	held := errors.New("held")
-	rules := exit.Rules{exit.Is(held, exit.Busy, ""), exit.As[oddError](exit.Person, ""), exit.Is(sandbox.ErrNoImage, exit.Usage, "")}
 	wrap := func(err error) error { return fmt.Errorf("cannot go on: %w", err) }
 	cases := []struct {
 		name string
@@ -31,10 +25,8 @@ func TestCode(t *testing.T) {
 		{"unknown", errors.New("x"), 1},
 		{"cancelled by nobody we know", context.Canceled, 1},
 		{"told", wrap(&exit.Error{Code: exit.Stuck, What: "stuck"}), 3},
-		{"told wins over its cause", &exit.Error{Code: exit.Budget, Err: held}, 6},
-		{"own rule", wrap(held), 11},
-		{"own rule by type", wrap(oddError{3}), 9},
-		{"own rule before the shared one", wrap(sandbox.ErrNoImage), 2},
+		{"told wins over its cause", &exit.Error{Code: exit.Budget, Err: sandbox.ErrNoImage}, 6},
+		{"image missing", wrap(sandbox.ErrNoImage), 7},
 		{"engine away", wrap(sandbox.ErrUnreachable), 7},
 		{"engine too weak", wrap(sandbox.ErrWeak), 8},
 		{"weak and away", errors.Join(sandbox.ErrUnreachable, sandbox.ErrWeak), 8},
@@ -43,12 +35,9 @@ func TestCode(t *testing.T) {
 		{"SIGHUP", exit.Signal{Number: syscall.SIGHUP}, 129},
 	}
 	for _, c := range cases {
-		if got := rules.Code(c.err); got != c.want {
+		if got := exit.Code(c.err); got != c.want {
 			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
 		}
-	}
-	if got := exit.Code(sandbox.ErrNoImage); got != exit.Environment {
-		t.Errorf("missing image: exit code %d, want 7", got)
 	}
 }
 

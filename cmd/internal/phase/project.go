@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -33,10 +34,11 @@ type Project struct {
 	In    *cli.Input
 	Paths state.Project
 	Conf  *config.Loaded
+	// Prices is what models cost in this project: its own prices before abl's. It is read once.
+	Prices func() (prices.List, error)
 
-	prices *prices.List // what models cost, once somebody asked
-	held   *hostfs.Held // the project's lock, once it is taken
-	net    *roles.Net   // what is known of the engine's networks; nil before anybody asked
+	held *hostfs.Held // the project's lock, once it is taken
+	net  *roles.Net   // what is known of the engine's networks; nil before anybody asked
 }
 
 // Opened is a command that begins with the project.
@@ -64,9 +66,12 @@ func Locked(do func(context.Context, *Project) error) func(context.Context, *cli
 
 // Open finds the project and reads its settings. It changes nothing.
 func Open(in *cli.Input) (*Project, error) {
-	root, err := Find(in)
-	if err != nil {
-		return nil, err
+	root, err := state.Find(cmp.Or(in.String("project"), "."))
+	switch {
+	case errors.Is(err, state.ErrNone):
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
+	case err != nil:
+		return nil, exit.With(exit.Usage, err, "")
 	}
 	return OpenAt(in, root)
 }
@@ -93,6 +98,7 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 	if err := checkSecrets(s.Conf); err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
+	s.Prices = sync.OnceValues(func() (prices.List, error) { return money.Prices(root, s.Conf) })
 	s.Paths = state.NewProject(root, s.Conf.Directories.Src, s.Conf.Directories.Tests)
 	return s, nil
 }
@@ -132,18 +138,6 @@ func Number(arg string) (int, error) {
 		return 0, exit.With(exit.Usage, fmt.Errorf("cannot run phase %q: a phase is a number from 1 on", arg), "abl phase 1")
 	}
 	return n, nil
-}
-
-// Find is the root of the project that the person means.
-func Find(in *cli.Input) (string, error) {
-	root, err := state.Find(cmp.Or(in.String("project"), "."))
-	switch {
-	case errors.Is(err, state.ErrNone):
-		return "", exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
-	case err != nil:
-		return "", exit.With(exit.Usage, err, "")
-	}
-	return root, nil
 }
 
 // Lock takes the project for this process. Giving it back also leaves what abl

@@ -28,18 +28,6 @@ func (r *Run) openLedger() error {
 	return r.book.Ready()
 }
 
-// Prices is what models cost in this project: its own prices before abl's.
-func (s *Project) Prices() (prices.List, error) {
-	if s.prices != nil {
-		return *s.prices, nil
-	}
-	list, err := money.Prices(s.Paths.Root, s.Conf)
-	if err == nil {
-		s.prices = &list
-	}
-	return list, err
-}
-
 // CostOf is what a row costs here.
 func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
 	list, err := s.Prices()
