@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func TestCodeCommit(t *testing.T) {
 			".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
 			"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
 		})
+		if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 		var out, voice bytes.Buffer
 		code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
 		var res struct {

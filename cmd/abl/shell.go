@@ -23,7 +23,7 @@ func shellCommand() cli.Command {
 its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
 beside it. The agent's key is not in it.`,
 		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, cli.EnvironmentFlags()),
-		Run:   phase.Locked(runShell),
+		Run:   phase.Opened(runShell),
 	}
 }
 
@@ -41,6 +41,11 @@ func runShell(ctx context.Context, s *phase.Project) (err error) {
 			return err
 		}
 	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	v := view.Open(ctx, view.Options{Progress: view.Plain, Stderr: in.Bare.Stderr, Safe: in.Safe})
 	defer v.Close()
 	return s.Shell(ctx, role, n, tty, v)

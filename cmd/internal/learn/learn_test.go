@@ -140,7 +140,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"x", "y"}, "takes [TASK] and no more"},
 		{[]string{"  "}, "the task is empty"},
 		{[]string{"x", "--what"}, "what"},
-		{[]string{"debug", "parse", "poem", os.DevNull}, `cannot parse "poem"`},
+		{[]string{"debug", "parse", "poem", os.DevNull}, `debug parse takes review, learnings or mistakes, not "poem"`},
 		{[]string{"debug", "parse", "review", "missing"}, "cannot read the file"},
 		{[]string{"x", "--runtime", "host"}, "unknown flag \"--runtime\""},
 	} {
