@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,9 @@ func TestCodeCommit(t *testing.T) {
 			t.Setenv(v, "key-of-the-test-1234")
 		}
 		root := t.TempDir()
+		if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 		plant(t, root, map[string]string{
 			".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
 			"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
