@@ -139,7 +139,8 @@ const (
 func checkDockerfile(text string) error {
 	all := instructions(text)
 	own := map[string]bool{"$ABL_IMAGE": true, "${ABL_IMAGE}": true}
-	if len(all) < 2 || strings.Join(all[0], " ") != "ARG ABL_IMAGE" || len(all[1]) < 2 || all[1][0] != "FROM" || !own[all[1][1]] {
+	begins := len(all) > 1 && strings.Join(all[0], " ") == "ARG ABL_IMAGE"
+	if !begins || len(all[1]) < 2 || all[1][0] != "FROM" || !own[all[1][1]] {
 		return errors.New("want \"ARG ABL_IMAGE\" and \"FROM ${ABL_IMAGE}\" as the first instructions")
 	}
 	stands := false

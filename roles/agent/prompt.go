@@ -27,7 +27,8 @@ func Prompt(a Agent, c Call, text string) (string, error) {
 		has, most int
 	}{{"bytes", len(whole), a.MaxBytes}, {"characters", utf8.RuneCountInString(whole), a.MaxCharacters}} {
 		if limit.most > 0 && limit.has > limit.most {
-			return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %[1]s takes %[5]d", a.Name, ErrPrompt, limit.has, limit.unit, limit.most)
+			return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %[1]s takes %[5]d",
+				a.Name, ErrPrompt, limit.has, limit.unit, limit.most)
 		}
 	}
 	return whole, nil
