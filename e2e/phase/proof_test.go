@@ -128,7 +128,10 @@ func TestEngineElsewhere(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"p1-build-1.1", "p1-verify-1.1", "p1-verify-1.1/app"} {
+	if b := readProof(p, "p1-build-1.1"); b.Weak == "" || b.Failed != "" {
+		t.Errorf("the Builder's, which has no network: %+v", b)
+	}
+	for _, name := range []string{"p1-verify-1.1", "p1-verify-1.1/app"} {
 		b := readProof(p, name)
 		if c, ok := b.Inside.Get("the host by tcp"); b.Weak == "" || b.Failed != "" || !ok || c.OK || !c.Weak {
 			t.Errorf("%s: %+v", name, b)
