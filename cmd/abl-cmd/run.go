@@ -81,7 +81,15 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 	}
 	pid, code, err := start(spec.Argv, files)
 	if err != nil {
-		return helper.RunEnd{Exit: code}, fmt.Errorf("cannot start %q: %w", spec.Argv[0], err)
+		var program *exec.Error
+		var file *fs.PathError
+		if errors.As(err, &program) {
+			err = program.Err
+		}
+		if errors.As(err, &file) {
+			err = file.Err
+		}
+		return helper.RunEnd{Exit: code}, fmt.Errorf("%q: %w", spec.Argv[0], err) // abl says that it could not be started
 	}
 	end = supervise(pid, b, signals)
 	for _, f := range files[1:] {
