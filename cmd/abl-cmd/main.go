@@ -102,7 +102,7 @@ func (s *started) flags() (until int64, err error) {
 	set := flag.NewFlagSet(s.as, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Int64Var(&until, "deadline", 0, "Unix seconds at which to end, 0 for never")
-	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, or where the app would listen, \"\" for an app that is away")
+	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, or a null app listens; \"\" for none")
 	set.StringVar(&s.seal, "seal", "", "holder: close the network to datagrams for many, then go on as this \"uid:gid\"")
 	set.IntVar(&s.status, "status", 200, "what a null app answers every request with")
 	set.StringVar(&s.says, "says", "", "the text of every answer of a null app, with the status 200")

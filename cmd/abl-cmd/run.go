@@ -107,10 +107,10 @@ func start(argv []string, files []*os.File) (pid, code int, err error) {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return 0, exitNotFound, err
 	}
-	if err != nil {
-		return 0, exitNotRun, err
+	var p *os.Process
+	if err == nil {
+		p, err = os.StartProcess(path, argv, &os.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}})
 	}
-	p, err := os.StartProcess(path, argv, &os.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}})
 	if err != nil {
 		return 0, exitNotRun, err
 	}

@@ -105,7 +105,9 @@ func become(user string) error {
 	}
 	// Those that an old engine gave to be inherited go as well; on success no thread has any.
 	head, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
-	if _, _, err := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none)), 0); err != 0 {
+	_, _, err := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
+		uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none)), 0)
+	if err != 0 {
 		return fmt.Errorf("cannot give capabilities up: %w", err)
 	}
 	return nil

@@ -60,7 +60,11 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) 
 		end.Ports = listening() // of what it left in the background too
 	}
 	proc.Stop(pid, ended, b.grace)
-	leave(alone)
+	proc.KillDescendants(os.Getpid())
+	select { // what is killed still runs until the kernel comes to it; what hangs there writes nothing
+	case <-alone:
+	case <-time.After(time.Second):
+	}
 	<-ended
 	if end.Exit = proc.ExitCode(*status); end.Deadline || end.Late {
 		end.Exit = exitDeadline
@@ -69,16 +73,6 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) 
 		end.Signal = unix.SignalName(status.Signal())
 	}
 	return end
-}
-
-// leave kills what a program left and waits until it is gone: what is killed still
-// runs until the kernel comes to it. What hangs in the kernel writes nothing.
-func leave(alone <-chan struct{}) {
-	proc.KillDescendants(os.Getpid())
-	select {
-	case <-alone:
-	case <-time.After(time.Second):
-	}
 }
 
 // reap waits for every child there is until none is left, and closes ended once

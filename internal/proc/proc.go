@@ -26,11 +26,9 @@ func Stop(pid int, ended <-chan struct{}, grace time.Duration) {
 	if syscall.Kill(-pid, syscall.SIGTERM) != nil { // it leads no group
 		syscall.Kill(pid, syscall.SIGTERM)
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
+	case <-time.After(grace):
 	}
 	Kill(pid)
 }

@@ -87,10 +87,8 @@ func Code(cmd *exec.Cmd) int { return ExitCode(cmd.ProcessState.Sys().(syscall.W
 
 // Pause waits for d, or until ctx ends: then the error is why it did.
 func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -47,8 +47,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 		return // as if the app had closed it
 	}
 	defer app.Close()
-	stop := context.AfterFunc(ctx, func() { app.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { app.Close() })()
 	c := &conn{
 		client: client, app: app,
 		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),

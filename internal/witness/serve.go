@@ -33,8 +33,7 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	places := make(chan struct{}, maxConns)
 	for {
 		select {
@@ -56,8 +55,7 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 		all.Go(func() {
 			defer func() { <-places }()
 			defer conn.Close()
-			stop := context.AfterFunc(ctx, func() { conn.Close() })
-			defer stop()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			handle(ctx, conn)
 		})
 	}
@@ -104,7 +102,8 @@ func Null(ctx context.Context, l net.Listener, status int, text string) error {
 // exit code 0, without output. So tests that prepare the system before anything
 // else come to what they test.
 func Commands(ctx context.Context, l net.Listener) error {
-	const reply = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\nConnection: close\r\n\r\n{\"exit\":0}"
+	const reply = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\n" +
+		"Connection: close\r\n\r\n{\"exit\":0}"
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		r := bufio.NewReaderSize(conn, lineSize)
 		if _, _, err := readRequest(r); err != nil {

@@ -84,13 +84,14 @@ func ask(ctx context.Context, peer helper.ProbePeer) (said string, took time.Dur
 	defer cancel()
 	var begun time.Time
 	var conn net.Conn
-	err := error(unix.ECONNREFUSED)
-	for errors.Is(err, unix.ECONNREFUSED) && ctx.Err() == nil { // it is not up yet
-		if !begun.IsZero() {
-			time.Sleep(again)
-		}
+	var err error
+	for {
 		begun = time.Now()
 		conn, err = new(net.Dialer).DialContext(ctx, "tcp4", peer.At)
+		if !errors.Is(err, unix.ECONNREFUSED) || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(again) // it is not up yet
 	}
 	if err != nil {
 		return err.Error(), time.Since(begun)
