@@ -43,6 +43,7 @@ func commits(t *testing.T, build string) *lab.Project {
 	if err := os.Chmod(filepath.Join(p.Dir, "build.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	p.Git("", "init", "-q")
 	p.Env = []string{"GEMINI_API_KEY=a-key-of-nobody-4711", "GOOGLE_GEMINI_BASE_URL=" + model.URL}
 	return p
 }
