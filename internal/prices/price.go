@@ -1,6 +1,6 @@
-// Package prices knows what models cost by the day, from abl's own dated list and what a
-// project puts in its place, and computes what a request costs, in exact dollars. What was
-// told in part has no cost, which is not the same as costing nothing. No file is read here.
+// Package prices computes what a request costs at a price, in exact dollars. What was told
+// in part has no cost, which is not the same as costing nothing. Which model has which price
+// is internal/pricelist's.
 package prices
 
 import (

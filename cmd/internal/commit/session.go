@@ -18,7 +18,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/prices"
+	"abl/internal/pricelist"
 	"abl/internal/redact"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
@@ -168,7 +168,7 @@ func (s *session) prepare(r *codecommit.Run, suffix string) (secrets codecommit.
 	s.in.Say("%s, with the key of %s", name, key.Where)
 	secrets = s.project.Secrets(key.Value)
 	r.Project, r.Model, r.Clean, r.Holds = s.project, client, secrets.Clean, secrets.Hold
-	prices, _ := prices.Default() // without one, no call has a price
+	prices, _ := pricelist.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
 	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }

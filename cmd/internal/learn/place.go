@@ -10,7 +10,7 @@ import (
 	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/internal/ledger"
-	"abl/internal/prices"
+	"abl/internal/pricelist"
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
@@ -26,7 +26,7 @@ type opener func(context.Context, *work, learner.State, asked) (calls learner.Ca
 type asked struct {
 	agent  agent.Agent
 	model  string // its full name: the gateway lets through what was named and no other
-	prices prices.List
+	prices pricelist.List
 }
 
 // place is an environment for a session's calls, with what they may spend. A session

@@ -16,6 +16,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
+	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/internal/yamlfile"
 )
@@ -24,8 +25,8 @@ import (
 const maxPrices = 1 << 20
 
 // Prices are what models cost where root is: the settings' own before abl's.
-func Prices(root string, conf *config.Loaded) (prices.List, error) {
-	list, err := prices.Default()
+func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
+	list, err := pricelist.Default()
 	if err != nil {
 		return list, fmt.Errorf("internal error: %w", err)
 	}
@@ -40,7 +41,7 @@ func Prices(root string, conf *config.Loaded) (prices.List, error) {
 	return list, nil
 }
 
-func withOwn(list prices.List, root string, conf *config.Loaded) (prices.List, error) {
+func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.List, error) {
 	if file := conf.Prices.File; file != "" {
 		data, err := hostfs.Read(root, file, maxPrices)
 		if errors.Is(err, hostfs.ErrAbsent) {
@@ -49,11 +50,11 @@ func withOwn(list prices.List, root string, conf *config.Loaded) (prices.List, e
 		if err != nil {
 			return list, err
 		}
-		own, err := prices.ParseList(file, data)
+		own, err := pricelist.Parse(file, data)
 		return list.With(own), err
 	}
 	for _, name := range conf.Prices.Models() {
-		own, err := prices.Own(name, conf.Prices.Own[name])
+		own, err := pricelist.Own(name, conf.Prices.Own[name])
 		if err != nil {
 			return list, conf.Wrong("prices."+name, "in US dollars for a million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
 		}
@@ -64,7 +65,7 @@ func withOwn(list prices.List, root string, conf *config.Loaded) (prices.List, e
 
 // CostOf is what a row costs: as it says, else by the prices of its day. A price
 // that came later is as good as one that was there.
-func CostOf(list prices.List, r ledger.Row) (prices.USD, bool) {
+func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
 	if usd, known := r.Cost(); known {
 		return usd, true
 	}
@@ -76,7 +77,7 @@ func CostOf(list prices.List, r ledger.Row) (prices.USD, bool) {
 }
 
 // Of are the prices that models have now; one without a price is left out.
-func Of(list prices.List, models []string) map[string]prices.Price {
+func Of(list pricelist.List, models []string) map[string]prices.Price {
 	all := map[string]prices.Price{}
 	for _, m := range models {
 		if p, known := list.At(m, time.Now()); known {
@@ -96,7 +97,7 @@ func Unpriced(why, model string) error {
 // free of secrets. What it had to repair is told.
 type Book struct {
 	*ledger.Ledger
-	List prices.List
+	List pricelist.List
 	Hide func(string) string // takes secrets out of what agents said
 	Tell func(string)
 }

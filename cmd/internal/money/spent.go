@@ -10,6 +10,7 @@ import (
 
 	"abl/internal/ledger"
 	"abl/internal/outcome"
+	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/roles"
@@ -30,7 +31,7 @@ type Spendings struct{ Call, Phase, Project Spending }
 // It is what the ledger has, and where a provider did not tell, what the gateway
 // charged. An attempt at the same call that came to no proper end counts towards
 // the call's own cap: to make it anew is no new call.
-func Spent(p state.Project, list prices.List, n int, key string) (all Spendings, err error) {
+func Spent(p state.Project, list pricelist.List, n int, key string) (all Spendings, err error) {
 	type ofCall struct{ id, phase, outcome string }
 	calls := map[ofCall]*call{}
 	err = ledger.Open(p.Ledger()).Scan(func(r ledger.Row) {
@@ -82,7 +83,7 @@ type call struct {
 	counts []*Spending
 }
 
-func (c *call) add(list prices.List, r ledger.Row) {
+func (c *call) add(list pricelist.List, r ledger.Row) {
 	tokens, told := r.All()
 	if !told || r.Source == ledger.Nobody {
 		c.vague = true

@@ -22,7 +22,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
-	"abl/internal/prices"
+	"abl/internal/pricelist"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/roles"
@@ -35,7 +35,7 @@ type Project struct {
 	Paths state.Project
 	Conf  *config.Loaded
 	// Prices is what models cost in this project: its own prices before abl's. It is read once.
-	Prices func() (prices.List, error)
+	Prices func() (pricelist.List, error)
 
 	held *hostfs.Held // the project's lock, once it is taken
 	net  *roles.Net   // what is known of the engine's networks; nil before anybody asked
@@ -98,7 +98,7 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 	if err := checkSecrets(s.Conf); err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
-	s.Prices = sync.OnceValues(func() (prices.List, error) { return money.Prices(root, s.Conf) })
+	s.Prices = sync.OnceValues(func() (pricelist.List, error) { return money.Prices(root, s.Conf) })
 	s.Paths = state.NewProject(root, s.Conf.Directories.Src, s.Conf.Directories.Tests)
 	return s, nil
 }

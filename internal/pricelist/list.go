@@ -1,4 +1,7 @@
-package prices
+// Package pricelist knows what models cost by the day, from abl's own dated list and what a
+// project puts in its place. No file is read here. It is not internal/prices, which the
+// gateway computes with: what holds the keys does not read YAML.
+package pricelist
 
 import (
 	"cmp"
@@ -9,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/prices"
 	"abl/internal/yamlfile"
 )
 
@@ -24,22 +28,22 @@ type List struct {
 // period is a price from a day on.
 type period struct {
 	from time.Time // zero is ever since
-	Price
+	prices.Price
 }
 
 // Default is abl's own list.
-func Default() (List, error) { return ParseList("abl's own prices.yaml", embedded) }
+func Default() (List, error) { return Parse("abl's own prices.yaml", embedded) }
 
 // At is the price of a model at a time; false when there is none. Names are taken
 // as they are: a dated or a renamed model may cost something else.
-func (l List) At(model string, when time.Time) (Price, bool) {
+func (l List) At(model string, when time.Time) (prices.Price, bool) {
 	periods := l.models[model]
 	for i := len(periods) - 1; i >= 0; i-- {
 		if !when.UTC().Before(periods[i].from) {
 			return periods[i].Price, true
 		}
 	}
-	return Price{}, false
+	return prices.Price{}, false
 }
 
 // Models are the names that the list has, sorted.
@@ -61,8 +65,8 @@ type file struct {
 	Models map[string]entries `yaml:"models"`
 }
 
-// ParseList reads a table; its mistakes are *yamlfile.Error.
-func ParseList(name string, data []byte) (List, error) {
+// Parse reads a table; its mistakes are *yamlfile.Error.
+func Parse(name string, data []byte) (List, error) {
 	var f file
 	if err := yamlfile.Decode(name, data, &f); err != nil {
 		return List{}, err
@@ -154,13 +158,13 @@ type rates struct {
 
 // dollars is the price of a million tokens. The most that is believed is far
 // beyond what any model costs: a price for one token is a slip.
-type dollars USD
+type dollars prices.USD
 
-const dearest = 100_000 * Dollar
+const dearest = 100_000 * prices.Dollar
 
 // UnmarshalText reads a decimal; 0 has to be written to be meant.
 func (d *dollars) UnmarshalText(text []byte) error {
-	u, err := Parse(string(text))
+	u, err := prices.Parse(string(text))
 	if err != nil || u > dearest {
 		return fmt.Errorf("want US dollars for a million tokens, such as 1.25, got %q", text)
 	}
@@ -169,7 +173,7 @@ func (d *dollars) UnmarshalText(text []byte) error {
 }
 
 // price checks what is written and fills in what follows from it.
-func (w written) price() (p Price, err error) {
+func (w written) price() (p prices.Price, err error) {
 	if p.Rate, err = w.rate(); err != nil {
 		return p, err
 	}
@@ -183,24 +187,24 @@ func (w written) price() (p Price, err error) {
 		if err != nil {
 			return p, fmt.Errorf("long: %w", err)
 		}
-		p.Long = append(p.Long, Tier{Above: l.Above, Rate: r})
+		p.Long = append(p.Long, prices.Tier{Above: l.Above, Rate: r})
 	}
 	return p, nil
 }
 
 // rate fills in what is not said: a prompt's parts cost what the prompt does,
 // thoughts what the answer does.
-func (r rates) rate() (Rate, error) {
+func (r rates) rate() (prices.Rate, error) {
 	switch {
 	case r.Input == nil:
-		return Rate{}, errors.New("it lacks input, the price of a million prompt tokens")
+		return prices.Rate{}, errors.New("it lacks input, the price of a million prompt tokens")
 	case r.Output == nil:
-		return Rate{}, errors.New("it lacks output, the price of a million answer tokens")
+		return prices.Rate{}, errors.New("it lacks output, the price of a million answer tokens")
 	}
-	usd := func(d, instead *dollars) USD { return USD(*cmp.Or(d, instead)) }
-	return Rate{
-		Input: USD(*r.Input), Cached: usd(r.Cached, r.Input), CacheWrite: usd(r.CacheWrite, r.Input),
-		Output: USD(*r.Output), Thinking: usd(r.Thinking, r.Output),
+	usd := func(d, instead *dollars) prices.USD { return prices.USD(*cmp.Or(d, instead)) }
+	return prices.Rate{
+		Input: prices.USD(*r.Input), Cached: usd(r.Cached, r.Input), CacheWrite: usd(r.CacheWrite, r.Input),
+		Output: prices.USD(*r.Output), Thinking: usd(r.Thinking, r.Output),
 	}, nil
 }
 
@@ -211,7 +215,7 @@ func Own(model string, value any) (List, error) {
 	if err != nil {
 		return List{}, err
 	}
-	t, err := ParseList("prices", data)
+	t, err := Parse("prices", data)
 	var mistake *yamlfile.Error
 	if errors.As(err, &mistake) { // its line is one of this text, which nobody has seen
 		return t, errors.New(mistake.Msg)

@@ -1,12 +1,15 @@
-package prices
+package pricelist
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"abl/internal/prices"
 	"abl/internal/tokens"
 )
+
+func n(v int64) *int64 { return &v }
 
 func on(t *testing.T, day string) time.Time {
 	t.Helper()
@@ -19,7 +22,7 @@ func on(t *testing.T, day string) time.Time {
 
 func list(t *testing.T, text string) List {
 	t.Helper()
-	all, err := ParseList("prices.yaml", []byte(text))
+	all, err := Parse("prices.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +89,7 @@ func TestMistakesInLists(t *testing.T) {
 		"":                 "it has no models",
 		"models: {m: {input: 1, output: 2, long: [{above: 9, input: 3, output: 4}, {above: 9, input: 3, output: 4}]}}": "each entry needs above",
 	} {
-		if _, err := ParseList("prices.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("prices.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -100,7 +103,7 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	}
 	all := base.With(own)
 	b, _ := all.At("b", time.Now())
-	if _, a := all.At("a", time.Now()); !a || b.Input != Dollar/2 || b.Thinking != 9*Dollar || all.Date != base.Date || len(base.Models()) != 2 {
+	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.Models()) != 2 {
 		t.Errorf("%+v, %v", b, all.Models())
 	}
 	if _, err := Own("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "it lacks output, the price of a million answer tokens" {
