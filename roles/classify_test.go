@@ -56,6 +56,8 @@ func TestClassify(t *testing.T) {
 
 		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: helper.RunEnd{Signal: "SIGKILL"}, said: says("")}, outcome.OutOfMemory, ByEngine},
 		{"memory in a storm of refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(outcome.RateLimited), said: says(outcome.Unavailable)}, outcome.OutOfMemory, ByEngine},
+		{"killed without a word", ending{exit: code(137)}, outcome.Crashed, ByExit},
+		{"killed without a word, on no network", ending{exit: code(137), apart: true}, outcome.EngineGone, ByEngine},
 		{"137 alone is no memory", ending{exit: code(137), last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
 		{"the engine went down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
 		{"the app went down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},

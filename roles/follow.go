@@ -80,7 +80,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err != nil {
 		return err
 	}
-	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, role: j.Role.Name, model: j.Call.Model, idle: r.Idle, timeout: r.Timeout, output: r.Output}
+	ending := ending{exit: exit, stopped: why, last: end, apart: j.Place == "", said: res, passed: passed, role: j.Role.Name, model: j.Call.Model, idle: r.Idle, timeout: r.Timeout, output: r.Output}
 	ending.keyVar = j.Agent.Provider.KeyVar
 	if why.Class == "" {
 		ending.fallen = r.standing(context.WithoutCancel(ctx), j, res.Finished)

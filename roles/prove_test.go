@@ -114,7 +114,7 @@ func TestFirstWords(t *testing.T) {
 		{"half a line", func(b sandbox.Box) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
 		{"nothing", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},
 		{"out of memory before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 1, OOMKilled: true}, "oom 1 out of memory (limits.memory)"},
-		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "crashed 137 ended by SIGKILL, which abl did not send"},
+		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine was stopped, or somebody stopped it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(b sandbox.Box) sandbox.Exit {

@@ -144,10 +144,15 @@ for p in (80, 443): socket.create_server(('0.0.0.0', p))" && held 'listens, wher
 
 func TestNetworksHold(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
+	// With a provider, each role has a network, and a gateway on it.
+	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "}}\n", ", provider: gemini}}\n", 1))
 	h := listen(t, s.toolsImage())
 	controlOfNetworks(t, s, h)
 	s.plays(t, append(networkAttacks(h), attack{id: "E08-ports", by: "verifier", aside: true, what: "every port of the app's container", script: `
 open=$($A ports app); [ "$open" = "3000 7070 " ] && held "$open" || hole "open: $open"`}))
+	if !s.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
+		t.Error("the Builder had no gateway, so it was on no network")
+	}
 	if n := h.datagrams.Load(); n != 0 {
 		t.Errorf("E05-udp: %d datagrams came to the host, the last %v", n, h.lastGram.Load())
 	}

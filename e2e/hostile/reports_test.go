@@ -186,7 +186,7 @@ func hasMark(line string) bool { return markIn(line) != "" }
 func markIn(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '[' || r == ']' }) {
-		if len(word) == 32 && strings.Trim(word, "0123456789abcdef") == "" {
+		if len(word) == 26 && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == "" {
 			return word
 		}
 	}

@@ -24,6 +24,19 @@ func behind(t *testing.T) (*lab.Project, *lab.Proxy) {
 	return p, px
 }
 
+// running are the ids of the project's containers that the engine says run.
+func running(t *testing.T, p *lab.Project, filters ...string) []string {
+	args := []string{"ps", "-q", "--filter", "label=abl.project=" + p.ID()}
+	for _, f := range filters {
+		args = append(args, "--filter", f)
+	}
+	ids, err := exec.Command("docker", args...).Output()
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.Fields(string(ids))
+}
+
 // The engine is away for a while in the middle of a call, and comes back: with the
 // call still running, which then goes on, or with all that it ran stopped, as after
 // a restart. Then the call is made again, with what it had written.
@@ -36,17 +49,14 @@ func TestEngineGoesAway(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, px := behind(t)
 			go func() {
-				for !p.Exists("src/at") {
+				// A program runs a moment before the engine says that its container does.
+				for !p.Exists("src/at") || len(running(t, p, "label=abl.kind=role")) == 0 {
 					time.Sleep(20 * time.Millisecond)
 				}
 				px.Away()
 				if c.stopped {
-					ids, err := exec.Command("docker", "ps", "-q", "--filter", "label=abl.project="+p.ID()).Output()
-					if err != nil {
-						t.Error(err)
-					}
-					if err := exec.Command("docker", append([]string{"kill"}, strings.Fields(string(ids))...)...).Run(); err != nil {
-						t.Error(err)
+					if out, err := exec.Command("docker", append([]string{"kill"}, running(t, p)...)...).CombinedOutput(); err != nil {
+						t.Errorf("%v: %s", err, out)
 					}
 					_ = os.Remove(p.Dir + "/src/at")
 				}

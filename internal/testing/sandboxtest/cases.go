@@ -67,7 +67,7 @@ func nameIsMutex(t *testing.T, s Subject) {
 func startTwice(t *testing.T, s Subject) {
 	name := s.start(t, s.box("a", s.Block))
 	must(t, s.Engine.Start(t.Context(), name))
-	must(t, s.Engine.Stop(t.Context(), name, time.Second))
+	must(t, s.Engine.Stop(t.Context(), name, time.Minute))
 	s.wantExit(t, name, sandbox.Exit{Code: 143})
 }
 
