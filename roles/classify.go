@@ -96,7 +96,7 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return by(ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":
 		return by(ByExit, outcome.Crashed, "ended by signal %s", e.last.Signal)
-	case e.last.Exit == 0 && e.exit.Code == killedCode && e.apart: // nothing in a container kills its first process
+	case e.last.Exit == 0 && e.exit.Code == killedCode && e.apart: // process 1, which nobody inside can kill
 		return by(ByEngine, outcome.EngineGone, "its container was killed from outside: the engine was stopped, or somebody stopped it")
 	case e.last.Exit == 0 && e.exit.Code == killedCode: // abl-run had no time for a word
 		return by(ByExit, outcome.Crashed, "ended by SIGKILL, which abl did not send")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -123,6 +124,9 @@ func first(s started) int {
 	end := supervise(pid, b, signals)
 	if end.Deadline {
 		return exitKilled
+	}
+	if end.Signal != "" && s.as == helper.HelperRun { // what was killed said nothing, and abl would think that the engine fell
+		_ = json.NewEncoder(os.Stdout).Encode(end)
 	}
 	return end.Exit
 }
