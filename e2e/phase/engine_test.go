@@ -137,7 +137,7 @@ func TestContainerRemoved(t *testing.T) {
 		}
 	}, "phase", "1")
 	ends := of(events(t, r), state.CallEnd)
-	if r.Code != 0 || len(ends) != 3 || ends[0].Class != "lost" && ends[0].Class != "crashed" || ends[1].Class != "done" {
+	if r.Code != 0 || len(ends) != 3 || ends[0].Class != "lost" && ends[0].Class != "engine" || ends[1].Class != "done" {
 		t.Errorf("exit %d: %+v\n%s", r.Code, ends, r.Stderr)
 	}
 	noLeftovers(p)
