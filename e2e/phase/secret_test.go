@@ -15,27 +15,37 @@ import (
 // memory of one program alone: the gateway's.
 func lookAtBoxes(p *lab.Project, call, key string) {
 	p.Helper()
-	kinds := map[string]bool{}
-	for _, id := range strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID())) {
-		kind := docker(p, "inspect", "--format", `{{index .Config.Labels "abl.kind"}}`, id)
-		kinds[kind] = true
-		lacks(p, "the inspection of "+kind, docker(p, "inspect", id), key)
-		lacks(p, "the processes of "+kind, docker(p, "top", id, "-eo", "pid,args"), key)
-		lacks(p, "the log of "+kind, docker(p, "logs", id), key)
-		holds := false
-		for _, pid := range strings.Fields(docker(p, "top", id, "-eo", "pid"))[1:] {
-			lacks(p, "the environment of "+kind, environ(pid), key)
-			holds = holds || inMemory(pid, key)
-		}
-		if holds != (kind == "gateway") && os.Geteuid() == 0 {
-			t := map[bool]string{true: "holds", false: "lacks"}[holds]
-			p.Errorf("call %s: the memory of %s %s the key", call, kind, t)
-		}
+	boxes := func(kind string) []string {
+		return strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind="+kind))
+	}
+	for _, id := range boxes("role") { // the call shall not end meanwhile
+		docker(p, "pause", id)
+		defer docker(p, "unpause", id)
 	}
 	for _, kind := range []string{"role", "gateway", "holder"} {
-		if !kinds[kind] {
+		ids := boxes(kind)
+		if len(ids) == 0 {
 			p.Errorf("call %s has no %s to look at", call, kind)
 		}
+		for _, id := range ids {
+			lookAtBox(p, call, key, kind, id)
+		}
+	}
+}
+
+func lookAtBox(p *lab.Project, call, key, kind, id string) {
+	p.Helper()
+	lacks(p, "the inspection of "+kind, docker(p, "inspect", id), key)
+	lacks(p, "the processes of "+kind, docker(p, "top", id, "-eo", "pid,args"), key)
+	lacks(p, "the log of "+kind, docker(p, "logs", id), key)
+	holds := false
+	for _, pid := range strings.Fields(docker(p, "top", id, "-eo", "pid"))[1:] {
+		lacks(p, "the environment of "+kind, environ(pid), key)
+		holds = holds || inMemory(pid, key)
+	}
+	if holds != (kind == "gateway") && os.Geteuid() == 0 {
+		t := map[bool]string{true: "holds", false: "lacks"}[holds]
+		p.Errorf("call %s: the memory of %s %s the key", call, kind, t)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -147,4 +148,29 @@ func TestSilentRelayEnds(t *testing.T) {
 	if e := <-end; !errors.Is(e.err, errTunnelIdle) {
 		t.Errorf("%+v", e)
 	}
+}
+
+// One in which something comes now and then lives on, however long.
+func TestBusyTunnelLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, near := net.Pipe()
+		far, server := net.Pipe()
+		end := make(chan error, 1)
+		go func() {
+			_, _, err := tunnel(t.Context(), near, far, near, time.Minute)
+			end <- err
+		}()
+		for i := range 5 {
+			time.Sleep(40 * time.Second)
+			go client.Write([]byte("x"))
+			if _, err := io.ReadFull(server, make([]byte, 1)); err != nil {
+				t.Fatalf("after %d pieces: %v", i, err)
+			}
+		}
+		client.Close()
+		server.Close()
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+	})
 }
