@@ -30,14 +30,13 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	dry := p.Must(0, "phase", "1", "--dry-run", "--agent", "gemini")
 	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "held by the gateway", "gateway on: ", modelNet(p))
 
-	looked := 0
+	looked := false
 	r := watch(p, func(e state.Event, _ *os.Process) {
-		if e.Kind == state.Action && looked == 0 {
-			looked++
-			lookAtBoxes(p, e.Call, key)
+		if e.Kind == state.Action && !looked {
+			looked = lookAtBoxes(p, e.Call, key)
 		}
 	}, "phase", "1", "--agent", "gemini")
-	if r.Code != 0 || looked == 0 {
+	if r.Code != 0 || !looked {
 		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	all := events(t, r)

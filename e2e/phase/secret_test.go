@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,15 +13,21 @@ import (
 )
 
 // lookAtBoxes finds the key in no box's inspection, arguments or log, and in the
-// memory of one program alone: the gateway's.
-func lookAtBoxes(p *lab.Project, call, key string) {
+// memory of one program alone: the gateway's. It is false when the call is over.
+func lookAtBoxes(p *lab.Project, call, key string) bool {
 	p.Helper()
 	boxes := func(kind string) []string {
 		return strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind="+kind))
 	}
-	for _, id := range boxes("role") { // the call shall not end meanwhile
-		docker(p, "pause", id)
+	agents := boxes("role")
+	for _, id := range agents { // the call shall not end meanwhile
+		if exec.Command("docker", "pause", id).Run() != nil {
+			return false // it has
+		}
 		defer docker(p, "unpause", id)
+	}
+	if len(agents) == 0 {
+		return false
 	}
 	for _, kind := range []string{"role", "gateway", "holder"} {
 		ids := boxes(kind)
@@ -31,6 +38,7 @@ func lookAtBoxes(p *lab.Project, call, key string) {
 			lookAtBox(p, call, key, kind, id)
 		}
 	}
+	return true
 }
 
 func lookAtBox(p *lab.Project, call, key, kind, id string) {
