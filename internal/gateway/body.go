@@ -36,6 +36,9 @@ func (v *verdict) read(body []byte) {
 		model = meter.Text(all["model"])
 		v.Model = clip(model)
 	}
+	if err == nil {
+		v.MaxTokens, err = maxTokens(all)
+	}
 	why, tool := p.oddField(all), p.providersTool(all)
 	switch {
 	case p.Key != "" && bytes.Contains(body, []byte(p.Key)):
@@ -49,7 +52,6 @@ func (v *verdict) read(body []byte) {
 	case tool != "":
 		v.deny(http.StatusForbidden, fmt.Sprintf("the tool %q is none that the agent runs itself; the agent has to do without it", clip(tool)))
 	}
-	v.MaxTokens = maxTokens(all)
 }
 
 // otherModel says that a request asks for another model than the call's.
@@ -58,16 +60,19 @@ func (p *provider) otherModel(model string) string {
 }
 
 // maxTokens is how many an answer may have, as far as its request says.
-func maxTokens(all fields) (n int64) {
-	if inner, err := fieldsOf(all["generationConfig"]); err == nil {
-		all = inner
+func maxTokens(all fields) (n int64, err error) {
+	const config = "generationConfig"
+	if !none(all[config]) {
+		if all, err = fieldsOf(all[config]); err != nil {
+			return 0, fmt.Errorf("%s: %w", config, err)
+		}
 	}
 	for _, name := range []string{"max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens"} {
 		if json.Unmarshal(all[name], &n) == nil {
-			return n
+			return n, nil
 		}
 	}
-	return 0
+	return 0, nil
 }
 
 // oddField says why a field may not pass, "" when all may.
@@ -100,7 +105,11 @@ func (p *provider) providersTool(all fields) string {
 					found = "item_reference"
 				}
 			case "messages.content.tool":
-				if added, _ := fieldsOf(value); !none(value) && meter.Text(added["type"]) != "tool_reference" {
+				switch added, err := fieldsOf(value); {
+				case none(value):
+				case err != nil:
+					found = oddForm
+				case meter.Text(added["type"]) != "tool_reference":
 					found = p.oddTool(added["definition"], deepest)
 				}
 			}

@@ -76,6 +76,7 @@ var answers = []struct {
 	{"not JSON", Gemini, "{]}}]],\"usageMetadata\":::{{", nothing},
 	{"too deep to matter", Chat, `{"a":` + strings.Repeat("[", 200) + `"x",{"usage":{"total_tokens":1}}` + strings.Repeat("]", 200) + `,"usage":{"total_tokens":3}}`,
 		"input:null,cached:null,candidates:null,thoughts:null,tool:null,total:3"},
+	{"a list in a list", Chat, `{"usage":[[{"total_tokens":1}]]}`, nothing},
 	{"unknown API", "other", `{"usage":{"total_tokens":3}}`, nothing},
 }
 

@@ -42,6 +42,7 @@ func TestOf(t *testing.T) {
 		{"anthropic, no money", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, Told{outcome.Quota, true, 0, "Your credit balance is too low to access the API."}},
 		{"openai, no money", 429, h{"Retry-After": "2"}, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, Told{outcome.Quota, true, 2 * time.Second, "You exceeded your current quota"}},
 		{"openai, rate", 429, nil, `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`, Told{outcome.RateLimited, false, 0, "Rate limit reached"}},
+		{"openai, rate, as a 403", 403, nil, `{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`, Told{outcome.RateLimited, false, 0, "Rate limit reached"}},
 		{"openai, long", 400, nil, `{"error":{"message":"This model's maximum context length is 8192 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`, Told{outcome.TooLarge, false, 0, "This model's maximum context length is 8192 tokens"}},
 		{"openai, key", 401, nil, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`, Told{outcome.Refused, false, 0, "Incorrect API key"}},
 		{"a text for an error", 500, nil, `{"error":"boom"}`, Told{outcome.Unavailable, false, 0, "boom"}},

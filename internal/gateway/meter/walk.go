@@ -57,8 +57,8 @@ type passedOver struct{}
 func (*passedOver) UnmarshalJSON([]byte) error { return nil }
 
 // Walk shows what an object holds, each value with the names that lead to it from the
-// place at, joined by points. The entries of a list stand where the list does. It goes
-// into those values of which show says so.
+// place at, joined by points. The entries of a list stand where the list does, so that a
+// list within a list is none that can be read. It goes into those values of which show says so.
 func Walk(at string, text []byte, show func(place string, value []byte) (into bool)) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
@@ -72,8 +72,11 @@ func Walk(at string, text []byte, show func(place string, value []byte) (into bo
 			}
 			place += name
 		}
-		if !show(place, value) {
+		switch {
+		case !show(place, value):
 			return nil
+		case text[0] == '[' && value[0] == '[':
+			return ErrForm
 		}
 		return Walk(place, value, show)
 	})
