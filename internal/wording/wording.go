@@ -11,8 +11,14 @@ func OneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // Cut keeps a text to so many characters, the last of which shows that it was longer.
 func Cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	end, count := 0, 0
+	for at := range text {
+		if count++; count == most {
+			end = at
+		}
+		if count > most {
+			return text[:end] + "…"
+		}
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,18 @@ func TestPhrases(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// An agent may say 64 MiB on one line.
+func TestCutLooksAtWhatItKeepsAlone(t *testing.T) {
+	text := strings.Repeat("ü", 8<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := Cut(text, 3)
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; got != "üü…" || used > 1<<20 {
+		t.Errorf("%q, with %d bytes of memory", got, used)
 	}
 }
 
