@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -54,7 +55,8 @@ func (f *finder) heading(n *node, under []string, among bool) {
 }
 
 // maxDepth is how many texts above a contract are looked at, maxAbove how much of one.
-const maxDepth, maxAbove = 6, 300
+// Both are part of what IDFile remembers: with others contracts lose their ids.
+const maxDepth, maxAbove = 6, 301
 
 // with is what is above a contract, and one text more.
 func with(under []string, text string) []string {
@@ -170,7 +172,7 @@ func propose(text string) string {
 	if m := pair().FindStringSubmatch(text); m != nil && !hasArrow(text) {
 		return "- " + m[1] + " → " + m[2]
 	}
-	return "- " + strings.TrimRight(text, ":：.") + " → EXPECTED RESULT"
+	return "- " + cmp.Or(strings.TrimRight(text, ":：."), "ACTION") + " → EXPECTED RESULT"
 }
 
 func freeIn(s string) bool {

@@ -84,6 +84,19 @@ func TestIDsOfOldSpecs(t *testing.T) {
 	}
 }
 
+// What stands above a contract is part of its key, a long text as far as it was ever kept.
+func TestIDsBelowALongText(t *testing.T) {
+	dir := t.TempDir()
+	heading := strings.TrimSpace(strings.Repeat("word ", 100))
+	old := idsHeader + "P1.C4 = " + strings.TrimSpace(heading[:300]) + " … cefc08433940\nP1.C7 = " + strings.TrimSpace(heading[:300]) + " … 860fb3620391\n"
+	if err := os.WriteFile(filepath.Join(dir, IDFile), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := save(t, dir, 1, "### "+heading, "- GET /b → 200", "- GET /a → 200"); got != "C7 C4" {
+		t.Error(got)
+	}
+}
+
 // Ids are given to a phase when it runs: those of later ones follow their text.
 func TestIDsOfALaterPhase(t *testing.T) {
 	dir := t.TempDir()

@@ -225,7 +225,7 @@ var (
 	wrapped  = lazyregexp.New(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
 	listItem = lazyregexp.New(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
 	row      = lazyregexp.New(`^[ \t]*\|`)
-	ruler    = lazyregexp.New(`^[ \t]*[|+][-+|:= \t]*$`)
+	ruler    = lazyregexp.New(`^[ \t]*[|+][+|: \t]*[-=][-+|:= \t]*$`)
 )
 
 // itemMark is the mark of a list item, with the white space around it.
