@@ -53,6 +53,12 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 			e.Setenv("CANARY", canary)
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "portable" {
+				return false, fmt.Errorf("no condition %q", name)
+			}
+			return lab.Portable, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scripttest.Exits, "serve": serve, "safe": safe, "logged": logged, "unchanged": unchanged,
 		},
