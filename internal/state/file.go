@@ -195,8 +195,9 @@ func counts(p *Phase) map[string]int64 {
 		all["fallback."+role] = int64(n)
 	}
 	for i, r := range p.History {
-		all[fmt.Sprintf("history[%d].entries", i)] = int64(r.Entries)
-		all[fmt.Sprintf("history[%d].step", i)] = int64(min(r.Step, r.Round, r.Iteration))
+		at := fmt.Sprintf("history[%d].", i)
+		all[at+"round"], all[at+"iteration"] = int64(r.Round), int64(r.Iteration)
+		all[at+"step"], all[at+"entries"] = int64(r.Step), int64(r.Entries)
 	}
 	return all
 }
