@@ -85,7 +85,10 @@ func (m *Maker) Save(ctx context.Context, w io.Writer) ([]string, error) {
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%w: %s: run `abl images build` first", sandbox.ErrNoImage, strings.Join(missing, ", "))
 	}
-	return refs, m.Engine.SaveImages(ctx, w, refs)
+	if err := m.Engine.SaveImages(ctx, w, refs); err != nil {
+		return nil, err
+	}
+	return refs, nil
 }
 
 // Load reads an archive that Save wrote, and gives the references it held.

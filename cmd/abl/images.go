@@ -18,8 +18,8 @@ func imagesCommand() cli.Command {
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
 			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages)},
-			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: onEngine(saveImages)},
-			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: onEngine(loadImages)},
+			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
+			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
 			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: onEngine(removeImages)},
 		},
@@ -65,26 +65,26 @@ func buildImages(ctx context.Context, in *cli.Input, m *images.Maker) (refs []st
 	return refs, nil
 }
 
-func saveImages(ctx context.Context, in *cli.Input, m *images.Maker) ([]string, error) {
+func saveImages(ctx context.Context, in *cli.Input) error {
 	f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
+		return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
 	}
-	names, err := m.Save(ctx, f)
-	if err = errors.Join(err, f.Close()); err != nil {
+	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) { return m.Save(ctx, f) })
+	if err = errors.Join(save(ctx, in), f.Close()); err != nil {
 		os.Remove(in.Args[0])
-		return nil, err
 	}
-	return names, nil
+	return err
 }
 
-func loadImages(ctx context.Context, in *cli.Input, m *images.Maker) ([]string, error) {
+func loadImages(ctx context.Context, in *cli.Input) error {
 	f, err := os.Open(in.Args[0])
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
+		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
 	}
 	defer f.Close()
-	return m.Load(ctx, f)
+	load := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) { return m.Load(ctx, f) })
+	return load(ctx, in)
 }
 
 func listImages(ctx context.Context, _ *cli.Input, m *images.Maker) (lines []string, err error) {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"sync"
 
 	"abl/internal/prices"
@@ -83,11 +82,7 @@ type amount struct {
 
 // plus adds without running over.
 func (a amount) plus(b amount) amount {
-	sum := amount{math.MaxInt64, a.usd.Plus(b.usd)}
-	if a.tokens <= math.MaxInt64-b.tokens {
-		sum.tokens = a.tokens + b.tokens
-	}
-	return sum
+	return amount{tokens.Plus(a.tokens, b.tokens), a.usd.Plus(b.usd)}
 }
 
 // tariff is what a request's model costs; its price is nil where nobody said.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -27,6 +28,8 @@ func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
 		{settle: 60, charge: 80, want: "110"},
 		{settle: 9, charge: 0, want: "110"},
 		{admit: 0, want: "the budget of this call is reached: 110 tokens are spent and about 0 under way, of 100"},
+		{settle: 1, charge: math.MaxInt64, want: fmt.Sprint(int64(math.MaxInt64))}, // a nonsense is no credit
+		{admit: 0, want: fmt.Sprintf("the budget of this call is reached: %d tokens are spent and about -1 under way, of 100", int64(math.MaxInt64))},
 	}
 	for i, s := range steps {
 		got := ""

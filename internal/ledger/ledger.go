@@ -138,7 +138,10 @@ func (l *Ledger) prepare() (notices []string, err error) {
 		return notices, hostfs.Write(l.path, []byte(Header+"\n"), perm)
 	case names != Header:
 		kept, err := l.upgrade(data)
-		return append(notices, "the file had fewer columns and was brought up to date, the old one is "+kept), err
+		if err != nil {
+			return notices, err
+		}
+		return append(notices, "the file had fewer columns and was brought up to date, the old one is "+kept), nil
 	}
 	return notices, nil
 }
@@ -179,6 +182,9 @@ func (l *Ledger) upgrade(old []byte) (kept string, err error) {
 		if there != nil && !bytes.Equal(there, old) {
 			continue
 		}
-		return filepath.Base(keep.path), errors.Join(hostfs.Write(keep.path, old, perm), hostfs.Write(l.path, data.Bytes(), perm))
+		if err := hostfs.Write(keep.path, old, perm); err != nil {
+			return "", fmt.Errorf("cannot keep the ledger as it was: %w", err)
+		}
+		return filepath.Base(keep.path), hostfs.Write(l.path, data.Bytes(), perm)
 	}
 }

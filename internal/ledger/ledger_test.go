@@ -17,6 +17,7 @@ import (
 
 	"github.com/gocarina/gocsv"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func n(v int64) *int64 { return &v }
@@ -384,6 +385,28 @@ func TestOldLedgersAreAllKept(t *testing.T) {
 	}
 	if got := content(t, path+".old2"); got != oldHeader+"\n" {
 		t.Errorf("tokens.csv.old2 is %q", got)
+	}
+}
+
+// An older file is written anew only after it is kept.
+func TestAnOldLedgerThatCannotBeKeptIsLeftAlone(t *testing.T) {
+	before := oldHeader + "\n" + strings.Repeat(`"2026-01-02 03:04:05","1","2","builder","m","1","2","0","3","s1"`+"\n", 100)
+	after := len(Header) + 1 + 100*len("2026-01-02 03:04:05,1,2,builder,m,1,2,0,3,s1,,,,,,,,\n") // it loses its quotes
+	l, path := file(t, before)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &limit) })
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(after), Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	notices, err := l.EnsureHeader()
+	if err == nil || len(notices) > 0 {
+		t.Errorf("got %q, %v, want an error alone", notices, err)
+	}
+	if content(t, path) != before || listing(t, path) != "tokens.csv" {
+		t.Errorf("the file was changed, or %s", listing(t, path))
 	}
 }
 

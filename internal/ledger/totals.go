@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/prices"
+	"abl/internal/tokens"
 )
 
 // Counter adds up numbers that may be unknown, and never takes one for a zero.
@@ -20,14 +20,11 @@ type Counter struct {
 }
 
 func (c *Counter) add(n *int64) {
-	switch {
-	case n == nil:
+	if n == nil {
 		c.Missing++
-	case *n > math.MaxInt64-c.Known: // no honest count comes here
-		c.Known = math.MaxInt64
-	default:
-		c.Known += *n
+		return
 	}
+	c.Known = tokens.Plus(c.Known, *n)
 }
 
 // String shows what is known, and a question mark where something is missing.

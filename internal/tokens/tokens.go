@@ -59,7 +59,7 @@ func (c Count) All() (sum int64, told bool) {
 	}
 	for _, n := range []*int64{c.Input, c.Candidates, c.Thoughts, c.Tool} {
 		if n != nil {
-			sum = plus(sum, *n)
+			sum = Plus(sum, *n)
 		}
 	}
 	return sum, c.Input != nil && c.Candidates != nil
@@ -76,15 +76,15 @@ func (c Count) Add(d Count) Count {
 		case *b[i] == nil:
 			*to[i] = *a[i]
 		default:
-			n := plus(**a[i], **b[i])
+			n := Plus(**a[i], **b[i])
 			*to[i] = &n
 		}
 	}
 	return sum
 }
 
-// plus stops at the largest number: a provider's nonsense shall not become a credit.
-func plus(a, b int64) int64 {
+// Plus stops at the largest number: a provider's nonsense shall not become a credit.
+func Plus(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64
 	}

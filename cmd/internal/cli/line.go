@@ -176,18 +176,19 @@ func (l line) misused(_ *urfave.Context, err error, _ bool) error {
 	if m == nil {
 		return Usagef("%s", err)
 	}
-	word := "--" + m[2]
-	if len(m[2]) == 1 {
-		word = "-" + m[2]
-	}
+	typed := slices.IndexFunc(l.flags, func(word string) bool { name, _ := flagName(word); return name == m[2] })
+	word, _, _ := strings.Cut(l.flags[typed], "=")
 	if f := l.at.flag(m[2]); f.Name != "" {
 		return Usagef("%s needs a value: %s", word, f.Value)
+	}
+	if f := l.at.flag(m[2][:1]); f.Value != "" && !strings.HasPrefix(word, "--") {
+		return WithHint(fmt.Sprintf("did you mean -%s %s?", f.Short, m[2][1:]), "unknown flag %q of %s", word, l.name)
 	}
 	known := []string{"--help"}
 	for _, f := range l.at.Flags {
 		known = append(known, "--"+f.Name)
 	}
-	return WithHint(guess("%s", word, known), "unknown flag %q of %s", word, l.name)
+	return WithHint(guess("%s", "--"+m[2], known), "unknown flag %q of %s", word, l.name)
 }
 
 // guess is the hint at what was probably meant, "" when nothing is near.

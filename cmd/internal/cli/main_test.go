@@ -81,6 +81,8 @@ func TestMisuse(t *testing.T) {
 		{"clean up", `clean takes no arguments, but got "up"`, "see abl clean --help"},
 		{"phase 1 --jsno", `unknown flag "--jsno" of abl phase`, "did you mean --json?"},
 		{"phase 1 --frobnicate", `unknown flag "--frobnicate" of abl phase`, see},
+		{"phase 1 -n7", `unknown flag "-n7" of abl phase`, "did you mean -n 7?"},
+		{"phase 1 -jsno", `unknown flag "-jsno" of abl phase`, "did you mean --json?"},
 		{"phase 1 -z", `unknown flag "-z" of abl phase`, see},
 		{"--jsno", `unknown flag "--jsno" of abl`, "see abl --help"},
 		{"--prgress plain", `unknown flag "--prgress" of abl`, "did you mean --progress?"},

@@ -3,7 +3,6 @@ package money
 import (
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/internal/state"
+	"abl/internal/tokens"
 	"abl/roles"
 )
 
@@ -84,12 +84,12 @@ type call struct {
 }
 
 func (c *call) add(list pricelist.List, r ledger.Row) {
-	tokens, told := r.All()
+	used, told := r.All()
 	if !told || r.Source == ledger.Nobody {
 		c.vague = true
 		return
 	}
-	one := Spending{Tokens: tokens}
+	one := Spending{Tokens: used}
 	usd, priced := CostOf(list, r)
 	if one.USD = usd; !priced {
 		one.Unpriced = map[string]bool{r.Model: true}
@@ -112,13 +112,7 @@ func (c *call) settle(charged *roles.Charged) {
 }
 
 func (s *Spending) plus(t Spending) {
-	if s.Tokens > math.MaxInt64-t.Tokens {
-		s.Tokens = math.MaxInt64
-	} else {
-		s.Tokens += t.Tokens
-	}
-	s.USD = s.USD.Plus(t.USD)
-	s.Unknown += t.Unknown
+	s.Tokens, s.USD, s.Unknown = tokens.Plus(s.Tokens, t.Tokens), s.USD.Plus(t.USD), s.Unknown+t.Unknown
 	for model := range t.Unpriced {
 		if s.Unpriced == nil {
 			s.Unpriced = map[string]bool{}

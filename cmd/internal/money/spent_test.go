@@ -2,6 +2,7 @@ package money
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,8 +64,10 @@ func TestSpent(t *testing.T) {
 		rows []ledger.Row
 		want string
 	}{
-		"nothing":                    {nil, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 0 unknown, unpriced []"},
-		"as the rows say":            {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
+		"nothing":         {nil, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 0 unknown, unpriced []"},
+		"as the rows say": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
+		"more than fits": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "9223372036", math.MaxInt64, outcome.Done), used("p1-build-2.1", ledger.Gateway, "9223372036", 1, outcome.Done)},
+			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 9223372036854775807 tokens, 9223372036.854775807 USD, 0 unknown, unpriced []"},
 		"by a price that came later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
 		"too long for one price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
 		"a model without a price":    {[]ledger.Row{other}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 7 tokens, 0 USD, 0 unknown, unpriced [my-model]"},

@@ -26,7 +26,7 @@ func Apply(root *os.Root, ops []Op) error {
 				perm = 0o755
 			}
 			if _, none := root.Lstat(op.Path); none != nil {
-				err = write(root, op.Path, op.Data, perm)
+				err = create(root, op.Path, op.Data, perm)
 			}
 		case Add:
 			err = addLines(root, op.Path, op.Lines)
@@ -38,25 +38,34 @@ func Apply(root *os.Root, ops []Op) error {
 	return nil
 }
 
-// write puts a file in its place, whole or not at all, and through no link that leads out
-// of root. It replaces what an interrupted run may have left under the draft's name.
-func write(root *os.Root, name string, data []byte, perm fs.FileMode) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	draft := name + ".abl-new"
-	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+// create makes a file, whole or not at all, and keeps one that has appeared there.
+func create(root *os.Root, name string, data []byte, perm fs.FileMode) error {
+	draft, err := write(root, name, data, perm)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	if err = root.Link(draft, name); err == nil || errors.Is(err, fs.ErrExist) {
+		return root.Remove(draft)
 	}
-	return root.Rename(draft, name)
+	return root.Rename(draft, name) // not every file system has links
+}
+
+// write makes the draft of a file, through no link that leads out of root. It replaces what
+// an interrupted run may have left under the draft's name.
+func write(root *os.Root, name string, data []byte, perm fs.FileMode) (draft string, err error) {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return "", err
+	}
+	draft = name + ".abl-new"
+	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	return draft, errors.Join(err, f.Sync(), f.Close())
 }
 
 // addLines replaces the file by itself with the lines at its end.
@@ -69,7 +78,11 @@ func addLines(root *os.Root, name string, lines []string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return write(root, name, []byte(withLines(string(data), lines)), perm)
+	draft, err := write(root, name, []byte(withLines(string(data), lines)), perm)
+	if err != nil {
+		return err
+	}
+	return root.Rename(draft, name)
 }
 
 // withLines puts lines below text, with the line ends that it has.

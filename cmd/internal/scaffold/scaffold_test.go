@@ -237,6 +237,9 @@ func TestApplyKeepsWhatAppeared(t *testing.T) {
 	if err := Apply(root, []Op{{Kind: Write, Path: "a", Data: []byte("abl's")}, {Kind: Write, Path: "b", Data: []byte("whole")}}); err != nil {
 		t.Fatal(err)
 	}
+	if err := create(root, "a", []byte("abl's"), 0o644); err != nil { // as when it appears after Apply has looked
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(map[string]string{"a": "mine", "b": "whole"}, tree(t, dir)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
