@@ -167,7 +167,7 @@ func connected(box container.InspectResponse) string {
 }
 
 func resolver(outside bool, h *container.HostConfig) sandbox.Check {
-	want := "127.0.0.1, search ., options attempts:1 timeout:1, hosts none"
+	want := "127.0.0.1, search ., options attempts:5 timeout:1, hosts none"
 	if outside {
 		want = "none, search none, options none, hosts none"
 	}

@@ -45,14 +45,55 @@ func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 }
 
 func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
-	look := func(ctx context.Context, name string) (network.Inspect, error) {
-		return e.api.NetworkInspect(ctx, name, network.InspectOptions{})
+	n, err := get(ctx, e.conn, e.lookAtNetwork, name)
+	if err != nil && strings.Contains(err.Error(), "ambiguous") {
+		if err = e.removeTwins(ctx, name); err == nil {
+			n, err = get(ctx, e.conn, e.lookAtNetwork, name)
+		}
 	}
-	n, err := get(ctx, e.conn, look, name)
 	if err == nil && n.Name != name { // the engine takes ids and their beginnings too
 		err = errdefs.ErrNotFound
 	}
 	return n, about(err, "network %q", name)
+}
+
+func (e *stores) lookAtNetwork(ctx context.Context, nameOrID string) (network.Inspect, error) {
+	return e.api.NetworkInspect(ctx, nameOrID, network.InspectOptions{})
+}
+
+// removeTwins leaves one of abl's networks of a name, the one that is used. An abl that was
+// killed and the next one may both have made it, which engines before 25 allow, and by its
+// name neither can be asked for any more.
+func (e *stores) removeTwins(ctx context.Context, name string) error {
+	ours := withLabels(map[string]string{sandbox.LabelProject: ""})
+	ours.Add("name", name)
+	found, err := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: ours})
+	if err != nil {
+		return err
+	}
+	var twins []network.Inspect
+	for _, n := range found {
+		n, err := get(ctx, e.conn, e.lookAtNetwork, n.ID) // the list does not say who is on it
+		if err != nil && !errdefs.IsNotFound(err) {
+			return err
+		}
+		if err == nil && n.Name == name { // the engine takes parts of a name too
+			twins = append(twins, n)
+		}
+	}
+	slices.SortFunc(twins, func(a, b network.Inspect) int {
+		return cmp.Or(len(b.Containers)-len(a.Containers), strings.Compare(a.ID, b.ID))
+	})
+	for _, n := range twins[min(1, len(twins)):] {
+		if err := e.removeNetwork(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *stores) removeNetwork(ctx context.Context, id string) error {
+	return e.do(ctx, long, func(ctx context.Context) error { return e.api.NetworkRemove(ctx, id) })
 }
 
 // HostAddress is the address at which this machine answers on a network: the
@@ -111,14 +152,14 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	return fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range", n.Pool, slice)
 }
 
-// tryNetwork makes the network; when another was quicker, or the answer was lost,
-// the one that is there has to fit.
+// tryNetwork makes the network. Another may have been quicker, or the answer lost, so the
+// one that is there then has to fit.
 func (e *stores) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
 	err := e.do(ctx, short, func(ctx context.Context) error {
 		_, err := e.api.NetworkCreate(ctx, n.Name, o)
 		return err
 	})
-	if !errdefs.IsConflict(err) {
+	if err != nil && !errdefs.IsConflict(err) {
 		return err
 	}
 	there, err := e.inspectNetwork(ctx, n.Name)

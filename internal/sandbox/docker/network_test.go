@@ -1,15 +1,21 @@
 package docker
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/client"
 
 	"abl/internal/sandbox"
 )
@@ -194,6 +200,71 @@ func TestNetworksSideBySide(t *testing.T) {
 	}
 	if len(list) != 4 || len(ranges) != 4 {
 		t.Errorf("%d networks with the ranges %v", len(list), ranges)
+	}
+}
+
+// twin makes a network beside one of its name, as an abl that is killed and the next one
+// can on an engine before 25.
+func (l *lab) twin(n sandbox.Network, subnet string) (id string) {
+	l.Helper()
+	asked, err := json.Marshal(network.CreateRequest{Name: n.Name, CreateOptions: networkOptions(n, sandbox.NoAddress, netip.MustParsePrefix(subnet))})
+	l.must(err)
+	api := l.api.(*client.Client)
+	answer, err := api.HTTPClient().Post("http://engine/v"+api.ClientVersion()+"/networks/create", "application/json", bytes.NewReader(asked))
+	l.must(err)
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusConflict {
+		l.Skip("this engine lets no two networks have one name")
+	}
+	var made network.CreateResponse
+	l.must(json.NewDecoder(answer.Body).Decode(&made))
+	return made.ID
+}
+
+// Of two networks of one name the one that is used stays, whichever was there first, and
+// one of another's is never removed.
+func TestTwinNetworks(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		used    int // which of the two has a box on it, 0 for neither
+		foreign bool
+	}{{"none is used", 0, false}, {"the first is used", 1, false}, {"the second is used", 2, false}, {"they are another's", 0, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			n := sandbox.Network{Name: l.project + "-inner", Labels: l.labels("network"), Pool: "10.214.2.0/24", Apart: sandbox.NoAddress}
+			made := n
+			if c.foreign {
+				made.Labels = map[string]string{"whose": l.project}
+			}
+			ids := []string{"", l.twin(made, "10.214.2.0/28"), l.twin(made, "10.214.2.16/28")}
+			t.Cleanup(func() {
+				for _, id := range ids[1:] {
+					l.api.NetworkRemove(context.WithoutCancel(t.Context()), id) //nolint:errcheck // the sweep takes what is ours
+				}
+			})
+			if c.used > 0 {
+				box := l.box("on-it", "block")
+				box.Reach.Endpoints = []sandbox.Endpoint{{Network: l.network("other", false)}}
+				l.must(l.api.NetworkConnect(t.Context(), ids[c.used], l.start(box), nil))
+			}
+			err := l.EnsureNetwork(t.Context(), n)
+			if c.foreign == (err == nil) {
+				t.Errorf("making it gives %v", err)
+			}
+			var left []string
+			list, err := l.api.NetworkList(t.Context(), network.ListOptions{Filters: filters.NewArgs(filters.Arg("name", n.Name))})
+			l.must(err)
+			for _, n := range list {
+				left = append(left, n.ID)
+			}
+			want := 1
+			if c.foreign {
+				want = 2
+			}
+			if len(left) != want || c.used > 0 && left[0] != ids[c.used] {
+				t.Errorf("of %q there is left %q", ids[1:], left)
+			}
+		})
 	}
 }
 

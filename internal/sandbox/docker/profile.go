@@ -158,10 +158,11 @@ func reach(h *container.HostConfig, box sandbox.Box) {
 }
 
 // isolateDNS keeps the engine from asking the host's resolver on a box's
-// behalf (CVE-2024-29018). Names of boxes on the same networks resolve all the same.
+// behalf (CVE-2024-29018). Names of boxes on the same networks resolve all the same, and
+// are asked for again when a packet is lost, as happens under load.
 func isolateDNS(h *container.HostConfig) {
 	h.DNS = []string{"127.0.0.1"}
-	h.DNSOptions = []string{"timeout:1", "attempts:1"}
+	h.DNSOptions = []string{"timeout:1", "attempts:5"}
 	h.DNSSearch = []string{"."}
 }
 

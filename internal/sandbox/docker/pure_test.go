@@ -2,14 +2,19 @@ package docker
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
@@ -48,6 +53,32 @@ func TestSubnetsAvoidThisMachine(t *testing.T) {
 			t.Errorf("pool %q was taken", pool)
 		}
 	}
+}
+
+// A sweep of a large phase leaves the engine room to answer.
+func TestSweepsAFewAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []stored
+		var want []string
+		for i := range 30 {
+			all, want = append(all, stored{fmt.Sprintf("%02d", i), "id"}), append(want, fmt.Sprintf("%02d", i))
+		}
+		var now, most atomic.Int32
+		removed, err := removeAll(t.Context(), "box", all, func(context.Context, string) error {
+			if n := now.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(time.Second)
+			now.Add(-1)
+			return nil
+		})
+		if err != nil || !slices.Equal(removed, want) {
+			t.Errorf("removed are %v, %v", removed, err)
+		}
+		if most.Load() != 8 {
+			t.Errorf("%d were removed at once", most.Load())
+		}
+	})
 }
 
 // FuzzSubnets: what is offered lies in the pool and overlaps with nothing taken.

@@ -61,9 +61,7 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 			networks = append(networks, stored{n.Name, n.ID})
 		}
 	}
-	more, merr := removeAll(ctx, "network", networks, func(ctx context.Context, id string) error {
-		return e.do(ctx, long, func(ctx context.Context) error { return e.api.NetworkRemove(ctx, id) })
-	})
+	more, merr := removeAll(ctx, "network", networks, e.removeNetwork)
 	err = errors.Join(err, about(verr, "cannot list volumes"), rerr, about(nerr, "cannot list networks"), merr)
 	return slices.Concat(removed, gone, more), err
 }
@@ -72,13 +70,19 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 // name, which then fits neither, so removal goes by id.
 type stored struct{ name, id string }
 
-// removeAll removes all side by side: an engine mostly waits for what it ends.
+// sideBySide is how many are removed at once: an engine mostly waits for what it ends, and
+// answers nobody in time under all of a large phase.
+const sideBySide = 8
+
+// removeAll removes all, several side by side.
 func removeAll(ctx context.Context, kind string, all []stored, remove func(ctx context.Context, id string) error) (removed []string, err error) {
 	slices.SortFunc(all, func(a, b stored) int { return strings.Compare(a.name, b.name) })
 	errs := make([]error, len(all))
 	var done sync.WaitGroup
+	free := make(chan struct{}, sideBySide)
 	for i, s := range all {
-		done.Go(func() { errs[i] = remove(ctx, s.id) })
+		free <- struct{}{}
+		done.Go(func() { errs[i] = remove(ctx, s.id); <-free })
 	}
 	done.Wait()
 	for i, s := range all {
