@@ -180,7 +180,11 @@ func noteJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return errors.Join(os.WriteFile(path+".new", append(data, '\n'), 0o644), os.Rename(path+".new", path))
+	temp := path + ".new"
+	if err := os.WriteFile(temp, append(data, '\n'), 0o644); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return os.Rename(temp, path)
 }
 
 // Net is what is known of the engine's networks.
