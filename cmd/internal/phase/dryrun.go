@@ -156,10 +156,14 @@ func (p plan) print(w io.Writer) {
 	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, p.Why, p.Budget, p.Last)
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
+		networks := r.Networks
+		if len(networks) == 0 {
+			networks = []string{"none"}
+		}
 		for _, of := range []struct {
 			what  string
 			names []string
-		}{{"networks", r.Networks}, {"gateway on", r.Gateway}, {"registries", r.Allow}} {
+		}{{"networks", networks}, {"gateway on", r.Gateway}, {"registries", r.Allow}} {
 			if len(of.names) > 0 {
 				fmt.Fprintf(w, "  %s: %s\n", of.what, strings.Join(of.names, ", "))
 			}
