@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// listener bounds the open connections.
+// Bounded is l with at most so many open connections.
+func Bounded(l net.Listener, most int64) net.Listener { return &listener{Listener: l, most: most} }
+
 type listener struct {
 	net.Listener
 	most int64

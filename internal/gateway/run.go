@@ -130,7 +130,7 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnContext: withConn,
 	}
 	go func() {
-		if err := web.Serve(&listener{Listener: l, most: s.Limits.Connections}); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(Bounded(l, s.Limits.Connections)); !errors.Is(err, http.ErrServerClosed) {
 			s.fatal <- fmt.Errorf("cannot go on serving: %v", err)
 		}
 	}()

@@ -27,7 +27,8 @@ const (
 	restTime = 3 * time.Second
 	idleTime = 5 * time.Minute // a gateway's connection may wait for its next request
 
-	maxHeader = 64 << 10
+	maxHeader      = 64 << 10
+	maxConnections = 256 // open at once; two gateways have 64 requests each under way
 )
 
 // Listening is what a Forwarder needs to be where it was once abl comes back. Without a
@@ -83,7 +84,7 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	f := &Forwarder{http.Server{
 		Handler: http.HandlerFunc(pass), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
 	}, at}
-	go func() { _ = f.Serve(l) }()
+	go func() { _ = f.Serve(gateway.Bounded(l, maxConnections)) }()
 	context.AfterFunc(ctx, func() { _ = f.Close() })
 	return f, nil
 }

@@ -135,6 +135,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Strangers do not fill this machine with connections; the next one is served once one of them leaves.
+func TestConnectionsAreBounded(t *testing.T) {
+	f := forward(t, "http://127.0.0.1:1", nil)
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", f.At.Addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	asks := func() bool {
+		c := dial()
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:errcheck // the answer shows it
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		return err == nil && answer.StatusCode == http.StatusNotFound
+	}
+	first := dial()
+	for range maxConnections - 1 {
+		dial()
+	}
+	if asks() {
+		t.Errorf("more than %d connections are open", maxConnections)
+	}
+	first.Close()
+	for !asks() { // until the forwarder has seen it
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // Each piece is with the client before the server makes the next one.
 func TestStreams(t *testing.T) {
 	next := make(chan bool)
