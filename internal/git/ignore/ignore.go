@@ -1,17 +1,15 @@
 // Package ignore decides which names .gitignore files leave out, as git does:
 // nearer files outrank farther ones, later lines earlier ones, and nothing
-// below an ignored folder comes back. go-git's gitignore compares names with
-// patterns. It opens no file.
+// below an ignored folder comes back. It opens no file.
 package ignore
 
 import (
 	"bytes"
+	"path"
 	"slices"
 	"strings"
 
 	"abl/internal/lazyregexp"
-
-	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
 // Rules are the ignore rules in force in one folder: its own file's and, less
@@ -24,23 +22,13 @@ type Rules struct {
 
 // rule is one line of an ignore file.
 type rule struct {
-	gitignore.Pattern // of what may be left out and stands at the top
-
-	negated  bool // the line began with !
-	anywhere bool // it had no slash within, or began with **/
-	below    bool // it ended with /**
+	parts   []string // patterns for the names of a path; ** stands for any number of folders
+	negated bool     // the line began with !
+	folders bool     // it ended with a slash: only folders are meant
 }
 
 // Exclude makes the least urgent rules of a repository, those of info/exclude.
 func Exclude(data []byte) *Rules { return (*Rules)(nil).Below("", data) }
-
-// inner are stars beside other characters of a part, which mean one; spelled is what
-// go-git has other words for.
-var (
-	inner   = lazyregexp.New(`([^/*])\*\*+|\*\*+([^/*])`)
-	spelled = strings.NewReplacer("[!", "[^", "[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9",
-		"[:xdigit:]", "0-9a-fA-F", "[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\r ")
-)
 
 // Below adds the rules of the ignore file in a folder, whose path ends with a slash or
 // is "" for the root. No input is an error: a line that means nothing matches nothing.
@@ -48,38 +36,85 @@ func (r *Rules) Below(base string, data []byte) *Rules {
 	now := &Rules{base: base, above: r}
 	for line := range bytes.SplitSeq(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\n")) {
 		text, _, _ := strings.Cut(strings.TrimSuffix(string(line), "\r"), "\x00") // git's lines are C strings
-		if !strings.HasSuffix(text, `\ `) {
-			text = strings.TrimRight(text, " ")
+		kept := strings.TrimRight(text, " ")
+		if escapes := len(kept) - len(strings.TrimRight(kept, `\`)); kept != text && escapes%2 == 1 {
+			kept += " "
 		}
-		if text == "" || text[0] == '#' {
-			continue
+		if kept != "" && kept[0] != '#' {
+			now.own = append(now.own, parse(kept))
 		}
-		var one rule
-		text, one.negated = strings.CutPrefix(text, "!")
-		text = inner().ReplaceAllString(spelled.Replace(text), "$1*$2")
-		if strings.HasPrefix(text, "/**") {
-			text = text[1:]
-		}
-		if one.anywhere = !strings.Contains(strings.TrimSuffix(text, "/"), "/"); one.anywhere {
-			text = strings.ReplaceAll(text, "**", "*")
-		}
-		text, one.below = strings.CutSuffix(text, "/**")
-		if rest, any := strings.CutPrefix(text, "**/"); any {
-			text, one.anywhere = rest, true
-		}
-		one.Pattern = gitignore.ParsePattern("/"+strings.TrimPrefix(text, "/"), nil)
-		now.own = append(now.own, one)
 	}
 	return now
+}
+
+var unescape = strings.NewReplacer(`\\`, `\\`, `\/`, "/")
+
+func parse(text string) (r rule) {
+	text, r.negated = strings.CutPrefix(text, "!")
+	text, r.folders = strings.CutSuffix(text, "/")
+	anywhere := !strings.Contains(text, "/")
+	text = unescape.Replace(bracket().ReplaceAllStringFunc(bytewise(text), set))
+	r.parts = strings.Split(strings.TrimPrefix(text, "/"), "/")
+	for i, part := range r.parts {
+		if len(part) > 1 && strings.Trim(part, "*") == "" {
+			r.parts[i] = "**"
+		}
+	}
+	if anywhere {
+		r.parts = slices.Insert(r.parts, 0, "**")
+	}
+	if r.parts[len(r.parts)-1] == "**" { // what is in a folder, and not the folder
+		r.parts = append(r.parts, "*")
+	}
+	return r
+}
+
+// bracket finds the sets of a pattern, and passes over what is escaped. In a set, class
+// is what path.Match has no word for, and item is a character or a range.
+var (
+	bracket = lazyregexp.New(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[a-z]*:\]|[^\]\\])*)\]`)
+	class   = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]", "0-9a-fA-F",
+		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\n\r ", "[:blank:]", "\t ", "[:cntrl:]", "\x01-\x1f\x7f",
+		"[:punct:]", "!---:-@\\[-`{-~", "[:graph:]", "!-~", "[:print:]", " -~")
+	item = lazyregexp.New(`(?s)\\?(.)(?:-\\?(.))?`)
+)
+
+// set spells a set for path.Match, which takes no ] and no - as they are: as ranges, with
+// all of their ends escaped. One that ends before it begins has its first character in it.
+func set(text string) string {
+	in := bracket().FindStringSubmatch(text)
+	items := class.Replace(in[2])
+	switch {
+	case text[0] == '\\':
+		return text
+	case items == "" || strings.Contains(items, ":]"):
+		return "[" // git takes it for no set either, and nothing matches
+	}
+	items = item().ReplaceAllStringFunc(items, func(s string) string {
+		ends := item().FindStringSubmatch(s)
+		return `\` + ends[1] + `-\` + max(ends[1], ends[2])
+	})
+	// A slash is in no set, since it parts the names of a path.
+	items = strings.ReplaceAll(strings.ReplaceAll(items, `\/-`, `\0-`), `-\/`, `-\.`)
+	return "[" + strings.Replace(in[1], "!", "^", 1) + items + "]"
+}
+
+// bytewise makes a character of each byte, since git compares bytes.
+func bytewise(s string) string {
+	all := make([]rune, len(s))
+	for i := range len(s) {
+		all[i] = rune(s[i])
+	}
+	return string(all)
 }
 
 // Ignored says whether the rules leave out a path below their folder. The
 // caller has asked about each folder on the way first.
 func (r *Rules) Ignored(path string, dir bool) bool {
 	for ; r != nil; r = r.above {
-		parts := strings.Split(path[len(r.base):], "/")
+		names := strings.Split(bytewise(path[len(r.base):]), "/")
 		for _, one := range slices.Backward(r.own) {
-			if one.matches(parts, dir) {
+			if (dir || !one.folders) && matches(one.parts, names) {
 				return !one.negated
 			}
 		}
@@ -87,19 +122,27 @@ func (r *Rules) Ignored(path string, dir bool) bool {
 	return false
 }
 
-// matches compares a path itself: go-git's patterns match also what is below one.
-func (r rule) matches(path []string, dir bool) bool {
-	if r.below {
-		path, dir = path[:len(path)-1], true
-	}
-	for ; len(path) > 0; path = path[1:] {
-		above := path[:len(path)-1]
-		if r.Match(path, dir) != gitignore.NoMatch && (r.below || r.Match(above, true) == gitignore.NoMatch) {
-			return true
+// matches goes back to the last ** alone, which is enough and takes no longer than the
+// product of both lengths.
+func matches(parts, names []string) bool {
+	var after, from []string // the parts behind the last **, and the names that they began at
+	for len(names) > 0 {
+		if len(parts) > 0 && parts[0] == "**" {
+			parts = parts[1:]
+			after, from = parts, names
+			continue
 		}
-		if !r.anywhere {
+		if len(parts) > 0 {
+			if same, _ := path.Match(parts[0], names[0]); same {
+				parts, names = parts[1:], names[1:]
+				continue
+			}
+		}
+		if len(from) == 0 {
 			return false
 		}
+		from = from[1:]
+		parts, names = after, from
 	}
-	return false
+	return len(parts) == 0
 }
