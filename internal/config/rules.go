@@ -35,7 +35,7 @@ var rules = []rule{
 	{"*_commands.NAME", not(oneOf("check", "get-spec", "help", "list", "restart")), "another name than that of a command of abl-cmd's own", "choose another name"},
 	{"*_commands.*.command", notBlank, "the command to run", ""},
 	{"*_commands.*.output", oneOf("", "hidden", "shown"), "shown or hidden", ""},
-	{"*_commands.*.timeout", lasts(1), "more than nothing", ""},
+	{"*_commands.*.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	{"app.command", notBlank, "the command that starts the app", "say how the app starts, or leave the whole section out"},
 	{"app.port", number(1, maxPort), "1 to 65535", ""},
 	{"app.ready.port", number(0, 0), "none, since the app is asked at app.port", "leave it out"},
@@ -45,7 +45,7 @@ var rules = []rule{
 	{"app.services.*.image", like(`[^\s\x00-\x20\x7f]+`), "the name of an image", ""},
 	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
 	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
-	{"…ready.timeout", lasts(1), "more than nothing", ""},
+	{"…ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	// An app that can tell that it is under test can behave for the test.
 	{"…env.NAME", like(`[A-Za-z_][A-Za-z0-9_]*`), "the name of a variable", ""},
 	{"…env.NAME", func(name string) bool { return !strings.HasPrefix(name, envPrefix) }, "a name without " + envPrefix + ", which is abl's", "choose another name"},
