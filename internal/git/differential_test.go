@@ -50,7 +50,7 @@ func likeGit(t *testing.T, rng *rand.Rand, steps int) {
 
 var oddNames = []string{
 	"a", "b", "c", "d e", "-rf", "a.c", "a-b", "x\ny", "\x01", "ü", "\xff\xfe", "aux", "COM1", "back\\slash",
-	"..foo", "...", "a:b", "'\"", "z", "build", "keep.log", "x.log", "tmp", ".hidden", "gitx", "0", "~", "[x]", "*", "?",
+	"..foo", "...", "a:b", "'\"", "z", "build", "keep.log", "x.log", "tmp", ".hidden", "gitx", "0", "~", "~1", "gi~2", "git~2", "[x]", "*", "?",
 }
 
 var ignoreLines = []string{

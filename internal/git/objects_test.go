@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -153,6 +154,26 @@ func withFullDisk(t *testing.T, do func()) {
 	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 100, Max: was.Max}))
 	defer unix.Setrlimit(unix.RLIMIT_FSIZE, &was)
 	do()
+}
+
+// A snapshot whose objects cannot be written leaves no index behind that was to follow.
+func TestFailedSnapshot(t *testing.T) {
+	r := open(t, t.TempDir())
+	for i := range 2 * fewObjects {
+		write(t, r.dir, map[string]string{fmt.Sprint("f", i): fmt.Sprint(i)})
+	}
+	pack := r.git.Join("objects/pack")
+	must(t, os.Remove(pack))
+	must(t, os.WriteFile(pack, nil, 0o644))
+	if _, err := r.Snapshot(t.Context(), message("s", "1")); err == nil {
+		t.Fatal("a pack was written where no folder is")
+	}
+	if left, _ := filepath.Glob(r.git.Join("abl-tmp-*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	must(t, os.Remove(pack))
+	snapshot(t, r, "s", "1")
+	sound(t, r.dir)
 }
 
 // Git leaves an empty object when the power goes: the next snapshot mends it.

@@ -111,18 +111,21 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, t
 	if err != nil {
 		return Commit{}, err
 	}
-	var publish func() error
+	var end func(error) error
 	synced := make(chan error, 1)
 	go func() {
 		var ix bytes.Buffer
 		err := index.NewEncoder(&ix).Encode(&index.Index{Version: 2, Entries: slices.Clone(now.entries)})
 		if err == nil {
-			publish, err = r.git.Write("index", ix.Bytes())
+			end, err = r.git.Write("index", ix.Bytes())
 		}
 		synced <- err
 	}()
-	if err = errors.Join(objects.finish(r.git), <-synced); err == nil {
-		err = publish()
+	err = objects.finish(r.git)
+	if failed := <-synced; failed == nil {
+		err = end(err)
+	} else {
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return Commit{}, err

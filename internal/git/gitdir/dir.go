@@ -94,15 +94,16 @@ func (d Dir) Mkdir(name string) error {
 
 // Replace writes a file of .git whole. Its folder must exist.
 func (d Dir) Replace(name string, data []byte) error {
-	publish, err := d.Write(name, data)
+	end, err := d.Write(name, data)
 	if err != nil {
 		return err
 	}
-	return publish()
+	return end(nil)
 }
 
-// Write writes a file of .git to the disk, and returns what gives it its name.
-func (d Dir) Write(name string, data []byte) (publish func() error, err error) {
+// Write writes a file of .git to the disk, and returns what gives it its name, or, given
+// an error, removes it and returns the error.
+func (d Dir) Write(name string, data []byte) (end func(error) error, err error) {
 	f, err := d.Temp(".", tempPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write %q: %w", d.Join(name), err)
@@ -112,7 +113,13 @@ func (d Dir) Write(name string, data []byte) (publish func() error, err error) {
 		os.Remove(f.Name())
 		return nil, fmt.Errorf("cannot write %q: %w", d.Join(name), err)
 	}
-	return func() error { return rename(f.Name(), d.Join(name)) }, nil
+	return func(err error) error {
+		if err != nil {
+			os.Remove(f.Name())
+			return err
+		}
+		return rename(f.Name(), d.Join(name))
+	}, nil
 }
 
 // rename gives a finished and synced file its final name, durably.

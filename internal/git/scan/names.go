@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,9 +9,9 @@ import (
 )
 
 // NTFS reaches a name also with dots and spaces behind it and with a stream (:),
-// and by a short name: six letters and a number, or when those are taken some of
-// what the name hashes to. Windows reads a backslash as a slash. These find all
-// such names, and a few more.
+// and by a short name: six letters and a number, or when those are taken what the
+// name hashes to, with a number that fills up eight. Windows reads a backslash as a
+// slash.
 var (
 	gitItself = variants(`\.git|git~1`, `:\\`)
 	modules   = dotfile("gitmodules", "gi7eba")
@@ -18,7 +19,11 @@ var (
 )
 
 func dotfile(name, hash string) *regexp.Regexp {
-	return variants(`\.`+name+`|`+name[:6]+`~[1-4]|(?:`+hash[:1]+`[`+hash[1:]+`]{0,5})?~[1-9][0-9]*`, ":")
+	all := `\.` + name + `|` + name[:6] + `~[1-4]`
+	for n := range len(hash) + 1 {
+		all += fmt.Sprintf(`|%s~[1-9][0-9]{%d}`, hash[:n], len(hash)-n)
+	}
+	return variants(all, ":")
 }
 
 func variants(name, stops string) *regexp.Regexp {

@@ -36,7 +36,8 @@ func TestRefusedLinks(t *testing.T) {
 			t.Errorf("a link %q is not refused", name)
 		}
 	}
-	for _, name := range []string{"gitmodules", "gitmod~5", "gi7eba", "link", ".gitmodule", "~0000001", "mail"} {
+	for _, name := range []string{"gitmodules", "gitmod~5", "gi7eba", "link", ".gitmodule", "~0000001", "mail",
+		"~1", "gi~2", "gi7eb~1", "gi7eba~10", "ig7eba~1", "~100000", "ma~1"} {
 		if why := refusedName(name, true); why != "" {
 			t.Errorf("a link %q is refused: %s", name, why)
 		}
@@ -44,7 +45,7 @@ func TestRefusedLinks(t *testing.T) {
 }
 
 func TestIsModules(t *testing.T) {
-	for name, want := range map[string]bool{".gitattributes": false, "other": false, "~1": true, ".gitmodules": true, "gi7eba~1": true, "gi~2": true, "gi": false} {
+	for name, want := range map[string]bool{".gitattributes": false, "other": false, "~1": false, "gi~2": false, "gi7~1": false, ".gitmodules": true, "gi7eba~1": true, "GI7~1000": true, "~1234567": true, "gi": false} {
 		if isModules(name) != want {
 			t.Errorf("%q: %t", name, !want)
 		}
