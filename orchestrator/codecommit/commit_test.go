@@ -74,12 +74,9 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs, err := codecommit.NewFolder(filepath.Join(l.root, "logs"), time.Date(2026, 11, 21, 10, 20, 30, 0, time.UTC), p.Suffix, clean)
-	if err != nil {
-		t.Fatal(err)
-	}
 	l.run = codecommit.Run{
-		Project: codecommit.Project{Root: l.root, Profile: p}, Inputs: in, Model: l, Guard: g, Builder: l, Logs: logs, Book: book{ledger.Open(filepath.Join(l.root, "logs/tokens.csv"))},
+		Project: codecommit.Project{Root: l.root, Profile: p, Logs: filepath.Join(l.root, "logs")}, Inputs: in, Model: l, Guard: g, Builder: l,
+		Began: time.Date(2026, 11, 21, 10, 20, 30, 0, time.UTC), Book: book{ledger.Open(filepath.Join(l.root, "logs/tokens.csv"))},
 		Repairs: p.Repairs, Clean: clean,
 		Say:  func(text string) { fmt.Fprintln(&l.said, text) },
 		Said: func(text string) { l.said.WriteString("> " + text) },

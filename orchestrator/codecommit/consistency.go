@@ -98,20 +98,22 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 }
 
 // Ask puts one question for a workflow that makes something of the answer itself.
-func (r *Run) Ask(ctx context.Context, workflow, prompt string) (answer string, err error) {
-	_, err = r.once(ctx, workflow, prompt, func(a model.Answer, _ *Attempt) error {
+func (r *Run) Ask(ctx context.Context, workflow, prompt string) (res Result, answer string, err error) {
+	res, err = r.once(ctx, workflow, prompt, func(a model.Answer, _ *Attempt) error {
 		if a.Finish != model.Whole {
 			return r.unusable("the answer of %s was cut off (%s)", r.Model.Name(), a.Reason)
 		}
 		answer = r.Clean(a.Text)
 		return nil
 	})
-	return answer, err
+	return res, answer, err
 }
 
 // once is a workflow of one question.
 func (r *Run) once(ctx context.Context, workflow, prompt string, use func(model.Answer, *Attempt) error) (Result, error) {
-	r.begin(workflow)
+	if err := r.begin(workflow); err != nil {
+		return Result{}, err
+	}
 	r.result.Protocol = ""
 	a, at, err := r.ask(ctx, "query", prompt, func(what string) []string { return []string{what} })
 	if err == nil {

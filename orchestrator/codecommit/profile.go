@@ -27,7 +27,6 @@ type Profile struct {
 	Stage      string // where edits are prepared
 	Yard       string // where a build in a container has what is handed to it
 	LockFile   string
-	Suffix     string // of the log folder
 	Repairs    int
 	// Fixed is what is protected whatever a project says: names in any folder or, with a
 	// slash before them, in the project's own; those of folders end with one.
@@ -57,7 +56,7 @@ func ProfileOf(name string) (Profile, error) {
 		return Profile{
 			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
 			Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
-			Suffix: "-committing-code", Repairs: 3,
+			Repairs: 3,
 			Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
 				".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
 		}, nil

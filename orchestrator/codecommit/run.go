@@ -28,7 +28,7 @@ type Run struct {
 	Model   Model
 	Guard   *PathGuard
 	Builder Builder
-	Logs    *Folder
+	Began   time.Time // after which the log folder is named
 	Book    interface{ Append([]ledger.Row) error }
 	Clean   func(string) string
 	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
@@ -39,6 +39,7 @@ type Run struct {
 	Abort   bool // on an answer that cannot be used, rather than ask again
 	DryRun  bool // look at the first answer, and change nothing
 
+	Logs   *Folder // made when a workflow begins: what it needs is there by then
 	result Result
 }
 
@@ -91,8 +92,17 @@ type Attempt struct {
 	names    func(what string) []string // of its files in the log folder
 }
 
-func (r *Run) begin(workflow string) {
+func (r *Run) begin(workflow string) (err error) {
+	suffix := "-" + workflow
+	if r.Project.Name == V1 {
+		suffix = ""
+	}
+	if r.Logs, err = NewFolder(r.Project.Logs, r.Began, suffix, r.Clean); err != nil {
+		return err
+	}
+	r.Say("logs: " + r.Logs.Path)
 	r.result = Result{Workflow: workflow, Protocol: r.Project.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Edit{}}
+	return nil
 }
 
 // end sums up, and leaves the sum in the log folder.
@@ -123,7 +133,9 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 // the build passes. The error is what stopped it on the way; a build that stays
 // red is none.
 func (r *Run) Commit(ctx context.Context) (Result, error) {
-	r.begin("committing-code")
+	if err := r.begin("committing-code"); err != nil {
+		return Result{}, err
+	}
 	prompt := r.Project.First(r.Inputs)
 	for n := 0; ; n++ {
 		if err := r.attempt(ctx, n, prompt); err != nil {

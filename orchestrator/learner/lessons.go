@@ -111,17 +111,14 @@ var (
 // isEmpty says why a lesson is none, "" for one that is worth keeping.
 func isEmpty(label, text string) string {
 	words := wordsOf(text)
-	all := func(of []string) bool {
-		return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(of, w) })
-	}
 	switch {
 	case isPlaceholder(text):
 		return "repeats the question"
 	case len(words) == 0:
 		return "says nothing"
-	case all(none):
+	case only(none, words):
 		return "says that there is none"
-	case label == LabelLearning && all(hollow):
+	case label == LabelLearning && only(hollow, words):
 		return "generic"
 	case len(words) == 1:
 		return "a single word"

@@ -61,7 +61,7 @@ func ParseReview(text string) CodeReview {
 		case l.bullet || said[at][len(said[at])-1] == "":
 			said[at] = append(said[at], l.text)
 		default: // a sentence goes on
-			said[at][len(said[at])-1] += " " + l.text
+			said[at][len(said[at])-1] += "\n" + l.text
 		}
 		gap = l.blank
 	}
@@ -85,7 +85,7 @@ func categoryOf(letters string) string {
 
 func findingOf(c string, said []string) Finding {
 	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s == "" || isPlaceholder(s) })
-	f := Finding{Category: c, State: RatedOK, Text: wording.Cut(strings.Join(said, " "), maxFinding)}
+	f := Finding{Category: c, State: RatedOK, Text: wording.Cut(strings.ReplaceAll(strings.Join(said, " "), "\n", " "), maxFinding)}
 	if len(said) == 0 {
 		f.State = Unrated
 	} else if slices.ContainsFunc(said, func(s string) bool { return !fine(c, s) }) {
@@ -97,32 +97,39 @@ func findingOf(c string, said []string) Finding {
 // Words by which a reviewer says that there is nothing to find, and those that
 // take it back.
 var (
-	good    = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm")
-	before  = strings.Fields("looks look seems all is very pretty everything")
+	good    = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm nice well")
+	before  = strings.Fields("the this code program looks look seems all is very pretty everything")
 	nothing = strings.Fields("no none n/a nothing issue issues problem problems concern concerns vulnerability vulnerabilities finding findings were was are is found " +
 		"identified detected seen noted to report here any all at")
 	but = strings.Fields("but however except although though yet still missing lacks lacking should could consider needs need would only partly partially unless apart " +
 		"unsafe insecure vulnerable bad poor fails failing broken wrong never can't cannot not no none without")
 )
 
-// fine says whether a text finds nothing. Praise that ends in a but does not, and
-// of tests none are too few.
+// fine says whether a text finds nothing: it is praise without a but, or says that there is
+// nothing, and then no more than praise. Of tests none are too few.
 func fine(c string, text string) bool {
 	words := wordsOf(text)
-	if len(words) == 0 {
+	if len(words) == 0 || praises(words) {
 		return true
-	}
-	first := words
-	for len(first) > 1 && slices.Contains(before, first[0]) {
-		first = first[1:]
-	}
-	if slices.Contains(good, first[0]) {
-		return !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
 	}
 	if c == tests && (len(words) == 1 || words[0] == "none") {
 		return false
 	}
-	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(nothing, w) })
+	end := strings.IndexAny(text+".", ".!;\n")
+	return only(nothing, words) || only(nothing, wordsOf(text[:end])) && praises(wordsOf(text[end:]))
+}
+
+// praises says whether words are praise that nothing takes back.
+func praises(words []string) bool {
+	for len(words) > 1 && slices.Contains(before, words[0]) {
+		words = words[1:]
+	}
+	return slices.Contains(good, words[0]) && !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
+}
+
+// only says whether words are of a list, all of them.
+func only(of, words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(of, w) })
 }
 
 // Summary is a review as a person and the next prompts read it, a line a category.

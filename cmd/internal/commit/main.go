@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,15 +53,12 @@ func initialise(_ context.Context, s *session) error {
 		files = append(files, scaffold.File{Path: f[0], Data: []byte(f[1])})
 	}
 	steps, err := scaffold.Missing(root.FS(), files)
-	if err == nil {
-		var ignore scaffold.Op
-		ignore, err = scaffold.AddLines(root.FS(), []string{"/" + codecommit.ConfigDir, "/logs", ".env"})
-		steps = append(steps, ignore)
+	ignore, ierr := scaffold.AddLines(root.FS(), []string{"/" + codecommit.ConfigDir, "/logs", ".env"})
+	if err = cmp.Or(err, ierr); err != nil {
+		return exit.With(exit.Usage, err, "")
 	}
-	if err == nil {
-		err = scaffold.Apply(root, steps)
-	}
-	if err != nil {
+	steps = append(steps, ignore)
+	if err := scaffold.Apply(root, steps); err != nil {
 		return err
 	}
 	if in.Bool("json") {

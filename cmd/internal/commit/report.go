@@ -31,7 +31,7 @@ func (s *session) consistency(ctx context.Context) (err error) {
 
 func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path string) error {
 	r := &codecommit.Run{Inputs: inputs}
-	if _, err := s.prepare(r, "-consistency-report"); err != nil {
+	if _, err := s.prepare(r); err != nil {
 		return err
 	}
 	res, text, err := r.Consistency(ctx, path)
@@ -109,11 +109,11 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 		return "", ErrMasked
 	}
 	r := &codecommit.Run{Inputs: codecommit.Inputs{Query: question}}
-	if _, err := s.prepare(r, "-"+workflow); err != nil {
+	if _, err := s.prepare(r); err != nil {
 		return "", err
 	}
-	answer, err := r.Ask(ctx, workflow, question)
-	return answer, kept(err, r.Logs.Path)
+	res, answer, err := r.Ask(ctx, workflow, question)
+	return answer, kept(err, res.Logs)
 }
 
 // AskFlags are the flags of a command that asks.

@@ -116,7 +116,7 @@ func (s *session) change(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	secrets, err := s.prepare(r, s.project.Suffix)
+	secrets, err := s.prepare(r)
 	if err != nil {
 		return err
 	}
@@ -149,9 +149,8 @@ func (s *session) duration(name string) (time.Duration, error) {
 	return d, nil
 }
 
-// prepare puts the model in place, and what takes its key out of everything, and makes the
-// folder of the logs.
-func (s *session) prepare(r *codecommit.Run, suffix string) (secrets codecommit.Secrets, err error) {
+// prepare puts the model in place, and what takes its key out of everything.
+func (s *session) prepare(r *codecommit.Run) (secrets codecommit.Secrets, err error) {
 	name, c := s.in.String("model"), model.Config{Sent: r.Sending}
 	c.Trouble = func(err error, wait time.Duration) { s.in.Say("%v; trying again in %s", err, wait) }
 	if c.Retries, err = s.number("retries", 1000); err == nil {
@@ -167,7 +166,7 @@ func (s *session) prepare(r *codecommit.Run, suffix string) (secrets codecommit.
 	}
 	s.in.Say("%s, with the key of %s", name, key.Where)
 	secrets = s.project.Secrets(key.Value)
-	r.Project, r.Model, r.Clean, r.Holds = s.project, client, secrets.Clean, secrets.Hold
+	r.Project, r.Model, r.Clean, r.Holds, r.Began = s.project, client, secrets.Clean, secrets.Hold, time.Now()
 	prices, _ := pricelist.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
@@ -177,10 +176,7 @@ func (s *session) prepare(r *codecommit.Run, suffix string) (secrets codecommit.
 			s.in.Warn("the " + what + " holds a secret; the model is shown no more than its last two characters")
 		}
 	}
-	if r.Logs, err = codecommit.NewFolder(s.project.Logs, time.Now(), suffix, r.Clean); err == nil {
-		s.in.Say("logs: %s", r.Logs.Path)
-	}
-	return secrets, err
+	return secrets, nil
 }
 
 // say tells how it goes, on a line of its own.

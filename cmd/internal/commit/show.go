@@ -44,6 +44,9 @@ func tellRestored(in *cli.Input, files []string) {
 
 // finish says what a run came to.
 func (s *session) finish(res codecommit.Result, err error) error {
+	if res.Logs == "" { // it did not begin
+		return err
+	}
 	calls := wording.Count(len(res.Attempts), "call")
 	if s.in.Bool("json") {
 		if problem := s.in.JSON(res); problem != nil {
@@ -77,7 +80,7 @@ func (s *session) finish(res codecommit.Result, err error) error {
 // kept says besides an error what is safe by then.
 func kept(err error, logs string) error {
 	code := exit.Code(err)
-	if code == exit.Passed || code == exit.Bug || errors.Is(err, context.Canceled) {
+	if logs == "" || code == exit.Passed || code == exit.Bug || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return &exit.Error{Code: code, What: err.Error(), Safe: "what was asked and answered is in " + logs, Do: exit.Hint(err), Err: err}

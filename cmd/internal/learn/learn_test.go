@@ -168,6 +168,9 @@ func TestReplThroughAPipe(t *testing.T) {
 	if code, _, voice = p.call("do fail", "--repl", "-c", "1"); code != 3 {
 		t.Errorf("a failed task through a pipe: exit %d: %s", code, voice)
 	}
+	if code, _, voice = p.call(strings.Repeat("x", 2<<20), "--repl"); code != 2 || !strings.Contains(voice, "a line has more than 1 MiB") {
+		t.Errorf("a task of 2 MiB through a pipe: exit %d: %s", code, voice)
+	}
 }
 
 func TestDebug(t *testing.T) {

@@ -39,6 +39,9 @@ func openLines(w *work) *lines {
 			if pipe.Scan() {
 				return pipe.Text(), nil
 			}
+			if errors.Is(pipe.Err(), bufio.ErrTooLong) {
+				return "", cli.Usagef("a line has more than %d MiB, and so long a task is not taken", maxTyped>>20)
+			}
 			return "", cmp.Or(pipe.Err(), io.EOF)
 		}}
 	}
