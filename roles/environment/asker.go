@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, a
 
 // askTool runs a tool, where nothing that a role has written is asked.
 func askTool(ctx context.Context, boxes *roles.Boxes, role, image, word string, t tool) (string, error) {
-	code, words, err := Ask(ctx, boxes.Engine, sandbox.Box{
+	code, words, err := ask(ctx, boxes.Engine, sandbox.Box{
 		Name: roles.BoxName(boxes.ID, "ask-"+word), Image: image, User: fmt.Sprintf("%d:%d", boxes.UID, boxes.GID), Dir: "/tmp",
 		Labels: boxes.Labels("helper", role, "", time.Now()),
 		Argv:   []string{"sh", "-c", t.script}, Env: append([]string{"HOME=/tmp"}, t.env...),
@@ -71,9 +70,9 @@ func askTool(ctx context.Context, boxes *roles.Boxes, role, image, word string, 
 	return words, nil
 }
 
-// Ask runs a program in a box without a network and without anything of a project, and
+// ask runs a program in a box without a network and without anything of a project, and
 // returns its exit code and what it says.
-func Ask(ctx context.Context, eng sandbox.Engine, box sandbox.Box) (code int, words string, err error) {
+func ask(ctx context.Context, eng sandbox.Engine, box sandbox.Box) (code int, words string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	remove := func() error {
@@ -85,7 +84,6 @@ func Ask(ctx context.Context, eng sandbox.Engine, box sandbox.Box) (code int, wo
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	box.Labels = maps.Clone(box.Labels)
 	box.Labels[sandbox.LabelDeadline] = strconv.FormatInt(time.Now().Add(askTime).Unix(), 10)
 	if err := roles.Make(ctx, eng, box); err != nil {
 		return 0, "", err
