@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"abl/internal/lazyregexp"
@@ -17,19 +18,42 @@ type finder struct {
 	full  bool         // MaxContracts was reached
 }
 
+// heading reads what is below a heading, or in a spec as a whole.
+func (f *finder) heading(n *node) {
+	switch name := n.text(); {
+	case n.section == contextSection, n.section == other && f.hasContracts:
+		f.outside(n)
+		return
+	case n.data && freeIn(name):
+		f.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is no contract", "write it below the heading, as a list item")
+	case len(n.under) > 0 && f.hasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
+		f.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
+	}
+	f.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
+}
+
+// outside looks at what is read for a section of contracts in it alone.
+func (f *finder) outside(n *node) {
+	if n.section == other && (n.arrow || n.data) {
+		f.warn(n.line+1, "outside", quote(n.text())+" stands outside the Contracts section, so it is no contract", "move it there")
+	}
+	for _, k := range n.kids {
+		if k.section == contractsSection {
+			f.heading(k)
+		} else {
+			f.outside(k)
+		}
+	}
+}
+
 // below reads what is below a node. among is false where nobody said that there
 // are contracts, and there are none.
 func (f *finder) below(n *node, under []string, among bool) {
 	step := 0
-	if n.kind == title && !among {
-		for _, k := range n.kids {
-			among = among || k.kind != title && k.holds()
-		}
-	}
 	for _, k := range n.kids {
 		switch {
 		case k.kind == title:
-			f.heading(k, under, among)
+			f.heading(k)
 		case k.arrow:
 			order := 0
 			if k.numbered && n.kind <= item {
@@ -43,15 +67,6 @@ func (f *finder) below(n *node, under []string, among bool) {
 			f.complain(k)
 		}
 	}
-}
-
-func (f *finder) heading(n *node, under []string, among bool) {
-	if n.data && freeIn(n.text()) {
-		f.wrong(n.line+1, "heading", quote(n.text())+" is a heading, so it is no contract", "write it below the heading, as a list item")
-	} else if len(n.kids) == 0 && f.hasContracts {
-		f.warn(n.line+1, "untested", "there is no contract under the heading "+quote(n.text())+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
-	}
-	f.below(n, with(under, n.text()[len(itemMark(n.text())):]), f.hasContracts)
 }
 
 // maxDepth is how many texts above a contract are looked at, maxAbove how much of one.
@@ -142,18 +157,14 @@ func (f *finder) complain(n *node) {
 	text, context := n.text(), ", or move it to the Context"
 	switch {
 	case text == "":
-	case n.data && n.kind < tableRow:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks or brackets", "write the arrow outside of them"+context)
-	case n.kind == tableRow && n.data:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in a table, a quotation or HTML", "write it as a list item"+context)
-	case n.kind == tableRow:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" is a row of a table, so it is no contract", "write it as: "+propose(text)+context)
-	case n.kind == item:
+	case n.kind == block:
+		f.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested", "indent it to make it part of the contract above it, or write contracts: - ACTION → EXPECTED RESULT")
+	case n.data:
+		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks, brackets, a table or HTML", "write a list item with the arrow outside of them"+context)
+	case n.kind == tableRow, n.kind == item:
 		f.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is no contract", "write it as: "+propose(text)+context)
 	case n.runsOn:
 		f.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line", "indent it to make it part of the contract, or leave an empty line")
-	case n.kind == block:
-		f.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested", "indent it to make it part of the contract above it, or write contracts: - ACTION → EXPECTED RESULT")
 	default:
 		f.warn(n.line+1, "untested", quote(text)+" will not be tested", "write it as: "+propose(text)+context)
 	}

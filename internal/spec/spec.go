@@ -98,11 +98,9 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	text := normalise(data)
 	lines := strings.Split(text, "\n")
 	s := Spec{Number: number, File: name, Text: text, SHA256: sum(text), Title: r.title(lines[0])}
-	x := lex(lines)
-	s.HasContext, s.HasContracts, r.hasContracts = x.hasContext, x.hasContracts, x.hasContracts
-	r.overlooked(x)
 	f := &finder{reader: r, taken: map[int]bool{}}
-	f.below(grow(x), nil, x.hasContracts)
+	f.heading(r.grow(lines))
+	s.HasContext, s.HasContracts = r.hasContext, r.hasContracts
 	assign(number, f.found, nil)
 	s.Contracts = f.found
 	if len(s.Contracts) == 0 {
@@ -166,7 +164,7 @@ type reader struct {
 	most     int          // warnings that are kept, and errors
 	told     map[bool]int // how many there were of each
 
-	hasContracts bool
+	hasContext, hasContracts bool
 }
 
 // maxTold keeps a file that is no spec at all from filling a terminal.
@@ -221,21 +219,6 @@ func (r *reader) title(first string) string {
 			"make the two agree")
 	}
 	return m[2]
-}
-
-// overlooked warns of what is left out although it may be meant.
-func (r *reader) overlooked(x *lexer) {
-	if x.comment > 0 {
-		r.warn(x.comment, "open-comment", "this comment is not closed, so all after it is left out", "close it with -->")
-	}
-	if x.mark != "" {
-		r.warn(x.opened, "open-block", "this code block is not closed, so all after it belongs to it", "close it with the same marks on a line of their own")
-	}
-	for i, l := range x.lines {
-		if i > 0 && l.section == other && x.hasContracts && l.kind != blank && hasArrow(l.text) {
-			r.warn(i+1, "outside", quote(strings.TrimSpace(l.text))+" stands outside the Contracts section, so it is no contract", "move it there")
-		}
-	}
 }
 
 // quote shows the beginning of a text.

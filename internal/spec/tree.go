@@ -13,6 +13,8 @@ type node struct {
 	line, last int // indexes of its first and last line
 	level      int // what is deeper belongs to it: its columns, less than none for a heading
 	kind       nodeKind
+	section    section
+	under      []string // of a heading: itself and those above it, as far as they are context
 	numbered   bool
 	bold       bool
 
@@ -48,7 +50,7 @@ func (n *node) leads() bool {
 }
 
 // add takes the text of line i.
-func (n *node) add(i int, text string) *node {
+func (n *node) add(i int, text string) {
 	at, found, open := freeArrow(text, n.open)
 	n.said, n.last, n.open = append(n.said, text), i, open
 	switch {
@@ -62,36 +64,77 @@ func (n *node) add(i int, text string) *node {
 		n.action = append(n.action, text[:at.start])
 		n.result = append(n.result, text[at.end:])
 	}
-	return n
 }
 
-// tree makes nodes of lines.
+// tree makes nodes of the lines of a spec, which it walks over once.
 type tree struct {
-	path []*node // from the root to the node that the next line may belong to
+	*reader
+	lines   []string
+	path    []*node // from the root to the node that the next line may belong to
+	outer   int     // how many of them give no context
+	comment int     // line that began the comment we are in, counted from 1, 0 outside
 }
 
 func (t *tree) top() *node { return t.path[len(t.path)-1] }
 
-// grow reads the lines among the contracts.
-func grow(x *lexer) *node {
-	root := &node{level: -100, kind: title, last: -1}
-	t := &tree{path: []*node{root}}
-	for i := 0; i < len(x.lines); i++ {
-		l := x.lines[i]
-		indent := columns(l.text)
-		switch {
-		case !x.among(l), l.kind == blank && l.level > 0: // the name of the section
-			t.path = t.path[:1]
-		case l.kind == heading:
-			t.close(l.level-50, words)
-			t.push(i, &node{level: l.level - 50, kind: title}, tidy(l.text))
-		case l.kind == fence:
-			i = t.block(x, i, indent)
-		case l.kind == plain:
-			t.plain(i, l.text, indent)
+// grow reads the lines below the title.
+func (r *reader) grow(lines []string) *node {
+	t := &tree{reader: r, lines: lines, path: []*node{{level: -100, kind: title, last: -1}}, outer: 1}
+	for i := 1; i < len(lines); i++ {
+		line, next := t.uncommented(i), ""
+		if i+1 < len(lines) {
+			next = lines[i+1]
+		}
+		text := strings.TrimSpace(line)
+		switch level, rows, name := headingOf(line, next); {
+		case text == "", ruleLine().MatchString(text):
+		case fenceLine().MatchString(text):
+			i = t.block(i, line)
+		case rows > 0:
+			t.heading(i, level, name)
+			i += rows - 1
+		default:
+			t.plain(i, line, columns(line))
 		}
 	}
-	return root
+	if t.comment > 0 {
+		t.warn(t.comment, "open-comment", "this comment is not closed, so all after it is left out", "close it with -->")
+	}
+	return t.path[0]
+}
+
+// uncommented is line i with what of it is in no comment.
+func (t *tree) uncommented(i int) string {
+	line := plainSpaces(t.lines[i])
+	if t.comment > 0 {
+		_, after, closed := strings.Cut(line, "-->")
+		if !closed {
+			return ""
+		}
+		t.comment, line = 0, after
+	}
+	line, _, open := strings.Cut(closedComment().ReplaceAllString(line, ""), "<!--")
+	if open {
+		t.comment = i + 1
+	}
+	return line
+}
+
+// heading begins a node for all up to the next heading. The name of a section, and
+// what stands above it, is no context of contracts.
+func (t *tree) heading(i, level int, name string) {
+	t.close(level-50, words)
+	t.outer = min(t.outer, len(t.path))
+	n := &node{level: level - 50, kind: title, section: sectionOf(name, t.top().section)}
+	if n.section != t.top().section {
+		t.outer = len(t.path) + 1
+	}
+	t.hasContext = t.hasContext || n.section == contextSection
+	t.hasContracts = t.hasContracts || n.section == contractsSection
+	t.push(i, n, tidy(name))
+	for _, h := range t.path[t.outer:] {
+		n.under = with(n.under, strings.TrimPrefix(h.text(), itemMark(h.text())))
+	}
 }
 
 // close ends the nodes that a line of some kind and indentation is not below.
@@ -114,6 +157,9 @@ func (t *tree) close(indent int, k nodeKind) {
 func (t *tree) push(i int, n *node, text string) {
 	n.line = i
 	n.add(i, text)
+	if n.kind != title {
+		n.section = t.top().section
+	}
 	t.top().kids = append(t.top().kids, n)
 	t.path = append(t.path, n)
 }
@@ -177,23 +223,28 @@ func (t *tree) joins(i int, text string, indent int) bool {
 // and "->" or "=>" in it are that language's.
 var ownLanguage = lazyregexp.New(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
 
-// block reads the code block that begins at line i, and returns its last line.
+// block reads the code block that begins with line i, and returns its last line.
 // It goes on with a contract that it is indented below; else its lines are read
 // like others where there is an arrow in it.
-func (t *tree) block(x *lexer, i, indent int) int {
-	end := i + 1
-	speaks := false
-	for ; end < len(x.lines) && x.lines[end].kind == code; end++ {
-		speaks = speaks || hasArrow(x.lines[end].text)
+func (t *tree) block(i int, line string) int {
+	indent, fence := columns(line), strings.TrimSpace(line)
+	language := strings.TrimLeft(fence, fence[:1])
+	mark := strings.TrimSuffix(fence, language)
+	end, speaks := i+1, false
+	for ; end < len(t.lines) && !closes(t.lines[end], mark); end++ {
+		speaks = speaks || hasArrow(plainSpaces(t.lines[end]))
 	}
-	language, _, _ := strings.Cut(strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(x.lines[i].text), "`~")), " ")
+	if end == len(t.lines) {
+		t.warn(i+1, "open-block", "this code block is not closed, so all after it belongs to it", "close it with the same marks on a line of their own")
+	}
+	language, _, _ = strings.Cut(strings.TrimSpace(language), " ")
 	speaks = speaks && ownLanguage().MatchString(language)
 	t.close(indent, block)
 	up := t.top()
 	below := indent > up.level && up.kind <= item && len(up.kids) == 0 && (up.arrow || !speaks)
 	var body []string
 	for j := i + 1; j < end; j++ {
-		text := x.lines[j].text
+		text := plainSpaces(t.lines[j])
 		switch said := strings.TrimSpace(text); {
 		case said == "" || speaks && !below && remark().MatchString(said) && !freeIn(said):
 		case speaks && !below:
@@ -215,24 +266,12 @@ func (t *tree) block(x *lexer, i, indent int) int {
 	return end
 }
 
+// closes says that a line ends the code block that began with mark.
+func closes(line, mark string) bool {
+	text := strings.TrimSpace(line)
+	return strings.HasPrefix(text, mark) && strings.Trim(text, mark[:1]) == ""
+}
+
 // remark is a comment in a code block, unless there is an arrow in it: "--help" and
 // "//host/x" begin like one.
 var remark = lazyregexp.New(`^(?:#|//|--)`)
-
-var (
-	boldLine = lazyregexp.New(`^(?:\*\*[^*]+\*\*|__[^_]+__)$`)
-	numbered = lazyregexp.New(`\d|[①-⑳]`)
-	wrapped  = lazyregexp.New(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
-	listItem = lazyregexp.New(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
-	row      = lazyregexp.New(`^[ \t]*\|`)
-	ruler    = lazyregexp.New(`^[ \t]*[|+][+|: \t]*[-=][-+|:= \t]*$`)
-)
-
-// itemMark is the mark of a list item, with the white space around it.
-func itemMark(line string) string { return listItem().FindString(line) }
-
-// columns counts the white space before a line's text.
-func columns(line string) int {
-	before := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	return len(before) + 3*strings.Count(before, "\t")
-}
