@@ -14,7 +14,6 @@ import (
 	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/orchestrator/learner"
-	"abl/roles/agent"
 )
 
 // stub is where a session's calls are made in place of containers: an agent that
@@ -213,30 +212,8 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	for line, want := range map[string]string{
-		":h": ":help ", ":m": ":m", ":mi": ":mistakes ", ":": ":", ":agent g": ":agent gemini ", ":agent c": ":agent c", ":agent x": ":agent x", "a task": "a task", ":zz": ":zz",
-	} {
-		if got := completed(line, agent.Names()); got != want {
-			t.Errorf("%q: %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestHistory(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "solutions", ".history")
-	h := openHistory(path)
-	for _, line := range []string{"one", "two", "two", " ", ":q"} {
-		h.Add(line)
-	}
-	h = openHistory(path)
-	if h.Len() != 3 || h.At(0) != ":q" || h.At(2) != "one" {
-		t.Errorf("%+v", h.lines)
-	}
-}
-
-// Where progress cannot stand in one line, the first of each thing is told.
-func TestProgressThroughAPipe(t *testing.T) {
+// Of what goes on the first of each thing is told.
+func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	tell := &teller{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
 	for _, text := range []string{"tools: step 1/3 FROM x", "tools: step 2/3 RUN \x1b[2J", "gemini: step 1/2 FROM tools", "gemini: step 2/2 RUN npm"} {

@@ -94,7 +94,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A person at a terminal: completion, history, a task, and the end of the input.
+// A person at a terminal: earlier lines, a task, and the end of the input.
 func TestReplAtATerminal(t *testing.T) {
 	newPerson(t)
 	person, tty, err := pty.Open()
@@ -119,7 +119,7 @@ func TestReplAtATerminal(t *testing.T) {
 	}
 	s.await(t, "Type a task, or :help.")
 	s.await(t, promptText)
-	typed(":ag\tgem\t\r")
+	typed(":agent gemini\r")
 	s.await(t, "Agent: gemini, model: gemini-2.5-pro")
 	s.await(t, promptText)
 	typed("tell the time\r")
@@ -135,9 +135,6 @@ func TestReplAtATerminal(t *testing.T) {
 	typed("\x04")
 	if code := <-ended; code != 0 {
 		t.Errorf("exit %d", code)
-	}
-	if data, err := os.ReadFile("solutions/.history"); err != nil || string(data) != ":agent gemini\ntell the time\n:agent gemini\n:clear\n" {
-		t.Errorf("%q, %v", data, err)
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *repl) help(string) {
 	for _, c := range colons() {
 		r.w.tell.print("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage) // columns, which say would close up
 	}
-	r.say("Anything else is a task. Tab completes.")
+	r.say("Anything else is a task.")
 }
 
 // set shows the options, and changes one of them.
