@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,8 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	c, known := s.commands[name]
 	if !known {
-		s.unknown(w, name)
+		names := strings.Join(slices.Sorted(maps.Keys(s.commands)), ", ")
+		refuse(w, http.StatusNotFound, fmt.Sprintf("no command %q is declared; there are: %s", name, names))
 		return
 	}
 	limit := span(c.TimeoutMS)
@@ -73,10 +75,11 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	end, err := feed(cmd, w, r, cancel)
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", p.Name, err)}
 	}
+	end := feed(stdin, w, r, cancel)
 	code, err := proc.Run(ctx, cmd, stopGrace)
 	end()
 	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.kept.String(), "\uFFFD"), Truncated: shown.cut}
@@ -95,16 +98,10 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 // feed carries a request's body to a command's standard input while the command
 // runs, until end is called: one that does not read is not held up by a client whose
 // own input never ends.
-func feed(cmd *exec.Cmd, w http.ResponseWriter, r *http.Request, cancel context.CancelCauseFunc) (end func(), err error) {
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
+func feed(stdin io.WriteCloser, w http.ResponseWriter, r *http.Request, cancel context.CancelCauseFunc) (end func()) {
 	into := http.NewResponseController(w)
-	// Without this the server would read the rest of the body before it answers.
-	if err := into.EnableFullDuplex(); err != nil {
-		return nil, err
-	}
+	// Without this the server would read the rest of the body before it answers; HTTP/1 always can.
+	_ = into.EnableFullDuplex()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -114,7 +111,7 @@ func feed(cmd *exec.Cmd, w http.ResponseWriter, r *http.Request, cancel context.
 			cancel(errStdin)
 		}
 	}()
-	return func() { _ = into.SetReadDeadline(time.Now()); <-done }, nil
+	return func() { _ = into.SetReadDeadline(time.Now()); <-done }
 }
 
 // head keeps the beginning of an output.

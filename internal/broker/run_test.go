@@ -45,9 +45,9 @@ func TestRunCommands(t *testing.T) {
 		{"slow", "", helper.CommandReply{Exit: 124, Output: "started\n", Error: "stopped after 100ms"}},
 		{"killed", "", helper.CommandReply{Exit: 137}},
 		{"where", "", helper.CommandReply{Output: b.spec.Dir + "\n"}},
-		{"nothing", "", helper.CommandReply{Exit: 2, Error: `no command "nothing" is declared; there are: lint, query, stdin, much, raw, slow, killed, where`}},
-		{"../restart", "", helper.CommandReply{Exit: 2, Error: `no command "../restart" is declared; there are: lint, query, stdin, much, raw, slow, killed, where`}},
-		{"lint; id", "", helper.CommandReply{Exit: 2, Error: `no command "lint; id" is declared; there are: lint, query, stdin, much, raw, slow, killed, where`}},
+		{"nothing", "", helper.CommandReply{Exit: 2, Error: `no command "nothing" is declared; there are: killed, lint, much, query, raw, slow, stdin, where`}},
+		{"../restart", "", helper.CommandReply{Exit: 2, Error: `no command "../restart" is declared; there are: killed, lint, much, query, raw, slow, stdin, where`}},
+		{"lint; id", "", helper.CommandReply{Exit: 2, Error: `no command "lint; id" is declared; there are: killed, lint, much, query, raw, slow, stdin, where`}},
 	}
 	for _, tt := range tests {
 		if got := b.run(tt.name, tt.stdin); got != tt.want {

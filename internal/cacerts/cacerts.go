@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -43,15 +44,15 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%q is not a regular file", path)
-	case info.Size() > maxBytes:
-		return nil, fmt.Errorf("%q is larger than %d bytes", path, maxBytes)
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxBytes))
-	if err != nil {
-		return nil, err
-	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	certs := Only(raw)
-	if len(certs) == 0 {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) > maxBytes:
+		return nil, fmt.Errorf("%q is larger than %d bytes", path, maxBytes)
+	case len(certs) == 0:
 		return nil, fmt.Errorf("no PEM certificate in %q", path)
 	}
 	return certs, nil
@@ -83,14 +84,11 @@ type Finder struct {
 // Bundle gives all that a program without certificates of its own needs: the
 // system's, the environment's and the person's, each once. The person's alone is enough where the
 // system tells none.
-func (f Finder) Bundle() ([]byte, error) {
-	var certs []byte
+func (f Finder) Bundle() (certs []byte, err error) {
 	if path := f.Env("SSL_CERT_FILE"); path != "" {
-		own, err := Read(path)
-		if err != nil {
+		if certs, err = Read(path); err != nil {
 			return nil, fmt.Errorf("cannot use the certificates of SSL_CERT_FILE: %w", err)
 		}
-		certs = own
 	}
 	for i := 0; i < len(usual) && certs == nil; i++ {
 		certs, _ = Read(usual[i])
@@ -99,16 +97,13 @@ func (f Finder) Bundle() ([]byte, error) {
 		return nil, fmt.Errorf("cannot find the certificates that this machine trusts: there is none of %q", usual)
 	}
 	more, _ := Read(f.Env("NODE_EXTRA_CA_CERTS")) // what cannot be read there is passed over, as Node does
-	certs = append(certs, more...)
+	var extra []byte
 	if f.Extra != "" {
-		extra, err := Read(f.Extra)
-		if err != nil {
+		if extra, err = Read(f.Extra); err != nil {
 			return nil, err
 		}
-		certs = append(certs, extra...)
 	}
-	certs = Only(certs)
-	if len(certs) > maxBundle {
+	if certs = Only(slices.Concat(certs, more, extra)); len(certs) > maxBundle {
 		return nil, fmt.Errorf("%d bytes of certificates are more than the %d that fit: name a file with fewer", len(certs), maxBundle)
 	}
 	return certs, nil

@@ -167,13 +167,7 @@ func clip(s string) string { return wording.Cut(s, 100) }
 
 // only says whether s consists of letters, digits, "._-~" and what is in more.
 func only(s, more string) bool {
-	for _, b := range []byte(s) {
-		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
-		if !letter && (b < '0' || b > '9') && strings.IndexByte("._-~"+more, b) < 0 {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~"+more) == ""
 }
 
 // tokensIn are those in the values of a header for credentials: tools know a proxy's

@@ -2,7 +2,10 @@
 // and rows of the ledger embed; prices, files and providers may not be in it.
 package tokens
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Count is what one answer used, or several added up. A nil number was not told; it
 // is never a zero.
@@ -27,10 +30,12 @@ func (c *Count) numbers() []**int64 {
 }
 
 // Known says whether anything at all was told.
-func (c Count) Known() bool { return c.any(func(int64) bool { return true }) }
+func (c Count) Known() bool { return c != Count{} }
 
 // Used says whether any number is more than zero.
-func (c Count) Used() bool { return c.any(func(n int64) bool { return n > 0 }) }
+func (c Count) Used() bool {
+	return slices.ContainsFunc(c.numbers(), func(n **int64) bool { return *n != nil && **n > 0 })
+}
 
 // Sane is the count without the numbers below zero, which are none.
 func (c Count) Sane() Count {
@@ -40,15 +45,6 @@ func (c Count) Sane() Count {
 		}
 	}
 	return c
-}
-
-func (c Count) any(is func(int64) bool) bool {
-	for _, n := range c.numbers() {
-		if *n != nil && is(**n) {
-			return true
-		}
-	}
-	return false
 }
 
 // All is what was used in all: the total where there is one, else the sum of the

@@ -186,19 +186,12 @@ const FullContext = "model_context_window_exceeded"
 
 // ends are what the providers' words for the end of an answer mean, in lower case.
 // Others are an end as it should be, or one that the agent itself goes on from.
-var ends = map[outcome.Outcome][]string{
-	outcome.Cut: {"max_tokens", "length", "max_output_tokens", FullContext},
-	outcome.Filtered: {
-		"safety", "recitation", "language", "blocklist", "prohibited_content", "spii", "image_safety", "content_filter", "refusal", "other",
-	},
+var ends = map[string]outcome.Outcome{
+	"max_tokens": outcome.Cut, "length": outcome.Cut, "max_output_tokens": outcome.Cut, FullContext: outcome.Cut,
+	"safety": outcome.Filtered, "recitation": outcome.Filtered, "language": outcome.Filtered, "blocklist": outcome.Filtered,
+	"prohibited_content": outcome.Filtered, "spii": outcome.Filtered, "image_safety": outcome.Filtered,
+	"content_filter": outcome.Filtered, "refusal": outcome.Filtered, "other": outcome.Filtered,
 }
 
 // OfFinish is what is wrong with an answer that ended with this word, "" for nothing.
-func OfFinish(word string) outcome.Outcome {
-	for class, words := range ends {
-		if slices.Contains(words, strings.ToLower(word)) {
-			return class
-		}
-	}
-	return ""
-}
+func OfFinish(word string) outcome.Outcome { return ends[strings.ToLower(word)] }
