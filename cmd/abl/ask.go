@@ -13,7 +13,7 @@ import (
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
-	"abl/internal/git"
+	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/spec"
@@ -146,7 +146,7 @@ func propose(s *phase.Project, n int, old, text string) error {
 	name := fmt.Sprintf("phase%d.md", n)
 	path := filepath.Join(s.Paths.Specs(), name)
 	rel := filepath.ToSlash(s.Paths.Rel(path))
-	if err := git.Diff(s.In.Stdout, rel, &old, &text, false); err != nil {
+	if err := view.Diff(s.In.Stdout, rel, &old, &text, false); err != nil {
 		return err
 	}
 	wrong := 0

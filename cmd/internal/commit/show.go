@@ -9,7 +9,6 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/view"
-	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/wording"
 	"abl/orchestrator/codecommit"
@@ -29,7 +28,7 @@ func (s *session) plan(edits []codecommit.Edit) {
 			text := safe.String(e.Content)
 			to = &text
 		}
-		if err := git.Diff(s.in.Result, safe.Line(e.Path), from, to, view.Coloured(s.in.Bare.Stdout)); err != nil {
+		if err := view.Diff(s.in.Result, safe.Line(e.Path), from, to, view.Coloured(s.in.Bare.Stdout)); err != nil {
 			s.in.Warn(err)
 		}
 	}

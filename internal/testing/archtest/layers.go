@@ -44,6 +44,7 @@ var homes = []struct{ module, home string }{
 	{"github.com/gofrs/flock", "internal/hostfs"},
 	{"go.yaml.in/yaml/...", "internal/yamlfile"},
 	{"github.com/google/go-cmp/...", "test"},
+	{"github.com/rogpeppe/go-internal/diff", "cmd/internal/view"},
 	{"github.com/rogpeppe/go-internal/...", "test"},
 	{"github.com/creack/pty", "test"},
 	{"google.golang.org/genai/...", "roles/model"},
