@@ -28,7 +28,7 @@ func afterTransient(p state.Phase, role, why string, class outcome.Outcome, w Re
 		return p, nil
 	}
 	p.Fallback = with(p.Fallback, role, 0) // once around: the first is the one that the person wants
-	p.Outage, err = retry.Wait(p.Outage, retry.End{Class: class, Why: why, Back: p.Back, Paid: p.NeedsPerson}, w.Policy)
+	p.Outage, err = retry.Wait(p.Outage, outcome.Fault{Class: class, What: why, Back: p.Back, Paid: p.NeedsPerson}, w.Policy)
 	return p, err
 }
 

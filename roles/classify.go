@@ -62,7 +62,7 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 	}
 	fault, killed := e.passed.Fault, e.stopped.Class
 	silent, slow := killed == outcome.Idle, killed == outcome.Timeout
-	troubled, outOfMemory := fault.Class != "" || fault.Waiting, e.exit.OOMKilled && e.exit.Code == killedCode
+	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == killedCode
 	switch {
 	case killed == outcome.Unproven, killed == outcome.EngineGone:
 		return by(ByAbl, killed, "%s", e.stopped.Reason)

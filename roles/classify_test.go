@@ -16,8 +16,10 @@ var when = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func TestClassify(t *testing.T) {
 	done := agent.Result{Finished: true}
 	says := func(t outcome.Outcome) agent.Result { return agent.Result{Trouble: t, Reason: "it says " + string(t)} }
-	passed := func(c outcome.Outcome) Traffic { return Traffic{Fault: Fault{Class: c, What: "log", Back: when}} }
-	waiting := Traffic{Fault: Fault{Waiting: true}}
+	passed := func(c outcome.Outcome) Traffic {
+		return Traffic{Fault: outcome.Fault{Class: c, What: "log", Back: when}}
+	}
+	waiting := Traffic{Waiting: true}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
 	for _, c := range []struct {
 		name string
@@ -71,7 +73,7 @@ func TestClassify(t *testing.T) {
 		{"too large", ending{exit: code(1), said: says(outcome.TooLarge)}, outcome.TooLarge, ByAgent},
 		{"did nothing", ending{said: says(outcome.Nothing)}, outcome.Nothing, ByAgent},
 		{"the key is refused", ending{exit: code(1), said: says(outcome.Refused), keyVar: "A_KEY"}, outcome.Refused, ByAgent},
-		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
+		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: outcome.Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
 		{"nothing at all", ending{}, outcome.Failed, ByExit},
 	} {
 		got, why, evidence := c.e.classify()

@@ -105,10 +105,16 @@ func keepFile(o *redact.Sanitizer, dir, name string) error {
 	})
 }
 
-// keep makes safe what the call printed, and gives it to the person.
+// keep makes safe what the call printed, up to the limit, and gives it to the person.
 func (r *Runner) keep(rec Record) error {
-	if err := r.trim(rec); err != nil {
-		return err
+	for _, path := range []string{rec.Stdout(), rec.Stderr()} { // whether it was stopped at once or only a while after
+		fi, err := os.Lstat(path)
+		if err != nil || !fi.Mode().IsRegular() || !r.flooded(fi.Size()) {
+			continue // what is not there is told of by others
+		}
+		if err := errors.Join(ownMode(path), os.Truncate(path, r.Output)); err != nil {
+			return fmt.Errorf("cannot shorten the output of a call: %w", err)
+		}
 	}
 	if err := keepAll(r.Safe, rec.Dir, "stdout", "stderr"); err != nil {
 		return err
@@ -118,21 +124,6 @@ func (r *Runner) keep(rec Record) error {
 			if err := os.Chown(path, r.Person[0], r.Person[1]); err != nil {
 				return fmt.Errorf("cannot take back %q: %w", path, err)
 			}
-		}
-	}
-	return nil
-}
-
-// trim takes from what the call printed what is beyond the limit, whether it was
-// stopped at once or only a while after.
-func (r *Runner) trim(rec Record) error {
-	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-		fi, err := os.Lstat(path)
-		if err != nil || !fi.Mode().IsRegular() || !r.flooded(fi.Size()) {
-			continue // what is not there is told of by others
-		}
-		if err := errors.Join(ownMode(path), os.Truncate(path, r.Output)); err != nil {
-			return fmt.Errorf("cannot shorten the output of a call: %w", err)
 		}
 	}
 	return nil
@@ -166,16 +157,8 @@ type Traffic struct {
 	Over     string   // the budget's words when it ended the call, "" otherwise
 	Notes    []string // for the person
 	Finish   string   // how the last whole answer ended, in the provider's word
-	Fault    Fault
-}
-
-// Fault is what was wrong with the provider when the call ended.
-type Fault struct {
-	Class   outcome.Outcome // "" for none
-	What    string          // in its words; without a class, what it had against the last request
-	Back    time.Time       // when the provider wants to be asked again; zero when it does not say
-	Paid    bool            // no waiting helps
-	Waiting bool            // the last request was not answered when the call ended
+	Waiting  bool     // the last request was not answered when the call ended
+	Fault    outcome.Fault
 }
 
 // Charged is what the budgets counted of a call: what its provider told, and

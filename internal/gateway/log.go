@@ -78,12 +78,9 @@ func Charged(log []Entry, call string) (tokens int64, usd *prices.USD) {
 
 // Trouble is what was wrong with the provider when a call came to its end.
 type Trouble struct {
-	Class   outcome.Outcome // "" for nothing, or where the last request was itself at fault
-	What    string          // in words, also without a class
-	Back    time.Time       // until when the provider asks to wait; zero when it does not say
-	Paid    bool            // no waiting helps before somebody pays
-	Waiting bool            // the very last request was not answered when the client went away
-	Finish  string          // how the last whole answer ended, in the provider's word
+	outcome.Fault
+	Waiting bool   // the very last request was not answered when the client went away
+	Finish  string // how the last whole answer ended, in the provider's word
 }
 
 // LastTrouble looks at a call's requests from the last one back to the last that

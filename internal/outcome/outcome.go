@@ -4,6 +4,8 @@
 // reader's, and the evidence for one is kept in roles.
 package outcome
 
+import "time"
+
 // Outcome says how a call ended.
 type Outcome string
 
@@ -36,6 +38,14 @@ const (
 	OverBudget  Outcome = "budget"      // the gateway admits no further request
 	Running     Outcome = "running"     // it was to be watched for a while, and was still running then
 )
+
+// Fault is what ended a call other than well, and when another makes sense.
+type Fault struct {
+	Class Outcome   // "" for none, or where the request was itself at fault
+	What  string    // in words, also without a class
+	Back  time.Time // when the provider wants to be asked again; zero when it does not say
+	Paid  bool      // no waiting helps: somebody has to pay, or to change something
+}
 
 // Transient is whether it is nobody's fault here: the same call made again later
 // may well come to a good end, however often it did not.

@@ -114,7 +114,7 @@ func (s State) waitOut(h Happened) (State, error) {
 	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < h.Retry.Budget {
 		h.Retry.Budget, h.Retry.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
 	}
-	o, err := retry.Wait(s.Outage, retry.End{Class: h.Class, Why: h.Reason, Back: h.Back, Paid: h.Paid}, h.Retry)
+	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, h.Retry)
 	if err != nil {
 		return s.anew(s.Attempt + 1), err
 	}

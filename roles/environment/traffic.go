@@ -39,7 +39,6 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 		}
 	}
 	last := gateway.LastTrouble(log.Entries, call)
-	t.Fault = roles.Fault{Class: last.Class, What: last.What, Back: last.Back, Paid: last.Paid, Waiting: last.Waiting}
-	t.Finish = last.Finish
+	t.Fault, t.Waiting, t.Finish = last.Fault, last.Waiting, last.Finish
 	return t
 }

@@ -56,14 +56,6 @@ type Policy struct {
 	Bound  string        // what sets the budget, for the person; "" is loop.outage_budget
 }
 
-// End is how a transient failure ended a call.
-type End struct {
-	Class outcome.Outcome
-	Why   string
-	Back  time.Time // when the provider wants to be asked again; zero when it does not say
-	Paid  bool      // no waiting helps
-}
-
 // Unavailable says that a run ends since what it waited for did not come back in time.
 type Unavailable struct {
 	Class  outcome.Outcome
@@ -104,7 +96,7 @@ func (a Unavailable) Unwrap() error {
 // Wait goes on with an outage after another call that a transient failure ended: with a
 // wait, unless the budget or the provider's own word says that the person had
 // better come back. Then whoever runs it again begins with a budget of their own.
-func Wait(was *state.Outage, end End, w Policy) (*state.Outage, error) {
+func Wait(was *state.Outage, end outcome.Fault, w Policy) (*state.Outage, error) {
 	o := Tried(was, end.Class, w.Now)
 	wait := Pause(end.Class, o.Tries, w.Jitter)
 	if ask := end.Back.Sub(w.Now); !end.Back.IsZero() && ask > wait {
@@ -113,12 +105,12 @@ func Wait(was *state.Outage, end End, w Policy) (*state.Outage, error) {
 	used := time.Duration(o.UsedMS) * time.Millisecond
 	switch {
 	case end.Paid:
-		return nil, Unavailable{Class: end.Class, Why: end.Why, Person: true}
+		return nil, Unavailable{Class: end.Class, Why: end.What, Person: true}
 	case used+wait > w.Budget:
 		if w.Bound == "" && w.Budget > 0 {
 			w.Bound = fmt.Sprintf("loop.outage_budget is %s", w.Budget)
 		}
-		return nil, Unavailable{Class: end.Class, Why: end.Why, Waited: used, Next: wait, Bound: w.Bound, Back: w.Now.Add(wait)}
+		return nil, Unavailable{Class: end.Class, Why: end.What, Waited: used, Next: wait, Bound: w.Bound, Back: w.Now.Add(wait)}
 	}
 	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
 	o.UsedMS += o.WaitMS
