@@ -152,8 +152,7 @@ func TestRecordKeep(t *testing.T) {
 func TestRecordsAreSafeToLookAt(t *testing.T) {
 	rec := Record{t.TempDir()}
 	want := Intent{Key: "k", Reports: map[string]int64{"a" + evil + "\u200d.md": 1}}
-	path := filepath.Join(rec.Dir, "intent.json")
-	must(t, writeJSON(path, want))
+	must(t, rec.Write("intent.json", want))
 	spotless(t, rec.Dir)
 	got, ok, err := rec.Intent()
 	if err != nil || !ok || len(got.Reports) != 1 || got.Reports["a"+evil+"\u200d.md"] != 1 {

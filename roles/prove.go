@@ -102,7 +102,7 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	}
 	if err := b.Made.Err(); err != nil {
 		b.Failed = err.Error()
-		return done, errors.Join(err, p.keep(b, writeJSON))
+		return done, errors.Join(err, p.keep(b, Record.Write))
 	}
 	server, err := p.listen(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	if server != nil {
 		done = sync.OnceFunc(server.Close)
 	}
-	err = errors.Join(p.layOut(env, server), p.keep(b, noteJSON))
+	err = errors.Join(p.layOut(env, server), p.keep(b, Record.Note))
 	failpoint.Here("probe.laid")
 	return done, err
 }
@@ -210,7 +210,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	if err != nil {
 		b.Failed = err.Error()
 	}
-	return errors.Join(err, p.keep(b, writeJSON))
+	return errors.Join(err, p.keep(b, Record.Write))
 }
 
 // hear is the first line. The time for it is the box's own: when it is over and the

@@ -114,15 +114,30 @@ func Read[T any](r Record, name string) (v T, ok bool, err error) {
 }
 
 // Write writes a file of the record durably, and makes the record when there is none.
-func (r Record) Write(name string, v any) error { return r.keep(name, v, writeJSON) }
+func (r Record) Write(name string, v any) error {
+	return r.keep(name, v, func(path string, data []byte) error { return hostfs.Write(path, data, 0o644) })
+}
 
-// Note is Write for what nothing is decided by after a power cut.
-func (r Record) Note(name string, v any) error { return r.keep(name, v, noteJSON) }
+// Note is Write for what nothing is decided by after a power cut: it is there whole or
+// not at all, and nobody waits for the disk.
+func (r Record) Note(name string, v any) error {
+	return r.keep(name, v, func(path string, data []byte) error {
+		temp := path + ".new"
+		if err := os.WriteFile(temp, data, 0o644); err != nil {
+			return errors.Join(err, os.Remove(temp))
+		}
+		return os.Rename(temp, path)
+	})
+}
 
-func (r Record) keep(name string, v any, write func(path string, v any) error) error {
-	err := os.MkdirAll(r.Dir, 0o755)
-	if err == nil {
-		err = write(filepath.Join(r.Dir, name), v)
+func (r Record) keep(name string, v any, write func(path string, data []byte) error) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("internal error: %w", err)
+	}
+	safe := redact.Whole(string(data)) // the same JSON, safe to look at
+	if err = os.MkdirAll(r.Dir, 0o755); err == nil {
+		err = write(filepath.Join(r.Dir, name), []byte(safe+"\n"))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
@@ -164,29 +179,6 @@ func readJSON(path string, into any) (bool, error) {
 	return true, nil
 }
 
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	safe := redact.Whole(string(data)) // the same JSON, safe to look at
-	return hostfs.Write(path, []byte(safe+"\n"), 0o644)
-}
-
-// noteJSON is writeJSON for what nothing is decided by after a power cut: it is
-// there whole or not at all, and nobody waits for the disk.
-func noteJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, append(data, '\n'), 0o644); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return os.Rename(temp, path)
-}
-
 // Net is what is known of the engine's networks.
 type Net struct {
 	Apart sandbox.Apart // how they are kept apart from its host
@@ -216,11 +208,11 @@ func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, bo
 // App is the record of the app that was up for the call.
 func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
 
-// keep keeps the proof, for good with writeJSON. With noteJSON nobody waits for the disk:
-// it is for an abl that takes over should this one be killed.
-func (p proving) keep(b Boundary, write func(path string, v any) error) error {
+// keep keeps the proof: with Record.Write for good, and with Record.Note for an abl that
+// takes over should this one be killed.
+func (p proving) keep(b Boundary, write func(r Record, name string, v any) error) error {
 	if err := p.secret.Clean(&b); err != nil {
 		return err
 	}
-	return write(filepath.Join(p.dir, boundaryFile), b)
+	return write(Record{p.dir}, boundaryFile, b)
 }

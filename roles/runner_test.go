@@ -174,7 +174,7 @@ func TestAdoption(t *testing.T) {
 			r.begin()
 			intent, _, _ := r.rec().Intent()
 			intent.Begun = intent.Begun.Add(-48 * time.Hour)
-			if err := writeJSON(filepath.Join(r.rec().Dir, "intent.json"), intent); err != nil {
+			if err := r.rec().Write("intent.json", intent); err != nil {
 				r.Fatal(err)
 			}
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},

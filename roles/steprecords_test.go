@@ -31,9 +31,9 @@ func keptCall(t *testing.T, p state.Project, key string, class outcome.Outcome) 
 	rec := Record{Dir: p.Call(key)}
 	put(t, rec.Dir, "started", "")
 	for _, err := range []error{
-		writeJSON(filepath.Join(rec.Dir, "intent.json"), Intent{Key: key, Image: "abl/tools:1", Agent: "scripted"}),
+		rec.Write("intent.json", Intent{Key: key, Image: "abl/tools:1", Agent: "scripted"}),
 		rec.SaveOutcome(Outcome{Key: key, Class: class, Model: "m", Report: "r.md"}),
-		writeJSON(filepath.Join(rec.Dir, boundaryFile), Boundary{Box: "box", Made: sandbox.Proof{
+		rec.Write(boundaryFile, Boundary{Box: "box", Made: sandbox.Proof{
 			sandbox.Same("image", "abl/tools:1 sha256:abc", "abl/tools:1 sha256:abc"), sandbox.Same("state", "a", "b")}}),
 	} {
 		if err != nil {
@@ -48,7 +48,7 @@ func keptRun(t *testing.T, p state.Project, key, name string, n int, output stri
 	dir := filepath.Join(p.Call(key), replayDir+name)
 	put(t, dir, "stdout", output)
 	k := keptReplay{At: time.Unix(int64(n), 0), Against: TheApp, Replayed: out}
-	if err := writeJSON(filepath.Join(dir, replayFile), k); err != nil {
+	if err := (Record{dir}).Write(replayFile, k); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,9 +22,12 @@ func Adopt() error {
 
 // list reads all processes that are no zombies.
 func list() (all []process) {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		stat, err := os.ReadFile(file)
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
 		if p, ok := parseStat(stat); err == nil && ok {
 			all = append(all, p)
 		}

@@ -11,23 +11,18 @@ import (
 
 // mounts never becomes HostConfig.Binds: those make a missing source as root
 // on the host, and a colon in a path breaks them.
-func mounts(ms []sandbox.Mount) []mount.Mount {
-	var out []mount.Mount
-	for _, m := range ms {
-		out = append(out, toMount(m))
+func mounts(all []sandbox.Mount) (out []mount.Mount) {
+	for _, m := range all {
+		to := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly || alwaysReadOnly(m.What)}
+		if isVolume(m.What) {
+			to.Type = mount.TypeVolume
+			to.VolumeOptions = &mount.VolumeOptions{NoCopy: true} // an image's files stay out of it
+		} else {
+			// Read-only does not reach the file systems mounted below the source, so they are left out.
+			to.BindOptions = &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: to.ReadOnly}
+		}
+		out = append(out, to)
 	}
-	return out
-}
-
-func toMount(m sandbox.Mount) mount.Mount {
-	out := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly || alwaysReadOnly(m.What)}
-	if isVolume(m.What) {
-		out.Type = mount.TypeVolume
-		out.VolumeOptions = &mount.VolumeOptions{NoCopy: true} // an image's files stay out of it
-		return out
-	}
-	// Read-only does not reach the file systems mounted below the source, so they are left out.
-	out.BindOptions = &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: out.ReadOnly}
 	return out
 }
 
