@@ -101,7 +101,6 @@ func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Cont
 			}
 		}
 	}
-	c.Entries = 0
 	for _, e := range r.Entries {
 		if e.Contract == clause.ID {
 			c.Entries++

@@ -163,13 +163,8 @@ func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, er
 	if err != nil || !kept || was.ByReplay && was.Evidence == nil || was.Held == nil {
 		return o, false, err
 	}
-	sums := func(specs []audit.Spec) (all []string) {
-		for _, s := range specs {
-			all = append(all, s.SHA256)
-		}
-		return all
-	}
-	if !slices.Equal(sums(was.Held.Specs), sums(v.held().Specs)) {
+	same := func(a, b audit.Spec) bool { return a.SHA256 == b.SHA256 }
+	if !slices.EqualFunc(was.Held.Specs, v.held().Specs, same) {
 		return o, false, nil
 	}
 	o = evidence.Older{Step: r.Step, Claims: claims(was.Entries)}

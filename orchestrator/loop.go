@@ -90,51 +90,46 @@ type Loop struct {
 	Src       Repo
 	Tests     Repo
 	Ledger    Ledger
-	Alone     func() error             // asked before every effect: whether this abl still holds the project
-	Before    func(*state.Phase) error // asked before every call that has not begun: budgets
+	Alone     func() error            // asked before every effect: whether this abl still holds the project
+	Before    func(call string) error // asked before every call that has not begun: budgets
 	Outages   Outages
 	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
 	Out       state.Sink
 	Safe      *redact.Sanitizer // keeps secrets out of what is kept of agents' words
 }
 
-// Result is where a phase came to rest.
-type Result struct {
-	Status state.Status
-	Phase  state.Phase
-}
-
-// Run goes on until the phase rests, the context ends or something stops it.
+// Run goes on until the phase rests, the context ends or something stops it, and returns
+// where the phase is then.
 // Whatever happens, what was reached is saved first.
-func (l *Loop) Run(ctx context.Context) (Result, error) {
+func (l *Loop) Run(ctx context.Context) (state.Phase, error) {
 	for {
 		p := *l.phase()
 		step, err := Next(p)
 		if err != nil {
-			return Result{}, err
+			return state.Phase{}, err
 		}
 		if step == Rest {
-			return Result{p.Status, p}, nil
+			return p, nil
 		}
 		if ctx.Err() != nil {
-			return Result{p.Status, p}, context.Cause(ctx)
+			return p, context.Cause(ctx)
 		}
 		anew, err := l.refined(&p, step)
 		if err != nil {
-			return Result{p.Status, p}, err
+			return p, err
 		}
 		if anew {
 			step = Begin
 		}
 		if err := l.waitOut(ctx, step, &p); err != nil {
-			return Result{p.Status, p}, err
+			return p, err
 		}
 		if err := l.Alone(); err != nil {
-			return Result{p.Status, p}, err
+			return p, err
 		}
 		h, err := acts[step](l, ctx, &p)
 		if err != nil {
-			return Result{p.Status, p}, because(ctx, err)
+			return p, because(ctx, err)
 		}
 		h.Retry = l.retry(&p)
 		was := p
@@ -142,17 +137,17 @@ func (l *Loop) Run(ctx context.Context) (Result, error) {
 		if step == Judge && judgedFor(was, p) {
 			p.History = append(slices.Clip(p.History), record(was, h))
 			if err := l.keepAudit(was, p, h); err != nil {
-				return Result{was.Status, was}, err
+				return was, err
 			}
 		}
 		if p.Status == state.Passed {
 			l.outdate(&p, h.Tree)
 		}
 		if err := l.save(p); err != nil {
-			return Result{p.Status, p}, err
+			return p, err
 		}
 		if stop != nil {
-			return Result{p.Status, p}, stop
+			return p, stop
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (w *world) loop() *Loop {
 		Save:  func() error { return w.effect(func() { w.save(&f) }) },
 		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
 		Alone:   func() error { return nil },
-		Before:  func(*state.Phase) error { w.asked++; return w.before },
+		Before:  func(string) error { w.asked++; return w.before },
 		Out:     state.Func(func(e state.Event) { w.events = append(w.events, e) }),
 		Outages: w.outages,
 	}

@@ -56,8 +56,8 @@ func TestNothingMoves(t *testing.T) {
 			var told []string
 			l := w.loop()
 			l.NoProgress = c.limit
-			l.Before = func(p *state.Phase) error {
-				if p.Status == state.Building && p.Stalled != "" {
+			l.Before = func(string) error {
+				if p := l.phase(); p.Status == state.Building && p.Stalled != "" {
 					told = append(told, fmt.Sprint(p.Step))
 				}
 				return nil
@@ -66,8 +66,8 @@ func TestNothingMoves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Status != state.Stuck || r.Phase.Step != c.steps {
-				t.Errorf("%s at step %d, want stuck at %d", r.Status, r.Phase.Step, c.steps)
+			if r.Status != state.Stuck || r.Step != c.steps {
+				t.Errorf("%s at step %d, want stuck at %d", r.Status, r.Step, c.steps)
 			}
 			if got := strings.Join(told, " "); got != c.stalled {
 				t.Errorf("told in %q, want %q", got, c.stalled)
@@ -87,7 +87,7 @@ func TestAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Attempts(w.project, r.Phase)
+	all, err := Attempts(w.project, r)
 	if err != nil || len(all) != 5 {
 		t.Fatalf("%d, %v", len(all), err)
 	}
@@ -100,11 +100,11 @@ func TestAttempts(t *testing.T) {
 	if err := os.RemoveAll(w.project.Call("p1-verify-4.1")); err != nil {
 		t.Fatal(err)
 	}
-	if all, err = Attempts(w.project, r.Phase); err != nil || all[3].Verdict != Unknown {
+	if all, err = Attempts(w.project, r); err != nil || all[3].Verdict != Unknown {
 		t.Errorf("%+v, %v", all[3], err)
 	}
-	r.Phase.Round++
-	if all, err = Attempts(w.project, r.Phase); err != nil || len(all) != 0 {
+	r.Round++
+	if all, err = Attempts(w.project, r); err != nil || len(all) != 0 {
 		t.Errorf("of another round: %+v, %v", all, err)
 	}
 }

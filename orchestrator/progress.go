@@ -198,14 +198,7 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 
 // sameReasons compares what two answers lack, apart from what differs by chance.
 func sameReasons(a, b []string) bool {
-	plain := func(reasons []string) []string {
-		all := make([]string, len(reasons))
-		for i, r := range reasons {
-			all[i] = observation(r)
-		}
-		return all
-	}
-	return slices.Equal(plain(a), plain(b))
+	return slices.EqualFunc(a, b, func(a, b string) bool { return observation(a) == observation(b) })
 }
 
 // contractOf is what an entry's contract is known by: its id, or its words.

@@ -91,8 +91,8 @@ func TestKilledWhileAStalePhaseIsReplayed(t *testing.T) {
 		w.dieAt = 0
 		l, _ = stale(w, says)
 		r, err := l.Run(t.Context())
-		if err != nil || r.Status != state.Passed || r.Phase.Step != 2 || len(r.Phase.History) != 1 || len(w.done) > 0 {
-			t.Errorf("after death %d: %v, %+v, calls %v", n, err, r.Phase, w.done)
+		if err != nil || r.Status != state.Passed || r.Step != 2 || len(r.History) != 1 || len(w.done) > 0 {
+			t.Errorf("after death %d: %v, %+v, calls %v", n, err, r, w.done)
 		}
 	}
 }

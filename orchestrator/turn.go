@@ -103,7 +103,7 @@ func (t turn) admit() (begun bool, err error) {
 	if err := t.specDrift(); err != nil || t.p.Recheck { // what calls nobody costs nothing
 		return false, err
 	}
-	return false, t.Before(t.p)
+	return false, t.Before(t.key)
 }
 
 // call runs one call and enters it in the ledger.

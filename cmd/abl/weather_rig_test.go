@@ -64,7 +64,7 @@ func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
 }
 
 // run runs the phase as abl phase 1 does, but waits for nothing.
-func (c *climate) run() (orchestrator.Result, error) {
+func (c *climate) run() (state.Phase, error) {
 	return play.Phase{
 		Root: c.Dir, Engine: c.Engine, Change: c.give,
 		Out: state.Func(func(e state.Event) {

@@ -21,7 +21,6 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
-	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/retry"
 )
@@ -240,7 +239,7 @@ func TestHostileUpstream(t *testing.T) {
 }
 
 // told looks at what the first call came to.
-func (c *climate) told(w weather, r orchestrator.Result, err error) {
+func (c *climate) told(w weather, r state.Phase, err error) {
 	c.Helper()
 	var end state.Event
 	for _, e := range c.events {
@@ -276,7 +275,7 @@ func (c *climate) told(w weather, r orchestrator.Result, err error) {
 	if err != nil && exit.Hint(err) == "" {
 		c.Errorf("nobody says what to do about %v", err)
 	}
-	if p := r.Phase; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {
+	if p := r; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {
 		c.Errorf("the state: %+v", p)
 	}
 	if absent := (retry.Unavailable{}); errors.As(err, &absent) && !absent.Person && absent.Back.IsZero() {
@@ -285,10 +284,10 @@ func (c *climate) told(w weather, r orchestrator.Result, err error) {
 }
 
 // passed looks at the end, once all is over.
-func (c *climate) passed(w weather, r orchestrator.Result) {
+func (c *climate) passed(w weather, r state.Phase) {
 	c.Helper()
-	if r.Status != state.Passed || r.Phase.Iteration != 1 || r.Phase.Outage != nil {
-		c.Errorf("it came to rest as %s in iteration %d: %+v", r.Status, r.Phase.Iteration, r.Phase.Outage)
+	if r.Status != state.Passed || r.Iteration != 1 || r.Outage != nil {
+		c.Errorf("it came to rest as %s in iteration %d: %+v", r.Status, r.Iteration, r.Outage)
 	}
 	if left := c.Engine.Left(); len(left) > 0 {
 		c.Errorf("left on the engine: %v", left)

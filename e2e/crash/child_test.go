@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func supervise(root string, engine *remote) error {
 	r, err := play.Phase{Root: root, Engine: engine}.Play(context.Background())
 	if err == nil && r.Status != state.Passed {
-		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Phase.Why)
+		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Why)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func (b *behind) run() error {
 	e.Patient(ctx, time.Minute, func(time.Duration, bool) { b.notes.Add(1) })
 	r, err := play.Phase{Root: b.Dir, Engine: e}.Play(ctx)
 	if err == nil && r.Status != state.Passed {
-		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Phase.Why)
+		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Why)
 	}
 	return err
 }

@@ -50,8 +50,8 @@ func TestPhaseOnSickDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 				r, err := play.Phase{Root: dir, Engine: p.Engine}.Play(t.Context())
-				if err != nil || r.Status != state.Passed || r.Phase.Iteration != 2 {
-					t.Fatalf("with a disk that is well: %s in iteration %d, %v", r.Status, r.Phase.Iteration, err)
+				if err != nil || r.Status != state.Passed || r.Iteration != 2 {
+					t.Fatalf("with a disk that is well: %s in iteration %d, %v", r.Status, r.Iteration, err)
 				}
 				if left := p.Engine.Left(); len(left) > 0 {
 					t.Errorf("left on the engine: %v", left)

@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,32 +23,32 @@ import (
 // unless another phase follows.
 func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (state.Event, error) {
 	r := &Run{Project: s, phase: n, out: marked{out, s}}
-	result, why, err := r.play(ctx, again)
+	p, why, err := r.play(ctx, again)
 	if err == nil {
-		err = notPassed(s.Paths, n, result)
+		err = notPassed(s.Paths, n, p)
 	} else {
 		why = err.Error()
 	}
 	err = exit.Because(ctx, err)
-	r.tellFailed(result)
-	return outcomeOf(n, result, why, err), err
+	r.tellFailed(p)
+	return outcomeOf(n, p, why, err), err
 }
 
 // play returns where the phase rests, and why it was not taken further.
-func (r *Run) play(ctx context.Context, again bool) (result orchestrator.Result, why string, err error) {
+func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, err error) {
 	unlock, a, err := r.takeUp(ctx, again)
 	if err != nil {
-		return result, "", err
+		return p, "", err
 	}
 	defer unlock()
 	if !a.Go {
-		return orchestrator.Result{Status: a.Open.Status, Phase: a.Open}, a.Why, r.tidyAtRest(ctx)
+		return a.Open, a.Why, r.tidyAtRest(ctx)
 	}
 	if r.specs, err = spec.Keep(r.Paths.Specs(), r.phase); err != nil { // the ids of contracts, for the phase begins
 		r.In.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
 	}
 	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, again); err != nil { // what is run is what was admitted
-		return result, "", err
+		return p, "", err
 	}
 	r.file.Phases[fmt.Sprint(r.phase)] = &a.Open
 	r.remark()
@@ -58,11 +59,11 @@ func (r *Run) play(ctx context.Context, again bool) (result orchestrator.Result,
 		err = r.begin(ctx, r.openGates)
 	}
 	if err != nil {
-		return result, "", err
+		return p, "", err
 	}
-	result, err = r.loop().Run(ctx)
+	p, err = r.loop().Run(ctx)
 	r.account.TellSpent()
-	return result, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
+	return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
 }
 
 // takeUp looks whether the phase may run, and takes the project for this process.
@@ -126,15 +127,11 @@ func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
 }
 
 // outcomeOf says how phase n ended: where it rests, or what stopped it.
-func outcomeOf(n int, r orchestrator.Result, why string, err error) state.Event {
-	p := r.Phase
+func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
 	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
-	e.Text = why
-	if r.Status != "" {
-		e.Text = string(r.Status)
-		if why != "" {
-			e.Text += ": " + why
-		}
+	e.Text = cmp.Or(string(p.Status), why)
+	if p.Status != "" && why != "" {
+		e.Text += ": " + why
 	}
 	var absent retry.Unavailable
 	if errors.As(err, &absent) {
@@ -144,13 +141,13 @@ func outcomeOf(n int, r orchestrator.Result, why string, err error) state.Event 
 }
 
 // tellFailed shows the contracts on which a phase is stuck.
-func (r *Run) tellFailed(res orchestrator.Result) {
-	if res.Status != state.Stuck {
+func (r *Run) tellFailed(p state.Phase) {
+	if p.Status != state.Stuck {
 		return
 	}
-	round, err := orchestrator.Attempts(r.Paths, res.Phase)
+	round, err := orchestrator.Attempts(r.Paths, p)
 	if err != nil || len(round) == 0 { // what failed is known all the same
-		round = []orchestrator.Attempt{{Step: res.Phase.Step, Verdict: orchestrator.Fail, Built: true, Failed: res.Phase.Failed}}
+		round = []orchestrator.Attempt{{Step: p.Step, Verdict: orchestrator.Fail, Built: true, Failed: p.Failed}}
 	}
 	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)) {
 		r.emit(state.Event{Phase: r.phase, Role: roles.Verifier.Name, Text: text})
@@ -158,10 +155,10 @@ func (r *Run) tellFailed(res orchestrator.Result) {
 }
 
 // notPassed turns where a phase rests into the command's error, nil for passed.
-func notPassed(paths state.Project, n int, r orchestrator.Result) error {
-	p, after := r.Phase, wording.Count(r.Phase.Iteration, "iteration")
+func notPassed(paths state.Project, n int, p state.Phase) error {
+	after := wording.Count(p.Iteration, "iteration")
 	e := &exit.Error{Code: exit.Unverified, Safe: "everything is committed"}
-	switch r.Status {
+	switch p.Status {
 	case state.Passed:
 		return nil
 	case state.Stuck:

@@ -76,18 +76,6 @@ func (s *Project) spent(n int, key string) (money.Spendings, error) {
 	return money.Spent(s.Paths, list, n, key)
 }
 
-// budget is asked before every call whether there is anything left to spend.
-func (r *Run) budget(p *state.Phase) error { return r.account.Admit(callOf(r.phase, p)) }
-
-// callOf is the key of the call that a phase is about to make.
-func callOf(n int, p *state.Phase) string {
-	role := roles.Builder
-	if p.Status == state.Verifying {
-		role = roles.Verifier
-	}
-	return roles.Key(n, role, p.Step, p.Attempt)
-}
-
 // lastCosts says what the phases that ran last did cost, but for phase n.
 func (s *Project) lastCosts(f *state.File, n int) string {
 	ran := slices.SortedFunc(maps.Keys(f.Phases), func(a, b string) int { return f.Phases[b].Ended.Compare(f.Phases[a].Ended) })

@@ -35,13 +35,13 @@ type Phase struct {
 }
 
 // Play takes the phase to where it rests and strikes the stage when it rests.
-func (x Phase) Play(ctx context.Context) (orchestrator.Result, error) {
+func (x Phase) Play(ctx context.Context) (state.Phase, error) {
 	if x.Out == nil {
 		x.Out = state.Discard
 	}
 	l, err := x.loop()
 	if err != nil {
-		return orchestrator.Result{}, err
+		return state.Phase{}, err
 	}
 	r, err := l.Run(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Number: 1, Max: 5, Spec: this, Specs: orchestrator.HeldSpecs{Set: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
 		Calls: &roles.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
 		App:   app, Jobs: x.jobs(p, specs, boxes, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
-		Alone: func() error { return nil }, Before: func(*state.Phase) error { return nil }, Outages: x.Outages, Out: x.Out, Safe: out,
+		Alone: func() error { return nil }, Before: func(string) error { return nil }, Outages: x.Outages, Out: x.Out, Safe: out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
