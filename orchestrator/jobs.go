@@ -25,28 +25,13 @@ import (
 // Player is who plays a role, and with what.
 type Player struct {
 	Agent    agent.Agent
-	Model    string
-	Chain    []string // the models to try, Model the first; nil for Model alone
+	Models   []string // to try, the one that the person wants first
 	Image    string
 	Template string // the role's prompt, with its placeholders
 	Commands []helper.Command
 	Gate     roles.Gate        // nil without a way out
 	Hosts    []string          // registries that the role may reach
 	Files    map[string][]byte // laid into each call beside the prompt
-}
-
-// Models are those to try, in their order.
-func (w Player) Models() []string {
-	if len(w.Chain) == 0 {
-		return []string{w.Model}
-	}
-	return w.Chain
-}
-
-// model is the nth of the chain, the last one when it is shorter than it was.
-func (w Player) model(n int) string {
-	all := w.Models()
-	return all[min(n, len(all)-1)]
 }
 
 // RoleJobs makes the jobs of a phase's calls.
@@ -56,7 +41,7 @@ type RoleJobs struct {
 	Specs   spec.Set
 	App     *helper.App       // nil without an app section
 	Players map[string]Player // by role name
-	Files   map[string]Files  // by role name
+	Files   map[string]Files  // of a role's workspace, by role name
 	Safe    *redact.Sanitizer // keeps secrets out of what a role is told
 }
 
@@ -117,10 +102,10 @@ func takeFailedSpecs(p state.Project, key string, o *redact.Sanitizer) ([]byte, 
 }
 
 func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
-	key := roles.Key(c.Number, role, p.Step, p.Attempt)
+	key, models := roles.Key(c.Number, role, p.Step, p.Attempt), c.Players[role.Name].Models
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: c.Players[role.Name].model(p.Fallback[role.Name]), Session: roles.NewSession(), Prompt: helper.Prompt, Dir: role.Dir,
+		Model: models[min(p.Fallback[role.Name], len(models)-1)], Session: roles.NewSession(), Prompt: helper.Prompt, Dir: role.Dir,
 	}
 }
 
@@ -149,12 +134,17 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", shown, fmt.Errorf("cannot read the project's description: %w", err)
 	}
-	files, err := c.Files[role.Name](ctx)
+	paths, err := c.Files[role.Name](ctx, 50_000)
 	if err != nil {
 		return "", shown, fmt.Errorf("cannot list the %s's files: %w", role.Name, err)
 	}
-	for i := range files {
-		files[i].Path = c.Safe.Redact(files[i].Path)
+	var files []prompt.File
+	for _, path := range paths {
+		f := prompt.File{Path: c.Safe.Redact(path)}
+		if fi, err := os.Lstat(filepath.Join(role.Workspace(c.Project), path)); err == nil {
+			f.Size = fi.Size()
+		}
+		files = append(files, f)
 	}
 	shown = prompt.RenderMap(files)
 	in := prompt.Input{
@@ -178,24 +168,5 @@ func lastVerdict(p state.Phase) string {
 	return ""
 }
 
-// Files lists what a role's workspace holds, for the project map.
-type Files func(ctx context.Context) ([]prompt.File, error)
-
-// FilesOf is the list of a workspace whose paths list names, no more than most of them.
-func FilesOf(dir string, list func(ctx context.Context, most int) ([]string, error)) Files {
-	return func(ctx context.Context) ([]prompt.File, error) {
-		paths, err := list(ctx, 50_000)
-		if err != nil {
-			return nil, err
-		}
-		all := make([]prompt.File, 0, len(paths))
-		for _, p := range paths {
-			f := prompt.File{Path: p}
-			if fi, err := os.Lstat(filepath.Join(dir, p)); err == nil {
-				f.Size = fi.Size()
-			}
-			all = append(all, f)
-		}
-		return all, nil
-	}
-}
+// Files lists a directory, no more than most paths of it.
+type Files func(ctx context.Context, most int) (paths []string, err error)

@@ -11,7 +11,6 @@ import (
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/prompt"
 )
 
 // A prompt holds no secret and nothing that cannot be seen, whoever put it there.
@@ -25,8 +24,8 @@ func TestPromptsAreSafe(t *testing.T) {
 		Number: 1, Project: state.NewProject(t.TempDir(), "src", "tests"), Safe: &redact.Sanitizer{},
 		Specs:   specs(t, ""),
 		Players: map[string]Player{"builder": {Agent: agent.Scripted(agent.Scenario{}, "", agent.Provider{}), Template: tmpl}},
-		Files: map[string]Files{"builder": func(context.Context) ([]prompt.File, error) {
-			return []prompt.File{{Path: "a/" + key + evil}, {Path: "b"}}, nil
+		Files: map[string]Files{"builder": func(context.Context, int) ([]string, error) {
+			return []string{"a/" + key + evil, "b"}, nil
 		}},
 	}
 	c.Safe.Hide(key)

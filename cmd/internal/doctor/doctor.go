@@ -145,7 +145,7 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 		return failed(role.Name, err)
 	}
 	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
-	f := phase.Finding{What: role.Name, OK: true, Text: name + ", model " + p.Model}
+	f := phase.Finding{What: role.Name, OK: true, Text: name + ", model " + p.Models[0]}
 	if vars := p.Agent.Provider; vars.API != "" {
 		_, from := s.Key(vars.KeyVar)
 		f.OK, f.Text = from != "", f.Text+", "+s.KeyText(vars.KeyVar)

@@ -84,7 +84,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return rolePlan{}, err
 	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Model, Key: "none needed", Networks: []string{}}
+	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Key: "none needed", Networks: []string{}}
 	vars := who.Agent.Provider
 	served := vars.API != ""
 	if served {
@@ -93,9 +93,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	c := &orchestrator.RoleJobs{
 		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Safe: s.In.Safe,
 		Players: map[string]orchestrator.Player{role.Name: who},
-		Files: map[string]orchestrator.Files{role.Name: orchestrator.FilesOf(role.Workspace(s.Paths), func(ctx context.Context, most int) ([]string, error) {
+		Files: map[string]orchestrator.Files{role.Name: func(ctx context.Context, most int) ([]string, error) {
 			return WorkspaceFiles(ctx, role.Workspace(s.Paths), most)
-		})},
+		}},
 	}
 	var url string
 	if a := environment.AppSpec(s.Conf); a != nil {

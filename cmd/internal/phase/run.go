@@ -152,7 +152,7 @@ func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 func (r *Run) outages() orchestrator.Outages {
 	o := orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: map[string]int{}}
 	for role, p := range r.jobs.Players {
-		o.Models[role] = len(p.Models())
+		o.Models[role] = len(p.Models)
 	}
 	return o
 }

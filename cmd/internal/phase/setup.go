@@ -55,16 +55,16 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
-	p := orchestrator.Player{Agent: a, Model: a.DefaultModel, Template: tmpl, Commands: environment.Commands(set.commands)}
+	p := orchestrator.Player{Agent: a, Template: tmpl, Commands: environment.Commands(set.commands)}
 	for _, name := range set.models {
 		full, err := a.FullName(name)
 		if err != nil {
 			return p, exit.With(exit.Usage, err, "name one in full in .abl/config.yaml (models."+role.Name+")")
 		}
-		p.Chain = append(p.Chain, full)
+		p.Models = append(p.Models, full)
 	}
-	if len(p.Chain) > 0 {
-		p.Model = p.Chain[0]
+	if len(p.Models) == 0 {
+		p.Models = []string{a.DefaultModel}
 	}
 	return p, nil
 }
@@ -118,9 +118,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if err := r.openWorkspaces(); err != nil {
 		return err
 	}
-	r.jobs.Files = map[string]orchestrator.Files{
-		roles.Builder.Name: orchestrator.FilesOf(r.Paths.Src, r.src.Files), roles.Verifier.Name: orchestrator.FilesOf(r.Paths.Tests, r.tests.Files),
-	}
+	r.jobs.Files = map[string]orchestrator.Files{roles.Builder.Name: r.src.Files, roles.Verifier.Name: r.tests.Files}
 	r.runner = r.env.Runner(r.Paths, r.out)
 	r.runner.Price = r.price
 	return nil
@@ -131,7 +129,7 @@ func (r *Run) openGates(ctx context.Context) error {
 	for _, role := range roles.Both() {
 		p := r.jobs.Players[role.Name]
 		g, err := r.env.Gate(ctx, environment.Access{
-			Place: role.Name, Role: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models(), Prices: money.Of(r.book.List, p.Models()),
+			Place: role.Name, Role: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
 			Fetch: role.Fetches, Budget: r.account.Left, Spent: r.account.Spent,
 		})
 		if err != nil {

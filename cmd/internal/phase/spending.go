@@ -58,7 +58,7 @@ func (s *Project) CheckCaps() error {
 		if p.Agent.Provider.API == "" {
 			continue
 		}
-		for _, model := range p.Models() {
+		for _, model := range p.Models {
 			if len(money.Of(list, []string{model})) == 0 {
 				return money.Unpriced(fmt.Sprintf("the %s's model %s has no price", role.Name, model), model)
 			}
@@ -144,7 +144,7 @@ func (r *Run) announce() error {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name, p.Model)
+		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name, p.Models[0])
 		if vars := p.Agent.Provider; vars.API != "" {
 			text += ", " + r.KeyText(vars.KeyVar)
 		}

@@ -20,7 +20,6 @@ import (
 	"abl/orchestrator"
 	"abl/prompts"
 	"abl/roles"
-	"abl/roles/prompt"
 )
 
 // Phase is phase 1 of a project.
@@ -96,13 +95,13 @@ const uid = 1000
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
 func (x Phase) jobs(p state.Project, specs spec.Set, boxes *roles.Boxes, out *redact.Sanitizer) *orchestrator.RoleJobs {
-	none := func(context.Context) ([]prompt.File, error) { return nil, nil }
+	none := func(context.Context, int) ([]string, error) { return nil, nil }
 	jobs := &orchestrator.RoleJobs{
 		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Safe: out,
 		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
 	}
 	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
-		who := orchestrator.Player{Agent: Tiny(), Model: "m", Image: "tools", Template: prompts.Default(r.Name)}
+		who := orchestrator.Player{Agent: Tiny(), Models: []string{"m"}, Image: "tools", Template: prompts.Default(r.Name)}
 		if x.Change != nil {
 			x.Change(r, boxes, &who)
 		}
