@@ -7,7 +7,8 @@ type api struct {
 	Kind    meter.API
 	Base    string   // where the provider itself serves it
 	Strip   string   // what the paths of its clients begin with and Base ends in
-	Auth    string   // header that holds the key; see bearer
+	Auth    string   // header that holds the key
+	Scheme  string   // stands before the key there
 	Routes  []route  // everything else is refused
 	List    string   // path of the list of models, which the gateway answers itself
 	Queries []string // names of parameters that may be passed on
@@ -24,9 +25,6 @@ type api struct {
 	// have no type: there each member of a tool is a kind of tool.
 	Tools []string
 }
-
-// bearer as Auth stands for "Authorization: Bearer KEY".
-const bearer = "bearer"
 
 // route is one request that an agent may make, by POST.
 type route struct {
@@ -67,7 +65,7 @@ var apis = map[meter.API]api{
 		Tools: []string{"", "custom", "bash_", "text_editor_", "memory_", "computer_"}, // one without a type is the client's, too
 	},
 	meter.Responses: {
-		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: bearer,
+		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes: []route{{"/v1/responses", "responses", false}},
 		List:   "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version", "Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
 		Fields: []string{
@@ -78,7 +76,7 @@ var apis = map[meter.API]api{
 		Tools: []string{"function", "custom", "local_shell", "namespace"},
 	},
 	meter.Chat: {
-		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: bearer,
+		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes: []route{{"/v1/chat/completions", "chat", false}},
 		List:   "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent", "X-Initiator"},
 		Fields: []string{

@@ -170,7 +170,7 @@ func (x *exchange) read() ([]byte, error) {
 // spend holds the request to the budget and asks the provider.
 func (x *exchange) spend(body []byte) {
 	free := x.route.Free
-	t := tariff{x.provider.price(x.Model)}
+	t := tariff{x.provider.Prices[x.Model]}
 	guess := amount{}
 	if !free {
 		guess = t.estimate(len(body), 0)

@@ -20,9 +20,9 @@ func usd(text string) *prices.USD {
 }
 
 // tenDollars is a model of which a million tokens cost ten dollars, read or written.
-func tenDollars() prices.Price {
+func tenDollars() *prices.Price {
 	ten := 10 * prices.Dollar
-	return prices.Price{
+	return &prices.Price{
 		Rate: prices.Rate{Input: ten, Cached: prices.Dollar, CacheWrite: 20 * prices.Dollar, Output: ten, Thinking: ten},
 		Long: []prices.Tier{{Above: 1000, Rate: prices.Rate{Input: 2 * ten, Output: 2 * ten, Thinking: 2 * ten}}},
 	}
@@ -32,7 +32,7 @@ func tenDollars() prices.Price {
 func priced(upstream string, bounds ...Bound) Setup {
 	s := setup(upstream)
 	for i := range s.Providers {
-		s.Providers[i].Prices = map[string]prices.Price{"m1": tenDollars(), "m2": tenDollars()}
+		s.Providers[i].Prices = map[string]*prices.Price{"m1": tenDollars(), "m2": tenDollars()}
 	}
 	s.Call.Budget.Bounds = bounds
 	return s
@@ -112,7 +112,7 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 
 func TestCharges(t *testing.T) {
 	ten := tenDollars()
-	known, unknown := tariff{&ten}, tariff{}
+	known, unknown := tariff{ten}, tariff{}
 	guess := known.estimate(4000, 0)
 	if guess != (amount{2000, *usd("0.02")}) || unknown.estimate(4000, 0) != (amount{tokens: 2000}) {
 		t.Errorf("estimates %+v", guess)

@@ -54,19 +54,17 @@ func (p Process) Run(ctx context.Context) error {
 			input <- bytes.Clone(lines.Bytes())
 		}
 	}()
-	setup := Setup{Limits: defaults}
+	setup, line := Setup{Limits: defaults}, []byte(nil)
 	select {
-	case line, open := <-input:
-		if !open {
-			return fmt.Errorf("cannot begin: %w", ErrNoSetup)
-		}
-		if err := decode(line, &setup); err != nil {
-			return fmt.Errorf("cannot read the setup line: %v", err)
-		}
+	case line = <-input:
 	case <-time.After(patience):
-		return fmt.Errorf("cannot begin: %w in time", ErrNoSetup)
 	case <-ctx.Done():
+	}
+	if line == nil {
 		return fmt.Errorf("cannot begin: %w", ErrNoSetup)
+	}
+	if err := decode(line, &setup); err != nil {
+		return fmt.Errorf("cannot read the setup line: %v", err)
 	}
 	s, err := p.begin(ctx, setup)
 	if err != nil {

@@ -75,7 +75,7 @@ type Provider struct {
 	Models   []string `json:"models"`             // exact names
 
 	// Prices of models; one without is metered, and holds no budget in money.
-	Prices map[string]prices.Price `json:"prices,omitempty"`
+	Prices map[string]*prices.Price `json:"prices,omitempty"`
 }
 
 // Limits bound what a role can make the gateway do.
@@ -125,14 +125,6 @@ func (p Provider) address() (*url.URL, error) {
 	return base, nil
 }
 
-// price is what a model costs, nil where nobody said.
-func (p Provider) price(model string) *prices.Price {
-	if price, known := p.Prices[model]; known {
-		return &price
-	}
-	return nil
-}
-
 // canPrice refuses a budget in money that a model without a price would get around.
 func (s Setup) canPrice(b Budget) error {
 	if !slices.ContainsFunc(b.Bounds, func(one Bound) bool { return one.USD != nil }) {
@@ -140,7 +132,7 @@ func (s Setup) canPrice(b Budget) error {
 	}
 	for _, p := range s.Providers {
 		for _, model := range p.Models {
-			if p.price(model) == nil {
+			if p.Prices[model] == nil {
 				return fmt.Errorf("cannot hold a budget in US dollars: %q of provider %q has no price", model, p.Name)
 			}
 		}

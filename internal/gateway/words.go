@@ -84,12 +84,8 @@ func outward(from http.Header, p *provider) http.Header {
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
 		to.Del(name)
 	}
-	switch {
-	case p.Key == "":
-	case p.Auth == bearer:
-		to.Set("Authorization", "Bearer "+string(p.Key))
-	default:
-		to.Set(p.Auth, string(p.Key))
+	if p.Key != "" {
+		to.Set(p.Auth, p.Scheme+string(p.Key))
 	}
 	return to
 }

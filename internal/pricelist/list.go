@@ -51,10 +51,8 @@ func (l List) Models() []string { return slices.Sorted(maps.Keys(l.models)) }
 
 // With is the list with the models of another in place of its own.
 func (l List) With(own List) List {
-	all := maps.Clone(l.models)
-	if all == nil {
-		all = map[string][]period{}
-	}
+	all := map[string][]period{}
+	maps.Copy(all, l.models)
 	maps.Copy(all, own.models)
 	return List{Date: l.Date, models: all}
 }

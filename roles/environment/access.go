@@ -25,7 +25,7 @@ type Access struct {
 	Image  string      // of its boxes, whose tools are asked for their registries
 	Agent  agent.Agent // zero for none
 	Models []string
-	Prices map[string]prices.Price
+	Prices map[string]*prices.Price
 	Fetch  bool                                      // the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil for none
 	Spent  func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody

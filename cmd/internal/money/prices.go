@@ -77,11 +77,11 @@ func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
 }
 
 // Of are the prices that models have now; one without a price is left out.
-func Of(list pricelist.List, models []string) map[string]prices.Price {
-	all := map[string]prices.Price{}
+func Of(list pricelist.List, models []string) map[string]*prices.Price {
+	all := map[string]*prices.Price{}
 	for _, m := range models {
 		if p, known := list.At(m, time.Now()); known {
-			all[m] = p
+			all[m] = &p
 		}
 	}
 	return all
