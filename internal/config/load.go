@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +41,18 @@ type Loaded struct {
 	Warnings []string          // worth showing, without any value of .env
 	Sources  map[string]Source // by dotted key, of each value that is not a default
 	lines    map[string]int    // by dotted key of the file
+}
+
+// Key is a variable of the person's, a provider's key say, and where it was found: in .env
+// first, then in the environment. Both are empty where it is in neither.
+func (l *Loaded) Key(name string) (value, from string) {
+	if v := l.Dotenv[name]; v != "" {
+		return v, envFile
+	}
+	if v := os.Getenv(name); v != "" {
+		return v, "the environment"
+	}
+	return "", ""
 }
 
 // Load reads the configuration of the project and checks all that can be

@@ -57,8 +57,9 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	g.Setup.CA = string(certs)
 	if served {
-		one := gateway.Provider{Name: vars.API, Key: gateway.Secret(e.Secret(vars.KeyVar)), Models: a.Models, Prices: a.Prices}
-		if one.Key == "" {
+		key, _ := e.Conf.Key(vars.KeyVar)
+		one := gateway.Provider{Name: vars.API, Key: gateway.Secret(key), Models: a.Models, Prices: a.Prices}
+		if key == "" {
 			return nil, &Error{Usage, fmt.Sprintf("add %s=… to .env or the environment, or choose another agent", vars.KeyVar), fmt.Errorf("cannot find %s", vars.KeyVar)}
 		}
 		if one.Upstream, err = e.upstream(ctx, vars); err != nil {

@@ -32,14 +32,13 @@ type Options struct {
 	ID        string        // of the project on the engine
 	Phase     int           // 0 outside phases
 	Conf      *config.Loaded
-	Root      string                   // that paths in the settings start from
-	Owned     string                   // whose owner the containers run as, where abl is root; "" is the project's root
-	CACert    string                   // that the person names beside the settings' own
-	Offline   bool                     // no image is made that needs a network
-	Weak      bool                     // networks that are not proven will do
-	Net       *roles.Net               // what is known of the networks; nil to prove them
-	Cut       bool                     // nothing here gets a network, so none is proven
-	Secret    func(name string) string // a key, or another variable of the person's
+	Root      string     // that paths in the settings start from
+	Owned     string     // whose owner the containers run as, where abl is root; "" is the project's root
+	CACert    string     // that the person names beside the settings' own
+	Offline   bool       // no image is made that needs a network
+	Weak      bool       // networks that are not proven will do
+	Net       *roles.Net // what is known of the networks; nil to prove them
+	Cut       bool       // nothing here gets a network, so none is proven
 	Safe      *redact.Sanitizer
 	Life      time.Duration // after which the networks end by themselves, 0 is a day
 	Alone     func() error  // asked before every request: whether this abl still holds the project; nil for always

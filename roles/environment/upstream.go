@@ -44,7 +44,8 @@ func (f forwards) close() (err error) {
 // upstream is where the gateway finds the provider: the person's address, one at
 // which abl forwards to this machine's loopback, or "" for the provider's own.
 func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string, error) {
-	target, local, err := Override(vars, e.Secret(vars.BaseVar))
+	base, _ := e.Conf.Key(vars.BaseVar)
+	target, local, err := Override(vars, base)
 	switch {
 	case err != nil || target == nil:
 		return "", err

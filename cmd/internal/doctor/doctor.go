@@ -147,7 +147,7 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
 	f := phase.Finding{What: role.Name, OK: true, Text: name + ", model " + p.Models[0]}
 	if vars := p.Agent.Provider; vars.API != "" {
-		_, from := s.Key(vars.KeyVar)
+		_, from := s.Conf.Key(vars.KeyVar)
 		f.OK, f.Text = from != "", f.Text+", "+s.KeyText(vars.KeyVar)
 		f.Hint = fmt.Sprintf("add %s=… to .env", vars.KeyVar)
 	}

@@ -50,7 +50,7 @@ func openPlace(ctx context.Context, w *work, s learner.State, who asked) (learne
 	}
 	env, err := environment.Open(ctx, environment.Options{
 		Project: at, ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
-		Weak: w.in.Bool(cli.WeakFlag), Secret: w.secret, Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.progress,
+		Weak: w.in.Bool(cli.WeakFlag), Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.progress,
 	})
 	if err != nil {
 		return nil, nil, nil, err

@@ -61,14 +61,6 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	return w, nil
 }
 
-// secret is a key or an address: .env first, then the environment.
-func (w *work) secret(name string) string {
-	if v := w.conf.Dotenv[name]; v != "" {
-		return v
-	}
-	return os.Getenv(name)
-}
-
 // options are who is asked in a session, and how often.
 type options struct {
 	agent, model string
@@ -137,11 +129,12 @@ func (w *work) find(o options) (who asked, err error) {
 		return who, exit.With(exit.Usage, err, "name one model with --model")
 	}
 	vars := who.agent.Provider
-	served := vars.API != ""
+	key, _ := w.conf.Key(vars.KeyVar)
 	switch {
-	case served && w.secret(vars.KeyVar) == "":
+	case vars.API == "": // it needs none
+	case key == "":
 		err = exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar))
-	case served && w.conf.NeedsPrices() && len(money.Of(who.prices, []string{who.model})) == 0:
+	case w.conf.NeedsPrices() && len(money.Of(who.prices, []string{who.model})) == 0:
 		err = money.Unpriced("the model "+who.model+" has no price", who.model)
 	}
 	return who, err

@@ -53,10 +53,10 @@ func (s *Project) checkPlayers() error {
 			return err
 		}
 		if vars := p.Agent.Provider; vars.API != "" {
-			if _, from := s.Key(vars.KeyVar); from == "" {
+			if _, from := s.Conf.Key(vars.KeyVar); from == "" {
 				return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
 			}
-			raw, _ := s.Key(vars.BaseVar)
+			raw, _ := s.Conf.Key(vars.BaseVar)
 			if _, _, err := environment.Override(vars, raw); err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func (s *Project) neverCommitted() map[string]string {
 		}
 	}
 	for _, name := range agent.KeyVars() {
-		if value, _ := s.Key(name); len(value) >= redact.Shortest {
+		if value, _ := s.Conf.Key(name); len(value) >= redact.Shortest {
 			secrets[name] = value
 		}
 	}

@@ -160,18 +160,6 @@ func (s *Project) handOver() error {
 	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 
-// Key is an agent's key and where it was found: .env first (seed 003), then
-// abl's own environment, which is where CI has it.
-func (s *Project) Key(name string) (value, from string) {
-	if v := s.Conf.Dotenv[name]; v != "" {
-		return v, ".env"
-	}
-	if v := os.Getenv(name); v != "" {
-		return v, "the environment"
-	}
-	return "", ""
-}
-
 // Specs reads every phase file; what keeps a phase from running is asked with Check.
 func (s *Project) Specs() spec.Set {
 	set, _ := spec.LoadDir(s.Paths.Specs())

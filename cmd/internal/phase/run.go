@@ -62,8 +62,7 @@ func (r *Run) options() environment.Options {
 	return environment.Options{
 		Project: r.Paths, ID: r.file.Project, Phase: r.phase, Conf: r.Conf, Root: r.Paths.Root, Life: r.life(),
 		CACert: r.In.String("ca-cert"), Offline: r.In.Bool("offline"), Weak: r.In.Bool(cli.WeakFlag), Net: r.net,
-		Secret: func(name string) string { value, _ := r.Key(name); return value }, Safe: r.In.Safe,
-		Alone: r.held.Still, Ready: r.known, Down: func() error { return r.GiveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file.Phase(r.phase)) },
+		Safe: r.In.Safe, Alone: r.held.Still, Ready: r.known, Down: func() error { return r.GiveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file.Phase(r.phase)) },
 		Note: r.note, NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
 	}
 }

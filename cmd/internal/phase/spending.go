@@ -125,7 +125,7 @@ func capText(b config.Budget) string {
 
 // KeyText says where a key was found, never what it is.
 func (s *Project) KeyText(name string) string {
-	_, from := s.Key(name)
+	_, from := s.Conf.Key(name)
 	if from == "" {
 		return name + " is missing"
 	}
