@@ -47,10 +47,7 @@ func says(text string) model.Answer {
 func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	t.Helper()
 	l := &lab{t: t, root: t.TempDir()}
-	p, err := codecommit.ProfileOf(protocol)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := codecommit.ProfileOf(protocol)
 	all := map[string]string{p.Query: "Say bye.\n", p.Codebase: "--- a ---\nhi " + secret + "\n", "a": "hi\n", "gone": "g\n", ".gitignore": "/agent-config\n"}
 	if p.System != "" {
 		all[p.System] = "Mind the fences.\n"
@@ -353,11 +350,8 @@ func TestCheckIgnored(t *testing.T) {
 
 func TestMissingInputs(t *testing.T) {
 	for _, name := range []string{codecommit.V1, codecommit.V2} {
-		p, err := codecommit.ProfileOf(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = codecommit.Project{Root: t.TempDir(), Profile: p}.ReadInputs(nil)
+		p := codecommit.ProfileOf(name)
+		_, err := codecommit.Project{Root: t.TempDir(), Profile: p}.ReadInputs(nil)
 		if err == nil || err.Error() != "cannot find "+p.Query+", the query" {
 			t.Errorf("%s: %v", name, err)
 		}

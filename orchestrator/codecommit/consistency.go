@@ -15,17 +15,6 @@ import (
 	"abl/roles/model"
 )
 
-// Titles are those of the sections of a report on consistency.
-func Titles() []string {
-	return []string{
-		"User Specification Self Consistency",
-		"Implementation Consistency with User Specification",
-		"Errors and Mistakes within the User Specification",
-		"Errors and Mistakes within the Implementation",
-		"Suggestions and Other Important Commentary",
-	}
-}
-
 // Report is a report on consistency, taken apart.
 type Report struct {
 	Model    string    `json:"model"`
@@ -44,7 +33,13 @@ type Section struct {
 // SplitReport takes a report apart at the titles, however the model adorned them: with
 // numbers, marks of headlines or of lists before them, and marks after them.
 func SplitReport(text string) Report {
-	rep := Report{Sections: []Section{}, Missing: Titles()}
+	rep := Report{Sections: []Section{}, Missing: []string{
+		"User Specification Self Consistency",
+		"Implementation Consistency with User Specification",
+		"Errors and Mistakes within the User Specification",
+		"Errors and Mistakes within the Implementation",
+		"Suggestions and Other Important Commentary",
+	}}
 	into := &rep.Preamble
 	for l := range strings.Lines(text) {
 		bare := strings.Trim(l, "#*_=+-:. \t\r\n0123456789)(")

@@ -39,10 +39,7 @@ func project(t testing.TB, files map[string]string) string {
 
 // guard is that of a project that writes its logs to a folder.
 func guard(root, protocol, logs string) (*codecommit.PathGuard, error) {
-	p, err := codecommit.ProfileOf(protocol)
-	if err != nil {
-		return nil, err
-	}
+	p := codecommit.ProfileOf(protocol)
 	return codecommit.Project{Root: root, Profile: p, Logs: filepath.Join(root, logs)}.Guard()
 }
 

@@ -3,7 +3,6 @@ package codecommit
 import (
 	_ "embed"
 	"errors"
-	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -83,14 +82,10 @@ var (
 	firstRollup string
 )
 
-// FirstFiles are what a project needs of the person, as they stand before anybody has
-// written into them: paths, each with its text.
-func (p Profile) FirstFiles() (all [][2]string) {
-	all = [][2]string{{p.Query, firstQuery}, {Script, firstBuild}, {"codeRollup.sh", firstRollup}}
-	if p.Structure != "" {
-		all = slices.Insert(all, 1, [2]string{p.Structure, prompts.CommitStructure})
-	}
-	return all
+// FirstFiles are what a project of the protocol v2 needs of the person, as they stand before
+// anybody has written into them: paths, each with its text.
+func (p Profile) FirstFiles() [][2]string {
+	return [][2]string{{p.Query, firstQuery}, {p.Structure, prompts.CommitStructure}, {Script, firstBuild}, {"codeRollup.sh", firstRollup}}
 }
 
 // Untouched says which of init's files a person still has to write: a run with them

@@ -9,7 +9,6 @@ package codecommit
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 )
 
@@ -42,26 +41,23 @@ const (
 // ConfigDir is where a project of the protocol v2 keeps what belongs to this tool.
 const ConfigDir = "agent-config"
 
-// ProfileOf is the protocol of a name.
-func ProfileOf(name string) (Profile, error) {
-	switch name {
-	case V1:
+// ProfileOf is the protocol of a name, V1 or V2.
+func ProfileOf(name string) Profile {
+	if name == V1 {
 		return Profile{
 			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "%s-key.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
 			Stage: ".code-commit", Yard: "logs/.build", LockFile: "logs/.lock", Repairs: 7,
 			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /gemini-system-prompt.txt /llm-user-output.txt " +
 				".git/ .abl/ .env* /abl.config.yaml /logs/ /.code-commit/",
-		}, nil
-	case V2:
-		return Profile{
-			Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
-			Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
-			Repairs: 3,
-			Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
-				".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
-		}, nil
+		}
 	}
-	return Profile{}, fmt.Errorf("unknown protocol %q: there are %s and %s", name, V1, V2)
+	return Profile{
+		Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
+		Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
+		Repairs: 3,
+		Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
+			".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
+	}
 }
 
 // stages are where edits of either protocol are prepared.

@@ -70,9 +70,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 // makes nothing where nobody has worked.
 func (p Project) Tidy() (restored []string, err error) {
 	for _, name := range []string{V1, V2} {
-		if p.Profile, err = ProfileOf(name); err != nil {
-			return restored, err
-		}
+		p.Profile = ProfileOf(name)
 		if _, err := os.Lstat(filepath.Join(p.Root, p.LockFile)); err != nil {
 			continue
 		}

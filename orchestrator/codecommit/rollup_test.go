@@ -32,10 +32,7 @@ func TestRollup(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	p, err := codecommit.ProfileOf(codecommit.V2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := codecommit.ProfileOf(codecommit.V2)
 	project := codecommit.Project{Root: root, Profile: p}
 	for _, f := range p.FirstFiles() {
 		at := filepath.Join(root, f[0])

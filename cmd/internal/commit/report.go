@@ -55,10 +55,10 @@ type Asker struct {
 	Ledger     *ledger.Ledger
 }
 
-func (a Asker) session(in *cli.Input) (*session, error) {
-	p, err := codecommit.ProfileOf(codecommit.V2)
+func (a Asker) session(in *cli.Input) *session {
+	p := codecommit.ProfileOf(codecommit.V2)
 	p.Keys, p.Models = "", ""
-	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}, ledger: a.Ledger}, err
+	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}, ledger: a.Ledger}
 }
 
 // Check is a report over the specs and the source of an abl project.
@@ -73,10 +73,7 @@ type Check struct {
 
 // Do asks for the report.
 func (c Check) Do(ctx context.Context, in *cli.Input) error {
-	s, err := c.session(in)
-	if err != nil {
-		return err
-	}
+	s := c.session(in)
 	code, clean := "", s.project.Secrets("").Clean
 	for _, from := range []struct {
 		dir   string
@@ -101,10 +98,7 @@ var ErrMasked = errors.New("it holds a secret, which the model is not shown")
 // Ask returns the answer to a question. replaces is the part of it in whose place the
 // answer is put, "" for none.
 func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, replaces string) (string, error) {
-	s, err := a.session(in)
-	if err != nil {
-		return "", err
-	}
+	s := a.session(in)
 	if s.project.Secrets("").Clean(replaces) != replaces {
 		return "", ErrMasked
 	}

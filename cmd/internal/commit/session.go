@@ -40,13 +40,10 @@ func open(in *cli.Input, self string) (*session, error) {
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
-	p := codecommit.Project{Self: self, Root: root, Logs: cmp.Or(in.String("log-dir"), "logs")}
-	if err == nil {
-		p.Profile, err = codecommit.ProfileOf(cmp.Or(in.String("protocol"), codecommit.V2))
-	}
 	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
+	p := codecommit.Project{Self: self, Root: root, Profile: codecommit.ProfileOf(in.String("protocol")), Logs: cmp.Or(in.String("log-dir"), "logs")}
 	if !filepath.IsAbs(p.Logs) {
 		p.Logs = filepath.Join(root, p.Logs)
 	}

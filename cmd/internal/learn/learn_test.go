@@ -158,7 +158,7 @@ func TestReplThroughAPipe(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
 	wants(t, "what is told", out,
-		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-2.5-pro, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nthere is no :mode; did you mean :model?\nthere is no :agents; did you mean :agent?\n"+
+		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-2.5-pro, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nthere is no :mode; :help shows what there is\nthere is no :agents; :help shows what there is\n"+
 			"the number of cycles is \"11\", want a whole number from 1 to 10\nAgent: gemini, model: flash, cycles: 1\n:quit takes nothing, but got \"now\"\n",
 		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        mistakes to avoid in it\n")
 	if strings.Contains(out, "never") {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/wording"
 	"abl/orchestrator/learner"
 )
 
@@ -38,13 +37,6 @@ func colons() []colon {
 		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in) }},
 		{":quit", ":q", "", "leave; so does the end of the input", nil},
 	}
-}
-
-func colonNames() (names []string) {
-	for _, c := range colons() {
-		names = append(names, c.name)
-	}
-	return names
 }
 
 // repl runs tasks as they are typed, or come through a pipe. There the last
@@ -104,11 +96,7 @@ func (r *repl) take(ctx context.Context, line string) (over bool, err error) {
 		}
 		return false, nil
 	}
-	if near := wording.Near(name, colonNames()); near != "" {
-		r.say("there is no %s; did you mean %s?", name, near)
-	} else {
-		r.say("there is no %s; :help shows what there is", name)
-	}
+	r.say("there is no %s; :help shows what there is", name)
 	return false, nil
 }
 

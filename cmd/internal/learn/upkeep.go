@@ -113,10 +113,8 @@ func debugParse(_ context.Context, in *cli.Input) error {
 		found = learner.ParseReview(text)
 	case "learnings":
 		found = learner.ParseLessons(learner.LabelLearning, text)
-	case "mistakes":
-		found = learner.ParseLessons(learner.LabelMistake, text)
 	default:
-		return cli.Usagef("cannot parse %q: it is review, learnings or mistakes", in.Args[0])
+		found = learner.ParseLessons(learner.LabelMistake, text)
 	}
 	if in.Bool("json") {
 		return in.JSON(found)
