@@ -16,22 +16,26 @@ import (
 const facing = " app.created app.down app.started call.created call.ended call.removed call.started" +
 	" gateway.created gateway.open holder.created holder.started probe.laid stage.swept "
 
+// chains is how many projects share the places of facing. One that is killed goes on
+// to the next of its places, so a place costs what is done anew there and no whole phase.
+const chains = 3
+
 // Killed at a named place, at its first visit or at its last, abl comes to the
-// same end when it is run again. ABL_SOAK tries all of them.
+// same end when it is run again. ABL_SOAK tries all of them, each by itself.
 func TestKilledAtPlaces(t *testing.T) {
 	_, long := wantedLong(t)
 	_, short := wanted(t)
 	var always, others []string
 	for _, name := range places(t) {
-		n := long[name]
+		n := long[name].times
 		if n == 0 && !elsewhere(name) {
 			t.Errorf("%s is never reached", name)
 		}
 		if strings.Contains(facing, " "+name+" ") {
-			if short[name] == 0 {
+			if short[name].times == 0 {
 				t.Errorf("one iteration never reaches %s", name)
 			}
-			always = append(always, name+"=kill")
+			always = append(always, name)
 		} else if n > 0 {
 			others = append(others, name+"=kill")
 		}
@@ -39,24 +43,40 @@ func TestKilledAtPlaces(t *testing.T) {
 			others = append(others, fmt.Sprintf("%s=%d*off->kill", name, n-1))
 		}
 	}
+	slices.SortFunc(always, func(a, b string) int { return short[a].first - short[b].first })
+	dealt := chains
 	if os.Getenv("ABL_SOAK") == "" {
 		dice(t).Shuffle(len(others), func(i, k int) { others[i], others[k] = others[k], others[i] })
 		others = others[:min(4, len(others))]
+	} else {
+		dealt = len(always)
 	}
-	try := func(steps int, all []string) {
-		want, _ := wantedOf(t, steps)
-		for _, points := range all {
-			t.Run(points, func(t *testing.T) {
-				t.Parallel()
-				s := sceneOf(t, steps, nil)
-				s.die(points)
-				s.finish()
-				same(t, want, s.print())
-			})
+	for i := range dealt {
+		var chain []string
+		for k := i; k < len(always); k += dealt {
+			chain = append(chain, always[k]+"=kill")
 		}
+		killed(t, fmt.Sprintf("chain %d", i+1), shortSteps(), chain)
 	}
-	try(shortSteps(), always)
-	try(2, others)
+	for _, points := range others {
+		killed(t, "alone", 2, []string{points})
+	}
+}
+
+// killed runs a phase that is killed at each of these in turn, and then to its end.
+func killed(t *testing.T, name string, steps int, chain []string) {
+	want, _ := wantedOf(t, steps)
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		s := sceneOf(t, steps, nil)
+		for _, points := range chain {
+			if !t.Run(points, func(t *testing.T) { s.in(t).die(points) }) {
+				return
+			}
+		}
+		s.finish()
+		same(t, want, s.print())
+	})
 }
 
 // Killed before its first call, abl leaves the id under which the next one looks for
@@ -96,25 +116,33 @@ func never(name string) bool {
 	return slices.ContainsFunc([]string{"call.stopping", "outage.", "learn.", "treeedit.", "build."}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// Killed at moments that nobody chose.
+// Killed at moments that nobody chose, be it in the middle of going on after a kill.
 func TestKilledAtRandomMoments(t *testing.T) {
 	want, _ := wantedLong(t)
-	moments, times := dice(t), 6
+	moments, projects := dice(t), 2
 	if os.Getenv("ABL_SOAK") != "" {
-		times = 300
+		projects = 100
 	}
-	for i := range times {
-		after := time.Duration(moments.Int64N(int64(2500 * time.Millisecond)))
-		t.Run(fmt.Sprintf("%d, %v", i, after), func(t *testing.T) {
+	const kills = 3
+	for i := range projects {
+		var after [kills]time.Duration
+		for k := range after {
+			after[k] = time.Duration(moments.Int64N(int64(2500 * time.Millisecond)))
+		}
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			s := newLong(t, nil)
-			cmd := s.command("", "phase", "1")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
+			for _, wait := range after {
+				t.Run(wait.String(), func(t *testing.T) {
+					cmd := s.command("", "phase", "1")
+					if err := cmd.Start(); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(wait) // the moment is what is tested
+					cmd.Process.Kill()
+					cmd.Wait()
+				})
 			}
-			time.Sleep(after) // the moment is what is tested
-			cmd.Process.Kill()
-			cmd.Wait()
 			s.finish()
 			same(t, want, s.print())
 		})

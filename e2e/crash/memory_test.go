@@ -64,12 +64,12 @@ func (p *plant) ends(points string) {
 var undisturbed struct {
 	sync.Once
 	print  string
-	visits map[string]int
+	visits map[string]visits
 	took   time.Duration
 }
 
 // expected is what every disturbed supervisor has to come to.
-func expected(t *testing.T) (string, map[string]int, time.Duration) {
+func expected(t *testing.T) (string, map[string]visits, time.Duration) {
 	t.Helper()
 	u := &undisturbed
 	u.Do(func() {
@@ -93,9 +93,9 @@ const onlyReal = "lease. lock. stage. strike. gateway."
 // A supervisor is killed at each visit of each place, a real process with an
 // engine that outlives it, and another one comes to the same end.
 func TestKilledAtEveryVisit(t *testing.T) {
-	want, visits, _ := expected(t)
+	want, all, _ := expected(t)
 	for _, name := range places(t) {
-		met := visits[name]
+		met := all[name].times
 		elsewhere := never(name)
 		for _, prefix := range strings.Fields(onlyReal) {
 			elsewhere = elsewhere || strings.HasPrefix(name, prefix)

@@ -69,27 +69,30 @@ func placesIn(path string) (names []string, err error) {
 	return names, err
 }
 
-// whole is what an undisturbed run of so many iterations comes to, and how often it
-// meets each place.
+// visits are how often a run met a place, and when it did so first, counted in visits.
+type visits struct{ times, first int }
+
+// whole is what an undisturbed run of so many iterations comes to, and how it meets
+// each place.
 var whole [3]struct {
 	sync.Once
 	print  string
-	visits map[string]int
+	visits map[string]visits
 }
 
 // wanted is what every disturbed newScene has to come to.
-func wanted(t *testing.T) (string, map[string]int) {
+func wanted(t *testing.T) (string, map[string]visits) {
 	t.Helper()
 	return wantedOf(t, shortSteps())
 }
 
 // wantedLong is what every disturbed newLong has to come to.
-func wantedLong(t *testing.T) (string, map[string]int) {
+func wantedLong(t *testing.T) (string, map[string]visits) {
 	t.Helper()
 	return wantedOf(t, 2)
 }
 
-func wantedOf(t *testing.T, steps int) (string, map[string]int) {
+func wantedOf(t *testing.T, steps int) (string, map[string]visits) {
 	t.Helper()
 	lab.Engine(t)
 	w := &whole[steps]
@@ -100,7 +103,7 @@ func wantedOf(t *testing.T, steps int) (string, map[string]int) {
 	return w.print, w.visits
 }
 
-func measure(t *testing.T, steps int) (string, map[string]int) {
+func measure(t *testing.T, steps int) (string, map[string]visits) {
 	s := sceneOf(t, steps, nil)
 	names := places(t)
 	if out, err := s.command(strings.Join(names, "=note;")+"=note", "phase", "1").CombinedOutput(); err != nil {
@@ -110,18 +113,23 @@ func measure(t *testing.T, steps int) (string, map[string]int) {
 	return s.print(), s.visited()
 }
 
-// visited says how often each place was met.
-func (s *scene) visited() map[string]int {
+// visited says how each place was met.
+func (s *scene) visited() map[string]visits {
 	s.Helper()
 	data, err := os.ReadFile(filepath.Join(s.points, "visits"))
 	if err != nil {
 		s.Fatal(err)
 	}
-	visits := map[string]int{}
-	for name := range strings.Lines(string(data)) {
-		visits[strings.TrimSpace(name)]++
+	met := map[string]visits{}
+	for i, name := range strings.Fields(string(data)) {
+		v, before := met[name]
+		if !before {
+			v.first = i
+		}
+		v.times++
+		met[name] = v
 	}
-	return visits
+	return met
 }
 
 func same(t testing.TB, want, got string) {

@@ -76,6 +76,13 @@ func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	return s
 }
 
+// in is the scene in the eyes of a subtest.
+func (s *scene) in(t *testing.T) *scene {
+	inner, p := *s, *s.Project
+	p.TB, inner.Project = t, &p
+	return &inner
+}
+
 // command is abl with these failpoints set.
 func (s *scene) command(points string, args ...string) *exec.Cmd {
 	cmd := s.Cmd(args...)
