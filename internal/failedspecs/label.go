@@ -29,18 +29,13 @@ func fenceOf(line string) (fence, bool) {
 
 // fences pairs the fences, by the line of the one that opens a block. Chat models
 // wrap an answer as a whole, or each entry, and do not care for the fences inside.
-// It returns the lines that begin with SPEC as well.
-func fences(lines []string) (closes map[int]int, specs []int) {
-	closes = map[int]int{}
+func fences(lines []string) map[int]int {
+	closes := map[int]int{}
 	var open []int
 	var marks []string
 	for i, line := range lines {
 		f, is := fenceOf(line)
-		l, ok := labelOf(line)
-		if ok && l.field == specField {
-			specs = append(specs, i)
-		}
-		if ok && !is {
+		if l, ok := labelOf(line); ok && !is {
 			f, is = fenceOf(l.rest)
 		}
 		switch n := len(open); {
@@ -52,68 +47,34 @@ func fences(lines []string) (closes map[int]int, specs []int) {
 			open, marks = append(open, i), append(marks, f.mark)
 		}
 	}
-	return closes, specs
+	return closes
 }
 
-// block takes a code block: nothing in it is a label. One around entries is taken
-// away, unless words before it call it an example; one in an entry belongs to the
-// field before it; any other is left out. It returns the last line taken.
+// block takes a code block. One outside the entries is taken away, unless words
+// before it call it an example; one in an entry belongs to the field before it, and
+// nothing in it is a label. It returns the last line taken.
 func (p *parser) block(i, end int, first string) int {
 	f, _ := fenceOf(first)
 	inside := p.lines[i+1 : end]
 	switch {
-	case p.open == nil && !p.example && p.hasSpec(i+1, end):
+	case p.open == nil && !p.example:
 		p.lines[end] = endOfBlock
 		return i
-	case p.open != nil:
-		p.Fenced = append(p.Fenced, i+1)
-		if program(f.info, inside) {
-			p.problem(i+1, fmt.Sprintf("%s holds a code block, which does not reach the Builder", p.open.last))
-			p.open.add(LeftOut("a code block"))
-			return end
+	case p.open == nil:
+		if at := slices.IndexFunc(inside, func(line string) bool { l, ok := labelOf(line); return ok && !l.bare }); at >= 0 {
+			p.problem(i+at+2, "an entry in an example is not read")
 		}
+		return end
 	}
-	p.take(i+1, end, "a code block")
+	p.Fenced = append(p.Fenced, i+1)
+	if program(f.info, inside) {
+		p.problem(i+1, fmt.Sprintf("%s holds a code block, which does not reach the Builder", p.open.last))
+		inside = []string{LeftOut("a code block")}
+	}
+	for _, line := range inside {
+		p.open.add(line)
+	}
 	return end
-}
-
-// hasSpec says whether a line from one to before another begins with SPEC. The
-// lines that do are found once: there may be a block around each line.
-func (p *parser) hasSpec(from, to int) bool {
-	at, _ := slices.BinarySearch(p.specs, from)
-	return at < len(p.specs) && p.specs[at] < to
-}
-
-// take gives lines in which nothing is a label to the open entry; without one
-// they are left out, and an entry among them is named.
-func (p *parser) take(from, to int, where string) {
-	for j := from; j < to; j++ {
-		line := p.lines[j]
-		if p.open != nil {
-			p.open.add(line)
-		} else if l, ok := labelOf(line); ok && !l.bare {
-			p.problem(j+1, "an entry inside "+where+" is not read")
-			break
-		}
-	}
-}
-
-// comment returns the last line of the comment, <!-- … -->, that begins with line
-// i, -1 for none. In a value it may go on behind its end.
-func (p *parser) comment(i int, line string) int {
-	if p.endless || !strings.HasPrefix(strings.TrimSpace(line), "<!--") {
-		return -1
-	}
-	for j := i; j < len(p.lines); j++ {
-		if _, after, found := strings.Cut(p.lines[j], "-->"); found {
-			if strings.TrimSpace(after) != "" && (p.open == nil || !p.open.takes(line)) {
-				return -1
-			}
-			return j
-		}
-	}
-	p.endless = true
-	return -1
 }
 
 // dataBlocks are the names of code blocks that hold what was sent or what came

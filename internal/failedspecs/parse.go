@@ -13,10 +13,8 @@ type parser struct {
 	Result
 	lines   []string
 	closes  map[int]int // by the line of a fence: that of the one that closes it
-	specs   []int       // lines that begin with SPEC, in order
 	open    *draft
 	example bool // the words before call what follows an example
-	endless bool // no comment ends any more
 	stray   int  // first line of text outside entries, counted from 1
 	surplus int  // entries beyond MaxEntries
 }
@@ -25,15 +23,15 @@ type parser struct {
 const endOfBlock = "\x00"
 
 func (p *parser) run() {
-	p.closes, p.specs = fences(p.lines)
+	p.closes = fences(p.lines)
 	for i := 0; i < len(p.lines); i++ {
 		line := p.lines[i]
 		l, labelled := labelOf(line)
 		end, fenced := p.closes[i]
-		last := p.comment(i, line)
 		switch {
 		case line == endOfBlock:
 			p.finish(false)
+			p.example = false
 		case strings.TrimSpace(line) == "":
 			if p.open != nil {
 				p.open.blanks++
@@ -45,12 +43,6 @@ func (p *parser) run() {
 			}
 		case fenced:
 			i = p.block(i, end, line)
-		case last >= 0:
-			if p.open == nil || !p.open.takes(line) {
-				p.finish(false)
-			}
-			p.take(i, last+1, "a comment")
-			i = last
 		default:
 			p.text(i, line)
 		}
@@ -121,7 +113,7 @@ func decoration(line string) bool {
 	return fence || ruleLine().MatchString(line) || boldLine().MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
-// text takes a line that is neither label nor code block nor comment.
+// text takes a line that is neither label nor code block.
 func (p *parser) text(i int, line string) {
 	d := p.open
 	if d != nil && d.takes(line) {

@@ -96,7 +96,7 @@ func TestParse(t *testing.T) {
 		{"SPEC: in a code block of a value", "SPEC: a\nINPUT:\n```\nSPEC: x\nINPUT: y\nOBSERVED: z\n```\nOBSERVED: c",
 			"fail\n1: \"a\" \"SPEC: x\\nINPUT: y\\nOBSERVED: z\" \"c\"\n"},
 		{"SPEC: in a code block elsewhere", "Format:\n\n```\nSPEC: x\nINPUT: y\nOBSERVED: z\n```\nnone failed\n",
-			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n4! an entry inside a code block is not read\n"},
+			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n4! an entry in an example is not read\n"},
 		{"prose after an entry", "SPEC: a\nINPUT: b\nOBSERVED: c\n\nSummary: 1 failed.\n", "fail\n1: \"a\" \"b\" \"c\\n\\nSummary: 1 failed.\"\n"},
 		{"prose after a SPEC", "SPEC: a\n\nAbout it.\n\nINPUT: b\nOBSERVED: c\n", one + "3! text outside the entries is not read\n"},
 		{"a code block after an example and a heading", "Format: SPEC\n# Failed\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```", "fail\n4: \"a\" \"b\" \"c\"\n1! text outside the entries is not read\n"},
