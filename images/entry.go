@@ -9,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
+	"path/filepath"
 	"time"
+
+	"abl/internal/hostfs"
 )
 
 // entry is one member of a build context: bytes at hand, a file to be read, a
@@ -38,7 +40,7 @@ func linkEntry(name, target string) entry { return entry{name: name, mode: 0o777
 
 // fileEntry reads a regular file once for its hash; packing reads it again.
 func fileEntry(name, path string) (entry, error) {
-	f, err := openRegular(path)
+	f, err := open(path)
 	if err != nil {
 		return entry{}, err
 	}
@@ -59,22 +61,8 @@ func fileEntry(name, path string) (entry, error) {
 	return entry{name: name, mode: mode, path: path, size: n, sum: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// openRegular neither follows a link nor waits for a FIFO's other end.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%q is not a regular file", path)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
+// open neither follows a link nor waits for a FIFO's other end.
+func open(path string) (*os.File, error) { return hostfs.Open(filepath.Dir(path), filepath.Base(path)) }
 
 // header says nothing of times and owners, so that equal contexts are equal bytes.
 func (e entry) header() *tar.Header {
@@ -107,7 +95,7 @@ func packOne(tw *tar.Writer, e entry) error {
 		_, err := io.Copy(tw, bytes.NewReader(e.data))
 		return err
 	}
-	f, err := openRegular(e.path)
+	f, err := open(e.path)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 )
 
 // ErrHelper says that a program of abl's own that runs in a box is missing or cannot run there.
@@ -45,7 +45,7 @@ func (m *Maker) read(name, arch string) (entry, error) {
 	}
 	e, err := fileEntry("root/abl/bin/"+name, path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, hostfs.ErrAbsent):
 		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with %s", ErrHelper, path, variables[name])
 	case err != nil:
 		return entry{}, fmt.Errorf("%w: cannot read %q: %w", ErrHelper, path, err)

@@ -3,12 +3,13 @@ package images
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"abl/internal/hostfs"
 
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
@@ -38,15 +39,7 @@ func projectRecipe(path, parent string) (recipe, error) {
 
 // readSmall reads a Dockerfile or a .dockerignore.
 func readSmall(path string) (string, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxDockerfile+1))
-	if err == nil && len(text) > maxDockerfile {
-		err = fmt.Errorf("larger than %d bytes", maxDockerfile)
-	}
+	text, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxDockerfile)
 	return string(text), err
 }
 
@@ -107,7 +100,7 @@ func walk(root string, visit func(path, name string, d fs.DirEntry) error) error
 // readIgnore reads a .dockerignore; without one nothing is left out.
 func readIgnore(name string) (*patternmatcher.PatternMatcher, error) {
 	text, err := readSmall(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, err
 	}
 	patterns, err := ignorefile.ReadAll(strings.NewReader(text))

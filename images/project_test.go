@@ -90,8 +90,8 @@ func TestProjectIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ dir, want string }{
 		"not abl's":  {plain, "ARG ABL_IMAGE"},
 		"too large":  {big, "200 MB"},
-		"a link":     {linked, "too many levels"},
-		"not there":  {filepath.Join(dir, "away"), "no such file"},
+		"a link":     {linked, "but a link"},
+		"not there":  {filepath.Join(dir, "away"), "is not there"},
 		"bad ignore": {badIgnore(t, ok), ".dockerignore"},
 	} {
 		_, err := projectRecipe(filepath.Join(c.dir, "Dockerfile"), "abl/tools:1")
