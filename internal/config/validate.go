@@ -30,22 +30,12 @@ var agents = append(slices.Clone(providers), scripted)
 // validate judges the values, each by itself and against one another, and
 // returns the first mistake.
 func validate(l *Loaded) error {
-	dropMutants(l)
 	for _, check := range []func(*Loaded) error{checkRules, checkDirectories, checkAgents, checkPrices, checkAllow, checkApart} {
 		if err := check(l); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// dropMutants leaves out a challenge that is no more.
-func dropMutants(l *Loaded) {
-	if !slices.Contains(l.Verify.Challenge, "mutants") {
-		return
-	}
-	l.Verify.Challenge = slices.DeleteFunc(slices.Clone(l.Verify.Challenge), func(c string) bool { return c == "mutants" })
-	l.Warnings = append(l.Warnings, "mutants in verify.challenge is no more: take it out")
 }
 
 // byKey goes through m in the order of its keys, so that of several mistakes

@@ -56,7 +56,7 @@ func TestValidate(t *testing.T) {
 		{"verifier_commands:\n  restart: {command: x}\n", f + `2: verifier_commands.restart: want another name than that of a command of abl-cmd's own, got "restart"`},
 		{"verifier_commands:\n  seed:\n", f + `2: verifier_commands.seed.command: want the command to run, got ""`},
 		{"verifier_commands: {s: {command: x, output: all}}\n", f + `1: verifier_commands.s.output: want shown or hidden, got "all"`},
-		{"verifier_commands: {s: {command: x, timeout: 999us}}\n", f + `1: verifier_commands.s.timeout: want 1ms or more, got "999us"`},
+		{"verifier_commands: {s: {command: x, timeout: 999us}}\n", f + `1: verifier_commands.s.timeout: want 1ms or more, got "999µs"`},
 		{"app: {port: 1}\n", f + `1: app.command: want the command that starts the app, got ""`},
 		{"app: {command: x}\n", f + `1: app.port: want 1 to 65535, got "0"`},
 		{"app:\n  command: x\n  port: 65536\n", f + `3: app.port: want 1 to 65535, got "65536"`},
