@@ -2,17 +2,20 @@ package learn
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
+	"abl/internal/redact"
 	"abl/internal/tokens"
 	"abl/orchestrator/learner"
 	"abl/roles"
@@ -20,8 +23,8 @@ import (
 	"abl/roles/retry"
 )
 
-// spentPlace is one whose ledger has these rows, with no engine behind it.
-func spentPlace(t *testing.T, caps config.Budget, rows ...ledger.Row) *place {
+// spentOn has calls in a project whose ledger has these rows, with no engine behind it.
+func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (*learner.Containers, *money.Account) {
 	t.Helper()
 	root := t.TempDir()
 	conf := &config.Loaded{Config: config.Default()}
@@ -30,17 +33,14 @@ func spentPlace(t *testing.T, caps config.Budget, rows ...ledger.Row) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{work: &work{conf: conf, home: learner.Home{Root: root}}, session: 1}
-	at := p.home.Project()
-	p.Containers = &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: at}}}
-	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
-	p.account = p.accounts()
-	p.account.Tell = func(string) {}
-	p.Admit = p.account.Admit
-	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), p.ledger.Append(rows)); err != nil {
+	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
+	w := &work{in: in, conf: conf, home: learner.Home{Root: root}, tell: &teller{out: io.Discard, in: in}}
+	at := w.home.Project()
+	book, account := w.accounts(1, list)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), book.Append(rows)); err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: at}}, Admit: account.Admit}, account
 }
 
 func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
@@ -68,12 +68,12 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, outcome.Crashed), "9 of 9 tokens of the call are used"},
 		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
 	} {
-		b := spentPlace(t, c.budget, c.row)
-		rec := roles.Record{Dir: b.home.Project().Call("s1-c1-generate.1")}
+		calls, _ := spentOn(t, c.budget, c.row)
+		rec := roles.Record{Dir: calls.Env.Project.Call("s1-c1-generate.1")}
 		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
 			t.Fatal(err)
 		}
-		_, err := b.Ask(t.Context(), learner.Call{Key: "s1-c2-review.2", Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2, Begin: func() error {
+		_, err := calls.Ask(t.Context(), learner.Call{Key: "s1-c2-review.2", Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2, Begin: func() error {
 			t.Errorf("%s: the call was begun", name)
 			return nil
 		}})
@@ -88,9 +88,9 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 
 // The gateway is told the caps that are left, raised by what the command line adds.
 func TestWhatTheGatewayIsTold(t *testing.T) {
-	b := spentPlace(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
-	left, err := b.account.Left("s1-c1-review.2")
-	if err != nil || len(left.Bounds) != 2 || *left.Requests != b.conf.Limits.Requests {
+	_, account := spentOn(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
+	left, err := account.Left("s1-c1-review.2")
+	if err != nil || len(left.Bounds) != 2 || *left.Requests != config.Default().Limits.Requests {
 		t.Fatalf("%+v, %v", left, err)
 	}
 	if call, phase := left.Bounds[0], left.Bounds[1]; *call.Tokens != 30 || call.UsedTokens != 9 || phase.Tokens != nil || phase.USD.String() != "2" || phase.UsedUSD.String() != "0.5" {

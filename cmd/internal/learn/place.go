@@ -29,86 +29,71 @@ type asked struct {
 	prices pricelist.List
 }
 
-// place is an environment for a session's calls, with what they may spend. A session
-// counts as a phase, a project as one.
-type place struct {
-	*learner.Containers
-	*work
-	session int
-	ledger  money.Book
-	account *money.Account
-}
-
 // openPlace opens an environment. What it has made is taken down when it fails.
 func openPlace(ctx context.Context, w *work, s learner.State, who asked) (learner.Caller, []string, func(error), error) {
-	at := w.home.Project()
-	p := &place{work: w, session: s.Session}
-	p.ledger = money.Book{Ledger: ledger.Open(at.Ledger()), List: who.prices, Hide: w.in.Safe.Redact, Tell: w.tell.Note}
-	p.account = p.accounts()
-	if err := p.ledger.Ready(); err != nil {
+	book, account := w.accounts(s.Session, who.prices)
+	if err := book.Ready(); err != nil {
 		return nil, nil, nil, err
 	}
 	env, err := environment.Open(ctx, environment.Options{
-		Project: at, ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
+		Project: w.home.Project(), ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
 		Weak: w.in.Bool(cli.WeakFlag), Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.progress,
 	})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	enter := func(cycle int, o roles.Outcome) error { return p.ledger.Append(orchestrator.Rows(s.Session, cycle, o)) }
-	p.Containers = &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: p.account.Admit, Enter: enter}
+	enter := func(cycle int, o roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, o)) }
+	c := &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: account.Admit, Enter: enter}
 	closed := func(why error) {
-		p.account.TellSpent()
+		account.TellSpent()
 		_, _ = env.Close(ctx, why) // what it cannot take down it says itself
 	}
-	hosts, err := p.prepare(ctx)
+	hosts, err := w.prepare(ctx, c, environment.Access{Prices: money.Of(who.prices, []string{who.model}), Budget: account.Left, Spent: account.Spent})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		closed(err)
 	}
-	return p, hosts, closed, err
+	return c, hosts, closed, err
+}
+
+// accounts are the ledger of a session's calls, and what they may spend. A session counts as a
+// phase, a project as one.
+func (w *work) accounts(session int, list pricelist.List) (money.Book, *money.Account) {
+	at := w.home.Project()
+	used := func(key string) (money.Spendings, error) { return money.Spent(at, list, session, key) }
+	words := money.Words{Again: "the same command and", Safe: "what was done is kept"}
+	return money.Book{Ledger: ledger.Open(at.Ledger()), List: list, Hide: w.in.Safe.Redact, Tell: w.tell.Note},
+		&money.Account{Conf: w.conf, Used: used, Words: words, Tell: w.tell.Note}
 }
 
 // prepare makes the image of the agent, and says what its calls may reach: the model,
 // and while a program is written, what network.allow lists.
-func (p *place) prepare(ctx context.Context) (hosts []string, err error) {
-	if weak := p.Env.Net.Weak; weak != "" {
-		p.tell.Note("weak network, as --" + cli.WeakFlag + " allows: " + weak)
+func (w *work) prepare(ctx context.Context, c *learner.Containers, access environment.Access) (hosts []string, err error) {
+	if weak := c.Env.Net.Weak; weak != "" {
+		w.tell.Note("weak network, as --" + cli.WeakFlag + " allows: " + weak)
 	}
-	root, of := p.root, p.conf.Directories
-	want := images.Want{Agent: p.Agent.Image}
-	want.Dockerfile, err = environment.Dockerfile(root, p.conf.Images.Builder.Dockerfile, environment.Path(root, of.Src), environment.Path(root, of.Tests), filepath.Join(p.here, learner.Folder))
+	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image}
+	want.Dockerfile, err = environment.Dockerfile(w.root, w.conf.Images.Builder.Dockerfile,
+		environment.Path(w.root, of.Src), environment.Path(w.root, of.Tests), filepath.Join(w.here, learner.Folder))
 	if err != nil {
 		return nil, err
 	}
-	if p.Image, err = p.Env.Images.Ensure(ctx, want); err != nil {
+	if c.Image, err = c.Env.Images.Ensure(ctx, want); err != nil {
 		return nil, fmt.Errorf("cannot make the agent's image: %w", err)
 	}
-	access := environment.Access{
-		Place: roles.PlaceBuilder, Role: roles.PlaceBuilder, Image: p.Image, Agent: p.Agent, Models: []string{p.Model}, Prices: money.Of(p.ledger.List, []string{p.Model}),
-		Budget: p.account.Left, Spent: p.account.Spent,
-	}
-	if gate, err := p.Env.Gate(ctx, access); err != nil {
+	access.Place, access.Role, access.Image, access.Agent, access.Models = roles.PlaceBuilder, roles.PlaceBuilder, c.Image, c.Agent, []string{c.Model}
+	if gate, err := c.Env.Gate(ctx, access); err != nil {
 		return nil, err
 	} else if gate != nil {
-		p.Gate = gate
+		c.Gate = gate
 	}
 	access.Fetch = true
-	gate, err := p.Env.Gate(ctx, access)
+	gate, err := c.Env.Gate(ctx, access)
 	if err != nil || gate == nil {
 		return nil, err
 	}
 	for _, note := range gate.Notes {
-		p.tell.Note(note)
+		w.tell.Note(note)
 	}
-	p.AuthorGate, p.Files = gate, gate.Files
+	c.AuthorGate, c.Files = gate, gate.Files
 	return gate.Hosts, nil
-}
-
-// accounts is what the calls of the session may spend.
-func (p *place) accounts() *money.Account {
-	return &money.Account{
-		Conf: p.conf, Used: func(key string) (money.Spendings, error) {
-			return money.Spent(p.home.Project(), p.ledger.List, p.session, key)
-		}, Words: money.Words{Again: "the same command and", Safe: "what was done is kept"}, Tell: p.tell.Note,
-	}
 }
