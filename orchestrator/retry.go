@@ -69,12 +69,16 @@ func (l *Loop) retry(p *state.Phase) Retry {
 	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
 }
 
-// waitOut waits, before a call, until it makes sense to make it.
+// waitOut waits, before a call, until it makes sense to make it, and says which model is
+// tried in the place of another.
 func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	if step != Build && step != Verify || p.Outage == nil {
 		return nil
 	}
-	l.tellFallback(p)
+	role := roleAt(p.Status)
+	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
+		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
+	}
 	now := l.Outages.now()
 	wait := retry.Left(p.Outage, now)
 	if wait <= 0 {
@@ -82,7 +86,7 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	}
 	until := now.Add(wait)
 	l.emit(p, state.Event{
-		Kind: state.Wait, Role: roleAt(p.Status), Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
+		Kind: state.Wait, Role: role, Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
 		Text: retry.Words(p.Outage, p.Note, l.Outages.Budget),
 	})
 	failpoint.Here("outage.waiting")
@@ -91,12 +95,4 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 		sleep = retry.Sleep
 	}
 	return because(ctx, sleep(ctx, wait, until))
-}
-
-// tellFallback says which model is tried in the place of another.
-func (l *Loop) tellFallback(p *state.Phase) {
-	role := roleAt(p.Status)
-	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
-		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
-	}
 }

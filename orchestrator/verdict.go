@@ -113,17 +113,16 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	if v.p.Recheck {
 		return v.unmovedSource(ctx, Evidence{Class: outcome.Done, Report: "of no call", File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)})
 	}
-	key := v.key
-	o, ok, err := roles.Record{Dir: v.Project.Call(key)}.Outcome()
+	o, ok, err := v.record().Outcome()
 	if err != nil {
 		return Evidence{}, err
 	}
 	if !ok {
-		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", key)
+		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", v.key)
 	}
 	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)}
 	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // then somebody else may have ended it
-		if ev.Ends, err = roles.EndsOf(v.Project, key); err != nil {
+		if ev.Ends, err = roles.EndsOf(v.Project, v.key); err != nil {
 			return ev, err
 		}
 	}

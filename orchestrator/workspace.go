@@ -34,10 +34,9 @@ func (t turn) seal() error {
 // of it: what a person did meanwhile is theirs to decide about, before anything
 // is committed on top.
 func (t turn) unmoved() error {
-	key := t.key
 	now, err := t.repo().Seal()
 	if err != nil {
-		return fmt.Errorf("call %s is kept, and nothing is committed: %w", key, err)
+		return fmt.Errorf("call %s is kept, and nothing is committed: %w", t.key, err)
 	}
 	t.showSteering(now.Steering, "while the call ran")
 	rec := t.record()
@@ -47,7 +46,7 @@ func (t turn) unmoved() error {
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
 		return fmt.Errorf("%w: in %s, %s; call %s is kept and nothing is committed: put it back, or delete %s to go on with the history as it is, and run the phase again",
-			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), inWords(moved, was, now.History), key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
+			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), inWords(moved, was, now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
 	return nil
 }

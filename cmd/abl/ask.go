@@ -83,7 +83,7 @@ proposal: read each contract before a phase is held to it.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    commit.Codes(),
 		Flags:    flags,
-		Run:      phase.Opened(runSpecDraft),
+		Run:      phase.Locked(runSpecDraft),
 	}
 }
 
@@ -93,11 +93,6 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	p, name := s.Paths, fmt.Sprintf("phase%d.md", n)
 	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
 	if err != nil {

@@ -53,17 +53,8 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 	v := openView(ctx, s.In)
 	defer v.Close()
 	e, err := s.Play(ctx, n, in.Bool("again"), v)
-	e, err = published(ctx, s, n, e, err)
+	err = publish(ctx, s, n, &e, err)
 	return s.TellOutcome(v, e, err)
-}
-
-// published tells those who asked for it how phase n ended.
-func published(ctx context.Context, s *phase.Project, n int, e state.Event, ended error) (state.Event, error) {
-	told := publish(ctx, s, n, ended)
-	if ended == nil && told != nil {
-		e.Text += ": " + told.Error()
-	}
-	return e, told
 }
 
 // openView opens the view of a run that the person chose.
@@ -105,7 +96,7 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
 		e, err = s.Play(ctx, n, false, v)
-		if e, err = published(ctx, s, n, e, err); err != nil || !through {
+		if err = publish(ctx, s, n, &e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}
 	}
@@ -162,8 +153,8 @@ func writeJUnit(path string, r report.Run) error {
 }
 
 // publish tells those who asked for it how a run of phase n ended. It never
-// changes how that was, but for a run that went well and cannot be told of.
-func publish(ctx context.Context, s *phase.Project, n int, ended error) error {
+// changes how that was, but for a run that went well and cannot be told of: e says so then.
+func publish(ctx context.Context, s *phase.Project, n int, e *state.Event, ended error) error {
 	file, page := s.In.String("junit"), os.Getenv(summaryVar)
 	if file == "" && page == "" {
 		return ended
@@ -179,6 +170,7 @@ func publish(ctx context.Context, s *phase.Project, n int, ended error) error {
 		}
 	}
 	if ended == nil && err != nil {
+		e.Text += ": " + err.Error()
 		return exit.With(exit.Environment, err, "the phase itself is done: abl report shows it")
 	}
 	if err != nil {

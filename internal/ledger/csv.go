@@ -15,10 +15,12 @@ import (
 
 // Foreign says that a file is not a ledger at all, so that nothing in it can be
 // counted and nothing may be written to it.
-type Foreign struct{ Reason string }
+type Foreign struct{ Path string }
 
-// Error gives the reason.
-func (f *Foreign) Error() string { return f.Reason }
+// Error names the file and says what to do.
+func (f *Foreign) Error() string {
+	return fmt.Sprintf("cannot use %q as the ledger: its first line is not the header %s: move it away and run again, a new one is made", f.Path, Header)
+}
 
 // Write writes the header and rows as CSV, safe to open in a spreadsheet.
 func Write(w io.Writer, rows []Row) error {
@@ -64,22 +66,22 @@ func (o *ordered) Write(cells []string) error {
 
 // checkHeader wants a ledger's first line: ours, or the beginning of it that an
 // earlier abl wrote.
-func checkHeader(data []byte) (names string, err error) {
+func (l *Ledger) checkHeader(data []byte) (names string, err error) {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	names = strings.TrimSuffix(string(line), "\r")
 	if !strings.HasPrefix(names, oldHeader) || !strings.HasPrefix(Header+",", names+",") {
-		return "", &Foreign{"its first line is not the header " + Header}
+		return "", &Foreign{l.path}
 	}
 	return names, nil
 }
 
 // scan calls each with every row of a file that is understood, and bad with the number
 // of every other line and the reason; neither stops the reading.
-func scan(data []byte, each func(Row), bad func(line int, reason string)) error {
+func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason string)) error {
 	if len(data) == 0 {
 		return nil
 	}
-	header, err := checkHeader(data)
+	header, err := l.checkHeader(data)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (l *Ledger) Scan(each func(Row), bad func(line int, reason string)) error {
 	if err != nil {
 		return err
 	}
-	return l.refuse(scan(data, each, bad))
+	return l.scan(data, each, bad)
 }
 
 // missing returns the rows that the file does not hold yet.
@@ -105,15 +105,6 @@ func (l *Ledger) read() ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil // a spreadsheet's
 }
 
-// refuse says of a file that is no ledger which it is and what to do.
-func (l *Ledger) refuse(err error) error {
-	var foreign *Foreign
-	if errors.As(err, &foreign) {
-		return fmt.Errorf("cannot use %q as the ledger: %w: move it away and run again, a new one is made", l.path, err)
-	}
-	return err
-}
-
 // prepare leaves a file to whose end rows can be appended. A file that is no ledger
 // is found before anything is written.
 func (l *Ledger) prepare() (notices []string, err error) {
@@ -124,8 +115,8 @@ func (l *Ledger) prepare() (notices []string, err error) {
 	begun := bytes.IndexByte(data, '\n') < 0 && strings.HasPrefix(Header, string(data)) // or empty, or not there
 	names := ""
 	if !begun {
-		if names, err = checkHeader(data); err != nil {
-			return nil, l.refuse(err)
+		if names, err = l.checkHeader(data); err != nil {
+			return nil, err
 		}
 	}
 	if tail := data[bytes.LastIndexByte(data, '\n')+1:]; len(tail) > 0 {
@@ -170,8 +161,8 @@ func (l *Ledger) upgrade(old []byte) (kept string, err error) {
 			data.Write(raw)
 		}
 	}
-	if err := errors.Join(scan(old, each, bad), failed); err != nil {
-		return "", l.refuse(err)
+	if err := errors.Join(l.scan(old, each, bad), failed); err != nil {
+		return "", err
 	}
 	for n := 1; ; n++ {
 		keep := Open(l.path + ".old" + strings.TrimPrefix(strconv.Itoa(n), "1"))
