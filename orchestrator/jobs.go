@@ -150,7 +150,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: prompt.ReportPath(role, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
+		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
 		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file

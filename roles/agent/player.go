@@ -104,7 +104,7 @@ func (p *Player) step(ctx context.Context, s Step) error {
 	case "append":
 		return p.write(kind, s.Append, v.Fill(s.Text), os.O_APPEND, "")
 	case "report":
-		return p.write(kind, ReportPath(p.Call.Role, v), v.Fill(*s.Report), os.O_TRUNC, "")
+		return p.write(kind, ReportPath(p.Call.Role, v.Phase, v.Iteration, v.Time), v.Fill(*s.Report), os.O_TRUNC, "")
 	case "delete":
 		p.tool(kind, s.Delete)
 		return p.inWorkspace(func(root *os.Root) error { return root.RemoveAll(s.Delete) })

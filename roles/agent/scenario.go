@@ -136,19 +136,6 @@ func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
 	return c, nil
 }
 
-// Resolve resolves every call.
-func (s Scenario) Resolve(dir string) (Scenario, error) {
-	calls := make([]ScriptCall, len(s.Calls))
-	for i, c := range s.Calls {
-		var err error
-		if calls[i], err = c.Resolve(dir); err != nil {
-			return Scenario{}, fmt.Errorf("call %d: %w", i+1, err)
-		}
-	}
-	s.Calls = calls
-	return s, nil
-}
-
 // Values stand for the words in double braces that a script's texts may use.
 type Values struct {
 	Phase, Iteration, Step int
@@ -171,8 +158,8 @@ func (v Values) Fill(text string) string {
 	).Replace(text)
 }
 
-// ReportPath is where the role's run report of this call belongs, relative to
-// its workspace.
-func ReportPath(role string, v Values) string {
-	return fmt.Sprintf("%s_reports/phase%d_v%d_%s.md", role, v.Phase, v.Iteration, v.Time.UTC().Format(timeLayout))
+// ReportPath is the path of a call's run report, relative to the role's workspace:
+// builder_reports/phase1_v2_20060102T150405Z.md.
+func ReportPath(role string, phase, iteration int, at time.Time) string {
+	return fmt.Sprintf("%s_reports/phase%d_v%d_%s.md", role, phase, iteration, at.UTC().Format(timeLayout))
 }

@@ -172,8 +172,8 @@ func TestResolveRefuses(t *testing.T) {
 		{"binary", "not UTF-8"},
 	}
 	for _, tt := range tests {
-		_, err := Scenario{Calls: []ScriptCall{{Steps: []Step{{Write: "a", From: tt.from}}}}}.Resolve(dir)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "call 1: step 1: cannot ") {
+		_, err := ScriptCall{Steps: []Step{{Write: "a", From: tt.from}}}.Resolve(dir)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "step 1: cannot ") {
 			t.Errorf("from %s: got %v, want %q in it", tt.from, err, tt.want)
 		}
 	}
@@ -185,7 +185,7 @@ func TestFill(t *testing.T) {
 	if want := "2 3 7 20260102T020405Z http://app:3000 {{ phase }} {{name}}"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := ReportPath("verifier", v); got != "verifier_reports/phase2_v3_20260102T020405Z.md" {
+	if got := ReportPath("verifier", v.Phase, v.Iteration, v.Time); got != "verifier_reports/phase2_v3_20260102T020405Z.md" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"abl/internal/failedspecs"
@@ -36,7 +35,7 @@ type Input struct {
 	Iteration int // within the round
 	Attempt   int
 	Step      int    // over all rounds
-	Report    string // path of this call's run report, relative to the workspace; see ReportPath
+	Report    string // path of this call's run report, relative to the workspace
 	Last      string // the last verdict of this phase: "", "fail", "unverified" or "pass"
 
 	App    *helper.App // how the system is started; for the Builder, nil without an app section
@@ -75,12 +74,6 @@ func Build(in Input) (string, error) {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
-}
-
-// ReportPath is the path of a call's run report, relative to the workspace:
-// builder_reports/phase1_v2_20060102T150405Z.md.
-func ReportPath(role roles.Role, phase, iteration int, at time.Time) string {
-	return fmt.Sprintf("%s/phase%d_v%d_%s.md", role.Reports, phase, iteration, at.UTC().Format("20060102T150405Z"))
 }
 
 // The two places of a template that abl fills in.

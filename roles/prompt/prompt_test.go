@@ -11,6 +11,7 @@ import (
 	"abl/internal/spec"
 	"abl/prompts"
 	"abl/roles"
+	"abl/roles/agent"
 )
 
 const nonce = "0123456789abcdef"
@@ -31,7 +32,7 @@ func input(t *testing.T, role roles.Role, phase, iteration int) Input {
 	in := Input{
 		Role: role, Template: prompts.Builder, ProjectMD: "A shop, <<PHASE>>.",
 		Phase: phase, Iteration: iteration, Attempt: 1, Step: iteration, Nonce: nonce,
-		Report: ReportPath(role, phase, iteration, time.Unix(0, 0)),
+		Report: agent.ReportPath(role.Name, phase, iteration, time.Unix(0, 0)),
 	}
 	if role.App {
 		in.Template, in.AppURL = prompts.Verifier, "http://app:3000"

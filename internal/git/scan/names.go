@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"abl/internal/lazyregexp"
 )
 
 // NTFS reaches a name also with dots and spaces behind it and with a stream (:),
@@ -15,10 +17,10 @@ import (
 var (
 	gitItself = variants(`\.git|git~1`, `:\\`)
 	modules   = dotfile("gitmodules", "gi7eba")
-	dotfiles  = []*regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"), dotfile("mailmap", "maba30")}
+	dotfiles  = []func() *regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"), dotfile("mailmap", "maba30")}
 )
 
-func dotfile(name, hash string) *regexp.Regexp {
+func dotfile(name, hash string) func() *regexp.Regexp {
 	all := `\.` + name + `|` + name[:6] + `~[1-4]`
 	for n := range len(hash) + 1 {
 		all += fmt.Sprintf(`|%s~[1-9][0-9]{%d}`, hash[:n], len(hash)-n)
@@ -26,8 +28,8 @@ func dotfile(name, hash string) *regexp.Regexp {
 	return variants(all, ":")
 }
 
-func variants(name, stops string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:^|\\)(?:` + name + `)[. ]*(?:$|[` + stops + `])`)
+func variants(name, stops string) func() *regexp.Regexp {
+	return lazyregexp.New(`(?i)(?:^|\\)(?:` + name + `)[. ]*(?:$|[` + stops + `])`)
 }
 
 // refusedName says why git, or git fsck --strict, refuses a path component; ""
@@ -36,9 +38,9 @@ func refusedName(name string, link bool) string {
 	switch {
 	case ordinary(name):
 		return ""
-	case reads(name, gitItself):
+	case reads(name, gitItself()):
 		return "git reads this name as .git"
-	case link && slices.ContainsFunc(dotfiles, func(as *regexp.Regexp) bool { return reads(name, as) }):
+	case link && slices.ContainsFunc(dotfiles, func(as func() *regexp.Regexp) bool { return reads(name, as()) }):
 		return "git refuses a link under this name"
 	}
 	return ""
@@ -69,7 +71,7 @@ func reads(name string, as *regexp.Regexp) bool {
 }
 
 // isModules says whether git reads a file as one that tells of submodules.
-func isModules(name string) bool { return !ordinary(name) && reads(name, modules) }
+func isModules(name string) bool { return !ordinary(name) && reads(name, modules()) }
 
 // What a control file steers, for people.
 const (

@@ -124,7 +124,7 @@ func (t *turns) step(number int, s agent.Step) {
 	case "print":
 		t.shell(fmt.Sprintf("yes 'a line of output' | head -c %d", s.Print), "Print")
 	case "report":
-		t.write(agent.ReportPath(t.call.Role, t.values), t.values.Fill(*s.Report))
+		t.write(agent.ReportPath(t.call.Role, t.values.Phase, t.values.Iteration, t.values.Time), t.values.Fill(*s.Report))
 	}
 }
 

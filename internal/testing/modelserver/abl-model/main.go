@@ -32,11 +32,13 @@ func serve(args []string) error {
 		return err
 	}
 	script, err := agent.Parse(args[0], data)
-	if err == nil {
-		script, err = script.Resolve(filepath.Dir(args[0]))
-	}
 	if err != nil {
 		return err
+	}
+	for i, c := range script.Calls {
+		if script.Calls[i], err = c.Resolve(filepath.Dir(args[0])); err != nil {
+			return fmt.Errorf("call %d: %w", i+1, err)
+		}
 	}
 	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
 	return http.ListenAndServe(listen, &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: os.Stdout})
