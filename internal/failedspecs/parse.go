@@ -74,20 +74,20 @@ func (p *parser) accepts(l label) bool {
 func (p *parser) label(i int, l label) {
 	if l.field == specField {
 		p.finish(false)
-		p.open = &draft{line: i + 1, lead: l.lead, bare: l.bare}
+		p.open = &draft{line: i + 1, label: l}
 	}
 	d := p.open
 	if d == nil {
 		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
 		return
 	}
-	if d.of[l.field] != nil && d.of.complete() && d.last != l.field {
+	if d.of[l.field] != nil && d.complete() && d.last != l.field {
 		p.finish(false)
-		d = &draft{line: d.line, lead: d.lead, further: true, of: fields{d.of[specField]}}
+		d = &draft{line: d.line, label: d.label, further: true, of: [3]*value{d.of[specField]}}
 		p.open = d
 	}
 	if d.of[l.field] == nil {
-		d.of[l.field] = &value{lead: l.lead, col: l.col}
+		d.of[l.field] = &value{label: l}
 	}
 	d.last, d.blanks = l.field, 0
 	if _, fence := fenceOf(l.rest); !fence {
@@ -187,22 +187,17 @@ func (p *parser) result() Result {
 
 // draft is an entry in the making.
 type draft struct {
-	line    int
-	lead    int    // of its SPEC
-	bare    bool   // its SPEC stood alone as a title
-	further bool   // it is one more observation of the contract of the entry before
-	of      fields // as far as they are there
-	last    field  // takes the lines that follow
-	blanks  int    // blank lines seen since its last line
+	label             // its SPEC
+	line    int       // of it
+	further bool      // it is one more observation of the contract of the entry before
+	of      [3]*value // of SPEC, INPUT and OBSERVED, nil without a label
+	last    field     // takes the lines that follow
+	blanks  int       // blank lines seen since its last line
 }
-
-// fields are the values of SPEC, INPUT and OBSERVED, nil without a label.
-type fields [3]*value
 
 // value is the text of a field in the making.
 type value struct {
-	lead   int // columns before its label
-	col    int // of its label's first letter
+	label
 	lines  []string
 	filled bool // there is more than blank lines and fences
 }
@@ -241,8 +236,8 @@ func (d *draft) trim(last bool) {
 }
 
 // complete is asked for every line, so it does not look at the text.
-func (f fields) complete() bool {
-	return !slices.ContainsFunc(f[:], func(v *value) bool { return v == nil || !v.filled })
+func (d *draft) complete() bool {
+	return !slices.ContainsFunc(d.of[:], func(v *value) bool { return v == nil || !v.filled })
 }
 
 // entry is the values in normal form, with whatever of them is there, and the

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ type finder struct {
 	*reader
 	found []Contract
 	taken map[int]bool // the numbers that are written before these
-	full  bool         // MaxContracts was reached
 }
 
 // heading reads what is below a heading, or in a spec as a whole.
@@ -105,11 +103,7 @@ func (f *finder) contract(n *node, under []string, step int) {
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}
-	if len(f.found) == MaxContracts && !f.full {
-		f.fatal(c.Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
-	}
-	f.full = len(f.found) == MaxContracts
-	if !f.refuses(n, c, under) && !f.full {
+	if !f.refuses(n, c, under) {
 		f.number(&c, phase, number)
 		f.found = append(f.found, c)
 	}

@@ -101,11 +101,15 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	f := &finder{reader: r, taken: map[int]bool{}}
 	f.heading(r.grow(lines))
 	s.HasContext, s.HasContracts = r.hasContext, r.hasContracts
+	switch n := len(f.found); {
+	case n == 0:
+		r.fatal(0, "no-contract", "there is no contract", "write each one as: ACTION → EXPECTED RESULT")
+	case n > MaxContracts:
+		r.fatal(f.found[MaxContracts].Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
+		f.found = f.found[:MaxContracts]
+	}
 	assign(number, f.found, nil)
 	s.Contracts = f.found
-	if len(s.Contracts) == 0 {
-		r.fatal(0, "no-contract", "there is no contract", "write each one as: ACTION → EXPECTED RESULT")
-	}
 	return s, r.problems
 }
 

@@ -42,6 +42,7 @@ func TestProblems(t *testing.T) {
 		{"number", "# Phase 2: x\na → b", "phase1.md:1: the first line says phase 2, the file's name says 1"},
 		{"huge number", "# Phase 99999999999999999999: x\na → b",
 			"phase1.md:1: the first line says phase 99999999999999999999, the file's name says 1"},
+		{"too many", "# Phase 1: x\n" + strings.Repeat("a → b\n", MaxContracts+1), "phase1.md:1002: the spec has more than 1000 contracts"},
 		{"no contract", "# Phase 1: x\nwords", "phase1.md: there is no contract"},
 		{"no contract among contracts", "# Phase 1: x\n## Contracts\n", "phase1.md: there is no contract"},
 	} {
