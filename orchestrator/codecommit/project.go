@@ -128,9 +128,9 @@ func (p Project) CheckIgnored() error {
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return problem("", "%w", err)
 	}
-	const line = "a line /" + ConfigDir + " at the end of .gitignore"
+	const add = "add a line /" + ConfigDir + " to the end of .gitignore"
 	wrong := fmt.Sprintf(".gitignore has no line /%s, so a commit could carry your keys away", ConfigDir)
-	do := p.Self + " init adds one; so does " + line
+	do := add + ", which " + p.Self + " init does"
 	for i, l := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
 		l = strings.TrimRight(l, " \t\r")
 		if strings.TrimSuffix(strings.TrimPrefix(l, "/"), "/") == ConfigDir {
@@ -139,7 +139,7 @@ func (p Project) CheckIgnored() error {
 		pattern, negated := strings.CutPrefix(l, "!")
 		first, _, _ := strings.Cut(strings.TrimLeft(pattern, "/"), "/")
 		if again, _ := filepath.Match(first, ConfigDir); negated && again {
-			wrong, do = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, where the keys are", i+1, l, ConfigDir), "remove it, or add "+line
+			wrong, do = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, where the keys are", i+1, l, ConfigDir), add
 		}
 	}
 	if wrong == "" {
