@@ -60,7 +60,7 @@ func TestConnect(t *testing.T) {
 		if _, got = connect(host, ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
 			t.Errorf("%q", got)
 		}
-		if e := r.next(Tunneled); e.Reason != `cannot connect with "`+host+`": it resolves to no public address` || !e.Req.Refused || e.Req.Host != host {
+		if e := r.next(Tunneled); e.Reason != "it has no public address, and no other passes" || !e.Req.Refused || e.Req.Host != host {
 			t.Errorf("%+v %+v", e, e.Req)
 		}
 	}

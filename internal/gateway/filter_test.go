@@ -121,7 +121,7 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, `400 the parameter "beta" is none that passes (docs/gateway.md)`},
 		{"POST /p1.1/anthropic/v1/messages?", xapi, "anthropic messages /v1/messages? model="},
 		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, noCall},
-		{"GET http://Registry.example/x?y", proxy, "403 plain http is passed on to nobody: only https goes through, by CONNECT"},
+		{"GET http://Registry.example/x?y", proxy, "403 plain http; only https passes"},
 		{"GET http://registry.example/x", "", "401 the token is not this call's"},
 		{"OPTIONS *", xapi, noCall},
 		{"POST /" + strings.Repeat("a", 2000), xapi, noCall},

@@ -55,7 +55,7 @@ func (s *server) decide(q *http.Request) *verdict {
 		if v.Host != "" && plain.Port() == "" {
 			v.Host += ":80"
 		}
-		v.deny(http.StatusForbidden, "plain http is passed on to nobody: only https goes through, by CONNECT")
+		v.deny(http.StatusForbidden, "plain http; only https passes")
 	default:
 		s.asks(q, v)
 	}

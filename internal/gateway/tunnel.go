@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ErrInside is what a name is refused with that leads to no public address.
-var ErrInside = errors.New("it resolves to no public address")
-
-var errTunnelIdle = errors.New("silent for too long")
+var (
+	errInside     = errors.New("it has no public address, and no other passes")
+	errTunnelIdle = errors.New("silent for too long")
+)
 
 // connect opens a tunnel to a registry.
 func (x *exchange) connect() {
@@ -29,7 +29,7 @@ func (x *exchange) connect() {
 		return
 	}
 	far, err := x.dialer.open(x.ctx, x.Host)
-	if errors.Is(err, ErrInside) {
+	if errors.Is(err, errInside) {
 		x.refuse(http.StatusForbidden, err.Error())
 		return
 	}
@@ -97,13 +97,13 @@ type Dialer struct {
 func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
 	outside := net.Dialer{Control: func(_, at string, _ syscall.RawConn) error {
 		if to, err := netip.ParseAddrPort(at); err != nil || !d.passes(to.Addr()) {
-			return ErrInside
+			return errInside
 		}
 		return nil
 	}}
 	conn, err := outside.DialContext(ctx, "tcp", target)
-	if errors.Is(err, ErrInside) {
-		err = ErrInside // without the address
+	if errors.Is(err, errInside) {
+		return nil, errInside // without the address
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect with %q: %w", target, err)

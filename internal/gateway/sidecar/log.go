@@ -130,10 +130,6 @@ func Advice(log []gateway.Entry) (notes []string) {
 // why says why a host was refused, "" when nobody has allowed it, and somebody may.
 func why(e gateway.Entry) string {
 	switch {
-	case e.Kind == gateway.Requested:
-		return "plain http; only https passes"
-	case strings.Contains(e.Reason, gateway.ErrInside.Error()):
-		return "it has no public address, and no other passes"
 	case !strings.HasSuffix(e.Reason, gateway.NotAllowed):
 		return e.Reason
 	case !config.Allowable(e.Req.Host):
