@@ -2,12 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"abl/cmd/internal/exit"
 	"abl/internal/config"
 	"abl/internal/redact"
 
@@ -116,23 +118,15 @@ func (in *Input) Int(name string) (int, error) {
 	return n, nil
 }
 
-// UsageError is a mistake in how a command was called; nothing was started.
-type UsageError struct {
-	What string // one sentence, lower case, no full stop
-	Hint string // what was probably meant; "" points to the command's help
-}
-
-// Error is the sentence.
-func (e *UsageError) Error() string { return e.What }
+// errMisused is a mistake in how a command was called; nothing was started.
+var errMisused = errors.New("misused")
 
 // Usagef is a usage error whose hint points to the help of the command.
-func Usagef(format string, args ...any) error {
-	return &UsageError{What: fmt.Sprintf(format, args...)}
-}
+func Usagef(format string, args ...any) error { return WithHint("", format, args...) }
 
 // WithHint is a usage error that says what was probably meant.
 func WithHint(hint, format string, args ...any) error {
-	return &UsageError{What: fmt.Sprintf(format, args...), Hint: hint}
+	return &exit.Error{Code: exit.Usage, What: fmt.Sprintf(format, args...), Do: hint, Err: errMisused}
 }
 
 // WeakFlag lets a person go on with an engine whose networks are not proven.

@@ -59,9 +59,8 @@ func (l line) end(ctx context.Context, app *App, in *Input, err error) int {
 		return exit.Passed
 	}
 	code, hint := exit.Code(err), exit.Hint(err)
-	var usage *UsageError
-	if errors.As(err, &usage) {
-		code, hint = exit.Usage, cmp.Or(usage.Hint, hint, "see "+l.name+" --help")
+	if errors.Is(err, errMisused) {
+		hint = cmp.Or(hint, "see "+l.name+" --help")
 	} else if out != nil {
 		code, err = exit.Environment, fmt.Errorf("cannot write to standard output: %w", out)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Signal is the cause of a context that a signal has ended. To errors.Is it
@@ -21,17 +23,7 @@ func (s Signal) Error() string {
 }
 
 // Name is the signal's usual name.
-func (s Signal) Name() string {
-	switch s.Number {
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	case syscall.SIGINT:
-		return "SIGINT"
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	}
-	return s.Number.String()
-}
+func (s Signal) Name() string { return unix.SignalName(s.Number) }
 
 // Code is the exit code of a process that the signal has ended.
 func (s Signal) Code() int { return 128 + int(s.Number) }

@@ -130,7 +130,8 @@ func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
 			lines = append(lines, dir+"/")
 			continue
 		}
-		notes = append(notes, Op{Kind: Note, Path: dir, Text: trackedText(dir)})
+		notes = append(notes, Op{Kind: Note, Path: dir, Text: fmt.Sprintf(
+			"the repository around the project tracks %[1]s/: abl gives it a history of its own, in %[1]s/.git, beside that one", dir)})
 		if dir == p.Src {
 			p.Offer = offer(project)
 			notes = append(notes, Op{Kind: Note, Path: dir, Text: fmt.Sprintf(
@@ -140,10 +141,6 @@ func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
 	op, err := AddLines(project, lines)
 	p.Ops = append(append(p.Ops, op), notes...)
 	return err
-}
-
-func trackedText(dir string) string {
-	return fmt.Sprintf("the repository around the project tracks %s/: abl gives it a history of its own, in %s/.git, beside that one", dir, dir)
 }
 
 // offer is a name that nothing in the project has.
