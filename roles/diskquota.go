@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 	}
 	go func() {
 		was, known, err := Read[base](rec, treeFile)
-		for pause := r.Quota.every(); err == nil; {
+		for pause := cmp.Or(r.Quota.Every, time.Second); err == nil; {
 			select {
 			case <-ctx.Done():
 				return
@@ -103,18 +104,11 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 				was, known = base{size.Bytes, size.Names, size.Depth}, true
 			}
 			const share = 20 // at most a twentieth of the time is spent looking
-			pause = max(r.Quota.every(), share*time.Since(begun))
+			pause = max(cmp.Or(r.Quota.Every, time.Second), share*time.Since(begun))
 		}
 		why <- "what its workspace measured before it cannot be read"
 	}()
 	return why
-}
-
-func (q DiskQuota) every() time.Duration {
-	if q.Every > 0 {
-		return q.Every
-	}
-	return time.Second
 }
 
 // look measures once, and says what is too much.

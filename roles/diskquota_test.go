@@ -104,6 +104,22 @@ func TestGrowthAfterAKill(t *testing.T) {
 	}
 }
 
+// A call whose box cannot be made leaves nothing behind that still measures.
+func TestMeasuredToTheEnd(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range 1000 {
+		write(t, filepath.Join(r.runner.Project.Src, fmt.Sprintf("%d/f", i)), "")
+	}
+	r.engine.Fail("Create", 2, errors.New("no")) // the first is the holder
+	r.runner.Quota, r.job.Place = DiskQuota{Bytes: 1 << 20}, PlaceBuilder
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot make the builder's container: no") {
+		t.Fatalf("got %v", err)
+	}
+	if _, ok, err := Read[base](r.rec(), treeFile); !ok || err != nil {
+		t.Errorf("nothing was measured yet: %v", err)
+	}
+}
+
 func TestNoRoomForACall(t *testing.T) {
 	r := newRig(t, says("end\n", 0))
 	r.runner.Quota = DiskQuota{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing

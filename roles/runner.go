@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"abl/internal/helper"
@@ -118,10 +119,11 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	if err := r.Quota.hasRoom(); err != nil {
 		return Intent{}, err
 	}
-	measured := r.measureFirst(ctx, j, rec)
+	measured := sync.OnceValue(r.measureFirst(ctx, j, rec))
+	defer measured() //nolint:errcheck // where nothing is made nobody needs to know
 	intent, box, err := r.prepare(ctx, j, rec)
 	if err != nil {
-		return intent, errors.Join(err, measured())
+		return intent, err
 	}
 	proof := r.proving(j, rec, box)
 	made := func() error {
