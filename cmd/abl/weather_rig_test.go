@@ -95,8 +95,8 @@ func (c *climate) give(role roles.Role, boxes *roles.Boxes, p *orchestrator.Play
 	}
 	p.Agent = asker(c.vars)
 	p.Gate = &environment.Gate{
-		Boxes: boxes, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Sidecar: "gateway", Vars: c.vars, Setup: c.setup,
-		Access: environment.Access{Place: role.Name, Role: role.Name, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }},
+		Boxes: boxes, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Sidecar: "gateway", Setup: c.setup,
+		Access: environment.Access{Place: role.Name, Agent: agent.Agent{Provider: c.vars}, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }},
 	}
 	boxes.Gated[role.Name] = true
 }

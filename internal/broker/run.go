@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +67,7 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http.Request) helper.CommandReply {
 	cmd := p.shell()
 	cmd.WaitDelay = leftoverWait
-	shown := &head{}
+	shown := &proc.Head{Max: maxShown}
 	if p.Shown {
 		out := io.MultiWriter(p.log.pipe, shown)
 		cmd.Stdout, cmd.Stderr = out, out
@@ -82,7 +81,7 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	end := feed(stdin, w, r, cancel)
 	code, err := proc.Run(ctx, cmd, stopGrace)
 	end()
-	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.kept.String(), "\uFFFD"), Truncated: shown.cut}
+	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.Kept.String(), "\uFFFD"), Truncated: shown.Cut}
 	switch {
 	case err == nil:
 	case errors.Is(err, errStdin):
@@ -112,18 +111,4 @@ func feed(stdin io.WriteCloser, w http.ResponseWriter, r *http.Request, cancel c
 		}
 	}()
 	return func() { _ = into.SetReadDeadline(time.Now()); <-done }
-}
-
-// head keeps the beginning of an output.
-type head struct {
-	kept bytes.Buffer
-	cut  bool
-}
-
-// Write takes all and keeps what still fits.
-func (h *head) Write(b []byte) (int, error) {
-	fits := min(len(b), maxShown-h.kept.Len())
-	h.kept.Write(b[:fits])
-	h.cut = h.cut || fits < len(b)
-	return len(b), nil
 }

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -60,6 +61,21 @@ func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (int, error) {
 		<-ended
 		return Code(cmd), context.Cause(ctx)
 	}
+}
+
+// Head keeps the beginning of an output, Max bytes of it.
+type Head struct {
+	Max  int
+	Kept bytes.Buffer
+	Cut  bool
+}
+
+// Write takes all and keeps what still fits.
+func (h *Head) Write(b []byte) (int, error) {
+	fits := min(len(b), h.Max-h.Kept.Len())
+	h.Kept.Write(b[:fits])
+	h.Cut = h.Cut || fits < len(b)
+	return len(b), nil
 }
 
 // Wait waits for a started command in the background and closes ended then;

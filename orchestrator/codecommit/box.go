@@ -103,7 +103,7 @@ func (b *Box) gate(ctx context.Context) error {
 	if b.env.Net.Weak != "" {
 		b.env.Note("weak network, as --allow-weak-network allows: " + b.env.Net.Weak)
 	}
-	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Role: "build", Image: b.builds.Image, Fetch: true})
+	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Image: b.builds.Image, Fetch: true})
 	if err != nil {
 		return err
 	}

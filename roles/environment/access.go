@@ -20,8 +20,7 @@ import (
 // Access is what the calls of a role may reach: a provider, whose key the gateway
 // alone is told, and the hosts of network.allow.
 type Access struct {
-	Place  string // whose network the role's boxes join
-	Role   string
+	Place  string      // whose network the role's boxes join
 	Image  string      // of its boxes, whose tools are asked for their registries
 	Agent  agent.Agent // zero for none
 	Models []string
@@ -50,7 +49,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	if a.Budget == nil {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
-	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image, Vars: vars}
+	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image}
 	certs, err := e.trusted().Bundle()
 	if err != nil {
 		return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("the gateway cannot check whom it talks to: %w", err)}
@@ -79,7 +78,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their helper.In for that.
 func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) error {
-	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Role, g.Image, e.Conf.Network.Allow)
+	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Place, g.Image, e.Conf.Network.Allow)
 	if err != nil {
 		return err
 	}

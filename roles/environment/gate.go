@@ -23,7 +23,6 @@ type Gate struct {
 	Access
 	Project state.Project
 	Sidecar string            // image of the gateway
-	Vars    agent.Provider    // zero for an agent that needs none
 	Setup   gateway.Setup     // of every call of the role, without the call itself
 	Hosts   []string          // of network.allow that it lets through
 	Notes   []string          // for the person, on those
@@ -56,8 +55,8 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	}
 	g.watch(ctx, box)
 	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
-	if g.Vars.API != "" {
-		env = append(env, g.Vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", g.Vars.BaseVar, at, key, g.Vars.API))
+	if vars := g.Agent.Provider; vars.API != "" {
+		env = append(env, vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", vars.BaseVar, at, key, vars.API))
 	}
 	if len(setup.Connect) > 0 {
 		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), helper.GatewayAlias, helper.AppAlias)...)
@@ -115,6 +114,6 @@ func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	return sidecar.Sidecar{
 		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Sidecar,
 		Inside: g.Network(g.Place), Way: g.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
-		Labels: g.Labels("gateway", g.Role, key, deadline),
+		Labels: g.Labels("gateway", g.Place, key, deadline),
 	}
 }

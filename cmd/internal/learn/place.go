@@ -80,7 +80,7 @@ func (w *work) prepare(ctx context.Context, c *learner.Containers, access enviro
 	if c.Image, err = c.Env.Images.Ensure(ctx, want); err != nil {
 		return nil, fmt.Errorf("cannot make the agent's image: %w", err)
 	}
-	access.Place, access.Role, access.Image, access.Agent, access.Models = roles.PlaceBuilder, roles.PlaceBuilder, c.Image, c.Agent, []string{c.Model}
+	access.Place, access.Image, access.Agent, access.Models = roles.PlaceBuilder, c.Image, c.Agent, []string{c.Model}
 	if gate, err := c.Env.Gate(ctx, access); err != nil {
 		return nil, err
 	} else if gate != nil {

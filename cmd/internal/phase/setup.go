@@ -129,7 +129,7 @@ func (r *Run) openGates(ctx context.Context) error {
 	for _, role := range roles.Both() {
 		p := r.jobs.Players[role.Name]
 		g, err := r.env.Gate(ctx, environment.Access{
-			Place: role.Name, Role: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
+			Place: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
 			Fetch: role.Fetches, Budget: r.account.Left, Spent: r.account.Spent,
 		})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	clicontext "github.com/docker/cli/cli/context"
 	endpoint "github.com/docker/cli/cli/context/docker"
 	"github.com/docker/cli/cli/context/store"
+	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
 	"abl/internal/sandbox"
@@ -57,7 +58,7 @@ func (e *conn) greet(ctx context.Context) error {
 	if err != nil {
 		return unreachable(ctx, e.host, err)
 	}
-	if older(pong.APIVersion, oldest) {
+	if versions.LessThan(pong.APIVersion, oldest) {
 		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later", e.host, pong.APIVersion, oldest)
 	}
 	return nil

@@ -49,7 +49,7 @@ func thisMachine() machine {
 
 func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 	apart := sandbox.IsolatedGateway
-	if older(api, gatewayModes) {
+	if versions.LessThan(api, gatewayModes) {
 		apart = sandbox.NoAddress
 	}
 	return sandbox.Info{
@@ -83,5 +83,3 @@ func isNear(raw system.Info, host string, here machine) bool {
 	inVM := !here.contained && raw.KernelVersion != here.kernel
 	return strings.HasPrefix(host, "unix://") && here.name != "" && (raw.Name == here.name || inVM)
 }
-
-func older(api, than string) bool { return versions.LessThan(api, than) }

@@ -197,7 +197,7 @@ func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, e
 // what keeps the output as a whole from being believed.
 func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
 	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
-	out := &capped{max: witness.MaxBytes + 1}
+	out := &proc.Head{Max: witness.MaxBytes + 1}
 	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Dir, script)) // bounded stops all of it
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.Dir, out, os.Stderr
 	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, pipeGrace
@@ -211,7 +211,7 @@ func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
 	case err != nil:
 		f.add(wrong, "%s cannot be run: %v", script, err)
 	}
-	doc := witness.Parse(out.data, err == nil)
+	doc := witness.Parse(out.Kept.Bytes(), err == nil)
 	for _, p := range doc.Problems {
 		where, kind := fmt.Sprintf("line %d of %s's output", p.Line, script), note
 		if p.Line == 0 {
@@ -230,15 +230,4 @@ func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
 		f.add(note, "%s ended with exit code 0, and a line says not ok", script)
 	}
 	return doc
-}
-
-// capped keeps the beginning of what is written to it.
-type capped struct {
-	data []byte
-	max  int
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	c.data = append(c.data, p[:min(len(p), c.max-len(c.data))]...)
-	return len(p), nil
 }
