@@ -8,12 +8,12 @@ import (
 
 	"abl/internal/lazyregexp"
 	"abl/internal/redact"
+	"abl/internal/wording"
 )
 
 const (
-	cutMark = " … [cut]"
-	none    = "(none)"
-	tab     = "    "
+	none = "(none)"
+	tab  = "    "
 )
 
 // Sanitize brings an entry into normal form: no control characters, no invalid
@@ -81,7 +81,7 @@ func normal(lines []string) string {
 	if len(text) > MaxField {
 		// Without its last lines it may have to be dedented anew, and a line cut
 		// short can look like a fence.
-		text = shape(strings.Split(cut(text), "\n"))
+		text = shape(strings.Split(wording.Short(text, MaxField), "\n"))
 	}
 	return text
 }
@@ -108,11 +108,6 @@ func shape(lines []string) string {
 
 // scalarMark is how YAML announces a text of several lines.
 var scalarMark = lazyregexp.New(`^ *[|>][-+]?$`)
-
-func cut(s string) string {
-	whole := strings.ToValidUTF8(s[:MaxField-len(cutMark)], "") // drops a rune cut in two
-	return strings.TrimRightFunc(whole, unicode.IsSpace) + cutMark
-}
 
 func dedent(lines []string) []string {
 	least := -1

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/wording"
 )
 
 // show prints a result with one line an entry and a problem.
@@ -180,7 +182,7 @@ func TestCaps(t *testing.T) {
 	}
 
 	r = Parse([]byte("SPEC: a\nINPUT: " + strings.Repeat("→\n", MaxField) + "OBSERVED: c"))
-	if in := r.Entries[0].Input; len(in) > MaxField || !strings.HasSuffix(in, cutMark) || !utf8.ValidString(in) {
+	if in := r.Entries[0].Input; len(in) > MaxField || !strings.HasSuffix(in, wording.CutMark) || !utf8.ValidString(in) {
 		t.Errorf("a long field became %d bytes ending in %q", len(in), in[len(in)-20:])
 	}
 	law(t, r)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"abl/internal/wording"
 )
 
 // block is the diagnostics of a test line in the making.
@@ -110,8 +112,6 @@ func unquote(v string) string {
 	return v
 }
 
-const cutMark = " … [cut]"
-
 // readable is a line as it is read: without the CR of a line end, cut at
 // MaxLine, every white space a space, and U+FFFD for what is no text, steers a
 // terminal or cannot be seen.
@@ -135,20 +135,11 @@ func visible(r rune) rune {
 	return r
 }
 
-// cut shortens a text to max bytes, and says so.
-func cut(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	whole := strings.ToValidUTF8(s[:max-len(cutMark)], "") // drops a rune cut in two
-	return strings.TrimSpace(whole) + cutMark
-}
-
 // value is the normal form of a field's text, which may have several lines.
 func value(s string) string {
 	lines := strings.Split(strings.ToValidUTF8(s, "\ufffd"), "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(strings.Map(visible, strings.TrimSuffix(l, "\r")), " ")
 	}
-	return cut(strings.Trim(strings.Join(lines, "\n"), "\n "), MaxValue)
+	return wording.Short(strings.Trim(strings.Join(lines, "\n"), "\n "), MaxValue)
 }

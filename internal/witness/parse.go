@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"abl/internal/wording"
 )
 
 // parser walks over an output once.
@@ -77,7 +79,7 @@ func (p *parser) line(s string, long bool) {
 	switch {
 	case trimmed == "":
 	case bail.MatchString(s):
-		p.problem(p.n, true, "it gave up: %s", cut(trimmed, maxText))
+		p.problem(p.n, true, "it gave up: %s", wording.Short(trimmed, maxText))
 	case s[0] == '#':
 		if p.open = open; open {
 			p.latest().comment(strings.TrimPrefix(trimmed[1:], " "))

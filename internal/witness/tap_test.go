@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/wording"
 )
 
 // show prints what an output says of its contracts, and its problems.
@@ -178,7 +180,7 @@ func TestLimits(t *testing.T) {
 	for _, p := range d.Points {
 		fmt.Fprintf(&got, "%d ids, %d fields, void %q;", len(p.IDs), len(p.Fields), p.Void())
 		for key, text := range p.Fields {
-			if len(text) > MaxValue || !strings.HasSuffix(text, cutMark) {
+			if len(text) > MaxValue || !strings.HasSuffix(text, wording.CutMark) {
 				t.Errorf("%s has %d bytes", key, len(text))
 			}
 		}

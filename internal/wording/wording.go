@@ -4,6 +4,7 @@ package wording
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // OneLine joins a text of several lines.
@@ -21,6 +22,18 @@ func Cut(text string, most int) string {
 		}
 	}
 	return text
+}
+
+// CutMark is the end of a text that Short has cut.
+const CutMark = " … [cut]"
+
+// Short keeps a text to so many bytes, and says so.
+func Short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	whole := strings.ToValidUTF8(text[:most-len(CutMark)], "") // drops a character cut in two
+	return strings.TrimRightFunc(whole, unicode.IsSpace) + CutMark
 }
 
 // Count is a number of things: 1 call, 2 calls.

@@ -21,6 +21,7 @@ func TestNear(t *testing.T) {
 func TestPhrases(t *testing.T) {
 	for got, want := range map[string]string{
 		Cut("größer", 6): "größer", Cut("größer", 5): "größ…", Cut("", 3): "",
+		Short("größer", 8): "größer", Short(strings.Repeat("a", 20), 16): "aaaaaa" + CutMark, Short("ab c "+strings.Repeat("ü", 9), 16): "ab c" + CutMark,
 		OneLine(" a\r\n\tb  c\n"): "a b c",
 		Count(0, "call"):          "0 calls", Count(1, "call"): "1 call", Count(2, "call"): "2 calls",
 		OneOf(nil): "", OneOf([]string{"a"}): "a", OneOf([]string{"a", "b"}): "a or b", OneOf([]string{"a", "b", "c"}): "a, b or c",

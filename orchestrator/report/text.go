@@ -8,6 +8,7 @@ import (
 
 	"abl/internal/audit"
 	"abl/internal/redact"
+	"abl/internal/wording"
 )
 
 // Text is a phase's newest iteration for a terminal, and a line for each before.
@@ -153,24 +154,14 @@ const (
 	maxBlock = 4 << 10
 )
 
-const cutMark = " … [cut]"
-
 // line is a text on one line, without anything that steers a terminal.
-func line(s string) string { return short(redact.Line(s), maxLine) }
+func line(s string) string { return wording.Short(redact.Line(s), maxLine) }
 
 // block is a text of several lines, those after the first indented, so that
 // none of them can pass for a line of abl's.
 func block(s, indent string) string {
-	s = short(redact.String(strings.ReplaceAll(s, "\r\n", "\n")), maxBlock)
+	s = wording.Short(redact.String(strings.ReplaceAll(s, "\r\n", "\n")), maxBlock)
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n"+indent)
-}
-
-// short cuts a text and says so.
-func short(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	return strings.ToValidUTF8(s[:max-len(cutMark)], "") + cutMark
 }
 
 // steering are the characters with which a text could be more than a text in
