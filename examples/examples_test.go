@@ -50,9 +50,10 @@ func script(t *testing.T) agent.Scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = s.Resolve(dir)
-	if err != nil {
-		t.Fatal(err)
+	for i, c := range s.Calls {
+		if s.Calls[i], err = c.Resolve(dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }

@@ -77,11 +77,13 @@ type askedModel struct {
 func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n int64, model string) modelserver.Trouble) *askedModel {
 	t.Helper()
 	script, err := agent.Parse(file, []byte(p.Read(file)))
-	if err == nil {
-		script, err = script.Resolve(p.Dir)
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i, c := range script.Calls {
+		if script.Calls[i], err = c.Resolve(p.Dir); err != nil {
+			t.Fatal(err)
+		}
 	}
 	log := &bytes.Buffer{}
 	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
