@@ -7,13 +7,13 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
-	"abl/internal/witness"
 )
 
 // Replayer runs the tests that a Verifier saved once more, without the Verifier:
@@ -23,6 +23,10 @@ type Replayer struct {
 	App   *App
 	Image string                                                          // the Verifier's
 	Tests func(ctx context.Context, w io.Writer, commit, as string) error // the tree of a commit of the tests, as a tar
+
+	mu     sync.Mutex
+	tries  int  // that are under way against what stands in for the app
+	stands bool // it runs
 }
 
 // Against is what stands where the app should be.
@@ -40,9 +44,11 @@ const (
 
 // ports are where something stands in the app's place, in the app's own network
 // namespace and beside it: so the tries go on at the same time as the replay
-// against the app does, and at the same time as one another. The second port has the
-// declared commands.
+// against the app does, and at the same time as one another.
 var ports = map[Against]int{TheApp: 1, NoApp: 3, Empty: 5, Trouble: 7, TestLines: 9}
+
+// commandsPort is where all tries find the declared commands.
+const commandsPort = 2
 
 // Replay is one run of the saved tests.
 type Replay struct {
@@ -78,9 +84,9 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	defer func() {
 		tidy, cancel := tidying(ctx)
 		defer cancel()
-		err = errors.Join(err, r.clear(tidy, p))
+		err = errors.Join(err, r.clear(tidy, p, -1))
 	}()
-	if err := r.clear(ctx, p); err != nil {
+	if err := r.clear(ctx, p, +1); err != nil {
 		return out, err
 	}
 	at := time.Now().UTC()
@@ -116,37 +122,34 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	if a.Spec.App != nil {
 		app = a.Spec.App.Port
 	}
-	at, commands := helper.Beside(app, ports[p.Against]), helper.Beside(app, ports[p.Against]+1)
-	up = Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, commands), Token: "none"}
-	argv := []string{"-commands", fmt.Sprintf(":%d", commands)}
+	up = Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.Beside(app, commandsPort)), Token: "none"}
 	if a.Spec.App != nil {
-		up.URL = fmt.Sprintf("http://%s:%d", helper.AppAlias, at)
+		up.URL = fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.Beside(app, ports[p.Against]))
 	} else if p.Against != NoApp {
 		return up, errors.New("internal error: a stand-in for a system without an app section")
 	}
-	if p.Against != NoApp { // a live namespace without a listener refuses at once
-		argv = append(argv, "-listen", fmt.Sprintf(":%d", at))
-	}
-	switch p.Against {
-	case TestLines:
-		argv = append(argv, "-says", witness.Planted)
-	case Trouble:
-		argv = append(argv, "-status", "500")
-	}
-	return up, r.standIn(ctx, p, argv)
+	return up, r.standIn(ctx, p, app)
 }
 
-// standIn starts what answers in the app's place, and waits for its first words, which
-// it says when it listens. One that says nothing ends at its deadline, so an engine
-// that is slow is waited for.
-func (r *Replayer) standIn(ctx context.Context, p Replay, argv []string) error {
+// standIn makes sure that what answers in the app's place runs, one box for all tries
+// that are under way, and waits for its first words, which it says when it listens. One
+// that says nothing ends at its deadline, so an engine that is slow is waited for.
+func (r *Replayer) standIn(ctx context.Context, p Replay, app int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stands {
+		return nil
+	}
 	a := r.App
 	if err := a.Holder(ctx, PlaceApp); err != nil {
 		return err
 	}
-	labels := a.Labels("stand-in", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute))
-	argv = append([]string{helper.Bin + "/" + helper.HelperNull, "-deadline", labels[sandbox.LabelDeadline]}, argv...)
-	box := a.Tool(p.called("stand-in"), labels, argv...)
+	labels := a.Labels("stand-in", "", p.Key, time.Now().Add(p.Limit+time.Minute))
+	argv := []string{helper.Bin + "/" + helper.HelperNull, "-deadline", labels[sandbox.LabelDeadline], "-commands", port(app, commandsPort)}
+	if a.Spec.App != nil { // where no app is tried nobody listens: a live namespace refuses at once
+		argv = append(argv, "-empty", port(app, ports[Empty]), "-trouble", port(app, ports[Trouble]), "-lines", port(app, ports[TestLines]))
+	}
+	box := a.Tool(standInName, labels, argv...)
 	box.Reach = a.joined(PlaceApp)
 	if err := Make(ctx, a.Engine, box); err != nil {
 		return fmt.Errorf("cannot make what stands in for the app: %w", err)
@@ -154,8 +157,14 @@ func (r *Replayer) standIn(ctx context.Context, p Replay, argv []string) error {
 	if err := a.Engine.Start(ctx, box.Name); err != nil {
 		return err
 	}
-	return a.firstLine(ctx, box.Name)
+	err := a.firstLine(ctx, box.Name)
+	r.stands = err == nil
+	return err
 }
+
+const standInName = "stand-in"
+
+func port(app, n int) string { return fmt.Sprintf(":%d", helper.Beside(app, n)) }
 
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
 // Verifier knows, so that each replay begins with the commit.
@@ -214,10 +223,14 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	return err
 }
 
-// clear removes all that a replay has put up.
-func (r *Replayer) clear(ctx context.Context, p Replay) error {
+// clear removes all that a replay has put up, or an abl that was killed in it. What
+// stands in for the app stays while another needs it; by is how many more do from now on.
+func (r *Replayer) clear(ctx context.Context, p Replay, by int) error {
 	a := r.App
-	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called("replay"))), a.Engine.Remove(ctx, a.name(p.called("stand-in"))))
+	err := a.Engine.Remove(ctx, a.name(p.called("replay")))
+	if p.Against != TheApp {
+		err = errors.Join(err, r.clearStandIn(ctx, by))
+	}
 	if err == nil {
 		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.slug()}, nil)
 	}
@@ -225,4 +238,16 @@ func (r *Replayer) clear(ctx context.Context, p Replay) error {
 		err = errors.Join(err, a.Down(ctx, p.Key))
 	}
 	return err
+}
+
+func (r *Replayer) clearStandIn(ctx context.Context, by int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.tries
+	r.tries += by
+	if before > 0 && r.tries > 0 {
+		return nil
+	}
+	r.stands = false
+	return r.App.Engine.Remove(ctx, r.App.name(standInName))
 }

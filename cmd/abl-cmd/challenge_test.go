@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/witness"
 )
 
 // as starts the helper under a name.
@@ -37,31 +39,37 @@ func said[T any](t *testing.T, lines interface {
 	return v
 }
 
-type readyAt struct{ Ready string }
-
 func TestNull(t *testing.T) {
-	cmd := as(t, helper.HelperNull, "-listen", "127.0.0.1:0", "-status", "500", "-deadline", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
-	lines := begin(t, cmd)
-	resp, err := http.Get("http://" + said[readyAt](t, lines).Ready + "/any")
-	if err != nil || resp.StatusCode != 500 || resp.ContentLength != 0 {
-		t.Errorf("%v, %v", resp, err)
+	cmd := as(t, helper.HelperNull, "-empty", "127.0.0.1:0", "-trouble", "127.0.0.1:0", "-lines", "127.0.0.1:0", "-commands", "127.0.0.1:0", "-deadline", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
+	at := said[struct{ Ready []string }](t, begin(t, cmd)).Ready
+	if len(at) != 4 {
+		t.Fatalf("it listens at %q", at)
+	}
+	for i, want := range []string{"200 ", "500 ", "200 " + witness.Planted, `200 {"exit":0}`} {
+		resp, err := http.Get("http://" + at[i] + "/any")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if got := fmt.Sprintf("%d %s", resp.StatusCode, body); err != nil || got != want {
+			t.Errorf("it answers %q, %v; want %q", got, err, want)
+		}
+		resp.Body.Close()
 	}
 	cmd.Process.Signal(os.Interrupt)
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("stopped, it ended with %v", err)
 	}
-	both := as(t, helper.HelperNull, "-listen", "127.0.0.1:0", "-commands", "127.0.0.1:0", "-deadline", fmt.Sprint(time.Now().Unix()))
-	if r := finish(t, both); r.code != 0 || strings.Count(r.out, "ready") != 2 {
+	late := as(t, helper.HelperNull, "-commands", "127.0.0.1:0", "-deadline", fmt.Sprint(time.Now().Unix()))
+	if r := finish(t, late); r.code != 0 || strings.Count(r.out, "ready") != 1 {
 		t.Errorf("at its deadline: %+v", r)
 	}
 	for args, want := range map[string]string{
-		"":                                 "takes -listen ADDRESS",
-		"-listen :0 x":                     "takes -listen ADDRESS",
-		"-listen :0 -status 99":            "takes -listen ADDRESS",
-		"-listen nowhere":                  "cannot serve",
-		"-listen :0 -commands nowhere":     "cannot serve",
-		"-listen :0 -status many":          "invalid value",
-		"-listen 127.0.0.1:0 -deadline so": "invalid value",
+		"":                                "takes -empty",
+		"-empty :0 x":                     "takes -empty",
+		"-empty nowhere":                  "cannot serve",
+		"-empty :0 -commands nowhere":     "cannot serve",
+		"-empty 127.0.0.1:0 -deadline so": "invalid value",
 	} {
 		if r := finish(t, as(t, helper.HelperNull, strings.Fields(args)...)); r.code != 2 || !strings.Contains(r.err, want) {
 			t.Errorf("%s: %+v", args, r)

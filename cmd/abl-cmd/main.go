@@ -34,8 +34,8 @@ type started struct {
 	in   string   // file to read instead of the usual one, "" for that
 	args []string // what follows, without the flags of those that have some
 
-	listen, commands, says, seal string
-	status                       int
+	listen, seal                    string
+	empty, trouble, lines, commands string // of a null app
 }
 
 func main() {
@@ -102,11 +102,12 @@ func (s *started) flags() (until int64, err error) {
 	set := flag.NewFlagSet(s.as, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Int64Var(&until, "deadline", 0, "Unix seconds at which to end, 0 for never")
-	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, or a null app listens; \"\" for none")
+	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, \"\" for nowhere")
 	set.StringVar(&s.seal, "seal", "", "holder: close the network to datagrams for many, then go on as this \"uid:gid\"")
-	set.IntVar(&s.status, "status", 200, "what a null app answers every request with")
-	set.StringVar(&s.says, "says", "", "the text of every answer of a null app, with the status 200")
-	set.StringVar(&s.commands, "commands", "", "where the broker of a null app would listen, \"\" for no broker")
+	set.StringVar(&s.empty, "empty", "", "where a null app answers everything with 200 and no body")
+	set.StringVar(&s.trouble, "trouble", "", "where it answers everything with 500")
+	set.StringVar(&s.lines, "lines", "", "where it answers everything with a test line")
+	set.StringVar(&s.commands, "commands", "", "where its broker would listen")
 	err = set.Parse(s.args)
 	s.args = set.Args()
 	return until, err

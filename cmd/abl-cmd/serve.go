@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -49,18 +50,24 @@ func playScript(ctx context.Context, s started) int {
 	return p.Play(ctx)
 }
 
-// serveNull stands in for the app and, where it is told to, for its broker. When one
-// cannot go on, neither does.
+// serveNull stands in for the app, each kind at an address of its own, and for its
+// broker. When one cannot go on, none does.
 func serveNull(ctx context.Context, s started) error {
-	if len(s.args) > 0 || s.listen+s.commands == "" || s.status < 200 || s.status > 599 || s.says != "" && s.status != 200 {
-		return errors.New("takes -listen ADDRESS, -commands ADDRESS or both, and a -status from 200 to 599 or what it -says")
+	if len(s.args) > 0 || s.empty+s.trouble+s.lines+s.commands == "" {
+		return errors.New("takes -empty, -trouble, -lines and -commands, each with an ADDRESS, and at least one of them")
 	}
-	null := func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, s.status, s.says) }
-	ended := make(chan error, 2)
+	null := func(status int, text string) func(context.Context, net.Listener) error {
+		return func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status, text) }
+	}
+	var ready []string
+	ended := make(chan error, 4)
 	for _, place := range []struct {
 		at    string
 		serve func(context.Context, net.Listener) error
-	}{{s.listen, null}, {s.commands, witness.Commands}} {
+	}{
+		{s.empty, null(http.StatusOK, "")}, {s.trouble, null(http.StatusInternalServerError, "")},
+		{s.lines, null(http.StatusOK, witness.Planted)}, {s.commands, witness.Commands},
+	} {
 		if place.at == "" {
 			continue
 		}
@@ -68,8 +75,11 @@ func serveNull(ctx context.Context, s started) error {
 		if err != nil {
 			return fmt.Errorf("cannot serve: %w", err)
 		}
-		fmt.Printf("{\"ready\":%q}\n", l.Addr())
+		ready = append(ready, l.Addr().String())
 		go func() { ended <- place.serve(ctx, l) }()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(map[string][]string{"ready": ready}); err != nil {
+		return err
 	}
 	return <-ended
 }
