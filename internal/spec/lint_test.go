@@ -191,7 +191,7 @@ func TestOurOwnSpecs(t *testing.T) {
 // No spec in a test of this repository has an error, but those that are made for it.
 func TestTestsRun(t *testing.T) {
 	count := 0
-	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
