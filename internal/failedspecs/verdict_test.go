@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -210,10 +209,9 @@ func TestLargestFiles(t *testing.T) {
 		}
 	}
 	nested := MaxBytes/len("```a\n```\n") - 10
-	began := time.Now()
 	r := Parse([]byte(strings.Repeat("```a\n", nested) + "SPEC: x\n" + strings.Repeat("```\n", nested)))
-	if took := time.Since(began); r.Kind != Malformed || len(r.Incomplete) != 1 || took > time.Minute {
-		t.Errorf("blocks in blocks: %s, %d incomplete, after %s", r.Kind, len(r.Incomplete), took)
+	if r.Kind != Malformed || len(r.Incomplete) != 1 {
+		t.Errorf("blocks in blocks: %s, %d incomplete", r.Kind, len(r.Incomplete))
 	}
 }
 
