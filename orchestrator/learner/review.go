@@ -97,9 +97,10 @@ func findingOf(c string, said []string) Finding {
 // Words by which a reviewer says that there is nothing to find, and those that
 // take it back.
 var (
-	good    = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm nice well")
-	before  = strings.Fields("the this code program looks look seems all is very pretty everything")
-	nothing = strings.Fields("no none n/a nothing issue issues problem problems concern concerns vulnerability vulnerabilities finding findings were was are is found " +
+	good     = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm")
+	applause = []string{"well done", "nice job", "nice work"}
+	before   = strings.Fields("the this code program looks look seems all is very pretty everything")
+	nothing  = strings.Fields("no none n/a nothing issue issues problem problems concern concerns vulnerability vulnerabilities finding findings were was are is found " +
 		"identified detected seen noted to report here any all at")
 	but = strings.Fields("but however except although though yet still missing lacks lacking should could consider needs need would only partly partially unless apart " +
 		"unsafe insecure vulnerable bad poor fails failing broken wrong never can't cannot not no none without")
@@ -121,6 +122,9 @@ func fine(c string, text string) bool {
 
 // praises says whether words are praise that nothing takes back.
 func praises(words []string) bool {
+	if slices.Contains(applause, strings.Join(words, " ")) {
+		return true
+	}
 	for len(words) > 1 && slices.Contains(before, words[0]) {
 		words = words[1:]
 	}

@@ -44,6 +44,7 @@ func TestParseReview(t *testing.T) {
 		{"a finding after a blank line", "TESTS: OK\n\nThe server is not tested.", `unknown unknown unknown unknown "OK The server is not tested."`},
 		{"closing praise", "ARCHITECTURE: No issues found. Great work!\nDESIGN: None\nThe code is clean and well structured.\nCODE_QUALITY: No problems were found; nice job\nSECURITY: No issues found.\nTESTS: no issues found\n\nWell done!", "ok ok ok ok ok"},
 		{"no praise", "ARCHITECTURE: No good layers\nDESIGN: No issues. Great, but one file\nSECURITY: No issues. The key is in run.sh\nTESTS: None. Great work!\nCODE_QUALITY: nothing good", `"No good layers" "No issues. Great, but one file" "nothing good" "No issues. The key is in run.sh" "None. Great work!"`},
+		{"words of praise that praise nothing", "SECURITY: Well-known default passwords are used\nDESIGN: No issues. Well, main does everything\nCODE_QUALITY: Nice to have: comments", `unknown "No issues. Well, main does everything" "Nice to have: comments" "Well-known default passwords are used" unknown`},
 		{"a score", "SECURITY (9/10): OK", "unknown unknown unknown ok unknown"},
 	} {
 		if got := short(ParseReview(c.text)); got != c.want {
