@@ -66,7 +66,7 @@ func randomPath(rng *rand.Rand) string {
 	for i := range parts {
 		parts[i] = string([]byte{"abc"[rng.IntN(3)]})
 		for range rng.IntN(3) {
-			parts[i] += string("abc-x]! [é"[rng.IntN(11)])
+			parts[i] += string("abc-x]! [.é"[rng.IntN(12)])
 		}
 	}
 	return strings.Join(parts, "/") + "q" // no folder of that name exists
@@ -78,6 +78,7 @@ func randomRules(rng *rand.Rand) string {
 		"a", "a", "b", "c", "aq", "q", "*", "*q", "?q", "a*", "b-*", "**", "[a-b]*", "[!a]*", "[^b-c]?", "[[:alpha:]]*", "x", `\!*`, `*\]*`, "#a", "a**q",
 		"[-a]*", "[a-]*", "*[!-x]", "[^-]*", "[-]*", "*[--]*", "*[+--]*", "[b-c-]*", "[a-b-x]*", `[\-a]*`, `*[a\-b]?`, "*[]-]*", "*[]x]*",
 		"[!]a]*", "[]", "[!]", "[a", "[", "[+-a]*", "[a/]*", "[!/]*", "*[[:punct:]]*", "*[[:blank:]-]*", `a\/b`, `b\ `, `c\\ `, "[[]*", "[[:none:]]*",
+		"[[:alpha:]", "*[![:punct:]", "[[:BLANK:]]*", "[[:a-c:]]*", "*[[:space:]-c]*", `\/a`, `\/**`,
 	}
 	var b strings.Builder
 	for range 1 + rng.IntN(5) {

@@ -53,8 +53,8 @@ func parse(text string) (r rule) {
 	text, r.negated = strings.CutPrefix(text, "!")
 	text, r.folders = strings.CutSuffix(text, "/")
 	anywhere := !strings.Contains(text, "/")
-	text = unescape.Replace(bracket().ReplaceAllStringFunc(bytewise(text), set))
-	r.parts = strings.Split(strings.TrimPrefix(text, "/"), "/")
+	text = bracket().ReplaceAllStringFunc(bytewise(strings.TrimPrefix(text, "/")), set)
+	r.parts = strings.Split(unescape.Replace(text), "/")
 	for i, part := range r.parts {
 		if len(part) > 1 && strings.Trim(part, "*") == "" {
 			r.parts[i] = "**"
@@ -72,10 +72,10 @@ func parse(text string) (r rule) {
 // bracket finds the sets of a pattern, and passes over what is escaped. In a set, class
 // is what path.Match has no word for, and item is a character or a range.
 var (
-	bracket = lazyregexp.New(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[a-z]*:\]|[^\]\\])*)\]`)
+	bracket = lazyregexp.New(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*)(\]|$)`)
 	class   = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]", "0-9a-fA-F",
-		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\n\r ", "[:blank:]", "\t ", "[:cntrl:]", "\x01-\x1f\x7f",
-		"[:punct:]", "!---:-@\\[-`{-~", "[:graph:]", "!-~", "[:print:]", " -~")
+		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\n\r - ", "[:blank:]", "\t - ", "[:cntrl:]", "\x01-\x1f\x7f-\x7f",
+		"[:punct:]", "!--.:-@\\[-`{-~", "[:graph:]", "!-~", "[:print:]", " -~")
 	item = lazyregexp.New(`(?s)\\?(.)(?:-\\?(.))?`)
 )
 
@@ -87,7 +87,7 @@ func set(text string) string {
 	switch {
 	case text[0] == '\\':
 		return text
-	case items == "" || strings.Contains(items, ":]"):
+	case in[3] == "" || strings.Contains(items, ":]"):
 		return "[" // git takes it for no set either, and nothing matches
 	}
 	items = item().ReplaceAllStringFunc(items, func(s string) string {
