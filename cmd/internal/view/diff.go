@@ -9,12 +9,13 @@ import (
 )
 
 // Diff writes what changes of a file, in the unified form. A text that is nil is a file
-// that is not there.
+// that is not there. Of texts that do not differ it writes the names: a caller's may have
+// differed before they were made safe to show.
 func Diff(w io.Writer, name string, from, to *string, colours bool) error {
 	before, old := side("a/"+name, from)
 	after, text := side("b/"+name, to)
 	out := string(diff.Diff(before, old, after, text))
-	if out == "" && (from == nil) != (to == nil) { // a file that holds nothing comes or goes
+	if out == "" {
 		out = fmt.Sprintf("diff %s %s\n", before, after)
 	}
 	lines := strings.SplitAfter(out, "\n")

@@ -21,7 +21,7 @@ func TestDiff(t *testing.T) {
 		"new":     {nil, text("a\n"), "diff /dev/null b/x\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n"},
 		"gone":    {text("a"), nil, "diff a/x /dev/null\n--- a/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n\\ No newline at end of file\n"},
 		"empty":   {nil, text(""), "diff /dev/null b/x\n"},
-		"same":    {text("a"), text("a"), ""},
+		"same":    {text("a"), text("a"), "diff a/x b/x\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var plain, coloured strings.Builder
