@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "write what was found into testdata")
 
 // odd stands for what editors and archives would change, and for line ends.
-var odd = strings.NewReplacer("␍", "\r", "⍽", "\u00a0", "␉", "\t", "⏎", "\n")
+var odd = strings.NewReplacer("␍", "\r", "⍽", "\u00a0", "⌑", "\u200b", "␉", "\t", "⏎", "\n")
 
 // What people write among contracts is a contract with the meaning that it had, or
 // an error or warning with its line. In testdata/lines.txt each line with "=" is

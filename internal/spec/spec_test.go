@@ -163,8 +163,11 @@ func FuzzParse(f *testing.F) {
 // A spec of the largest size takes time in proportion, whatever is in it. The
 // test is its own clock: quadratic work on these would outlast any deadline.
 func TestLargestSpecs(t *testing.T) {
-	for _, line := range []string{"a → b\n", "  x\n", "→ \n", "`→", "- a →\n", "|a|b|\n|-|-|\n", "```\n", "```js\n", "(\n)\n", "<!--\n"} {
-		head := "# Phase 1: x\na → b\n"
+	for _, c := range []struct{ above, line string }{
+		{"", "a → b\n"}, {"", "  x\n"}, {"", "→ \n"}, {"", "`→"}, {"", "- a →\n"}, {"", "|a|b|\n|-|-|\n"}, {"", "```\n"}, {"", "```js\n"}, {"", "(\n)\n"}, {"", "<!--\n"},
+		{"# " + strings.Repeat("*_", MaxBytes/4) + "x\n", "## a\n"},
+	} {
+		line, head := c.line, "# Phase 1: x\na → b\n"+c.above
 		text := head + strings.Repeat(line, (MaxBytes-len(head))/len(line))
 		s, problems := Parse("phase1.md", []byte(text), 1)
 		if len(s.Contracts) == 0 || len(problems) > 2*maxTold {

@@ -124,17 +124,21 @@ func (t *tree) uncommented(i int) string {
 // what stands above it, is no context of contracts.
 func (t *tree) heading(i, level int, name string) {
 	t.close(level-50, words)
+	up := t.top()
+	n := &node{level: level - 50, kind: title, section: sectionOf(name, up.section)}
+	name = tidy(name)
 	t.outer = min(t.outer, len(t.path))
-	n := &node{level: level - 50, kind: title, section: sectionOf(name, t.top().section)}
-	if n.section != t.top().section {
+	switch {
+	case n.section != up.section:
 		t.outer = len(t.path) + 1
+	case t.outer == len(t.path):
+		n.under = with(nil, name[len(itemMark(name)):])
+	default:
+		n.under = with(up.under, name[len(itemMark(name)):])
 	}
 	t.hasContext = t.hasContext || n.section == contextSection
 	t.hasContracts = t.hasContracts || n.section == contractsSection
-	t.push(i, n, tidy(name))
-	for _, h := range t.path[t.outer:] {
-		n.under = with(n.under, strings.TrimPrefix(h.text(), itemMark(h.text())))
-	}
+	t.push(i, n, name)
 }
 
 // close ends the nodes that a line of some kind and indentation is not below.
@@ -268,7 +272,7 @@ func (t *tree) block(i int, line string) int {
 
 // closes says that a line ends the code block that began with mark.
 func closes(line, mark string) bool {
-	text := strings.TrimSpace(line)
+	text := strings.TrimSpace(plainSpaces(line))
 	return strings.HasPrefix(text, mark) && strings.Trim(text, mark[:1]) == ""
 }
 
