@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"io"
@@ -170,6 +171,37 @@ func TestCopyIn(t *testing.T) {
 	}
 	if log, err := l.Logs(t.Context(), box.Name, 100); err != nil || string(log) != "brought" {
 		t.Errorf("the box read %q, %v", log, err)
+	}
+}
+
+// Engines refuse a whole tree for one link that leads out of it, or one path that is
+// too long; whoever leaves such a thing in a workspace must not keep the others from it.
+func TestCopyInOfHostileTrees(t *testing.T) {
+	l := newLab(t)
+	scratch := sandbox.Volume{Name: l.project + "-s", Labels: l.labels("volume")}
+	l.must(l.EnsureVolume(t.Context(), scratch))
+	box := l.box("a", "cat", "/scratch/tree/out")
+	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
+	_, err := l.Create(t.Context(), box)
+	l.must(err)
+	var tree bytes.Buffer
+	w := tar.NewWriter(&tree)
+	for _, h := range []tar.Header{
+		{Name: "tree/out", Typeflag: tar.TypeSymlink, Linkname: "../../etc/hosts"},
+		{Name: "tree/further", Typeflag: tar.TypeSymlink, Linkname: "../../../../../.env"},
+		{Name: "tree/itself", Typeflag: tar.TypeSymlink, Linkname: "itself"},
+		{Name: "tree/" + strings.Repeat("x/", 2100), Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "tree/" + strings.Repeat("x/", 1900), Typeflag: tar.TypeDir, Mode: 0o755},
+	} {
+		l.must(w.WriteHeader(&h))
+	}
+	l.must(w.Close())
+	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", &tree))
+	l.must(l.Start(t.Context(), box.Name))
+	_, err = l.Wait(t.Context(), box.Name)
+	l.must(err)
+	if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || !strings.Contains(string(log), "localhost") {
+		t.Errorf("the box read %q behind the link, %v", log, err)
 	}
 }
 

@@ -1,11 +1,14 @@
 package docker
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -95,9 +98,42 @@ func (e *Engine) headOnce(ctx context.Context, name string, max int64, follow bo
 // CopyIn unpacks a tar stream into a directory of a box. Where the box's root
 // is read-only, the directory has to be in a writable volume. The stream cannot
 // be read twice, so the call is not repeated.
-func (e *Engine) CopyIn(ctx context.Context, name, dir string, tar io.Reader) error {
+func (e *Engine) CopyIn(ctx context.Context, name, dir string, from io.Reader) error {
+	taken, to := io.Pipe()
+	defer taken.Close()
+	go func() { to.CloseWithError(unpackable(to, dir, from)) }()
 	err := e.once(ctx, copyTime, func(ctx context.Context) error {
-		return e.api.CopyToContainer(ctx, name, dir, tar, container.CopyToContainerOptions{})
+		return e.api.CopyToContainer(ctx, name, dir, taken, container.CopyToContainerOptions{})
 	})
 	return about(missing(err), "cannot copy into %q of box %q", dir, name)
+}
+
+// maxPath is the longest path that the kernel takes, in bytes.
+const maxPath = 4095
+
+// unpackable passes a tar on as engines take it. They refuse all of one in which a
+// relative link leads out of dir, though none where an absolute one does, and all of
+// one with a path that is too long: nobody in the box could name that.
+func unpackable(to io.Writer, dir string, from io.Reader) error {
+	in, out := tar.NewReader(from), tar.NewWriter(to)
+	for {
+		h, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return out.Close()
+		case err != nil:
+			return err
+		case len(path.Join(dir, h.Name)) > maxPath:
+			continue
+		}
+		if target := path.Join(dir, path.Dir(h.Name), h.Linkname); h.Typeflag == tar.TypeSymlink && !path.IsAbs(h.Linkname) && !strings.HasPrefix(target, dir) {
+			h.Linkname = target
+		}
+		if err := out.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, in); err != nil {
+			return err
+		}
+	}
 }
