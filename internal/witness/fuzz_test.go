@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"testing"
 )
 
@@ -38,6 +39,31 @@ func FuzzAnswer(f *testing.F) {
 		talk <- [2]string{request, answer}
 		if got := say(t, through, request); got != answer {
 			t.Errorf("the app says %q to %q, the client hears %q", answer, request, got)
+		}
+	})
+}
+
+// No contract and no answer stop the reading; what is altered does not fit any more.
+func FuzzClaim(f *testing.F) {
+	f.Add("GET /a?q=1", `200 {"a": [1, {b}, …], "c": "x"}`, `{"a": [1], "c": "x"}`)
+	f.Add("POST /notes {text}", `201 with header Location: /notes/ID and the text "ok", never "no"`, "ok")
+	f.Add("GET /<any id>/…", "either 200 [] or 404", "[]")
+	f.Fuzz(func(t *testing.T, action, result, body string) {
+		c, ok := ReadClaim("", action, result)
+		if !ok {
+			return
+		}
+		for _, status := range append(c.statuses, 200) {
+			x := Exchange{Method: c.requests[0].method, Target: c.requests[0].path, Status: status, Header: http.Header{}, Got: Body{Bytes: int64(len(body)), Begins: []byte(body)}}
+			for _, h := range c.headers {
+				x.Header.Set(h.name, h.has)
+			}
+			if c.Misses(x) != "" || len(c.statuses) > 1 || len(body) > keepBody {
+				continue
+			}
+			if x.Status = far(status); len(c.statuses) > 0 && c.Misses(x) == "" {
+				t.Errorf("%+v fits with the status %d, too", c, x.Status)
+			}
 		}
 	})
 }

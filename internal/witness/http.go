@@ -98,20 +98,22 @@ func answerFraming(method string, resp *http.Response) framing {
 	return framing{length: resp.ContentLength}
 }
 
-// copyBody copies one body as it comes.
-func copyBody(w io.Writer, r *bufio.Reader, f framing) error {
+// copyBody copies one body as it comes, and what it says, without the frames of its
+// chunks, to seen.
+func copyBody(w, seen io.Writer, r *bufio.Reader, f framing) error {
+	both := io.MultiWriter(w, seen)
 	switch {
 	case f.chunked:
-		return copyChunks(w, r)
+		return copyChunks(w, both, r)
 	case f.length < 0:
-		_, err := io.Copy(w, r)
+		_, err := io.Copy(both, r)
 		return err
 	}
-	_, err := io.CopyN(w, r, f.length)
+	_, err := io.CopyN(both, r, f.length)
 	return err
 }
 
-func copyChunks(w io.Writer, r *bufio.Reader) error {
+func copyChunks(w, both io.Writer, r *bufio.Reader) error {
 	for {
 		line, err := copyLine(w, r)
 		if err != nil {
@@ -125,7 +127,7 @@ func copyChunks(w io.Writer, r *bufio.Reader) error {
 		if size == 0 {
 			break
 		}
-		if _, err := io.CopyN(w, r, int64(size)); err != nil {
+		if _, err := io.CopyN(both, r, int64(size)); err != nil {
 			return err
 		}
 		if line, err = copyLine(w, r); err != nil || line != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +18,10 @@ const dialTime = 10 * time.Second
 // which request it belongs. What is not HTTP/1 passes as it is, and so does a
 // connection that becomes something else.
 type Proxy struct {
-	To string // address of the app
+	To   string         // address of the app
+	Seen func(Exchange) // hears of each exchange when it is over, of several at a time
+
+	Altering *Altering // nil: nothing
 }
 
 // Serve serves until ctx ends.
@@ -28,30 +32,44 @@ type conn struct {
 	client, app  net.Conn
 	fromClient   *bufio.Reader
 	fromApp      *bufio.Reader
-	asked        chan *exchange // requests that were or are being sent, in order
-	asking, gone chan struct{}  // closed when no request, no answer follows
-	unread       chan struct{}  // closed when answers are no longer read
+	asked        chan *turn    // requests that were or are being sent, in order
+	asking, gone chan struct{} // closed when no request, no answer follows
+	unread       chan struct{} // closed when answers are no longer read
+	seen         func(Exchange)
+	altering     *Altering
 }
 
-// exchange is one request until it is answered.
-type exchange struct {
-	raw     bool // no HTTP from here on
-	method  string
-	upgrade bool          // it asks for another protocol
-	stays   chan struct{} // closed when it did not get it
+// turn is one request until it is answered.
+type turn struct {
+	Exchange
+	raw       bool          // no HTTP from here on
+	upgrade   bool          // it asks for another protocol
+	stays     chan struct{} // closed when it did not get it
+	sent, got recorder
+	under     atomic.Int32 // its request and its answer, while they are under way
+}
+
+// over says that the request, or the answer, has come to its end; with both the turn has.
+func (c *conn) over(x *turn) {
+	if x.under.Add(-1) == 0 {
+		x.Took, x.Sent, x.Got = time.Since(x.At), x.sent.body(), x.got.body()
+		c.seen(x.Exchange)
+	}
 }
 
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	app, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", p.To)
-	if err != nil {
-		return // as if the app had closed it
+	if err != nil { // as if the app had closed it
+		p.Seen(Exchange{At: time.Now().UTC()})
+		return
 	}
 	defer app.Close()
 	defer context.AfterFunc(ctx, func() { app.Close() })()
 	c := &conn{
 		client: client, app: app,
 		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
-		asked: make(chan *exchange, 64), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
+		asked: make(chan *turn, 64), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
+		seen: p.Seen, altering: p.Altering,
 	}
 	go c.requests()
 	c.answers()
@@ -59,49 +77,70 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	app.Close()
 	client.Close()
 	<-c.asking
+	close(c.asked)
+	for x := range c.asked { // never answered
+		c.over(x)
+	}
 }
 
 // requests passes on what the client sends.
 func (c *conn) requests() {
 	defer close(c.asking)
 	defer closeWrite(c.app)
-	for {
-		raw, req, err := readRequest(c.fromClient)
-		if err == io.EOF {
-			return
-		}
-		x := &exchange{raw: err != nil, stays: make(chan struct{})}
-		if err == nil {
-			x.method, x.upgrade = req.Method, req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
-		}
-		if !c.push(x) {
-			return
-		}
-		if _, err := c.app.Write(raw); err != nil {
-			return
-		}
-		if err == nil {
-			err = copyBody(c.app, c.fromClient, requestFraming(req))
-		}
-		if err != nil || x.upgrade && c.switched(x) { // what follows is no HTTP, or no body
-			_, _ = io.Copy(c.app, c.fromClient)
-			return
-		}
+	for c.request() {
 	}
 }
 
-func (c *conn) push(x *exchange) bool {
+// request passes on one request; false says that none follows.
+func (c *conn) request() bool {
+	raw, req, err := readRequest(c.fromClient)
+	if err == io.EOF {
+		return false
+	}
+	x := &turn{raw: err != nil, stays: make(chan struct{})}
+	x.At = time.Now().UTC()
+	if err == nil {
+		x.Method, x.Target = req.Method, req.RequestURI
+		x.upgrade = req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
+	} else {
+		_, _ = x.sent.Write(raw)
+	}
+	x.under.Store(2)
+	defer c.over(x)
+	if !c.push(x) {
+		return false
+	}
+	if c.altering != nil { // what is packed cannot be altered
+		raw = acceptEncoding.ReplaceAll(raw, nil)
+	}
+	if _, err := c.app.Write(raw); err != nil {
+		return false
+	}
+	if err == nil {
+		err = copyBody(c.app, &x.sent, c.fromClient, requestFraming(req))
+	}
+	if err != nil || x.upgrade && c.switched(x) { // what follows is no HTTP, or no body
+		_, _ = io.Copy(io.MultiWriter(c.app, &x.sent), c.fromClient)
+		return false
+	}
+	return true
+}
+
+// push queues a request for its answer; false says that nobody listens any more.
+func (c *conn) push(x *turn) bool {
 	select {
 	case c.asked <- x:
 		return true
-	case <-c.unread:
+	case <-c.unread: // what the app says now belongs to no request
+		x.under.Store(1)
 		return true
 	case <-c.gone:
+		x.under.Store(1)
 		return false
 	}
 }
 
-func (c *conn) switched(x *exchange) bool {
+func (c *conn) switched(x *turn) bool {
 	select {
 	case <-x.stays:
 		return false
@@ -124,14 +163,13 @@ func (c *conn) answers() {
 		if _, err := c.fromApp.Peek(1); err != nil {
 			return
 		}
-		var x *exchange
+		var x *turn
 		select {
 		case x = <-c.asked: // before its request was sent
 		default: // the app speaks first
-		}
-		if x == nil || x.raw {
-			c.pass(nil)
-			return
+			x = &turn{raw: true}
+			x.At = time.Now().UTC()
+			x.under.Store(1)
 		}
 		if !c.answer(x) {
 			return
@@ -140,49 +178,55 @@ func (c *conn) answers() {
 }
 
 // pass passes on all that follows as it is.
-func (c *conn) pass(first []byte) {
+func (c *conn) pass(x *turn, first []byte) {
 	close(c.unread)
-	if _, err := c.client.Write(first); err != nil {
+	both := io.MultiWriter(c.client, &x.got)
+	if _, err := both.Write(first); err != nil {
 		return
 	}
-	if _, err := io.Copy(c.client, c.fromApp); err == nil {
+	if _, err := io.Copy(both, c.fromApp); err == nil {
 		closeWrite(c.client)
 		<-c.asking
 	}
 }
 
 // answer passes on the answer to a request; false ends the connection.
-func (c *conn) answer(x *exchange) bool {
-	for {
+func (c *conn) answer(x *turn) bool {
+	defer c.over(x)
+	for !x.raw {
 		raw, err := readHead(c.fromApp)
 		if err != nil {
-			c.pass(raw)
+			c.pass(x, raw)
 			return false
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), &http.Request{Method: x.method})
+		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), &http.Request{Method: x.Method})
 		if err != nil {
-			c.pass(raw)
+			c.pass(x, raw)
 			return false
 		}
-		switch s := resp.StatusCode; {
-		case s == http.StatusSwitchingProtocols, x.method == http.MethodConnect && s/100 == 2:
-			c.pass(raw)
-			return false
-		case s < 200:
-			if _, err := c.client.Write(raw); err != nil {
-				return false
-			}
-			continue
+		x.Status, x.Header = resp.StatusCode, resp.Header
+		f, s := answerFraming(x.Method, resp), resp.StatusCode
+		if c.altering != nil && s >= 200 && x.Method != http.MethodConnect {
+			close(x.stays)
+			return c.alter(x, resp, raw, f) == nil && (f.chunked || f.length >= 0)
 		}
-		close(x.stays)
 		if _, err := c.client.Write(raw); err != nil {
 			return false
 		}
-		f := answerFraming(x.method, resp)
-		if copyBody(c.client, c.fromApp, f) != nil {
-			c.pass(nil) // a body that is none, or the end
+		switch {
+		case s == http.StatusSwitchingProtocols, x.Method == http.MethodConnect && s/100 == 2:
+			c.pass(x, nil)
+			return false
+		case s < 200:
+			continue
+		}
+		close(x.stays)
+		if copyBody(c.client, &x.got, c.fromApp, f) != nil {
+			c.pass(x, nil) // a body that is none, or the end
 			return false
 		}
 		return f.chunked || f.length >= 0
 	}
+	c.pass(x, nil)
+	return false
 }

@@ -3,6 +3,7 @@ package witness
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net"
@@ -194,4 +195,57 @@ func TestNoApp(t *testing.T) {
 	if got := say(t, proxied(t, "127.0.0.1:1"), get("/")); got != "" {
 		t.Errorf("%q", got)
 	}
+}
+
+// Each request stands in the record with its answer, once, whatever came of it.
+func TestSeen(t *testing.T) {
+	app := rawApp(t, answers())
+	big := `["` + strings.Repeat("x", 1<<20) + `"]`
+	for _, c := range []struct{ name, said, want string }{
+		{"one after the other", get("/", "/text", "/missing"), "GET / 200 {\"a\": 1}; GET /text 200 hello; GET /missing 404 {\"a\": 1}"},
+		{"chunks", get("/chunks"), `GET /chunks 200 {"a": [1]}`},
+		{"a body each way", "POST /echo HTTP/1.1\r\nHost: app\r\nContent-Length: 3\r\n\r\nxyz", "POST /echo xyz 201 abc"},
+		{"a body in chunks", "POST /echo HTTP/1.1\r\nHost: app\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n2\r\nyz\r\n0\r\n\r\n", "POST /echo xyz 201 abc"},
+		{"a long one", get("/bigchunks"), fmt.Sprintf("GET /bigchunks 200 %d bytes, %x", len(big), sha256.Sum256([]byte(big)))},
+		{"up to the end", get("/close"), `GET /close 200 {"a": 1}`},
+		{"cut", get("/cut/close"), `GET /cut/close 200 {"a": 1}`},
+		{"another protocol", "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhi", "GET /ws hi 101 welcome hi"},
+		{"no answer", get("/nothing"), "GET /nothing 0"},
+		{"an answer that is none", get("/odd"), "GET /odd 0 HTP 200 what"},
+		{"no HTTP", "hello\nmore", "hello more 0 more"},
+		{"nothing", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := make(chan Exchange, 9)
+			p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }}
+			ctx, cancel := context.WithCancel(t.Context())
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			over := make(chan error)
+			go func() { over <- p.Serve(ctx, l) }()
+			say(t, l.Addr().String(), c.said)
+			cancel()
+			<-over
+			close(seen)
+			var all []string
+			for x := range seen {
+				all = append(all, record(x))
+			}
+			if got := strings.Join(all, "; "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func record(x Exchange) string {
+	body := func(b Body) string {
+		if b.Bytes > int64(len(b.Begins)) {
+			return fmt.Sprintf("%d bytes, %s", b.Bytes, b.SHA256)
+		}
+		return string(b.Begins)
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %d %s", x.Method, x.Target, body(x.Sent), x.Status, body(x.Got))), " ")
 }

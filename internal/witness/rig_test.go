@@ -42,5 +42,5 @@ func rawApp(t testing.TB, answers map[string]string) string {
 
 // proxied is a proxy before an app.
 func proxied(t testing.TB, to string) (at string) {
-	return start(t, (&Proxy{To: to}).Serve)
+	return start(t, (&Proxy{To: to, Seen: func(Exchange) {}}).Serve)
 }

@@ -1,7 +1,8 @@
 // Package witness is there while the saved tests are tested: at the app's door, as
 // an app that answers everything with nothing or as a proxy that passes every byte
-// on, and behind the tests, as the reader of what their run.sh printed. It knows
-// HTTP/1 and TAP; what they prove is decided elsewhere.
+// on and keeps what it saw, and behind the tests, as the reader of what their run.sh
+// printed. It knows HTTP/1 and TAP, and what a contract names of an exchange; what
+// that proves is decided elsewhere.
 //
 // run.sh prints TAP 13 or 14 with one line for each contract. It was written by an
 // agent, and may quote what the system under test answered; so a line counts as ok
@@ -84,7 +85,7 @@ func Null(ctx context.Context, l net.Listener, status int, text string) error {
 			if err == nil && req.Header.Get("Expect") != "" { // the client asks before it sends a body
 				_, err = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
 			}
-			if err != nil || copyBody(io.Discard, r, requestFraming(req)) != nil {
+			if err != nil || copyBody(io.Discard, io.Discard, r, requestFraming(req)) != nil {
 				return
 			}
 			reply := head + text

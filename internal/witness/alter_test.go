@@ -1,0 +1,69 @@
+package witness
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestAlter(t *testing.T) {
+	app := rawApp(t, answers())
+	claim := func(contract string) Claim {
+		action, result, _ := strings.Cut(contract, " → ")
+		c, ok := ReadClaim("", action, result)
+		if !ok {
+			t.Fatalf("%s is not checkable", contract)
+		}
+		return c
+	}
+	for _, c := range []struct {
+		contract, said string
+		status, named  string // "" is as it was
+	}{
+		{`GET / → 200 {"a": 1}`, get("/"), "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nX-Odd: spaces\r\nContent-Length: 8\r\n\r\n{\"a\": 1}", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Odd: spaces\r\nContent-Length: 2\r\n\r\n{}"},
+		{"GET /text → 200", get("/text"), answerOf("500 Internal Server Error", "", "hello"), ""},
+		{`GET /text → 200 "hello"`, get("/text"), answerOf("500 Internal Server Error", "", "hello"), answerOf("200 OK", "", "")},
+		{"GET /missing → 404", get("/missing"), answerOf("200 OK", isJSON, `{"a": 1}`), ""},
+		{"GET /chunks → 200 {a}", get("/chunks"), answerOf("500 Internal Server Error", isJSON, `{"a": [1]}`), answerOf("200 OK", isJSON, `{}`)},
+		{"POST /echo → 201 with header Location: /echo/1", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", answerOf("500 Internal Server Error", "Location: /echo/1\r\n", "abc"), answerOf("201 Created", "", "abc")},
+		{"HEAD /empty → 204", "HEAD /empty HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 500 Internal Server Error\r\n\r\n", ""},
+		{"GET /empty → 204", get("/empty"), answerOf("500 Internal Server Error", "", ""), ""},
+		{"GET /big → 200", get("/big"), "", ""}, // too long
+		{"GET /bigchunks → 200", get("/bigchunks"), "", ""},
+		{"GET /sse/close → 200", get("/sse/close"), "", ""}, // a stream
+		{"GET /text → 201", get("/text"), "", ""},           // it does not fit
+		{"GET /text → 200", get("/", "/"), "", ""},          // another request
+		{`GET /close → 200 {"a": 1}`, get("/close"), answerOf("500 Internal Server Error", isJSON, `{"a": 1}`), answerOf("200 OK", isJSON, "{}")},
+	} {
+		t.Run(c.contract, func(t *testing.T) {
+			for what, want := range map[Alteration]string{OfStatus: c.status, OfNamed: c.named} {
+				p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{What: what, Claims: []Claim{claim(c.contract)}}}
+				if want == "" {
+					want = say(t, app, c.said)
+				}
+				if got := say(t, start(t, p.Serve), c.said); got != want {
+					t.Errorf("%s: got %.300q, want %.300q", what, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A packed answer could not be altered, so none is asked for; nothing else of a
+// request is another.
+func TestNothingPacked(t *testing.T) {
+	app := start(t, func(ctx context.Context, l net.Listener) error {
+		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
+			head, _ := readHead(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"+string(head))
+		})
+	})
+	p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{What: OfStatus}}
+	const head, tail = "GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n\r\n"
+	if got, want := say(t, start(t, p.Serve), head+"accept-encoding: gzip\r\n"+tail), "HTTP/1.1 200 OK\r\n\r\n"+head+tail; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,197 @@
+package witness
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Claim is what a contract says of one exchange, as far as abl can read it.
+type Claim struct {
+	requests []request // any of them
+	statuses []int     // any of them; none is any
+	headers  []header
+	texts    []string // that the body has
+	json     *shape   // that the body is
+}
+
+type request struct {
+	method, path string
+	query        url.Values
+}
+
+type header struct{ name, has string } // has "" is any value
+
+// A method with a path, of which a placeholder may have blanks: "GET /notes/{unknown id}".
+var methodAndPath = regexp.MustCompile(`\b(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
+
+// ReadClaim reads a contract: what stands above it, its action and its result. It is
+// false where there is no request, or nothing of an answer that could be compared.
+// Conditions in words ("with a valid token") are not read.
+func ReadClaim(under, action, result string) (c Claim, ok bool) {
+	for _, text := range []string{action, under} {
+		for _, m := range methodAndPath.FindAllStringSubmatch(strings.ReplaceAll(text, "`", ""), -1) {
+			c.requests = append(c.requests, readRequestOf(m[1], strings.TrimRight(m[2], `.,;:)"'`)))
+		}
+		if len(c.requests) > 0 {
+			break
+		}
+	}
+	c.readResult(action, result)
+	return c, len(c.requests) > 0 && (len(c.statuses) > 0 || len(c.headers) > 0 || len(c.texts) > 0 || c.json != nil)
+}
+
+func readRequestOf(method, target string) request {
+	target, query, _ := strings.Cut(target, "?")
+	values, _ := url.ParseQuery(query)
+	return request{method, plainPath(target), values}
+}
+
+// plainPath makes paths comparable: decoded, and with no slash at their end.
+func plainPath(p string) string {
+	if plain, err := url.PathUnescape(p); err == nil {
+		p = plain
+	}
+	return strings.TrimRight(p, "/")
+}
+
+// placeholder is what stands for a value that the person leaves open: capitals alone
+// ("C", "ID1"), {x}, <x>, :x, $x, *, or an ellipsis.
+var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b|[{<*$…]|\.\.\.|^:`)
+
+// someWords stand in a path for any value.
+var someWords = strings.Fields("unknown missing nonexistent none invalid other any some string number id uuid")
+
+func isOpen(s string) bool { return placeholder.MatchString(s) || slices.Contains(someWords, s) }
+
+// asked says whether a request is the one that the contract names.
+func (r request) asked(method, target string) bool {
+	raw, query, _ := strings.Cut(target, "?")
+	has, want := strings.Split(plainPath(raw), "/"), strings.Split(r.path, "/")
+	if method != r.method || len(has) != len(want) {
+		return false
+	}
+	for i, segment := range want {
+		if segment != has[i] && !isOpen(segment) {
+			return false
+		}
+	}
+	values, _ := url.ParseQuery(query)
+	for key, want := range r.query {
+		if !values.Has(key) || !isOpen(want[0]) && !slices.Contains(values[key], want[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	// What follows these is about another answer.
+	laterAnswer  = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
+	orOther      = regexp.MustCompile(`(?i)\b[1-5]\d\d\s+or\b`)
+	conditional  = regexp.MustCompile(`(?i)\b(?:either|unless|if|otherwise)\b`)
+	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|returns|answers?)|[,/(:;])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
+	quoted       = regexp.MustCompile(`"([^"]*)"|“([^”]*)”`)
+	// What may stand before a text that the body has.
+	beforeText = regexp.MustCompile(`(?i)(?:\b[1-5]\d\d|\b(?:body|text|page|html|message|contains|containing|says|saying|reads|with|and|shows))[:\s]*(?:the |exactly )?$`)
+	negated    = regexp.MustCompile(`(?i)\b(?:no|not|without|never|nor)\b[^,;]*$`)
+	// A header's name, and what may be its value.
+	namedHeader = regexp.MustCompile(`(?i)\b(location|content-type|content-disposition|set-cookie|etag|cache-control|www-authenticate|retry-after|x-[a-z-]+)\b(?: header)?\s*(?::|=| of | is )?\s*([^\s,]*)|\b(link|allow):\s*([^\s,]*)`)
+	redirected  = regexp.MustCompile(`(?i)(?:\b30[12378]|\bredirect\w*)(?: \w+)? to\s+(/[^\s,;]*|https?://[^\s,;]+)`)
+)
+
+// units are words that make the number before them an amount, besides plurals.
+var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time")
+
+// noPlural end with an s and are none.
+var noPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects contains says returns")
+
+func amount(word string) bool {
+	return slices.Contains(units, word) || len(word) > 2 && strings.HasSuffix(word, "s") && strings.ToLower(word) == word && !slices.Contains(noPlural, word)
+}
+
+func (c *Claim) readResult(action, result string) {
+	result = strings.ReplaceAll(result, "`", "")
+	body, start, end := findJSON(result)
+	before, after := result, ""
+	if start >= 0 {
+		before, after = result[:start], result[end:]
+	}
+	cut := false
+	if m := laterAnswer.FindStringIndex(blankQuotes(before)); m != nil {
+		before, after, body, cut = before[:m[0]], "", nil, true
+	} else if m := laterAnswer.FindStringIndex(blankQuotes(after)); m != nil {
+		after, cut = after[:m[0]], true
+	}
+	plain := blankQuotes(before) + " " + blankQuotes(after)
+	for rest := plain; ; {
+		m := statusNumber.FindStringSubmatchIndex(rest)
+		if m == nil {
+			break
+		}
+		word := ""
+		if m[4] >= 0 {
+			word = rest[m[4]:m[5]]
+		}
+		if status, _ := strconv.Atoi(rest[m[2]:m[3]]); !amount(word) && !slices.Contains(c.statuses, status) {
+			c.statuses = append(c.statuses, status)
+		}
+		rest = rest[m[3]:]
+	}
+	switch {
+	case len(c.statuses) == 1 && orOther.MatchString(plain): // "404 or an empty list"
+		c.statuses = nil
+		return
+	case len(c.statuses) > 1, conditional.MatchString(plain):
+		return
+	}
+	c.json = body.with(action)
+	c.readHeaders(plain)
+	if !cut {
+		c.readTexts(action, before+" "+after)
+	}
+}
+
+// blankQuotes puts blanks where something is quoted, so that offsets stay.
+func blankQuotes(s string) string {
+	return quoted.ReplaceAllStringFunc(s, func(q string) string { return strings.Repeat(" ", len(q)) })
+}
+
+func (c *Claim) readHeaders(plain string) {
+	add := func(at int, name, has string) {
+		if m := placeholder.FindStringIndex(has); m != nil {
+			has = has[:m[0]]
+		}
+		if negated.MatchString(plain[:at]) || slices.ContainsFunc(c.headers, func(h header) bool { return h.name == name }) {
+			return
+		}
+		c.headers = append(c.headers, header{name, strings.TrimRight(has, ".;:)")})
+	}
+	for _, m := range redirected.FindAllStringSubmatchIndex(plain, -1) {
+		add(m[0], "location", plain[m[2]:m[3]])
+	}
+	for _, m := range namedHeader.FindAllStringSubmatchIndex(plain, -1) {
+		name, has := m[2:4], m[4:6]
+		if m[2] < 0 {
+			name, has = m[6:8], m[8:10]
+		}
+		value := plain[has[0]:has[1]]
+		if sep := plain[name[1]:has[0]]; !strings.ContainsAny(sep, ":=") && !strings.Contains(value, "/") {
+			value = "" // "a Location header with …"
+		}
+		add(m[0], strings.ToLower(plain[name[0]:name[1]]), value)
+	}
+}
+
+func (c *Claim) readTexts(action, words string) {
+	for _, m := range quoted.FindAllStringSubmatchIndex(words, -1) {
+		text := words[m[0]:m[1]]
+		text = strings.Trim(text, `"“”`)
+		before := blankQuotes(words[:m[0]])
+		if beforeText.MatchString(before) && !negated.MatchString(before) && text != "" && !placeholder.MatchString(text) && !strings.Contains(action, text) {
+			c.texts = append(c.texts, text)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package witness
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// String is what was read of a contract, on one line.
+func (c Claim) String() string {
+	var parts []string
+	for _, r := range c.requests {
+		p := r.method + " " + r.path + "/"
+		if len(r.query) > 0 {
+			p += "?" + r.query.Encode()
+		}
+		parts = append(parts, p)
+	}
+	parts = append(parts, fmt.Sprint(c.statuses))
+	for _, h := range c.headers {
+		parts = append(parts, h.name+"="+h.has)
+	}
+	for _, t := range c.texts {
+		parts = append(parts, fmt.Sprintf("%q", t))
+	}
+	if c.json != nil {
+		parts = append(parts, c.json.String())
+	}
+	return strings.Join(parts, " ")
+}
+
+func (v shape) String() string {
+	var all []string
+	switch {
+	case v.any:
+		return "*"
+	case v.fields != nil:
+		for _, f := range v.fields {
+			all = append(all, f.key+":"+f.shape.String())
+		}
+		return "{" + strings.Join(all, ",") + "}"
+	case v.items != nil:
+		for _, i := range v.items {
+			all = append(all, i.String())
+		}
+		if v.more {
+			all = append(all, "...")
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	return fmt.Sprintf("%#v", v.is)
+}
+
+// testdata/claims.txt has a contract a line, and below it what is read of it.
+func TestReadClaim(t *testing.T) {
+	data, err := os.ReadFile("testdata/claims.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		t.Run(line, func(t *testing.T) {
+			under, contract, ok := strings.Cut(line, " | ")
+			if !ok {
+				under, contract = "", line
+			}
+			action, result, _ := strings.Cut(contract, " → ")
+			got := "not checkable"
+			if c, ok := ReadClaim(under, action, result); ok {
+				got = c.String()
+			}
+			if want := strings.TrimSpace(lines[i+1]); got != want {
+				t.Errorf("read %s, want %s", got, want)
+			}
+		})
+		i++
+	}
+}

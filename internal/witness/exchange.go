@@ -1,0 +1,116 @@
+package witness
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"html"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/wording"
+)
+
+// keepBody is how much of a body an exchange keeps, in bytes.
+const keepBody = 64 << 10
+
+// Exchange is one request of the tests with the app's answer.
+type Exchange struct {
+	At     time.Time     `json:"at"`
+	Took   time.Duration `json:"took_ns"`
+	Method string        `json:"method"`
+	Target string        `json:"target"`
+	Sent   Body          `json:"sent"`
+	Status int           `json:"status"` // 0: no answer came
+	Header http.Header   `json:"header,omitempty"`
+	Got    Body          `json:"got"`
+
+	Altered bool `json:"altered,omitempty"` // the tests got another answer
+}
+
+// Request is what was asked, on one line of a report: tests may ask for anything.
+func (x Exchange) Request() string {
+	return wording.Cut(wording.OneLine(x.Method+" "+x.Target), 200)
+}
+
+// Body is what was sent in one direction.
+type Body struct {
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"`
+	Begins []byte `json:"begins,omitempty"` // at most keepBody
+}
+
+// recorder is a body while it passes.
+type recorder struct {
+	hash   hash.Hash
+	bytes  int64
+	begins []byte
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.hash == nil {
+		r.hash = sha256.New()
+	}
+	r.bytes += int64(len(p))
+	r.begins = append(r.begins, p[:min(len(p), keepBody-len(r.begins))]...)
+	return r.hash.Write(p)
+}
+
+func (r *recorder) body() Body {
+	if r.hash == nil {
+		return Body{}
+	}
+	return Body{r.bytes, hex.EncodeToString(r.hash.Sum(nil)), r.begins}
+}
+
+// Asked says whether the exchange has a request that the contract names.
+func (c Claim) Asked(x Exchange) bool {
+	return slices.ContainsFunc(c.requests, func(r request) bool { return r.asked(x.Method, x.Target) })
+}
+
+// Trouble says that the contract itself asks for an error of the app's.
+func (c Claim) Trouble() bool {
+	return slices.ContainsFunc(c.statuses, func(status int) bool { return status >= 500 })
+}
+
+// Misses says what the answer lacks of what the contract names, "" where it fits.
+func (c Claim) Misses(x Exchange) string {
+	switch {
+	case x.Status == 0:
+		return "no answer"
+	case len(c.statuses) > 0 && !slices.Contains(c.statuses, x.Status):
+		return fmt.Sprint(x.Status)
+	}
+	for _, h := range c.headers {
+		if !slices.ContainsFunc(x.Header.Values(h.name), func(v string) bool {
+			return strings.Contains(strings.ToLower(v), strings.ToLower(h.has))
+		}) {
+			return strings.TrimSpace(fmt.Sprintf("%d and no header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
+		}
+	}
+	if x.Method == http.MethodHead || x.Header.Get("Content-Encoding") != "" || x.Got.Bytes > int64(len(x.Got.Begins)) {
+		return "" // there is no body, or none that can be read
+	}
+	if c.json != nil {
+		if doc, ok := decode(x.Got.Begins); !ok || !c.json.fits(doc) {
+			return fmt.Sprintf("%d and another body", x.Status)
+		}
+	}
+	for _, text := range c.texts {
+		if body := string(x.Got.Begins); !strings.Contains(body, text) && !strings.Contains(html.UnescapeString(body), text) {
+			return fmt.Sprintf("%d and a body without %q", x.Status, text)
+		}
+	}
+	return ""
+}
+
+func decode(body []byte) (doc any, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	return doc, d.Decode(&doc) == nil && !d.More()
+}

@@ -1,0 +1,95 @@
+package witness
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestAsked(t *testing.T) {
+	for _, c := range []struct {
+		action, asked, other string
+	}{
+		{"GET /links/C", "GET /links/abc GET /links/abc/ GET /links/a%20b?x=1", "GET /links GET /links/a/b POST /links/a"},
+		{"GET /notes/{unknown id}", "GET /notes/9", "GET /notes"},
+		{"GET /files/unknown", "GET /files/9", "GET /notes/9"},
+		{"GET /health", "GET /health GET /health/", "GET /healthz HEAD /health GET /"},
+		{"GET /", "GET / GET /?a=1", "GET /a"},
+		{"GET /größe", "GET /gr%C3%B6%C3%9Fe GET /größe", "GET /grosse"},
+		{"GET /items?q=item1&page=N", "GET /items?page=7&q=item1&x=2", "GET /items?q=item2&page=1 GET /items?q=item1"},
+		{"POST /a and GET /b", "POST /a GET /b", "GET /a"},
+		{"GET http://app:3000/a", "GET /a", "GET /b"},
+	} {
+		t.Run(c.action, func(t *testing.T) {
+			claim, _ := ReadClaim("", c.action, "200")
+			for texts, want := range map[string]bool{c.asked: true, c.other: false} {
+				words := strings.Fields(texts)
+				for i := 0; i < len(words); i += 2 {
+					if got := claim.Asked(Exchange{Method: words[i], Target: words[i+1]}); got != want {
+						t.Errorf("%s %s: got %v, want %v", words[i], words[i+1], got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestMisses(t *testing.T) {
+	const (
+		isJSON = "Content-Type: application/json"
+		long   = "\x00"
+	)
+	for _, c := range []struct {
+		result string
+		status int
+		head   string
+		body   string
+		want   string
+	}{
+		{"200", 200, "", "", ""},
+		{"200", 0, "", "", "no answer"},
+		{"200", 500, "", "x", "500"},
+		{"200 or 204", 204, "", "", ""},
+		{`200 {"a": 1}`, 200, isJSON, `{"a": 1.0, "b": 2}`, ""},
+		{`200 {"a": 1}`, 200, isJSON, `{"a": 2}`, "200 and another body"},
+		{`200 {"a": 1}`, 200, isJSON, `{"a": 1} {}`, "200 and another body"},
+		{`200 {"a": 1}`, 200, isJSON, "", "200 and another body"},
+		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", "x", ""},
+		{`200 {"a": 1}`, 200, isJSON, long, ""},
+		{`200 {"a": "x", "b": true, "c": null}`, 200, isJSON, `{"a": "x", "b": true, "c": null}`, ""},
+		{`200 {"a": "x", "b": true}`, 200, isJSON, `{"a": "x", "b": "true"}`, "200 and another body"},
+		{`200 {"id": 1}`, 200, isJSON, `{"id": "f81d4fae"}`, ""},
+		{`200 {"a": {"b": [1, 2]}}`, 200, isJSON, `{"a": {"b": [2, 3, 1]}}`, ""},
+		{`200 {"a": {"b": [1, 2]}}`, 200, isJSON, `{"a": {"b": [2, 3]}}`, "200 and another body"},
+		{`200 []`, 200, isJSON, `[]`, ""},
+		{`200 []`, 200, isJSON, `[1]`, "200 and another body"},
+		{`200 {"a": […]}`, 200, isJSON, `{"a": []}`, ""},
+		{`200 {"a": […]}`, 200, isJSON, `{"a": {}}`, "200 and another body"},
+		{`200 [{id, text}]`, 200, isJSON, `[{"id": 1}, {"id": 2, "text": ""}]`, ""},
+		{`200 [{id, text}]`, 200, isJSON, `[{"id": 1}]`, "200 and another body"},
+		{`200 with the text "a & b"`, 200, "", "<p>a &amp; b</p>", ""},
+		{`200 with the text "ok"`, 200, "", "no", `200 and a body without "ok"`},
+		{"302 to /b", 302, "Location: http://app:3000/b", "", ""},
+		{"302 to /b", 302, "Location: /c", "", "302 and no header Location /b"},
+		{"302 with header Location: U", 302, "", "", "302 and no header Location"},
+		{"200 with Content-Type text/html", 200, "Content-Type: Text/HTML; charset=utf-8", "", ""},
+	} {
+		t.Run(c.result, func(t *testing.T) {
+			claim, ok := ReadClaim("", "GET /a", c.result)
+			if !ok {
+				t.Fatal("it is not checkable")
+			}
+			x := Exchange{Method: "GET", Target: "/a", Status: c.status, Header: http.Header{}}
+			if name, value, ok := strings.Cut(c.head, ": "); ok {
+				x.Header.Set(name, value)
+			}
+			x.Got = Body{Bytes: int64(len(c.body)), Begins: []byte(c.body)}
+			if c.body == long {
+				x.Got.Bytes = keepBody + 1
+			}
+			if got := claim.Misses(x); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
