@@ -47,6 +47,8 @@ func Decide(claims Claims, suites ...Suite) Finding {
 				opens = append(opens, reason+" (the contract: "+c.Says+")")
 			case st.Is == Weak:
 				f.Notes = append(f.Notes, reason)
+			case len(s.repeated(c)) == 1:
+				f.Notes = append(f.Notes, s.prefix()+c.ID+": "+s.repeated(c)[0])
 			}
 			named[c.ID] = true
 			f.Contracts = append(f.Contracts, st)

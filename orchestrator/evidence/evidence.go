@@ -26,8 +26,9 @@ const minLimit = 5 * time.Second
 // Contract is one contract that a suite has to prove.
 type Contract struct {
 	ID      string
-	Says    string // on one line, as the spec has it
-	Absence bool   // its result is that something is refused or gone
+	Says    string         // on one line, as the spec has it
+	Absence bool           // its result is that something is refused or gone
+	Claim   *witness.Claim // what it names of an exchange, nil: nothing that abl can read
 }
 
 // Run is one replay.
@@ -36,6 +37,9 @@ type Run struct {
 	Exit int
 	Late bool   // it was stopped at its time limit
 	Gone string // why nothing could be run, as "run.sh is missing"; "" when it was
+
+	Watched bool               // by a witness at the app's door
+	Record  []witness.Exchange // what that saw
 
 	Broke []string // how the app ended by itself under the tests, with a code other than 0
 	Other []string // what else a person should know of the app's end
@@ -64,6 +68,8 @@ type Suite struct {
 	// Against no app, one that answers everything with an empty 200, and one
 	// that answers everything with 500. Nil was not tried.
 	Away, Empty, Broken *Run
+
+	Altered []Alteration // in which answers of the app were altered
 
 	// Against an app that answers everything with Planted, where it is Suspect.
 	Planted *Run
@@ -107,7 +113,7 @@ func Again(claims Claims, s Suite) bool {
 	for _, c := range s.Contracts {
 		t := tally(s.Real, c.ID)
 		claimed := claims.of(c.ID) > 0
-		if !t.mixed() && (claimed && t.ok == t.n || !claimed && t.notOK > 0) {
+		if !t.mixed() && (claimed && t.ok == t.n || !claimed && t.notOK > 0) || len(s.repeated(c)) == 1 && len(s.Real) == 1 {
 			return true
 		}
 	}
@@ -180,8 +186,16 @@ func (s Suite) vacuous(c Contract) string {
 
 // challenged weighs the test of a contract that is ok in every replay.
 func (s Suite) challenged(c Contract) (is, why string) {
-	if why := s.vacuous(c); why != "" {
+	again := s.repeated(c)
+	switch why := s.vacuous(c); {
+	case !slices.ContainsFunc(s.Real, Run.asked):
+		return Vacuous, "the tests sent the app no request"
+	case s.unwitnessed(c) != "":
+		return NotWitnessed, s.unwitnessed(c)
+	case why != "":
 		return Vacuous, why
+	case len(again) > 1:
+		return Flaky, again[0]
 	}
 	var untried, weak []string
 	for i, t := range s.tries() {
@@ -193,6 +207,8 @@ func (s Suite) challenged(c Contract) (is, why string) {
 		}
 	}
 	switch {
+	case s.unnoticed(c.ID) != "":
+		return Weak, s.unnoticed(c.ID)
 	case len(untried) > 0:
 		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
 	case len(weak) == 0:

@@ -20,8 +20,11 @@ import (
 // TestMain lets the test's own binary be the program with which suites ask the
 // app: whatever shell there is, there need not be a curl.
 func TestMain(m *testing.M) {
-	if url := os.Getenv("FETCH_TEST"); url != "" {
+	switch os.Getenv("FETCH_TEST") {
+	case "1":
 		os.Exit(fetch(os.Args[1:]))
+	case "ask":
+		os.Exit(ask(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
@@ -166,14 +169,21 @@ func null(t *testing.T, status int) string {
 
 // standIn serves until the test ends.
 func standIn(t *testing.T, serve func(context.Context, net.Listener) error) string {
+	at, _ := serving(t, serve)
+	return at
+}
+
+// serving serves until the test ends, or it is stopped.
+func serving(t *testing.T, serve func(context.Context, net.Listener) error) (at string, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = serve(ctx, l) }()
-	t.Cleanup(func() { stop(); <-done })
-	return "http://" + l.Addr().String()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return "http://" + l.Addr().String(), stop
 }

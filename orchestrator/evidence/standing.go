@@ -19,6 +19,7 @@ const (
 	Flaky         = "flaky"          // ok in some runs, not ok in others
 	Disputed      = "disputed"       // it replays not ok, and the Verifier reports no failure
 	Vacuous       = "vacuous"        // its test is ok where nothing can be
+	NotWitnessed  = "not witnessed"  // no exchange of the replay shows what it says
 	Missing       = "missing"        // the replay says nothing of it
 	Untried       = "untried"        // its test was not held against what it has to be
 )
@@ -60,7 +61,9 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 			st.Why += "; but " + why
 		}
 	case t.n > 0 && t.ok == t.n:
-		st.Is, st.Why = s.challenged(c)
+		if st.Is, st.Why = s.challenged(c); st.Is == Flaky {
+			st.Observed = st.Why
+		}
 	case st.Entries > 0:
 		st.Is, st.Why = Failed, "the Verifier reports it, the replay says nothing of it: "+t.silence(s.Real)
 	default:

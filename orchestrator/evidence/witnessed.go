@@ -1,0 +1,71 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"abl/internal/witness"
+	"abl/internal/wording"
+)
+
+// asked says whether the app answered anything at all in a replay that was watched.
+func (r Run) asked() bool {
+	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Status > 0 || x.Got.Bytes > 0 })
+}
+
+// unwitnessed says why no exchange of some replay shows what a contract says, "" where
+// each replay has one that does, and where abl cannot read that.
+func (s Suite) unwitnessed(c Contract) string {
+	for _, r := range s.Real {
+		if !r.Watched || c.Claim == nil {
+			continue
+		}
+		var answers []string
+		fits := slices.ContainsFunc(r.Record, func(x witness.Exchange) bool {
+			if !c.Claim.Asked(x) {
+				return false
+			}
+			misses := c.Claim.Misses(x)
+			if !slices.Contains(answers, misses) {
+				answers = append(answers, misses)
+			}
+			return misses == ""
+		})
+		switch {
+		case fits:
+		case len(answers) == 0:
+			return "the tests never sent this request"
+		default:
+			return "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
+		}
+	}
+	return ""
+}
+
+// patient are words of contracts by which an app may fail first.
+var patient = []string{"503", "eventually"}
+
+// repeated says in which runs the answer that fits came after the very same request had
+// got an error of the app's, or no answer.
+func (s Suite) repeated(c Contract) (runs []string) {
+	if c.Claim == nil || c.Claim.Trouble() || slices.ContainsFunc(patient, func(w string) bool { return strings.Contains(c.Says, w) }) {
+		return nil
+	}
+	for _, r := range s.Real {
+		failed := map[[3]string]int{}
+		for _, x := range r.Record {
+			if !c.Claim.Asked(x) {
+				continue
+			}
+			same := [3]string{x.Method, x.Target, x.Sent.SHA256}
+			if x.Status == 0 || x.Status >= 500 {
+				failed[same]++
+			} else if c.Claim.Misses(x) == "" && failed[same] > 0 {
+				runs = append(runs, fmt.Sprintf("%s was asked again until it fitted: %d of %d answers were errors", x.Request(), failed[same], failed[same]+1))
+				break
+			}
+		}
+	}
+	return runs
+}

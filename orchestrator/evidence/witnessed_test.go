@@ -1,0 +1,202 @@
+package evidence
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"abl/internal/witness"
+)
+
+// notes is the system under test of these suites; of breaks says how it is wrong.
+type notes struct {
+	breaks string
+	mu     sync.Mutex
+	asked  int
+}
+
+func (n *notes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	n.asked++
+	trouble := n.breaks == "often" && n.asked%3 != 0 || n.breaks == "once" && n.asked == 1
+	n.mu.Unlock()
+	answer := func(status int, doc any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(doc)
+	}
+	var note struct {
+		ID   int    `json:"id"`
+		Text string `json:"text"`
+	}
+	switch {
+	case trouble:
+		answer(500, map[string]string{"error": "busy"})
+	case r.URL.Path == "/health":
+		answer(200, map[string]string{"status": "ok"})
+	case r.Method == "POST" && json.NewDecoder(r.Body).Decode(&note) == nil && n.breaks == "status":
+		answer(200, note)
+	case r.Method == "POST":
+		note.ID = 1
+		answer(201, note)
+	case r.URL.Path == "/notes/1":
+		note.ID, note.Text = 1, "milk"
+		answer(200, note)
+	default:
+		answer(404, map[string]string{"error": "not found"})
+	}
+}
+
+const notesSpec = `GET /health → 200 {"status": "ok"}
+POST /notes {"text": T} → 201 {"id": N, "text": T}
+GET /notes/N → 200 {"id": N, "text": T}
+GET /notes/unknown → 404 {"error": "not found"}`
+
+// A suite says ok by itself: one line a contract.
+const allOK = `
+for n in 1 2 3 4; do echo "ok $n - P1.C$n"; done; echo 1..4`
+
+// Suites of lazy and of lying Verifiers, and honest ones, each run for real by a
+// shell, through the witness.
+func TestWitnessed(t *testing.T) {
+	const honest = `
+is() { if [ "$2" = "$3" ]; then echo "ok $1 - P1.C$1"; else echo "not ok $1 - P1.C$1"; fi; }
+echo 1..4
+is 1 "$(ask GET /health)" '200 {"status":"ok"}'
+is 2 "$(ask POST /notes '{"text":"milk"}')" '201 {"id":1,"text":"milk"}'
+is 3 "$(ask GET /notes/1)" '200 {"id":1,"text":"milk"}'
+is 4 "$(ask GET /notes/99)" '404 {"error":"not found"}'`
+	all := func(is string) string { return strings.Repeat(" "+is, 4)[1:] }
+	for _, c := range []struct{ name, run, breaks, want string }{
+		{"honest", honest, "", all("verified")},
+		{"honest, and more than was asked", "\nask GET /health >answer; ask DELETE /notes/1 >answer" + honest, "", all("verified")},
+		{"it looks at the address alone", `
+case $ABL_APP_URL in http://127.0.0.1:*)` + allOK + `;; esac`, "", all("vacuous")},
+		{"it asks nothing", allOK, "", all("vacuous")},
+		{"any answer will do", `
+test -n "$(ask GET /)" &&` + allOK[1:], "", all("not witnessed")},
+		{"the first contract alone", `
+test "$(ask GET /health)" = '200 {"status":"ok"}' &&` + allOK[1:], "", "verified not witnessed not witnessed not witnessed"},
+		{"it asserts the wrong answer that it saw", strings.Replace(honest, "201 {\"id\":1", "200 {\"id\":0", 1), "status", "verified not witnessed verified verified"},
+		{"it asks until the answer fits", `
+again() { for i in 1 2 3 4; do "$@" && return; done; exit 1; }
+health() { test "$(ask GET /health)" = '200 {"status":"ok"}'; }
+post() { ask POST /notes '{"text":"milk"}' | grep -q ^201; }
+read() { ask GET /notes/1 | grep -q ^200; }
+miss() { ask GET /notes/99 | grep -q ^404; }
+again health; again post; again read; again miss` + allOK, "often", all("flaky")},
+		{"it asks again, and the app fails once", `
+ask GET /health >answer` + honest, "once", all("verified")},
+		{"it asserts no more than the status", `
+is() { case "$3" in "$2 "*) echo "ok $1 - P1.C$1";; *) echo "not ok $1 - P1.C$1";; esac; }
+echo 1..4
+is 1 200 "$(ask GET /health)"; is 2 201 "$(ask POST /notes '{"text":"milk"}')"; is 3 200 "$(ask GET /notes/1)"; is 4 404 "$(ask GET /notes/99)"`, "", all("weak")},
+		{"it asserts nothing, where somebody answers as the app does", `
+case "$(ask GET /zzz)" in *'not found'*) ;; *) exit 1;; esac
+ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /notes/1 >answer; ask GET /notes/99 >answer` + allOK, "", all("weak")},
+		{"all the right requests, and one assertion", `
+ask POST /notes '{"text":"milk"}' >answer; ask GET /notes/1 >answer; ask GET /notes/99 >answer
+test "$(ask GET /health)" = '200 {"status":"ok"}' &&` + allOK[1:], "", "verified weak weak weak"},
+		{"nobody there is fine", `
+ask GET /health >answer; ask POST /notes '{}' >answer; ask GET /notes/1 >answer; ask GET /notes/9 >answer` + allOK, "", all("vacuous")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range map[string]string{"ask": "#!/bin/sh\nFETCH_TEST=ask exec '" + self + "' \"$@\"\n", "run.sh": "#!/bin/sh\nPATH=.:$PATH" + c.run + "\n"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			app := &notes{breaks: c.breaks}
+			watched := func(altering *witness.Altering) Run {
+				var r Run
+				var mu sync.Mutex
+				p := witness.Proxy{To: listen(t, app), Altering: altering, Seen: func(x witness.Exchange) {
+					mu.Lock()
+					defer mu.Unlock()
+					r.Record = append(r.Record, x)
+				}}
+				at, stop := serving(t, p.Serve)
+				run := played(t, dir, at)
+				stop()
+				run.Watched, run.Record = true, r.Record
+				return run
+			}
+			away, empty, broken := played(t, dir, "http://127.0.0.1:1"), played(t, dir, null(t, 200)), played(t, dir, null(t, 500))
+			s := Suite{Away: &away, Empty: &empty, Broken: &broken}
+			for i, line := range strings.Split(notesSpec, "\n") {
+				action, result, _ := strings.Cut(line, " → ")
+				claim, _ := witness.ReadClaim("", action, result)
+				s.Contracts = append(s.Contracts, Contract{ID: "P1.C" + string(rune('1'+i)), Says: line, Claim: &claim})
+			}
+			for Again(nil, s) {
+				s.Real = append(s.Real, watched(nil))
+			}
+			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
+				for _, a := range all {
+					altering := witness.Altering{What: a.What}
+					for _, c := range s.Contracts {
+						if slices.Contains(a.Contracts, c.ID) {
+							altering.Claims = append(altering.Claims, *c.Claim)
+						}
+					}
+					a.Run = watched(&altering)
+					s.Altered = append(s.Altered, a)
+				}
+			}
+			f := Decide(nil, s)
+			var got []string
+			for _, st := range f.Contracts {
+				got = append(got, st.Is)
+			}
+			if noted := strings.Contains(strings.Join(f.Notes, "\n"), "was asked again until it fitted"); noted != (c.breaks == "once") {
+				t.Errorf("the notes are %q", f.Notes)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %v, want %s\n%s", got, c.want, strings.Join(f.Reasons, "\n"))
+			}
+		})
+	}
+}
+
+func listen(t *testing.T, h http.Handler) string {
+	at, _ := serving(t, func(ctx context.Context, l net.Listener) error {
+		s := http.Server{Handler: h}
+		context.AfterFunc(ctx, func() { s.Close() })
+		return s.Serve(l)
+	})
+	return strings.TrimPrefix(at, "http://")
+}
+
+// ask prints the status and the body of an answer: ask METHOD PATH [BODY].
+func ask(args []string) int {
+	var body io.Reader
+	if len(args) > 2 {
+		body = strings.NewReader(args[2])
+	}
+	req, err := http.NewRequest(args[0], os.Getenv("ABL_APP_URL")+args[1], body)
+	if err != nil {
+		return 2
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 7
+	}
+	defer resp.Body.Close()
+	_, _ = io.WriteString(os.Stdout, strings.Fields(resp.Status)[0]+" ")
+	_, _ = io.Copy(os.Stdout, resp.Body)
+	return 0
+}
