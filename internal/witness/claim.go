@@ -18,14 +18,15 @@ type Claim struct {
 }
 
 type request struct {
-	method, path string
-	query        url.Values
+	methods []string
+	path    string
+	query   url.Values
 }
 
 type header struct{ name, has string } // has "" is any value
 
 // A method with a path, of which a placeholder may have blanks: "GET /notes/{unknown id}".
-var methodAndPath = regexp.MustCompile(`\b(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
+var methodAndPath = regexp.MustCompile(`\b((?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?: *(?:[|/,]|or|and|oder|und) *(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS))*) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
 
 // ReadClaim reads a contract: what stands above it, its action and its result. It is
 // false where there is no request, or nothing of an answer that could be compared.
@@ -43,10 +44,12 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 	return c, len(c.requests) > 0 && (len(c.statuses) > 0 || len(c.headers) > 0 || len(c.texts) > 0 || c.json != nil)
 }
 
-func readRequestOf(method, target string) request {
+var method = regexp.MustCompile(`[A-Z]+`)
+
+func readRequestOf(methods, target string) request {
 	target, query, _ := strings.Cut(target, "?")
 	values, _ := url.ParseQuery(query)
-	return request{method, plainPath(target), values}
+	return request{method.FindAllString(methods, -1), plainPath(strings.TrimRight(target, "([")), values}
 }
 
 // plainPath makes paths comparable: decoded, and with no slash at their end.
@@ -58,19 +61,25 @@ func plainPath(p string) string {
 }
 
 // placeholder is what stands for a value that the person leaves open: capitals alone
-// ("C", "ID1"), {x}, <x>, :x, $x, *, or an ellipsis.
-var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b|[{<*$…]|\.\.\.|^:`)
+// ("C", "ID1"), {x}, <x>, [x], :x, $x, *, x|y, or an ellipsis.
+var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b|[{<*$…|\[]|\.\.\.|(?:^|/):\w`)
 
 // someWords stand in a path for any value.
 var someWords = strings.Fields("unknown missing nonexistent none invalid other any some string number id uuid")
 
 func isOpen(s string) bool { return placeholder.MatchString(s) || slices.Contains(someWords, s) }
 
+// manySegments stands at the end of a path for whatever follows: "/static/*".
+var manySegments = regexp.MustCompile(`[*…]|\.\.\.`)
+
 // asked says whether a request is the one that the contract names.
 func (r request) asked(method, target string) bool {
 	raw, query, _ := strings.Cut(target, "?")
 	has, want := strings.Split(plainPath(raw), "/"), strings.Split(r.path, "/")
-	if method != r.method || len(has) != len(want) {
+	if last := want[len(want)-1]; len(has) > len(want) && manySegments.MatchString(last) {
+		has = has[:len(want)]
+	}
+	if !slices.Contains(r.methods, method) || len(has) != len(want) {
 		return false
 	}
 	for i, segment := range want {
@@ -80,7 +89,7 @@ func (r request) asked(method, target string) bool {
 	}
 	values, _ := url.ParseQuery(query)
 	for key, want := range r.query {
-		if !values.Has(key) || !isOpen(want[0]) && !slices.Contains(values[key], want[0]) {
+		if !isOpen(key) && (!values.Has(key) || want[0] != "" && !isOpen(want[0]) && !slices.Contains(values[key], want[0])) {
 			return false
 		}
 	}
@@ -89,27 +98,34 @@ func (r request) asked(method, target string) bool {
 
 var (
 	// What follows these is about another answer.
-	laterAnswer  = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
-	orOther      = regexp.MustCompile(`(?i)\b[1-5]\d\d\s+or\b`)
-	conditional  = regexp.MustCompile(`(?i)\b(?:either|unless|if|otherwise)\b`)
-	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|returns|answers?)|[,/(:;])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
-	quoted       = regexp.MustCompile(`"([^"]*)"|“([^”]*)”`)
+	laterAnswer = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later|subsequent|again|dann|danach|später)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
+	orOther     = regexp.MustCompile(`\b[1-5]\d\d(?: [A-Z]\w*)*\s+(?:or|oder)\b`)
+	conditional = regexp.MustCompile(`(?i)\b(?:or|either|unless|if|otherwise|else|oder|entweder|falls|wenn|sonst)\b`)
+	// Statuses of which not each is named: "2xx", "400-499", "400+".
+	statusRange  = regexp.MustCompile(`(?i)\b[1-5](?:xx\b|\d\d *(?:\+|(?:-|–|\.\.|to|bis) *[1-5]\d\d\b))`)
+	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|oder|sonst|else|otherwise|(?:one|any|either) of|returns|answers?)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
+	quoted       = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
 	// What may stand before a text that the body has.
 	beforeText = regexp.MustCompile(`(?i)(?:\b[1-5]\d\d|\b(?:body|text|page|html|message|contains|containing|says|saying|reads|with|and|shows))[:\s]*(?:the |exactly )?$`)
-	negated    = regexp.MustCompile(`(?i)\b(?:no|not|without|never|nor)\b[^,;]*$`)
+	negated    = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot|ohne|nicht|nie|keine?)\b|n['’]t\b)[^;]*$`)
+	// What says behind a name or a text that it is not there.
+	isMissing = regexp.MustCompile(`(?i)^\S*(?: (?:header|key|field|is|are|was|must|may|does|should|be|being|stays?|left))* (?:not|no|never|missing|absent|omitted|removed|hidden|gone|out|fehlt)\b`)
 	// A header's name, and what may be its value.
 	namedHeader = regexp.MustCompile(`(?i)\b(location|content-type|content-disposition|set-cookie|etag|cache-control|www-authenticate|retry-after|x-[a-z-]+)\b(?: header)?\s*(?::|=| of | is )?\s*([^\s,]*)|\b(link|allow):\s*([^\s,]*)`)
 	redirected  = regexp.MustCompile(`(?i)(?:\b30[12378]|\bredirect\w*)(?: \w+)? to\s+(/[^\s,;]*|https?://[^\s,;]+)`)
+	// What the app chooses of a header, or may write otherwise.
+	chosenValue = regexp.MustCompile(`\?|\d+[.;]*$`)
+	origin      = regexp.MustCompile(`^https?://[^/]*`)
 )
 
 // units are words that make the number before them an amount, besides plurals.
-var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time")
+var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time per max at euro eur usd € $ zeichen sekunden minuten")
 
 // noPlural end with an s and are none.
 var noPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects contains says returns")
 
 func amount(word string) bool {
-	return slices.Contains(units, word) || len(word) > 2 && strings.HasSuffix(word, "s") && strings.ToLower(word) == word && !slices.Contains(noPlural, word)
+	return slices.Contains(units, strings.ToLower(word)) || len(word) > 2 && strings.HasSuffix(word, "s") && strings.ToLower(word) == word && !slices.Contains(noPlural, word)
 }
 
 func (c *Claim) readResult(action, result string) {
@@ -135,20 +151,23 @@ func (c *Claim) readResult(action, result string) {
 		if m[4] >= 0 {
 			word = rest[m[4]:m[5]]
 		}
-		if status, _ := strconv.Atoi(rest[m[2]:m[3]]); !amount(word) && !slices.Contains(c.statuses, status) {
+		if status, _ := strconv.Atoi(rest[m[2]:m[3]]); status > 100 && !amount(word) && !slices.Contains(c.statuses, status) {
 			c.statuses = append(c.statuses, status)
 		}
 		rest = rest[m[3]:]
 	}
 	switch {
-	case len(c.statuses) == 1 && orOther.MatchString(plain): // "404 or an empty list"
+	case statusRange.MatchString(plain), len(c.statuses) == 1 && orOther.MatchString(plain): // "404 or an empty list"
 		c.statuses = nil
 		return
 	case len(c.statuses) > 1, conditional.MatchString(plain):
 		return
 	}
-	c.json = body.with(action)
-	c.readHeaders(plain)
+	inPath := start >= 0 && (strings.Contains(action, "/"+result[start:end]) || strings.Contains(action, "="+result[start:end]))
+	if !negated.MatchString(before) && !inPath { // "GET /echo/{text}" and "200 {text}"
+		c.json = body.with(action)
+	}
+	c.readHeaders(action, plain)
 	if !cut {
 		c.readTexts(action, before+" "+after)
 	}
@@ -159,38 +178,58 @@ func blankQuotes(s string) string {
 	return quoted.ReplaceAllStringFunc(s, func(q string) string { return strings.Repeat(" ", len(q)) })
 }
 
-func (c *Claim) readHeaders(plain string) {
-	add := func(at int, name, has string) {
+func (c *Claim) readHeaders(action, plain string) {
+	add := func(at, end int, name, has string) {
+		switch has = strings.TrimRight(has, ".;:)"); name {
+		case "location":
+			if m := chosenValue.FindStringIndex(has); m != nil {
+				has = has[:m[0]]
+			}
+			if origin.MatchString(has) && strings.Contains(action, has) {
+				has = ""
+			}
+			has = origin.ReplaceAllString(has, "")
+		case "set-cookie":
+			cookie, _, _ := strings.Cut(has, "=")
+			has = cookie
+		case "etag":
+			has = ""
+		}
 		if m := placeholder.FindStringIndex(has); m != nil {
 			has = has[:m[0]]
 		}
-		if negated.MatchString(plain[:at]) || slices.ContainsFunc(c.headers, func(h header) bool { return h.name == name }) {
+		if negated.MatchString(plain[:at]) || isMissing.MatchString(plain[end:]) || slices.ContainsFunc(c.headers, func(h header) bool { return h.name == name }) {
 			return
 		}
-		c.headers = append(c.headers, header{name, strings.TrimRight(has, ".;:)")})
+		c.headers = append(c.headers, header{name, has})
 	}
 	for _, m := range redirected.FindAllStringSubmatchIndex(plain, -1) {
-		add(m[0], "location", plain[m[2]:m[3]])
+		add(m[0], m[1], "location", plain[m[2]:m[3]])
 	}
 	for _, m := range namedHeader.FindAllStringSubmatchIndex(plain, -1) {
 		name, has := m[2:4], m[4:6]
 		if m[2] < 0 {
 			name, has = m[6:8], m[8:10]
 		}
-		value := plain[has[0]:has[1]]
-		if sep := plain[name[1]:has[0]]; !strings.ContainsAny(sep, ":=") && !strings.Contains(value, "/") {
-			value = "" // "a Location header with …"
+		value, sep := plain[has[0]:has[1]], plain[name[1]:has[0]]
+		if !strings.ContainsAny(sep, ":=") {
+			if strings.ContainsAny(plain[name[0]:name[0]+1], "lx") && !strings.Contains(sep, "header") {
+				continue // "the location of the shop", "its x-coordinate"
+			}
+			if !strings.Contains(value, "/") {
+				value = "" // "a Location header with …"
+			}
 		}
-		add(m[0], strings.ToLower(plain[name[0]:name[1]]), value)
+		add(m[0], name[1], strings.ToLower(plain[name[0]:name[1]]), value)
 	}
 }
 
 func (c *Claim) readTexts(action, words string) {
 	for _, m := range quoted.FindAllStringSubmatchIndex(words, -1) {
-		text := words[m[0]:m[1]]
-		text = strings.Trim(text, `"“”`)
+		text := strings.TrimRight(strings.Trim(words[m[0]:m[1]], `"“”`), ".,")
 		before := blankQuotes(words[:m[0]])
-		if beforeText.MatchString(before) && !negated.MatchString(before) && text != "" && !placeholder.MatchString(text) && !strings.Contains(action, text) {
+		if beforeText.MatchString(before) && !negated.MatchString(before) && !isMissing.MatchString(words[m[1]:]) &&
+			text != "" && !strings.Contains(text, `\`) && !placeholder.MatchString(text) && !strings.Contains(action, text) {
 			c.texts = append(c.texts, text)
 		}
 	}

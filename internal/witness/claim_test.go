@@ -11,7 +11,7 @@ import (
 func (c Claim) String() string {
 	var parts []string
 	for _, r := range c.requests {
-		p := r.method + " " + r.path + "/"
+		p := strings.Join(r.methods, "|") + " " + r.path + "/"
 		if len(r.query) > 0 {
 			p += "?" + r.query.Encode()
 		}

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"html"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -93,7 +94,7 @@ func (c Claim) Misses(x Exchange) string {
 			return strings.TrimSpace(fmt.Sprintf("%d and no header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
 		}
 	}
-	if x.Method == http.MethodHead || x.Header.Get("Content-Encoding") != "" || x.Got.Bytes > int64(len(x.Got.Begins)) {
+	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) || x.Header.Get("Content-Encoding") != "" || x.Got.Bytes > int64(len(x.Got.Begins)) {
 		return "" // there is no body, or none that can be read
 	}
 	if c.json != nil {
@@ -102,11 +103,24 @@ func (c Claim) Misses(x Exchange) string {
 		}
 	}
 	for _, text := range c.texts {
-		if body := string(x.Got.Begins); !strings.Contains(body, text) && !strings.Contains(html.UnescapeString(body), text) {
+		if !slices.ContainsFunc(readings(x.Got.Begins), func(body string) bool { return strings.Contains(body, text) }) {
 			return fmt.Sprintf("%d and a body without %q", x.Status, text)
 		}
 	}
 	return ""
+}
+
+// stream is the kind of a body that is many, or never at its end.
+var stream = regexp.MustCompile(`(?i)event-stream|ndjson|jsonl|json-seq`)
+
+var tag = regexp.MustCompile(`<[^>]*>`)
+
+// readings are a body as it is, as a page shows it, and as what its JSON says.
+func readings(body []byte) []string {
+	page := html.UnescapeString(string(body))
+	shown := strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(string(body), ""))), " ")
+	doc, _ := decode(body)
+	return []string{string(body), page, shown, fmt.Sprint(doc)}
 }
 
 func decode(body []byte) (doc any, ok bool) {

@@ -54,7 +54,7 @@ func FuzzClaim(f *testing.F) {
 			return
 		}
 		for _, status := range append(c.statuses, 200) {
-			x := Exchange{Method: c.requests[0].method, Target: c.requests[0].path, Status: status, Header: http.Header{}, Got: Body{Bytes: int64(len(body)), Begins: []byte(body)}}
+			x := Exchange{Method: c.requests[0].methods[0], Target: c.requests[0].path, Status: status, Header: http.Header{}, Got: Body{Bytes: int64(len(body)), Begins: []byte(body)}}
 			for _, h := range c.headers {
 				x.Header.Set(h.name, h.has)
 			}

@@ -18,7 +18,8 @@ type shape struct {
 }
 
 type field struct {
-	key string
+	key  string
+	bare bool // without quotes and value
 	shape
 }
 
@@ -34,12 +35,23 @@ func findJSON(text string) (body *shape, start, end int) {
 			break
 		}
 		r := shapeReader{rest: text[i : i+n]}
-		if v, ok := r.value(); ok && r.rest == "" {
+		if v, ok := r.value(); ok && r.rest == "" && !v.wording(text[:i]) {
 			body = &v
 		}
 		return body, i, i + n
 	}
 	return nil, -1, -1
+}
+
+// beforeBare is what stands before a document whose keys are all that is named.
+var beforeBare = regexp.MustCompile(`(?i)(?:^|\b[1-5]\d\d(?: ok| created)?:?|\b(?:body|json|object|with|list|array)) *$`)
+
+// wording says that it is no document: "Hello {name}", "[a-z]{6}", "[see below]", or
+// one of which nothing is named, "{…}".
+func (v shape) wording(before string) bool {
+	bare := !slices.ContainsFunc(v.fields, func(f field) bool { return !f.bare })
+	words := len(v.items) > 0 && !slices.ContainsFunc(v.items, func(i shape) bool { return !i.any || i.is != nil })
+	return v.fields != nil && (len(v.fields) == 0 || bare && !beforeBare.MatchString(before)) || words && !v.more
 }
 
 // balanced is the length of a document up to its last bracket, 0 when that is missing.
@@ -78,7 +90,11 @@ var (
 	bareKey  = regexp.MustCompile(`^[\w$.-]+`)
 	bareWord = regexp.MustCompile(`^[^,{}\[\]"]+`)
 	ellipsis = regexp.MustCompile(`^(?:…|\.\.\.)`)
+	dateTime = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:`)
 )
+
+// types are what people write for a value of that type.
+var types = strings.Fields("text int integer float boolean bool object array date datetime timestamp email url")
 
 func (r *shapeReader) match(pattern *regexp.Regexp) string {
 	m := pattern.FindString(r.rest)
@@ -91,11 +107,13 @@ func (r *shapeReader) value() (v shape, ok bool) {
 	case r.take("{"):
 		v.fields = []field{}
 		ok = r.list(&v, "}", func() bool {
-			f := field{key: r.key(), shape: shape{any: true}}
+			f := field{bare: !strings.HasPrefix(r.rest, `"`), shape: shape{any: true}}
+			f.key = r.key()
 			if f.key == "" {
 				return false
 			}
 			if r.take(":") {
+				f.bare = false
 				var ok bool
 				if f.shape, ok = r.value(); !ok {
 					return false
@@ -119,7 +137,7 @@ func (r *shapeReader) value() (v shape, ok bool) {
 		if json.Unmarshal([]byte(text), &s) != nil {
 			return v, false
 		}
-		return shape{is: s, any: placeholder.MatchString(s)}, true
+		return shape{is: s, any: isOpen(s) || slices.Contains(types, s) || dateTime.MatchString(s)}, true
 	}
 	word := r.match(bareWord)
 	d := json.NewDecoder(strings.NewReader(word))
@@ -153,7 +171,7 @@ func (r *shapeReader) list(v *shape, end string, one func() bool) bool {
 }
 
 // Keys whose values the app chooses.
-var chosen = regexp.MustCompile(`^(?:id|.*_id|.*Id|uuid|token|.*At|.*_at|created.*|updated.*)$`)
+var chosen = regexp.MustCompile(`^(?:id|.*_id|.*I[dD]|uuid|token|.*At|.*_at|created.*|updated.*)$`)
 
 // with is the value where the action has the same texts: what was sent may come
 // again, and a test may send another.
@@ -171,11 +189,18 @@ func (v *shape) with(action string) *shape {
 	}
 	switch is := v.is.(type) {
 	case string:
-		v.any = v.any || is != "" && strings.Contains(action, is)
+		v.any = v.any || is != "" && echoes(action, is)
 	case json.Number:
 		v.any = v.any || strings.Contains(action, is.String())
 	}
 	return v
+}
+
+// echoes says that a text is in the action, or has in it what is quoted there.
+func echoes(action, text string) bool {
+	return strings.Contains(action, text) || slices.ContainsFunc(quoted.FindAllString(action, -1), func(q string) bool {
+		return len(q) > 4 && strings.Contains(text, q[1:len(q)-1])
+	})
 }
 
 // fits says whether a document has what the value names; more keys and items may be there.
