@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -35,13 +36,14 @@ func (a Altering) answer(x Exchange, resp *http.Response, body []byte) []byte {
 	x.Got = Body{Bytes: int64(len(body)), Begins: body[:min(len(body), keepBody)]}
 	altered := false
 	for _, c := range a.Claims {
-		if !c.Asked(x) || c.Misses(x) != "" {
-			continue
-		}
-		if a.What == OfNamed {
-			body, altered = c.without(resp.Header, body), altered || c.Names()
-		} else {
+		switch {
+		case !c.Alters(a.What, x):
+		case a.What == OfStatus:
 			resp.StatusCode, altered = far(x.Status), true
+		default:
+			less := c.without(resp.Header, body)
+			altered = altered || len(c.headers) > 0 || !bytes.Equal(less, body)
+			body = less
 		}
 	}
 	if !altered {
@@ -77,8 +79,19 @@ func (c Claim) without(h http.Header, body []byte) []byte {
 	return body
 }
 
-// Names says that the claim names something besides a status.
-func (c Claim) Names() bool { return len(c.headers)+len(c.texts) > 0 || c.json != nil }
+// Names says that the claim names what is altered.
+func (c Claim) Names(what Alteration) bool {
+	if what == OfStatus {
+		return len(c.statuses) > 0
+	}
+	return len(c.headers)+len(c.texts) > 0 || c.json != nil
+}
+
+// Alters says whether a test should notice the alteration of an exchange: it fits the
+// claim, and altered it would not.
+func (c Claim) Alters(what Alteration, x Exchange) bool {
+	return c.Names(what) && c.Fits(x) && (what == OfNamed || !slices.Contains(c.statuses, far(x.Status)))
+}
 
 // far is the status that another one becomes.
 func far(status int) int {

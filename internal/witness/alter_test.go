@@ -34,8 +34,13 @@ func TestAlter(t *testing.T) {
 		{"GET /big → 200", get("/big"), "", ""}, // too long
 		{"GET /bigchunks → 200", get("/bigchunks"), "", ""},
 		{"GET /sse/close → 200", get("/sse/close"), "", ""}, // a stream
-		{"GET /text → 201", get("/text"), "", ""},           // it does not fit
-		{"GET /text → 200", get("/", "/"), "", ""},          // another request
+		{"GET /text → 200 or 500", get("/text"), "", ""},    // it would fit again
+		{"GET /missing → 404 or 200", get("/missing"), "", ""},
+		{`GET /text → the text "hello"`, get("/text"), "", answerOf("200 OK", "", "")}, // it names no status
+		{"GET /chunks → {a}", get("/chunks"), "", answerOf("200 OK", isJSON, `{}`)},
+		{"GET /zip → 200 {a}", get("/zip"), answerOf("500 Internal Server Error", "Content-Encoding: gzip\r\n"+isJSON, "\x1f\x8b"), ""}, // nothing can be taken out
+		{"GET /text → 201", get("/text"), "", ""},                                                                                       // it does not fit
+		{"GET /text → 200", get("/", "/"), "", ""},                                                                                      // another request
 		{`GET /close → 200 {"a": 1}`, get("/close"), answerOf("500 Internal Server Error", isJSON, `{"a": 1}`), answerOf("200 OK", isJSON, "{}")},
 	} {
 		t.Run(c.contract, func(t *testing.T) {

@@ -74,6 +74,9 @@ func (c Claim) Asked(x Exchange) bool {
 	return slices.ContainsFunc(c.requests, func(r request) bool { return r.asked(x.Method, x.Target) })
 }
 
+// Fits says whether the exchange shows what the contract says.
+func (c Claim) Fits(x Exchange) bool { return c.Asked(x) && c.Misses(x) == "" }
+
 // Trouble says that the contract itself asks for an error of the app's.
 func (c Claim) Trouble() bool {
 	return slices.ContainsFunc(c.statuses, func(status int) bool { return status >= 500 })

@@ -41,7 +41,7 @@ func (s Suite) Alterations() (all []Alteration) {
 // alterable lists the contracts with an answer that can be altered in this way.
 func (s Suite) alterable(what witness.Alteration) (ids []string) {
 	for _, c := range s.Contracts {
-		if c.Claim != nil && (what == witness.OfStatus || c.Claim.Names()) {
+		if c.Claim != nil && c.Claim.Names(what) {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -56,7 +56,7 @@ func (s Suite) sharing(id string) (n int) {
 	for _, x := range s.Real[0].Record {
 		var fits []string
 		for _, c := range s.Contracts {
-			if c.Claim != nil && c.Claim.Asked(x) && c.Claim.Misses(x) == "" {
+			if c.Claim != nil && c.Claim.Fits(x) {
 				fits = append(fits, c.ID)
 			}
 		}
@@ -75,7 +75,7 @@ func (s Suite) unnoticed(id string) string {
 				continue
 			}
 			at := slices.IndexFunc(a.Run.Record, func(x witness.Exchange) bool {
-				return x.Altered && c.Claim.Asked(x) && c.Claim.Misses(x) == ""
+				return x.Altered && c.Claim.Alters(a.What, x)
 			})
 			if at >= 0 {
 				x := a.Run.Record[at]

@@ -200,3 +200,23 @@ func ask(args []string) int {
 	_, _ = io.Copy(os.Stdout, resp.Body)
 	return 0
 }
+
+// An error that a contract asks for is no failure before the answer to another one.
+func TestTroubleThatIsAskedFor(t *testing.T) {
+	var s Suite
+	for _, says := range []string{"POST /pay → 200", "POST /pay while the bank is gone → 502"} {
+		action, result, _ := strings.Cut(says, " → ")
+		claim, _ := witness.ReadClaim("", action, result)
+		s.Contracts = append(s.Contracts, Contract{Says: says, Claim: &claim})
+	}
+	for status, want := range map[int]int{502: 0, 500: 1} {
+		s.Real = []Run{{Watched: true, Record: []witness.Exchange{{Method: "POST", Target: "/pay", Status: status}, {Method: "POST", Target: "/pay", Status: 200}}}}
+		if got := s.repeated(s.Contracts[0]); len(got) != want {
+			t.Errorf("after %d: got %q", status, got)
+		}
+	}
+	s.Contracts[0].Says = "Eventually " + s.Contracts[0].Says
+	if got := s.repeated(s.Contracts[0]); len(got) > 0 {
+		t.Errorf("eventually: got %q", got)
+	}
+}
