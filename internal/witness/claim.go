@@ -28,10 +28,16 @@ type header struct{ name, has string } // has "" is any value
 // A method with a path, of which a placeholder may have blanks: "GET /notes/{unknown id}".
 var methodAndPath = regexp.MustCompile(`\b((?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?: *(?:[|/,]|or|and|oder|und) *(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS))*) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
 
+// maxContract is the longest contract that is read, in bytes: the time grows with its square.
+const maxContract = 2000
+
 // ReadClaim reads a contract: what stands above it, its action and its result. It is
 // false where there is no request, or nothing of an answer that could be compared.
 // Conditions in words ("with a valid token") are not read.
 func ReadClaim(under, action, result string) (c Claim, ok bool) {
+	if len(action)+len(result) > maxContract {
+		return c, false
+	}
 	for _, text := range []string{action, under} {
 		for _, m := range methodAndPath.FindAllStringSubmatch(strings.ReplaceAll(text, "`", ""), -1) {
 			c.requests = append(c.requests, readRequestOf(m[1], strings.TrimRight(m[2], `.,;:)"'`)))

@@ -52,6 +52,13 @@ func (v shape) String() string {
 	return fmt.Sprintf("%#v", v.is)
 }
 
+// A contract that is longer than any that people write takes no time.
+func TestLongClaim(t *testing.T) {
+	if c, ok := ReadClaim("", "GET /a", "200 "+strings.Repeat(`and "x" `, 300)); ok {
+		t.Errorf("read %.100s", c)
+	}
+}
+
 // testdata/claims.txt has a contract a line, and below it what is read of it.
 func TestReadClaim(t *testing.T) {
 	data, err := os.ReadFile("testdata/claims.txt")
