@@ -9,9 +9,10 @@ import (
 	"abl/internal/wording"
 )
 
-// asked says whether the app answered anything at all in a replay that was watched.
+// asked says whether the app was asked anything in a replay that was watched: by HTTP, or
+// by what is none and got an answer.
 func (r Run) asked() bool {
-	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Status > 0 || x.Got.Bytes > 0 })
+	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Method != "" || x.Got.Bytes > 0 })
 }
 
 // unwitnessed says why no exchange of some replay shows what a contract says, "" where

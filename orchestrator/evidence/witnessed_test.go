@@ -220,3 +220,23 @@ func TestTroubleThatIsAskedFor(t *testing.T) {
 		t.Errorf("eventually: got %q", got)
 	}
 }
+
+func TestAsked(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  Run
+		want bool
+	}{
+		{"nobody watched", Run{}, true},
+		{"nothing", Run{Watched: true}, false},
+		{"a connection alone", Run{Watched: true, Record: []witness.Exchange{{Sent: witness.Body{Bytes: 3}}}}, false},
+		{"no HTTP, and an answer", Run{Watched: true, Record: []witness.Exchange{{Got: witness.Body{Bytes: 3}}}}, true},
+		{"a request without an answer", Run{Watched: true, Record: []witness.Exchange{{Method: "GET", Target: "/"}}}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.run.asked(); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
