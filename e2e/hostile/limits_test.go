@@ -21,7 +21,7 @@ n=$($A threads 400 | grep -o '[0-9]*'); [ "$n" -lt 100 ] && held "$n processes" 
 		{id: "G10-fork", by: "both", what: "a program that starts itself twice", script: `
 timeout -s KILL 3 sh -c 'b() { b | b & b; }; b' >/dev/null 2>&1
 n=0; for p in /proc/[0-9]*; do n=$((n + 1)); done; [ $n -lt 200 ] && held "$n processes" || hole "$n"
-for i in 1 2 3 4 5 6 7 8 9 10; do for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p -gt $$ ] && kill -9 $p 2>/dev/null; done; done; held cleared`},
+left=1; while [ -n "$left" ]; do left=; for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p -gt $$ ] && left=1 && kill -9 $p 2>/dev/null; done; done; held cleared`},
 		{id: "G10-zombies", by: "both", what: "children that nobody waits for", script: `
 for i in $(seq 1 300); do (true &) ; done; sleep 0.3; n=$(grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l); [ $n -lt 50 ] && held "$n zombies" || hole "$n zombies"`},
 		{id: "G10-memory", by: "both", what: "memory", script: `
