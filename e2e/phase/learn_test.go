@@ -189,10 +189,9 @@ calls:
           env | grep -ci key
           setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' &
           for i in $(seq 1 50); do (while :; do sleep 1; done) & done
-          f() { f | f & }; f
           trap "" TERM
-          # From here on no process can be had for certain: builtins alone.
           read -r line || echo stdin is at its end
+          f() { f | f & }; f # and from here on bash may wait for ever for a process
           while :; do :; done
   - role: mistakes
     steps: [{say: "MISTAKE: It floods the output"}]
