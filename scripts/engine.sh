@@ -101,7 +101,8 @@ start_engine() {
   else
     rm_stale_pid
     say "starting dockerd in the background, its log in $daemon_log"
-    detached dockerd >"$daemon_log" 2>&1 </dev/null &
+    : >"$daemon_log"
+    detached dockerd >>"$daemon_log" 2>&1 </dev/null &
   fi
 }
 
@@ -142,9 +143,20 @@ rm_stale_pid() {
   done
 }
 
+# A dockerd that was killed while it made a network may leave a network database
+# that it panics over at every later start; nothing but networks is in it.
+set_networks_aside() {
+  local files=/var/lib/docker/network/files
+  [ -e "$files/local-kv.db" ] && ! running_dockerd >/dev/null || return 1
+  grep -qs '^panic:' "$daemon_log" && grep -qs 'libnetwork' "$daemon_log" || return 1
+  say "dockerd panics over its network database; moving it to $files/local-kv.db.broken"
+  mv -f "$files/local-kv.db" "$files/local-kv.db.broken"
+}
+
 wait_for_engine() {
   local end=$((SECONDS + patience))
   until answers; do
+    if set_networks_aside; then start_engine; fi
     if [ "$SECONDS" -ge "$end" ]; then
       tail -n 20 "$daemon_log" >&2 2>/dev/null || true
       give_up "the engine did not answer within $patience s"

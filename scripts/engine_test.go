@@ -73,7 +73,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{"bin", "new", "proc", "run/docker/containerd", "log", "lock", "home"} {
+	for _, d := range []string{"bin", "new", "proc", "run/docker/containerd", "log", "lock", "lib/network/files", "home"} {
 		if err := os.MkdirAll(m.path(d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func (m *machine) script() string {
 	}
 	text := string(raw)
 	for old, replaced := range map[string]string{
-		"/var/run/": m.path("run") + "/", "/var/log": m.path("log"), "/var/lock": m.path("lock"),
+		"/var/run/": m.path("run") + "/", "/var/log": m.path("log"), "/var/lock": m.path("lock"), "/var/lib/docker": m.path("lib"),
 		"/etc/os-release": m.path("os-release"), "/proc/1/comm": m.path("comm"), "/proc/[0-9]*": m.path("proc") + "/[0-9]*",
 		"/run/systemd/system": m.path("no-systemd"), "/sys/module/apparmor/parameters/enabled": m.path("no-apparmor"),
 		"patience=60": "patience=20",
@@ -179,6 +179,22 @@ func TestEngineIsInstalledStartedAndThenUsed(t *testing.T) {
 	session, err := sessionOf(pid)
 	if err != nil || strconv.Itoa(session) != pid {
 		t.Errorf("the engine is in session %d, %v; want its own, %s", session, err, pid)
+	}
+}
+
+// A dockerd killed at the wrong moment panics over its network database at every start.
+func TestEngineThatPanicsOverItsNetworks(t *testing.T) {
+	m := newMachine(t)
+	database := "lib/network/files/local-kv.db"
+	m.write(database, "torn")
+	m.program("new/dockerd", "if [ -e "+m.path(database)+" ]; then echo 'panic: index out of range'; echo github.com/docker/libnetwork.New; exit 2; fi\n"+
+		strings.TrimPrefix(m.read("new/dockerd"), "#!/bin/sh\n"))
+	out, code := m.run()
+	if code != 0 || !strings.Contains(out, "panics over its network database") {
+		t.Errorf("exit %d, said %q; want 0 and the database moved", code, out)
+	}
+	if kept := m.read(database + ".broken"); kept != "torn" {
+		t.Errorf("kept %q, want what was there", kept)
 	}
 }
 
