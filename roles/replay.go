@@ -14,6 +14,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
+	"abl/internal/witness"
 )
 
 // Replayer runs the tests that a Verifier saved once more, without the Verifier:
@@ -58,6 +59,8 @@ type Replay struct {
 	Limit   time.Duration
 	Cut     <-chan struct{} // closed when its time is up before that, nil for never
 	Cmds    helper.CmdSpec  // what abl-cmd offers; the broker's address is added
+
+	Altering *witness.Altering // which answers of the app are altered, nil for none
 }
 
 // called is a name of what a replay puts on the engine. One of a kind is made at a time.
@@ -74,6 +77,9 @@ type Replayed struct {
 	AppFailed string        `json:"app_failed,omitempty"` // the app did not start: nothing was run
 	Ends      AppEnds       `json:"-"`                    // of the app that was to go on; its record keeps them
 	Took      time.Duration `json:"took_ns"`
+
+	Watched bool               `json:"watched,omitempty"` // a witness stood at the app's door
+	Record  []witness.Exchange `json:"-"`                 // what it saw
 }
 
 // maxReplay bounds the output of run.sh that is read, in bytes.
