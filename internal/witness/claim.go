@@ -78,10 +78,11 @@ func isOpen(s string) bool { return placeholder.MatchString(s) || slices.Contain
 // manySegments stands at the end of a path for whatever follows: "/static/*".
 var manySegments = regexp.MustCompile(`[*…]|\.\.\.`)
 
-// asked says whether a request is the one that the contract names.
+// asked says whether a request is the one that the contract names, whose target may have
+// the app's address before the path.
 func (r request) asked(method, target string) bool {
 	raw, query, _ := strings.Cut(target, "?")
-	has, want := strings.Split(plainPath(raw), "/"), strings.Split(r.path, "/")
+	has, want := strings.Split(plainPath(origin.ReplaceAllString(raw, "")), "/"), strings.Split(r.path, "/")
 	if last := want[len(want)-1]; len(has) > len(want) && manySegments.MatchString(last) {
 		has = has[:len(want)]
 	}

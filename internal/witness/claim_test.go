@@ -88,3 +88,26 @@ func TestReadClaim(t *testing.T) {
 		i++
 	}
 }
+
+// A target may have the app's address before the path, as for a proxy.
+func TestAbsoluteTarget(t *testing.T) {
+	for _, c := range []struct {
+		action, target string
+		want           bool
+	}{
+		{"GET /notes/N", "http://app:3000/notes/1", true},
+		{"GET /notes/N", "http://app:3000/links/1", false},
+		{"GET /notes/N", "/http://app:3000/notes/1", false},
+		{"GET /", "http://app:3000", true},
+		{"GET /notes?q=a", "http://app:3000/notes?q=a", true},
+		{"GET /notes?q=a", "http://app:3000/notes?q=b", false},
+		{"GET /notes/N", "https://app/notes/1", true},
+	} {
+		t.Run(c.action+" by "+c.target, func(t *testing.T) {
+			claim, _ := ReadClaim("", c.action, "200")
+			if got := claim.Asked(Exchange{Method: "GET", Target: c.target}); got != c.want {
+				t.Errorf("asked is %v, want %v", got, c.want)
+			}
+		})
+	}
+}
