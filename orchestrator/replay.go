@@ -36,7 +36,11 @@ func contracts(specs spec.Set, from, to int) (all []evidence.Contract) {
 			continue
 		}
 		for _, c := range s.Contracts {
-			all = append(all, evidence.Contract{ID: c.ID, Says: c.Says(), Absence: c.Absence})
+			contract := evidence.Contract{ID: c.ID, Says: c.Says(), Absence: c.Absence}
+			if claim, ok := witness.ReadClaim(c.Under, c.Action, c.Result); ok {
+				contract.Claim = &claim
+			}
+			all = append(all, contract)
 		}
 	}
 	return all
@@ -108,7 +112,7 @@ func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, 
 		}
 		v.note(text)
 		took = max(took, run.Took)
-		s.Real = append(s.Real, weighed(run))
+		s.Ran(weighed(run))
 	}
 	return took, "", nil
 }
@@ -140,7 +144,10 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay) (run role
 }
 
 func weighed(r roles.Replayed) evidence.Run {
-	return evidence.Run{TAP: witness.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone, Broke: r.Ends.Broke, Other: r.Ends.Other}
+	return evidence.Run{
+		TAP: witness.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone,
+		Broke: r.Ends.Broke, Other: r.Ends.Other, Watched: r.Watched, Record: r.Record,
+	}
 }
 
 // tryNothing begins the tries against what stands in the app's place, at the same time as

@@ -15,6 +15,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/witness"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -28,6 +29,7 @@ type tests struct {
 	runs  map[string]int
 	order []string // sorted: some are made at the same time
 	late  map[string]bool
+	watch func(roles.Replay) []witness.Exchange // what a witness sees of a replay against the app, nil for nobody there
 }
 
 func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
@@ -52,7 +54,11 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	if failed, ok := strings.CutPrefix(out, "app: "); ok {
 		return roles.Replayed{AppFailed: failed}, nil
 	}
-	return roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}, nil
+	done := roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}
+	if done.Watched = s.watch != nil && r.Against == roles.TheApp; done.Watched {
+		done.Record = s.watch(r)
+	}
+	return done, nil
 }
 
 // suite prints one TAP line a result: "+" ok, "-" not ok, "." nothing.
@@ -127,6 +133,49 @@ func TestReplayDecides(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a witness at the app's door saw is held against the contracts, whatever the tests
+// say of themselves.
+func TestWitnessDecides(t *testing.T) {
+	got := func(target string, status int) witness.Exchange {
+		return witness.Exchange{Method: "GET", Target: target, Status: status}
+	}
+	for _, c := range []struct {
+		name string
+		seen []witness.Exchange
+		want string
+	}{
+		{"both requests", []witness.Exchange{got("/1/1", 200), got("/1/2", 404)}, "pass"},
+		{"no request", nil, "unverified: P1.C1 is vacuous: the tests sent the app no request"},
+		{"one request", []witness.Exchange{got("/1/1", 200)}, "unverified: P1.C2 is not witnessed: the tests never sent this request"},
+		{"another answer", []witness.Exchange{got("/1/1", 200), got("/1/2", 200)},
+			"unverified: P1.C2 is not witnessed: every answer to this request was another than the contract says: 200"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
+			replays := &tests{t: t, says: map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}}}
+			replays.watch = func(roles.Replay) []witness.Exchange { return c.seen }
+			l, p := w.toJudge(replays)
+			f, err := w.judged(l, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// toJudge is a phase of two contracts whose Verifier has just ended.
+func (w *world) toJudge(replays Replays) (*Loop, *state.Phase) {
+	w.Helper()
+	l := w.loop()
+	l.Replay, l.Challenge, l.Specs = replays, Challenge{Away: true}, HeldSpecs{Set: twoEach(w.T, 1)}
+	l.Spec, _ = l.Specs.Set.Phase(1)
+	held := state.HeldTo{SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)}
+	return l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: held}
 }
 
 // What comes into the Verifier's workspace once the verdict is drawn changes

@@ -138,6 +138,9 @@ func (s Suite) notes() (all []string) {
 	if len(s.Real) == 0 {
 		return nil
 	}
+	if s.Unread {
+		all = append(all, s.prefix()+"what the app answers is no HTTP that abl can read: it saw that bytes went and came, and no more")
+	}
 	run := s.Real[0].TAP
 	for _, p := range run.Problems {
 		if !p.Doubt {

@@ -64,6 +64,7 @@ type Suite struct {
 	Alone     bool       // no Verifier was asked yet: what the replay says, goes
 	Known     []string   // ids of all contracts that a spec has; nil: nobody looked
 	Real      []Run      // against the app, each freshly started from the same commit
+	Unread    bool       // the app speaks what abl cannot read: bytes are counted, no claim is held against it
 
 	// Against no app, one that answers everything with an empty 200, and one
 	// that answers everything with 500. Nil was not tried.

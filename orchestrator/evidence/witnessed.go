@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +14,32 @@ import (
 // by what is none and got an answer.
 func (r Run) asked() bool {
 	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Method != "" || x.Got.Bytes > 0 })
+}
+
+// noHTTP is how an answer of TLS begins, and one of HTTP/2.
+var noHTTP = regexp.MustCompile(`(?s)^(?:[\x15\x16]\x03|\x00..\x04.\x00{4})`)
+
+// unreadable says that the app was watched, and never answered by HTTP/1: it is encrypted,
+// or speaks first. That it answers noise by what is none says nothing: some servers do.
+func (r Run) unreadable() bool {
+	read := func(x witness.Exchange) bool { return x.Status > 0 }
+	other := func(x witness.Exchange) bool {
+		first := x.Method == "" && x.Sent.Bytes == 0 && x.Got.Bytes > 0
+		return first || noHTTP.Match(x.Got.Begins)
+	}
+	return r.Watched && !slices.ContainsFunc(r.Record, read) && slices.ContainsFunc(r.Record, other)
+}
+
+// Ran adds a replay against the app.
+func (s *Suite) Ran(r Run) {
+	s.Real = append(s.Real, r)
+	if s.Unread = s.Unread || r.unreadable(); !s.Unread {
+		return
+	}
+	s.Contracts = slices.Clone(s.Contracts)
+	for i := range s.Contracts {
+		s.Contracts[i].Claim = nil
+	}
 }
 
 // unwitnessed says why no exchange of some replay shows what a contract says, "" where

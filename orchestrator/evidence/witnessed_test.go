@@ -240,3 +240,40 @@ func TestAsked(t *testing.T) {
 		})
 	}
 }
+
+// An app that abl cannot read is one by what it answers, whatever it was sent.
+func TestUnread(t *testing.T) {
+	raw := func(sent, got string) witness.Exchange {
+		return witness.Exchange{Sent: bodyOf(sent), Got: bodyOf(got)}
+	}
+	get := witness.Exchange{Method: "GET", Target: "/a", Status: 404}
+	for _, c := range []struct {
+		name   string
+		record []witness.Exchange
+		want   string
+	}{
+		{"it speaks first", []witness.Exchange{raw("", "220 hello")}, "verified"},
+		{"TLS", []witness.Exchange{raw("\x16\x03\x01", "\x16\x03\x03"), raw("\x16\x03\x01", "")}, "verified"},
+		{"HTTP/2", []witness.Exchange{{Method: "PRI", Target: "*", Got: bodyOf("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00")}}, "verified"},
+		{"noise that gets an error of HTTP", []witness.Exchange{raw("noise", "HTTP/1.1 400 Bad Request")}, "not witnessed"},
+		{"noise that gets an error of no version", []witness.Exchange{raw("noise", "<!DOCTYPE HTML>")}, "not witnessed"},
+		{"noise beside a request", []witness.Exchange{raw("noise", "?"), get}, "not witnessed"},
+		{"noise that gets nothing", []witness.Exchange{raw("noise", "")}, "vacuous"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := suite("o")
+			claim, _ := witness.ReadClaim("", "GET /a", "200")
+			s.Contracts[0].Claim = &claim
+			r := s.Real[0]
+			s.Real, r.Watched, r.Record = nil, true, c.record
+			s.Ran(r)
+			f := Decide(nil, s)
+			said := strings.Contains(strings.Join(f.Notes, "\n"), "no HTTP that abl can read")
+			if got := f.Contracts[0].Is; got != c.want || said != (c.want == "verified") {
+				t.Errorf("got %s and notes %q, want %s", got, f.Notes, c.want)
+			}
+		})
+	}
+}
+
+func bodyOf(s string) witness.Body { return witness.Body{Bytes: int64(len(s)), Begins: []byte(s)} }
