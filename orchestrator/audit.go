@@ -75,6 +75,9 @@ func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 		Decided: f.Held.Decided, Verdict: string(f.Verdict), Evidence: f.Held.Evidence, ByReplay: f.ByReplay,
 		Missing: f.Missing, Notes: f.Notes, Entries: f.Entries, Specs: f.Held.Specs, Contracts: []audit.Contract{},
 	}
+	if f.Evidence != nil {
+		r.Strength = f.Evidence.Strength
+	}
 	for _, c := range earlier.Contracts {
 		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: c.Finding})
 	}
@@ -114,7 +117,7 @@ func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Cont
 		c.Result, c.By = audit.Fail, audit.ByReplay
 	case c.Entries > 0:
 		c.Result, c.By = audit.Fail, audit.ByVerifier
-	case evidence.Proven(c.Is):
+	case evidence.Proven(c.Finding):
 		c.Result, c.By = audit.Pass, audit.ByReplay
 	case c.Is == "" && f.Verdict == Pass:
 		c.Result, c.By = audit.Pass, audit.ByVerifier

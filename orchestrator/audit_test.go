@@ -21,6 +21,10 @@ func standings(kinds ...string) *evidence.Finding {
 	f := &evidence.Finding{}
 	for i, k := range kinds {
 		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Finding: audit.Finding{Is: k, Runs: []string{"ok"}}}
+		st.Allowed = k == evidence.Weak
+		if k == "too weak" {
+			st.Is = evidence.Weak
+		}
 		if k == evidence.Failed || k == evidence.Flaky || k == evidence.Disputed {
 			st.Runs, st.Input, st.Observed = []string{"not ok"}, "in", "out"
 		}
@@ -40,6 +44,7 @@ func TestRecordOf(t *testing.T) {
 		want    string
 	}{
 		{"a proven pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, nil, "pass by replay, pass by replay"},
+		{"a weak test that does not count", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, "too weak")}, nil, "pass by replay, unknown"},
 		{"a pass that nobody replayed", Finding{Verdict: Pass}, nil, "pass by verifier, pass by verifier"},
 		{"every way to be open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, nil, "unknown (in: out), unknown, unknown, unknown"},
 		{"proven but for one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, nil, "pass by replay, unknown"},

@@ -107,7 +107,7 @@ func (v turn) rechecked(f Finding) (Finding, error) {
 		f.Missing = append(f.Missing, earlier.Reasons...)
 	}
 	for _, c := range contracts(v.Specs.Set, 1, v.Number-1) {
-		shown := func(s evidence.Standing) bool { return s.Contract == c.ID && evidence.Proven(s.Is) }
+		shown := func(s evidence.Standing) bool { return s.Contract == c.ID && evidence.Proven(s.Finding) }
 		if !slices.ContainsFunc(earlier.Contracts, shown) {
 			f.Missing = append(f.Missing, c.ID+" is not shown by the tests that its phase passed with")
 		}

@@ -46,6 +46,9 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	for _, note := range f.Notes {
 		v.note(note)
 	}
+	if f.Evidence != nil && f.Evidence.Strength != "" {
+		v.note("strength " + f.Evidence.Strength)
+	}
 	v.emit(state.Event{Kind: state.Verdict, Role: v.role.Name, Verdict: string(f.Verdict), Text: summary(f)})
 	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
 		v.note("and " + lack)

@@ -86,16 +86,20 @@ type Loop struct {
 	Jobs      Jobs
 	Replay    Replays // nil: the person switched evidence off
 	Challenge
-	TestNames func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
-	Src       Repo
-	Tests     Repo
-	Ledger    Ledger
-	Alone     func() error            // asked before every effect: whether this abl still holds the project
-	Before    func(call string) error // asked before every call that has not begun: budgets
-	Outages   Outages
-	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
-	Out       state.Sink
-	Safe      *redact.Sanitizer // keeps secrets out of what is kept of agents' words
+	// StrengthTime is how long the replays may take together in which the app's answers are
+	// altered, of tests that took so long; none are made for 0, or without it.
+	StrengthTime func(took time.Duration) time.Duration
+	AllowWeak    []string                                // contracts whose tests may be weak
+	TestNames    func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
+	Src          Repo
+	Tests        Repo
+	Ledger       Ledger
+	Alone        func() error            // asked before every effect: whether this abl still holds the project
+	Before       func(call string) error // asked before every call that has not begun: budgets
+	Outages      Outages
+	TakeMine     bool // what a person changed in the source by hand is committed, and gone on from
+	Out          state.Sink
+	Safe         *redact.Sanitizer // keeps secrets out of what is kept of agents' words
 }
 
 // Run goes on until the phase rests, the context ends or something stops it, and returns

@@ -59,7 +59,10 @@ func known(specs spec.Set) []string {
 // in for it, and says what that proves. The tests that let nothing be proven need
 // no tries against nothing.
 func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
-	suite := evidence.Suite{Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Waived: evidence.Waived{Away: !v.Challenge.Away, Null: !v.Challenge.Null}}
+	suite := evidence.Suite{
+		Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Allowed: v.AllowWeak,
+		Waived: evidence.Waived{Away: !v.Challenge.Away, Null: !v.Challenge.Null},
+	}
 	if v.p.Recheck { // earlier phases are held to by tests of their own
 		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
 	}
@@ -80,6 +83,9 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 	if err := v.plant(ctx, &suite, limit); err != nil {
 		return evidence.Finding{}, err
 	}
+	if err := v.alter(ctx, claims, &suite, took); err != nil {
+		return evidence.Finding{}, err
+	}
 	f := evidence.Decide(claims, suite)
 	if v.Challenge.LeftOut != "" {
 		f.Notes = append(f.Notes, v.Challenge.LeftOut)
@@ -97,6 +103,42 @@ func (v turn) plant(ctx context.Context, s *evidence.Suite, limit time.Duration)
 	weighed := weighed(run)
 	s.Planted = &weighed
 	return err
+}
+
+// alter sees whether tests that pass but for weak ones would notice other answers of the
+// app. There is one app at a time, so these replays are made one after another.
+func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Suite, took time.Duration) error {
+	var left time.Duration
+	if v.StrengthTime != nil {
+		left = v.StrengthTime(took)
+	}
+	s.Waived.Strength = left <= 0
+	passes := *s
+	passes.Allowed = []string{evidence.AllWeak}
+	if evidence.Decide(claims, passes).Verdict != evidence.Pass {
+		return nil
+	}
+	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
+		if len(s.Altered) == 0 {
+			v.note(fmt.Sprintf("the tests are run with altered answers of the app, for %s or a bit more", left.Round(time.Second)))
+		}
+		for i := 0; i < len(all) && left > 0; i++ {
+			name := fmt.Sprintf("altered-%d", len(s.Altered)+1)
+			replay := roles.Replay{Against: roles.TheApp, Limit: evidence.Limit(took), Altering: s.Altering(all[i])}
+			run, _, err := v.replay(ctx, name, replay)
+			if err != nil {
+				return err
+			}
+			if run.AppFailed != "" {
+				v.note("the app did not start for " + name + ": " + run.AppFailed)
+				return nil
+			}
+			left -= run.Took
+			all[i].Run = weighed(run)
+			s.Altered = append(s.Altered, all[i])
+		}
+	}
+	return nil
 }
 
 // rerun replays a suite against the app until its results fit or do not.

@@ -36,6 +36,9 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := string(r.Against)
+	if r.Altering != nil {
+		what = "altered"
+	}
 	if r.Commit != "" && r.Against == roles.TheApp {
 		what = strings.TrimPrefix(r.Commit, "tests of ")
 	}
@@ -162,6 +165,73 @@ func TestWitnessDecides(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Tests that pass have to notice when the answers that fit their contracts are others:
+// all at once, then one contract at a time, for as long as there is time.
+func TestStrengthDecides(t *testing.T) {
+	always := func(took time.Duration) func(time.Duration) time.Duration {
+		return func(time.Duration) time.Duration { return took }
+	}
+	unnoticed := "its test stays ok when the 200 to GET /1/1 becomes 500"
+	for _, c := range []struct {
+		name    string
+		empty   string   // what the tests say to an app that answers everything with an empty 200
+		altered []string // and to altered answers
+		time    func(time.Duration) time.Duration
+		allow   []string
+		want    string // verdict, replays with altered answers, what is said
+	}{
+		{"they notice", "--", []string{"--", "-+", "+-"}, always(time.Hour), nil,
+			"pass 3 shown for 2 of 2 contracts: nothing failed"},
+		{"they notice nothing", "--", []string{"++"}, always(time.Hour), nil,
+			"unverified 1 shown for 0 of 2 contracts: P1.C1 is weak: " + unnoticed + " (the contract: GET /1/1 → 200)"},
+		{"one assertion for both", "--", []string{"--", "++", "+-"}, always(time.Hour), nil,
+			"unverified 3 shown for 1 of 2 contracts: P1.C1 is weak: " + unnoticed + " (the contract: GET /1/1 → 200)"},
+		{"which the person allows", "--", []string{"--", "++", "+-"}, always(time.Hour), []string{"P1.C1"},
+			"pass 3 shown for 1 of 2 contracts: nothing failed; weak: P1.C1 (" + unnoticed + ")"},
+		{"of another contract", "--", []string{"--", "++", "+-"}, always(time.Hour), []string{"P1.C2"},
+			"unverified 3 shown for 1 of 2 contracts: P1.C1 is weak: " + unnoticed + " (the contract: GET /1/1 → 200)"},
+		{"all may be weak", "--", []string{"++"}, always(time.Hour), []string{"all"},
+			"pass 1 shown for 0 of 2 contracts: nothing failed; weak: P1.C1 (" + unnoticed + "), P1.C2 (its test stays ok when the 404 to GET /1/2 becomes 200)"},
+		{"time for one", "--", []string{"--"}, always(time.Second), nil,
+			"pass 1 shown for 0 of 2 contracts, 2 not reached: nothing failed"},
+		{"time for two", "--", []string{"--", "-+"}, always(2 * time.Second), nil,
+			"pass 2 shown for 1 of 2 contracts, 1 not reached: nothing failed"},
+		{"no time", "--", nil, always(0), nil, "pass 0 not tried, since verify.strength_time is 0: nothing failed"},
+		{"ok for an answer that is right", "+-", []string{"--", "-+", "+-"}, always(time.Hour), nil,
+			"pass 3 shown for 2 of 2 contracts: nothing failed"},
+		{"ok for one that is not", "-+", []string{"--", "-+", "+-"}, always(time.Hour), nil,
+			"unverified 3 shown for 2 of 2 contracts: P1.C2 is weak: its test is ok under an app that answers everything with an empty 200 (the contract: GET /1/2 → 404)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
+			says := map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}, "empty": {suite(1, c.empty)}, "500": {suite(1, "--")}}
+			for _, lines := range c.altered {
+				says["altered"] = append(says["altered"], suite(1, lines))
+			}
+			replays := &tests{t: t, says: says, watch: func(r roles.Replay) (all []witness.Exchange) {
+				for target, status := range map[string]int{"/1/1": 200, "/1/2": 404} {
+					x := witness.Exchange{Method: "GET", Target: target, Status: status}
+					if r.Altering != nil {
+						x.Altered = slices.ContainsFunc(r.Altering.Claims, func(c witness.Claim) bool { return c.Fits(x) })
+					}
+					all = append(all, x)
+				}
+				return all
+			}}
+			l, p := w.toJudge(replays)
+			l.Challenge.Null, l.StrengthTime, l.AllowWeak = true, c.time, c.allow
+			f, err := w.judged(l, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprintf("%s %d %s: %s", f.Verdict, replays.runs["altered"], f.Evidence.Strength, summary(f))
+			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

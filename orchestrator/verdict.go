@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
@@ -158,7 +159,28 @@ func summary(f Finding) string {
 	case f.Verdict == Unknown:
 		return f.Missing[0]
 	}
-	return "nothing failed"
+	return "nothing failed" + weak(f.Evidence)
+}
+
+// weak names the tests of a pass that are weak and count, "" for none.
+func weak(found *evidence.Finding) string {
+	const most = 5
+	var all []string
+	if found != nil {
+		for _, st := range found.Contracts {
+			if st.Is == evidence.Weak {
+				all = append(all, st.Contract+" ("+st.Why+")")
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	more := ""
+	if len(all) > most {
+		all, more = all[:most], fmt.Sprintf(", and %d more", len(all)-most)
+	}
+	return "; weak: " + strings.Join(all, ", ") + more
 }
 
 // decideByReplays puts what the Verifier said beside what replays have shown. A

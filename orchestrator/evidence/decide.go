@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Finding struct {
 	Reasons   []string   `json:"reasons,omitempty"` // why it is no pass, the deciding ones first
 	Ended     []string   `json:"ended,omitempty"`   // how the app ended by itself, with a code other than 0: a fail
 	Notes     []string   `json:"notes,omitempty"`   // what a person should know besides
+	Strength  string     `json:"strength,omitempty"`
 }
 
 // Decide weighs the claims of a failed_specs.md and the replays. An entry is a
@@ -43,7 +45,7 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			switch {
 			case st.Is == Failed || st.Is == Flaky || st.Is == NotReproduced:
 				fails = append(fails, reason)
-			case !Proven(st.Is):
+			case !Proven(st.Finding):
 				opens = append(opens, reason+" (the contract: "+c.Says+")")
 			case st.Is == Weak:
 				f.Notes = append(f.Notes, reason)
@@ -61,6 +63,7 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			opens = append(opens, why)
 		}
 		f.Notes = append(f.Notes, s.notes()...)
+		f.Strength = cmp.Or(f.Strength, s.strength())
 	}
 	fails = append(append(fails, f.Ended...), unnamed(claims, named)...)
 	if len(f.Contracts) == 0 {

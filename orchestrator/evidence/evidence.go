@@ -71,6 +71,7 @@ type Suite struct {
 	Away, Empty, Broken *Run
 
 	Altered []Alteration // in which answers of the app were altered
+	Allowed []string     // contracts whose tests may be weak, or AllWeak
 
 	// Against an app that answers everything with Planted, where it is Suspect.
 	Planted *Run
@@ -80,7 +81,7 @@ type Suite struct {
 
 // Waived is what need not be tried: the person switched it off, or it was tried
 // when these very tests passed.
-type Waived struct{ Away, Null bool }
+type Waived struct{ Away, Null, Strength bool }
 
 // Claims are the complete entries of failed_specs.md: of each the contract's id,
 // "" for one that names no contract.
@@ -147,20 +148,27 @@ func (t tallied) mixed() bool { return t.ok > 0 && t.notOK > 0 }
 // try is a run in which nothing can be ok.
 type try struct {
 	name, how string
+	status    int  // of every answer, 0 for none
 	run       *Run // nil was not made
 	waived    bool
 }
 
 func (s Suite) tries() []try {
 	return []try{
-		{"away", "with the app away", s.Away, s.Waived.Away},
-		{"empty 200", "under an app that answers everything with an empty 200", s.Empty, s.Waived.Null},
-		{"500", "under an app that answers everything with 500", s.Broken, s.Waived.Null},
+		{"away", "with the app away", 0, s.Away, s.Waived.Away},
+		{"empty 200", "under an app that answers everything with an empty 200", 200, s.Empty, s.Waived.Null},
+		{"500", "under an app that answers everything with 500", 500, s.Broken, s.Waived.Null},
 	}
 }
 
 // passes says that the run claims ok for a contract. No answer is not ok.
 func (t try) passes(id string) bool { return t.run != nil && t.run.Gone == "" && t.run.TAP.Passes(id) }
+
+// right says that the answer of this try is what the contract says: its test is ok as it
+// should be.
+func (t try) right(c Contract) bool {
+	return c.Claim != nil && c.Claim.Misses(witness.Exchange{Status: t.status}) == ""
+}
 
 // under lists the tries in which a contract is ok.
 func (s Suite) under(id string) (all []string) {
@@ -203,13 +211,13 @@ func (s Suite) challenged(c Contract) (is, why string) {
 		switch {
 		case t.run == nil && !t.waived:
 			untried = append(untried, t.how)
-		case i > 0 && t.passes(c.ID):
+		case i > 0 && t.passes(c.ID) && !t.right(c):
 			weak = append(weak, t.how)
 		}
 	}
 	switch {
-	case s.unnoticed(c.ID) != "":
-		return Weak, s.unnoticed(c.ID)
+	case s.unnoticed(c) != "":
+		return Weak, s.unnoticed(c)
 	case len(untried) > 0:
 		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
 	case len(weak) == 0:

@@ -9,11 +9,11 @@ import (
 	"abl/internal/wording"
 )
 
-// Where a contract stands (audit.Finding.Is). Verified and Weak count towards a pass,
-// Failed, Flaky and NotReproduced make a fail, the others leave it open.
+// Where a contract stands (audit.Finding.Is). Verified counts towards a pass, and Weak
+// where it is allowed; Failed, Flaky and NotReproduced make a fail, the others leave it open.
 const (
 	Verified      = "verified"
-	Weak          = "weak"           // its test is ok under a null app too
+	Weak          = "weak"           // its test is ok for other answers too
 	Failed        = "failed"         // the Verifier says so, or the replay where it goes alone
 	NotReproduced = "not reproduced" // the Verifier says that it fails, and it replays ok
 	Flaky         = "flaky"          // ok in some runs, not ok in others
@@ -25,7 +25,7 @@ const (
 )
 
 // Proven says that where a contract stands counts towards a pass.
-func Proven(is string) bool { return is == Verified || is == Weak }
+func Proven(f audit.Finding) bool { return f.Is == Verified || f.Is == Weak && f.Allowed }
 
 // Standing is one contract with what was found; of a flaky one Observed is how many runs
 // gave what.
@@ -41,6 +41,7 @@ type Standing struct {
 func stand(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
 	st := Standing{c.ID, s.Name, audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, c.Says}
+	st.Witness, st.Unread = s.witnessed(c)
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, string(r.Status))
 		if r.Status == witness.NotOK && st.Observed == "" {
@@ -64,6 +65,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		if st.Is, st.Why = s.challenged(c); st.Is == Flaky {
 			st.Observed = st.Why
 		}
+		st.Allowed = st.Is == Weak && s.allows(c.ID)
 	case st.Entries > 0:
 		st.Is, st.Why = Failed, "the Verifier reports it, the replay says nothing of it: "+t.silence(s.Real)
 	default:

@@ -5,7 +5,11 @@ import (
 	"slices"
 
 	"abl/internal/witness"
+	"abl/internal/wording"
 )
+
+// AllWeak stands for every contract in Suite.Allowed.
+const AllWeak = "all"
 
 // Alteration is a replay in which the answers that fit some contracts were altered, to
 // see whether their tests notice.
@@ -15,22 +19,43 @@ type Alteration struct {
 	Run       Run // its record says which answers were
 }
 
+// touched gives an altered answer that the test of a contract should have noticed.
+func (a Alteration) touched(c Contract) (x witness.Exchange, ok bool) {
+	if !slices.Contains(a.Contracts, c.ID) || c.Claim == nil {
+		return x, false
+	}
+	at := slices.IndexFunc(a.Run.Record, func(x witness.Exchange) bool { return x.Altered && c.Claim.Alters(a.What, x) })
+	if at < 0 {
+		return x, false
+	}
+	return a.Run.Record[at], true
+}
+
+// alone says that no other contract's answers were altered.
+func (a Alteration) alone(id string) bool { return len(a.Contracts) == 1 && a.Contracts[0] == id }
+
+// alterations are all that there are.
+var alterations = []witness.Alteration{witness.OfStatus, witness.OfNamed}
+
 // Alterations are the replays by which it is seen whether tests that are ok would notice:
 // first all contracts at once, for what is still ok then notices for certain nothing, and
 // of those that noticed each by itself, for it may have noticed what happened to another.
 // Those that share a request with another contract come first.
 func (s Suite) Alterations() (all []Alteration) {
-	for _, what := range []witness.Alteration{witness.OfStatus, witness.OfNamed} {
+	for _, what := range alterations {
 		ids := s.alterable(what)
 		if len(s.Altered) == 0 && len(ids) > 0 {
 			all = append(all, Alteration{What: what, Contracts: ids})
 			continue
 		}
-		for _, id := range ids {
-			made := func(a Alteration) bool { return a.What == what && slices.Contains(a.Contracts, id) }
-			alone := func(a Alteration) bool { return made(a) && len(a.Contracts) == 1 }
-			if slices.ContainsFunc(s.Altered, made) && !slices.ContainsFunc(s.Altered, alone) && s.unnoticed(id) == "" {
-				all = append(all, Alteration{What: what, Contracts: []string{id}})
+		for _, c := range s.Contracts {
+			together := func(a Alteration) bool {
+				_, ok := a.touched(c)
+				return a.What == what && ok
+			}
+			alone := func(a Alteration) bool { return a.What == what && a.alone(c.ID) }
+			if s.unnoticed(c) == "" && slices.ContainsFunc(s.Altered, together) && !slices.ContainsFunc(s.Altered, alone) {
+				all = append(all, Alteration{What: what, Contracts: []string{c.ID}})
 			}
 		}
 	}
@@ -38,14 +63,36 @@ func (s Suite) Alterations() (all []Alteration) {
 	return all
 }
 
-// alterable lists the contracts with an answer that can be altered in this way.
+// Altering is what the witness does in such a replay.
+func (s Suite) Altering(a Alteration) *witness.Altering {
+	altering := witness.Altering{What: a.What}
+	for _, c := range s.Contracts {
+		if c.Claim != nil && slices.Contains(a.Contracts, c.ID) {
+			altering.Claims = append(altering.Claims, *c.Claim)
+		}
+	}
+	return &altering
+}
+
+// alterable lists the contracts with an answer that can be altered in this way, none where
+// nobody watched.
 func (s Suite) alterable(what witness.Alteration) (ids []string) {
 	for _, c := range s.Contracts {
-		if c.Claim != nil && c.Claim.Names(what) {
+		if s.watched() && c.Claim != nil && c.Claim.Names(what) {
 			ids = append(ids, c.ID)
 		}
 	}
 	return ids
+}
+
+func (s Suite) watched() bool {
+	return slices.ContainsFunc(s.Real, func(r Run) bool { return r.Watched })
+}
+
+// allows says that the test of a contract may be weak: the person wants it so, or nobody
+// watched, and then nothing more could be asked for.
+func (s Suite) allows(id string) bool {
+	return !s.watched() || slices.Contains(s.Allowed, id) || slices.Contains(s.Allowed, AllWeak)
 }
 
 // sharing counts the exchanges that fit another contract as well.
@@ -68,20 +115,47 @@ func (s Suite) sharing(id string) (n int) {
 }
 
 // unnoticed says at which alteration the test of a contract was still ok, "" for none.
-func (s Suite) unnoticed(id string) string {
-	for _, c := range s.Contracts {
-		for _, a := range s.Altered {
-			if c.ID != id || !slices.Contains(a.Contracts, id) || !a.Run.TAP.Passes(id) {
-				continue
-			}
-			at := slices.IndexFunc(a.Run.Record, func(x witness.Exchange) bool {
-				return x.Altered && c.Claim.Alters(a.What, x)
-			})
-			if at >= 0 {
-				x := a.Run.Record[at]
-				return fmt.Sprintf("its test stays ok when %s", c.Claim.Altered(a.What, x))
-			}
+func (s Suite) unnoticed(c Contract) string {
+	for _, a := range s.Altered {
+		if x, ok := a.touched(c); ok && a.Run.TAP.Passes(c.ID) {
+			return "its test stays ok when " + c.Claim.Altered(a.What, x)
 		}
 	}
 	return ""
+}
+
+// strength says of how many contracts it is shown that their tests notice each alteration
+// of their own answers, and why not of all; "" where that was not to be tried.
+func (s Suite) strength() string {
+	of, shown := map[string]bool{}, 0
+	for _, what := range alterations {
+		for _, id := range s.alterable(what) {
+			of[id] = true
+		}
+	}
+	for _, c := range s.Contracts {
+		lacks := func(what witness.Alteration) bool {
+			return c.Claim.Names(what) && !slices.ContainsFunc(s.Altered, func(a Alteration) bool {
+				_, ok := a.touched(c)
+				return ok && a.What == what && a.alone(c.ID) && !a.Run.TAP.Passes(c.ID)
+			})
+		}
+		if of[c.ID] && !slices.ContainsFunc(alterations, lacks) {
+			shown++
+		}
+	}
+	switch {
+	case len(of) > 0 && s.Waived.Strength:
+		return "not tried, since verify.strength_time is 0"
+	case len(of) == 0, len(s.Altered) == 0:
+		return ""
+	}
+	text, left := fmt.Sprintf("shown for %d of %s", shown, wording.Count(len(of), "contract")), map[string]bool{}
+	for _, a := range s.Alterations() {
+		left[a.Contracts[0]] = true
+	}
+	if len(left) > 0 {
+		text += fmt.Sprintf(", %d not reached", len(left))
+	}
+	return text
 }

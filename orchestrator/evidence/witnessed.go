@@ -71,6 +71,22 @@ func (s Suite) unwitnessed(c Contract) string {
 	return ""
 }
 
+// witnessed is the first exchange that shows what a contract says. unread says that abl
+// could not look for one.
+func (s Suite) witnessed(c Contract) (exchange string, unread bool) {
+	for _, r := range s.Real {
+		if unread = r.Watched && c.Claim == nil; unread {
+			return "", true
+		}
+		for _, x := range r.Record {
+			if c.Claim != nil && c.Claim.Fits(x) {
+				return fmt.Sprintf("%s → %d", x.Request(), x.Status), false
+			}
+		}
+	}
+	return "", false
+}
+
 // patient are words of contracts by which an app may fail first.
 var patient = []string{"503", "eventually"}
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,7 +108,6 @@ test "$(ask GET /health)" = '200 {"status":"ok"}' &&` + allOK[1:], "", "verified
 ask GET /health >answer; ask POST /notes '{}' >answer; ask GET /notes/1 >answer; ask GET /notes/9 >answer` + allOK, "", all("vacuous")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			self, err := os.Executable()
 			if err != nil {
@@ -120,6 +118,7 @@ ask GET /health >answer; ask POST /notes '{}' >answer; ask GET /notes/1 >answer;
 					t.Fatal(err)
 				}
 			}
+			t.Parallel() // programs are written before: no other test may fork while one is open
 			app := &notes{breaks: c.breaks}
 			watched := func(altering *witness.Altering) Run {
 				var r Run
@@ -147,13 +146,7 @@ ask GET /health >answer; ask POST /notes '{}' >answer; ask GET /notes/1 >answer;
 			}
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
-					altering := witness.Altering{What: a.What}
-					for _, c := range s.Contracts {
-						if slices.Contains(a.Contracts, c.ID) {
-							altering.Claims = append(altering.Claims, *c.Claim)
-						}
-					}
-					a.Run = watched(&altering)
+					a.Run = watched(s.Altering(a))
 					s.Altered = append(s.Altered, a)
 				}
 			}
@@ -164,6 +157,9 @@ ask GET /health >answer; ask POST /notes '{}' >answer; ask GET /notes/1 >answer;
 			}
 			if noted := strings.Contains(strings.Join(f.Notes, "\n"), "was asked again until it fitted"); noted != (c.breaks == "once") {
 				t.Errorf("the notes are %q", f.Notes)
+			}
+			if passes := f.Verdict == Pass; passes != (c.want == all("verified")) {
+				t.Errorf("the verdict is %s of %s", f.Verdict, c.want)
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %v, want %s\n%s", got, c.want, strings.Join(f.Reasons, "\n"))
@@ -277,3 +273,44 @@ func TestUnread(t *testing.T) {
 }
 
 func bodyOf(s string) witness.Body { return witness.Body{Bytes: int64(len(s)), Begins: []byte(s)} }
+
+// A test is strong by what it noticed of its own answers alone.
+func TestStrength(t *testing.T) {
+	get := func(altered bool) Run {
+		x := witness.Exchange{Method: "GET", Target: "/P1.C1", Status: 200, Altered: altered}
+		return Run{Watched: true, Record: []witness.Exchange{x}}
+	}
+	made := func(r Run, letters string, ids ...string) Alteration {
+		r.TAP = run(letters).TAP
+		return Alteration{What: witness.OfStatus, Contracts: ids, Run: r}
+	}
+	for _, c := range []struct {
+		name    string
+		altered []Alteration
+		off     bool
+		next    int // replays that are to follow
+		want    string
+	}{
+		{"nothing was tried", nil, false, 1, ""},
+		{"nothing shall be", nil, true, 1, "not tried, since verify.strength_time is 0"},
+		{"it noticed, as another might have", []Alteration{made(get(true), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
+		{"it noticed alone", []Alteration{made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
+		{"no answer was altered", []Alteration{made(get(false), "x", "P1.C1", "P1.C2")}, false, 0, "shown for 0 of 1 contract"},
+		{"it gave up", []Alteration{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
+		{"it noticed nothing", []Alteration{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
+		{"there was nothing to notice", []Alteration{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := suite("o")
+			claim, _ := witness.ReadClaim("", "GET /P1.C1", "200")
+			s.Contracts[0].Claim = &claim
+			real := get(false)
+			real.TAP = s.Real[0].TAP
+			s.Real, s.Altered, s.Waived.Strength = []Run{real}, c.altered, c.off
+			got, next := Decide(nil, s).Strength, len(s.Alterations())
+			if got != c.want || next != c.next {
+				t.Errorf("got %q and %d replays more, want %q and %d", got, next, c.want, c.next)
+			}
+		})
+	}
+}

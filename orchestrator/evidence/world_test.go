@@ -54,7 +54,7 @@ func worlds(visit func(world)) {
 							for _, real := range reals {
 								for i := range 27 {
 									neg := [3]byte{".ox"[i%3], ".ox"[i/3%3], ".ox"[i/9]}
-									visit(world{claims, absence, alone, doubt, real, neg, Waived{away, null}})
+									visit(world{claims, absence, alone, doubt, real, neg, Waived{Away: away, Null: null}})
 								}
 							}
 						}
@@ -106,7 +106,7 @@ func TestEveryWorld(t *testing.T) {
 			bad = "passes and fails"
 		case (f.Verdict == Pass) != (len(f.Reasons) == 0):
 			bad = "the reasons do not fit"
-		case f.Verdict == Pass && !Proven(f.Contracts[0].Is):
+		case f.Verdict == Pass && !Proven(f.Contracts[0].Finding):
 			bad = "a pass without a proof"
 		case len(f.Entries()) > 0 && f.Verdict != Fail:
 			bad = "entries without a fail"
