@@ -9,14 +9,16 @@ import (
 )
 
 // replayed is a scene whose first iteration passes, on tests that abl replays
-// itself. They say ok unless a file tells them otherwise.
+// itself. They ask a command, which nothing answers where there is no app, and say ok
+// unless a file tells them otherwise.
 func replayed(t *testing.T) *scene {
 	t.Helper()
 	wantEngine(t)
 	t.Parallel()
 	s := newScene(t, nil)
 	config := s.Read(".abl/config.yaml")
-	s.Write(".abl/config.yaml", strings.Replace(config, "evidence: off", "evidence: required, challenge: []", 1))
+	s.Write(".abl/config.yaml", strings.Replace(config, "evidence: off", "evidence: required", 1)+
+		"verifier_commands: {look: {command: cat word.txt, output: shown}}\n")
 	s.Write("scenario.yaml", `version: 1
 calls:
   - role: builder
@@ -25,7 +27,7 @@ calls:
       - {write: builder_reports/phase1_v1_first.md, text: "done\n"}
   - role: verifier
     steps:
-      - {write: run.sh, text: "#!/bin/sh\ncd /workspace/tests\necho 1..1\nif [ -e doubt ]; then\n  printf 'not ok 1 - P1.C1\\n  ---\\n  input: word.txt\\n  observed: wrong\\n  ...\\n'\nelse\n  echo ok 1 - P1.C1\nfi\n", mode: "0755"}
+      - {write: run.sh, text: "#!/bin/sh\ncd /workspace/tests\necho 1..1\nif [ -e doubt ] || ! abl-cmd look | grep -q right; then\n  printf 'not ok 1 - P1.C1\\n  ---\\n  input: word.txt\\n  observed: wrong\\n  ...\\n'\nelse\n  echo ok 1 - P1.C1\nfi\n", mode: "0755"}
       - {write: verifier_reports/phase1_v1_first.md, text: "it holds\n"}
 `)
 	return s
@@ -64,15 +66,14 @@ func TestSignalAmidAReplay(t *testing.T) {
 func TestFlakyIsAFailure(t *testing.T) {
 	s := replayed(t)
 	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
-	r := s.start("replay.before=1*pause;replay.standing=1*off->1*pause")
-	s.atPause("replay.before")
-	s.Write(".abl/tests/doubt", "")
-	s.release("replay.before")
-	s.atPause("replay.standing") // of the second one, before it copies the tests
+	last := "      - {write: verifier_reports/"
+	s.Write("scenario.yaml", strings.Replace(s.Read("scenario.yaml"), last, "      - {write: doubt, text: \"x\\n\"}\n"+last, 1))
+	r := s.start("replay.before=2*off->1*pause")
+	s.atPause("replay.before") // of the second one: the first is made together with that against nothing
 	if err := os.Remove(filepath.Join(s.Dir, ".abl/tests/doubt")); err != nil {
 		t.Fatal(err)
 	}
-	s.release("replay.standing")
+	s.release("replay.before")
 	events := r.end(3)
 	if got := events[len(events)-1].Verdict; got != "fail" {
 		t.Errorf("verdict %s", got)

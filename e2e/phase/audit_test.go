@@ -66,7 +66,9 @@ func isAudited(p *lab.Project, phase, step int) {
 	r := audited(p, phase, step)
 	var names []string
 	for _, run := range r.Replays {
-		names = append(names, run.Name)
+		if !strings.HasPrefix(run.Name, "altered-") { // those need a witness
+			names = append(names, run.Name)
+		}
 	}
 	if got := strings.Join(names, ", "); got != "app-1, no app, empty, 500" {
 		p.Errorf("replays %s", got)

@@ -12,7 +12,7 @@ import (
 func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 	wrong := strings.Replace(server, "'ok'", "'no'", 1)
 	loosened := strings.Replace(honest, "= ok ]", "= no ]", 1)
-	p := newProject(t, replayed, builds(write("server.mjs", wrong)),
+	p := newProject(t, evidence, builds(write("server.mjs", wrong)),
 		call("verifier", 1, write("run.sh", honest, "0755"), refute("no"), report()),
 		call("verifier", 0, write("run.sh", loosened, "0755"), report()))
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {no_progress: {unverified: 1}, ", 1))

@@ -9,10 +9,8 @@ import (
 	"abl/roles/agent"
 )
 
-const (
-	evidence = nodeApp + "verify: {evidence: required}\n"                // as it is without a word
-	replayed = nodeApp + "verify: {evidence: required, challenge: []}\n" // nothing stands in for the app
-)
+// evidence is as it is without a word.
+const evidence = nodeApp + "verify: {evidence: required}\n"
 
 // honest is a suite that notices when there is no app and when it answers otherwise.
 const honest = "#!/bin/sh\necho 1..1\nif [ \"$(curl -s --max-time 5 \"$ABL_APP_URL/\")\" = ok ]; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; printf '  ---\\n  input: GET /\\n  observed: another text\\n  ...\\n'; fi\n"
@@ -88,7 +86,7 @@ func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
 	breaks.Phase = 2
 	verify2 := verifies(write("run.sh", two, "0755"))
 	verify2.Phase = 2
-	p := newProject(t, replayed, builds(write("server.mjs", server)), verifies(write(h[0], h[1], h[2])))
+	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write(h[0], h[1], h[2])))
 	p.Write(".abl/specs/phase2.md", strings.NewReplacer("Phase 1", "Phase 2", "GET / →", "GET /again →").Replace(oneSpec))
 	p.Must(0, "phase", "1")
 	script(p, breaks)
@@ -163,7 +161,7 @@ func TestUnbelievable(t *testing.T) {
 // An entry stays a failure though its contract replays ok, and says so.
 func TestRefutationThatDoesNotReplay(t *testing.T) {
 	h := honestly()
-	p := newProject(t, replayed, builds(write("server.mjs", server)),
+	p := newProject(t, evidence, builds(write("server.mjs", server)),
 		call("verifier", 1, write(h[0], h[1], h[2]), refute("no"), report()), verifies(write(h[0], h[1], h[2]), run("rm -f failed_specs.md")))
 	all := events(t, p.Must(0, "phase", "1", "--json"))
 	if got := verdicts(all); got != "fail pass" {

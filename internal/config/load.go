@@ -114,12 +114,19 @@ func readFile(l *Loaded, project string) error {
 	return nil
 }
 
+// gone are settings that there were, with what to do instead.
+var gone = map[string]string{
+	"verify.challenge": "take it out: the tests are always tried with the app away and under apps that answer everything alike",
+}
+
 func decode(l *Loaded, data []byte) error {
+	for _, k := range yamlfile.KeysIn(data) {
+		if hint := gone[k.String()]; hint != "" {
+			return &yamlfile.Error{File: l.File, Line: k.Line, Msg: k.String() + " is no setting any more", Hint: hint}
+		}
+	}
 	if err := yamlfile.Decode(l.File, data, &l.Config); err != nil {
 		return err
-	}
-	if l.Verify.Challenge == nil { // the key alone, which says nothing
-		l.Verify.Challenge = Default().Verify.Challenge
 	}
 	l.lines = map[string]int{}
 	for _, k := range yamlfile.KeysIn(data) {

@@ -2,10 +2,12 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,7 +61,7 @@ app:
   services: {db: {image: "postgres:16", env: {A: b}, ready: {port: 5432}}}
 verifier_commands: {seed: {command: "npm run seed", output: shown, background: true, timeout: 1m}}
 loop: {max_verifier_iterations: 3, call_timeout: 20m, idle_timeout: 5m, outage_budget: 0s, no_progress: 2, require_approval: true}
-verify: {evidence: "off", challenge: [away]}
+verify: {evidence: "off", strength_time: 10m, allow_weak: [P1.C3, P2.C1]}
 budget: {phase: {usd: 5, tokens: 2000000}, call: {}, project: {}}
 prices: {other: {input: 1}, my-model: {input: 0.5, output: 2}}
 network: {allow: [npm, registry.example, "mirror.example:8443"], ca_cert: .abl/ca.pem, pool: 172.20.0.0/16, egress: corp}
@@ -77,7 +79,7 @@ func TestLoadWhole(t *testing.T) {
 		"models.builder": "gemini-2.5-pro, gemini-2.5-flash", "models.verifier": "gemini-2.5-pro",
 		"app.ready.timeout": "1m30s", "app.copy": "auto", "app.services.db.ready.timeout": "1m", "app.env.PORT": "3000",
 		"builder_commands.health_check.timeout": "10m", "verifier_commands.seed.timeout": "1m",
-		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "prices": "my-model, other", "network.allow": "npm, registry.example, mirror.example:8443",
+		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "prices": "my-model, other", "verify.strength_time": "10m", "verify.allow_weak": "P1.C3, P2.C1", "network.allow": "npm, registry.example, mirror.example:8443",
 		"limits.memory": "512m", "limits.disk": "1t", "limits.inodes": "20000", "limits.output": "100k", "limits.file": "4k", "limits.cpus": "1.5",
 	}
 	values := yamlfile.Values(l.Config)
@@ -222,5 +224,37 @@ func TestSizeAndDuration(t *testing.T) {
 		if got, _ := d.MarshalText(); string(got) != want {
 			t.Errorf("%s is written as %s, want %s", text, got, want)
 		}
+	}
+}
+
+func TestEffort(t *testing.T) {
+	for text, want := range map[string]string{
+		"3x": "3x 12s", "0.5x": "0.5x 2s", "0": "0s 0s", "0x": "0s 0s", "10m": "10m 10m0s", "1m30s": "1m30s 1m30s",
+	} {
+		t.Run(text, func(t *testing.T) {
+			l, err := Load(project(t, map[string]string{".abl/config.yaml": "verify: {strength_time: " + text + "}\n"}), lookup(nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := l.Verify.StrengthTime
+			shown, err := e.MarshalText()
+			if got := fmt.Sprintf("%s %s", shown, e.Of(4*time.Second)); err != nil || got != want {
+				t.Errorf("got %s, %v, want %s", got, err, want)
+			}
+		})
+	}
+}
+
+func TestAllowWeak(t *testing.T) {
+	for text, want := range map[string]string{"all": "all", "[P1.C3]": "P1.C3", "P1.C3, P2.C4": "P1.C3, P2.C4", "[]": "", "": ""} {
+		t.Run(text, func(t *testing.T) {
+			l, err := Load(project(t, map[string]string{".abl/config.yaml": "verify:\n  allow_weak: " + text + "\n"}), lookup(nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(l.Verify.AllowWeak, ", "); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }

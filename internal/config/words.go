@@ -34,6 +34,40 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(s), nil
 }
 
+// Effort is a time written as 30m, or as 3x: so many times what something takes.
+type Effort struct {
+	Times float64
+	Time  Duration
+}
+
+// UnmarshalText reads 3x, 0.5x, 90s, 30m or 0.
+func (e *Effort) UnmarshalText(text []byte) error {
+	*e = Effort{}
+	var err error
+	if times, ok := strings.CutSuffix(string(text), "x"); ok {
+		e.Times, err = strconv.ParseFloat(times, 64)
+	} else {
+		err = e.Time.UnmarshalText(text)
+	}
+	if err != nil || e.Time < 0 || !(e.Times >= 0 && e.Times <= 1e6) {
+		return fmt.Errorf("want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got %q", text)
+	}
+	return nil
+}
+
+// MarshalText writes what is read.
+func (e Effort) MarshalText() ([]byte, error) {
+	if e.Times > 0 {
+		return append(strconv.AppendFloat(nil, e.Times, 'g', -1, 64), 'x'), nil
+	}
+	return e.Time.MarshalText()
+}
+
+// Of is the time that it comes to for what took so long.
+func (e Effort) Of(took time.Duration) time.Duration {
+	return time.Duration(e.Times*float64(took)) + time.Duration(e.Time)
+}
+
 // Size is a number of bytes written as 512m, 4g (powers of 1024) or a plain number.
 type Size int64
 
