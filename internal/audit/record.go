@@ -24,14 +24,14 @@ type Record struct {
 	Iteration int                 `json:"iteration"` // within the round
 	Step      int                 `json:"step"`      // over all rounds, the X of step-X
 	Decided   time.Time           `json:"decided"`
-	Verdict   string              `json:"verdict"`             // pass, fail or unverified
-	Status    string              `json:"status"`              // where the phase came to rest with it
-	Evidence  string              `json:"evidence"`            // verify.evidence: required or off
-	Strength  string              `json:"strength,omitempty"`  // of how many contracts it is shown that their tests notice another answer
-	ByReplay  bool                `json:"by_replay,omitempty"` // the entries are abl's own; a pass has come of replays alone
-	Missing   []string            `json:"missing,omitempty"`   // what a believable verdict lacks
-	Notes     []string            `json:"notes,omitempty"`     // what a person should know besides
-	Entries   []failedspecs.Entry `json:"entries,omitempty"`   // what failed, in the spec's language
+	Verdict   string              `json:"verdict"`                  // pass, fail or unverified
+	Status    string              `json:"status"`                   // where the phase came to rest with it
+	Evidence  string              `json:"evidence"`                 // verify.evidence: required or off
+	Strength  string              `json:"strength_shown,omitempty"` // of how many contracts it is shown that their tests notice another answer
+	ByReplay  bool                `json:"by_replay,omitempty"`      // the entries are abl's own; a pass has come of replays alone
+	Missing   []string            `json:"missing,omitempty"`        // what a believable verdict lacks
+	Notes     []string            `json:"notes,omitempty"`          // what a person should know besides
+	Entries   []failedspecs.Entry `json:"entries,omitempty"`        // what failed, in the spec's language
 	Commits   Commits             `json:"commits"`
 	Specs     []Spec              `json:"specs"`
 	Contracts []Contract          `json:"contracts"`

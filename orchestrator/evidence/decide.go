@@ -24,10 +24,10 @@ const (
 type Finding struct {
 	Verdict   Verdict    `json:"verdict"`
 	Contracts []Standing `json:"contracts"`
-	Reasons   []string   `json:"reasons,omitempty"` // why it is no pass, the deciding ones first
-	Ended     []string   `json:"ended,omitempty"`   // how the app ended by itself, with a code other than 0: a fail
-	Notes     []string   `json:"notes,omitempty"`   // what a person should know besides
-	Strength  string     `json:"strength,omitempty"`
+	Reasons   []string   `json:"reasons,omitempty"`        // why it is no pass, the deciding ones first
+	Ended     []string   `json:"ended,omitempty"`          // how the app ended by itself, with a code other than 0: a fail
+	Notes     []string   `json:"notes,omitempty"`          // what a person should know besides
+	Strength  string     `json:"strength_shown,omitempty"` // for how many contracts; older findings have a "strength" of another kind
 }
 
 // Decide weighs the claims of a failed_specs.md and the replays. An entry is a
