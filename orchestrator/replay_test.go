@@ -16,6 +16,7 @@ import (
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/witness"
+	"abl/orchestrator/evidence"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -148,12 +149,14 @@ func TestWitnessDecides(t *testing.T) {
 		name string
 		seen []witness.Exchange
 		want string
+		by   string // which exchange each contract is shown
 	}{
-		{"both requests", []witness.Exchange{got("/1/1", 200), got("/1/2", 404)}, "pass"},
-		{"no request", nil, "unverified: P1.C1 is vacuous: the tests sent the app no request"},
-		{"one request", []witness.Exchange{got("/1/1", 200)}, "unverified: P1.C2 is not witnessed: the tests never sent this request"},
+		{"both requests", []witness.Exchange{got("/1/1", 200), got("/1/2", 404)}, "pass", "GET /1/1 → 200, GET /1/2 → 404"},
+		{"no request", nil, "unverified: P1.C1 is vacuous: the tests sent the app no request", ", "},
+		{"one request", []witness.Exchange{got("/1/1", 200)},
+			"unverified: P1.C2 is not witnessed: the tests never sent this request", "GET /1/1 → 200, "},
 		{"another answer", []witness.Exchange{got("/1/1", 200), got("/1/2", 200)},
-			"unverified: P1.C2 is not witnessed: every answer to this request was another than the contract says: 200"},
+			"unverified: P1.C2 is not witnessed: every answer to this request was another than the contract says: 200", "GET /1/1 → 200, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
@@ -166,6 +169,14 @@ func TestWitnessDecides(t *testing.T) {
 			}
 			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			f.Held = l.held()
+			var by []string
+			for _, k := range recordOf(f, evidence.Finding{}).Contracts {
+				by = append(by, k.Witness)
+			}
+			if got := strings.Join(by, ", "); got != c.by {
+				t.Errorf("witnessed by %q, want %q", got, c.by)
 			}
 		})
 	}

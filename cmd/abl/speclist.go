@@ -149,7 +149,7 @@ func cell(k matrixResult) string {
 func (m matrix) legend() string {
 	why := map[string]string{
 		"pass?": "the Verifier's word, not replayed", "FAIL?": "the Verifier's word, which no replay confirms",
-		"weak": "passes, with a test that takes nearly any answer", "flaky": "fails in some runs", "untried": "ok, in an iteration that failed otherwise",
+		"weak": "its test takes other answers too", "not witnessed": "no exchange of the tests with the app shows it", "flaky": "fails in some runs", "untried": "ok, in an iteration that failed otherwise",
 		"vacuous": "its test cannot fail", "missing": "no test speaks of it", "disputed": "it replays not ok, and the Verifier saw no failure",
 	}
 	var parts []string

@@ -265,8 +265,9 @@ func TestUnread(t *testing.T) {
 			s.Ran(r)
 			f := Decide(nil, s)
 			said := strings.Contains(strings.Join(f.Notes, "\n"), "no HTTP that abl can read")
-			if got := f.Contracts[0].Is; got != c.want || said != (c.want == "verified") {
-				t.Errorf("got %s and notes %q, want %s", got, f.Notes, c.want)
+			st := f.Contracts[0]
+			if unread := c.want == "verified"; st.Is != c.want || said != unread || st.Unread != unread {
+				t.Errorf("got %+v and notes %q, want %s", st, f.Notes, c.want)
 			}
 		})
 	}

@@ -69,8 +69,9 @@ func FuzzFormats(f *testing.F) {
 		tame, wild := Run{Phase: 1}, Run{Phase: 1}
 		for r, text := range map[*Run]string{&tame: "x", &wild: s} {
 			bad := contract(1, "P1.C1", text, "fail", "replay", "failed")
-			bad.Input, bad.Observed, bad.Why = text, text, text
+			bad.Input, bad.Observed, bad.Why, bad.Witness = text, text, text, text
 			record := sample("fail", "refuted", bad)
+			record.Strength = text
 			record.Notes, record.Missing, record.Calls[0].Model, record.Replays[0].Gone = []string{text}, []string{text}, text, text
 			r.Record, r.Ended = &record, &Ended{5, text}
 		}

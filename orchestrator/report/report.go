@@ -49,13 +49,31 @@ func counted(r audit.Record) string {
 	for _, c := range r.Contracts {
 		n[mark(c, r)]++
 	}
-	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass])}
+	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + weak(r)}
 	for _, word := range []string{audit.Fail, "untried", audit.Unknown} {
 		if n[word] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[word], word))
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// weak names the contracts that pass by a weak test, "" for none.
+func weak(r audit.Record) string {
+	const most = 5
+	var ids []string
+	for _, c := range r.Contracts {
+		if c.Result == audit.Pass && c.Is == "weak" {
+			ids = append(ids, c.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	if more := len(ids) - most; more > 0 {
+		ids = append(ids[:most], fmt.Sprintf("and %d more", more))
+	}
+	return " (weak: " + strings.Join(ids, ", ") + ")"
 }
 
 // mark is what a contract came to in a word; what is none is told as unknown.
@@ -132,7 +150,21 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 		say("not ok, as it should be, against: ", slices.DeleteFunc(tried(r), func(n string) bool { return slices.Contains(c.Under, n) }))
 	}
 	say("ok as well under: ", c.Under)
+	if text := witnessed(c); text != "" {
+		lines = append(lines, text)
+	}
 	return lines
+}
+
+// witnessed tells of the exchange that shows a contract, "" where nothing is known of one.
+func witnessed(c audit.Contract) string {
+	switch {
+	case c.Witness != "":
+		return "witnessed: " + c.Witness
+	case c.Unread:
+		return "not checkable by abl"
+	}
+	return ""
 }
 
 // fact is something that a verdict stands on, by its name.
@@ -149,6 +181,7 @@ func facts(r audit.Record) (all []fact) {
 	put("commit.tests", r.Commits.Tests)
 	put("commit.tag", r.Commits.Tag)
 	put("evidence", evidenceOf(r))
+	put("strength", r.Strength)
 	put("boundary", boundaries(r))
 	for _, s := range r.Specs {
 		put(fmt.Sprintf("spec.%d.sha256", s.Phase), s.SHA256)
@@ -180,15 +213,28 @@ func evidenceOf(r audit.Record) string {
 	case len(r.Replays) == 0:
 		return "no replay was made"
 	}
-	text := wording.Count(len(r.Replays), "replay") + " by abl itself"
+	altered := 0
+	for _, run := range r.Replays {
+		if isAltered(run) {
+			altered++
+		}
+	}
+	text := wording.Count(len(r.Replays)-altered, "replay") + " by abl itself"
 	if others := tried(r); len(others) > 0 {
 		text += ", tried against " + strings.Join(others, ", ") + " too"
+	}
+	if altered > 0 {
+		text += fmt.Sprintf(", and %d with altered answers", altered)
 	}
 	if len(r.Calls) == 0 {
 		text += "; no agent was called"
 	}
 	return text
 }
+
+// isAltered says that answers of the app were altered in a replay, so that tests that are
+// not ok in it are good ones.
+func isAltered(run audit.Replay) bool { return strings.HasPrefix(run.Name, "altered-") }
 
 // cameTo is what a replay came to, in a few words.
 func cameTo(run audit.Replay) string {
@@ -200,6 +246,9 @@ func cameTo(run audit.Replay) string {
 	}
 	took := (time.Duration(run.MS) * time.Millisecond).Round(100 * time.Millisecond)
 	text := fmt.Sprintf("%d of %d tests ok, exit code %d, %s", run.OK, run.Tests, run.Exit, took)
+	if isAltered(run) {
+		text = "with altered answers " + text
+	}
 	if run.Late {
 		text += ", stopped at its time limit"
 	}

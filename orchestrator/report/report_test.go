@@ -45,8 +45,13 @@ func runs() map[string]Run {
 	weak := contract(1, "P1.C2", "GET /b → 200", audit.Pass, audit.ByReplay, "weak")
 	weak.Why, weak.Under, weak.Runs = "its test is ok under an app that answers everything with an empty 200", []string{"empty 200"}, []string{"ok"}
 	good := contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByReplay, "verified")
-	good.Runs = []string{"ok"}
-	passed := sample("pass", "passed", good, weak)
+	good.Runs, good.Witness = []string{"ok"}, "GET /a?x="+hostile+" → 200"
+	unread := contract(1, "P1.C3", "two orders at once → one of them wins", audit.Pass, audit.ByReplay, "verified")
+	unread.Unread, unread.Runs = true, []string{"ok"}
+	weak.Allowed, weak.Witness = true, "GET /b → 200"
+	passed := sample("pass", "passed", good, weak, unread)
+	passed.Strength = "shown for 1 of 2 contracts"
+	passed.Replays = append(passed.Replays, audit.Replay{Name: "altered-1", Against: "app", Tests: 3, OK: 1, MS: 900})
 	passed.Commits.Tag = "phase2/passed"
 
 	bad := contract(2, "P2.C1", "POST /links {url} → 201 | {id}", audit.Fail, audit.ByReplay, "failed")

@@ -43,6 +43,9 @@ func text(b *strings.Builder, r audit.Record) {
 		}
 		fmt.Fprintf(b, "  %-7s %s  %s\n", came, line(c.ID), line(c.Says))
 		some = some || spared(c, r)
+		if text := witnessed(c); text != "" {
+			fmt.Fprintf(b, "          %s\n", line(text))
+		}
 		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
@@ -108,7 +111,11 @@ func page(b *strings.Builder, r audit.Record) {
 			fmt.Fprintf(b, "\nand %d contracts more\n", len(r.Contracts)-i)
 			break
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(c.ID), code(c.Says), word(c.Result), code(told(c, r)))
+		why := code(told(c, r))
+		if text := witnessed(c); text != "" {
+			why += "<br>" + code(text)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(c.ID), code(c.Says), word(c.Result), why)
 	}
 	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
 	for _, f := range facts(r) {
