@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -221,20 +222,7 @@ func TestStrengthDecides(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
-			says := map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}, "empty": {suite(1, c.empty)}, "500": {suite(1, "--")}}
-			for _, lines := range c.altered {
-				says["altered"] = append(says["altered"], suite(1, lines))
-			}
-			replays := &tests{t: t, says: says, watch: func(r roles.Replay) (all []witness.Exchange) {
-				for target, status := range map[string]int{"/1/1": 200, "/1/2": 404} {
-					x := witness.Exchange{Method: "GET", Target: target, Status: status}
-					if r.Altering != nil {
-						x.Altered = slices.ContainsFunc(r.Altering.Claims, func(c witness.Claim) bool { return c.Fits(x) })
-					}
-					all = append(all, x)
-				}
-				return all
-			}}
+			replays := watchedTests(t, c.empty, c.altered...)
 			l, p := w.toJudge(replays)
 			l.Challenge.Null, l.StrengthTime, l.AllowWeak = true, c.time, c.allow
 			f, err := w.judged(l, p)
@@ -247,6 +235,98 @@ func TestStrengthDecides(t *testing.T) {
 			}
 		})
 	}
+}
+
+// watchedTests are ok against an app that answers as the contracts of twoEach say, with a
+// witness at its door, and say what is given under an empty 200 and to altered answers.
+func watchedTests(t *testing.T, empty string, altered ...string) *tests {
+	no := []string{suite(1, "--")}
+	says := map[string][]string{"app": {suite(1, "++")}, "no app": no, "empty": {suite(1, empty)}, "500": no}
+	for _, lines := range altered {
+		says["altered"] = append(says["altered"], suite(1, lines))
+	}
+	return &tests{t: t, says: says, watch: func(r roles.Replay) (all []witness.Exchange) {
+		for target, status := range map[string]int{"/1/1": 200, "/1/2": 404} {
+			x := witness.Exchange{Method: "GET", Target: target, Status: status}
+			if r.Altering != nil {
+				x.Altered = slices.ContainsFunc(r.Altering.Claims, func(c witness.Claim) bool { return c.Fits(x) })
+			}
+			all = append(all, x)
+		}
+		return all
+	}}
+}
+
+// A Verifier whose test is weak is asked again once, in the words of what went unnoticed.
+func TestWeakIsAskedAgainOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		allow []string
+		want  string
+	}{
+		{"still weak", nil, "unverified after p1-build-1.1 p1-verify-1.1 p1-verify-1.2"},
+		{"allowed", []string{"P1.C2"}, "passed after p1-build-1.1 p1-verify-1.1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-verify-1.2": good})
+			l, _ := w.toJudge(watchedTests(t, "--", "-+"))
+			l.Challenge.Null, l.NoVerdict, l.AllowWeak = true, 2, c.allow
+			l.StrengthTime = func(time.Duration) time.Duration { return time.Hour }
+			p, err := l.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%s after %s", p.Status, strings.Join(w.done, " ")); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			why := "P1.C2 is weak: its test stays ok when the 404 to GET /1/2 becomes 200"
+			if told := strings.Contains(strings.Join(p.Why, "\n"), why); told != (c.allow == nil) {
+				t.Errorf("the Verifier is told %q", p.Why)
+			}
+		})
+	}
+}
+
+// An abl that takes over from one that was killed amid altered replays makes all of them
+// anew, and keeps none that the other had made.
+func TestKilledAmidAlteredReplays(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
+	replays := watchedTests(t, "--", "--", "-+", "+-", "--", "-+", "+-")
+	l, p := w.toJudge(endsAt{replays, "replay-altered-3"})
+	l.Challenge.Null = true
+	l.StrengthTime = func(time.Duration) time.Duration { return time.Hour }
+	if _, err := w.judged(l, p); err == nil || replays.runs["altered"] != 2 {
+		t.Fatalf("it died after %d replays with altered answers: %v", replays.runs["altered"], err)
+	}
+	left := filepath.Join(w.project.Call("p1-verify-1.1"), "replay-altered-7")
+	if err := errors.Join(os.MkdirAll(left, 0o755), os.WriteFile(filepath.Join(left, "replay.json"), []byte("{}"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	replays.runs["altered"] = 3
+	l.Replay = replays
+	f, err := w.judged(l, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "shown for 2 of 2 contracts"; f.Verdict != Pass || f.Evidence.Strength != want || replays.runs["altered"] != 6 {
+		t.Errorf("%s, strength %s after %d replays, want a pass, %s after 6", f.Verdict, f.Evidence.Strength, replays.runs["altered"], want)
+	}
+	if _, err := os.Stat(filepath.Join(left, "replay.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what the other abl has noted is still there: %v", err)
+	}
+}
+
+// endsAt fails at a replay.
+type endsAt struct {
+	*tests
+	at string
+}
+
+func (d endsAt) Run(ctx context.Context, r roles.Replay) (roles.Replayed, error) {
+	if strings.HasSuffix(r.Key, d.at) {
+		return roles.Replayed{}, errors.New("killed")
+	}
+	return d.tests.Run(ctx, r)
 }
 
 // toJudge is a phase of two contracts whose Verifier has just ended.
