@@ -59,7 +59,8 @@ func (s Suite) Alterations() (all []Alteration) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Alteration) int { return s.sharing(b.Contracts[0]) - s.sharing(a.Contracts[0]) })
+	sharing := s.sharing()
+	slices.SortStableFunc(all, func(a, b Alteration) int { return sharing[b.Contracts[0]] - sharing[a.Contracts[0]] })
 	return all
 }
 
@@ -95,10 +96,11 @@ func (s Suite) allows(id string) bool {
 	return !s.watched() || slices.Contains(s.Allowed, id) || slices.Contains(s.Allowed, AllWeak)
 }
 
-// sharing counts the exchanges that fit another contract as well.
-func (s Suite) sharing(id string) (n int) {
+// sharing counts, by contract, the exchanges that fit another one as well.
+func (s Suite) sharing() map[string]int {
+	n := map[string]int{}
 	if len(s.Real) == 0 {
-		return 0
+		return n
 	}
 	for _, x := range s.Real[0].Record {
 		var fits []string
@@ -107,8 +109,8 @@ func (s Suite) sharing(id string) (n int) {
 				fits = append(fits, c.ID)
 			}
 		}
-		if len(fits) > 1 && slices.Contains(fits, id) {
-			n++
+		for i := 0; len(fits) > 1 && i < len(fits); i++ {
+			n[fits[i]]++
 		}
 	}
 	return n

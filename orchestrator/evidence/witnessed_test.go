@@ -315,3 +315,32 @@ func TestStrength(t *testing.T) {
 		})
 	}
 }
+
+// Each by itself is tried first of those that share a request: there one assertion may do
+// for several.
+func TestSharedComeFirst(t *testing.T) {
+	s := suite("ooo")
+	var record []witness.Exchange
+	for i, says := range []string{"GET /a → 200", "GET /b → 200", "GET /b with a token → 200"} {
+		action, result, _ := strings.Cut(says, " → ")
+		claim, _ := witness.ReadClaim("", action, result)
+		s.Contracts[i].Claim = &claim
+		record = append(record, witness.Exchange{Method: "GET", Target: strings.Fields(action)[1], Status: 200})
+	}
+	s.Real[0].Watched, s.Real[0].Record = true, record
+	var got []string
+	for range 2 {
+		for _, a := range s.Alterations() {
+			got = append(got, strings.Join(a.Contracts, "+"))
+			a.Run = run("xxx")
+			for _, x := range record {
+				x.Altered = true
+				a.Run.Record = append(a.Run.Record, x)
+			}
+			s.Altered = append(s.Altered, a)
+		}
+	}
+	if want := "P1.C1+P1.C2+P1.C3 P1.C2 P1.C3 P1.C1"; strings.Join(got, " ") != want {
+		t.Errorf("tried %v, want %s", got, want)
+	}
+}
