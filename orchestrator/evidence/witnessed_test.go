@@ -316,22 +316,22 @@ func TestStrength(t *testing.T) {
 	}
 }
 
-// Each by itself is tried first of those that share a request: there one assertion may do
-// for several.
-func TestSharedComeFirst(t *testing.T) {
+// Each by itself is tried first of those that share a request, where one assertion may do
+// for several, and one contract is done before the next begins.
+func TestOrderOfAlterations(t *testing.T) {
 	s := suite("ooo")
 	var record []witness.Exchange
-	for i, says := range []string{"GET /a → 200", "GET /b → 200", "GET /b with a token → 200"} {
+	for i, says := range []string{"GET /a → 200", `GET /b → 200 "x"`, "GET /b with a token → 200 \"x\""} {
 		action, result, _ := strings.Cut(says, " → ")
 		claim, _ := witness.ReadClaim("", action, result)
 		s.Contracts[i].Claim = &claim
-		record = append(record, witness.Exchange{Method: "GET", Target: strings.Fields(action)[1], Status: 200})
+		record = append(record, witness.Exchange{Method: "GET", Target: strings.Fields(action)[1], Status: 200, Got: bodyOf("x")})
 	}
 	s.Real[0].Watched, s.Real[0].Record = true, record
 	var got []string
 	for range 2 {
 		for _, a := range s.Alterations() {
-			got = append(got, strings.Join(a.Contracts, "+"))
+			got = append(got, string(a.What)+" "+strings.Join(a.Contracts, "+"))
 			a.Run = run("xxx")
 			for _, x := range record {
 				x.Altered = true
@@ -340,7 +340,8 @@ func TestSharedComeFirst(t *testing.T) {
 			s.Altered = append(s.Altered, a)
 		}
 	}
-	if want := "P1.C1+P1.C2+P1.C3 P1.C2 P1.C3 P1.C1"; strings.Join(got, " ") != want {
-		t.Errorf("tried %v, want %s", got, want)
+	want := "status P1.C1+P1.C2+P1.C3, named P1.C2+P1.C3, status P1.C2, named P1.C2, status P1.C3, named P1.C3, status P1.C1"
+	if got := strings.Join(got, ", "); got != want {
+		t.Errorf("tried %s, want %s", got, want)
 	}
 }
