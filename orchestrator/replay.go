@@ -120,7 +120,7 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 	}
 	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
 		if len(s.Altered) == 0 {
-			v.note(fmt.Sprintf("the tests are run with altered answers of the app, for %s or a bit more", left.Round(time.Second)))
+			v.note("the tests are run with altered answers of the app, for about " + left.Round(time.Second).String())
 		}
 		for i := 0; i < len(all) && left > 0; i++ {
 			name := fmt.Sprintf("altered-%d", len(s.Altered)+1)

@@ -27,7 +27,7 @@ type Record struct {
 	Verdict   string              `json:"verdict"`                  // pass, fail or unverified
 	Status    string              `json:"status"`                   // where the phase came to rest with it
 	Evidence  string              `json:"evidence"`                 // verify.evidence: required or off
-	Strength  string              `json:"strength_shown,omitempty"` // of how many contracts it is shown that their tests notice another answer
+	Strength  string              `json:"strength_shown,omitempty"` // that tests notice other answers: shown for 11 of 14 contracts
 	ByReplay  bool                `json:"by_replay,omitempty"`      // the entries are abl's own; a pass has come of replays alone
 	Missing   []string            `json:"missing,omitempty"`        // what a believable verdict lacks
 	Notes     []string            `json:"notes,omitempty"`          // what a person should know besides
@@ -98,7 +98,7 @@ type Contract struct {
 // Finding is what replays came to on one contract (docs/audit-record.md has the
 // words). The zero value: it was not replayed.
 type Finding struct {
-	Is       string   `json:"is,omitempty"`       // verified, weak, failed, not reproduced, flaky, disputed, vacuous, not witnessed, missing or untried
+	Is       string   `json:"is,omitempty"`       // verified, weak, failed, flaky and so on
 	Why      string   `json:"why,omitempty"`      // in plain words
 	Runs     []string `json:"runs,omitempty"`     // of the replays against the app: ok, not ok, missing, twice or void
 	Entries  int      `json:"entries,omitempty"`  // of failed_specs.md that name it
@@ -106,7 +106,7 @@ type Finding struct {
 	Observed string   `json:"observed,omitempty"` // likewise
 	Under    []string `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
 	Witness  string   `json:"witness,omitempty"`  // the exchange that shows it, as POST /notes → 201
-	Unread   bool     `json:"unread,omitempty"`   // abl can read no request with an answer in it, so no exchange was looked for
+	Unread   bool     `json:"unread,omitempty"`   // abl can read no request with an answer in it: no exchange was looked for
 	Allowed  bool     `json:"allowed,omitempty"`  // it is weak, and counts all the same
 }
 

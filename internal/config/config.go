@@ -186,7 +186,9 @@ func Default() Config {
 			OutageBudget:          Duration(4 * time.Hour),
 			NoProgress:            NoProgress{Unverified: 2},
 		},
-		Verify:  Verify{Evidence: "required", StrengthTime: Effort{Times: 3}, Challenge: []string{"away", "null-app"}},
+		Verify: Verify{
+			Evidence: "required", StrengthTime: Effort{Times: 3}, Challenge: []string{"away", "null-app"},
+		},
 		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},
 		Limits: Limits{
 			Memory:   4 << 30,

@@ -116,7 +116,7 @@ func readFile(l *Loaded, project string) error {
 
 // gone are settings that there were, with what to do instead.
 var gone = map[string]string{
-	"verify.challenge": "take it out: the tests are always tried with the app away and under apps that answer everything alike",
+	"verify.challenge": "take it out: the tests are always tried without the app and under apps that answer all alike",
 }
 
 func decode(l *Loaded, data []byte) error {

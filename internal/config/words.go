@@ -50,7 +50,8 @@ func (e *Effort) UnmarshalText(text []byte) error {
 		err = e.Time.UnmarshalText(text)
 	}
 	if err != nil || e.Time < 0 || !(e.Times >= 0 && e.Times <= 1e6) {
-		return fmt.Errorf("want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got %q", text)
+		const want = "a time such as 90s or 30m, 3x for three times what the tests take, or 0"
+		return fmt.Errorf("want %s, got %q", want, text)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type Finding struct {
 	Reasons   []string   `json:"reasons,omitempty"`        // why it is no pass, the deciding ones first
 	Ended     []string   `json:"ended,omitempty"`          // how the app ended by itself, with a code other than 0: a fail
 	Notes     []string   `json:"notes,omitempty"`          // what a person should know besides
-	Strength  string     `json:"strength_shown,omitempty"` // for how many contracts; older findings have a "strength" of another kind
+	Strength  string     `json:"strength_shown,omitempty"` // older findings have a "strength" of another kind
 }
 
 // Decide weighs the claims of a failed_specs.md and the replays. An entry is a
@@ -142,7 +142,7 @@ func (s Suite) notes() (all []string) {
 		return nil
 	}
 	if s.Unread {
-		all = append(all, s.prefix()+"what the app answers is no HTTP that abl can read: it saw that bytes went and came, and no more")
+		all = append(all, s.prefix()+"what the app answers is no HTTP that abl can read: bytes were counted, and no more")
 	}
 	run := s.Real[0].TAP
 	for _, p := range run.Problems {

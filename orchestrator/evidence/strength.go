@@ -24,7 +24,9 @@ func (a Alteration) touched(c Contract) (x witness.Exchange, ok bool) {
 	if !slices.Contains(a.Contracts, c.ID) || c.Claim == nil {
 		return x, false
 	}
-	at := slices.IndexFunc(a.Run.Record, func(x witness.Exchange) bool { return x.Altered && c.Claim.Alters(a.What, x) })
+	at := slices.IndexFunc(a.Run.Record, func(x witness.Exchange) bool {
+		return x.Altered && c.Claim.Alters(a.What, x)
+	})
 	if at < 0 {
 		return x, false
 	}
