@@ -87,7 +87,7 @@ func (e entry) files(context string, names ...string) []entry {
 }
 
 // helperNames are those under which the helper is started besides its own.
-var helperNames = []string{helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperNull}
+var helperNames = []string{helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe}
 
 // runPrefix begins the name of an image with the helper on top.
 const runPrefix = "run-"
@@ -102,9 +102,11 @@ func runRecipe(below recipe, file entry) recipe {
 	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}
 }
 
-// holderRecipe is the helper and nothing else.
+// holderRecipe is the helper, the place of a door, in which each of abl's users may make
+// sockets, and the place of a record.
 func holderRecipe(file entry) recipe {
-	return recipe{name: holderImage, files: file.files(holderImage, helperNames...)}
+	files := append(file.files(holderImage, helperNames...), dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Door, 0o777))
+	return recipe{name: holderImage, files: files}
 }
 
 // gatewayRecipe is the gateway's program and nothing else: no shell, no

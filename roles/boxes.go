@@ -36,6 +36,8 @@ type Boxes struct {
 	Net      Net               // what is known of the engine's networks
 	Life     time.Duration     // after which a holder that nobody took down ends itself, 0 is a day
 	Safe     *redact.Sanitizer // keeps secrets out of what is kept of a box
+	Port     int               // of the app, by which alone its tests reach it; 0 where nobody declared one: they share its network
+	Services bool              // the app has some, and so a network
 
 	mu sync.Mutex
 }
@@ -86,20 +88,28 @@ func (s *Boxes) worker(name, image, place string, labels map[string]string) sand
 
 // Reach is the pure part: which networks a place is on, and under which names.
 func (s *Boxes) Reach(place string) sandbox.Reach {
-	end := sandbox.Endpoint{Network: s.Network("app")}
-	switch service, is := strings.CutPrefix(place, placeService); {
-	case place == PlaceBuilder:
-		end.Network = s.Network("builder")
-	case place == PlaceApp:
-		end.Aliases = []string{helper.AppAlias}
-	case is:
-		end.Aliases = []string{service}
-	case place == PlaceVerifier && s.Gated[place]:
-		return sandbox.Reach{Endpoints: []sandbox.Endpoint{end, {Network: s.Network("verifier")}}}
-	case place != PlaceVerifier:
-		return sandbox.Reach{}
+	var reach sandbox.Reach
+	on := func(network string, aliases ...string) {
+		reach.Endpoints = append(reach.Endpoints, sandbox.Endpoint{Network: s.Network(network), Aliases: aliases})
 	}
-	return sandbox.Reach{Endpoints: []sandbox.Endpoint{end}}
+	service, is := strings.CutPrefix(place, placeService)
+	switch {
+	case place == PlaceBuilder:
+		on("builder")
+	case is:
+		on("app", service)
+	case place == PlaceApp && (s.Services || s.Port == 0):
+		on("app", helper.AppAlias)
+	case place == PlaceVerifier && s.Port == 0:
+		on("app")
+	}
+	if place == PlaceVerifier && s.Gated[place] {
+		on("verifier")
+	}
+	if s.Port != 0 && !is && place != PlaceBuilder { // what tests the app, the app itself included, finds it at home
+		reach.Self = []string{helper.AppAlias}
+	}
+	return reach
 }
 
 // joined is the reach of a box that joins the holder of a place, "" for none.
@@ -107,7 +117,12 @@ func (s *Boxes) joined(place string) sandbox.Reach {
 	if place == "" {
 		return sandbox.Reach{}
 	}
-	return sandbox.Reach{Join: s.holder(place), Through: s.Reach(place).Endpoints}
+	return joining(s.holder(place), s.Reach(place))
+}
+
+// joining is the reach of a box that joins a holder, given the holder's.
+func joining(holder string, its sandbox.Reach) sandbox.Reach {
+	return sandbox.Reach{Join: holder, Through: append([]sandbox.Endpoint{}, its.Endpoints...), Self: its.Self}
 }
 
 // Way is what only gateways are on: the way out.
@@ -151,21 +166,67 @@ func (s *Boxes) Holder(ctx context.Context, place string) error {
 // hold makes the holder of a place anew, with an end of its own: what runs under it
 // ends then, too. It sees it through, lest the engine makes a box that no sweep has seen.
 func (s *Boxes) hold(ctx context.Context, place string, until time.Time) (err error) {
-	ctx, reach := context.WithoutCancel(ctx), s.Reach(place)
+	reach := s.Reach(place)
+	box := s.Tool("holder-"+place, s.Labels("holder", place, "", until))
+	box.Seals, box.Reach = len(reach.Endpoints) > 0, reach
+	var args []string
+	if len(reach.Self) > 0 {
+		box.Mounts = []sandbox.Mount{s.door()}
+		args = s.doors(place)
+	}
+	if box.Seals {
+		args = append(args, "--seal", toolUser)
+	}
+	return s.holds(ctx, box, args...)
+}
+
+// door is the volume in which the app's holder and those of its tests meet.
+func (s *Boxes) door() sandbox.Mount {
+	return sandbox.Mount{What: sandbox.Door, Source: s.name("door"), Target: helper.Door}
+}
+
+// doors are the holder's words for what goes to the app, and to its broker: from the
+// door on the app's side, and to the door on its tests'.
+func (s *Boxes) doors(place string) []string {
+	app, broker := here(s.Port), here(helper.BrokerPort)
+	if place == PlaceApp {
+		return []string{"--pass", appSocket + "=" + app, "--pass", brokerSocket + "=" + broker}
+	}
+	return []string{"--pass", app + "=" + appSocket, "--pass", broker + "=" + brokerSocket}
+}
+
+// here is a port of a box's own.
+func here(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// The sockets in the door.
+const (
+	appSocket    = helper.Door + "/app"
+	brokerSocket = helper.Door + "/broker"
+)
+
+// holds makes a box that holds a network namespace, and waits until it is ready.
+func (s *Boxes) holds(ctx context.Context, box sandbox.Box, args ...string) (err error) {
+	ctx, reach := context.WithoutCancel(ctx), box.Reach
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("cannot make the %s's network: %w", place, err)
+			err = fmt.Errorf("cannot make the network of %s: %w", box.Name, err)
 		}
 	}()
 	for _, ep := range reach.Endpoints {
-		n := sandbox.Network{Name: ep.Network, Pool: s.Pool, Apart: s.Net.Apart, Labels: s.Labels("network", place, "", s.end())}
+		n := sandbox.Network{Name: ep.Network, Pool: s.Pool, Apart: s.Net.Apart, Labels: s.Labels("network", box.Labels[sandbox.LabelRole], "", s.end())}
 		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {
 			return err
 		}
 	}
-	box := s.Tool("holder-"+place, s.Labels("holder", place, "", until))
-	box.Argv = []string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline], "--seal", toolUser}
-	box.Seals, box.Reach = true, reach
+	for _, m := range box.Mounts {
+		if m.What != sandbox.Door {
+			continue
+		}
+		if err := s.Engine.EnsureVolume(ctx, sandbox.Volume{Name: m.Source, Labels: s.Labels("door", "", "", s.end())}); err != nil {
+			return err
+		}
+	}
+	box.Argv = append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]}, args...)
 	if err := s.Engine.Remove(ctx, box.Name); err != nil {
 		return err
 	}

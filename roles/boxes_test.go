@@ -16,22 +16,28 @@ import (
 func TestReach(t *testing.T) {
 	gated := map[string]bool{PlaceBuilder: true, PlaceVerifier: true, PlaceApp: true}
 	for _, c := range []struct {
-		place string
-		gated map[string]bool
-		want  string
+		place    string
+		gated    map[string]bool
+		port     int
+		services bool
+		want     string
 	}{
-		{PlaceBuilder, nil, "abl-id-net-builder"},
-		{PlaceVerifier, nil, "abl-id-net-app"},
-		{PlaceApp, nil, "abl-id-net-app as app"},
-		{PlaceBuilder, gated, "abl-id-net-builder"},
-		{PlaceVerifier, gated, "abl-id-net-app, abl-id-net-verifier"},
-		{PlaceApp, gated, "abl-id-net-app as app"}, // whatever the config says, the app reaches nothing else
-		{"elsewhere", nil, ""},
+		{PlaceBuilder, nil, 0, false, "abl-id-net-builder"},
+		{PlaceVerifier, nil, 0, false, "abl-id-net-app"},
+		{PlaceApp, nil, 0, false, "abl-id-net-app as app"},
+		{PlaceBuilder, gated, 3000, true, "abl-id-net-builder"},
+		{PlaceVerifier, gated, 0, false, "abl-id-net-app, abl-id-net-verifier"},
+		{PlaceApp, gated, 0, false, "abl-id-net-app as app"}, // whatever the config says, the app reaches nothing else
+		{PlaceVerifier, nil, 3000, false, "app is here"},
+		{PlaceVerifier, gated, 3000, true, "abl-id-net-verifier, app is here"},
+		{PlaceApp, gated, 3000, false, "app is here"},
+		{PlaceApp, gated, 3000, true, "abl-id-net-app as app, app is here"},
+		{placeService + "db", nil, 3000, true, "abl-id-net-app as db"},
 	} {
 		for _, egress := range []string{"", "mine"} {
-			s := &Boxes{ID: "id", Gated: c.gated, Egress: egress}
+			s := &Boxes{ID: "id", Gated: c.gated, Egress: egress, Port: c.port, Services: c.services}
 			if got := showReach(s.Reach(c.place)); got != c.want {
-				t.Errorf("%s, gated %v: %s, want %s", c.place, c.gated != nil, got, c.want)
+				t.Errorf("%s, gated %v, port %d, services %t: %s, want %s", c.place, c.gated != nil, c.port, c.services, got, c.want)
 			}
 		}
 	}
@@ -54,6 +60,9 @@ func showReach(r sandbox.Reach) string {
 			word += " foreign"
 		}
 		all = append(all, word)
+	}
+	for _, name := range r.Self {
+		all = append(all, name+" is here")
 	}
 	if r.Resolve {
 		all = append(all, "resolves")

@@ -162,7 +162,9 @@ func (p proving) layOut(env map[string]string, server *boundary.HostServer) erro
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
 	if !cutOff(p.box) {
 		spec.Net = boundary.Net(server, p.Net.Weak != "")
-		spec.Net.Own = p.ranges
+		if spec.Net.Own = p.ranges; len(p.ranges) == 0 {
+			spec.Net.Own = []string{"127.0.0.0/8"}
+		}
 	}
 	if !p.Net.Other {
 		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {

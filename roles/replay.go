@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"abl/internal/helper"
@@ -24,10 +24,6 @@ type Replayer struct {
 	App   *App
 	Image string                                                          // the Verifier's
 	Tests func(ctx context.Context, w io.Writer, commit, as string) error // the tree of a commit of the tests, as a tar
-
-	mu     sync.Mutex
-	tries  int  // that are under way against what stands in for the app
-	stands bool // it runs
 }
 
 // Against is what stands where the app should be.
@@ -42,14 +38,6 @@ const (
 
 	TestLines Against = "test lines" // everything is answered with 200 and witness.Planted
 )
-
-// ports are where something stands in the app's place, in the app's own network
-// namespace and beside it: so the tries go on at the same time as the replay
-// against the app does, and at the same time as one another.
-var ports = map[Against]int{TheApp: 1, NoApp: 3, Empty: 5, Trouble: 7, TestLines: 9}
-
-// commandsPort is where all tries find the declared commands.
-const commandsPort = 2
 
 // Replay is one run of the saved tests.
 type Replay struct {
@@ -90,14 +78,14 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	defer func() {
 		tidy, cancel := tidying(ctx)
 		defer cancel()
-		err = errors.Join(err, r.clear(tidy, p, -1))
+		err = errors.Join(err, r.clear(tidy, p))
 	}()
-	if err := r.clear(ctx, p, +1); err != nil {
+	if err := r.clear(ctx, p); err != nil {
 		return out, err
 	}
 	at := time.Now().UTC()
-	up, err := r.stand(ctx, p)
-	if err != nil {
+	var up Up
+	if up, err = r.stand(ctx, p); err != nil {
 		return out, err
 	}
 	if out.AppFailed = up.Failed; up.Failed == "" {
@@ -118,76 +106,114 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	return out, r.keep(p, at, out)
 }
 
-// stand puts up what the tests are run against. What answers in the app's place says of
-// every command that it was done, or the tests would fail for the wrong reason.
+// stand puts up what the tests are run against, and the holder of their network. What
+// answers in the app's place says of every command that it was done, or the tests would
+// fail for the wrong reason.
 func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
-	if p.Against == TheApp {
-		return r.App.Up(ctx, p.Key)
-	}
-	a, app := r.App, 0
-	if a.Spec.App != nil {
-		app = a.Spec.App.Port
-	}
-	up = Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.Beside(app, commandsPort)), Token: "none"}
-	if a.Spec.App != nil {
-		up.URL = fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.Beside(app, ports[p.Against]))
-	} else if p.Against != NoApp {
-		return up, errors.New("internal error: a stand-in for a system without an app section")
-	}
-	return up, r.standIn(ctx, p, app)
-}
-
-// standIn makes sure that what answers in the app's place runs, one box for all tries
-// that are under way, and waits for its first words, which it says when it listens. One
-// that says nothing ends at its deadline, so an engine that is slow is waited for.
-func (r *Replayer) standIn(ctx context.Context, p Replay, app int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stands {
-		return nil
-	}
 	a := r.App
-	if err := a.Holder(ctx, PlaceApp); err != nil {
-		return err
+	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: "none"})
+	if p.Against == TheApp {
+		if up, err = a.Up(ctx, p.Key); err != nil || up.Failed != "" {
+			return up, err
+		}
 	}
-	labels := a.Labels("stand-in", "", p.Key, time.Now().Add(p.Limit+time.Minute))
-	argv := []string{helper.Bin + "/" + helper.HelperNull, "-deadline", labels[sandbox.LabelDeadline], "-commands", port(app, commandsPort)}
-	if a.Spec.App != nil { // where no app is tried nobody listens: a live namespace refuses at once
-		argv = append(argv, "-empty", port(app, ports[Empty]), "-trouble", port(app, ports[Trouble]), "-lines", port(app, ports[TestLines]))
+	if a.Port == 0 && p.Against == TheApp {
+		return up, a.Holder(ctx, PlaceVerifier)
 	}
-	box := a.Tool(standInName, labels, argv...)
-	box.Reach = a.joined(PlaceApp)
-	if err := Make(ctx, a.Engine, box); err != nil {
-		return fmt.Errorf("cannot make what stands in for the app: %w", err)
+	box := a.Tool("holder-"+p.called("replay"), a.Labels("witness", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
+	app, broker := here(a.Port), here(helper.BrokerPort)
+	args := []string{"--commands", broker}
+	switch p.Against {
+	case TheApp:
+		return up, r.watch(ctx, p, box)
+	case NoApp: // nobody listens
+	case Empty, Trouble, TestLines:
+		if a.Port == 0 {
+			return up, errors.New("internal error: a stand-in for a system without an app section")
+		}
+		args = append(args, standing[p.Against], app)
 	}
-	if err := a.Engine.Start(ctx, box.Name); err != nil {
-		return err
-	}
-	err := a.firstLine(ctx, box.Name)
-	r.stands = err == nil
-	return err
+	return up, a.holds(ctx, box, args...)
 }
 
-const standInName = "stand-in"
+// standing are the holder's words for what stands in the app's place.
+var standing = map[Against]string{Empty: "--empty", Trouble: "--trouble", TestLines: "--lines"}
 
-func port(app, n int) string { return fmt.Sprintf(":%d", helper.Beside(app, n)) }
+// watch puts the witness up, which is the holder of the tests' network, and their
+// only way to the app.
+func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
+	a, rec := r.App, Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
+	asJSON := map[string]any{}
+	args := []string{"--watch", here(a.Port) + "=" + appSocket, "--pass", here(helper.BrokerPort) + "=" + brokerSocket}
+	if p.Altering != nil {
+		asJSON["altering.json"] = p.Altering
+		args = append(args, "--altering", path.Join(helper.In, "altering.json"))
+	}
+	if err := errors.Join(layIn(rec, nil, asJSON), a.makeOver(r.seen(p))); err != nil {
+		return fmt.Errorf("cannot prepare a witness: %w", err)
+	}
+	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID) // whose the record is
+	box.Mounts = []sandbox.Mount{
+		a.door(),
+		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
+		{What: sandbox.CallOut, Source: r.seen(p), Target: helper.Record},
+	}
+	if err := checkSources(a.Project, box.Mounts); err != nil {
+		return err
+	}
+	return a.holds(ctx, box, args...)
+}
+
+// seen is the file in which the witness of a replay keeps what it saw.
+func (r *Replayer) seen(p Replay) string {
+	return filepath.Join(r.App.Project.Call(p.Key), "witness", "record")
+}
+
+// witnessed ends the witness, and reads what it has written down until then.
+func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
+	a := r.App
+	if err := a.Engine.Stop(ctx, a.holder(p.called("replay")), time.Second); err != nil {
+		return err
+	}
+	f, err := hostfs.Open(filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if out.Record, err = witness.ReadRecord(f); err != nil {
+		return err
+	}
+	for i := range out.Record {
+		x := &out.Record[i]
+		x.Target, x.Sent.Begins, x.Got.Begins = a.Safe.Redact(x.Target), a.Safe.Bytes(x.Sent.Begins), a.Safe.Bytes(x.Got.Begins)
+		for _, values := range x.Header {
+			for k := range values {
+				values[k] = a.Safe.Redact(values[k])
+			}
+		}
+	}
+	out.Watched = true
+	return keepAll(a.Safe, filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
+}
 
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
 // Verifier knows, so that each replay begins with the commit.
 func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed, err error) {
-	a := r.App
-	if err := a.Holder(ctx, PlaceVerifier); err != nil {
-		return out, err
+	a, place, open := r.App, p.called("replay"), r.App.Port == 0 && p.Against == TheApp
+	reach := joining(a.holder(place), sandbox.Reach{Self: []string{helper.AppAlias}})
+	if open {
+		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
 	}
-	defer func() { err = held(ctx, a.Engine, a.holder(PlaceVerifier), err) }()
-	box := a.worker(p.called("replay"), r.Image, PlaceVerifier, a.Labels("replay", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute)))
-	box.Tmpfs = tmpfs(Verifier)
+	defer func() { err = held(ctx, a.Engine, a.holder(place), err) }()
+	box := a.worker(p.called("replay"), r.Image, place, a.Labels("replay", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box.Tmpfs, box.Reach = tmpfs(Verifier), reach
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
 	}
 	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
 	one := &batch{
-		proving: proving{Boxes: a.Boxes, project: a.Project, dir: dir, box: box, rule: ofReplay(a.Project, a.ID, dir), secret: a.Safe},
+		proving: proving{Boxes: a.Boxes, project: a.Project, dir: dir, box: box, rule: ofReplay(a.Project, a.ID, dir, place, !open), secret: a.Safe},
 		run:     helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests}, limit: p.Limit, grace: time.Second,
 		asJSON: map[string]any{"commands.json": p.Cmds},
 		tree:   func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
@@ -201,7 +227,10 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 		return out, err
 	}
 	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
-	return out, r.read(ctx, one, &out)
+	if err := r.read(ctx, one, &out); err != nil || open || p.Against != TheApp {
+		return out, err
+	}
+	return out, r.witnessed(ctx, p, &out)
 }
 
 // read takes what was printed, once the box is gone, and says what kept run.sh
@@ -229,14 +258,10 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	return err
 }
 
-// clear removes all that a replay has put up, or an abl that was killed in it. What
-// stands in for the app stays while another needs it; by is how many more do from now on.
-func (r *Replayer) clear(ctx context.Context, p Replay, by int) error {
+// clear removes all that a replay has put up, or an abl that was killed in it.
+func (r *Replayer) clear(ctx context.Context, p Replay) error {
 	a := r.App
-	err := a.Engine.Remove(ctx, a.name(p.called("replay")))
-	if p.Against != TheApp {
-		err = errors.Join(err, r.clearStandIn(ctx, by))
-	}
+	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called("replay"))), a.Engine.Remove(ctx, a.holder(p.called("replay"))))
 	if err == nil {
 		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.slug()}, nil)
 	}
@@ -244,16 +269,4 @@ func (r *Replayer) clear(ctx context.Context, p Replay, by int) error {
 		err = errors.Join(err, a.Down(ctx, p.Key))
 	}
 	return err
-}
-
-func (r *Replayer) clearStandIn(ctx context.Context, by int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.tries
-	r.tries += by
-	if before > 0 && r.tries > 0 {
-		return nil
-	}
-	r.stands = false
-	return r.App.Engine.Remove(ctx, r.App.name(standInName))
 }

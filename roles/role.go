@@ -213,7 +213,7 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := checkSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
-	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir).check(box).Err(); err != nil {
+	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0).check(box).Err(); err != nil {
 		return "", fmt.Errorf("box %q: %w", box.Name, err)
 	}
 	if err := Make(ctx, r.Engine, box); err != nil {

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,24 +17,26 @@ import (
 type rule struct {
 	id       string          // of the project on the engine
 	mounts   []sandbox.Mount // all of them; of a volume What, Target and not Source
-	holders  []string        // places of which one's network is joined; none for no network
+	holder   string          // place whose network is joined, "" for none
 	networks []string        // that this network may be on
 	absent   []string        // paths where nothing is
 }
 
 // ofRole is the rule for a call of a role, whose record is dir.
-func ofRole(r Role, p state.Project, id, dir string) rule {
+func ofRole(r Role, p state.Project, id, dir string, door bool) rule {
 	rules := rule{id: id, absent: unseen(r, p)}
 	switch {
 	case r.Alone:
 		rules.mounts = append(calls(dir), sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed})
-		rules.holders, rules.networks = []string{"builder"}, []string{"builder"}
+		rules.holder, rules.networks = "builder", []string{"builder"}
 	case r.App:
 		rules.mounts = append(calls(dir), workspace(p, p.Tests, "/workspace/tests")...)
-		rules.holders, rules.networks = []string{"verifier"}, []string{"app", "verifier"}
+		if rules.holder, rules.networks = "verifier", []string{"verifier"}; !door {
+			rules.networks = append(rules.networks, "app")
+		}
 	default:
 		rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")...)
-		rules.holders, rules.networks = []string{"builder"}, []string{"builder"}
+		rules.holder, rules.networks = "builder", []string{"builder"}
 	}
 	return rules
 }
@@ -41,7 +44,7 @@ func ofRole(r Role, p state.Project, id, dir string) rule {
 // ofApp is the rule for the app, whose record is dir.
 func ofApp(p state.Project, id, dir string) rule {
 	return rule{
-		id: id, holders: []string{"app"}, networks: []string{"app"},
+		id: id, holder: "app", networks: []string{"app"},
 		absent: append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
 			{What: sandbox.Tree, Target: "/workspace/src"},
@@ -53,19 +56,23 @@ func ofApp(p state.Project, id, dir string) rule {
 	}
 }
 
-// ofReplay is the rule for the tests of a commit.
-func ofReplay(p state.Project, id, dir string) rule {
-	return rule{
-		id: id, holders: []string{"verifier"}, networks: []string{"app", "verifier"}, absent: unseen(Verifier, p),
+// ofReplay is the rule for the tests of a commit. Where the app has no door they are on its network.
+func ofReplay(p state.Project, id, dir, holder string, door bool) rule {
+	rules := rule{
+		id: id, holder: holder, absent: unseen(Verifier, p),
 		mounts: append(calls(dir), sandbox.Mount{What: sandbox.Scratch, Target: "/workspace"}),
 	}
+	if !door {
+		rules.networks = []string{"app", "verifier"}
+	}
+	return rules
 }
 
 // ofBuild is the rule for a build of code-commit.
 func ofBuild(id, dir string, absent []string, gated bool) rule {
 	rules := rule{id: id, absent: absent, mounts: append(calls(dir), sandbox.Mount{What: sandbox.Scratch, Target: "/workspace"})}
 	if gated {
-		rules.holders, rules.networks = []string{"builder"}, []string{"builder"}
+		rules.holder, rules.networks = "builder", []string{"builder"}
 	}
 	return rules
 }
@@ -104,7 +111,7 @@ func (r rule) words(mounts []sandbox.Mount) string {
 	var all []string
 	for _, m := range mounts {
 		source, way := m.Source, "read and write"
-		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+		if m.What.IsVolume() {
 			if source == "" || strings.HasPrefix(source, BoxName(r.id, "")) {
 				source = "a volume of the project's"
 			}
@@ -136,11 +143,9 @@ func bounded(mounts []sandbox.Tmpfs) string {
 func cutOff(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
 
 // reaches names the networks that a box may be on, as the engine knows them.
-func (r rule) reaches() []string { return r.names("net", r.networks) }
-
-func (r rule) names(kind string, places []string) (all []string) {
-	for _, place := range places {
-		all = append(all, BoxName(r.id, kind+"-"+place))
+func (r rule) reaches() (all []string) {
+	for _, place := range r.networks {
+		all = append(all, BoxName(r.id, "net-"+place))
 	}
 	return all
 }
@@ -148,8 +153,8 @@ func (r rule) names(kind string, places []string) (all []string) {
 // reach checks whose network is joined, and what that is on.
 func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	check := sandbox.Check{Name: "rule of networks", Want: "none"}
-	if len(r.holders) > 0 {
-		check.Want = fmt.Sprintf("that of %s, on %s", strings.Join(r.holders, " or "), strings.Join(r.networks, ", "))
+	if r.holder != "" {
+		check.Want = fmt.Sprintf("that of %s, on %s", r.holder, cmp.Or(strings.Join(r.networks, ", "), "none"))
 	}
 	allowed := r.reaches()
 	var on []string
@@ -160,10 +165,10 @@ func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	}
 	switch {
 	case got.Join == "" && len(on) == 0: // no network is always allowed
-	case !slices.Contains(r.names("holder", r.holders), got.Join) || len(got.Through) == 0:
+	case r.holder == "" || got.Join != BoxName(r.id, "holder-"+r.holder) || got.Through == nil:
 		check.OK = false
 	}
-	check.Got = fmt.Sprintf("that of %q, on %s", got.Join, strings.Join(on, ", "))
+	check.Got = fmt.Sprintf("that of %q, on %s", got.Join, cmp.Or(strings.Join(on, ", "), "none"))
 	return check
 }
 

@@ -141,7 +141,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 
 // proving is the proof of a call's box.
 func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
-	return proving{Boxes: r.Boxes, project: r.Project, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir), secret: r.Safe}
+	return proving{Boxes: r.Boxes, project: r.Project, box: box, dir: rec.Dir, rule: ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0), secret: r.Safe}
 }
 
 // proven takes a call back when the engine says that its box never ran: a start that

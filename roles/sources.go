@@ -31,7 +31,7 @@ func checkSources(p state.Project, mounts []sandbox.Mount) error {
 		return fmt.Errorf("%w: cannot tell what is mounted where: %w", ErrSource, err)
 	}
 	for _, m := range mounts {
-		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+		if m.What.IsVolume() {
 			continue // the engine's own storage
 		}
 		way, err := wayTo(p, m.Source)

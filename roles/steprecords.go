@@ -47,6 +47,9 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 	return Record{r.App.Project.Call(p.Key)}.Write(replayFile, k)
 }
 
+// order is that of replays in a report.
+var order = []Against{TheApp, NoApp, Empty, Trouble, TestLines}
+
 // ForgetReplays takes the notes of a call's replays away, before they are made
 // anew: an abl that was killed may have made others. Those of earlier phases'
 // tests are made by themselves.
@@ -161,7 +164,7 @@ func tellReplays(p state.Project, key string) (all []audit.Replay, err error) {
 	// Those against the app come first: the others go on beside them, so time says
 	// nothing of their order.
 	slices.SortStableFunc(all, func(a, b audit.Replay) int {
-		return cmp.Or(cmp.Compare(ports[Against(a.Against)], ports[Against(b.Against)]), at[a.Name].Compare(at[b.Name]))
+		return cmp.Or(cmp.Compare(slices.Index(order, Against(a.Against)), slices.Index(order, Against(b.Against))), at[a.Name].Compare(at[b.Name]))
 	})
 	return all, nil
 }

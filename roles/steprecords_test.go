@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"abl/internal/audit"
-	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/state"
-	"abl/internal/testing/sandboxtest"
 )
 
 func put(t *testing.T, dir, name, text string) {
@@ -138,56 +136,5 @@ func TestForgetReplays(t *testing.T) {
 		if got != want {
 			t.Errorf("left is %q, want %q", got, want)
 		}
-	}
-}
-
-// Whatever stands in the app's place has ports of its own, and a place in the
-// order of the record.
-func TestStandInsAreApart(t *testing.T) {
-	taken := map[int]bool{3000: true, helper.BrokerPort: true, helper.Beside(3000, commandsPort): true}
-	for _, a := range []Against{TheApp, NoApp, Empty, Trouble, TestLines} {
-		at := helper.Beside(3000, ports[a])
-		if taken[at] {
-			t.Errorf("%s stands at %d, which is taken", a, at)
-		}
-		taken[at] = true
-		if ports[a] == 0 {
-			t.Errorf("the record has no place for %s", a)
-		}
-	}
-}
-
-// One box stands in for the app in all tries that are under way, and goes with the last.
-func TestStandInIsShared(t *testing.T) {
-	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{}}
-	e.Scripts["holder"] = func(b sandbox.Box) sandbox.Exit {
-		e.Print(b.Name, "ready\n")
-		<-t.Context().Done()
-		return sandbox.Exit{}
-	}
-	e.Scripts["stand-in"] = e.Scripts["holder"]
-	r := &Replayer{App: &App{Boxes: boxesOn(e), Spec: helper.BrokerSpec{App: &helper.App{Port: 3000}}}}
-	all := []Replay{{Against: NoApp}, {Against: Empty}, {Against: Trouble}}
-	for _, p := range all {
-		if err := r.clear(t.Context(), p, +1); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.stand(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := strings.Count(e.Journal(), "Create abl-id-stand-in\n"); n != 1 {
-		t.Errorf("it was made %d times", n)
-	}
-	for i, p := range all {
-		if _, there := e.Box("abl-id-stand-in"); !there {
-			t.Errorf("it is gone after %d of %d tries", i, len(all))
-		}
-		if err := r.clear(t.Context(), p, -1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, there := e.Box("abl-id-stand-in"); there {
-		t.Error("it outlives the last try")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"abl/internal/helper"
@@ -35,7 +36,30 @@ func hold(ctx context.Context, s started) error {
 		}
 	}
 	signal.Ignore(syscall.SIGCHLD) // of a service below this process, whose orphans nobody else waits for
-	return serveDNS(ctx, cmp.Or(s.listen, "127.0.0.1:53"), func(addr string) { fmt.Printf("listening on %s\nready\n", addr) })
+	places, err := s.places()
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	var serving sync.WaitGroup
+	defer serving.Wait() // until all that was seen is written down
+	defer fail(nil)
+	var at []string
+	for _, p := range places {
+		l, err := listen(ctx, p.at)
+		if err != nil {
+			return fmt.Errorf("cannot serve: %w", err)
+		}
+		at = append(at, l.Addr().String())
+		serving.Go(func() { fail(p.serve(ctx, l)) })
+	}
+	err = serveDNS(ctx, cmp.Or(s.listen, "127.0.0.1:53"), func(addr string) {
+		fmt.Printf("listening on %s\nready\n", strings.Join(append([]string{addr}, at...), " "))
+	})
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, ctx.Err()) {
+		err = cause
+	}
+	return err
 }
 
 // serveDNS answers DNS over UDP at addr, and takes connections there, until ctx ends. It calls ready

@@ -34,8 +34,11 @@ type started struct {
 	in   string   // file to read instead of the usual one, "" for that
 	args []string // what follows, without the flags of those that have some
 
-	listen, seal                    string
-	empty, trouble, lines, commands string // of a null app
+	listen, seal          string   // of a holder, as the following
+	pass                  []string // what it passes on, FROM=TO
+	watch, record         string   // likewise, and the file that takes what it sees
+	empty, trouble, lines string   // where something stands in the app's place
+	commands              string   // likewise in its broker's
 }
 
 func main() {
@@ -66,7 +69,7 @@ func run(s started) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	program := map[string]func(context.Context, started) error{
-		helper.HelperBroker: serveCommands, helper.HelperHolder: hold, helper.HelperProbe: look, helper.HelperNull: serveNull,
+		helper.HelperBroker: serveCommands, helper.HelperHolder: hold, helper.HelperProbe: look,
 	}[s.as]
 	switch {
 	case s.as == helper.HelperAgent:
@@ -104,10 +107,17 @@ func (s *started) flags() (until int64, err error) {
 	set.Int64Var(&until, "deadline", 0, "Unix seconds at which to end, 0 for never")
 	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, \"\" for nowhere")
 	set.StringVar(&s.seal, "seal", "", "holder: close the network to datagrams for many, then go on as this \"uid:gid\"")
-	set.StringVar(&s.empty, "empty", "", "where a null app answers everything with 200 and no body")
-	set.StringVar(&s.trouble, "trouble", "", "where it answers everything with 500")
-	set.StringVar(&s.lines, "lines", "", "where it answers everything with a test line")
-	set.StringVar(&s.commands, "commands", "", "where its broker would listen")
+	set.Func("pass", "holder: pass connections on, \"FROM=TO\", one of them the path of a socket", func(pass string) error {
+		s.pass = append(s.pass, pass)
+		return nil
+	})
+	set.StringVar(&s.watch, "watch", "", "holder: pass connections on to the app, \"FROM=TO\", and write down what is seen")
+	set.StringVar(&s.record, "record", helper.Record, "holder: where to write that")
+	set.StringVar(&s.in, "altering", s.in, "holder: file with what of the app's answers to alter")
+	set.StringVar(&s.empty, "empty", "", "holder: where to answer everything with 200 and no body")
+	set.StringVar(&s.trouble, "trouble", "", "holder: where to answer everything with 500")
+	set.StringVar(&s.lines, "lines", "", "holder: where to answer everything with a test line")
+	set.StringVar(&s.commands, "commands", "", "holder: where to answer as the app's broker does")
 	err = set.Parse(s.args)
 	s.args = set.Args()
 	return until, err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -48,40 +47,6 @@ func playScript(ctx context.Context, s started) int {
 	}
 	p := agent.Player{Call: call, AppURL: os.Getenv("ABL_APP_URL"), Dir: ".", Out: os.Stdout, Now: time.Now}
 	return p.Play(ctx)
-}
-
-// serveNull stands in for the app, each kind at an address of its own, and for its
-// broker. When one cannot go on, none does.
-func serveNull(ctx context.Context, s started) error {
-	if len(s.args) > 0 || s.empty+s.trouble+s.lines+s.commands == "" {
-		return errors.New("takes -empty, -trouble, -lines and -commands, each with an ADDRESS, and at least one of them")
-	}
-	null := func(status int, text string) func(context.Context, net.Listener) error {
-		return func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status, text) }
-	}
-	var ready []string
-	ended := make(chan error, 4)
-	for _, place := range []struct {
-		at    string
-		serve func(context.Context, net.Listener) error
-	}{
-		{s.empty, null(http.StatusOK, "")}, {s.trouble, null(http.StatusInternalServerError, "")},
-		{s.lines, null(http.StatusOK, witness.Planted)}, {s.commands, witness.Commands},
-	} {
-		if place.at == "" {
-			continue
-		}
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", place.at)
-		if err != nil {
-			return fmt.Errorf("cannot serve: %w", err)
-		}
-		ready = append(ready, l.Addr().String())
-		go func() { ended <- place.serve(ctx, l) }()
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(map[string][]string{"ready": ready}); err != nil {
-		return err
-	}
-	return <-ended
 }
 
 // look is the engine's probe: "abl-probe look NET" prints what it found of a

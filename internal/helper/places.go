@@ -19,6 +19,8 @@ const (
 	Err    = "/abl/out/stderr"
 	Events = "/abl/out/events"
 	AppLog = "/abl/out/app.log"
+	Record = "/abl/out/record" // what a witness saw
+	Door   = "/abl/door"       // where the app's holder and those of its tests meet
 	Home   = "/home/agent"
 )
 
@@ -28,9 +30,8 @@ const (
 	HelperRun    = "abl-run"    // starts an agent, its output into files, with a deadline
 	HelperAgent  = "abl-agent"  // the scripted agent
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
-	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name"
+	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name", passes on what goes to the app
 	HelperProbe  = "abl-probe"  // looks by itself, or answers others' probes
-	HelperNull   = "abl-null"   // stands in the app's place while the tests are tested, answers everything with nothing
 )
 
 // Gateway is the name of the sidecar's program, in Bin of its own image.
@@ -44,13 +45,3 @@ const (
 	GatewayPort  = 8080
 	HolderName   = "holder.abl.invalid" // a name that the holder's resolver alone knows, as 127.0.0.1
 )
-
-// Beside is the n-th port, from 1, in the app's own network namespace for what
-// stands in its place or before it, given the app's own.
-func Beside(app, n int) int {
-	const base, few = BrokerPort, 20
-	if app > base && app < base+few {
-		return base + few + n
-	}
-	return base + n
-}

@@ -32,7 +32,7 @@ type Box struct {
 // Mount is one thing that the box sees.
 type Mount struct {
 	What     What
-	Source   string // absolute path on the engine's host, or a volume's name for Scratch and Tree
+	Source   string // absolute path on the engine's host, or a volume's name for a volume
 	Target   string // absolute path inside
 	ReadOnly bool
 }
@@ -49,6 +49,7 @@ const (
 	Empty     What = "empty"     // an empty read-only directory that covers what must not be seen (bind)
 	Scratch   What = "scratch"   // engine volume made for one call (volume)
 	Tree      What = "tree"      // throw-away view of the committed tree (volume)
+	Door      What = "door"      // holds the sockets by which programs of abl's in two network namespaces meet (volume)
 )
 
 // Tmpfs is memory mounted inside. Size is in bytes, Inodes a count; 0 leaves the engine's default.
@@ -70,11 +71,15 @@ type Limits struct {
 	OpenFile int64
 }
 
-// Reach is where a box can connect to. Exactly one of the two is set.
+// IsVolume says that the engine itself keeps what is mounted.
+func (w What) IsVolume() bool { return w == Scratch || w == Tree || w == Door }
+
+// Reach is where a box can connect to. Exactly one of the first two is set.
 type Reach struct {
 	Join      string     // name of a running holder whose network namespace is shared
 	Endpoints []Endpoint // own endpoints; an empty list with an empty Join is no network at all
 	Through   []Endpoint // what the holder is connected to, for the proof; nil where nobody said
+	Self      []string   // names of 127.0.0.1 besides localhost, of a joined box those of its holder
 	Resolve   bool       // outside names resolve by the engine's own DNS (a way out needs it); otherwise Dns is 127.0.0.1
 }
 

@@ -165,7 +165,7 @@ func (c *conn) alter(x *turn, resp *http.Response, raw []byte, f framing) error 
 	}
 	out := whole.bytes
 	if !said.over && err == nil {
-		if altered := c.altering.answer(x.Exchange, resp, said.bytes); altered != nil {
+		if altered := c.proxy.Altering.answer(x.Exchange, resp, said.bytes); altered != nil {
 			out, x.Altered = altered, true
 		}
 	}

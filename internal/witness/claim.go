@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"slices"
@@ -15,6 +16,21 @@ type Claim struct {
 	headers  []header
 	texts    []string // that the body has
 	json     *shape   // that the body is
+
+	text [3]string // that it was read from
+}
+
+// MarshalJSON gives the text, for a witness in a container.
+func (c Claim) MarshalJSON() ([]byte, error) { return json.Marshal(c.text) }
+
+// UnmarshalJSON reads that text again.
+func (c *Claim) UnmarshalJSON(data []byte) error {
+	var text [3]string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	*c, _ = ReadClaim(text[0], text[1], text[2])
+	return nil
 }
 
 type request struct {
@@ -38,6 +54,7 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 	if len(action)+len(result) > maxContract {
 		return c, false
 	}
+	c.text = [3]string{under, action, result}
 	for _, text := range []string{action, under} {
 		for _, m := range methodAndPath.FindAllStringSubmatch(strings.ReplaceAll(text, "`", ""), -1) {
 			c.requests = append(c.requests, readRequestOf(m[1], strings.TrimRight(m[2], `.,;:)"'`)))

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/wording"
@@ -46,11 +47,16 @@ type Body struct {
 	Begins []byte `json:"begins,omitempty"` // at most keepBody
 }
 
+// maxKept is how much is kept of all bodies that are under way, in bytes.
+const maxKept = 16 << 20
+
 // recorder is a body while it passes.
 type recorder struct {
 	hash   hash.Hash
 	bytes  int64
 	begins []byte
+	full   bool          // no more is kept
+	kept   *atomic.Int64 // of all bodies
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
@@ -58,7 +64,13 @@ func (r *recorder) Write(p []byte) (int, error) {
 		r.hash = sha256.New()
 	}
 	r.bytes += int64(len(p))
-	r.begins = append(r.begins, p[:min(len(p), keepBody-len(r.begins))]...)
+	if n := min(len(p), keepBody-len(r.begins)); !r.full {
+		if r.full = r.kept.Add(int64(n)) > maxKept; r.full {
+			r.kept.Add(-int64(n))
+			return r.hash.Write(p)
+		}
+		r.begins = append(r.begins, p[:n]...)
+	}
 	return r.hash.Write(p)
 }
 
@@ -66,6 +78,7 @@ func (r *recorder) body() Body {
 	if r.hash == nil {
 		return Body{}
 	}
+	r.kept.Add(-int64(len(r.begins)))
 	return Body{r.bytes, hex.EncodeToString(r.hash.Sum(nil)), r.begins}
 }
 

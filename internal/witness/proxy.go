@@ -18,10 +18,12 @@ const dialTime = 10 * time.Second
 // which request it belongs. What is not HTTP/1 passes as it is, and so does a
 // connection that becomes something else.
 type Proxy struct {
-	To   string         // address of the app
+	To   string         // address of the app, or the path of a door's socket
 	Seen func(Exchange) // hears of each exchange when it is over, of several at a time
 
 	Altering *Altering // nil: nothing
+
+	kept atomic.Int64 // bytes of the bodies that are under way
 }
 
 // Serve serves until ctx ends.
@@ -35,8 +37,14 @@ type conn struct {
 	asked        chan *turn    // requests that were or are being sent, in order
 	asking, gone chan struct{} // closed when no request, no answer follows
 	unread       chan struct{} // closed when answers are no longer read
-	seen         func(Exchange)
-	altering     *Altering
+	proxy        *Proxy
+}
+
+// turn begins a turn.
+func (c *conn) turn() *turn {
+	x := &turn{stays: make(chan struct{}), sent: recorder{kept: &c.proxy.kept}, got: recorder{kept: &c.proxy.kept}}
+	x.At = time.Now().UTC()
+	return x
 }
 
 // turn is one request until it is answered.
@@ -53,14 +61,15 @@ type turn struct {
 func (c *conn) over(x *turn) {
 	if x.under.Add(-1) == 0 {
 		x.Took, x.Sent, x.Got = time.Since(x.At), x.sent.body(), x.got.body()
-		c.seen(x.Exchange)
+		c.proxy.Seen(x.Exchange)
 	}
 }
 
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
-	app, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", p.To)
-	if err != nil { // as if the app had closed it
+	app, err := dial(ctx, p.To)
+	if err != nil {
 		p.Seen(Exchange{At: time.Now().UTC()})
+		refuse(client)
 		return
 	}
 	defer app.Close()
@@ -69,7 +78,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 		client: client, app: app,
 		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
 		asked: make(chan *turn, 64), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
-		seen: p.Seen, altering: p.Altering,
+		proxy: p,
 	}
 	go c.requests()
 	c.answers()
@@ -97,9 +106,8 @@ func (c *conn) request() bool {
 	if err == io.EOF {
 		return false
 	}
-	x := &turn{raw: err != nil, stays: make(chan struct{})}
-	x.At = time.Now().UTC()
-	if err == nil {
+	x := c.turn()
+	if x.raw = err != nil; err == nil {
 		x.Method, x.Target = req.Method, req.RequestURI
 		x.upgrade = req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
 	} else {
@@ -110,7 +118,7 @@ func (c *conn) request() bool {
 	if !c.push(x) {
 		return false
 	}
-	if c.altering != nil { // what is packed cannot be altered
+	if c.proxy.Altering != nil { // what is packed cannot be altered
 		raw = acceptEncoding.ReplaceAll(raw, nil)
 	}
 	if _, err := c.app.Write(raw); err != nil {
@@ -167,8 +175,8 @@ func (c *conn) answers() {
 		select {
 		case x = <-c.asked: // before its request was sent
 		default: // the app speaks first
-			x = &turn{raw: true}
-			x.At = time.Now().UTC()
+			x = c.turn()
+			x.raw = true
 			x.under.Store(1)
 		}
 		if !c.answer(x) {
@@ -206,7 +214,7 @@ func (c *conn) answer(x *turn) bool {
 		}
 		x.Status, x.Header = resp.StatusCode, resp.Header
 		f, s := answerFraming(x.Method, resp), resp.StatusCode
-		if c.altering != nil && s >= 200 && x.Method != http.MethodConnect {
+		if c.proxy.Altering != nil && s >= 200 && x.Method != http.MethodConnect {
 			close(x.stays)
 			return c.alter(x, resp, raw, f) == nil && (f.chunked || f.length >= 0)
 		}

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -190,10 +192,15 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// An app that is not there is as if it had closed the connection.
+// An app that is not there resets what was connected.
 func TestNoApp(t *testing.T) {
-	if got := say(t, proxied(t, "127.0.0.1:1"), get("/")); got != "" {
-		t.Errorf("%q", got)
+	conn, err := net.Dial("tcp", proxied(t, "127.0.0.1:1"))
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1))
+	}
+	if !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%v, want a reset connection", err)
 	}
 }
 

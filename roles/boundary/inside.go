@@ -91,7 +91,7 @@ func covered(p string, box sandbox.Box) bool {
 // Identify adds which very directory or file each mount from this machine is.
 func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 	for i, m := range mounts {
-		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+		if m.What.IsVolume() {
 			continue
 		}
 		var st unix.Stat_t

@@ -121,6 +121,9 @@ func (e *Environment) stand(ctx context.Context) error {
 		Engine: e.Engine, ID: e.ID, Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
 		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
+	if app := e.Conf.App; app != nil {
+		e.Boxes.Port, e.Boxes.Services = app.Port, len(app.Services) > 0
+	}
 	if e.Ready == nil {
 		return nil
 	}

@@ -116,6 +116,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
+	if app := s.Conf.App; app != nil {
+		boxes.Port = app.Port
+	}
 	if served || fetches || role.App {
 		for _, ep := range boxes.Reach(role.Name).Endpoints {
 			r.Networks = append(r.Networks, ep.Network)

@@ -115,7 +115,7 @@ func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 			sandbox.Same("networks", networks(box.Reach.Endpoints), connected(on)),
 		}
 	}
-	p = append(p, resolver(outside, on.HostConfig),
+	p = append(p, resolver(outside, box.Reach.Self, on.HostConfig),
 		sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1", paired(on.HostConfig.Sysctls, "=")))
 	return append(p, apart(box, f)...)
 }
@@ -166,11 +166,16 @@ func connected(box container.InspectResponse) string {
 	return list(all)
 }
 
-func resolver(outside bool, h *container.HostConfig) sandbox.Check {
-	want := "127.0.0.1, search ., options attempts:5 timeout:1, hosts none"
+func resolver(outside bool, self []string, h *container.HostConfig) sandbox.Check {
+	want := "127.0.0.1, search ., options attempts:5 timeout:1"
 	if outside {
-		want = "none, search none, options none, hosts none"
+		want = "none, search none, options none"
 	}
+	var hosts []string
+	for _, name := range self {
+		hosts = append(hosts, name+":127.0.0.1")
+	}
+	want += ", hosts " + list(hosts)
 	got := fmt.Sprintf("%s, search %s, options %s, hosts %s", list(h.DNS), list(h.DNSSearch), list(h.DNSOptions), list(h.ExtraHosts))
 	return sandbox.Same("resolver", want, got)
 }

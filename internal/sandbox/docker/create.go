@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -76,7 +77,7 @@ func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
 // without labels, which nothing would ever sweep.
 func (e *Engine) inspectVolumes(ctx context.Context, box sandbox.Box) error {
 	for _, m := range box.Mounts {
-		if !isVolume(m.What) {
+		if !m.What.IsVolume() {
 			continue
 		}
 		v, err := e.inspectVolume(ctx, m.Source)
@@ -157,7 +158,7 @@ func check(box sandbox.Box) error {
 		{box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "", "it lacks the label " + sandbox.LabelProject + " or " + sandbox.LabelKind + ", without which it could not be swept"},
 		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join another and have endpoints of its own"},
 		{box.Term && box.Stdin, "its standard input cannot be both a terminal's and fed"},
-		{box.Seals && (box.Loose || box.Reach.Join != "" || len(box.Mounts) > 0), "it would close a network that is not its own, or has something to write as root"},
+		{box.Seals && (box.Loose || box.Reach.Join != "" || !doors(box.Mounts)), "it would close a network that is not its own, or has something to write as root"},
 	} {
 		if c.is {
 			return errors.New(c.why)
@@ -184,9 +185,14 @@ func checkUser(box sandbox.Box) error {
 	return nil
 }
 
+// doors says that there is nothing else among mounts.
+func doors(all []sandbox.Mount) bool {
+	return !slices.ContainsFunc(all, func(m sandbox.Mount) bool { return m.What != sandbox.Door })
+}
+
 func checkPlaces(box sandbox.Box) error {
 	for _, m := range box.Mounts {
-		if !clean(m.Target) || m.Source == "" || !isVolume(m.What) && !clean(m.Source) {
+		if !clean(m.Target) || m.Source == "" || !m.What.IsVolume() && !clean(m.Source) {
 			return fmt.Errorf("mount of %q at %q: want absolute paths without dots", m.Source, m.Target)
 		}
 	}

@@ -14,9 +14,10 @@ import (
 func mounts(all []sandbox.Mount) (out []mount.Mount) {
 	for _, m := range all {
 		to := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly || alwaysReadOnly(m.What)}
-		if isVolume(m.What) {
+		if m.What.IsVolume() {
 			to.Type = mount.TypeVolume
-			to.VolumeOptions = &mount.VolumeOptions{NoCopy: true} // an image's files stay out of it
+			// An image's files stay out of it, but a door has the mode of the image's.
+			to.VolumeOptions = &mount.VolumeOptions{NoCopy: m.What != sandbox.Door}
 		} else {
 			// Read-only does not reach the file systems mounted below the source, so they are left out.
 			to.BindOptions = &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: to.ReadOnly}
@@ -25,8 +26,6 @@ func mounts(all []sandbox.Mount) (out []mount.Mount) {
 	}
 	return out
 }
-
-func isVolume(w sandbox.What) bool { return w == sandbox.Scratch || w == sandbox.Tree }
 
 // alwaysReadOnly holds whatever a caller forgot to say.
 func alwaysReadOnly(w sandbox.What) bool {

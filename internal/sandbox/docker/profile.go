@@ -154,6 +154,9 @@ func reach(h *container.HostConfig, box sandbox.Box) {
 	if !r.Resolve {
 		isolateDNS(h)
 	}
+	for _, name := range r.Self {
+		h.ExtraHosts = append(h.ExtraHosts, name+":127.0.0.1")
+	}
 	h.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv4.ip_forward": "0"}
 }
 

@@ -64,7 +64,7 @@ func (e *Engine) checkReach(b sandbox.Box) error {
 
 func (e *Engine) checkMounts(b sandbox.Box) error {
 	for _, m := range b.Mounts {
-		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+		if m.What.IsVolume() {
 			v, ok := e.volumes[m.Source]
 			if !ok || v.Labels[sandbox.LabelProject] != b.Labels[sandbox.LabelProject] {
 				return fmt.Errorf("volume %q is not this project's", m.Source)

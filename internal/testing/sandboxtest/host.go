@@ -17,7 +17,7 @@ func Host(box sandbox.Box, inside string) string {
 			continue
 		}
 		longest, host = len(m.Target), filepath.Join(m.Source, filepath.FromSlash(rest))
-		if m.What == sandbox.Scratch || m.What == sandbox.Tree {
+		if m.What.IsVolume() {
 			host = "" // an engine's volume has no path that a test could use
 		}
 	}

@@ -1,0 +1,90 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+
+	"abl/internal/helper"
+	"abl/internal/witness"
+)
+
+// place is where a holder listens, and what it does with connections.
+type place struct {
+	at    string // an address, or the path of a socket in a door
+	serve func(context.Context, net.Listener) error
+}
+
+// places are where a holder takes what goes to the app.
+func (s started) places() (all []place, err error) {
+	for _, pass := range s.pass {
+		from, to, ok := strings.Cut(pass, "=")
+		if !ok {
+			return nil, fmt.Errorf("cannot pass %q on: want FROM=TO", pass)
+		}
+		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Relay(ctx, l, to) }})
+	}
+	if from, to, ok := strings.Cut(s.watch, "="); ok {
+		watched, err := watching(to, s.record, s.in)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, place{from, watched.Serve})
+	}
+	null := func(status int, text string) func(context.Context, net.Listener) error {
+		return func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status, text) }
+	}
+	for _, stand := range []place{
+		{s.empty, null(http.StatusOK, "")}, {s.trouble, null(http.StatusInternalServerError, "")},
+		{s.lines, null(http.StatusOK, witness.Planted)}, {s.commands, witness.Commands},
+	} {
+		if stand.at != "" {
+			all = append(all, stand)
+		}
+	}
+	return all, nil
+}
+
+// watching is the witness before the app at an address: it writes down what it sees, and
+// alters answers where it was handed what to alter.
+func watching(to, record, altering string) (*witness.Proxy, error) {
+	file, err := os.OpenFile(record, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot keep what is seen: %w", err)
+	}
+	seen := witness.Record{To: file}
+	watched := &witness.Proxy{To: to, Seen: seen.Add}
+	if altering != "" {
+		what, err := helper.Read[witness.Altering](altering)
+		if err != nil {
+			return nil, fmt.Errorf("cannot tell what to alter: %w", err)
+		}
+		watched.Altering = &what
+	}
+	return watched, nil
+}
+
+// listen takes a socket of a door from a holder before it. Anybody whom abl gives the
+// door may connect there.
+func listen(ctx context.Context, at string) (net.Listener, error) {
+	if !path.IsAbs(at) {
+		return (&net.ListenConfig{}).Listen(ctx, "tcp", at)
+	}
+	const anybody fs.FileMode = 0o666
+	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", at)
+	if err == nil {
+		err = os.Chmod(at, anybody)
+	}
+	return l, err
+}

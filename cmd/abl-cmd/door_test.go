@@ -1,0 +1,158 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/internal/helper"
+	"abl/internal/witness"
+)
+
+// as starts the helper under a name.
+func as(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
+}
+
+// said is the next line of a program's output as JSON.
+func said[T any](t *testing.T, lines interface {
+	Scan() bool
+	Bytes() []byte
+}) (v T) {
+	t.Helper()
+	if !lines.Scan() {
+		t.Fatal("it says nothing")
+	}
+	if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+		t.Fatalf("%s: %v", lines.Bytes(), err)
+	}
+	return v
+}
+
+// holding starts a holder and gives the addresses at which it listens besides for DNS.
+func holding(t *testing.T, args ...string) (cmd *exec.Cmd, at []string) {
+	t.Helper()
+	cmd = as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, args...)...)
+	lines := begin(t, cmd)
+	if !lines.Scan() {
+		t.Fatal("it says nothing")
+	}
+	words := strings.Fields(lines.Text())
+	if len(words) < 3 || words[0] != "listening" {
+		t.Fatalf("it says %q", lines.Text())
+	}
+	return cmd, words[3:]
+}
+
+func ended(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.Process.Signal(os.Interrupt)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("stopped, it ended with %v", err)
+	}
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+// What goes to the app passes two holders, which share a door, and is written down.
+func TestDoor(t *testing.T) {
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello ", r.URL.Path) }))
+	door, record := t.TempDir(), filepath.Join(t.TempDir(), "record")
+	for _, left := range []string{record, filepath.Join(door, "app")} { // of a holder that was killed
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inside, _ := holding(t, "-pass", door+"/app="+app.Listener.Addr().String(), "-pass", door+"/broker=127.0.0.1:1")
+	tests, at := holding(t, "-watch", "127.0.0.1:0="+door+"/app", "-record", record, "-pass", "127.0.0.1:0="+door+"/broker")
+	if got := fetch(t, "http://"+at[1]+"/a"); got != "200 hello /a" {
+		t.Errorf("through the witness: %s", got)
+	}
+	if got := fetch(t, "http://"+at[0]+"/"); !strings.Contains(got, "connection reset") {
+		t.Errorf("where nobody listens: %s, want a reset connection", got)
+	}
+	app.Close()
+	if got := fetch(t, "http://"+at[1]+"/b"); !strings.Contains(got, "connection reset") && !strings.Contains(got, "EOF") {
+		t.Errorf("once the app has gone: %s, want a connection that is closed", got)
+	}
+	ended(t, tests)
+	ended(t, inside)
+	f, err := os.Open(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	seen, err := witness.ReadRecord(f)
+	if err != nil || len(seen) != 2 || seen[0].Request() != "GET /a" || string(seen[0].Got.Begins) != "hello /a" || seen[1].Status != 0 {
+		t.Errorf("the record has %+v, %v; want the answer, and one connection without", seen, err)
+	}
+}
+
+func TestAltering(t *testing.T) {
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	defer app.Close()
+	claim, ok := witness.ReadClaim("", "GET /a", "200")
+	if !ok {
+		t.Fatal("nothing was read")
+	}
+	data, err := json.Marshal(witness.Altering{What: witness.OfStatus, Claims: []witness.Claim{claim}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"record": nil, "altering.json": data} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests, at := holding(t, "-watch", "127.0.0.1:0="+app.Listener.Addr().String(), "-record", dir+"/record", "-altering", dir+"/altering.json")
+	for url, want := range map[string]string{"/a": "500 hello", "/b": "200 hello"} {
+		if got := fetch(t, "http://"+at[0]+url); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+	ended(t, tests)
+}
+
+func TestStandIns(t *testing.T) {
+	cmd, at := holding(t, "-empty", "127.0.0.1:0", "-trouble", "127.0.0.1:0", "-lines", "127.0.0.1:0", "-commands", "127.0.0.1:0")
+	for i, want := range []string{"200 ", "500 ", "200 " + witness.Planted, `200 {"exit":0}`} {
+		if got := fetch(t, "http://"+at[i]+"/any"); got != want {
+			t.Errorf("it answers %q, want %q", got, want)
+		}
+	}
+	ended(t, cmd)
+	for args, want := range map[string]string{
+		"-empty nowhere":                   "cannot serve",
+		"-pass nowhere":                    "want FROM=TO",
+		"-watch :0=/door -record /nowhere": "cannot keep what is seen",
+		"-watch :0=/door -record /dev/null -altering /nowhere": "cannot tell what to alter",
+		"-pass /nowhere/app=127.0.0.1:1":                       "cannot serve",
+	} {
+		if r := finish(t, as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, strings.Fields(args)...)...)); r.code != 2 || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v, want %q", args, r, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package witness
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Bounds on a record, in bytes. Beyond the first exchanges are kept without their bodies,
+// beyond the second not at all.
+const (
+	maxBodies = 32 << 20
+	maxRecord = 48 << 20
+)
+
+// Record takes exchanges, a line of JSON each.
+type Record struct {
+	To io.Writer
+
+	mu      sync.Mutex
+	written int
+	err     error
+}
+
+// Add writes an exchange down.
+func (r *Record) Add(x Exchange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.written > maxBodies {
+		x.Sent.Begins, x.Got.Begins = nil, nil
+	}
+	line, err := json.Marshal(x)
+	if err != nil || r.err != nil || r.written > maxRecord {
+		r.err = errors.Join(r.err, err)
+		return
+	}
+	n, err := r.To.Write(append(line, '\n'))
+	r.written, r.err = r.written+n, err
+}
+
+// ReadRecord reads what a Record took. A last line that was not written to its end is none.
+func ReadRecord(from io.Reader) (all []Exchange, err error) {
+	lines := bufio.NewReader(io.LimitReader(from, maxRecord+1<<20))
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		var x Exchange
+		if err == nil {
+			err = json.Unmarshal(line, &x)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read exchange %d: %w", len(all)+1, err)
+		}
+		all = append(all, x)
+	}
+}

@@ -1,0 +1,66 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"path"
+)
+
+// taken is what a door's socket says once the app has taken the connection behind it.
+const taken = "+"
+
+// dial connects to an address, a path being that of a door's socket. There it fails as
+// it would at the app's own port: at once, where nobody listens behind the door.
+func dial(ctx context.Context, to string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTime}
+	if !path.IsAbs(to) {
+		return dialer.DialContext(ctx, "tcp", to)
+	}
+	conn, err := dialer.DialContext(ctx, "unix", to)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := io.ReadFull(conn, make([]byte, len(taken))); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// refuse ends a connection as if nobody had listened, as far as that can be done when
+// it has been taken.
+func refuse(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}
+
+// Relay passes connections on to an address, byte by byte, until ctx ends. l or that
+// address may be a door's socket.
+func Relay(ctx context.Context, l net.Listener, to string) error {
+	return Serve(ctx, l, func(ctx context.Context, client net.Conn) {
+		app, err := dial(ctx, to)
+		if err != nil {
+			refuse(client)
+			return
+		}
+		defer app.Close()
+		defer context.AfterFunc(ctx, func() { app.Close() })()
+		if l.Addr().Network() == "unix" {
+			if _, err := io.WriteString(client, taken); err != nil {
+				return
+			}
+		}
+		back := make(chan struct{})
+		go func() {
+			defer close(back)
+			_, _ = io.Copy(client, app)
+			closeWrite(client)
+		}()
+		_, _ = io.Copy(app, client)
+		closeWrite(app)
+		<-back
+	})
+}
