@@ -32,7 +32,6 @@ type server struct {
 	ctx    context.Context // ends with the broker
 
 	app      *program // nil without an app section
-	host     string   // the container's own address, as others reach it
 	starting sync.Mutex
 
 	commands map[string]*program
@@ -69,9 +68,6 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}
 	if spec.App != nil {
-		if s.host, err = ownAddress(); err != nil {
-			return err
-		}
 		s.app = &program{server: s, Command: helper.Command{Name: helper.AppAlias, Command: spec.App.Command}}
 	}
 	return s.serve()
@@ -149,7 +145,7 @@ func (s *server) appUp(success string) error {
 	defer s.app.watch(r)
 	ctx, cancel := context.WithTimeout(s.ctx, span(s.spec.App.TimeoutMS))
 	defer cancel()
-	saw := wait(ctx, *s.spec.App, s.host, r.ended)
+	saw := wait(ctx, *s.spec.App, ownAddress, r.ended)
 	switch code, early := r.endedEarly(); {
 	case early && saw.ready: // something that answers although the app has ended is not the app
 		return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
