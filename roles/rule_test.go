@@ -35,7 +35,7 @@ var wrongs = map[string]struct {
 	".env":                  {func(w *wrong, b *sandbox.Box) { w.file(b, w.Env(), "/abl/out/more") }, "further mounts"},
 	"the engine's socket":   {func(w *wrong, b *sandbox.Box) { w.file(b, "/var/run/docker.sock", "/run/docker.sock") }, "sockets of engines"},
 	"the other role's network": {func(w *wrong, b *sandbox.Box) {
-		b.Reach.Join, b.Reach.Through = w.holder(PlaceBuilder), w.Reach(PlaceBuilder).Endpoints
+		b.Reach = w.joined(PlaceBuilder)
 	}, "addresses on other networks"},
 	"a second network": {func(w *wrong, b *sandbox.Box) {
 		b.Reach.Through = append(b.Reach.Through, w.Reach(PlaceBuilder).Endpoints...)
