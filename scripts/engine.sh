@@ -144,13 +144,19 @@ rm_stale_pid() {
 }
 
 # A dockerd that was killed while it made a network may leave a network database
-# that it panics over at every later start; nothing but networks is in it.
+# that it panics over at every later start; nothing but networks is in it. With it goes what
+# the engine would then not know of: namespaces whose addresses it would give out again.
 set_networks_aside() {
   local files=/var/lib/docker/network/files
   [ -e "$files/local-kv.db" ] && ! running_dockerd >/dev/null || return 1
   grep -qs '^panic:' "$daemon_log" && grep -qs 'libnetwork' "$daemon_log" || return 1
   say "dockerd panics over its network database; moving it to $files/local-kv.db.broken"
   mv -f "$files/local-kv.db" "$files/local-kv.db.broken"
+  local namespace
+  for namespace in /var/run/docker/netns/*; do
+    umount "$namespace" 2>/dev/null || true
+    rm -f "$namespace"
+  done
 }
 
 wait_for_engine() {

@@ -73,7 +73,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{"bin", "new", "proc", "run/docker/containerd", "log", "lock", "lib/network/files", "home"} {
+	for _, d := range []string{"bin", "new", "proc", "run/docker/containerd", "run/docker/netns", "log", "lock", "lib/network/files", "home"} {
 		if err := os.MkdirAll(m.path(d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -187,11 +187,15 @@ func TestEngineThatPanicsOverItsNetworks(t *testing.T) {
 	m := newMachine(t)
 	database := "lib/network/files/local-kv.db"
 	m.write(database, "torn")
+	m.write("run/docker/netns/0123456789ab", "")
 	m.program("new/dockerd", "if [ -e "+m.path(database)+" ]; then echo 'panic: index out of range'; echo github.com/docker/libnetwork.New; exit 2; fi\n"+
 		strings.TrimPrefix(m.read("new/dockerd"), "#!/bin/sh\n"))
 	out, code := m.run()
 	if code != 0 || !strings.Contains(out, "panics over its network database") {
 		t.Errorf("exit %d, said %q; want 0 and the database moved", code, out)
+	}
+	if _, err := os.Lstat(m.path("run/docker/netns/0123456789ab")); err == nil {
+		t.Error("a namespace of the engine before is left")
 	}
 	if kept := m.read(database + ".broken"); kept != "torn" {
 		t.Errorf("kept %q, want what was there", kept)

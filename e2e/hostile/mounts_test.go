@@ -100,7 +100,8 @@ empty grep -rls 'canary''Tests' $PLACES`},
 		{id: "B04", by: "both", what: "the engine's socket, or any other", script: `
 empty ls /var/run/docker.sock /run/docker.sock /run/containerd /run/podman /run/systemd /run/dbus
 empty find / -xdev -type s
-empty sh -c "grep -v '^Num' /proc/net/unix | grep -v '@'"
+empty sh -c "grep -v '^Num' /proc/net/unix | grep -v '@' | grep -v ' /abl/door/'"
+fails 'ould.*connect' curl -sS -m 3 --unix-socket /abl/door/broker http://x/
 fails 'ould.*connect|refused|resolve' curl -sS -m 3 http://127.0.0.1:2375/version`},
 		{id: "B12", by: "both", what: "the specs", script: `
 fails 'Read-only|denied' sh -c 'echo x >> /workspace/specs/phase1.md'
