@@ -81,24 +81,24 @@ func names(p sandbox.Proof) string {
 // Somebody connects a role's holder to a network with a way out: the next call
 // does not start, and the run after that, on new networks, goes on.
 func TestWidenedReachIsFound(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
+	p := newProject(t, "network: {allow: [npm]}\n"+nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
 	r := watch(p, func(e state.Event, _ *os.Process) {
-		if e.Kind == state.CallStart && e.Call == "p1-build-2.1" {
-			docker(t, "network", "connect", "bridge", "abl-"+projectID(p)+"-holder-verifier")
+		if e.Kind == state.CallStart && e.Call == "p1-verify-1.1" {
+			docker(t, "network", "connect", "bridge", "abl-"+projectID(p)+"-holder-builder")
 		}
 	}, "phase", "1")
-	if r.Code != 8 || !strings.Contains(r.Stderr, "call p1-verify-2.1: the boundary is not proven: holder's networks is") {
+	if r.Code != 8 || !strings.Contains(r.Stderr, "call p1-build-2.1: the boundary is not proven: holder's networks is") {
 		t.Errorf("exit %d: %s", r.Code, r.Stderr)
 	}
-	if b := readProof(p, "p1-verify-2.1"); b.Failed == "" || len(b.Inside) > 0 {
+	if b := readProof(p, "p1-build-2.1"); b.Failed == "" || len(b.Inside) > 0 {
 		t.Errorf("kept is %+v", b)
 	}
-	if text := p.Read(".abl/logs/calls/p1-verify-2.1/stdout"); text != "" {
+	if text := p.Read(".abl/logs/calls/p1-build-2.1/stdout"); text != "" {
 		t.Errorf("the agent ran: %s", text)
 	}
 	noLeftovers(p)
 	p.Must(0, "phase", "1")
-	if b := readProof(p, "p1-verify-2.1"); b.Failed != "" {
+	if b := readProof(p, "p1-build-2.1"); b.Failed != "" {
 		t.Errorf("kept is %+v", b)
 	}
 	noLeftovers(p)
