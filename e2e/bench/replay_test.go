@@ -32,7 +32,7 @@ func BenchmarkReplay(b *testing.B) {
 	suite := fmt.Sprintf("#!/bin/sh\necho 1..%d\n", contracts)
 	for i := 1; i <= contracts; i++ {
 		spec += fmt.Sprintf("- GET /%d → 200 with the text %d\n", i, i)
-		suite += fmt.Sprintf("sleep %v; [ \"$(curl -s --max-time 5 $ABL_APP_URL/%d)\" = %d ] && echo 'ok %d - P1.C%d' || echo 'not ok %d - P1.C%d'\n", pause, i, i, i, i, i, i)
+		suite += fmt.Sprintf("sleep %v; [ \"$(curl -sf --max-time 5 $ABL_APP_URL/%d)\" = %d ] && echo 'ok %d - P1.C%d' || echo 'not ok %d - P1.C%d'\n", pause, i, i, i, i, i, i)
 	}
 	text := "done\n"
 	calls := []agent.ScriptCall{

@@ -13,7 +13,7 @@ import (
 const evidence = nodeApp + "verify: {evidence: required}\n"
 
 // honest is a suite that notices when there is no app and when it answers otherwise.
-const honest = "#!/bin/sh\necho 1..1\nif [ \"$(curl -s --max-time 5 \"$ABL_APP_URL/\")\" = ok ]; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; printf '  ---\\n  input: GET /\\n  observed: another text\\n  ...\\n'; fi\n"
+const honest = "#!/bin/sh\necho 1..1\nif [ \"$(curl -sf --max-time 5 \"$ABL_APP_URL/\")\" = ok ]; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; printf '  ---\\n  input: GET /\\n  observed: another text\\n  ...\\n'; fi\n"
 
 func honestly() []string { return []string{"run.sh", honest, "0755"} }
 
