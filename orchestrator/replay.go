@@ -18,12 +18,7 @@ import (
 // Replays runs saved tests again, without an agent.
 type Replays interface {
 	Run(context.Context, roles.Replay) (roles.Replayed, error)
-}
-
-// Challenge says what the tests are tried against besides the app.
-type Challenge struct {
-	Away, Null bool
-	LeftOut    string // what the person asked for and cannot be tried here, with the reason; "" for nothing
+	AtOnce() int // how many can be made at a time, each against an app of its own
 }
 
 // maxReplayTime is the longest that one replay against the app may take.
@@ -61,7 +56,7 @@ func known(specs spec.Set) []string {
 func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
 	suite := evidence.Suite{
 		Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Allowed: v.AllowWeak,
-		Waived: evidence.Waived{Away: !v.Challenge.Away, Null: !v.Challenge.Null},
+		Waived: evidence.Waived{Null: v.NoNull != ""},
 	}
 	if v.p.Recheck { // earlier phases are held to by tests of their own
 		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
@@ -87,8 +82,8 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 		return evidence.Finding{}, err
 	}
 	f := evidence.Decide(claims, suite)
-	if v.Challenge.LeftOut != "" {
-		f.Notes = append(f.Notes, v.Challenge.LeftOut)
+	if v.NoNull != "" {
+		f.Notes = append(f.Notes, v.NoNull)
 	}
 	return f, nil
 }
@@ -96,7 +91,7 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 // plant tries a suite whose lines might be the app's own against an app that
 // answers with a test line.
 func (v turn) plant(ctx context.Context, s *evidence.Suite, limit time.Duration) error {
-	if !v.Challenge.Null || !evidence.Suspect(*s) {
+	if v.NoNull != "" || !evidence.Suspect(*s) {
 		return nil
 	}
 	run, _, err := v.replay(ctx, string(roles.TestLines), roles.Replay{Against: roles.TestLines, Limit: limit})
@@ -106,7 +101,7 @@ func (v turn) plant(ctx context.Context, s *evidence.Suite, limit time.Duration)
 }
 
 // alter sees whether tests that pass but for weak ones would notice other answers of the
-// app. There is one app at a time, so these replays are made one after another.
+// app. Several of these replays are made at a time, each against an app of its own.
 func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Suite, took time.Duration) error {
 	var left time.Duration
 	if v.StrengthTime != nil {
@@ -122,23 +117,41 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 		if len(s.Altered) == 0 {
 			v.note("the tests are run with altered answers of the app, for about " + left.Round(time.Second).String())
 		}
-		for i := 0; i < len(all) && left > 0; i++ {
-			name := fmt.Sprintf("altered-%d", len(s.Altered)+1)
-			replay := roles.Replay{Against: roles.TheApp, Limit: evidence.Limit(took), Altering: s.Altering(all[i])}
-			run, _, err := v.replay(ctx, name, replay)
-			if err != nil {
-				return err
-			}
-			if run.AppFailed != "" {
-				v.note("the app did not start for " + name + ": " + run.AppFailed)
-				return nil
-			}
-			left -= run.Took
-			all[i].Run = weighed(run)
-			s.Altered = append(s.Altered, all[i])
+		all = all[:min(len(all), v.Replay.AtOnce())]
+		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
+		if err != nil || longest == 0 {
+			return err
 		}
+		left -= longest
 	}
 	return nil
+}
+
+// alterOnce makes some of these replays side by side, and gives the longest one's time, 0
+// where an app did not start.
+func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.Alteration, limit time.Duration) (longest time.Duration, err error) {
+	runs, errs := make([]roles.Replayed, len(all)), make([]error, len(all))
+	var running sync.WaitGroup
+	for i, a := range all {
+		replay := roles.Replay{Against: roles.TheApp, Limit: limit, Altering: s.Altering(a), Beside: i}
+		running.Go(func() {
+			runs[i], _, errs[i] = v.replay(ctx, fmt.Sprintf("altered-%d", len(s.Altered)+i+1), replay)
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return 0, err
+	}
+	for i, run := range runs {
+		if run.AppFailed != "" {
+			v.note("the app did not start for the tests with altered answers: " + run.AppFailed)
+			return 0, nil
+		}
+		longest = max(longest, run.Took)
+		all[i].Run = weighed(run)
+	}
+	s.Altered = append(s.Altered, all...)
+	return longest, nil
 }
 
 // rerun replays a suite against the app until its results fit or do not.
@@ -200,11 +213,12 @@ func weighed(r roles.Replayed) evidence.Run {
 func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var against []roles.Against
-	if v.Challenge.Away && len(claims) == 0 {
-		against = append(against, roles.NoApp)
-	}
-	if v.Challenge.Null && len(claims) == 0 {
-		against = append(against, roles.Empty, roles.Trouble)
+	switch {
+	case len(claims) > 0:
+	case v.NoNull != "":
+		against = []roles.Against{roles.NoApp}
+	default:
+		against = []roles.Against{roles.NoApp, roles.Empty, roles.Trouble}
 	}
 	cut, runs, errs := make(chan struct{}), make([]evidence.Run, len(against)), make([]error, len(against))
 	var running sync.WaitGroup

@@ -34,6 +34,8 @@ type tests struct {
 	watch func(roles.Replay) []witness.Exchange // what a witness sees of a replay against the app, nil for nobody there
 }
 
+func (s *tests) AtOnce() int { return 1 }
+
 func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +127,7 @@ func TestReplayDecides(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Done, report: true}, "p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
 			replays := &tests{t: t, says: c.says}
-			l.Replay, l.Challenge, l.Specs = replays, Challenge{Away: true, Null: true}, HeldSpecs{Set: twoEach(t, 1)}
+			l.Replay, l.Specs = replays, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this
 			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
@@ -224,7 +226,7 @@ func TestStrengthDecides(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 			replays := watchedTests(t, c.empty, c.altered...)
 			l, p := w.toJudge(replays)
-			l.Challenge.Null, l.StrengthTime, l.AllowWeak = true, c.time, c.allow
+			l.NoNull, l.StrengthTime, l.AllowWeak = "", c.time, c.allow
 			f, err := w.judged(l, p)
 			if err != nil {
 				t.Fatal(err)
@@ -270,7 +272,7 @@ func TestWeakIsAskedAgainOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-verify-1.2": good})
 			l, _ := w.toJudge(watchedTests(t, "--", "-+"))
-			l.Challenge.Null, l.NoVerdict, l.AllowWeak = true, 2, c.allow
+			l.NoNull, l.NoVerdict, l.AllowWeak = "", 2, c.allow
 			l.StrengthTime = func(time.Duration) time.Duration { return time.Hour }
 			p, err := l.Run(t.Context())
 			if err != nil {
@@ -293,7 +295,7 @@ func TestKilledAmidAlteredReplays(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	replays := watchedTests(t, "--", "--", "-+", "+-", "--", "-+", "+-")
 	l, p := w.toJudge(endsAt{replays, "replay-altered-3"})
-	l.Challenge.Null = true
+	l.NoNull = ""
 	l.StrengthTime = func(time.Duration) time.Duration { return time.Hour }
 	if _, err := w.judged(l, p); err == nil || replays.runs["altered"] != 2 {
 		t.Fatalf("it died after %d replays with altered answers: %v", replays.runs["altered"], err)
@@ -333,7 +335,7 @@ func (d endsAt) Run(ctx context.Context, r roles.Replay) (roles.Replayed, error)
 func (w *world) toJudge(replays Replays) (*Loop, *state.Phase) {
 	w.Helper()
 	l := w.loop()
-	l.Replay, l.Challenge, l.Specs = replays, Challenge{Away: true}, HeldSpecs{Set: twoEach(w.T, 1)}
+	l.Replay, l.NoNull, l.Specs = replays, "there is none", HeldSpecs{Set: twoEach(w.T, 1)}
 	l.Spec, _ = l.Specs.Set.Phase(1)
 	held := state.HeldTo{SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)}
 	return l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: held}
@@ -351,7 +353,8 @@ func TestLateFilesChangeNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
-			l.Replay, l.Specs = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}}}, HeldSpecs{Set: twoEach(t, 1)}
+			l.NoNull = "there is none"
+			l.Replay, l.Specs = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}, "no app": {suite(1, "--")}}}, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this
 			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}

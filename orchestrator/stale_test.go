@@ -16,7 +16,7 @@ func stale(w *world, says map[string][]string) (*Loop, *tests) {
 	w.Helper()
 	replays := &tests{t: w.T, says: says}
 	l := w.loop()
-	l.Number, l.Replay, l.Challenge, l.Specs = 2, replays, Challenge{Away: true, Null: true}, HeldSpecs{Set: twoEach(w.T, 2)}
+	l.Number, l.Replay, l.Specs = 2, replays, HeldSpecs{Set: twoEach(w.T, 2)}
 	l.Spec, _ = l.Specs.Set.Phase(2)
 	if l.File.Phases["2"] == nil {
 		one, _ := l.Specs.Set.Phase(1)

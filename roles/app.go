@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,23 @@ type App struct {
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      state.Sink
+
+	place string // "" is PlaceApp; others of the same app run beside it
 }
+
+// beside is the same app at a place of its own, the n-th from 0, so that several run at
+// the same time.
+func (a *App) beside(n int) *App {
+	if n == 0 {
+		return a
+	}
+	other := *a
+	other.place = fmt.Sprintf("%s-%d", PlaceApp, n)
+	return &other
+}
+
+// at is where it stands.
+func (a *App) at() string { return cmp.Or(a.place, PlaceApp) }
 
 // ServiceBox is a further container on the app's network.
 type ServiceBox struct {
@@ -48,8 +65,9 @@ type Up struct {
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
 // names of what an app run puts on the engine.
-func (a *App) box() string     { return a.name("app") }
-func (a *App) scratch() string { return a.name("app-scratch") }
+func (a *App) box() string     { return a.name(a.at()) }
+func (a *App) scratch() string { return a.name(a.at() + "-scratch") }
+func (a *App) tree() string    { return a.name(a.at() + "-tree") }
 
 // Up starts the app for the call, or finds it running for this very call, and
 // waits until it is ready or has failed.
@@ -112,10 +130,10 @@ func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
 }
 
 func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
-	if err := a.Holder(ctx, PlaceApp); err != nil {
+	if err := a.Holder(ctx, a.at()); err != nil {
 		return Up{}, err
 	}
-	defer func() { err = held(ctx, a.Engine, a.holder(PlaceApp), err) }()
+	defer func() { err = held(ctx, a.Engine, a.holder(a.at()), err) }()
 	spec, err := a.layOut(key)
 	if err != nil {
 		return Up{}, err
@@ -156,7 +174,7 @@ func (a *App) remove(ctx context.Context) error {
 	for _, name := range names {
 		errs = append(errs, a.Engine.Remove(ctx, name))
 	}
-	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume"}, nil)
+	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume", sandbox.LabelRole: a.at()}, nil)
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return fmt.Errorf("cannot take the app down: %w", err)
 	}

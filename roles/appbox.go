@@ -44,21 +44,21 @@ func (a *App) services(ctx context.Context, key string, until time.Time) error {
 // volumes makes the tree that the app will see: a copy-on-write view of the
 // source, or an empty volume that fill copies the tree into.
 func (a *App) volumes(ctx context.Context, key string, until time.Time) error {
-	labels := a.Labels("volume", "", key, until)
+	labels := a.Labels("volume", a.at(), key, until)
 	err := a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.scratch(), Labels: labels})
 	if err != nil || a.Copy != "overlay" {
 		return err
 	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.name("app-tree"), Labels: labels, Lower: a.Project.Src, Upper: a.scratch(), Image: a.Helper})
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: a.Project.Src, Upper: a.scratch(), Image: a.Helper})
 }
 
 func (a *App) boxFor(key string, until time.Time) sandbox.Box {
-	tree := sandbox.Mount{What: sandbox.Tree, Source: a.name("app-tree"), Target: helper.Src}
+	tree := sandbox.Mount{What: sandbox.Tree, Source: a.tree(), Target: helper.Src}
 	if a.Copy != "overlay" {
 		tree.Source = a.scratch()
 	}
 	dir := a.dir(key)
-	box := a.worker("app", a.Image, PlaceApp, a.Labels("app", "", key, until))
+	box := a.worker(a.at(), a.Image, a.at(), a.Labels("app", "", key, until))
 	box.Dir, box.Argv = helper.Src, []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker}
 	box.Env, box.Tmpfs = append(box.Env, a.Env...), tmpfs(Builder)
 	box.Mounts = []sandbox.Mount{
@@ -73,7 +73,7 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 
 // proving is the proof of the app's box: it sees neither specs nor tests.
 func (a *App) proving(key string, box sandbox.Box) proving {
-	return proving{Boxes: a.Boxes, project: a.Project, box: box, dir: a.dir(key), rule: ofApp(a.Project, a.ID, a.dir(key))}
+	return proving{Boxes: a.Boxes, project: a.Project, box: box, dir: a.dir(key), rule: ofApp(a.Project, a.ID, a.dir(key), a.at())}
 }
 
 // fill copies the tree in where the engine cannot look at it in place. A box
@@ -85,7 +85,7 @@ func (a *App) fill(ctx context.Context, key string, until time.Time) error {
 	if a.Copy == "overlay" {
 		return nil
 	}
-	box := a.Tool("app-fill", a.Labels("helper", "", key, until), "none")
+	box := a.Tool(a.at()+"-fill", a.Labels("helper", "", key, until), "none")
 	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: helper.Src}}
 	if err := a.Engine.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
 		return err

@@ -154,7 +154,7 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	holder, err := a.Engine.Status(ctx, a.holder(PlaceApp))
+	holder, err := a.Engine.Status(ctx, a.holder(a.at()))
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && holder.State != sandbox.Running {
 		return nil
 	}

@@ -93,12 +93,13 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 		reach.Endpoints = append(reach.Endpoints, sandbox.Endpoint{Network: s.Network(network), Aliases: aliases})
 	}
 	service, is := strings.CutPrefix(place, placeService)
+	app := place == PlaceApp || strings.HasPrefix(place, PlaceApp+"-")
 	switch {
 	case place == PlaceBuilder:
 		on("builder")
 	case is:
 		on("app", service)
-	case place == PlaceApp && (s.Services || s.Port == 0):
+	case app && (s.Services || s.Port == 0):
 		on("app", helper.AppAlias)
 	case place == PlaceVerifier && s.Port == 0:
 		on("app")
@@ -171,7 +172,7 @@ func (s *Boxes) hold(ctx context.Context, place string, until time.Time) (err er
 	box.Seals, box.Reach = len(reach.Endpoints) > 0, reach
 	var args []string
 	if len(reach.Self) > 0 {
-		box.Mounts = []sandbox.Mount{s.door()}
+		box.Mounts = []sandbox.Mount{s.door(place)}
 		args = s.doors(place)
 	}
 	if box.Seals {
@@ -180,16 +181,20 @@ func (s *Boxes) hold(ctx context.Context, place string, until time.Time) (err er
 	return s.holds(ctx, box, args...)
 }
 
-// door is the volume in which the app's holder and those of its tests meet.
-func (s *Boxes) door() sandbox.Mount {
-	return sandbox.Mount{What: sandbox.Door, Source: s.name("door"), Target: helper.Door}
+// door is the volume in which the holder of an app and those of its tests meet. The
+// Verifier itself tests the one at PlaceApp.
+func (s *Boxes) door(place string) sandbox.Mount {
+	if place == PlaceVerifier {
+		place = PlaceApp
+	}
+	return sandbox.Mount{What: sandbox.Door, Source: s.name("door-" + place), Target: helper.Door}
 }
 
 // doors are the holder's words for what goes to the app, and to its broker: from the
 // door on the app's side, and to the door on its tests'.
 func (s *Boxes) doors(place string) []string {
 	app, broker := here(s.Port), here(helper.BrokerPort)
-	if place == PlaceApp {
+	if place != PlaceVerifier {
 		return []string{"--pass", appSocket + "=" + app, "--pass", brokerSocket + "=" + broker}
 	}
 	return []string{"--pass", app + "=" + appSocket, "--pass", broker + "=" + brokerSocket}

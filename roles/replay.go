@@ -49,12 +49,20 @@ type Replay struct {
 	Cmds    helper.CmdSpec  // what abl-cmd offers; the broker's address is added
 
 	Altering *witness.Altering // which answers of the app are altered, nil for none
+	Beside   int               // one of those that are made at the same time against an app each, from 0 to AtOnce
 }
 
-// called is a name of what a replay puts on the engine. One of a kind is made at a time.
-func (p Replay) called(what string) string { return what + "-" + p.slug() }
+// called is the name of what a replay puts on the engine.
+func (p Replay) called() string { return strings.ReplaceAll(path.Base(p.Key), " ", "-") }
 
-func (p Replay) slug() string { return strings.ReplaceAll(string(p.Against), " ", "-") }
+// AtOnce is how many replays against an app can be made at the same time. The names of
+// services are the same for all.
+func (r *Replayer) AtOnce() int {
+	if r.App.Port == 0 || r.App.Services != nil {
+		return 1
+	}
+	return 4
+}
 
 // Replayed is what came of it.
 type Replayed struct {
@@ -96,7 +104,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		}
 	}
 	if p.Against == TheApp && up.Failed == "" {
-		if err := r.App.noteEnd(ctx, p.Key); err != nil {
+		if err := r.App.beside(p.Beside).noteEnd(ctx, p.Key); err != nil {
 			return out, err
 		}
 		if out.Ends, err = EndsOf(r.App.Project, p.Key); err != nil {
@@ -110,7 +118,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 // answers in the app's place says of every command that it was done, or the tests would
 // fail for the wrong reason.
 func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
-	a := r.App
+	a := r.App.beside(p.Beside)
 	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: "none"})
 	if p.Against == TheApp {
 		if up, err = a.Up(ctx, p.Key); err != nil || up.Failed != "" {
@@ -120,7 +128,7 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	if a.Port == 0 && p.Against == TheApp {
 		return up, a.Holder(ctx, PlaceVerifier)
 	}
-	box := a.Tool("holder-"+p.called("replay"), a.Labels("witness", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box := a.Tool("holder-"+p.called(), a.Labels("witness", p.called(), p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
 	app, broker := here(a.Port), here(helper.BrokerPort)
 	args := []string{"--commands", broker}
@@ -143,7 +151,7 @@ var standing = map[Against]string{Empty: "--empty", Trouble: "--trouble", TestLi
 // watch puts the witness up, which is the holder of the tests' network, and their
 // only way to the app.
 func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
-	a, rec := r.App, Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
+	a, rec := r.App.beside(p.Beside), Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
 	args := []string{"--watch", here(a.Port) + "=" + appSocket, "--pass", here(helper.BrokerPort) + "=" + brokerSocket}
 	if p.Altering != nil {
@@ -155,7 +163,7 @@ func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 	}
 	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID) // whose the record is
 	box.Mounts = []sandbox.Mount{
-		a.door(),
+		a.door(a.at()),
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
 		{What: sandbox.CallOut, Source: r.seen(p), Target: helper.Record},
 	}
@@ -172,8 +180,8 @@ func (r *Replayer) seen(p Replay) string {
 
 // witnessed ends the witness, and reads what it has written down until then.
 func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
-	a := r.App
-	if err := a.Engine.Stop(ctx, a.holder(p.called("replay")), time.Second); err != nil {
+	a := r.App.beside(p.Beside)
+	if err := a.Engine.Stop(ctx, a.holder(p.called()), time.Second); err != nil {
 		return err
 	}
 	f, err := hostfs.Open(filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
@@ -200,13 +208,13 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
 // Verifier knows, so that each replay begins with the commit.
 func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed, err error) {
-	a, place, open := r.App, p.called("replay"), r.App.Port == 0 && p.Against == TheApp
+	a, place, open := r.App.beside(p.Beside), p.called(), r.App.Port == 0 && p.Against == TheApp
 	reach := joining(a.holder(place), sandbox.Reach{Self: []string{helper.AppAlias}})
 	if open {
 		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
 	}
 	defer func() { err = held(ctx, a.Engine, a.holder(place), err) }()
-	box := a.worker(p.called("replay"), r.Image, place, a.Labels("replay", p.slug(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box := a.worker(p.called(), r.Image, place, a.Labels("replay", p.called(), p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Tmpfs, box.Reach = tmpfs(Verifier), reach
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
@@ -260,10 +268,10 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 
 // clear removes all that a replay has put up, or an abl that was killed in it.
 func (r *Replayer) clear(ctx context.Context, p Replay) error {
-	a := r.App
-	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called("replay"))), a.Engine.Remove(ctx, a.holder(p.called("replay"))))
+	a := r.App.beside(p.Beside)
+	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called())), a.Engine.Remove(ctx, a.holder(p.called())))
 	if err == nil {
-		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.slug()}, nil)
+		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.called()}, nil)
 	}
 	if p.Against == TheApp {
 		err = errors.Join(err, a.Down(ctx, p.Key))

@@ -42,9 +42,9 @@ func ofRole(r Role, p state.Project, id, dir string, door bool) rule {
 }
 
 // ofApp is the rule for the app, whose record is dir.
-func ofApp(p state.Project, id, dir string) rule {
+func ofApp(p state.Project, id, dir, holder string) rule {
 	return rule{
-		id: id, holder: "app", networks: []string{"app"},
+		id: id, holder: holder, networks: []string{"app"},
 		absent: append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
 			{What: sandbox.Tree, Target: "/workspace/src"},

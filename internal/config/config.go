@@ -98,10 +98,9 @@ type NoProgress struct {
 
 // Verify says what a pass needs.
 type Verify struct {
-	Evidence     string   `yaml:"evidence"`      // required or off
-	StrengthTime Effort   `yaml:"strength_time"` // for replays with altered answers; 0 is none
-	AllowWeak    Chain    `yaml:"allow_weak"`    // contracts whose tests may be weak, or all
-	Challenge    []string `yaml:"-"`             // no setting any more: what the tests are always tried against
+	Evidence     string `yaml:"evidence"`      // required or off
+	StrengthTime Effort `yaml:"strength_time"` // for replays with altered answers; 0 is none
+	AllowWeak    Chain  `yaml:"allow_weak"`    // contracts whose tests may be weak, or all
 }
 
 // Commit says what may be committed.
@@ -186,9 +185,7 @@ func Default() Config {
 			OutageBudget:          Duration(4 * time.Hour),
 			NoProgress:            NoProgress{Unverified: 2},
 		},
-		Verify: Verify{
-			Evidence: "required", StrengthTime: Effort{Times: 3}, Challenge: []string{"away", "null-app"},
-		},
+		Verify:  Verify{Evidence: "required", StrengthTime: Effort{Times: 3}},
 		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},
 		Limits: Limits{
 			Memory:   4 << 30,

@@ -41,9 +41,9 @@ var alterations = []witness.Alteration{witness.OfStatus, witness.OfNamed}
 
 // Alterations are the replays by which it is seen whether tests that are ok would notice:
 // first all contracts at once, for what is still ok then notices for certain nothing, and
-// of those that noticed each by itself, for it may have noticed what happened to another.
-// Those that share a request with another contract come first, and a contract is done
-// before the next begins: there may be no time for all.
+// of those that noticed each by itself, for it may have noticed what happened to another:
+// all that it names besides the status, or the status where it names nothing else. Those
+// that share a request with another contract come first: there may be no time for all.
 func (s Suite) Alterations() (all []Alteration) {
 	if len(s.Altered) == 0 {
 		for _, what := range alterations {
@@ -57,15 +57,15 @@ func (s Suite) Alterations() (all []Alteration) {
 		if s.unnoticed(c) != "" {
 			continue
 		}
-		for _, what := range alterations {
-			touched := func(a Alteration) bool {
-				_, ok := a.touched(c)
-				return a.What == what && ok
+		var last witness.Alteration // that touched an answer of it
+		alone := false
+		for _, a := range s.Altered {
+			if _, ok := a.touched(c); ok {
+				last, alone = a.What, alone || a.alone(c.ID)
 			}
-			alone := func(a Alteration) bool { return a.What == what && a.alone(c.ID) }
-			if slices.ContainsFunc(s.Altered, touched) && !slices.ContainsFunc(s.Altered, alone) {
-				all = append(all, Alteration{What: what, Contracts: []string{c.ID}})
-			}
+		}
+		if last != "" && !alone {
+			all = append(all, Alteration{What: last, Contracts: []string{c.ID}})
 		}
 	}
 	sharing := s.sharing()
@@ -135,8 +135,8 @@ func (s Suite) unnoticed(c Contract) string {
 	return ""
 }
 
-// strength says of how many contracts it is shown that their tests notice each alteration
-// of their own answers, and why not of all; "" where that was not to be tried.
+// strength says of how many contracts it is shown that their tests notice alterations of
+// their own answers, and why not of all; "" where that was not to be tried.
 func (s Suite) strength() string {
 	of, shown := map[string]bool{}, 0
 	for _, what := range alterations {
@@ -145,13 +145,11 @@ func (s Suite) strength() string {
 		}
 	}
 	for _, c := range s.Contracts {
-		lacks := func(what witness.Alteration) bool {
-			return c.Claim.Names(what) && !slices.ContainsFunc(s.Altered, func(a Alteration) bool {
-				_, ok := a.touched(c)
-				return ok && a.What == what && a.alone(c.ID) && !a.Run.TAP.Passes(c.ID)
-			})
+		noticed := func(a Alteration) bool {
+			_, ok := a.touched(c)
+			return ok && a.alone(c.ID)
 		}
-		if of[c.ID] && !slices.ContainsFunc(alterations, lacks) {
+		if of[c.ID] && s.unnoticed(c) == "" && slices.ContainsFunc(s.Altered, noticed) {
 			shown++
 		}
 	}

@@ -340,7 +340,7 @@ func TestOrderOfAlterations(t *testing.T) {
 			s.Altered = append(s.Altered, a)
 		}
 	}
-	want := "status P1.C1+P1.C2+P1.C3, named P1.C2+P1.C3, status P1.C2, named P1.C2, status P1.C3, named P1.C3, status P1.C1"
+	want := "status P1.C1+P1.C2+P1.C3, named P1.C2+P1.C3, named P1.C2, named P1.C3, status P1.C1"
 	if got := strings.Join(got, ", "); got != want {
 		t.Errorf("tried %s, want %s", got, want)
 	}

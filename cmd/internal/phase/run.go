@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -124,7 +123,7 @@ func (r *Run) loop() *orchestrator.Loop {
 	return &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
-		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Replay: r.replays(), Challenge: r.challenge(), TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
+		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Replay: r.replays(), NoNull: r.noNull(), TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
 		Outages: r.outages(), TakeMine: r.In.Bool("take-mine"),
 	}
 }
@@ -173,14 +172,10 @@ func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	return r.tests.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
-// challenge is what the tests are tried against besides the app.
-func (r *Run) challenge() orchestrator.Challenge {
-	asked := func(how string) bool { return slices.Contains(r.Conf.Verify.Challenge, how) }
-	c := orchestrator.Challenge{Away: asked("away"), Null: asked("null-app")}
-	if r.Conf.App != nil || !c.Null {
-		return c
+// noNull is why the tests cannot be tried against null apps.
+func (r *Run) noNull() string {
+	if r.Conf.App != nil {
+		return ""
 	}
-	c.Null = false
-	c.LeftOut = "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
-	return c
+	return "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
 }
