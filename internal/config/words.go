@@ -64,9 +64,15 @@ func (e Effort) MarshalText() ([]byte, error) {
 	return e.Time.MarshalText()
 }
 
+// leastEffort is what a multiple comes to at the least: of next to nothing it is nothing.
+const leastEffort = 5 * time.Second
+
 // Of is the time that it comes to for what took so long.
 func (e Effort) Of(took time.Duration) time.Duration {
-	return time.Duration(e.Times*float64(took)) + time.Duration(e.Time)
+	if e.Times > 0 {
+		return max(time.Duration(e.Times*float64(took)), leastEffort)
+	}
+	return time.Duration(e.Time)
 }
 
 // Size is a number of bytes written as 512m, 4g (powers of 1024) or a plain number.
