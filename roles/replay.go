@@ -13,6 +13,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/witness"
 )
@@ -54,6 +55,17 @@ type Replay struct {
 
 // called is the name of what a replay puts on the engine.
 func (p Replay) called() string { return strings.ReplaceAll(path.Base(p.Key), " ", "-") }
+
+// app is the one that a replay is made against. What the tests do to one whose answers are
+// altered is no news.
+func (r *Replayer) app(p Replay) *App {
+	a := r.App.beside(p.Beside)
+	if p.Altering != nil {
+		quiet := *a
+		quiet.Out, a = state.Discard, &quiet
+	}
+	return a
+}
 
 // AtOnce is how many replays against an app can be made at the same time. The names of
 // services are the same for all.
@@ -104,7 +116,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		}
 	}
 	if p.Against == TheApp && up.Failed == "" {
-		if err := r.App.beside(p.Beside).noteEnd(ctx, p.Key); err != nil {
+		if err := r.app(p).noteEnd(ctx, p.Key); err != nil {
 			return out, err
 		}
 		if out.Ends, err = EndsOf(r.App.Project, p.Key); err != nil {
@@ -118,7 +130,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 // answers in the app's place says of every command that it was done, or the tests would
 // fail for the wrong reason.
 func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
-	a := r.App.beside(p.Beside)
+	a := r.app(p)
 	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: "none"})
 	if p.Against == TheApp {
 		if up, err = a.Up(ctx, p.Key); err != nil || up.Failed != "" {
@@ -151,7 +163,7 @@ var standing = map[Against]string{Empty: "--empty", Trouble: "--trouble", TestLi
 // watch puts the witness up, which is the holder of the tests' network, and their
 // only way to the app.
 func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
-	a, rec := r.App.beside(p.Beside), Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
+	a, rec := r.app(p), Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
 	args := []string{"--watch", here(a.Port) + "=" + appSocket, "--pass", here(helper.BrokerPort) + "=" + brokerSocket}
 	if p.Altering != nil {
@@ -180,7 +192,7 @@ func (r *Replayer) seen(p Replay) string {
 
 // witnessed ends the witness, and reads what it has written down until then.
 func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
-	a := r.App.beside(p.Beside)
+	a := r.app(p)
 	if err := a.Engine.Stop(ctx, a.holder(p.called()), time.Second); err != nil {
 		return err
 	}
@@ -208,7 +220,7 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
 // Verifier knows, so that each replay begins with the commit.
 func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed, err error) {
-	a, place, open := r.App.beside(p.Beside), p.called(), r.App.Port == 0 && p.Against == TheApp
+	a, place, open := r.app(p), p.called(), r.App.Port == 0 && p.Against == TheApp
 	reach := joining(a.holder(place), sandbox.Reach{Self: []string{helper.AppAlias}})
 	if open {
 		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
@@ -268,7 +280,7 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 
 // clear removes all that a replay has put up, or an abl that was killed in it.
 func (r *Replayer) clear(ctx context.Context, p Replay) error {
-	a := r.App.beside(p.Beside)
+	a := r.app(p)
 	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called())), a.Engine.Remove(ctx, a.holder(p.called())))
 	if err == nil {
 		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.called()}, nil)

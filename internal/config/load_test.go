@@ -229,7 +229,7 @@ func TestSizeAndDuration(t *testing.T) {
 
 func TestEffort(t *testing.T) {
 	for text, want := range map[string]string{
-		"3x": "3x 12s", "0.5x": "0.5x 2s", "0": "0s 0s", "0x": "0s 0s", "10m": "10m 10m0s", "1m30s": "1m30s 1m30s",
+		"3x": "3x 12s", "0.5x": "0.5x 5s", "0": "0s 0s", "0x": "0s 0s", "10m": "10m 10m0s", "1m30s": "1m30s 1m30s",
 	} {
 		t.Run(text, func(t *testing.T) {
 			l, err := Load(project(t, map[string]string{".abl/config.yaml": "verify: {strength_time: " + text + "}\n"}), lookup(nil), nil)

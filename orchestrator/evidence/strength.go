@@ -57,15 +57,14 @@ func (s Suite) Alterations() (all []Alteration) {
 		if s.unnoticed(c) != "" {
 			continue
 		}
-		var last witness.Alteration // that touched an answer of it
-		alone := false
-		for _, a := range s.Altered {
-			if _, ok := a.touched(c); ok {
-				last, alone = a.What, alone || a.alone(c.ID)
+		alone := func(a Alteration) bool { return a.alone(c.ID) }
+		for _, what := range slices.Backward(alterations) {
+			if slices.Contains(s.alterable(what), c.ID) {
+				if !slices.ContainsFunc(s.Altered, alone) {
+					all = append(all, Alteration{What: what, Contracts: []string{c.ID}})
+				}
+				break
 			}
-		}
-		if last != "" && !alone {
-			all = append(all, Alteration{What: last, Contracts: []string{c.ID}})
 		}
 	}
 	sharing := s.sharing()
