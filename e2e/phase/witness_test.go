@@ -1,0 +1,416 @@
+package phase
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"abl/internal/audit"
+	"abl/internal/testing/lab"
+	found "abl/orchestrator/evidence"
+	"abl/roles/agent"
+)
+
+// witnessed is one contract, how its test looks, and what that comes to.
+type witnessed struct {
+	name     string // of the way in which the test is made
+	contract string
+	test     string // ok is its exit code 0
+	is       string // where the contract stands then, with the words of the rule
+	why      string
+}
+
+// is answers each path by its name, and says of two that it does not know them.
+const is = `import http from 'node:http';
+let asked = 0;
+http.createServer(async (req, res) => {
+  const path = new URL(req.url, 'http://app').pathname;
+  const answer = (status, doc) => {
+    res.writeHead(status, {'Content-Type': 'application/json'});
+    res.end(JSON.stringify(doc) + '\n');
+  };
+  if (path === '/slow') await new Promise(done => setTimeout(done, 400));
+  if (path.startsWith('/busy') && ++asked % 3) answer(500, {error: 'busy'});
+  else if (path === '/' || path === '/zzz') answer(404, {error: 'not found'});
+  else answer(req.method === 'POST' ? 201 : 200, {is: 'the ' + path.slice(1)});
+}).listen(3000, '0.0.0.0');
+`
+
+// ask prints what the app answers: ask PATH, with words for curl before it. said looks at
+// the text of an answer, and exact at its status too.
+const ask = `#!/bin/bash
+ask() { curl -s --max-time 20 "${@:1:$#-1}" "$ABL_APP_URL${!#}"; }
+said() { test "$(ask "$1")" = "{\"is\":\"the ${1#/}\"}"; }
+exact() { test "$(ask -w '%{http_code}' "$1" | tr -d '\n')" = "{\"is\":\"the ${1#/}\"}200"; }
+`
+
+// get is a contract that is answers as it says.
+func get(path string) string { return fmt.Sprintf(`GET /%s → 200 {"is": "the %[1]s"}`, path) }
+
+// judged plays a suite that has a test for each contract, and holds against the cases
+// what was found of them.
+func judged(t *testing.T, code int, begin string, cases []witnessed) *lab.Project {
+	t.Helper()
+	run := fmt.Sprintf("%s%s\necho 1..%d\n", ask, begin, len(cases))
+	for i, c := range cases {
+		run += fmt.Sprintf("# %s\nif ( %s ) >/dev/null; then echo 'ok %d - P1.C%[3]d'; "+
+			"else echo 'not ok %[3]d - P1.C%[3]d'; fi\n", c.name, c.test, i+1)
+	}
+	p := once(t, code, "10m", is, cases, write("run.sh", run, "0755"))
+	held(t, p, cases)
+	noLeftovers(p)
+	return p
+}
+
+// once plays a phase with an app and a Verifier that is asked once.
+func once(t *testing.T, code int, strength, app string, cases []witnessed, tests ...agent.Step) *lab.Project {
+	t.Helper()
+	spec := strings.TrimSuffix(oneSpec, "GET / → 200 with the text ok\n```\n")
+	for _, c := range cases {
+		spec += c.contract + "\n"
+	}
+	settings := nodeApp + "verify: {evidence: required, strength_time: " + strength + "}\n"
+	tests = append(tests, report())
+	p := newProject(t, settings, builds(write("server.mjs", app)), call("verifier", 0, tests...))
+	p.Write(".abl/specs/phase1.md", spec+"```\n")
+	limits := "loop: {max_verifier_iterations: 1, no_progress: {unverified: 1}, "
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", limits, 1))
+	p.Must(code, "phase", "1", "--json")
+	return p
+}
+
+// held holds what was found against the cases.
+func held(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
+	t.Helper()
+	r := audited(p, 1, 1)
+	if len(r.Contracts) != len(cases) {
+		t.Fatalf("%d contracts were judged, want %d: %v", len(r.Contracts), len(cases), r.Missing)
+	}
+	for i, c := range cases {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			got := r.Contracts[i]
+			if got.Is != c.is || !strings.Contains(got.Why, c.why) {
+				t.Errorf("%s is %s: %s; want %s: %s (runs %v, ok under %v)",
+					c.contract, got.Is, got.Why, c.is, c.why, got.Runs, got.Under)
+			}
+		})
+	}
+	return r
+}
+
+// A suite that asks the app nothing proves nothing, whatever signs it goes by.
+func TestWitnessNothingAsked(t *testing.T) {
+	const none = "the tests sent the app no request"
+	lie := func(name, test string) witnessed {
+		return witnessed{name, "GET /" + strings.ReplaceAll(name, " ", "-") + " → 200", test, found.Vacuous, none}
+	}
+	judged(t, 4, "", []witnessed{
+		lie("port liar", `case $ABL_APP_URL in *:3000) ;; *) exit 1; esac`),
+		lie("echo", `true`),
+		lie("hosts file", `grep -q '^127.0.0.1.*app' /etc/hosts`),
+		lie("a connection alone", `exec 3<>/dev/tcp/app/3000`),
+	})
+}
+
+// What was not asked, or answered otherwise, is not witnessed; what nobody need answer
+// is vacuous. By no sign of its surroundings does a suite know the real app.
+func TestWitnessNotShown(t *testing.T) {
+	const unsent = "the tests never sent this request"
+	const other, never = "every answer to this request was another than the contract says: ", "it cannot fail"
+	judged(t, 4, "", []witnessed{
+		{"health only", get("health"), "exact /health", found.Verified, ""},
+		{"the rest of health only", get("rest"), "said /health", found.NotWitnessed, unsent},
+		{"nonempty", get("nonempty"), `test -n "$(ask /)"`, found.NotWitnessed, unsent},
+		{"echo", get("echo"), "true", found.NotWitnessed, unsent},
+		{"golden", `GET /nugget → 200 {"is": "gold"}`, "exact /nugget", found.NotWitnessed, other},
+		{"golden status", "POST /coin → 200", `ask -d x -o /dev/null -w '%{http_code}' /coin | grep 201`,
+			found.NotWitnessed, other},
+		{"shared", get("shared"), "exact /shared", found.Verified, ""},
+		{"shared by another method", "DELETE /shared → 200", "said /shared", found.NotWitnessed, unsent},
+		{"another host", get("host"), `curl -s http://127.0.0.1:3000/host | grep host`, found.Verified, ""},
+
+		{"connection error is ok", get("refused"),
+			"a=$(ask /refused) || exit 0; test \"$a\" = '{\"is\":\"the refused\"}'",
+			found.Vacuous, "ok with the app away (does it ask $ABL_APP_URL?)"},
+		{"connection error is any answer", get("anything"), "ask /anything; true", found.Vacuous, never},
+		{"hosts file", get("hosts"), "ask /hosts; grep '^127.0.0.1.*app' /etc/hosts", found.Vacuous, never},
+		{"resolver", get("resolver"), "ask /resolver; getent hosts app | grep 127.0.0.1", found.Vacuous, never},
+		{"name servers", get("servers"), "ask /servers; grep '^nameserver 127' /etc/resolv.conf",
+			found.Vacuous, never},
+		{"environment", get("env"),
+			"ask /env; test $ABL_APP_URL = http://app:3000 && ! env | grep -iE 'replay|empty|away|trouble'",
+			found.Vacuous, never},
+		{"interfaces", get("net"), "ask /net; test $(grep -c : /proc/net/dev) = 1", found.Vacuous, never},
+		{"marker", get("marker"), "ask /marker; test ! -e /tmp/ran; r=$?; touch /tmp/ran; exit $r",
+			found.Vacuous, never},
+		{"marker among the tests", get("order"), "ask /order; test ! -e ran; r=$?; touch ran; exit $r",
+			found.Vacuous, never},
+		{"processes", get("processes"), `ask /processes; set -- /proc/[0-9]*; test $# -lt 9`,
+			found.Vacuous, never},
+	})
+}
+
+// signs prints by what a suite could know one replay from another.
+const signs = `
+sign() { local out; out=$("${@:2}" 2>&1); echo "# sign $1: ${out//$'\n'/ }"; }
+sign hosts cat /etc/hosts
+sign resolver cat /etc/resolv.conf
+sign environment env
+sign /tmp ls -A /tmp
+sign tests ls -A .
+sign processes sh -c 'cat /proc/[0-9]*/comm'
+sign interfaces cat /proc/net/route /proc/net/if_inet6
+sign name hostname
+sign user id
+sign cgroup cat /proc/self/cgroup
+`
+
+// Tests that stay ok when the app's answers are altered are weak.
+func TestWitnessWeak(t *testing.T) {
+	becomes := func(path string) string {
+		return "its test stays ok when the 200 to GET /" + path + " becomes 500"
+	}
+	p := judged(t, 4, signs, []witnessed{
+		{"tourist", get("tourist"), "exact /tourist", found.Verified, ""},
+		{"the rest of the tour", "GET /tour → 200", "ask /tour && exact /tourist", found.Weak, becomes("tour")},
+		{"vacuous", get("vacuous"), "ask /vacuous", found.Weak, becomes("vacuous")},
+		{"status only", `POST /status → 201 {"is": "the status"}`,
+			`test "$(ask -d x -o /dev/null -w '%{http_code}' /status)" = 201`,
+			found.Weak, "its test stays ok when is is taken out of the 201 to POST /status"},
+		{"body only", get("body"), "said /body", found.Weak, becomes("body")},
+		{"finger by a body", get("finger"), `ask /zzz | grep 'not found' && ask /finger`,
+			found.Weak, becomes("finger")},
+		{"finger by a header", get("header"), `ask -i /zzz | grep -i '^date:' && ask /header`,
+			found.Weak, becomes("header")},
+		{"timing", get("slow"), `ask -o /dev/null -w '%{time_total}' /slow | grep '^0.[3-9]\|^[1-9]'`,
+			found.Weak, becomes("slow")},
+		{"first answer", get("first"), `ask / | grep . && ask /first`, found.Weak, becomes("first")},
+	})
+	alike(t, p)
+}
+
+// alike wants that the replays of a call, whatever stood in the app's place, show a
+// suite the same signs.
+func alike(t *testing.T, p *lab.Project) {
+	t.Helper()
+	const app = "app-1"
+	seen := map[string]string{}
+	for _, against := range []string{app, "altered-1", "empty", "500", "no app"} {
+		for line := range strings.Lines(p.Read(".abl/logs/calls/p1-verify-1.1/replay-" + against + "/stdout")) {
+			name, text, ok := strings.Cut(strings.TrimPrefix(line, "# sign "), ": ")
+			switch {
+			case !ok || !strings.HasPrefix(line, "# sign "):
+			case against == app:
+				seen[name] = text
+			case seen[name] != text:
+				t.Errorf("%s tells %s from the app: %q, not %q", name, against, text, seen[name])
+			}
+		}
+	}
+}
+
+// Who asks until the answer fits has seen that it mostly does not.
+func TestWitnessAskedUntilItFits(t *testing.T) {
+	const why = "was asked again until it fitted: 2 of 3 answers were errors"
+	judged(t, 3, "", []witnessed{
+		{"until it is no 500", get("busy"), "for i in 1 2 3 4; do said /busy && exit; done; exit 1",
+			found.Flaky, "GET /busy " + why},
+		{"until it is a success", `GET /busy/b → 200`,
+			"for i in 1 2 3 4; do ask -f /busy/b && exit; done; exit 1", found.Flaky, "GET /busy/b " + why},
+		{"it may be busy", `GET /busy/c → 200 eventually`,
+			"for i in 1 2 3 4; do ask -f /busy/c && exit; done; exit 1", found.Untried, ""},
+	})
+}
+
+// several is a service of many kinds.
+const several = `import http from 'node:http';
+const notes = new Map(), files = new Map(), users = new Map();
+const read = async req => {
+  const all = [];
+  for await (const part of req) all.push(part);
+  return Buffer.concat(all);
+};
+http.createServer(async (req, res) => {
+  const url = new URL(req.url, 'http://app'), at = req.method + ' ' + url.pathname, sent = await read(req);
+  const name = url.pathname.split('/')[2];
+  const answer = (status, body, type, more) => {
+    res.writeHead(status, {...(type && {'Content-Type': type}), ...more});
+    res.end(body);
+  };
+  const json = (status, doc, more) => answer(status, JSON.stringify(doc), 'application/json', more);
+  const user = users.get(/session=(\w+)/.exec(req.headers.cookie ?? '')?.[1]);
+  if (at === 'POST /notes') {
+    const text = JSON.parse(sent).text, id = notes.size + 1;
+    if (!text) return json(400, {error: 'text is missing'});
+    notes.set(String(id), {id, text});
+    return json(201, {id, text});
+  }
+  if (at.startsWith('GET /notes/') && notes.has(name)) return json(200, notes.get(name));
+  if (at.startsWith('DELETE /notes/') && notes.delete(name)) return answer(204);
+  if (at === 'GET /old') return answer(302, '', '', {Location: '/page'});
+  if (at === 'GET /page') return answer(200, '<h1>Salt &amp; pepper</h1>', 'text/html; charset=utf-8');
+  if (at === 'GET /live') return answer(200, 'data: one\n\ndata: two\n\n', 'text/event-stream');
+  if (at === 'POST /login') {
+    const session = 's' + users.size;
+    users.set(session, JSON.parse(sent).user);
+    return json(200, {}, {'Set-Cookie': 'session=' + session + '; HttpOnly'});
+  }
+  if (at === 'GET /me') return user ? json(200, {user}) : json(401, {error: 'who are you?'});
+  if (at === 'GET /add') {
+    const sum = Number(url.searchParams.get('a')) + Number(url.searchParams.get('b'));
+    return isNaN(sum) ? answer(400, 'not a number\n', 'text/plain') : answer(200, sum + '\n', 'text/plain');
+  }
+  if (at === 'GET /items') {
+    const page = Number(url.searchParams.get('page') ?? 1);
+    return json(200, {page, items: [1, 2, 3, 4, 5].slice(2 * page - 2, 2 * page)});
+  }
+  if (at.startsWith('PUT /files/')) {
+    files.set(name, sent);
+    return json(201, {bytes: sent.length}, {Location: '/files/' + name});
+  }
+  if (at.startsWith('GET /files/') && files.has(name)) return answer(200, files.get(name));
+  if (at === 'POST /forms') return json(200, {has: /filename="(.*?)"/.exec(sent.toString('latin1'))?.[1]});
+  json(404, {error: 'not found'});
+}).listen(3000, '0.0.0.0');
+`
+
+// Suites of several hands: one of a shell with curl, one of node, one of python.
+const (
+	byShell = `#!/bin/bash
+cd "$(dirname "$0")"
+is() {
+  if [ "$2" = "$3" ]; then echo "ok $1 - P1.C$1"; return; fi
+  printf 'not ok %s - P1.C%s\n  ---\n  observed: |\n    %s\n  ...\n' "$1" "$1" "${2//$'\n'/ }"
+}
+ask() { curl -s --max-time 20 -w ' %{http_code}' "${@:1:$#-1}" "$ABL_APP_URL${!#}"; }
+echo 1..19
+made=$(ask -d '{"text":"milk"}' /notes)
+is 1 "$(sed -E 's/"id":[0-9]+/"id":N/' <<<"$made")" '{"id":N,"text":"milk"} 201'
+id=$(sed -nE 's/.*"id":([0-9]+).*/\1/p' <<<"$made")
+is 2 "$(ask "/notes/$id")" "{\"id\":$id,\"text\":\"milk\"} 200"
+is 3 "$(ask /notes/unknown)" '{"error":"not found"} 404'
+is 4 "$(ask -d '{}' /notes)" '{"error":"text is missing"} 400'
+is 5 "$(ask -X DELETE "/notes/$id")" ' 204'
+is 6 "$(ask "/notes/$id")" '{"error":"not found"} 404'
+is 7 "$(ask -o /dev/null -w '%{http_code} %{redirect_url}' /old)" "302 $ABL_APP_URL/page"
+head=$(curl -si --max-time 20 "$ABL_APP_URL/page" | tr -d '\r')
+case $head in
+*' 200 '*$'\nContent-Type: text/html'*'Salt &amp; pepper'*) is 8 ok ok;;
+*) is 8 "$head" 'a page';;
+esac
+live=$(curl -siN --max-time 20 "$ABL_APP_URL/live" | tr -d '\r')
+case $live in
+*' 200 '*$'\nContent-Type: text/event-stream'*'data: one'*) is 9 ok ok;;
+*) is 9 "$live" 'a stream';;
+esac
+node cookies.mjs
+python3 files.py
+`
+	byNode = `import assert from 'node:assert';
+const app = process.env.ABL_APP_URL;
+const test = async (n, what) => {
+  try { await what(); console.log('ok ' + n + ' - P1.C' + n); }
+  catch (e) {
+    console.log('not ok ' + n + ' - P1.C' + n);
+    console.log('  ---\n  observed: ' + JSON.stringify(e.message) + '\n  ...');
+  }
+};
+let cookie = '';
+await test(10, async () => {
+  const r = await fetch(app + '/login', {method: 'POST', body: JSON.stringify({user: 'ada'})});
+  assert.equal(r.status, 200);
+  cookie = r.headers.get('set-cookie').split(';')[0];
+  assert.match(cookie, /^session=/);
+});
+await test(11, async () => {
+  const r = await fetch(app + '/me', {headers: {cookie}});
+  assert.deepEqual([r.status, await r.json()], [200, {user: 'ada'}]);
+});
+await test(12, async () => assert.equal((await fetch(app + '/me')).status, 401));
+await test(13, async () => {
+  const r = await fetch(app + '/items?page=2');
+  assert.deepEqual([r.status, await r.json()], [200, {page: 2, items: [3, 4]}]);
+});
+await test(14, async () => {
+  const r = await fetch(app + '/items?page=99');
+  assert.deepEqual([r.status, (await r.json()).items], [200, []]);
+});
+`
+	byPython = `import json, os, urllib.error, urllib.request
+app = os.environ['ABL_APP_URL']
+
+def ask(path, data=None, method=None, headers={}):
+    request = urllib.request.Request(app + path, data=data, method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read(), answer.headers
+    except urllib.error.HTTPError as e:
+        return e.code, e.read(), e.headers
+
+def test(n, what):
+    try:
+        good, seen = what(), ''
+    except Exception as e:
+        good, seen = False, repr(e)
+    print(f'{"ok" if good else "not ok"} {n} - P1.C{n}')
+    if not good:
+        print(f'  ---\n  observed: {json.dumps(seen)}\n  ...')
+
+data = bytes(range(256)) * 4096
+
+def put():
+    status, body, headers = ask('/files/a.bin', data, 'PUT')
+    return (status, json.loads(body), headers['Location']) == (201, {'bytes': len(data)}, '/files/a.bin')
+
+def form():
+    body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nhello\r\n--b--\r\n'
+    status, body, _ = ask('/forms', body, 'POST', {'Content-Type': 'multipart/form-data; boundary=b'})
+    return status == 200 and json.loads(body)['has'] == 'a.txt'
+
+test(15, put)
+test(16, lambda: ask('/files/a.bin')[:2] == (200, data))
+test(17, form)
+test(18, lambda: ask('/add?a=1&b=2')[:2] == (200, b'3\n'))
+test(19, lambda: ask('/add?a=x&b=2')[:2] == (400, b'not a number\n'))
+`
+)
+
+// Honest suites are believed, with no word of doubt.
+func TestWitnessHonest(t *testing.T) {
+	var cases []witnessed
+	for _, contract := range []string{
+		`POST /notes {"text": T} → 201 {"id": N, "text": T}`,
+		`GET /notes/N → 200 {"id": N, "text": T}`,
+		`GET /notes/unknown → 404 {"error": "not found"}`,
+		`POST /notes without a text → 400 {"error": "text is missing"}`,
+		`DELETE /notes/N → 204`,
+		`GET /notes/N once it was deleted → 404 (absence)`,
+		`GET /old → 302 to /page`,
+		`GET /page → 200, Content-Type text/html, with the text "Salt & pepper"`,
+		`GET /live → 200, Content-Type text/event-stream, an event for each number`,
+		`POST /login {"user": U} → 200 with Set-Cookie: session=S`,
+		`GET /me with that cookie → 200 {"user": U}`,
+		`GET /me without a cookie → 401`,
+		`GET /items?page=2 → 200 {"page": 2, "items": [3, 4]}`,
+		`GET /items?page=99 → 200 {"items": []}`,
+		`PUT /files/NAME → 201 {"bytes": N} with Location: /files/NAME`,
+		`GET /files/NAME → 200 with the same bytes`,
+		`POST /forms with a file in a form → 200 {"has": NAME}`,
+		`GET /add?a=1&b=2 → 200 "3"`,
+		`GET /add?a=x&b=2 → 400 with the text "not a number"`,
+	} {
+		cases = append(cases, witnessed{contract, contract, "", found.Verified, ""})
+	}
+	p := once(t, 0, "3x", several, cases,
+		write("run.sh", byShell, "0755"), write("cookies.mjs", byNode), write("files.py", byPython))
+	r := held(t, p, cases)
+	if len(r.Missing)+len(r.Notes) > 0 || !strings.HasPrefix(r.Strength, "shown for ") {
+		t.Errorf("strength %q, notes %q, missing %q", r.Strength, r.Notes, r.Missing)
+	}
+	for _, c := range r.Contracts {
+		if c.Unread || c.Witness == "" {
+			t.Errorf("%s is witnessed by %q (unread: %v)", c.ID, c.Witness, c.Unread)
+		}
+	}
+	noLeftovers(p)
+}
