@@ -34,6 +34,7 @@ const maxAltered = 1 << 20
 // answer is the answer altered, nil where it stays: it fits no claim, or has nothing to alter.
 func (a Altering) answer(x Exchange, resp *http.Response, body []byte) []byte {
 	x.Got = Body{Bytes: int64(len(body)), Begins: body[:min(len(body), keepBody)]}
+	resp.Header = resp.Header.Clone() // the record keeps the app's own
 	altered := false
 	for _, c := range a.Claims {
 		switch {

@@ -45,12 +45,16 @@ func TestAlter(t *testing.T) {
 	} {
 		t.Run(c.contract, func(t *testing.T) {
 			for what, want := range map[Alteration]string{OfStatus: c.status, OfNamed: c.named} {
-				p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{What: what, Claims: []Claim{claim(c.contract)}}}
+				seen, altered := make(chan Exchange, 2), want != ""
+				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{What: what, Claims: []Claim{claim(c.contract)}}}
 				if want == "" {
 					want = say(t, app, c.said)
 				}
 				if got := say(t, start(t, p.Serve), c.said); got != want {
 					t.Errorf("%s: got %.300q, want %.300q", what, got, want)
+				}
+				if x := <-seen; x.Altered != altered || altered && !claim(c.contract).Fits(x) {
+					t.Errorf("%s: the record has %+v, want what the app answered, altered %t", what, x, altered)
 				}
 			}
 		})
