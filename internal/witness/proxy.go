@@ -171,18 +171,52 @@ func (c *conn) answers() {
 		if _, err := c.fromApp.Peek(1); err != nil {
 			return
 		}
-		var x *turn
-		select {
-		case x = <-c.asked: // before its request was sent
-		default: // the app speaks first
-			x = c.turn()
-			x.raw = true
-			x.under.Store(1)
-		}
-		if !c.answer(x) {
+		if x := c.nextTurn(); !c.answer(x) {
 			return
 		}
 	}
+}
+
+// answerBegins is how an answer begins, but for empty lines that some clients pass over.
+const answerBegins = "HTTP/1."
+
+// nextTurn is what the app answers now: a request, or none where it speaks first. The
+// beginning of an answer waits for its request, or an app that sends it ahead would not
+// be read, and its clients would never know.
+func (c *conn) nextTurn() (x *turn) {
+	for waiting := true; waiting; {
+		came, _ := c.fromApp.Peek(c.fromApp.Buffered())
+		begins := bytes.TrimLeft(came, "\r\n")
+		if n := min(len(begins), len(answerBegins)); string(begins[:n]) != answerBegins[:n] {
+			break
+		}
+		more := make(chan bool, 1)
+		go func() {
+			_, err := c.fromApp.Peek(len(came) + 1)
+			more <- err == nil
+		}()
+		select {
+		case x = <-c.asked:
+		case <-c.asking:
+		case waiting = <-more:
+			continue
+		}
+		_ = c.app.SetReadDeadline(time.Now())
+		<-more
+		_ = c.app.SetReadDeadline(time.Time{})
+		break
+	}
+	if x != nil {
+		return x
+	}
+	select {
+	case x = <-c.asked: // before its request was sent
+	default: // the app speaks first
+		x = c.turn()
+		x.raw = true
+		x.under.Store(1)
+	}
+	return x
 }
 
 // pass passes on all that follows as it is.
@@ -212,7 +246,9 @@ func (c *conn) answer(x *turn) bool {
 			c.pass(x, raw)
 			return false
 		}
-		x.Status, x.Header = resp.StatusCode, resp.Header
+		if s := resp.StatusCode; s >= 200 || s == http.StatusSwitchingProtocols { // not one on the way to it
+			x.Status, x.Header = s, resp.Header
+		}
 		f, s := answerFraming(x.Method, resp), resp.StatusCode
 		if c.proxy.Altering != nil && s >= 200 && x.Method != http.MethodConnect {
 			close(x.stays)

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func answerOf(status, head, body string) string {
@@ -255,4 +257,60 @@ func record(x Exchange) string {
 		return string(b.Begins)
 	}
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %d %s", x.Method, x.Target, body(x.Sent), x.Status, body(x.Got))), " ")
+}
+
+// An app that sends the beginning of its answer before it was asked is read all the same,
+// and one that says no more than that it goes on has not answered.
+func TestAnswersAhead(t *testing.T) {
+	const rest = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
+	for _, c := range []struct {
+		ahead, rest string
+		status      int
+	}{
+		{"Hello", "", 0}, {"", rest, 200}, {"H", rest[1:], 200}, {"HTTP/1.1 ", rest[9:], 200}, {rest, "", 200},
+		{"", "HTTP/1.1 103 Early Hints\r\n\r\n", 0}, {"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 ", rest[9:], 200},
+	} {
+		app := start(t, func(ctx context.Context, l net.Listener) error {
+			return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
+				_, _ = io.WriteString(conn, c.ahead)
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					_, _ = io.WriteString(conn, c.rest)
+				}
+			})
+		})
+		seen := make(chan Exchange, 9)
+		conn, err := net.Dial("tcp", start(t, (&Proxy{To: app, Seen: func(x Exchange) { seen <- x }}).Serve))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond) // for what comes ahead
+		_, _ = io.WriteString(conn, get("/x"))
+		got, _ := io.ReadAll(conn)
+		conn.Close()
+		x := <-seen
+		if x.Method == "" { // what the app said first
+			x = <-seen
+		}
+		if string(got) != c.ahead+c.rest || x.Method != "GET" || x.Status != c.status {
+			t.Errorf("%q ahead: the client got %q, and seen was %q with %d", c.ahead, got, x.Request(), x.Status)
+		}
+	}
+}
+
+// What an app says when it is not asked comes as it is, and so does its end.
+func TestTakesItsLeave(t *testing.T) {
+	for _, said := range []string{answerOf("408 Request Timeout", "", "late"), "HTT", "\r\n", "Hi"} {
+		app := start(t, func(ctx context.Context, l net.Listener) error {
+			return Serve(ctx, l, func(_ context.Context, conn net.Conn) { _, _ = io.WriteString(conn, said) })
+		})
+		conn, err := net.Dial("tcp", proxied(t, app))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if got, err := io.ReadAll(conn); err != nil || string(got) != said {
+			t.Errorf("got %q, %v, want %q", got, err, said)
+		}
+		conn.Close()
+	}
 }
