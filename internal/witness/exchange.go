@@ -2,18 +2,22 @@ package witness
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
 	"html"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"abl/internal/wording"
 )
@@ -110,20 +114,52 @@ func (c Claim) Misses(x Exchange) string {
 			return strings.TrimSpace(fmt.Sprintf("%d and no header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
 		}
 	}
-	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) || x.Header.Get("Content-Encoding") != "" || x.Got.Bytes > int64(len(x.Got.Begins)) {
-		return "" // there is no body, or none that can be read
+	if c.json == nil && len(c.texts) == 0 {
+		return ""
+	}
+	if len(x.Got.Begins) < int(min(x.Got.Bytes, keepBody)) { // many were sent at a time, or too many: nobody has to
+		return fmt.Sprintf("%d and a body that was too much to keep beside others", x.Status)
+	}
+	body, ok := x.content()
+	if !ok {
+		return ""
 	}
 	if c.json != nil {
-		if doc, ok := decode(x.Got.Begins); !ok || !c.json.fits(doc) {
+		if doc, ok := decode(body); !ok || !c.json.fits(doc) {
 			return fmt.Sprintf("%d and another body", x.Status)
 		}
 	}
 	for _, text := range c.texts {
-		if !bytes.Contains(x.Got.Begins, []byte(text)) && !slices.ContainsFunc(readings(x.Got.Begins), func(body string) bool { return strings.Contains(body, text) }) {
+		if !bytes.Contains(body, []byte(text)) && !slices.ContainsFunc(readings(body), func(body string) bool { return strings.Contains(body, text) }) {
 			return fmt.Sprintf("%d and a body without %q", x.Status, text)
 		}
 	}
 	return ""
+}
+
+// maxUnpacked is the longest body that is unpacked, in bytes.
+const maxUnpacked = 1 << 20
+
+// content is the body that was answered, unpacked; ok is false where there is none, or none
+// that can be read. A body of text is not packed, whatever the app says of it.
+func (x Exchange) content() (body []byte, ok bool) {
+	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) || x.Got.Bytes > int64(len(x.Got.Begins)) {
+		return nil, false
+	}
+	if strings.Contains(strings.ToLower(x.Header.Get("Content-Encoding")), "gzip") {
+		if z, err := gzip.NewReader(bytes.NewReader(x.Got.Begins)); err == nil {
+			body, err = io.ReadAll(io.LimitReader(z, maxUnpacked+1))
+			return body, err == nil && len(body) <= maxUnpacked
+		}
+	}
+	binary := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) }
+	return x.Got.Begins, x.Header.Get("Content-Encoding") == "" || !bytes.ContainsFunc(x.Got.Begins, binary)
+}
+
+// Read says whether the body was held against all that the claim names of it.
+func (c Claim) Read(x Exchange) bool {
+	_, ok := x.content()
+	return ok || c.json == nil && len(c.texts) == 0
 }
 
 // stream is the kind of a body that is many, or never at its end.

@@ -1,6 +1,8 @@
 package witness
 
 import (
+	"bytes"
+	"compress/gzip"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,8 +47,13 @@ func TestAsked(t *testing.T) {
 func TestMisses(t *testing.T) {
 	const (
 		isJSON = "Content-Type: application/json"
-		long   = "\x00"
 	)
+	long := strings.Repeat("x", keepBody)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(`{"a": 1}`))
+	_ = z.Close()
+	zip, lost := packed.String(), "lost"
 	for _, c := range []struct {
 		result string
 		status int
@@ -62,7 +69,15 @@ func TestMisses(t *testing.T) {
 		{`200 {"a": 1}`, 200, isJSON, `{"a": 2}`, "200 and another body"},
 		{`200 {"a": 1}`, 200, isJSON, `{"a": 1} {}`, "200 and another body"},
 		{`200 {"a": 1}`, 200, isJSON, "", "200 and another body"},
-		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", "x", ""},
+		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", zip, ""},
+		{`200 {"a": 2}`, 200, "Content-Encoding: gzip", zip, "200 and another body"},
+		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", zip[:20], ""},
+		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", `{"a": 2}`, "200 and another body"},
+		{`200 {"a": 1}`, 200, "Content-Encoding: identity", `{"a": 2}`, "200 and another body"},
+		{`200 {"a": 1}`, 200, "Content-Encoding: br", "\x0b\x02\x80", ""},
+		{`200 {"a": 1}`, 200, isJSON, lost, "200 and a body that was too much to keep beside others"},
+		{`200 with the text "ok"`, 200, "", lost, "200 and a body that was too much to keep beside others"},
+		{"200", 200, "", lost, ""},
 		{`200 {"a": 1}`, 200, isJSON, long, ""},
 		{`200 {"a": "x", "b": true, "c": null}`, 200, isJSON, `{"a": "x", "b": true, "c": null}`, ""},
 		{`200 {"a": "x", "b": true}`, 200, isJSON, `{"a": "x", "b": "true"}`, "200 and another body"},
@@ -99,6 +114,9 @@ func TestMisses(t *testing.T) {
 			x.Got = Body{Bytes: int64(len(c.body)), Begins: []byte(c.body)}
 			if c.body == long {
 				x.Got.Bytes = keepBody + 1
+			}
+			if c.body == lost {
+				x.Got.Begins = nil
 			}
 			if got := claim.Misses(x); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)

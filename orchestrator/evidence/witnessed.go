@@ -19,15 +19,24 @@ func (r Run) asked() bool {
 // noHTTP is how an answer of TLS begins, and one of HTTP/2.
 var noHTTP = regexp.MustCompile(`(?s)^(?:[\x15\x16]\x03|\x00..\x04.\x00{4})`)
 
-// unreadable says that the app was watched, and never answered by HTTP/1: it is encrypted,
-// or speaks first. That it answers noise by what is none says nothing: some servers do.
+// toNoHTTP is how a request of TLS begins, and one of HTTP/2.
+var toNoHTTP = regexp.MustCompile(`^(?:\x16\x03|PRI \* HTTP/2)`)
+
+// unreadable says that the app was watched, and never answered by HTTP/1: it is encrypted
+// and was asked so, or speaks first to tests that never asked by HTTP. That it answers
+// noise by what is none says nothing: some servers do, and an app might like not to be read.
 func (r Run) unreadable() bool {
-	read := func(x witness.Exchange) bool { return x.Status > 0 }
-	other := func(x witness.Exchange) bool {
-		first := x.Method == "" && x.Sent.Bytes == 0 && x.Got.Bytes > 0
-		return first || noHTTP.Match(x.Got.Begins)
+	var other, first, asked bool
+	for _, x := range r.Record {
+		none := noHTTP.Match(x.Got.Begins)
+		if x.Status > 0 || x.Method != "" && x.Got.Bytes > 0 && !none {
+			return false
+		}
+		other = other || none && toNoHTTP.Match(x.Sent.Begins)
+		first = first || x.Method == "" && x.Sent.Bytes == 0 && x.Got.Bytes > 0
+		asked = asked || x.Method != ""
 	}
-	return r.Watched && !slices.ContainsFunc(r.Record, read) && slices.ContainsFunc(r.Record, other)
+	return r.Watched && (other || first && !asked)
 }
 
 // Ran adds a replay against the app.
@@ -71,7 +80,7 @@ func (s Suite) unwitnessed(c Contract) string {
 	return ""
 }
 
-// witnessed is the first exchange that shows what a contract says. unread says that abl
+// witnessed is an exchange that shows what a contract says, with its body where there is one. unread says that abl
 // could not look for one.
 func (s Suite) witnessed(c Contract) (exchange string, unread bool) {
 	for _, r := range s.Real {
@@ -79,12 +88,16 @@ func (s Suite) witnessed(c Contract) (exchange string, unread bool) {
 			return "", true
 		}
 		for _, x := range r.Record {
-			if c.Claim != nil && c.Claim.Fits(x) {
+			switch {
+			case c.Claim == nil || !c.Claim.Fits(x):
+			case c.Claim.Read(x):
 				return fmt.Sprintf("%s → %d", x.Request(), x.Status), false
+			case exchange == "":
+				exchange = fmt.Sprintf("%s → %d, with a body that abl did not read", x.Request(), x.Status)
 			}
 		}
 	}
-	return "", false
+	return exchange, false
 }
 
 // patient are words of contracts by which an app may fail first.

@@ -250,7 +250,11 @@ func TestUnread(t *testing.T) {
 	}{
 		{"it speaks first", []witness.Exchange{raw("", "220 hello")}, "verified"},
 		{"TLS", []witness.Exchange{raw("\x16\x03\x01", "\x16\x03\x03"), raw("\x16\x03\x01", "")}, "verified"},
-		{"HTTP/2", []witness.Exchange{{Method: "PRI", Target: "*", Got: bodyOf("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00")}}, "verified"},
+		{"TLS that refuses HTTP", []witness.Exchange{raw("\x16\x03\x01", "\x16\x03\x03"), {Method: "GET", Target: "/a", Got: bodyOf("\x15\x03\x01")}, {Method: "GET", Target: "/a"}}, "verified"},
+		{"HTTP/2", []witness.Exchange{raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00")}, "verified"},
+		{"it speaks first, and was asked by HTTP", []witness.Exchange{raw("", "HTTP/1.1 200 OK"), {Method: "GET", Target: "/a"}}, "not witnessed"},
+		{"it answers HTTP by TLS", []witness.Exchange{{Method: "GET", Target: "/a", Got: bodyOf("\x15\x03\x01")}}, "not witnessed"},
+		{"it answers HTTP by what can be read by nobody", []witness.Exchange{raw("\x16\x03\x01", "\x16\x03\x03"), {Method: "GET", Target: "/a", Got: bodyOf("\r\nHTTP/1.1 200 OK")}}, "not witnessed"},
 		{"noise that gets an error of HTTP", []witness.Exchange{raw("noise", "HTTP/1.1 400 Bad Request")}, "not witnessed"},
 		{"noise that gets an error of no version", []witness.Exchange{raw("noise", "<!DOCTYPE HTML>")}, "not witnessed"},
 		{"noise beside a request", []witness.Exchange{raw("noise", "?"), get}, "not witnessed"},
