@@ -44,7 +44,7 @@ try:
 except OSError as e: print('held: %d open, then %s' % (len(f), e.strerror))
 else: print('HOLE: %d' % len(f))"`},
 		{id: "G11-file", by: "both", what: "one file without end", script: `
-dd if=/dev/zero of=huge bs=1M count=3000 >/dev/null 2>&1; n=$(stat -c %s huge); [ $n -lt 70000000 ] && held "$n bytes" || hole "$n bytes"; rm -f huge
+dd if=/dev/zero of=huge bs=1M seek=60 count=3000 >/dev/null 2>&1; n=$(stat -c %s huge); [ $n -lt 70000000 ] && held "$n bytes" || hole "$n bytes"; rm -f huge
 (trap '' XFSZ; truncate -s 100G huge2) 2>/dev/null && hole '100G' || held 'no 100G'; rm -f huge2`},
 		{id: "G10-limits", by: "both", what: "raising its own limits", script: `
 $A rlimit,nice
