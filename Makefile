@@ -77,7 +77,6 @@ demo: images
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,images) check
 	@TMPDIR=$(ABL_TEST_MEMORY) go test -p 4 -vet=off -timeout 20m $(WITHOUT)
 	@go test -parallel 3 -vet=off -timeout 60m $(WITH_ENGINE)
-	@scripts/fuzz.sh $(if $(filter file,$(origin FUZZTIME)),1s,$(FUZZTIME))
 
 ## test-fast: every test that needs no engine
 .PHONY: test-fast
