@@ -31,43 +31,48 @@ type Altering struct {
 // maxAltered is the longest body that is altered, in bytes; longer ones pass.
 const maxAltered = 1 << 20
 
-// answer is the answer altered, nil where it stays: it fits no claim, or has nothing to alter.
-func (a Altering) answer(x Exchange, resp *http.Response, body []byte) []byte {
+var (
+	statusLine    = regexp.MustCompile(`^(HTTP/1\.\d) [^\r\n]*`)
+	contentLength = regexp.MustCompile(`(?im)^(content-length:\s*)\d+`)
+)
+
+// answer is the answer altered, nil where it stays: it fits no claim, or has nothing to
+// alter. All else of its head stays as the app wrote it. framed is the body as it came.
+func (a Altering) answer(x Exchange, head, framed, body []byte, f framing) []byte {
 	x.Got = Body{Bytes: int64(len(body)), Begins: body[:min(len(body), keepBody)]}
-	resp.Header = resp.Header.Clone() // the record keeps the app's own
-	altered := false
+	less, altered := body, false
 	for _, c := range a.Claims {
 		switch {
 		case !c.Alters(a.What, x):
 		case a.What == OfStatus:
-			resp.StatusCode, altered = far(x.Status), true
+			status := fmt.Sprintf("$1 %d %s", far(x.Status), http.StatusText(far(x.Status)))
+			if x.Method != http.MethodHead && (x.Status == http.StatusNoContent || x.Status == http.StatusNotModified) {
+				status += "\r\nContent-Length: 0" // which needs none, and the other status does
+			}
+			head, altered = statusLine.ReplaceAll(head, []byte(status)), true
 		default:
-			less := c.without(resp.Header, body)
-			altered = altered || len(c.headers) > 0 || !bytes.Equal(less, body)
-			body = less
+			before := head
+			head, less = c.without(head, less)
+			altered = altered || !bytes.Equal(before, head) || !bytes.Equal(less, body)
 		}
 	}
-	if !altered {
+	switch {
+	case !altered:
 		return nil
+	case bytes.Equal(less, body):
+		return slices.Concat(head, framed)
+	case !f.chunked:
+		return slices.Concat(contentLength.ReplaceAll(head, fmt.Appendf(nil, "${1}%d", len(less))), less)
+	case len(less) > 0:
+		less = fmt.Appendf(nil, "%x\r\n%s\r\n", len(less), less)
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", resp.StatusCode, http.StatusText(resp.StatusCode))
-	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Connection"} {
-		resp.Header.Del(name)
-	}
-	_ = resp.Header.Write(&b)
-	if x.Method != http.MethodHead && resp.StatusCode != http.StatusNoContent {
-		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
-		return b.Bytes()
-	}
-	b.WriteString("\r\n")
-	return b.Bytes()
+	return slices.Concat(head, less, []byte("0\r\n\r\n"))
 }
 
 // without takes what the claim names out of an answer.
-func (c Claim) without(h http.Header, body []byte) []byte {
+func (c Claim) without(head, body []byte) ([]byte, []byte) {
 	for _, header := range c.headers {
-		h.Del(header.name)
+		head = regexp.MustCompile(`(?im)^`+header.name+`:.*\n`).ReplaceAll(head, nil)
 	}
 	if doc, ok := decode(body); ok && c.json != nil {
 		if data, err := json.Marshal(c.json.without(doc)); err == nil {
@@ -77,7 +82,7 @@ func (c Claim) without(h http.Header, body []byte) []byte {
 	for _, text := range c.texts {
 		body = []byte(strings.NewReplacer(text, "", html.EscapeString(text), "").Replace(string(body)))
 	}
-	return body
+	return head, body
 }
 
 // Names says that the claim names what is altered.
@@ -166,7 +171,7 @@ func (c *conn) alter(x *turn, resp *http.Response, raw []byte, f framing) error 
 	}
 	out := whole.bytes
 	if !said.over && err == nil {
-		if altered := c.proxy.Altering.answer(x.Exchange, resp, said.bytes); altered != nil {
+		if altered := c.proxy.Altering.answer(x.Exchange, raw, whole.bytes[len(raw):], said.bytes, f); altered != nil {
 			out, x.Altered = altered, true
 		}
 	}
