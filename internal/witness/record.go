@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -41,12 +42,14 @@ func (r *Record) Add(x Exchange) {
 	r.written, r.err = r.written+n, err
 }
 
-// ReadRecord reads what a Record took. A last line that was not written to its end is none.
+// ReadRecord reads what a Record took, in the order in which it began. A last line that was
+// not written to its end is none.
 func ReadRecord(from io.Reader) (all []Exchange, err error) {
 	lines := bufio.NewReader(io.LimitReader(from, maxRecord+1<<20))
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
+			slices.SortStableFunc(all, func(a, b Exchange) int { return a.At.Compare(b.At) })
 			return all, nil
 		}
 		var x Exchange
