@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -153,12 +152,10 @@ func (r *geminiReader) Result(exit int) Result {
 }
 
 // geminiCount counts one model. Input includes what was cached, and output is
-// candidates alone. A stream has thoughts and tool prompts only in its total, and so
-// does not tell them apart; a document names all.
+// candidates alone. Thoughts and tool prompts stand in the total, and are not told apart.
 func geminiCount(t figures) tokens.Count {
 	return tokens.Count{
-		Input: t.of("input_tokens prompt"), Candidates: t.of("output_tokens candidates"), Cached: t.of("cached"),
-		Thoughts: t.of("thoughts"), Tool: t.of("tool"), Total: t.of("total_tokens total"),
+		Input: t.of("input_tokens"), Candidates: t.of("output_tokens"), Cached: t.of("cached"), Total: t.of("total_tokens"),
 	}
 }
 
@@ -188,37 +185,3 @@ var (
 	}
 	geminiDaily = []sign{{outcome.Quota, []string{"perday", "daily"}}}
 )
-
-// geminiWhole reads what the CLI prints with -o json, if stdout is that: one document at
-// the end. abl does not ask for it, because a failed run prints none, but a person may
-// have one at hand.
-func geminiWhole(stdout []byte, exit int) (res Result, ok bool) {
-	var doc struct {
-		SessionID string      `json:"session_id"`
-		Error     geminiError `json:"error"`
-		Stats     *struct {
-			Models map[string]struct {
-				API    figures `json:"api"`
-				Tokens figures `json:"tokens"`
-			} `json:"models"`
-			Tools struct {
-				Calls count `json:"totalCalls"`
-			} `json:"tools"`
-		} `json:"stats"`
-	}
-	if json.Unmarshal(stdout, &doc) != nil || doc.Stats == nil {
-		return res, false
-	}
-	end, requests := geminiRecord{Type: "result", Status: "success", Error: doc.Error}, int64(0)
-	end.Stats.ToolCalls, end.Stats.Models = doc.Stats.Tools.Calls, map[string]figures{}
-	for model, m := range doc.Stats.Models {
-		end.Stats.Models[model] = m.Tokens
-		if n := m.API.of("totalRequests"); n != nil {
-			requests += *n
-		}
-	}
-	r := geminiReader{result: end, follower: follower{session: label(doc.SessionID, maxName)}}
-	res = r.Result(exit)
-	res.Requests = requests
-	return res, true
-}

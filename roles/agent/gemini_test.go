@@ -42,10 +42,6 @@ func TestGeminiSamples(t *testing.T) {
 		want   string
 	}{
 		{"ok-streamjson", 0, "finished=true requests=-1" + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
-		{"ok-json", 0, "finished=true requests=3" + pro + "in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120"},
-		{"ok-json-automodel", 0, "finished=true requests=4 | gemini-3.1-pro-preview in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120" +
-			" | gemini-3.5-flash-lite in=1000 out=10 cached=100 thoughts=7 tool=3 total=1020"},
-		{"fail-e429x2", 0, "finished=true requests=5" + pro + "in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120"},
 		{"ok-text", 0, `finished=false requests=-1 "gemini ended without a result record, with exit code 0"`},
 		{"session-chats.jsonl", 0, `finished=false requests=-1 "gemini ended without a result record, with exit code 0"`},
 		{"sigterm-streamjson", 0, `finished=false requests=-1 "gemini ended without a result record, with exit code 0"`},
@@ -57,15 +53,6 @@ func TestGeminiSamples(t *testing.T) {
 			pro + "in=10000 out=100 cached=1000 thoughts=- tool=- total=10200"},
 		{"maxtok-streamjson", 0, `finished=false requests=-1 "gemini ended without using a tool, so it did nothing of its task"` +
 			pro + "in=1000 out=10 cached=100 thoughts=- tool=- total=1020"},
-		{"fail-empty", 0, `finished=false requests=4 "gemini stopped: Model stream ended without a finish reason"` +
-			pro + "in=0 out=0 cached=0 thoughts=0 tool=0 total=0"},
-		{"fail-nofinish", 0, `finished=false requests=4 "gemini stopped: Model stream ended without a finish reason"` +
-			pro + "in=4000 out=40 cached=400 thoughts=28 tool=12 total=4080"},
-		{"fail-safety", 0, `finished=false requests=4 "gemini stopped: The model response was blocked due to safety settings"` +
-			pro + "in=4000 out=40 cached=400 thoughts=28 tool=12 total=4080"},
-		{"fail-maxtok", 0, `finished=false requests=1 "gemini ended without using a tool, so it did nothing of its task"` +
-			pro + "in=1000 out=10 cached=100 thoughts=7 tool=3 total=1020"},
-		{"prompt-too-big-json", 0, `finished=false requests=0 "gemini ended without a model request that counted a token"`},
 		{"fail-maxturns-streamjson", 53, `finished=false requests=-1 "gemini failed, exit code 53 (too many turns): Reached max session turns for this session. ` +
 			`Increase the number of turns by specifying maxSessionTurns in settings.json"` + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
 		{"fail-e401-streamjson", 145, `finished=false requests=-1 "gemini failed, exit code 145 (HTTP status 401): [API Error: ` +
@@ -83,7 +70,6 @@ func TestGeminiSamples(t *testing.T) {
 		{"", 244, silent("exit code 244 (HTTP status 500)")},      // -o json
 		{"", 247, silent("exit code 247 (HTTP status 503)")},      // -o json
 		{"ok-streamjson", 137, "finished=false requests=-1 \"gemini failed: exit code 137\"" + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
-		{"ok-json", 137, "finished=false requests=3 \"gemini failed: exit code 137\"" + pro + "in=6000 out=60 cached=600 thoughts=42 tool=18 total=6120"},
 	}
 	seen := map[string]bool{"": true}
 	for _, tt := range tests {

@@ -59,14 +59,8 @@ func (a Agent) FullName(model string) (string, error) {
 	return full, nil
 }
 
-// Usages reads what an agent printed, whole, as `abl debug usage` does. Besides
-// the form that abl asks for it takes the CLI's other machine-readable form.
+// Usages reads what an agent printed, whole, as `abl debug usage` does.
 func Usages(a Agent, stdout []byte, exit int) Result {
-	if a.Name == gemini.Name {
-		if res, ok := geminiWhole(stdout, exit); ok {
-			return res
-		}
-	}
 	reader := a.NewReader(Call{})
 	Feed(reader, stdout)
 	return reader.Result(exit)
