@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"abl/internal/spec"
+	"abl/internal/tap"
 	"abl/internal/testing/failpoint"
 	"abl/internal/witness"
 	"abl/orchestrator/evidence"
@@ -75,9 +76,6 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 	if err := within(limit-time.Since(begun), &suite); err != nil {
 		return evidence.Finding{}, err
 	}
-	if err := v.plant(ctx, &suite, limit); err != nil {
-		return evidence.Finding{}, err
-	}
 	if err := v.alter(ctx, claims, &suite, took); err != nil {
 		return evidence.Finding{}, err
 	}
@@ -86,18 +84,6 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 		f.Notes = append(f.Notes, v.NoNull)
 	}
 	return f, nil
-}
-
-// plant tries a suite whose lines might be the app's own against an app that
-// answers with a test line.
-func (v turn) plant(ctx context.Context, s *evidence.Suite, limit time.Duration) error {
-	if v.NoNull != "" || !evidence.Suspect(*s) {
-		return nil
-	}
-	run, _, err := v.replay(ctx, string(roles.TestLines), roles.Replay{Against: roles.TestLines, Limit: limit})
-	weighed := weighed(run)
-	s.Planted = &weighed
-	return err
 }
 
 // alter sees whether tests that pass but for weak ones would notice other answers of the
@@ -200,7 +186,7 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay) (run role
 
 func weighed(r roles.Replayed) evidence.Run {
 	return evidence.Run{
-		TAP: witness.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone,
+		TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone,
 		Broke: r.Ends.Broke, Other: r.Ends.Other, Watched: r.Watched, Record: r.Record,
 	}
 }

@@ -36,8 +36,6 @@ const (
 	NoApp   Against = "no app" // connections are refused
 	Empty   Against = "empty"  // everything is answered with 200 and no body
 	Trouble Against = "500"    // everything is answered with 500
-
-	TestLines Against = "test lines" // everything is answered with 200 and witness.Planted
 )
 
 // Replay is one run of the saved tests.
@@ -148,17 +146,14 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	case TheApp:
 		return up, r.watch(ctx, p, box)
 	case NoApp: // nobody listens
-	case Empty, Trouble, TestLines:
-		if a.Port == 0 {
-			return up, errors.New("internal error: a stand-in for a system without an app section")
-		}
-		args = append(args, standing[p.Against], app)
+	case Empty, Trouble:
+		args = append(args, "--null", app+standing[p.Against])
 	}
 	return up, a.holds(ctx, box, args...)
 }
 
-// standing are the holder's words for what stands in the app's place.
-var standing = map[Against]string{Empty: "--empty", Trouble: "--trouble", TestLines: "--lines"}
+// standing is the status of every answer of what stands in the app's place.
+var standing = map[Against]string{Empty: "=200", Trouble: "=500"}
 
 // watch puts the witness up, which is the holder of the tests' network, and their
 // only way to the app.

@@ -17,7 +17,7 @@ import (
 	"abl/internal/audit"
 	"abl/internal/hostfs"
 	"abl/internal/state"
-	"abl/internal/witness"
+	"abl/internal/tap"
 )
 
 // replayFile says, in the record of a replay, what came of it; replayDir begins
@@ -48,7 +48,7 @@ func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
 }
 
 // order is that of replays in a report.
-var order = []Against{TheApp, NoApp, Empty, Trouble, TestLines}
+var order = []Against{TheApp, NoApp, Empty, Trouble}
 
 // ForgetReplays takes the notes of a call's replays away, before they are made
 // anew: an abl that was killed may have made others. Those of earlier phases'
@@ -188,7 +188,7 @@ func tellOutput(p state.Project, dir string, r *audit.Replay) error {
 		return fmt.Errorf("cannot read what a replay printed: %w", err)
 	}
 	r.Output = &audit.File{Path: p.Rel(filepath.Join(dir, "stdout")), SHA256: hex.EncodeToString(sum.Sum(nil))}
-	doc := witness.Parse(data, !r.Late && r.Gone == "")
+	doc := tap.Parse(data, !r.Late && r.Gone == "")
 	r.Tests = len(doc.Points)
 	for _, point := range doc.Points {
 		if point.OK && point.Void() == "" {

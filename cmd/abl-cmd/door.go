@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	"abl/internal/helper"
@@ -39,16 +39,15 @@ func (s started) places() (all []place, err error) {
 		}
 		all = append(all, place{from, watched.Serve})
 	}
-	null := func(status int, text string) func(context.Context, net.Listener) error {
-		return func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status, text) }
-	}
-	for _, stand := range []place{
-		{s.empty, null(http.StatusOK, "")}, {s.trouble, null(http.StatusInternalServerError, "")},
-		{s.lines, null(http.StatusOK, witness.Planted)}, {s.commands, witness.Commands},
-	} {
-		if stand.at != "" {
-			all = append(all, stand)
+	if from, status, ok := strings.Cut(s.null, "="); ok {
+		code, err := strconv.Atoi(status)
+		if err != nil {
+			return nil, fmt.Errorf("cannot answer with status %q: want a number", status)
 		}
+		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, code) }})
+	}
+	if s.commands != "" {
+		all = append(all, place{s.commands, witness.Commands})
 	}
 	return all, nil
 }

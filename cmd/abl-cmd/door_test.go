@@ -137,15 +137,16 @@ func TestAltering(t *testing.T) {
 }
 
 func TestStandIns(t *testing.T) {
-	cmd, at := holding(t, "-empty", "127.0.0.1:0", "-trouble", "127.0.0.1:0", "-lines", "127.0.0.1:0", "-commands", "127.0.0.1:0")
-	for i, want := range []string{"200 ", "500 ", "200 " + witness.Planted, `200 {"exit":0}`} {
+	cmd, at := holding(t, "-null", "127.0.0.1:0=500", "-commands", "127.0.0.1:0")
+	for i, want := range []string{"500 ", `200 {"exit":0}`} {
 		if got := fetch(t, "http://"+at[i]+"/any"); got != want {
 			t.Errorf("it answers %q, want %q", got, want)
 		}
 	}
 	ended(t, cmd)
 	for args, want := range map[string]string{
-		"-empty nowhere":                   "cannot serve",
+		"-null nowhere=200":                "cannot serve",
+		"-null :0=none":                    "want a number",
 		"-pass nowhere":                    "want FROM=TO",
 		"-watch :0=/door -record /nowhere": "cannot keep what is seen",
 		"-watch :0=/door -record /dev/null -altering /nowhere": "cannot tell what to alter",

@@ -34,11 +34,11 @@ type started struct {
 	in   string   // file to read instead of the usual one, "" for that
 	args []string // what follows, without the flags of those that have some
 
-	listen, seal          string   // of a holder, as the following
-	pass                  []string // what it passes on, FROM=TO
-	watch, record         string   // likewise, and the file that takes what it sees
-	empty, trouble, lines string   // where something stands in the app's place
-	commands              string   // likewise in its broker's
+	listen, seal  string   // of a holder, as the following
+	pass          []string // what it passes on, FROM=TO
+	watch, record string   // likewise, and the file that takes what it sees
+	null          string   // where it stands in the app's place, FROM=STATUS
+	commands      string   // likewise in its broker's
 }
 
 func main() {
@@ -114,9 +114,7 @@ func (s *started) flags() (until int64, err error) {
 	set.StringVar(&s.watch, "watch", "", "holder: pass connections on to the app, \"FROM=TO\", and write down what is seen")
 	set.StringVar(&s.record, "record", helper.Record, "holder: where to write that")
 	set.StringVar(&s.in, "altering", s.in, "holder: file with what of the app's answers to alter")
-	set.StringVar(&s.empty, "empty", "", "holder: where to answer everything with 200 and no body")
-	set.StringVar(&s.trouble, "trouble", "", "holder: where to answer everything with 500")
-	set.StringVar(&s.lines, "lines", "", "holder: where to answer everything with a test line")
+	set.StringVar(&s.null, "null", "", "holder: answer everything with a status and no body, \"FROM=STATUS\"")
 	set.StringVar(&s.commands, "commands", "", "holder: where to answer as the app's broker does")
 	err = set.Parse(s.args)
 	s.args = set.Args()

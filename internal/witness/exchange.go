@@ -156,6 +156,12 @@ func (x Exchange) content() (body []byte, ok bool) {
 	return x.Got.Begins, x.Header.Get("Content-Encoding") == "" || !bytes.ContainsFunc(x.Got.Begins, binary)
 }
 
+// Says says whether a text stands in what the app answered, as far as that was kept.
+func (x Exchange) Says(text string) bool {
+	body, _ := x.content()
+	return bytes.Contains(body, []byte(text)) || bytes.Contains(x.Got.Begins, []byte(text))
+}
+
 // Read says whether the body was held against all that the claim names of it.
 func (c Claim) Read(x Exchange) bool {
 	_, ok := x.content()

@@ -50,17 +50,9 @@ func say(t testing.TB, at, what string) string {
 
 const emptyOK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
-func TestSay(t *testing.T) {
-	at := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200, "text\n") })
-	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n"
-	if got := say(t, at, "GET / HTTP/1.1\r\nHost: a\r\n\r\nHEAD / HTTP/1.1\r\nHost: a\r\n\r\n"); got != head+"text\n"+head {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestNull(t *testing.T) {
-	ok := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200, "") })
-	trouble := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 500, "") })
+	ok := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200) })
+	trouble := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 500) })
 	for _, c := range []struct{ name, what, want string }{
 		{"a request", "GET / HTTP/1.1\r\nHost: app\r\n\r\n", emptyOK},
 		{"of any method", "BREW /pot?x=1 HTTP/1.1\nHost: app\n\n", emptyOK},
@@ -116,7 +108,7 @@ func TestEnd(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- Null(ctx, l, 200, "") }()
+	go func() { ended <- Null(ctx, l, 200) }()
 	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +128,7 @@ func TestEnd(t *testing.T) {
 		t.Error("the connection is still there")
 	}
 	l.Close()
-	if err := Null(t.Context(), l, 200, ""); err == nil {
+	if err := Null(t.Context(), l, 200); err == nil {
 		t.Error("serving where nobody listens")
 	}
 }

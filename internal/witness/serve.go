@@ -1,13 +1,7 @@
-// Package witness is there while the saved tests are tested: at the app's door, as
-// an app that answers everything with nothing or as a proxy that passes every byte
-// on and keeps what it saw, and behind the tests, as the reader of what their run.sh
-// printed. It knows HTTP/1 and TAP, and what a contract names of an exchange; what
-// that proves is decided elsewhere.
-//
-// run.sh prints TAP 13 or 14 with one line for each contract. It was written by an
-// agent, and may quote what the system under test answered; so a line counts as ok
-// only when nothing about it is in doubt, and what casts doubt on the whole output
-// is said.
+// Package witness stands at the app's door while the saved tests are tested: as a proxy
+// that passes every byte on and keeps what it saw, or as an app that answers everything
+// with nothing. It knows HTTP/1, and what a contract names of an exchange; what that
+// proves is decided elsewhere.
 package witness
 
 import (
@@ -62,22 +56,10 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 	}
 }
 
-// Planted is what a stand-in for the app answers to see whether a suite prints
-// answers as they are: then the app could say of itself what it likes. It is a
-// test line for a contract that no project has.
-const (
-	Planted   = "\nok 1 - " + PlantedID + " said by what stands in for the app\n"
-	PlantedID = "P9999.C999999"
-)
-
-// Null answers every request with the same status and text, mostly none, until ctx ends.
-// What is no HTTP/1 hears nothing. It looks at no more of a request than an answer needs.
-func Null(ctx context.Context, l net.Listener, status int, text string) error {
-	kind := ""
-	if text != "" {
-		kind = "Content-Type: text/plain\r\n"
-	}
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\n%sContent-Length: %d\r\n\r\n", status, http.StatusText(status), kind, len(text))
+// Null answers every request with the same status and no body, until ctx ends. What is no
+// HTTP/1 hears nothing. It looks at no more of a request than an answer needs.
+func Null(ctx context.Context, l net.Listener, status int) error {
+	reply := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 0\r\n\r\n", status, http.StatusText(status))
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		r := bufio.NewReaderSize(conn, lineSize)
 		for {
@@ -87,10 +69,6 @@ func Null(ctx context.Context, l net.Listener, status int, text string) error {
 			}
 			if err != nil || copyBody(io.Discard, io.Discard, r, requestFraming(req)) != nil {
 				return
-			}
-			reply := head + text
-			if req.Method == http.MethodHead {
-				reply = head
 			}
 			if _, err := io.WriteString(conn, reply); err != nil || req.Close {
 				return

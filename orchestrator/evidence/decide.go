@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"abl/internal/failedspecs"
-	"abl/internal/witness"
+	"abl/internal/tap"
 )
 
 // Verdict is what claims and replays come to.
@@ -59,9 +59,6 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			opens = append(opens, s.doubts(i, r)...)
 			f.Ended, f.Notes = append(f.Ended, r.Broke...), append(f.Notes, r.Other...)
 		}
-		if why := s.repeats(); why != "" {
-			opens = append(opens, why)
-		}
 		f.Notes = append(f.Notes, s.notes()...)
 		f.Strength = cmp.Or(f.Strength, s.strength())
 	}
@@ -100,7 +97,7 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 	if len(s.Real) > 1 {
 		where = fmt.Sprintf("%s in replay %d of %d", where, i+1, len(s.Real))
 	}
-	failed := slices.ContainsFunc(r.TAP.Points, func(p witness.Point) bool { return !p.OK })
+	failed := slices.ContainsFunc(r.TAP.Points, func(p tap.Point) bool { return !p.OK })
 	switch {
 	case r.Gone != "":
 		return []string{where + ": " + r.Gone}
@@ -129,7 +126,7 @@ func (s Suite) asks(id string) bool {
 	return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.ID == id })
 }
 
-func at(p witness.Problem) string {
+func at(p tap.Problem) string {
 	if p.Line == 0 {
 		return p.Text
 	}

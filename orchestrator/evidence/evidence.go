@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"abl/internal/failedspecs"
+	"abl/internal/tap"
 	"abl/internal/witness"
 )
 
@@ -33,7 +34,7 @@ type Contract struct {
 
 // Run is one replay.
 type Run struct {
-	TAP  witness.Document
+	TAP  tap.Document
 	Exit int
 	Late bool   // it was stopped at its time limit
 	Gone string // why nothing could be run, as "run.sh is missing"; "" when it was
@@ -72,9 +73,6 @@ type Suite struct {
 
 	Altered []Alteration // in which answers of the app were altered
 	Allowed []string     // contracts whose tests may be weak, or AllWeak
-
-	// Against an app that answers everything with Planted, where it is Suspect.
-	Planted *Run
 
 	Waived Waived
 }
@@ -125,7 +123,7 @@ func Again(claims Claims, s Suite) bool {
 // tallied is what the real runs say of one contract.
 type tallied struct {
 	n, ok, notOK int
-	results      []witness.Result
+	results      []tap.Result
 }
 
 func tally(runs []Run, id string) tallied {
@@ -134,9 +132,9 @@ func tally(runs []Run, id string) tallied {
 		result := r.TAP.Of(id)
 		t.results = append(t.results, result)
 		switch result.Status {
-		case witness.OK:
+		case tap.OK:
 			t.ok++
-		case witness.NotOK:
+		case tap.NotOK:
 			t.notOK++
 		}
 	}
@@ -199,6 +197,8 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	switch why := s.vacuous(c); {
 	case !slices.ContainsFunc(s.Real, Run.asked):
 		return Vacuous, "the tests sent the app no request"
+	case s.echoed(c):
+		return Vacuous, "its test line is an answer of the app's: run.sh prints answers as they are, so the app could pass itself"
 	case s.unwitnessed(c) != "":
 		return NotWitnessed, s.unwitnessed(c)
 	case why != "":
@@ -226,34 +226,4 @@ func (s Suite) challenged(c Contract) (is, why string) {
 		return Weak, "its test is ok " + weak[0]
 	}
 	return Weak, "its test is ok under both null apps: it asks for no more than any answer"
-}
-
-// Suspect says that a suite is to be tried with witness.Planted: it says ok of a contract,
-// and nothing at all, ok or not, wherever the app answers nothing. Mostly it has
-// given up before, as shells do that end with the first failure; but the line may
-// as well have been the app's own.
-func Suspect(s Suite) bool {
-	return slices.ContainsFunc(s.Contracts, func(c Contract) bool {
-		t := tally(s.Real, c.ID)
-		if t.n == 0 || t.ok < t.n {
-			return false
-		}
-		tried := slices.DeleteFunc(s.tries(), func(t try) bool { return t.run == nil })
-		return len(tried) > 0 && !slices.ContainsFunc(tried, func(t try) bool {
-			return t.run.Gone != "" || t.run.TAP.Of(c.ID).Status != witness.Missing
-		})
-	})
-}
-
-// repeats says that the suite prints what the app answers as test lines.
-func (s Suite) repeats() string {
-	if s.Planted == nil {
-		return ""
-	}
-	for _, p := range s.Planted.TAP.Points {
-		if slices.Contains(p.IDs, witness.PlantedID) {
-			return fmt.Sprintf("%srun.sh: it prints what the app answers as test lines of its own, so the app could pass itself", s.prefix())
-		}
-	}
-	return ""
 }

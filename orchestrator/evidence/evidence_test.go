@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/witness"
+	"abl/internal/tap"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,7 +31,7 @@ func run(letters string) Run {
 		}
 	}
 	text := fmt.Sprintf("TAP version 14\n1..%d\n%s\n", len(lines), strings.Join(lines, "\n"))
-	r := Run{TAP: witness.Parse([]byte(text), true)}
+	r := Run{TAP: tap.Parse([]byte(text), true)}
 	if strings.Contains(letters, "x") {
 		r.Exit = 1
 	}
@@ -153,23 +153,23 @@ func TestDecide(t *testing.T) {
 			s.Away, s.Empty, s.Broken, s.Waived = nil, nil, nil, Waived{Away: true, Null: true}
 		})}, "pass\n  P1.C1 verified\n"},
 
-		{"a plan that does not fit", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = witness.Parse([]byte("1..2\nok 1 - P1.C1\n"), true) })},
+		{"a plan that does not fit", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("1..2\nok 1 - P1.C1\n"), true) })},
 			"unverified\n  P1.C1 verified\n! run.sh: the plan says 2, there are 1 test lines\n"},
 		{"stopped at its limit", nil, []Suite{suite("oo").with(func(s *Suite) {
-			s.Real[0] = Run{Late: true, TAP: witness.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
+			s.Real[0] = Run{Late: true, TAP: tap.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
 		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before it came to this contract (the contract: GET /P1.C2 → 200)\n" +
 			"! run.sh: it was stopped at its time limit\n! run.sh: the plan says 2, there are 1 test lines\n! run.sh: line 2 of its output: the output was cut here, or its program stopped\n"},
 		{"an exit code without a reason", nil, []Suite{suite("o", "o").with(func(s *Suite) { s.Real[1].Exit = 7 })},
 			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, and no line says not ok\n"},
 		{"lines that were not asked for", nil, []Suite{suite("oxo").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},
 			"unverified\n  P1.C1 verified\n! run.sh: line 4 of its output is not ok and names P1.C2, which these tests are not asked for\n"},
-		{"noise and further tests", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = witness.Parse([]byte("hi\n1..2\nok - P1.C1\nok - setup\n"), true) })},
+		{"noise and further tests", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("hi\n1..2\nok - P1.C1\nok - setup\n"), true) })},
 			"pass\n  P1.C1 verified\n~ run.sh: line 1 of its output: not TAP, and not read (1 such lines)\n~ run.sh: line 4 of its output is ok and names no contract\n"},
 
 		{"regression", nil, []Suite{suite("ox", "ox").with(func(s *Suite) { s.Name, s.Alone = "phase1/passed", true })},
 			"fail\n  phase1/passed: P1.C1 verified\n  phase1/passed: P1.C2 failed\n! phase1/passed: P1.C2 is failed: 2 of 2 replays say not ok: 500\n> GET /P1.C2 → 200 | GET /P1.C2 | 500\n"},
 		{"a regression without words", nil, []Suite{suite("x").with(func(s *Suite) {
-			s.Alone, s.Real[0].TAP = true, witness.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
+			s.Alone, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
 		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays say not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which says no more about its input | 404,\nnot 200\n"},
 		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
 			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/witness"
+	"abl/internal/tap"
 )
 
 // What older tests say of a source that passes now, contract by contract.
 func TestOlder(t *testing.T) {
-	run := func(line string) Run { return Run{TAP: witness.Parse([]byte("1..1\n"+line+"\n"), true)} }
+	run := func(line string) Run { return Run{TAP: tap.Parse([]byte("1..1\n"+line+"\n"), true)} }
 	const ok, notOK, none = "ok 1 - P1.C1", "not ok 1 - P1.C1\n  ---\n  observed: '404'\n  ...", "ok 1 - P1.C2"
 	for _, c := range []struct {
 		name    string

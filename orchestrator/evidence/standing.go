@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"abl/internal/audit"
-	"abl/internal/witness"
+	"abl/internal/tap"
 	"abl/internal/wording"
 )
 
@@ -44,7 +44,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	st.Witness, st.Unread = s.witnessed(c)
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, string(r.Status))
-		if r.Status == witness.NotOK && st.Observed == "" {
+		if r.Status == tap.NotOK && st.Observed == "" {
 			st.Input, st.Observed = r.Points[0].Fields["input"], observed(r.Points[0])
 		}
 	}
@@ -85,7 +85,7 @@ func replays(n int) string {
 }
 
 // observed is what a test line that is not ok tells.
-func observed(p witness.Point) string {
+func observed(p tap.Point) string {
 	for _, key := range []string{"observed", "comment"} {
 		if v := p.Fields[key]; v != "" {
 			return v
@@ -99,7 +99,7 @@ func (t tallied) gave() string {
 	var texts []string
 	count := map[string]int{}
 	for _, r := range t.results {
-		if r.Status != witness.NotOK {
+		if r.Status != tap.NotOK {
 			continue
 		}
 		text := observed(r.Points[0])
@@ -126,11 +126,11 @@ func (t tallied) silence(runs []Run) string {
 	for i, r := range t.results {
 		why := r.Why
 		switch {
-		case r.Status == witness.OK || r.Status == witness.NotOK:
+		case r.Status == tap.OK || r.Status == tap.NotOK:
 			continue
 		case runs[i].Gone != "":
 			why = runs[i].Gone
-		case runs[i].Late && r.Status == witness.Missing:
+		case runs[i].Late && r.Status == tap.Missing:
 			why = "run.sh was stopped at its time limit before it came to this contract"
 		}
 		if t.n == 1 {

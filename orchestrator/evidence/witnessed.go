@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/tap"
 	"abl/internal/witness"
 	"abl/internal/wording"
 )
@@ -14,6 +15,15 @@ import (
 // by what is none and got an answer.
 func (r Run) asked() bool {
 	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Method != "" || x.Got.Bytes > 0 })
+}
+
+// echoed says that the app answered the very line by which a contract is ok.
+func (s Suite) echoed(c Contract) bool {
+	return slices.ContainsFunc(s.Real, func(r Run) bool {
+		return slices.ContainsFunc(r.TAP.Of(c.ID).Points, func(p tap.Point) bool {
+			return slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Says(p.Text) })
+		})
+	})
 }
 
 // noHTTP is how an answer of TLS begins, and one of HTTP/2.

@@ -20,7 +20,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/proc"
 	"abl/internal/spec"
-	"abl/internal/witness"
+	"abl/internal/tap"
 )
 
 const (
@@ -172,13 +172,13 @@ func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, e
 			claimed = entries[i].Line
 		}
 		switch r := doc.Of(id); {
-		case r.Status == witness.Missing:
+		case r.Status == tap.Missing:
 			f.add(missing, "a line of %s for %s: %s (%s)", script, id, says, r.Why)
-		case r.Status == witness.Twice, r.Status == witness.Void:
+		case r.Status == tap.Twice, r.Status == tap.Void:
 			f.add(wrong, "%s says nothing about %s: %s", script, id, r.Why)
-		case r.Status == witness.NotOK && claimed == 0:
+		case r.Status == tap.NotOK && claimed == 0:
 			f.add(missing, "an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
-		case r.Status == witness.OK && claimed > 0:
+		case r.Status == tap.OK && claimed > 0:
 			f.add(wrong, "%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
 		}
 	}
@@ -195,9 +195,9 @@ func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, e
 // runSuite runs run.sh as a replay does: without the keys of the agent, and with
 // nothing on standard input. What it says on standard error the Verifier sees. It finds
 // what keeps the output as a whole from being believed.
-func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
+func (t tool) runSuite(ctx context.Context, f findings) tap.Document {
 	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
-	out := &proc.Head{Max: witness.MaxBytes + 1}
+	out := &proc.Head{Max: tap.MaxBytes + 1}
 	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Dir, script)) // bounded stops all of it
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.Dir, out, os.Stderr
 	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, pipeGrace
@@ -211,7 +211,7 @@ func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
 	case err != nil:
 		f.add(wrong, "%s cannot be run: %v", script, err)
 	}
-	doc := witness.Parse(out.Kept.Bytes(), err == nil)
+	doc := tap.Parse(out.Kept.Bytes(), err == nil)
 	for _, p := range doc.Problems {
 		where, kind := fmt.Sprintf("line %d of %s's output", p.Line, script), note
 		if p.Line == 0 {
@@ -222,7 +222,7 @@ func (t tool) runSuite(ctx context.Context, f findings) witness.Document {
 		}
 		f.add(kind, "%s: %s", where, p.Text)
 	}
-	bad := slices.ContainsFunc(doc.Points, func(p witness.Point) bool { return !p.OK })
+	bad := slices.ContainsFunc(doc.Points, func(p tap.Point) bool { return !p.OK })
 	switch {
 	case exit != 0 && !bad:
 		f.add(wrong, "%s ended with exit code %d, and no line says not ok", script, exit)

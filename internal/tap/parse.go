@@ -1,4 +1,4 @@
-package witness
+package tap
 
 import (
 	"bytes"
@@ -99,7 +99,7 @@ func (p *parser) latest() *Point { return &p.Points[len(p.Points)-1] }
 // statement takes a line that stands at the margin.
 func (p *parser) statement(s string, long bool) {
 	if point, ok := readPoint(s); ok {
-		point.Line, point.Long = p.n, long
+		point.Line, point.Text, point.Long = p.n, s, long
 		p.point(point)
 	} else if m := plan.FindStringSubmatch(s); m != nil && p.Plan >= 0 {
 		p.problem(p.n, true, "this is a second plan: run.sh prints one, for all that it tests")

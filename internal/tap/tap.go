@@ -1,4 +1,8 @@
-package witness
+// Package tap reads what the saved tests print. It is TAP 13 or 14 with one line for each
+// contract, written by an agent, and may quote what the system under test answered; so a
+// line counts as ok only when nothing about it is in doubt, and what casts doubt on the
+// whole output is said.
+package tap
 
 import (
 	"fmt"
@@ -47,8 +51,9 @@ type Document struct {
 
 // Point is one test line with its diagnostics.
 type Point struct {
-	Line      int // in the output, counted from 1
-	Number    int // 0: it has none
+	Line      int    // in the output, counted from 1
+	Text      string // of the line
+	Number    int    // 0: it has none
 	OK        bool
 	IDs       []string          // of the contracts that it names at its head, mostly one
 	Directive string            // SKIP, TODO or ""
