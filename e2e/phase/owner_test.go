@@ -201,7 +201,7 @@ func TestRolesShutTheirFiles(t *testing.T) {
 	const shut = "chmod 000 /abl/out/*"
 	const app = "import fs from 'node:fs';\nfor (const f of fs.readdirSync('/abl/out')) fs.chmodSync('/abl/out/' + f, 0);\n" + server
 	const tests = "#!/bin/sh\n" + shut + "\necho 1..1\necho 'not ok 1 - P1.C1'\n"
-	p := newProject(t, nodeApp+"verify: {evidence: required}\n",
+	p := newProject(t, evidence,
 		call("builder", 0, write("server.mjs", app), write("deep/er/file", "x"), report(), run("chmod 4777 /abl/out/stderr; chmod 000 /abl/out/stdout"), run("chmod 000 server.mjs deep/er deep builder_reports; chmod 000 .")),
 		call("verifier", 0, write("run.sh", tests, "0755"), refute("seen 500"), report(), run(shut), run("chmod 111 run.sh; chmod 000 failed_specs.md verifier_reports .")))
 	p.Env = append(p.Env, "ABL_LOOP_MAX_VERIFIER_ITERATIONS=1")

@@ -9,8 +9,8 @@ import (
 	"abl/roles/agent"
 )
 
-// evidence is as it is without a word.
-const evidence = nodeApp + "verify: {evidence: required}\n"
+// evidence has replays, but for those with altered answers: TestWitnessWeak is about these.
+const evidence = nodeApp + "verify: {evidence: required, strength_time: 0}\n"
 
 // honest is a suite that notices when there is no app and when it answers otherwise.
 const honest = "#!/bin/sh\necho 1..1\nif [ \"$(curl -sf --max-time 5 \"$ABL_APP_URL/\")\" = ok ]; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; printf '  ---\\n  input: GET /\\n  observed: another text\\n  ...\\n'; fi\n"
@@ -64,13 +64,13 @@ func TestLiesAreNoPass(t *testing.T) {
 		attempt(2, 2, run("rm -f run.sh"), claims))
 	p.Write(".abl/config.yaml", strings.Replace(rounds("2"), unproven, "", 1))
 	all := of(events(t, p.Must(4, "phase", "1", "--json")), state.Verdict)
-	for i, want := range []string{"P1.C1 is vacuous", "it prints what the app answers as test lines of its own", "the run report of this call is missing", "run.sh"} {
+	for i, want := range []string{"P1.C1 is vacuous", "P1.C1 is vacuous: its test line is an answer of the app's", "the run report of this call is missing", "run.sh"} {
 		if i >= len(all) || all[i].Verdict != "unverified" || !strings.Contains(all[i].Text, want) {
 			t.Errorf("verdict %d is not for %q: %+v", i+1, want, all)
 		}
 	}
 	r := audited(p, 1, 1)
-	if last := r.Replays[len(r.Replays)-1]; r.Verdict != "unverified" || last.Against != "test lines" || last.Call != "p1-verify-1.2" {
+	if last := r.Replays[len(r.Replays)-1]; r.Verdict != "unverified" || last.Against != "500" || last.Call != "p1-verify-1.2" {
 		t.Errorf("the record: %s, %+v", r.Verdict, last)
 	}
 	noLeftovers(p)
