@@ -22,11 +22,16 @@ const (
 	pause     = 0.2
 )
 
-// BenchmarkReplay is all that abl does between the Verifier's end and the verdict
-// on a phase of twenty contracts: the replay against a fresh app, and those with
-// the app away and under two null apps. The anchor is the suite by itself, as the
-// Verifier runs it in the same phase.
+// BenchmarkReplay is all that abl does between the Verifier's end and the verdict on a
+// phase of twenty contracts: the replay against a fresh app, and those with the app away
+// and under two null apps; and besides, those with altered answers. The anchor is the
+// suite by itself, as the Verifier runs it in the same phase.
 func BenchmarkReplay(b *testing.B) {
+	b.Run("needed", func(b *testing.B) { replays(b, "0") })
+	b.Run("altered", func(b *testing.B) { replays(b, "3x") })
+}
+
+func replays(b *testing.B, strength string) {
 	lab.Engine(b)
 	spec := "# Phase 1: Twenty\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n"
 	suite := fmt.Sprintf("#!/bin/sh\necho 1..%d\n", contracts)
@@ -48,7 +53,8 @@ func BenchmarkReplay(b *testing.B) {
 	for range b.N {
 		p := lab.From(b, fstest.MapFS{
 			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
-				"app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n")},
+				"app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n" +
+				"verify: {strength_time: " + strength + "}\n")},
 			".abl/specs/phase1.md": {Data: []byte(spec)},
 			".abl/scenario.yaml":   {Data: data},
 		})
