@@ -10,57 +10,65 @@ import (
 	"time"
 )
 
-// facing are the places at which the engine is amid something for abl. They are
-// tried in every run of the tests; of the rest, a few others each time: an engine
-// in memory has them all (TestKilledAtEveryVisit).
-const facing = " app.created app.down app.started call.created call.ended call.removed call.started" +
+// facingPlaces are those at which the engine is amid something for abl. They are tried
+// in every run of the tests: an engine in memory has them all (TestKilledAtEveryVisit).
+const facingPlaces = " app.created app.down app.started call.created call.ended call.removed call.started" +
 	" gateway.created gateway.open holder.created holder.started probe.laid stage.swept "
 
-// chains is how many projects share the places of facing. One that is killed goes on
+// chains is how many projects share these places. One that is killed goes on
 // to the next of its places, so a place costs what is done anew there and no whole phase.
 const chains = 3
 
 // Killed at a named place, at its first visit or at its last, abl comes to the
 // same end when it is run again. ABL_SOAK tries all of them, each by itself.
 func TestKilledAtPlaces(t *testing.T) {
-	_, long := wantedLong(t)
 	_, short := wanted(t)
-	var always, others []string
+	soak := os.Getenv("ABL_SOAK") != ""
+	var facing, alone []string
 	for _, name := range places(t) {
-		n := long[name].times
-		if n == 0 && !elsewhere(name) {
-			t.Errorf("%s is never reached", name)
+		faces := strings.Contains(facingPlaces, " "+name+" ")
+		if faces {
+			facing = append(facing, name)
 		}
-		if strings.Contains(facing, " "+name+" ") {
-			if short[name].times == 0 {
-				t.Errorf("one iteration never reaches %s", name)
-			}
-			always = append(always, name)
-		} else if n > 0 {
-			others = append(others, name+"=kill")
+		if faces && short[name].times == 0 {
+			t.Errorf("one iteration never reaches %s", name)
 		}
-		if n > 1 {
-			others = append(others, fmt.Sprintf("%s=%d*off->kill", name, n-1))
+		if soak {
+			alone = append(alone, visitsOf(t, name, !faces)...)
 		}
 	}
-	slices.SortFunc(always, func(a, b string) int { return short[a].first - short[b].first })
+	slices.SortFunc(facing, func(a, b string) int { return short[a].first - short[b].first })
 	dealt := chains
-	if os.Getenv("ABL_SOAK") == "" {
-		dice(t).Shuffle(len(others), func(i, k int) { others[i], others[k] = others[k], others[i] })
-		others = others[:min(4, len(others))]
-	} else {
-		dealt = len(always)
+	if soak {
+		dealt = len(facing)
 	}
 	for i := range dealt {
 		var chain []string
-		for k := i; k < len(always); k += dealt {
-			chain = append(chain, always[k]+"=kill")
+		for k := i; k < len(facing); k += dealt {
+			chain = append(chain, facing[k]+"=kill")
 		}
 		killed(t, fmt.Sprintf("chain %d", i+1), shortSteps(), chain)
 	}
-	for _, points := range others {
+	for _, points := range alone {
 		killed(t, "alone", 2, []string{points})
 	}
+}
+
+// visitsOf are the last visit of a place in a long run, and, where wanted, the first.
+func visitsOf(t *testing.T, name string, first bool) (points []string) {
+	t.Helper()
+	_, long := wantedLong(t)
+	n := long[name].times
+	if n == 0 && !elsewhere(name) {
+		t.Errorf("%s is never reached", name)
+	}
+	if n > 0 && first {
+		points = append(points, name+"=kill")
+	}
+	if n > 1 {
+		points = append(points, fmt.Sprintf("%s=%d*off->kill", name, n-1))
+	}
+	return points
 }
 
 // killed runs a phase that is killed at each of these in turn, and then to its end.
@@ -91,9 +99,13 @@ func TestKilledBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-// dice fall as ABL_TEST_SEED says, anew each time where it says nothing.
+// dice fall as ABL_TEST_SEED says, anew each time where it says nothing: what they decide
+// is for ABL_SOAK, since no change is to blame for it.
 func dice(t *testing.T) *rand.Rand {
 	t.Helper()
+	if os.Getenv("ABL_SOAK") == "" {
+		t.Skip("only with ABL_SOAK")
+	}
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("ABL_TEST_SEED"); text != "" {
 		fmt.Sscan(text, &seed)
@@ -118,12 +130,9 @@ func never(name string) bool {
 
 // Killed at moments that nobody chose, be it in the middle of going on after a kill.
 func TestKilledAtRandomMoments(t *testing.T) {
+	moments := dice(t)
 	want, _ := wantedLong(t)
-	moments, projects := dice(t), 2
-	if os.Getenv("ABL_SOAK") != "" {
-		projects = 100
-	}
-	const kills = 3
+	const projects, kills = 100, 3
 	for i := range projects {
 		var after [kills]time.Duration
 		for k := range after {

@@ -124,12 +124,9 @@ func TestKilledAtEveryVisit(t *testing.T) {
 
 // Killed at moments that nobody chose, again and again, it comes to the same end.
 func TestKilledAgainAndAgain(t *testing.T) {
+	moments := dice(t)
 	want, _, took := expected(t)
-	moments, runs := dice(t), 40
-	if os.Getenv("ABL_SOAK") != "" {
-		runs = 1000
-	}
-	const kills = 5
+	const runs, kills = 1000, 5
 	for i := range runs {
 		var after [kills]time.Duration
 		for k := range after {

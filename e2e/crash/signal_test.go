@@ -34,18 +34,20 @@ func TestSignals(t *testing.T) {
 				at = newLong
 			}
 			s := at(t, map[string]string{"builder": gate, "verifier": gate})
-			s.stopAt(t, sig, "stage.reached")
 			s.stopAmid(t, sig, "builder")
-			s.stopAt(t, sig, "app.started")
-			s.stopAmid(t, sig, "verifier")
+			if sig == syscall.SIGINT { // elsewhere one signal is as good as another
+				s.stopAt(t, sig, "app.started")
+				s.stopAmid(t, sig, "verifier")
+			}
+			s.open("verifier")
 			s.finish()
 			s.passed()
 		})
 	}
-	t.Run("in more places", func(t *testing.T) { // in which one signal is as good as another
+	t.Run("in more places", func(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, map[string]string{"builder": gate}) // else it may be done before it is stopped
-		for _, point := range []string{"stage.swept", "holder.created", "call.created", "call.started"} {
+		for _, point := range []string{"stage.reached", "stage.swept", "holder.created", "call.created", "call.started"} {
 			s.stopAt(t, syscall.SIGINT, point)
 		}
 		s.open("builder")

@@ -134,11 +134,9 @@ func TestUnbelievable(t *testing.T) {
 		does []agent.Step
 		why  string
 	}{
-		{"lazy: nothing written", []agent.Step{report()}, "run.sh"},
 		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing"},
 		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed"},
 		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh"},
-		{"it hands out what it once saw", []agent.Step{write("out.tap", "1..1\nok 1 - P1.C1\n"), write("run.sh", "#!/bin/sh\ncat /workspace/tests/out.tap\n", "0755"), report()}, "P1.C1 is vacuous"},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			p := newProject(t, evidence, builds(write("server.mjs", server)), call("verifier", 0, c.does...))
