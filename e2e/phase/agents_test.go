@@ -83,6 +83,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 					t.Errorf("%s: what is planted was run", trace)
 				}
 			}
+			believed(p, audited(p, 1, 2))
 			a.hidden(t, p, r)
 			noLeftovers(p)
 			t.Logf("phase 1 by %s took %v", a.name, r.Took)

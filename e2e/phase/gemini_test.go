@@ -55,6 +55,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		wants(t, "the line before the first call", e.Text, "builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment, held by the gateway", "no cap")
 	}
 	demoHistories(p)
+	believed(p, audited(p, 1, 2))
 	wants(t, "the files of src", p.Git("src", "ls-files"), "package.json")
 	geminiLedger(t, ledgerRows(p))
 	for _, dir := range []string{"src", ".abl/tests"} {
