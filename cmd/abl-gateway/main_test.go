@@ -57,7 +57,7 @@ type started struct {
 
 func launch(t *testing.T, upstream string) *started {
 	t.Helper()
-	s := &started{cmd: exec.CommandContext(t.Context(), program)}
+	s := &started{cmd: exec.Command(program)}
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -72,6 +72,10 @@ func launch(t *testing.T, upstream string) *started {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill() // it may have ended
+		_ = s.cmd.Wait()
+	})
 	setup := gateway.Setup{Listen: "127.0.0.1:0", Call: gateway.Call{ID: "c1", Token: token, Deadline: time.Now().Add(time.Hour).Unix()}}
 	for api := range paths {
 		setup.Providers = append(setup.Providers, gateway.Provider{Name: api, Upstream: upstream, Key: canary, Models: []string{"m"}})
