@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -133,12 +134,18 @@ func TestUnbelievable(t *testing.T) {
 		name string
 		does []agent.Step
 		why  string
+		soak bool // like another one
 	}{
-		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing"},
-		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed"},
-		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh"},
+		{"lazy: nothing written", []agent.Step{report()}, "run.sh", true},
+		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing", false},
+		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed", false},
+		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh", false},
+		{"it hands out what it once saw", []agent.Step{write("out.tap", "1..1\nok 1 - P1.C1\n"), write("run.sh", "#!/bin/sh\ncat /workspace/tests/out.tap\n", "0755"), report()}, "P1.C1 is vacuous", true},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			if c.soak && os.Getenv("ABL_SOAK") == "" {
+				t.Skip("only with ABL_SOAK")
+			}
 			p := newProject(t, evidence, builds(write("server.mjs", server)), call("verifier", 0, c.does...))
 			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
 			r := p.Must(4, "phase", "1", "--json")
