@@ -303,7 +303,6 @@ func TestStrength(t *testing.T) {
 		{"no answer was altered", []Alteration{made(get(false), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
 		{"it gave up", []Alteration{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
 		{"it noticed nothing", []Alteration{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
-		{"it asked no more", []Alteration{made(Run{Watched: true}, "o", "P1.C2")}, false, 0, "shown for 0 of 1 contract"},
 		{"there was nothing to notice", []Alteration{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
