@@ -175,6 +175,13 @@ var tag = regexp.MustCompile(`<[^>]*>`)
 
 // readings are a body without entities, as a page shows it, and as what its JSON says.
 func readings(body []byte) []string {
+	if !utf8.Valid(body) { // ISO-8859-1, which has a byte for each letter
+		letters := make([]rune, len(body))
+		for i, b := range body {
+			letters[i] = rune(b)
+		}
+		body = []byte(string(letters))
+	}
 	page := html.UnescapeString(string(body))
 	shown := strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(string(body), ""))), " ")
 	doc, _ := decode(body)

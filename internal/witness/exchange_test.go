@@ -95,6 +95,8 @@ func TestMisses(t *testing.T) {
 		{"302 to /b", 302, "Location: http://app:3000/b", "", ""},
 		{`404 with the text "größe > 1"`, 404, isJSON, `{"error": "gr\u00f6\u00dfe \u003e 1"}`, ""},
 		{`200 with the text "Hello Bob"`, 200, "", "<p>Hello\n<b>Bob</b></p>", ""},
+		{`200 with the text "crème"`, 200, "Content-Type: text/plain; charset=iso-8859-1", "cr\xe8me", ""},
+		{`200 with the text "crème"`, 200, "Content-Type: text/plain; charset=iso-8859-1", "cr\xe9me", `200 and a body without "crème"`},
 		{`200 {"n": 1}`, 200, "Content-Type: text/event-stream", "data: {\"n\": 1}\n\n", ""},
 		{`200 {"n": 1}`, 200, "Content-Type: application/x-ndjson", "{\"n\": 1}\n{\"n\": 2}\n", ""},
 		{"201 with Location: http://app:3000/b", 201, "Location: /b", "", ""},
