@@ -19,18 +19,22 @@ type Alteration struct {
 	Run       Run // its record says which answers were
 }
 
-// touched gives an altered answer that the test of a contract should have noticed.
+// touched gives an altered answer that the test of a contract should have noticed. One that
+// could not be altered may be the one that it looks at: then there is none.
 func (a Alteration) touched(c Contract) (x witness.Exchange, ok bool) {
 	if !slices.Contains(a.Contracts, c.ID) || c.Claim == nil {
 		return x, false
 	}
-	at := slices.IndexFunc(a.Run.Record, func(x witness.Exchange) bool {
-		return x.Altered && c.Claim.Alters(a.What, x)
-	})
-	if at < 0 {
-		return x, false
+	for _, seen := range a.Run.Record {
+		switch {
+		case !c.Claim.Alters(a.What, seen):
+		case !seen.Altered:
+			return seen, false
+		case !ok:
+			x, ok = seen, true
+		}
 	}
-	return a.Run.Record[at], true
+	return x, ok
 }
 
 // alone says that no other contract's answers were altered.

@@ -285,6 +285,8 @@ func TestStrength(t *testing.T) {
 		x := witness.Exchange{Method: "GET", Target: "/P1.C1", Status: 200, Altered: altered}
 		return Run{Watched: true, Record: []witness.Exchange{x}}
 	}
+	long := get(true) // besides one that could not be altered
+	long.Record = append(long.Record, get(false).Record...)
 	made := func(r Run, letters string, ids ...string) Alteration {
 		r.TAP = run(letters).TAP
 		return Alteration{What: witness.OfStatus, Contracts: ids, Run: r}
@@ -303,6 +305,7 @@ func TestStrength(t *testing.T) {
 		{"no answer was altered", []Alteration{made(get(false), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
 		{"it gave up", []Alteration{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
 		{"it noticed nothing", []Alteration{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
+		{"its own answer may have been too long", []Alteration{made(long, "o", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
 		{"there was nothing to notice", []Alteration{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
