@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"abl/internal/audit"
 	"abl/internal/testing/lab"
 	found "abl/orchestrator/evidence"
@@ -222,187 +224,29 @@ func TestWitnessAskedUntilItFits(t *testing.T) {
 	})
 }
 
-// several is a service of many kinds.
-const several = `import http from 'node:http';
-const notes = new Map(), files = new Map(), users = new Map();
-const read = async req => {
-  const all = [];
-  for await (const part of req) all.push(part);
-  return Buffer.concat(all);
-};
-http.createServer(async (req, res) => {
-  const url = new URL(req.url, 'http://app'), at = req.method + ' ' + url.pathname, sent = await read(req);
-  const name = url.pathname.split('/')[2];
-  const answer = (status, body, type, more) => {
-    res.writeHead(status, {...(type && {'Content-Type': type}), ...more});
-    res.end(body);
-  };
-  const json = (status, doc, more) => answer(status, JSON.stringify(doc), 'application/json', more);
-  const user = users.get(/session=(\w+)/.exec(req.headers.cookie ?? '')?.[1]);
-  if (at === 'POST /notes') {
-    const text = JSON.parse(sent).text, id = notes.size + 1;
-    if (!text) return json(400, {error: 'text is missing'});
-    notes.set(String(id), {id, text});
-    return json(201, {id, text});
-  }
-  if (at.startsWith('GET /notes/') && notes.has(name)) return json(200, notes.get(name));
-  if (at.startsWith('DELETE /notes/') && notes.delete(name)) return answer(204);
-  if (at === 'GET /old') return answer(302, '', '', {Location: '/page'});
-  if (at === 'GET /page') return answer(200, '<h1>Salt &amp; pepper</h1>', 'text/html; charset=utf-8');
-  if (at === 'GET /live') return answer(200, 'data: one\n\ndata: two\n\n', 'text/event-stream');
-  if (at === 'POST /login') {
-    const session = 's' + users.size;
-    users.set(session, JSON.parse(sent).user);
-    return json(200, {}, {'Set-Cookie': 'session=' + session + '; HttpOnly'});
-  }
-  if (at === 'GET /me') return user ? json(200, {user}) : json(401, {error: 'who are you?'});
-  if (at === 'GET /add') {
-    const sum = Number(url.searchParams.get('a')) + Number(url.searchParams.get('b'));
-    return isNaN(sum) ? answer(400, 'not a number\n', 'text/plain') : answer(200, sum + '\n', 'text/plain');
-  }
-  if (at === 'GET /items') {
-    const page = Number(url.searchParams.get('page') ?? 1);
-    return json(200, {page, items: [1, 2, 3, 4, 5].slice(2 * page - 2, 2 * page)});
-  }
-  if (at.startsWith('PUT /files/')) {
-    files.set(name, sent);
-    return json(201, {bytes: sent.length}, {Location: '/files/' + name});
-  }
-  if (at.startsWith('GET /files/') && files.has(name)) return answer(200, files.get(name));
-  if (at === 'POST /forms') return json(200, {has: /filename="(.*?)"/.exec(sent.toString('latin1'))?.[1]});
-  json(404, {error: 'not found'});
-}).listen(3000, '0.0.0.0');
-`
-
-// Suites of several hands: one of a shell with curl, one of node, one of python.
-const (
-	byShell = `#!/bin/bash
-cd "$(dirname "$0")"
-is() {
-  if [ "$2" = "$3" ]; then echo "ok $1 - P1.C$1"; return; fi
-  printf 'not ok %s - P1.C%s\n  ---\n  observed: |\n    %s\n  ...\n' "$1" "$1" "${2//$'\n'/ }"
-}
-ask() { curl -s --max-time 20 -w ' %{http_code}' "${@:1:$#-1}" "$ABL_APP_URL${!#}"; }
-echo 1..19
-made=$(ask -d '{"text":"milk"}' /notes)
-is 1 "$(sed -E 's/"id":[0-9]+/"id":N/' <<<"$made")" '{"id":N,"text":"milk"} 201'
-id=$(sed -nE 's/.*"id":([0-9]+).*/\1/p' <<<"$made")
-is 2 "$(ask "/notes/$id")" "{\"id\":$id,\"text\":\"milk\"} 200"
-is 3 "$(ask /notes/unknown)" '{"error":"not found"} 404'
-is 4 "$(ask -d '{}' /notes)" '{"error":"text is missing"} 400'
-is 5 "$(ask -X DELETE "/notes/$id")" ' 204'
-is 6 "$(ask "/notes/$id")" '{"error":"not found"} 404'
-is 7 "$(ask -o /dev/null -w '%{http_code} %{redirect_url}' /old)" "302 $ABL_APP_URL/page"
-head=$(curl -si --max-time 20 "$ABL_APP_URL/page" | tr -d '\r')
-case $head in
-*' 200 '*$'\nContent-Type: text/html'*'Salt &amp; pepper'*) is 8 ok ok;;
-*) is 8 "$head" 'a page';;
-esac
-live=$(curl -siN --max-time 20 "$ABL_APP_URL/live" | tr -d '\r')
-case $live in
-*' 200 '*$'\nContent-Type: text/event-stream'*'data: one'*) is 9 ok ok;;
-*) is 9 "$live" 'a stream';;
-esac
-node cookies.mjs
-python3 files.py
-`
-	byNode = `import assert from 'node:assert';
-const app = process.env.ABL_APP_URL;
-const test = async (n, what) => {
-  try { await what(); console.log('ok ' + n + ' - P1.C' + n); }
-  catch (e) {
-    console.log('not ok ' + n + ' - P1.C' + n);
-    console.log('  ---\n  observed: ' + JSON.stringify(e.message) + '\n  ...');
-  }
-};
-let cookie = '';
-await test(10, async () => {
-  const r = await fetch(app + '/login', {method: 'POST', body: JSON.stringify({user: 'ada'})});
-  assert.equal(r.status, 200);
-  cookie = r.headers.get('set-cookie').split(';')[0];
-  assert.match(cookie, /^session=/);
-});
-await test(11, async () => {
-  const r = await fetch(app + '/me', {headers: {cookie}});
-  assert.deepEqual([r.status, await r.json()], [200, {user: 'ada'}]);
-});
-await test(12, async () => assert.equal((await fetch(app + '/me')).status, 401));
-await test(13, async () => {
-  const r = await fetch(app + '/items?page=2');
-  assert.deepEqual([r.status, await r.json()], [200, {page: 2, items: [3, 4]}]);
-});
-await test(14, async () => {
-  const r = await fetch(app + '/items?page=99');
-  assert.deepEqual([r.status, (await r.json()).items], [200, []]);
-});
-`
-	byPython = `import json, os, urllib.error, urllib.request
-app = os.environ['ABL_APP_URL']
-
-def ask(path, data=None, method=None, headers={}):
-    request = urllib.request.Request(app + path, data=data, method=method, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, answer.read(), answer.headers
-    except urllib.error.HTTPError as e:
-        return e.code, e.read(), e.headers
-
-def test(n, what):
-    try:
-        good, seen = what(), ''
-    except Exception as e:
-        good, seen = False, repr(e)
-    print(f'{"ok" if good else "not ok"} {n} - P1.C{n}')
-    if not good:
-        print(f'  ---\n  observed: {json.dumps(seen)}\n  ...')
-
-data = bytes(range(256)) * 4096
-
-def put():
-    status, body, headers = ask('/files/a.bin', data, 'PUT')
-    return (status, json.loads(body), headers['Location']) == (201, {'bytes': len(data)}, '/files/a.bin')
-
-def form():
-    body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nhello\r\n--b--\r\n'
-    status, body, _ = ask('/forms', body, 'POST', {'Content-Type': 'multipart/form-data; boundary=b'})
-    return status == 200 and json.loads(body)['has'] == 'a.txt'
-
-test(15, put)
-test(16, lambda: ask('/files/a.bin')[:2] == (200, data))
-test(17, form)
-test(18, lambda: ask('/add?a=1&b=2')[:2] == (200, b'3\n'))
-test(19, lambda: ask('/add?a=x&b=2')[:2] == (400, b'not a number\n'))
-`
-)
-
-// Honest suites are believed, with no word of doubt.
+// Honest suites of many hands are believed, with no word of doubt.
 func TestWitnessHonest(t *testing.T) {
-	var cases []witnessed
-	for _, contract := range []string{
-		`POST /notes {"text": T} → 201 {"id": N, "text": T}`,
-		`GET /notes/N → 200 {"id": N, "text": T}`,
-		`GET /notes/unknown → 404 {"error": "not found"}`,
-		`POST /notes without a text → 400 {"error": "text is missing"}`,
-		`DELETE /notes/N → 204`,
-		`GET /notes/N once it was deleted → 404 (absence)`,
-		`GET /old → 302 to /page`,
-		`GET /page → 200, Content-Type text/html, with the text "Salt & pepper"`,
-		`GET /live → 200, Content-Type text/event-stream, an event for each number`,
-		`POST /login {"user": U} → 200 with Set-Cookie: session=S`,
-		`GET /me with that cookie → 200 {"user": U}`,
-		`GET /me without a cookie → 401`,
-		`GET /items?page=2 → 200 {"page": 2, "items": [3, 4]}`,
-		`GET /items?page=99 → 200 {"items": []}`,
-		`PUT /files/NAME → 201 {"bytes": N} with Location: /files/NAME`,
-		`GET /files/NAME → 200 with the same bytes`,
-		`POST /forms with a file in a form → 200 {"has": NAME}`,
-		`GET /add?a=1&b=2 → 200 "3"`,
-		`GET /add?a=x&b=2 → 400 with the text "not a number"`,
-	} {
-		cases = append(cases, witnessed{contract, contract, "", found.Verified, ""})
+	archive, err := txtar.ParseFile("testdata/honest.txtar")
+	if err != nil {
+		t.Fatal(err)
 	}
-	p := once(t, 0, "3x", several, cases,
-		write("run.sh", byShell, "0755"), write("cookies.mjs", byNode), write("files.py", byPython))
+	var app string
+	var cases []witnessed
+	var tests []agent.Step
+	for _, f := range archive.Files {
+		switch text := string(f.Data); f.Name {
+		case "server.mjs":
+			app = text
+		case "contracts":
+			for contract := range strings.Lines(text) {
+				contract = strings.TrimSpace(contract)
+				cases = append(cases, witnessed{contract, contract, "", found.Verified, ""})
+			}
+		default:
+			tests = append(tests, write(f.Name, text, "0755"))
+		}
+	}
+	p := once(t, 0, "3x", app, cases, tests...)
 	r := held(t, p, cases)
 	if len(r.Missing)+len(r.Notes) > 0 || !strings.HasPrefix(r.Strength, "shown for ") {
 		t.Errorf("strength %q, notes %q, missing %q", r.Strength, r.Notes, r.Missing)
