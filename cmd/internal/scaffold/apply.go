@@ -2,11 +2,13 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"abl"
@@ -91,19 +93,13 @@ func withLines(text string, lines []string) string {
 	if strings.Contains(text, "\r\n") {
 		end = "\r\n"
 	}
-	var b strings.Builder
-	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
-		b.WriteString(end)
+		text += end
 	}
 	if text != "" {
-		b.WriteString(end)
+		text += end
 	}
-	b.WriteString(heading + end)
-	for _, l := range lines {
-		b.WriteString(l + end)
-	}
-	return b.String()
+	return text + heading + end + strings.Join(lines, end) + end
 }
 
 const ignoreFile = ".gitignore"
@@ -116,12 +112,8 @@ func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	lines := strings.Fields(string(want))
-	tests := o.Tests
-	if tests == "" {
-		tests = ".abl/tests"
-	}
 	var notes []Op
-	for _, dir := range []string{p.Src, tests} {
+	for _, dir := range []string{p.Src, cmp.Or(o.Tests, ".abl/tests")} {
 		known, err := tracked(dir)
 		if err != nil {
 			return fmt.Errorf("cannot tell whether the repository around the project tracks %q: %w", dir, err)
@@ -145,14 +137,12 @@ func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
 
 // offer is a name that nothing in the project has.
 func offer(project fs.FS) string {
-	for n := 1; ; n++ {
-		name := "app"
-		if n > 1 {
-			name = fmt.Sprintf("app%d", n)
-		}
+	name := "app"
+	for n := 2; ; n++ {
 		if _, err := fs.Lstat(project, name); errors.Is(err, fs.ErrNotExist) {
 			return name
 		}
+		name = fmt.Sprintf("app%d", n)
 	}
 }
 
@@ -166,12 +156,7 @@ func AddLines(project fs.FS, lines []string) (Op, error) {
 	for line := range strings.Lines(string(data)) {
 		have[pattern(line)] = true
 	}
-	var missing []string
-	for _, l := range lines {
-		if !have[pattern(l)] {
-			missing = append(missing, l)
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return have[pattern(l)] })
 	if len(missing) == 0 {
 		return Op{Kind: Keep, Path: ignoreFile}, nil
 	}

@@ -4,6 +4,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,31 +46,22 @@ func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	files, err := p.files()
-	if err != nil {
-		return Plan{}, err
+	if err == nil {
+		p.Ops, err = Missing(project, files)
 	}
-	if p.Ops, err = Missing(project, files); err != nil {
-		return Plan{}, err
+	if err == nil {
+		err = p.gitignore(project, tracked, o)
 	}
-	if err := p.gitignore(project, tracked, o); err != nil {
-		return Plan{}, err
-	}
-	return p, nil
+	return p, err
 }
 
 // begin settles the stack and the workspace.
 func begin(project fs.FS, o Options) (Plan, error) {
-	p := Plan{Stack: o.Stack, Src: o.Src}
-	if p.Src == "" {
-		p.Src = "src"
-	}
+	p := Plan{Src: cmp.Or(o.Src, "src")}
 	if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
 		return Plan{}, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", o.Src)
 	}
-	if p.Stack == "" {
-		p.Stack = detect(project, p.Src)
-	}
-	if p.Stack == "" {
+	if p.Stack = cmp.Or(o.Stack, detect(project, p.Src)); p.Stack == "" {
 		p.Stack, p.Guessed = "node", true
 	}
 	if _, ok := languages()[p.Stack]; !ok {
