@@ -91,8 +91,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // that ctx ended, or that the engine could not be told so; any other err is
 // returned as it is.
 func Because(ctx context.Context, err error) error {
-	var s Signal
-	if (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrUnreachable)) && errors.As(context.Cause(ctx), &s) {
+	s, signalled := errors.AsType[Signal](context.Cause(ctx))
+	if signalled && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrUnreachable)) {
 		return s
 	}
 	return err

@@ -35,8 +35,8 @@ func is(target error, code int, do string) rule {
 // as is the rule for a type of error and whatever wraps one.
 func as[E error](code int, do string) rule {
 	return rule{func(err error) bool {
-		var e E
-		return errors.As(err, &e)
+		_, is := errors.AsType[E](err)
+		return is
 	}, code, do}
 }
 
@@ -98,8 +98,8 @@ func Hint(err error) string {
 func rules() []rule {
 	const room = "make room on the disk, then run the same command again"
 	blocked := func(err error) bool {
-		var away retry.Unavailable
-		return errors.As(err, &away) && away.Person
+		away, is := errors.AsType[retry.Unavailable](err)
+		return is && away.Person
 	}
 	locked := func(err error) bool { // an engine out of reach says itself what to do
 		return errors.Is(err, fs.ErrPermission) && !errors.Is(err, sandbox.ErrUnreachable)

@@ -43,16 +43,12 @@ func Signals(ctx context.Context, voice io.Writer) (context.Context, context.Can
 	signal.Notify(pipe, syscall.SIGPIPE)
 	got := make(chan os.Signal, 4)
 	signal.Notify(got, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
-	aim := &aim{whole: cancel, leave: func() {
-		fmt.Fprintln(voice, "\nabl: left at once; the next run cleans up")
-		os.Exit(INT)
-	}}
-	go aim.watch(got, done)
+	aim := &aim{whole: cancel}
+	go aim.watch(got, voice)
 	return context.WithValue(ctx, aimKey{}, aim), sync.OnceFunc(func() {
 		signal.Stop(got)
 		signal.Stop(pipe)
-		close(done)
+		close(got)
 		cancel(context.Canceled)
 	})
 }
@@ -79,7 +75,6 @@ type aimKey struct{}
 // aim is what a signal ends.
 type aim struct {
 	whole context.CancelCauseFunc
-	leave func()
 
 	mu    sync.Mutex
 	over  bool                    // the whole was ended, and is tidying up
@@ -99,17 +94,11 @@ func (a *aim) take(part context.CancelCauseFunc) {
 }
 
 // watch cancels on the first signal and leaves on a SIGINT after it.
-func (a *aim) watch(got <-chan os.Signal, done <-chan struct{}) {
-	for {
-		select {
-		case <-done:
-			return
-		case s := <-got:
-			number, _ := s.(syscall.Signal)
-			if a.hit(number) {
-				a.leave()
-				return
-			}
+func (a *aim) watch(got <-chan os.Signal, voice io.Writer) {
+	for s := range got {
+		if number, _ := s.(syscall.Signal); a.hit(number) {
+			fmt.Fprintln(voice, "\nabl: left at once; the next run cleans up")
+			os.Exit(INT)
 		}
 	}
 }
