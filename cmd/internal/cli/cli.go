@@ -6,7 +6,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 
 	"abl/cmd/internal/exit"
 )
@@ -60,14 +59,4 @@ type Flag struct {
 	Values  []string // the only values that it takes; empty is any
 	Open    bool     // it takes other values than these too
 	Hidden  bool     // from help and completion
-}
-
-// find is the command of that name or alias.
-func find(commands []Command, name string) *Command {
-	for i, c := range commands {
-		if c.Name == name || slices.Contains(c.Aliases, name) {
-			return &commands[i]
-		}
-	}
-	return nil
 }

@@ -41,9 +41,10 @@ func take(app *App, words []string) line {
 				l.flags = append(l.flags, words[i])
 			}
 		default:
-			if sub := find(l.at.Subs, word); sub != nil && len(l.args) == 0 {
-				l.at, l.name = *sub, l.name+" "+sub.Name
-				l.at.Flags = slices.Concat(sub.Flags, app.Flags)
+			called := func(c Command) bool { return c.Name == word || slices.Contains(c.Aliases, word) }
+			if sub := slices.IndexFunc(l.at.Subs, called); sub >= 0 && len(l.args) == 0 {
+				l.at = l.at.Subs[sub]
+				l.at.Flags, l.name = slices.Concat(l.at.Flags, app.Flags), l.name+" "+l.at.Name
 				continue
 			}
 			l.args = append(l.args, word)
@@ -104,13 +105,7 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 
 func flags(all []Flag) (list []urfave.Flag) {
 	for _, f := range all {
-		var env, short []string
-		if f.Env != "" {
-			env = []string{f.Env}
-		}
-		if f.Short != "" {
-			short = []string{f.Short}
-		}
+		env, short := strings.Fields(f.Env), strings.Fields(f.Short) // of "" none
 		if f.Value == "" {
 			list = append(list, &urfave.BoolFlag{Name: f.Name, Aliases: short, EnvVars: env})
 		} else {

@@ -51,17 +51,15 @@ func recovered(in *Input, err *error) {
 // end says what went wrong and returns the exit code.
 func (l line) end(ctx context.Context, app *App, in *Input, err error) int {
 	err = exit.Because(ctx, err)
-	var out *fs.PathError // what standard output said when it did not take something
-	if errors.As(err, &out) && out.Path != os.Stdout.Name() {
-		out = nil
-	}
-	if err == nil || out != nil && errors.Is(out, syscall.EPIPE) { // as head does, which is no failure
+	out, lost := errors.AsType[*fs.PathError](err) // what standard output said when it did not take something
+	lost = lost && out.Path == os.Stdout.Name()
+	if err == nil || lost && errors.Is(out, syscall.EPIPE) { // as head does, which is no failure
 		return exit.Passed
 	}
 	code, hint := exit.Code(err), exit.Hint(err)
 	if errors.Is(err, errMisused) {
 		hint = cmp.Or(hint, "see "+l.name+" --help")
-	} else if out != nil {
+	} else if lost {
 		code, err = exit.Environment, fmt.Errorf("cannot write to standard output: %w", out)
 	}
 	in.Say("%s", oneLine(in.Safe.Redact(err.Error())))
