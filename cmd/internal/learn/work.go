@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -46,19 +45,8 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	if root, err := state.Find(here); err == nil {
 		w.root = root
 	}
-	weak := in.HideSecrets(w.root)
-	set := map[string]string{}
-	money.Settings(in, set)
-	if w.conf, err = config.Load(w.root, os.LookupEnv, set); err != nil {
-		return nil, err
-	}
-	if err := money.Raise(in, &w.conf.Config); err != nil {
-		return nil, err
-	}
-	for _, text := range append(w.conf.Warnings, weak...) {
-		in.Warn(text)
-	}
-	return w, nil
+	w.conf, err = money.Settings(in, w.root, map[string]string{})
+	return w, err
 }
 
 // options are who is asked in a session, and how often.

@@ -7,6 +7,7 @@ package money
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/pricelist"
 	"abl/internal/prices"
-	"abl/internal/yamlfile"
 )
 
 // maxPrices bounds a project's own list, in bytes.
@@ -31,12 +31,7 @@ func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
 		return list, fmt.Errorf("internal error: %w", err)
 	}
 	if list, err = withOwn(list, root, conf); err != nil {
-		var mistake *yamlfile.Error
-		do := ""
-		if errors.As(err, &mistake) {
-			do = mistake.Hint
-		}
-		return list, exit.With(exit.Usage, err, do)
+		return list, exit.With(exit.Usage, err, "")
 	}
 	return list, nil
 }
@@ -138,18 +133,31 @@ func Flags() []cli.Flag {
 	}
 }
 
-// Settings are what the flags set outright.
-func Settings(in *cli.Input, set map[string]string) {
+// Settings reads those of root, with what flags set and with the caps that Flags raise, and
+// warns of what is odd in them.
+func Settings(in *cli.Input, root string, set map[string]string) (*config.Loaded, error) {
+	weak := in.HideSecrets(root)
 	for flag, key := range map[string]string{"budget-usd": "budget.phase.usd", "budget-tokens": "budget.phase.tokens"} {
 		if text := in.String(flag); text != "" && !strings.HasPrefix(text, "+") {
 			set[key] = text
 		}
 	}
+	conf, err := config.Load(root, os.LookupEnv, set)
+	if err == nil {
+		err = raise(in, &conf.Config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range append(conf.Warnings, weak...) {
+		in.Warn(text)
+	}
+	return conf, nil
 }
 
-// Raise raises the caps by what the flags add. The same command line means the
+// raise raises the caps by what the flags add. The same command line means the
 // same caps every time, so that running it again after a crash adds nothing.
-func Raise(in *cli.Input, conf *config.Config) error {
+func raise(in *cli.Input, conf *config.Config) error {
 	for flag, example := range map[string]string{"budget-usd": "5", "budget-tokens": "500000"} {
 		text, adds := strings.CutPrefix(in.String(flag), "+")
 		if !adds {

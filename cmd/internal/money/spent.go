@@ -113,12 +113,10 @@ func (c *call) settle(charged *roles.Charged) {
 
 func (s *Spending) plus(t Spending) {
 	s.Tokens, s.USD, s.Unknown = tokens.Plus(s.Tokens, t.Tokens), s.USD.Plus(t.USD), s.Unknown+t.Unknown
-	for model := range t.Unpriced {
-		if s.Unpriced == nil {
-			s.Unpriced = map[string]bool{}
-		}
-		s.Unpriced[model] = true
+	if s.Unpriced == nil {
+		s.Unpriced = map[string]bool{}
 	}
+	maps.Copy(s.Unpriced, t.Unpriced)
 }
 
 // Models are those without a price, sorted.

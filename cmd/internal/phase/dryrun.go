@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,10 +56,8 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []func() error{s.CheckCaps, s.CheckImages} {
-		if err := check(); err != nil {
-			return err
-		}
+	if err := cmp.Or(s.CheckCaps(), s.CheckImages()); err != nil {
+		return err
 	}
 	p := a.Open
 	if p.Status == state.Ready || p.Status == state.Stale {

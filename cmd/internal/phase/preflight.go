@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,8 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	if a, err := orchestrator.Admit(f, r.Specs(), r.phase, again); err != nil || !a.Go {
 		return err
 	}
-	for _, check := range []func() error{r.CheckCaps, r.checkPlayers, r.CheckLedger, r.CheckImages} {
-		if err := check(); err != nil {
-			return err
-		}
+	if err := cmp.Or(r.CheckCaps(), r.checkPlayers(), r.CheckLedger(), r.CheckImages()); err != nil {
+		return err
 	}
 	if f := Ignored(ctx, r.Paths); !f.OK { // .env is on its way to others
 		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
@@ -125,12 +124,7 @@ func checkSecrets(conf *config.Loaded) error {
 			keys[name] = value
 		}
 	}
-	for _, err := range []error{conf.CheckSecrets(conf.Dotenv), conf.CheckSecrets(keys), conf.CheckCommands(keys)} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(conf.CheckSecrets(conf.Dotenv), conf.CheckSecrets(keys), conf.CheckCommands(keys))
 }
 
 // neverCommitted are the keys of providers and what looks random in .env, by name, but

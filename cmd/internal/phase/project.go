@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,20 +81,10 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	s = &Project{In: in}
-	weak := in.HideSecrets(root)
-	if s.Conf, err = config.Load(root, os.LookupEnv, settings(in)); err != nil {
-		return nil, exit.With(exit.Usage, err, "")
+	if s.Conf, err = money.Settings(in, root, agents(in)); err == nil {
+		err = cmp.Or(s.Conf.CheckDirs(root), checkSecrets(s.Conf))
 	}
-	if err := money.Raise(in, &s.Conf.Config); err != nil {
-		return nil, err
-	}
-	for _, w := range append(s.Conf.Warnings, weak...) {
-		in.Warn(w)
-	}
-	if err := s.Conf.CheckDirs(root); err != nil {
-		return nil, exit.With(exit.Usage, err, "")
-	}
-	if err := checkSecrets(s.Conf); err != nil {
+	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
 	s.Prices = sync.OnceValues(func() (pricelist.List, error) { return money.Prices(root, s.Conf) })
@@ -115,15 +104,14 @@ func Flags() []cli.Flag {
 	}, money.Flags(), cli.EnvironmentFlags())
 }
 
-// settings are the settings that flags of this command line set.
-func settings(in *cli.Input) map[string]string {
+// agents are the settings of who plays that flags of this command line set.
+func agents(in *cli.Input) map[string]string {
 	set := map[string]string{}
 	for flag, key := range map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"} {
 		if in.Set(flag) {
 			set[key] = in.String(flag)
 		}
 	}
-	money.Settings(in, set)
 	return set
 }
 
