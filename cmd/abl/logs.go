@@ -62,7 +62,8 @@ func runLogs(ctx context.Context, s *phase.Project) error {
 		return err
 	}
 	calls = slices.DeleteFunc(calls, func(c phase.Call) bool {
-		return role != "" && c.Role != role || n > 0 && c.Phase != n || iteration > 0 && c.Iteration != iteration
+		return role != "" && c.Role.Name != role || n > 0 && c.Phase != n ||
+			iteration > 0 && c.Iteration != iteration
 	})
 	switch {
 	case log == "":
@@ -97,7 +98,8 @@ func listCalls(in *cli.Input, calls []phase.Call) error {
 		if c.Ended {
 			class, took = string(c.Outcome.Class), (time.Duration(c.Outcome.Duration) * time.Millisecond).Round(100*time.Millisecond).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Key, c.Role, c.Phase, iteration, wording.OneLine(c.Agent), class, took)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n",
+			c.Key, c.Role.Name, c.Phase, iteration, wording.OneLine(c.Agent), class, took)
 	}
 	return t.Flush()
 }

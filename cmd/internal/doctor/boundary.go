@@ -105,7 +105,7 @@ func (b *boundaries) recall(s *phase.Project) error {
 	}
 	last := map[string]phase.Call{}
 	for _, c := range calls {
-		last[c.Role] = c
+		last[c.Role.Name] = c
 	}
 	for _, role := range roles.Both() {
 		proofs, err := last[role.Name].Proofs()

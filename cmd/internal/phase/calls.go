@@ -14,14 +14,13 @@ import (
 // Call is one call on disk.
 type Call struct {
 	roles.Record
-	Key                  string
-	Role                 string
-	Agent                string
-	Phase, Step, Attempt int
-	Iteration            int // 0 when it cannot be told
-	Begun                time.Time
-	Outcome              roles.Outcome
-	Ended                bool
+	roles.KeyParts
+	Key       string
+	Agent     string
+	Iteration int // 0 when it cannot be told
+	Begun     time.Time
+	Outcome   roles.Outcome
+	Ended     bool
 }
 
 // Calls lists the calls on disk, oldest first. A record is begun before the engine is
@@ -45,9 +44,7 @@ func (s *Project) Calls() ([]Call, error) {
 		if !ok || !e.IsDir() {
 			continue
 		}
-		c := Call{
-			Record: roles.Record{Dir: s.Paths.Call(e.Name())}, Key: e.Name(), Role: k.Role.Name, Phase: k.Phase, Step: k.Step, Attempt: k.Attempt,
-		}
+		c := Call{Record: roles.Record{Dir: s.Paths.Call(e.Name())}, KeyParts: k, Key: e.Name()}
 		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
 		if intent, ok, err := c.Intent(); err == nil && ok {
 			c.Begun, c.Agent = intent.Begun, intent.Agent
