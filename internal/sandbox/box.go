@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"io"
+	"os"
 	"time"
 )
 
@@ -172,5 +173,5 @@ type Terminal struct {
 	In      io.Reader // a read that is under way outlives Attach: nothing can end it
 	Out     io.Writer
 	Size    func() (width, height int)
-	Resized <-chan struct{}
+	Resized <-chan os.Signal
 }

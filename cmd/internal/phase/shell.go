@@ -83,18 +83,9 @@ func (r *Run) attach(ctx context.Context, name string, tty *os.File) error {
 		return fmt.Errorf("cannot use the terminal: %w", err)
 	}
 	defer term.Restore(int(tty.Fd()), old)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGWINCH)
-	defer signal.Stop(signals)
-	resized := make(chan struct{}, 1)
-	go func() {
-		for range signals {
-			select {
-			case resized <- struct{}{}:
-			default:
-			}
-		}
-	}()
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, unix.SIGWINCH)
+	defer signal.Stop(resized)
 	_, err = r.env.Engine.Attach(ctx, name, sandbox.Terminal{
 		In: tty, Out: r.In.Bare.Stdout, Resized: resized,
 		Size: func() (int, int) {
