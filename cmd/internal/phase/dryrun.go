@@ -89,16 +89,21 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if served {
 		r.Key = s.KeyText(vars.KeyVar)
 	}
+	app := environment.AppSpec(s.Conf)
 	c := &orchestrator.RoleJobs{
-		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Safe: s.In.Safe,
+		Number: n, Project: s.Paths, Specs: specs, App: app, Safe: s.In.Safe,
 		Players: map[string]orchestrator.Player{role.Name: who},
 		Files: map[string]orchestrator.Files{role.Name: func(ctx context.Context, most int) ([]string, error) {
 			return WorkspaceFiles(ctx, role.Workspace(s.Paths), most)
 		}},
 	}
+	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
+	gated := served || fetches
+	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress}
+	boxes.Gated = map[string]bool{role.Name: gated}
 	var url string
-	if a := environment.AppSpec(s.Conf); a != nil {
-		url = fmt.Sprintf("http://%s:%d", helper.AppAlias, a.Port)
+	if app != nil {
+		url, boxes.Port = fmt.Sprintf("http://%s:%d", helper.AppAlias, app.Port), app.Port
 	}
 	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
@@ -113,12 +118,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		}
 		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access))
 	}
-	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
-	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Gated: map[string]bool{role.Name: served || fetches}}
-	if app := s.Conf.App; app != nil {
-		boxes.Port = app.Port
-	}
-	if served || fetches || role.App {
+	if gated || role.App {
 		for _, ep := range boxes.Reach(role.Name).Endpoints {
 			r.Networks = append(r.Networks, ep.Network)
 		}
@@ -126,7 +126,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if fetches {
 		r.Allow = s.Conf.Network.Allow
 	}
-	if served || fetches {
+	if gated {
 		r.Gateway = []string{boxes.Network(role.Name), boxes.Way().Network}
 	}
 	return r, nil

@@ -135,8 +135,7 @@ func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
 	if p.Status != "" && why != "" {
 		e.Text += ": " + why
 	}
-	var absent retry.Unavailable
-	if errors.As(err, &absent) {
+	if absent, is := errors.AsType[retry.Unavailable](err); is {
 		e.Until = absent.Back
 	}
 	return e

@@ -69,8 +69,7 @@ func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 	}
 	go v.show(tick)
 	v.unhook = context.AfterFunc(ctx, func() {
-		var s exit.Signal
-		if errors.As(context.Cause(ctx), &s) {
+		if s, is := errors.AsType[exit.Signal](context.Cause(ctx)); is {
 			v.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
 		}
 	})
