@@ -28,24 +28,18 @@ import (
 // that comes before.
 var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}})
 
-// trial is a throw-away project on the engine.
-type trial struct {
-	id      string
-	project state.Project
-}
-
 // tryRole takes a container like the role's, with the role's image and the
 // project's limits, through its proof. It stands on folders of its own, so
 // nothing of the project's is touched, and leaves nothing.
 func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, net roles.Net, role roles.Role) (p roleProof, err error) {
 	p.Role = role.Name
-	t, err := newTrial()
+	id, project, err := newTrial()
 	if err != nil {
 		return p, fmt.Errorf("cannot make a folder to try a container on: %w", err)
 	}
-	defer os.RemoveAll(t.project.Root)
+	defer os.RemoveAll(project.Root)
 	env, err := environment.Open(ctx, environment.Options{
-		Project: t.project, ID: t.id, Conf: conf, Root: t.project.Root, Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
+		Project: project, ID: id, Conf: conf, Root: project.Root, Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
 		Offline: true, // what is not there yet is not made for this
 		Note:    func(string) {}, NoteImage: func(string) {},
 	})
@@ -66,10 +60,10 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		Role: role, Agent: onlooker, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
 		Prompt: func() (string, error) { return "", nil },
 	}
-	r := env.Runner(t.project, state.Discard)
+	r := env.Runner(project, state.Discard)
 	r.Timeout, r.Idle, r.Quota = time.Minute, 0, roles.DiskQuota{}
 	o, rerr := r.Run(ctx, job)
-	b, _, err := roles.Record{Dir: t.project.Call(job.Call.ID)}.Boundary()
+	b, _, err := roles.Record{Dir: project.Call(job.Call.ID)}.Boundary()
 	p.Made, p.Inside, p.MS = b.Made, b.Inside, b.ProbeMS
 	switch {
 	case errors.Is(rerr, sandbox.ErrUnproven):
@@ -97,25 +91,26 @@ func imageFor(ctx context.Context, s *phase.Project, m *images.Maker, role roles
 	return m.Ensure(ctx, want)
 }
 
-// newTrial lays out folders like a project's, for the user that roles run as.
-func newTrial() (t trial, err error) {
-	t.id = "look-" + strings.ToLower(rand.Text()[:10])
+// newTrial lays out a throw-away project, for the user that roles run as. Its id is that on
+// the engine.
+func newTrial() (id string, p state.Project, err error) {
+	id = "look-" + strings.ToLower(rand.Text()[:10])
 	root, err := os.MkdirTemp("", "abl-doctor-")
+	if err == nil {
+		root, err = state.Real(root)
+	}
 	if err != nil {
-		return t, err
+		return id, p, err
 	}
-	if root, err = state.Real(root); err != nil {
-		return t, err
-	}
-	t.project = state.NewProject(root, "src", ".abl/tests")
+	p = state.NewProject(root, "src", ".abl/tests")
 	uid, gid, _ := hostfs.RoleID(root, os.Geteuid())
-	for _, dir := range []string{t.project.Specs(), t.project.Calls(), filepath.Join(t.project.Src, ".git"), filepath.Join(t.project.Tests, ".git")} {
+	for _, dir := range []string{p.Specs(), p.Calls(), filepath.Join(p.Src, ".git"), filepath.Join(p.Tests, ".git")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return t, err
+			return id, p, err
 		}
 	}
 	if err := os.Chmod(root, 0o755); err != nil || os.Geteuid() != 0 {
-		return t, err
+		return id, p, err
 	}
-	return t, errors.Join(os.Chown(t.project.Src, uid, gid), os.Chown(t.project.Tests, uid, gid))
+	return id, p, errors.Join(os.Chown(p.Src, uid, gid), os.Chown(p.Tests, uid, gid))
 }
