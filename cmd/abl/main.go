@@ -57,13 +57,6 @@ func versionCommand() cli.Command {
 	}
 }
 
-// setting is one setting as `abl config --json` shows it.
-type setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Source string `json:"source"`
-}
-
 func configCommand() cli.Command {
 	return cli.Command{
 		Name: "config", Group: cli.Looking, Usage: "print every setting and where its value comes from",
@@ -75,10 +68,7 @@ environment (ABL_LOOP_CALL_TIMEOUT=10m), flags.`,
 }
 
 func runConfig(_ context.Context, s *phase.Project) error {
-	all := []setting{}
-	for _, l := range s.Conf.Lines() {
-		all = append(all, setting(l))
-	}
+	all := s.Conf.Lines()
 	return s.In.Show(all, func(w io.Writer) {
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		for _, l := range all {

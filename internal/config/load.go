@@ -181,9 +181,9 @@ func set(l *Loaded, key, text, name string) error {
 
 // Line is one setting as `abl config` shows it.
 type Line struct {
-	Key    string // dotted
-	Value  string
-	Source string // default, FILE:LINE, a variable or a flag
+	Key    string `json:"key"` // dotted
+	Value  string `json:"value"`
+	Source string `json:"source"` // default, FILE:LINE, a variable or a flag
 }
 
 // Lines lists every setting, sorted by key.
