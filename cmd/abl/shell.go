@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 
 	"abl/cmd/internal/cli"
@@ -11,8 +10,6 @@ import (
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
 	"abl/roles"
-
-	"golang.org/x/term"
 )
 
 func shellCommand() cli.Command {
@@ -32,8 +29,8 @@ func runShell(ctx context.Context, s *phase.Project) (err error) {
 	if in.Args[0] == roles.Verifier.Name {
 		role = roles.Verifier
 	}
-	tty, ok := in.Stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(tty.Fd())) {
+	tty := view.Terminal(in.Stdin)
+	if tty == nil {
 		return exit.With(exit.Usage, errors.New("cannot open a shell: standard input is not a terminal"), "")
 	}
 	if in.Set("phase") {

@@ -13,6 +13,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/money"
+	"abl/cmd/internal/view"
 	"abl/orchestrator/learner"
 	"abl/roles/agent"
 )
@@ -63,7 +64,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	if err != nil {
 		return err
 	}
-	if in.Bool("repl") || len(in.Args) == 0 && !in.Bool("json") && terminalOf(in.Stdin) != nil {
+	if in.Bool("repl") || len(in.Args) == 0 && !in.Bool("json") && view.Terminal(in.Stdin) != nil {
 		return w.repl(ctx, o, in.Args)
 	}
 	if len(in.Args) == 0 {
@@ -71,9 +72,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	}
 	s, err := w.learn(ctx, in.Args[0], o)
 	if in.Bool("json") && s.Session > 0 {
-		if jerr := in.JSON(report(w.home, s)); jerr != nil && err == nil {
-			err = jerr
-		}
+		err = cmp.Or(err, in.JSON(report(w.home, s)))
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/view"
 	"abl/internal/state"
 
 	"golang.org/x/term"
@@ -25,7 +26,7 @@ type lines struct {
 }
 
 func openLines(w *work) *lines {
-	tty, out := terminalOf(w.in.Stdin), terminalOf(w.in.Bare.Stdout)
+	tty, out := view.Terminal(w.in.Stdin), view.Terminal(w.in.Bare.Stdout)
 	if tty == nil || out == nil {
 		pipe := bufio.NewScanner(w.in.Stdin)
 		pipe.Buffer(nil, maxTyped)
@@ -80,17 +81,9 @@ func (l *lines) next(ctx context.Context) (string, error) {
 	}
 }
 
-// terminalOf is a stream that is a terminal, nil for any other.
-func terminalOf(stream any) *os.File {
-	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return f
-	}
-	return nil
-}
-
 // clearScreen does so where there is one.
 func clearScreen(in *cli.Input) {
-	if out := terminalOf(in.Bare.Stdout); out != nil {
+	if out := view.Terminal(in.Bare.Stdout); out != nil {
 		_, _ = out.WriteString("\x1b[2J\x1b[H")
 	}
 }

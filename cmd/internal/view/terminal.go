@@ -10,27 +10,23 @@ import (
 	"golang.org/x/term"
 )
 
-// descriptor is the file descriptor behind w, if w is a terminal.
-func descriptor(w io.Writer) (int, bool) {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
+// Terminal is a stream that is a terminal, nil for any other.
+func Terminal(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
 	}
-	return int(f.Fd()), true
+	return nil
 }
 
 // Columns is the width of the terminal behind w, 0 when there is none. It is asked for
 // each time: a person may have changed it.
 func Columns(w io.Writer) int {
-	fd, ok := descriptor(w)
-	if !ok {
+	tty := Terminal(w)
+	if tty == nil {
 		return 0
 	}
-	columns, _, err := term.GetSize(fd)
-	if err != nil || columns <= 0 {
-		return usual
-	}
-	return columns
+	columns, _, _ := term.GetSize(int(tty.Fd())) // -1 with an error
+	return cmp.Or(max(columns, 0), usual)
 }
 
 // usual is how wide a terminal is that does not tell.
@@ -40,9 +36,8 @@ func width(w io.Writer) int { return cmp.Or(Columns(w), usual) }
 
 // canSteer says whether w is a terminal that knows how to move its cursor.
 func canSteer(w io.Writer) bool {
-	_, is := descriptor(w)
 	t := os.Getenv("TERM")
-	return is && t != "" && t != "dumb"
+	return Terminal(w) != nil && t != "" && t != "dumb"
 }
 
 // Coloured says whether what is written to w should be in colours.
