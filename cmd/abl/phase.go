@@ -82,15 +82,18 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 	defer v.Close()
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
-		n, last, err := pending(s)
-		switch {
-		case err != nil:
+		f, err := s.State()
+		if err != nil {
 			e.Text = err.Error()
 			return s.TellOutcome(v, e, err)
+		}
+		specs := s.Specs()
+		n := orchestrator.NextPhase(f, specs)
+		switch {
 		case n == 0 && played:
 			return s.TellOutcome(v, e, nil)
 		case n == 0: // the last one says that there is nothing to do, or what is missing
-			e, err = s.Play(ctx, max(1, last), false, v)
+			e, err = s.Play(ctx, max(1, len(specs.Numbers())), false, v)
 			return s.TellOutcome(v, e, err)
 		case played:
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
@@ -100,16 +103,6 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 			return s.TellOutcome(v, e, err)
 		}
 	}
-}
-
-// pending is the first phase that has not passed, 0 for none, and how many there are.
-func pending(s *phase.Project) (n, all int, err error) {
-	f, err := s.State()
-	if err != nil {
-		return 0, 0, err
-	}
-	specs := s.Specs()
-	return orchestrator.NextPhase(f, specs), len(specs.Numbers()), nil
 }
 
 // summaryVar is where GitHub wants what a step has to say.
