@@ -34,7 +34,7 @@ in the .json beside it. Nothing is changed, and no verdict depends on it: it is
 the opinion of one model that has run nothing.`,
 		Examples: "abl check\nabl check --model gpt-5 --json",
 		Codes:    commit.Codes(),
-		Flags:    commit.AskFlags(),
+		Flags:    commit.FlagsOf("model", "timeout", "retries", "json"),
 		Run:      phase.Locked(runCheck),
 	}
 }
@@ -69,12 +69,7 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 }
 
 func draftCommand() cli.Command {
-	flags := []cli.Flag{{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}}
-	for _, f := range commit.AskFlags() {
-		if f.Name != "json" {
-			flags = append(flags, f)
-		}
-	}
+	write := cli.Flag{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}
 	return cli.Command{
 		Name: "draft", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "have a model turn a spec's prose into contracts, as a proposal",
 		Long: `Shows a model one spec of the project and prints how it would write it, as a diff,
@@ -82,7 +77,7 @@ with what abl spec lint says to that. The file stays as it is without --write. I
 proposal: read each contract before a phase is held to it.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    commit.Codes(),
-		Flags:    flags,
+		Flags:    append([]cli.Flag{write}, commit.FlagsOf("model", "timeout", "retries")...),
 		Run:      phase.Locked(runSpecDraft),
 	}
 }
@@ -163,7 +158,7 @@ func propose(s *phase.Project, n int, old, text string) error {
 	before, _ := spec.Parse(rel, []byte(old), n) // the problems were told above, or are those of the old text
 	after, _ := spec.Parse(rel, []byte(text), n)
 	missing := after.Missing(before)
-	var frozen orchestrator.Frozen
+	frozen, stops := errors.AsType[orchestrator.Frozen](orchestrator.Drift(f, set)[n])
 	switch now, err := hostfs.Read(s.Paths.Specs(), name, spec.MaxBytes); {
 	case text == old:
 		s.In.Say("the model would change nothing")
@@ -171,7 +166,7 @@ func propose(s *phase.Project, n int, old, text string) error {
 		s.In.Say("hint: %s stays as it is; take from it what you want, or ask again with --write", rel)
 	case wrong > 0:
 		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + wording.Count(wrong, "error"), Safe: rel + " stays as it is"}
-	case errors.As(orchestrator.Drift(f, set)[n], &frozen):
+	case stops:
 		return frozen
 	case err != nil || string(now) != old:
 		return &exit.Error{Code: exit.Person, What: rel + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}

@@ -48,7 +48,7 @@ func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path str
 }
 
 // Asker lets a command of abl put a question of its own to a model, in an abl project,
-// which has its keys in .env. The flags are those of AskFlags.
+// which has its keys in .env. The flags are those of FlagsOf.
 type Asker struct {
 	Root, Logs string
 	Env        map[string]string // of .env
@@ -110,11 +110,9 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 	return answer, kept(err, res.Logs)
 }
 
-// AskFlags are the flags of a command that asks.
-func AskFlags() []cli.Flag {
-	all := slices.DeleteFunc(flags(), func(f cli.Flag) bool {
-		return !slices.Contains([]string{"model", "timeout", "retries", "json"}, f.Name)
-	})
+// FlagsOf are the flags of those names for a command that asks, model among them.
+func FlagsOf(names ...string) []cli.Flag {
+	all := slices.DeleteFunc(flags(), func(f cli.Flag) bool { return !slices.Contains(names, f.Name) })
 	all[0].Open, all[0].Usage = false, "who is asked" // an abl project lists no others
 	return all
 }
