@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 	if err := errors.Join(scaffold.Apply(root, p.Ops), hostfs.HandOver(dir, tops(p.Ops)...)); err != nil {
 		return err
 	}
-	return showInit(in, p)
+	return in.Show(p, func(w io.Writer) { showInit(in, w, p) })
 }
 
 // initDir is the directory that becomes a project. One that a role may write
@@ -97,20 +98,14 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
 	s, err := phase.OpenAt(in, dir)
-	if err != nil {
+	if err != nil || s.Conf.File == "" {
 		return o, err
 	}
 	d := s.Conf.Directories
-	if s.Conf.File != "" && o.Src != "" && o.Src != d.Src {
+	if o.Src != "" && o.Src != d.Src {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.Conf.File, d.Src), "change directories.src there")
 	}
-	if s.Conf.File == "" {
-		return o, nil
-	}
-	o.Src, o.Tests = d.Src, d.Tests
-	if o.Stack == "" {
-		o.Stack = "none" // its settings say how it is built
-	}
+	o.Src, o.Tests, o.Stack = d.Src, d.Tests, cmp.Or(o.Stack, "none") // its settings say how it is built
 	return o, nil
 }
 
@@ -125,13 +120,10 @@ func tops(ops []scaffold.Op) (all []string) {
 	return all
 }
 
-func showInit(in *cli.Input, p scaffold.Plan) error {
-	if in.Bool("json") {
-		return in.JSON(p)
-	}
+func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 	written := false
 	for _, op := range p.Ops {
-		fmt.Fprintln(in.Stdout, op)
+		fmt.Fprintln(w, op)
 		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
 	}
 	if written && p.Guessed {
@@ -140,7 +132,6 @@ func showInit(in *cli.Input, p scaffold.Plan) error {
 	if written {
 		in.Say("next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
 	}
-	return nil
 }
 
 func demoCommand() cli.Command {

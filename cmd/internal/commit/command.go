@@ -5,6 +5,7 @@ package commit
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -116,11 +117,9 @@ func (s *session) printProtected() error {
 		return err
 	}
 	list := guard.List()
-	if s.in.Bool("json") {
-		return s.in.JSON(map[string]any{"protocol": s.project.Name, "protected": list})
-	}
-	for _, what := range list {
-		fmt.Fprintln(s.in.Stdout, what)
-	}
-	return nil
+	return s.in.Show(map[string]any{"protocol": s.project.Name, "protected": list}, func(w io.Writer) {
+		for _, what := range list {
+			fmt.Fprintln(w, what)
+		}
+	})
 }

@@ -61,14 +61,13 @@ func initialise(_ context.Context, s *session) error {
 	if err := scaffold.Apply(root, steps); err != nil {
 		return err
 	}
-	if in.Bool("json") {
-		return in.JSON(map[string]any{"steps": steps})
-	}
-	for _, op := range steps {
-		fmt.Fprintln(in.Stdout, op)
-	}
-	in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", p.Query, fmt.Sprintf(p.Keys, model.Google), p.Self)
-	return nil
+	return in.Show(map[string]any{"steps": steps}, func(w io.Writer) {
+		for _, op := range steps {
+			fmt.Fprintln(w, op)
+		}
+		keys := fmt.Sprintf(p.Keys, model.Google)
+		in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", p.Query, keys, p.Self)
+	})
 }
 
 func cleanCommand(self string) cli.Command {

@@ -20,6 +20,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/pricelist"
 	"abl/internal/redact"
+	"abl/internal/state"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
 	"abl/roles/model"
@@ -36,10 +37,7 @@ type session struct {
 
 // open finds the project and the settings that all commands share.
 func open(in *cli.Input, self string) (*session, error) {
-	root, err := filepath.Abs(cmp.Or(in.String("project"), "."))
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
+	root, err := state.Real(cmp.Or(in.String("project"), "."))
 	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}

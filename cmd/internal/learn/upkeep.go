@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -116,11 +117,7 @@ func debugParse(_ context.Context, in *cli.Input) error {
 	default:
 		found = learner.ParseLessons(learner.LabelMistake, text)
 	}
-	if in.Bool("json") {
-		return in.JSON(found)
-	}
-	_, err = fmt.Fprint(in.Stdout, found.Summary())
-	return err
+	return in.Show(found, func(w io.Writer) { fmt.Fprint(w, found.Summary()) })
 }
 
 func debugPrompts(_ context.Context, in *cli.Input) error {
