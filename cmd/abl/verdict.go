@@ -21,14 +21,11 @@ import (
 
 // ruling is what `abl verdict --json` prints.
 type ruling struct {
-	File       string                `json:"file"`
-	Absent     bool                  `json:"absent,omitempty"`
-	Verdict    failedspecs.Kind      `json:"verdict"`
-	Entries    []failedspecs.Entry   `json:"entries"`
-	Incomplete []failedspecs.Entry   `json:"incomplete,omitempty"`
-	Problems   []failedspecs.Problem `json:"problems,omitempty"`
-	Builder    []failedspecs.Entry   `json:"builder,omitempty"` // the entries as they may reach the Builder
-	LeftOut    []failedspecs.Problem `json:"left_out,omitempty"`
+	File   string `json:"file"`
+	Absent bool   `json:"absent,omitempty"`
+	failedspecs.Result
+	Builder []failedspecs.Entry   `json:"builder,omitempty"` // the entries as they may reach the Builder
+	LeftOut []failedspecs.Problem `json:"left_out,omitempty"`
 }
 
 func verdictCommand() cli.Command {
@@ -59,7 +56,6 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	r.File = filepath.Join(dir, name)
 	if len(r.Entries) > 0 {
 		r.Builder, r.LeftOut = failedspecs.NewFilter(specs, nil).Pass(r.Entries)
 	}
@@ -110,22 +106,21 @@ func specsAbove(dir string) []spec.Spec {
 // rule judges the file as a phase does. What is there and no plain file of a
 // readable size is never a pass.
 func rule(dir, name string, specs []spec.Spec) (ruling, error) {
-	result := failedspecs.Result{Kind: failedspecs.Malformed}
+	r := ruling{File: filepath.Join(dir, name), Result: failedspecs.Result{Kind: failedspecs.Malformed}}
 	data, err := hostfs.Read(dir, name, failedspecs.MaxBytes)
 	switch {
 	case err == nil:
-		result = failedspecs.Parse(data)
+		r.Result = failedspecs.Parse(data)
 	case errors.Is(err, hostfs.ErrAbsent):
-		result.Kind = failedspecs.Pass
+		r.Kind, r.Absent = failedspecs.Pass, true
 	case errors.Is(err, hostfs.ErrNotRegular), errors.Is(err, hostfs.ErrTooLarge):
-		result.Problems = []failedspecs.Problem{{Text: err.Error()}}
+		r.Problems = []failedspecs.Problem{{Text: err.Error()}}
 	default:
-		return ruling{}, err
+		return r, err
 	}
 	if len(specs) > 0 {
-		result = failedspecs.In(specs).Name(result)
+		r.Result = failedspecs.In(specs).Name(r.Result)
 	}
-	r := ruling{Verdict: result.Kind, Entries: result.Entries, Incomplete: result.Incomplete, Problems: result.Problems, Absent: err != nil && result.Kind == failedspecs.Pass}
 	if r.Entries == nil {
 		r.Entries = []failedspecs.Entry{}
 	}
@@ -133,15 +128,15 @@ func rule(dir, name string, specs []spec.Spec) (ruling, error) {
 }
 
 func (r ruling) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s", r.File, r.Verdict)
+	fmt.Fprintf(w, "%s: %s", r.File, r.Kind)
 	switch {
 	case r.Absent:
 		fmt.Fprint(w, " as far as the file goes, there is none")
-	case r.Verdict == failedspecs.Pass:
+	case r.Kind == failedspecs.Pass:
 		fmt.Fprint(w, " as far as the file goes, it is empty")
 	}
 	fmt.Fprintln(w)
-	if r.Verdict == failedspecs.Pass {
+	if r.Kind == failedspecs.Pass {
 		fmt.Fprintln(w, "a phase passes on what its replays show besides: abl report")
 	}
 	for _, e := range r.Entries {
@@ -179,7 +174,7 @@ func printEntry(w io.Writer, what string, e failedspecs.Entry) {
 
 // end is how the command ends: nil for a candidate for a pass.
 func (r ruling) end() error {
-	switch r.Verdict {
+	switch r.Kind {
 	case failedspecs.Pass:
 		return nil
 	case failedspecs.Fail:

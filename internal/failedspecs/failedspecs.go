@@ -54,13 +54,13 @@ type Problem struct {
 
 // Result is what abl makes of a file.
 type Result struct {
-	Kind     Kind      `json:"verdict"`
-	Entries  []Entry   `json:"entries"` // the complete ones
-	Problems []Problem `json:"problems,omitempty"`
+	Kind    Kind    `json:"verdict"`
+	Entries []Entry `json:"entries"` // the complete ones
 
 	// Incomplete entries lack a field, which is "" here. They are shown to the
 	// person and reach no Builder.
-	Incomplete []Entry `json:"incomplete,omitempty"`
+	Incomplete []Entry   `json:"incomplete,omitempty"`
+	Problems   []Problem `json:"problems,omitempty"`
 	// Fenced are the lines with which code blocks inside entries begin. What is
 	// data in them is read as text.
 	Fenced []int `json:"-"`
