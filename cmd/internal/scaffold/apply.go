@@ -107,10 +107,7 @@ const ignoreFile = ".gitignore"
 // gitignore plans the lines that the repository around the project needs, and
 // says what it means when that repository tracks the Builder's workspace.
 func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
-	want, err := fs.ReadFile(abl.Template(), "gitignore")
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
-	}
+	want, _ := fs.ReadFile(abl.Template(), "gitignore") // as files does
 	lines := strings.Fields(string(want))
 	var notes []Op
 	for _, dir := range []string{p.Src, cmp.Or(o.Tests, ".abl/tests")} {

@@ -45,11 +45,7 @@ func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	files, err := p.files()
-	if err == nil {
-		p.Ops, err = Missing(project, files)
-	}
-	if err == nil {
+	if p.Ops, err = Missing(project, p.files()); err == nil {
 		err = p.gitignore(project, tracked, o)
 	}
 	return p, err
@@ -92,16 +88,12 @@ func Missing(project fs.FS, files []File) (ops []Op, err error) {
 	return ops, nil
 }
 
-// files renders the template.
-func (p Plan) files() ([]File, error) {
+// files renders the template, which is part of the program: reading it does not fail.
+func (p Plan) files() (files []File) {
 	template := abl.Template()
-	stack, err := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
-	if err != nil {
-		return nil, fmt.Errorf("internal error: %w", err)
-	}
+	stack, _ := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
 	fill := strings.NewReplacer("@SRC@", p.Src, "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
-	var files []File
-	err = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -109,16 +101,13 @@ func (p Plan) files() ([]File, error) {
 		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(fill.Replace(string(data)))})
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("internal error: %w", err)
-	}
 	if data, err := fs.ReadFile(template, "images/"+p.Stack+".Dockerfile"); err == nil {
 		files = append(files, File{".abl/images/builder.Dockerfile", data})
 	}
 	for _, role := range []string{"builder", "verifier"} {
 		files = append(files, File{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
-	return files, nil
+	return files
 }
 
 // Kind says what an Op does.
