@@ -28,10 +28,7 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 	l := take(&app, args)
 	err := l.run(ctx, &app, in)
 	in.close()
-	if err == nil {
-		err = in.result.err
-	}
-	return l.end(ctx, &app, in, err)
+	return l.end(ctx, in, cmp.Or(err, in.Result.(*result).err))
 }
 
 // recovered turns a panic into an error. Its stack is for those who ask for it.
@@ -49,7 +46,7 @@ func recovered(in *Input, err *error) {
 }
 
 // end says what went wrong and returns the exit code.
-func (l line) end(ctx context.Context, app *App, in *Input, err error) int {
+func (l line) end(ctx context.Context, in *Input, err error) int {
 	err = exit.Because(ctx, err)
 	out, lost := errors.AsType[*fs.PathError](err) // what standard output said when it did not take something
 	lost = lost && out.Path == os.Stdout.Name()
