@@ -2,6 +2,7 @@ package money
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -21,20 +22,24 @@ type Account struct {
 	Tell  func(string) // hears warnings, each once
 
 	mu   sync.Mutex // a gateway's watch tells of what is spent, too
-	told map[string]bool
+	told []string
 	held []Cap // by the gateway of the call that is on
 }
 
-// caps are those of a call that are set.
-func (a *Account) caps(call string) (set []Cap, err error) {
-	used, err := a.Used(call)
-	b := a.Conf.Budget
+// Caps are those of a budget that are set, with what counts towards each.
+func Caps(b config.Budget, used Spendings) (set []Cap) {
 	for _, c := range []Cap{{"call", b.Call, used.Call}, {"phase", b.Phase, used.Phase}, {"project", b.Project, used.Project}} {
 		if c.Cap.Tokens > 0 || c.Cap.USD > 0 {
 			set = append(set, c)
 		}
 	}
-	return set, err
+	return set
+}
+
+// caps are those of a call.
+func (a *Account) caps(call string) ([]Cap, error) {
+	used, err := a.Used(call)
+	return Caps(a.Conf.Budget, used), err
 }
 
 // Admit is asked before every call: it is nil while every cap leaves something.
@@ -118,14 +123,10 @@ func (a *Account) Warn(texts ...string) {
 			}
 			return c
 		}, text)
-		if a.told[about] {
-			continue
+		if !slices.Contains(a.told, about) {
+			a.told = append(a.told, about)
+			a.Tell(text)
 		}
-		if a.told == nil {
-			a.told = map[string]bool{}
-		}
-		a.told[about] = true
-		a.Tell(text)
 	}
 }
 

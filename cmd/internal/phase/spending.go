@@ -106,15 +106,12 @@ func (s *Project) costText(n int) string {
 // capText says what the phase may spend.
 func capText(b config.Budget) string {
 	var caps []string
-	for _, c := range []struct {
-		what string
-		cap  config.Cap
-	}{{"call", b.Call}, {"phase", b.Phase}, {"project", b.Project}} {
-		if c.cap.Tokens > 0 {
-			caps = append(caps, fmt.Sprintf("at most %d tokens a %s", c.cap.Tokens, c.what))
+	for _, c := range money.Caps(b, money.Spendings{}) {
+		if c.Cap.Tokens > 0 {
+			caps = append(caps, fmt.Sprintf("at most %d tokens a %s", c.Cap.Tokens, c.Of))
 		}
-		if usd := prices.Dollars(c.cap.USD); usd > 0 {
-			caps = append(caps, fmt.Sprintf("at most %s USD a %s", usd, c.what))
+		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
+			caps = append(caps, fmt.Sprintf("at most %s USD a %s", usd, c.Of))
 		}
 	}
 	if len(caps) == 0 {
