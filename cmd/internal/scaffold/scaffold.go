@@ -41,29 +41,21 @@ type Plan struct {
 
 // Make plans what is missing in the project. It reads only.
 func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
-	p, err := begin(project, o)
-	if err != nil {
-		return Plan{}, err
-	}
-	if p.Ops, err = Missing(project, p.files()); err == nil {
-		err = p.gitignore(project, tracked, o)
-	}
-	return p, err
-}
-
-// begin settles the stack and the workspace.
-func begin(project fs.FS, o Options) (Plan, error) {
 	p := Plan{Src: cmp.Or(o.Src, "src")}
 	if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
-		return Plan{}, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", o.Src)
+		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", o.Src)
 	}
 	if p.Stack = cmp.Or(o.Stack, detect(project, p.Src)); p.Stack == "" {
 		p.Stack, p.Guessed = "node", true
 	}
 	if _, ok := languages()[p.Stack]; !ok {
-		return Plan{}, fmt.Errorf("cannot use the stack %q: known are %s", o.Stack, strings.Join(Stacks(), ", "))
+		return p, fmt.Errorf("cannot use the stack %q: known are %s", o.Stack, strings.Join(Stacks(), ", "))
 	}
-	return p, nil
+	ops, err := Missing(project, p.files())
+	if p.Ops = ops; err == nil {
+		err = p.gitignore(project, tracked, o)
+	}
+	return p, err
 }
 
 // File is one that a project gets.
