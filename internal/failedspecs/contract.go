@@ -12,8 +12,8 @@ import (
 // Contracts are those that an entry may name.
 type Contracts struct {
 	phases int
-	all    []spec.Contract
-	known  map[string]int // id → place in all
+	ids    []string          // in the order of the specs
+	says   map[string]string // by id
 	// by has the ids of the contracts with some words: all of them, in any case, without
 	// what the lines above say, and without the result.
 	by [4]map[string][]string
@@ -21,12 +21,11 @@ type Contracts struct {
 
 // In collects the contracts of the specs of phases 1 to N.
 func In(specs []spec.Spec) Contracts {
-	c := Contracts{known: map[string]int{}, by: [4]map[string][]string{{}, {}, {}, {}}}
+	c := Contracts{says: map[string]string{}, by: [4]map[string][]string{{}, {}, {}, {}}}
 	for _, s := range specs {
 		c.phases = max(c.phases, s.Number)
 		for _, k := range s.Contracts {
-			c.known[k.ID] = len(c.all)
-			c.all = append(c.all, k)
+			c.ids, c.says[k.ID] = append(c.ids, k.ID), k.Says()
 			says := plainWords(k.Says())
 			for i, words := range []string{says, strings.ToLower(says), plainWords(k.Action + " → " + k.Result), plainWords(k.Action)} {
 				c.by[i][words] = append(c.by[i][words], k.ID)
@@ -38,24 +37,15 @@ func In(specs []spec.Spec) Contracts {
 
 // Says is the text of a contract, complete on one line.
 func (c Contracts) Says(id string) (text string, ok bool) {
-	i, ok := c.known[id]
-	if !ok {
-		return "", false
-	}
-	return c.all[i].Says(), true
+	text, ok = c.says[id]
+	return text, ok
 }
 
 // Phases is the number of the last phase.
 func (c Contracts) Phases() int { return c.phases }
 
 // IDs are the ids of all contracts, in the order of the specs.
-func (c Contracts) IDs() []string {
-	var ids []string
-	for _, k := range c.all {
-		ids = append(ids, k.ID)
-	}
-	return ids
-}
+func (c Contracts) IDs() []string { return c.ids }
 
 // Find is the id of the contract that a SPEC names: by its words, or by the id
 // before them where the words fit none or several, or by its action where the
@@ -72,7 +62,7 @@ func (c Contracts) Find(text string) string {
 			return ids[0]
 		}
 	}
-	if _, is := c.known[before]; is {
+	if _, is := c.says[before]; is {
 		return before
 	}
 	if ids := c.by[3][words]; len(ids) == 1 {
@@ -83,10 +73,17 @@ func (c Contracts) Find(text string) string {
 
 // Name looks up the contract of each entry, and says which name none.
 func (c Contracts) Name(r Result) Result {
-	r.Entries, r.Incomplete, r.Problems = slices.Clone(r.Entries), slices.Clone(r.Incomplete), slices.Clone(r.Problems)
 	for i, e := range r.Entries {
-		r.Entries[i].Contract = c.Find(e.Spec)
-		if text := c.complaint(e.Spec, r.Entries[i].Contract); text != "" {
+		found, text := c.Find(e.Spec), ""
+		switch before, _ := cutID(e.Spec); {
+		case found == "" && before != "":
+			text = fmt.Sprintf("there is no contract %s in phases 1 to %d", before, c.phases)
+		case found == "":
+			text = fmt.Sprintf("SPEC names no contract of phases 1 to %d", c.phases)
+		case before != "" && before != found:
+			text = fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
+		}
+		if r.Entries[i].Contract = found; text != "" {
 			r.Problems = append(r.Problems, Problem{Line: e.Line, Text: text})
 		}
 	}
@@ -95,20 +92,6 @@ func (c Contracts) Name(r Result) Result {
 	}
 	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return a.Line - b.Line })
 	return r
-}
-
-// complaint is what is wrong with how a SPEC names its contract.
-func (c Contracts) complaint(text, found string) string {
-	before, _ := cutID(text)
-	switch {
-	case found == "" && before != "":
-		return fmt.Sprintf("there is no contract %s in phases 1 to %d", before, c.phases)
-	case found == "":
-		return fmt.Sprintf("SPEC names no contract of phases 1 to %d", c.phases)
-	case before != "" && before != found:
-		return fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
-	}
-	return ""
 }
 
 var contractID = lazyregexp.New("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")

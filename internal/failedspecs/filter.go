@@ -1,6 +1,8 @@
 package failedspecs
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -39,10 +41,7 @@ func NewFilter(specs []spec.Spec, names []string) *Filter {
 
 // The lengths in bytes from which a name, and one of several words, is looked
 // for: shorter ones are words of the language.
-const (
-	shortestName  = 5
-	shortestTitle = 12
-)
+const shortestName, shortestTitle = 5, 12
 
 var plainName = lazyregexp.New(`^[\w./@-]+$`)
 
@@ -77,16 +76,9 @@ func NamesIn(file string, data []byte) (names []string) {
 		return nil
 	}
 	base := path.Base(file)
-	if file != base {
-		names = append(names, file)
-	}
-	names = append(names, base, strings.TrimSuffix(base, path.Ext(base)))
+	names = slices.Compact([]string{file, base, strings.TrimSuffix(base, path.Ext(base))})
 	for _, m := range testTitles().FindAllSubmatch(data, -1) {
-		for _, name := range m[1:] {
-			if len(name) > 0 {
-				names = append(names, string(name))
-			}
-		}
+		names = append(names, string(bytes.Join(m[1:], nil))) // one of them is there
 	}
 	return names
 }
@@ -98,24 +90,20 @@ func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
 	seen := map[Entry]bool{}
 	run := &filtering{Filter: c}
 	for _, e := range entries {
-		out := e
-		if out.Contract == "" {
-			out.Contract = c.contracts.Find(e.Spec)
-		}
-		says, known := c.contracts.Says(out.Contract)
-		if known {
-			out.Spec = says
+		id := cmp.Or(e.Contract, c.contracts.Find(e.Spec))
+		if says, known := c.contracts.Says(id); known {
+			e.Contract, e.Spec = id, says
 		} else {
-			out.Spec, out.Contract = run.field(specField, e.Line, e.Spec), e.Contract
+			e.Spec = run.field(specField, e.Line, e.Spec)
 		}
-		out.Input = run.field(inputField, e.Line, e.Input)
-		out.Observed = run.field(observedField, e.Line, e.Observed)
-		out = Sanitize(out)
-		key := out
+		e.Input = run.field(inputField, e.Line, e.Input)
+		e.Observed = run.field(observedField, e.Line, e.Observed)
+		e = Sanitize(e)
+		key := e
 		key.Line = 0
 		if !seen[key] {
 			seen[key] = true
-			passed = append(passed, out)
+			passed = append(passed, e)
 		}
 	}
 	return passed, run.left
@@ -151,12 +139,8 @@ func (s *filtering) field(f field, line int, text string) string {
 
 // filter takes out of a text what may not pass.
 func (s *filtering) filter(text string) string {
-	var here []pattern
-	for _, p := range slices.Concat(patterns, s.names) {
-		if p.may(text) {
-			here = append(here, p)
-		}
-	}
+	idle := func(p pattern) bool { return !p.may(text) }
+	here := slices.DeleteFunc(slices.Concat(patterns, s.names), idle)
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		for _, p := range here {
@@ -180,10 +164,7 @@ func (s *filtering) replace(line string, p pattern) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range p.at().FindAllStringSubmatchIndex(line, -1) {
-		from, to := m[0], m[1]
-		if len(m) > 2 {
-			from, to = m[2], m[3]
-		}
+		from, to := m[len(m)-2], m[len(m)-1] // of group 1 where it is there
 		if p.line() {
 			from, to = 0, len(line)
 		}
@@ -226,12 +207,11 @@ func dropSources(lines []string) []string {
 	for _, line := range lines {
 		n := len(kept)
 		switch {
-		case pointer().MatchString(line) && n > 0 && nothingElse().MatchString(kept[n-1]):
+		case trace && strings.TrimSpace(line) != "" && indent(line) > depth,
+			pointer().MatchString(line) && n > 0 && nothingElse().MatchString(kept[n-1]):
 			continue
 		case pointer().MatchString(line) && n > 1 && nothingElse().MatchString(kept[n-2]):
 			kept = kept[:n-1]
-			continue
-		case trace && strings.TrimSpace(line) != "" && indent(line) > depth:
 			continue
 		case strings.TrimSpace(line) == LeftOut(stackTrace):
 			if !trace {
