@@ -70,10 +70,7 @@ type Result struct {
 // understand is Malformed. Give it MaxBytes+1 bytes at most; more are not read.
 func Parse(data []byte) Result {
 	cut := len(data) > MaxBytes
-	if cut {
-		data = data[:MaxBytes]
-	}
-	text := clean(strings.TrimPrefix(string(data), "\ufeff"))
+	text := clean(strings.TrimPrefix(string(data[:min(len(data), MaxBytes)]), "\ufeff"))
 	if strings.TrimSpace(text) == "" && !cut {
 		return Result{Kind: Pass}
 	}
@@ -89,16 +86,16 @@ func Parse(data []byte) Result {
 // sentence each: what is wrong with it, and the entries that reach nobody.
 func (r Result) Notes(file string) (all []string) {
 	for _, p := range r.Problems {
-		if p.Line == 0 {
-			all = append(all, file+": "+p.Text)
-			continue
+		place := file
+		if p.Line > 0 {
+			place += fmt.Sprintf(" line %d", p.Line)
 		}
-		all = append(all, fmt.Sprintf("%s line %d: %s", file, p.Line, p.Text))
+		all = append(all, place+": "+p.Text)
 	}
 	for _, e := range r.Incomplete {
 		var parts []string
 		for f, text := range []string{e.Spec, e.Input, e.Observed} {
-			if !void(text) {
+			if !blank().MatchString(text) {
 				parts = append(parts, field(f).String()+": "+wording.Cut(wording.OneLine(text), 200))
 			}
 		}

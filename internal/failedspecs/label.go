@@ -4,47 +4,40 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"abl/internal/lazyregexp"
 )
 
-// fence is a line that opens or closes a code block.
-type fence struct {
-	mark string
-	info string
-}
-
-// fenceOf recognises a fence line. As in Markdown, three backquotes followed by
+// fenceOf recognises a line that opens or closes a code block. As in Markdown, three backquotes followed by
 // a further one on the same line are inline code.
-func fenceOf(line string) (fence, bool) {
+func fenceOf(line string) (mark, info string, ok bool) {
 	s := strings.TrimSpace(line)
 	if !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "~~~") {
-		return fence{}, false
+		return "", "", false
 	}
-	info := strings.TrimLeft(s, s[:1])
-	return fence{s[:len(s)-len(info)], strings.TrimSpace(info)}, s[0] == '~' || !strings.Contains(info, "`")
+	info = strings.TrimLeft(s, s[:1])
+	return s[:len(s)-len(info)], strings.TrimSpace(info), s[0] == '~' || !strings.Contains(info, "`")
 }
 
-// fences pairs the fences, by the line of the one that opens a block. Chat models
+// fences pairs the fences: the line that closes a block, by the one that opens it. Chat models
 // wrap an answer as a whole, or each entry, and do not care for the fences inside.
 func fences(lines []string) map[int]int {
 	closes := map[int]int{}
 	var open []int
 	var marks []string
 	for i, line := range lines {
-		f, is := fenceOf(line)
+		mark, info, is := fenceOf(line)
 		if l, ok := labelOf(line); ok && !is {
-			f, is = fenceOf(l.rest)
+			mark, info, is = fenceOf(l.rest)
 		}
 		switch n := len(open); {
 		case !is:
-		case n > 0 && f.info == "" && strings.HasPrefix(f.mark, marks[n-1]):
+		case n > 0 && info == "" && strings.HasPrefix(mark, marks[n-1]):
 			closes[open[n-1]] = i
 			open, marks = open[:n-1], marks[:n-1]
 		default:
-			open, marks = append(open, i), append(marks, f.mark)
+			open, marks = append(open, i), append(marks, mark)
 		}
 	}
 	return closes
@@ -54,7 +47,6 @@ func fences(lines []string) map[int]int {
 // before it call it an example; one in an entry belongs to the field before it, and
 // nothing in it is a label. It returns the last line taken.
 func (p *parser) block(i, end int, first string) int {
-	f, _ := fenceOf(first)
 	inside := p.lines[i+1 : end]
 	switch {
 	case p.open == nil && !p.example:
@@ -67,7 +59,7 @@ func (p *parser) block(i, end int, first string) int {
 		return end
 	}
 	p.Fenced = append(p.Fenced, i+1)
-	if program(f.info, inside) {
+	if _, info, _ := fenceOf(first); program(info, inside) {
 		p.problem(i+1, fmt.Sprintf("%s holds a code block, which does not reach the Builder", p.open.last))
 		inside = []string{LeftOut("a code block")}
 	}
@@ -128,6 +120,9 @@ var (
 	// check boxes, heading marks, emoji.
 	labelDress = lazyregexp.New(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji + `) *(?:\[[ xX]\] +)?)*)`)
 
+	space     = lazyregexp.New(`[\t\p{Zs}]`)
+	upToColon = lazyregexp.New(`^[^:：﹕]*`)
+
 	// labelName is the name with its emphasis, its number or the contract's id,
 	// and the mark that ends it.
 	labelName = lazyregexp.New("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
@@ -170,14 +165,6 @@ func labelOf(line string) (label, bool) {
 // plainHead writes every kind of space up to the first colon as the plain one:
 // French puts one before it that does not break.
 func plainHead(line string) string {
-	end := strings.IndexAny(line, ":：﹕")
-	if end < 0 {
-		end = len(line)
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || unicode.Is(unicode.Zs, r) {
-			return ' '
-		}
-		return r
-	}, line[:end]) + line[end:]
+	head := upToColon().FindString(line)
+	return space().ReplaceAllString(head, " ") + line[len(head):]
 }

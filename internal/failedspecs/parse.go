@@ -12,7 +12,6 @@ import (
 type parser struct {
 	Result
 	lines   []string
-	closes  map[int]int // by the line of a fence: that of the one that closes it
 	open    *draft
 	example bool // the words before call what follows an example
 	stray   int  // first line of text outside entries, counted from 1
@@ -23,11 +22,11 @@ type parser struct {
 const endOfBlock = "\x00"
 
 func (p *parser) run() {
-	p.closes = fences(p.lines)
+	closes := fences(p.lines)
 	for i := 0; i < len(p.lines); i++ {
 		line := p.lines[i]
 		l, labelled := labelOf(line)
-		end, fenced := p.closes[i]
+		end, fenced := closes[i]
 		switch {
 		case line == endOfBlock:
 			p.finish(false)
@@ -58,9 +57,7 @@ func (p *parser) accepts(l label) bool {
 	switch {
 	case d == nil:
 		return true
-	case l.field == specField:
-		return l.lead <= d.lead+1
-	case d.of[l.field] != nil:
+	case d.of[l.field].given:
 		return l.lead <= d.of[l.field].lead+1
 	case d.last == specField:
 		return l.lead <= d.of[specField].col+3
@@ -74,23 +71,23 @@ func (p *parser) accepts(l label) bool {
 func (p *parser) label(i int, l label) {
 	if l.field == specField {
 		p.finish(false)
-		p.open = &draft{line: i + 1, label: l}
+		p.open = &draft{line: i + 1}
 	}
 	d := p.open
 	if d == nil {
 		p.problem(i+1, fmt.Sprintf("%s without a SPEC before it", l.field))
 		return
 	}
-	if d.of[l.field] != nil && d.complete() && d.last != l.field {
+	if d.of[l.field].given && d.complete() && d.last != l.field {
 		p.finish(false)
-		d = &draft{line: d.line, label: d.label, further: true, of: [3]*value{d.of[specField]}}
+		d = &draft{line: d.line, further: true, of: [3]value{d.of[specField]}}
 		p.open = d
 	}
-	if d.of[l.field] == nil {
-		d.of[l.field] = &value{label: l}
+	if !d.of[l.field].given {
+		d.of[l.field] = value{label: l, given: true}
 	}
 	d.last, d.blanks = l.field, 0
-	if _, fence := fenceOf(l.rest); !fence {
+	if _, _, fence := fenceOf(l.rest); !fence {
 		d.add(l.rest)
 	}
 }
@@ -109,7 +106,7 @@ var (
 // decoration reports lines that carry no statement: headings, titles in bold,
 // rules, a fence without its other one.
 func decoration(line string) bool {
-	_, fence := fenceOf(line)
+	_, _, fence := fenceOf(line)
 	return fence || ruleLine().MatchString(line) || boldLine().MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
@@ -140,7 +137,7 @@ func (p *parser) finish(last bool) {
 	e, missing := d.entry()
 	n := len(p.Entries)
 	switch {
-	case len(missing) == len(fieldNames) && d.bare:
+	case len(missing) == len(fieldNames) && d.of[specField].bare:
 		// "# Spec" was the title of the file.
 	case len(missing) > 0 && d.further && n > 0 && p.Entries[n-1].Line == e.Line: // it goes on with the one before
 		before := &p.Entries[n-1]
@@ -187,17 +184,17 @@ func (p *parser) result() Result {
 
 // draft is an entry in the making.
 type draft struct {
-	label             // its SPEC
-	line    int       // of it
-	further bool      // it is one more observation of the contract of the entry before
-	of      [3]*value // of SPEC, INPUT and OBSERVED, nil without a label
-	last    field     // takes the lines that follow
-	blanks  int       // blank lines seen since its last line
+	line    int      // of its SPEC
+	further bool     // it is one more observation of the contract of the entry before
+	of      [3]value // of SPEC, INPUT and OBSERVED
+	last    field    // takes the lines that follow
+	blanks  int      // blank lines seen since its last line
 }
 
 // value is the text of a field in the making.
 type value struct {
 	label
+	given  bool // there is a label
 	lines  []string
 	filled bool // there is more than blank lines and fences
 }
@@ -210,13 +207,13 @@ func (d *draft) takes(line string) bool {
 }
 
 func (d *draft) add(line string) {
-	v := d.of[d.last]
+	v := &d.of[d.last]
 	if len(v.lines) > 0 {
 		v.lines = append(v.lines, make([]string, d.blanks)...)
 	} else if strings.TrimSpace(line) == "" {
 		return
 	}
-	_, fenced := fenceOf(line)
+	_, _, fenced := fenceOf(line)
 	v.filled = v.filled || !fenced && strings.TrimSpace(line) != ""
 	v.lines = append(v.lines, line)
 	d.blanks = 0
@@ -225,10 +222,10 @@ func (d *draft) add(line string) {
 // trim takes the titles and rules between two entries off the last value; at the
 // end of the file a title is text.
 func (d *draft) trim(last bool) {
-	v := d.of[d.last]
+	v := &d.of[d.last]
 	for n := len(v.lines); n > 1; n = len(v.lines) {
 		line := v.lines[n-1]
-		if line != "" && (!decoration(line) || last && !ruleLine().MatchString(line) || indent(line) > d.lead) {
+		if line != "" && (!decoration(line) || last && !ruleLine().MatchString(line) || indent(line) > d.of[specField].lead) {
 			return
 		}
 		v.lines = v.lines[:n-1]
@@ -237,7 +234,7 @@ func (d *draft) trim(last bool) {
 
 // complete is asked for every line, so it does not look at the text.
 func (d *draft) complete() bool {
-	return !slices.ContainsFunc(d.of[:], func(v *value) bool { return v == nil || !v.filled })
+	return !slices.ContainsFunc(d.of[:], func(v value) bool { return !v.filled })
 }
 
 // entry is the values in normal form, with whatever of them is there, and the
@@ -245,10 +242,8 @@ func (d *draft) complete() bool {
 func (d *draft) entry() (e Entry, missing []string) {
 	e.Line = d.line
 	for i, into := range []*string{&e.Spec, &e.Input, &e.Observed} {
-		if d.of[i] != nil {
-			*into = normal(d.of[i].lines)
-		}
-		if void(*into) {
+		*into = normal(d.of[i].lines)
+		if blank().MatchString(*into) {
 			missing = append(missing, fieldNames[i])
 		}
 	}
