@@ -86,45 +86,42 @@ func names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-var (
-	specName = lazyregexp.New(`^phase([1-9]\d{0,3})\.md$`)
-	nearName = lazyregexp.New(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
-)
+// specName is the name of a spec, and those that are near to one: phase01.md beside
+// phase1.md would be two specs of one phase.
+var specName = lazyregexp.New(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
+
+func fileOf(n int) string { return fmt.Sprintf("phase%d.md", n) }
 
 // file takes one file of the directory by its name.
 func (s *Set) file(name string) {
-	if m := specName().FindStringSubmatch(name); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		s.read(name, n)
-		return
-	}
-	if m := nearName().FindStringSubmatch(name); m != nil { // phase01.md beside phase1.md would be two specs of one phase
-		n, _ := strconv.Atoi(m[1])
-		if n > MaxPhase {
-			n = 0 // it stops every phase
+	m := specName().FindStringSubmatch(name)
+	if m == nil {
+		if !strings.HasPrefix(name, ".") && name != IDFile {
+			s.report(name, 0, "not-a-spec", false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
 		}
-		s.report(name, n, "name", true, "a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999",
-			fmt.Sprintf("rename it to phase%d.md, or away", max(n, 1)))
 		return
 	}
-	if !strings.HasPrefix(name, ".") && name != IDFile {
-		s.report(name, 0, "not-a-spec", false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
+	n, _ := strconv.Atoi(m[1])
+	if n > MaxPhase {
+		n = 0 // it stops every phase
 	}
-}
-
-func (s *Set) read(name string, n int) {
+	if n == 0 || name != fileOf(n) {
+		s.report(name, n, "name", true, "a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999",
+			"rename it to "+fileOf(max(n, 1))+", or away")
+		return
+	}
 	s.numbers = append(s.numbers, n)
 	data, err := hostfs.Read(s.dir, name, MaxBytes)
 	if err != nil {
 		s.report(name, n, "unreadable", true, err.Error(), "a spec is a regular file of at most 1 MiB")
 		return
 	}
-	s.take(name, n, data)
+	s.take(n, data)
 }
 
 // take reads the text of a spec.
-func (s *Set) take(name string, n int, data []byte) {
-	spec, problems := Parse(s.path(name), data, n)
+func (s *Set) take(n int, data []byte) {
+	spec, problems := Parse(s.path(fileOf(n)), data, n)
 	s.problems = append(s.problems, problems...)
 	delete(s.specs, n)
 	if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Fatal }) {
@@ -140,7 +137,7 @@ func (s *Set) gaps() {
 	last := 0
 	for _, n := range s.numbers {
 		if n > last+1 {
-			s.report("", last+1, "gap", true, fmt.Sprintf("phase%d.md is missing, phase%d.md is there", last+1, n), "number the phases without a gap")
+			s.report("", last+1, "gap", true, fmt.Sprintf("%s is missing, %s is there", fileOf(last+1), fileOf(n)), "number the phases without a gap")
 		}
 		last = n
 	}
@@ -172,7 +169,7 @@ func (s Set) UpTo(n int) []Spec {
 // the problems of that one alone.
 func (s Set) With(n int, text []byte) Set {
 	now := Set{dir: s.dir, specs: maps.Clone(s.specs), numbers: s.numbers}
-	now.take(fmt.Sprintf("phase%d.md", n), n, text)
+	now.take(n, text)
 	return now
 }
 
@@ -189,16 +186,11 @@ func (s Set) Check(n int) []Problem {
 		return []Problem{{File: s.dir, Phase: n, Code: "gap", Fatal: true,
 			Text: fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase)}}
 	}
-	var stops []Problem
-	for _, p := range s.problems {
-		if p.Fatal && p.Phase <= n {
-			stops = append(stops, p)
-		}
-	}
+	stops := slices.DeleteFunc(s.Problems(), func(p Problem) bool { return !p.Fatal || p.Phase > n })
 	if len(stops) == 0 && !slices.Contains(s.numbers, n) {
 		stops = append(stops, Problem{File: s.dir, Phase: n, Code: "gap", Fatal: true,
-			Text: fmt.Sprintf("phase %d has no spec, the last one is phase%d.md", n, len(s.numbers)),
-			Hint: fmt.Sprintf("write phase%d.md", n)})
+			Text: fmt.Sprintf("phase %d has no spec, the last one is %s", n, fileOf(len(s.numbers))),
+			Hint: "write " + fileOf(n)})
 	}
 	return stops
 }
