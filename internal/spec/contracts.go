@@ -9,60 +9,53 @@ import (
 	"abl/internal/wording"
 )
 
-// finder makes contracts of the nodes, and says what is none.
-type finder struct {
-	*reader
-	found []Contract
-	taken map[int]bool // the numbers that are written before these
-}
-
-// heading reads what is below a heading, or in a spec as a whole.
-func (f *finder) heading(n *node) {
+// chapter reads what is below a heading, or in a spec as a whole.
+func (r *reader) chapter(n *node) {
 	switch name := n.text(); {
-	case n.section == contextSection, n.section == other && f.hasContracts:
-		f.outside(n)
+	case n.section == contextSection, n.section == other && r.HasContracts:
+		r.outside(n)
 		return
 	case n.data && freeIn(name):
-		f.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is no contract", "write it below the heading, as a list item")
-	case len(n.under) > 0 && f.hasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
-		f.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
+		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is no contract", "write it below the heading, as a list item")
+	case len(n.under) > 0 && r.HasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
+		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
 	}
-	f.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
+	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
 }
 
 // outside looks at what is read for a section of contracts in it alone.
-func (f *finder) outside(n *node) {
+func (r *reader) outside(n *node) {
 	if n.section == other && (n.arrow || n.data) {
-		f.warn(n.line+1, "outside", quote(n.text())+" stands outside the Contracts section, so it is no contract", "move it there")
+		r.warn(n.line+1, "outside", quote(n.text())+" stands outside the Contracts section, so it is no contract", "move it there")
 	}
 	for _, k := range n.kids {
 		if k.section == contractsSection {
-			f.heading(k)
+			r.chapter(k)
 		} else {
-			f.outside(k)
+			r.outside(k)
 		}
 	}
 }
 
 // below reads what is below a node. among is false where nobody said that there
 // are contracts, and there are none.
-func (f *finder) below(n *node, under []string, among bool) {
+func (r *reader) below(n *node, under []string, among bool) {
 	step := 0
 	for _, k := range n.kids {
 		switch {
 		case k.kind == title:
-			f.heading(k)
+			r.chapter(k)
 		case k.arrow:
 			order := 0
 			if k.numbered && n.kind <= item {
 				step++
 				order = step
 			}
-			f.contract(k, under, order)
+			r.contract(k, under, order)
 		case k.holds():
-			f.below(k, with(under, k.text()), true)
+			r.below(k, with(under, k.text()), true)
 		case among:
-			f.complain(k)
+			r.complain(k)
 		}
 	}
 }
@@ -86,7 +79,7 @@ var absence = lazyregexp.New(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}
 
 // contract takes a node with an arrow. What is below it is part of its result, up
 // to the first contract there.
-func (f *finder) contract(n *node, under []string, step int) {
+func (r *reader) contract(n *node, under []string, step int) {
 	result := strings.TrimSpace(strings.Join(n.result, " "))
 	var details []string
 	for ; len(n.kids) > 0 && !n.kids[0].holds(); n.kids = n.kids[1:] {
@@ -103,11 +96,11 @@ func (f *finder) contract(n *node, under []string, step int) {
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}
-	if !f.refuses(n, c, under) {
-		f.number(&c, phase, number)
-		f.found = append(f.found, c)
+	if !r.refuses(n, c, under) {
+		r.number(&c, phase, number)
+		r.Contracts = append(r.Contracts, c)
 	}
-	f.below(n, with(under, c.Action), true)
+	r.below(n, with(under, c.Action), true)
 }
 
 // whole is a node's text with what is below it.
@@ -122,24 +115,24 @@ func (n *node) whole() string {
 var placeholder = lazyregexp.New(`(?i)^(?:tbd|todo|tba|fixme|\?+|\.\.\.|…|-+|n/a|none yet|to be (?:defined|decided|done))[.!?]*$`)
 
 // refuses says what keeps words with an arrow from being a contract.
-func (f *finder) refuses(n *node, c Contract, under []string) bool {
+func (r *reader) refuses(n *node, c Contract, under []string) bool {
 	whole := quote(n.text())
 	switch {
 	case strings.HasPrefix(n.text(), "~~") && strings.HasSuffix(n.text(), "~~"):
-		f.warn(c.Line, "struck", whole+" is struck out, so it is no contract", "delete it, or take the marks off")
+		r.warn(c.Line, "struck", whole+" is struck out, so it is no contract", "delete it, or take the marks off")
 	case c.Action == "ACTION" && strings.HasSuffix(c.Result, "RESULT"): // the form itself, as a reminder
 	case strings.Trim(c.Action, ")]} ") == "":
 		action := "ACTION"
 		if len(under) > 0 {
 			action = under[len(under)-1]
 		}
-		f.wrong(c.Line, "no-action", whole+" has no action", "write it as: - "+action+" → "+c.Result)
+		r.wrong(c.Line, "no-action", whole+" has no action", "write it as: - "+action+" → "+c.Result)
 	case c.Result == "" || placeholder().MatchString(c.Result):
-		f.wrong(c.Line, "no-result", whole+" has no result", "write after the arrow what is seen from outside, such as 200 {\"id\": N}")
+		r.wrong(c.Line, "no-result", whole+" has no result", "write after the arrow what is seen from outside, such as 200 {\"id\": N}")
 	case strings.HasSuffix(c.Result, ":"):
-		f.wrong(c.Line, "no-result", whole+" goes on below, and nothing there is indented", "indent what belongs to it, a code block too")
+		r.wrong(c.Line, "no-result", whole+" goes on below, and nothing there is indented", "indent what belongs to it, a code block too")
 	case n.runsOn:
-		f.wrong(c.Line, "runs-on", whole+" follows words that are no contract, without an empty line between", "indent it to make them what stands above it, or leave an empty line")
+		r.wrong(c.Line, "runs-on", whole+" follows words that are no contract, without an empty line between", "indent it to make them what stands above it, or leave an empty line")
 	default:
 		return false
 	}
@@ -147,23 +140,23 @@ func (f *finder) refuses(n *node, c Contract, under []string) bool {
 }
 
 // complain says that words among the contracts are none.
-func (f *finder) complain(n *node) {
+func (r *reader) complain(n *node) {
 	text, context := n.text(), ", or move it to the Context"
 	switch {
 	case text == "":
 	case n.kind == block:
-		f.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested", "indent it to make it part of the contract above it, or write contracts: - ACTION → EXPECTED RESULT")
+		r.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested", "indent it to make it part of the contract above it, or write contracts: - ACTION → EXPECTED RESULT")
 	case n.data:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks, brackets, a table or HTML", "write a list item with the arrow outside of them"+context)
+		r.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks, brackets, a table or HTML", "write a list item with the arrow outside of them"+context)
 	case n.kind == tableRow, n.kind == item:
-		f.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is no contract", "write it as: "+propose(text)+context)
+		r.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is no contract", "write it as: "+propose(text)+context)
 	case n.runsOn:
-		f.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line", "indent it to make it part of the contract, or leave an empty line")
+		r.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line", "indent it to make it part of the contract, or leave an empty line")
 	default:
-		f.warn(n.line+1, "untested", quote(text)+" will not be tested", "write it as: "+propose(text)+context)
+		r.warn(n.line+1, "untested", quote(text)+" will not be tested", "write it as: "+propose(text)+context)
 	}
 	for _, k := range n.kids {
-		f.complain(k)
+		r.complain(k)
 	}
 }
 

@@ -154,15 +154,15 @@ func written(action string) (phase, number int, rest string) {
 }
 
 // number gives a contract the id that is written before it.
-func (f *finder) number(c *Contract, phase, number int) {
+func (r *reader) number(c *Contract, phase, number int) {
 	switch {
-	case phase != 0 && phase != f.phase:
-		f.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(phase, number), f.phase),
+	case phase != 0 && phase != r.Number:
+		r.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(phase, number), r.Number),
 			"leave the ids to abl, or write this phase's number")
-	case f.taken[number]:
-		f.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", number), "give one of the two another number")
+	case r.taken[number]:
+		r.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", number), "give one of the two another number")
 	case number > 0:
-		c.ID, c.Written, f.taken[number] = idOf(f.phase, number), true, true
+		c.ID, c.Written, r.taken[number] = idOf(r.Number, number), true, true
 	}
 }
 
@@ -170,7 +170,7 @@ func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, numbe
 
 // Missing returns the contracts of an earlier text that this one does not have: by
 // the id that the person wrote, else by their words.
-func (s Spec) Missing(old Spec) (all []Contract) {
+func (s Spec) Missing(old Spec) []Contract {
 	there := map[string]bool{}
 	for _, c := range s.Contracts {
 		there[key(c)] = true
@@ -178,12 +178,9 @@ func (s Spec) Missing(old Spec) (all []Contract) {
 			there[c.ID] = true
 		}
 	}
-	for _, c := range old.Contracts {
-		if !there[key(c)] && !(c.Written && there[c.ID]) {
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(old.Contracts), func(c Contract) bool {
+		return there[key(c)] || c.Written && there[c.ID]
+	})
 }
 
 // assign gives the contracts of a phase their ids, and returns what is to be

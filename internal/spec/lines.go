@@ -46,9 +46,6 @@ func columns(line string) int {
 	return len(before) + 3*strings.Count(before, "\t")
 }
 
-// nameLevel is the level of a section's name without heading marks.
-const nameLevel = 7
-
 // headingOf recognises headings, and the names of the two sections on a line of
 // their own, as people write them without heading marks. rows is how many lines the
 // heading has, 0 for none.
@@ -57,22 +54,18 @@ func headingOf(line, next string) (level, rows int, name string) {
 		return len(m[1]), 1, m[2]
 	}
 	switch m := alone().FindStringSubmatch(strings.TrimSpace(line)); {
-	case underline().MatchString(next) && titles(line):
+	// A contract above a rule, an item and a table's head are no headings.
+	case underline().MatchString(next) &&
+		itemMark(line) == "" && !hasArrow(line) && !strings.Contains(line, "|"):
 		level = 2
 		if strings.Contains(next, "=") {
 			level = 1
 		}
 		return level, 2, strings.TrimSpace(line)
 	case m != nil:
-		return nameLevel, 1, m[1]
+		return 7, 1, m[1] // below all that have marks
 	}
 	return 0, 0, ""
-}
-
-// titles says that a line with another one drawn under it is a heading: a
-// contract above a rule, an item and a table's head are none.
-func titles(line string) bool {
-	return !hasArrow(line) && itemMark(line) == "" && !strings.Contains(line, "|")
 }
 
 // sectionOf is the section that a heading begins, or the one that it stands in.

@@ -20,7 +20,7 @@ func (s Set) Lint() []Problem {
 	all := s.Problems()
 	seen := map[string]Contract{}
 	for _, spec := range s.UpTo(MaxPhase) {
-		r := &reader{name: spec.File, phase: spec.Number, most: MaxBytes, told: map[bool]int{}}
+		r := &reader{Spec: spec, most: MaxBytes, told: map[bool]int{}}
 		if !spec.HasContracts {
 			r.warn(1, "no-contracts", "there is no Contracts section, so every line with an arrow is taken for a contract", `put "## Contracts" above them`)
 		}
@@ -28,7 +28,7 @@ func (s Set) Lint() []Problem {
 			r.warn(1, "no-context", "there is no Context section", `say under "## Context" what is intended and what is decided`)
 		}
 		for _, c := range spec.Contracts {
-			r.contract(c)
+			r.judge(c)
 			r.against(c, seen)
 		}
 		all = append(all, r.problems...)
@@ -46,10 +46,10 @@ func (s Set) Stops(n int) []Problem {
 	return slices.DeleteFunc(s.Lint(), func(p Problem) bool { return p.Phase != n || !p.Stops() })
 }
 
-// contract looks at one contract by itself.
-func (r *reader) contract(c Contract) {
+// judge looks at one contract by itself.
+func (r *reader) judge(c Contract) {
 	action, result := prose(c.Action), prose(c.Result)
-	_, answers := status(c.Result)
+	answers := status(c.Result) != ""
 	told := map[string]bool{}
 	for _, s := range smells() {
 		text := map[part]string{inAction: action, inResult: result, anywhere: action + " → " + result}[s.in]
@@ -78,17 +78,16 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 		return
 	}
 	other := a.ID
-	if !strings.HasPrefix(a.ID, fmt.Sprintf("P%d.", r.phase)) {
+	if !strings.HasPrefix(a.ID, fmt.Sprintf("P%d.", r.Number)) {
 		other = fmt.Sprintf("%s (%q)", a.ID, wording.Cut(a.Says(), 80))
 	}
-	x, xOK := status(a.Result)
-	y, yOK := status(b.Result)
+	x, y := status(a.Result), status(b.Result)
 	p := Problem{Line: b.Line, Contract: b.ID, Code: "contradiction"}
 	switch {
 	case same(a.Result) == same(b.Result):
 		p = Problem{Line: b.Line, Contract: b.ID, Code: "duplicate", Text: b.ID + " says the same as " + other,
 			Hint: "leave one of them out: what a phase has promised, all later ones keep"}
-	case xOK && yOK && x != y:
+	case x != "" && y != "" && x != y:
 		p.Text = b.ID + " wants " + y + " where " + other + " wants " + x + ", for the same action"
 		p.Hint = "both have to hold at the same time: say in each action when it applies, or make them steps, numbered below one item"
 		p.Error = !condition().MatchString(a.Result + " " + b.Result)
@@ -108,15 +107,15 @@ var (
 	quoted    = lazyregexp.New("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
 )
 
-// status is the number that a result answers with, of HTTP or of a process.
-func status(result string) (string, bool) {
+// status is the number that a result answers with, of HTTP or of a process, or "".
+func status(result string) string {
 	if m := leadCode().FindStringSubmatch(result); m != nil {
-		return m[1], true
+		return m[1]
 	}
 	if m := exitCode().FindStringSubmatch(result); m != nil {
-		return "exit code " + m[1], true
+		return "exit code " + m[1]
 	}
-	return "", false
+	return ""
 }
 
 // same is a text as far as it matters for being the same.

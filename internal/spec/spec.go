@@ -8,7 +8,6 @@ package spec
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -91,26 +90,24 @@ func (p Problem) Stops() bool { return p.Fatal || p.Error }
 // returns, the spec is not to be used. name is used in problems alone. The ids
 // are those that the text alone tells: see LoadDir for those that last.
 func Parse(name string, data []byte, number int) (Spec, []Problem) {
-	r := &reader{name: name, phase: number, most: maxTold, told: map[bool]int{}}
+	s := Spec{Number: number, File: name}
+	r := &reader{Spec: s, most: maxTold, told: map[bool]int{}, taken: map[int]bool{}}
 	if !r.readable(data) {
-		return Spec{Number: number, File: name}, r.problems
+		return s, r.problems
 	}
 	text := normalise(data)
 	lines := strings.Split(text, "\n")
-	s := Spec{Number: number, File: name, Text: text, SHA256: sum(text), Title: r.title(lines[0])}
-	f := &finder{reader: r, taken: map[int]bool{}}
-	f.heading(r.grow(lines))
-	s.HasContext, s.HasContracts = r.hasContext, r.hasContracts
-	switch n := len(f.found); {
+	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines[0])
+	r.chapter(r.grow(lines))
+	switch n := len(r.Contracts); {
 	case n == 0:
 		r.fatal(0, "no-contract", "there is no contract", "write each one as: ACTION → EXPECTED RESULT")
 	case n > MaxContracts:
-		r.fatal(f.found[MaxContracts].Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
-		f.found = f.found[:MaxContracts]
+		r.fatal(r.Contracts[MaxContracts].Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
+		r.Contracts = r.Contracts[:MaxContracts]
 	}
-	assign(number, f.found, nil)
-	s.Contracts = f.found
-	return s, r.problems
+	assign(number, r.Contracts, nil)
+	return r.Spec, r.problems
 }
 
 // normalise takes off what editors add and nobody sees.
@@ -119,20 +116,7 @@ func normalise(data []byte) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data))
 }
 
-func sum(text string) string {
-	h := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(h[:])
-}
-
-// invalid returns the line of the first byte that no text has, 0 for none.
-func invalid(data []byte) int {
-	text := strings.ToValidUTF8(string(data), "\x00")
-	at := strings.IndexByte(text, 0)
-	if at < 0 {
-		return 0
-	}
-	return 1 + strings.Count(text[:at], "\n")
-}
+func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // Begins reports whether the first bytes of the spec are an earlier one. sha and
 // size are SHA256 and len(Text) of that.
@@ -160,22 +144,20 @@ func (s Spec) Extends(sha string, size int) bool {
 	return slices.EqualFunc(old.Contracts, now, func(a, b Contract) bool { return a.Line == b.Line && a.Says() == b.Says() })
 }
 
-// reader collects what there is to say about one spec.
+// reader makes a spec of a text, and collects what there is to say about it.
 type reader struct {
-	name     string
-	phase    int
+	Spec
 	problems []Problem
 	most     int          // warnings that are kept, and errors
 	told     map[bool]int // how many there were of each
-
-	hasContext, hasContracts bool
+	taken    map[int]bool // the numbers that are written before contracts
 }
 
 // maxTold keeps a file that is no spec at all from filling a terminal.
 const maxTold = 50
 
 func (r *reader) tell(p Problem) {
-	p.File, p.Phase = r.name, r.phase
+	p.File, p.Phase = r.File, r.Number
 	if r.told[p.Error]++; p.Fatal || r.told[p.Error] <= r.most {
 		r.problems = append(r.problems, p)
 	}
@@ -196,13 +178,15 @@ func (r *reader) wrong(line int, code, text, hint string) {
 
 // readable refuses what cannot be read as a spec at all.
 func (r *reader) readable(data []byte) bool {
+	sound, _, odd := strings.Cut(strings.ToValidUTF8(string(data), "\x00"), "\x00")
 	switch {
 	case len(data) > MaxBytes:
 		r.fatal(0, "too-large", fmt.Sprintf("the spec is larger than %d bytes", MaxBytes), "split it into phases")
 	case len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))) == 0:
-		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.phase))
-	case invalid(data) > 0:
-		r.fatal(invalid(data), "not-text", "this is not UTF-8 text", "save the spec as UTF-8")
+		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.Number))
+	case odd:
+		line := 1 + strings.Count(sound, "\n")
+		r.fatal(line, "not-text", "this is not UTF-8 text", "save the spec as UTF-8")
 	default:
 		return true
 	}
@@ -215,11 +199,11 @@ var titleLine = lazyregexp.New(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t
 func (r *reader) title(first string) string {
 	m := titleLine().FindStringSubmatch(first)
 	if m == nil {
-		r.fatal(1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.phase), "")
+		r.fatal(1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.Number), "")
 		return ""
 	}
-	if n, err := strconv.Atoi(m[1]); err != nil || n != r.phase {
-		r.fatal(1, "number", fmt.Sprintf("the first line says phase %s, the file's name says %d", m[1], r.phase),
+	if n, err := strconv.Atoi(m[1]); err != nil || n != r.Number {
+		r.fatal(1, "number", fmt.Sprintf("the first line says phase %s, the file's name says %d", m[1], r.Number),
 			"make the two agree")
 	}
 	return m[2]

@@ -136,8 +136,8 @@ func (t *tree) heading(i, level int, name string) {
 	default:
 		n.under = with(up.under, name[len(itemMark(name)):])
 	}
-	t.hasContext = t.hasContext || n.section == contextSection
-	t.hasContracts = t.hasContracts || n.section == contractsSection
+	t.HasContext = t.HasContext || n.section == contextSection
+	t.HasContracts = t.HasContracts || n.section == contractsSection
 	t.push(i, n, name)
 }
 
