@@ -132,7 +132,9 @@ var (
 // labelOf recognises SPEC, INPUT and OBSERVED in the dress that people and
 // models give them.
 func labelOf(line string) (label, bool) {
-	line = plainHead(line)
+	// French puts a space before the colon that does not break.
+	head := upToColon().FindString(line)
+	line = space().ReplaceAllString(head, " ") + line[len(head):]
 	dress := labelDress().FindStringSubmatch(line)
 	m := labelName().FindStringSubmatch(line[len(dress[0]):])
 	if m == nil {
@@ -160,11 +162,4 @@ func labelOf(line string) (label, bool) {
 	}
 	l.rest = strings.TrimSpace(rest)
 	return l, true
-}
-
-// plainHead writes every kind of space up to the first colon as the plain one:
-// French puts one before it that does not break.
-func plainHead(line string) string {
-	head := upToColon().FindString(line)
-	return space().ReplaceAllString(head, " ") + line[len(head):]
 }
