@@ -32,11 +32,6 @@ func arrows(s string) (all []span) {
 
 func hasArrow(s string) bool { return len(arrows(s)) > 0 }
 
-func startsWithArrow(s string) bool {
-	all := arrows(s)
-	return len(all) > 0 && strings.TrimSpace(s[:all[0].start]) == ""
-}
-
 // freeArrow returns the arrow of a line that parts action and result: the first
 // one in no inline code, no quotation and no bracket, for {"text": "a → b"} is
 // data. open brackets are those of the lines before; it returns those after.

@@ -87,10 +87,7 @@ func renderIDs(entries []entry) string {
 	var out strings.Builder
 	out.WriteString(idsHeader)
 	for _, e := range entries {
-		mark := "="
-		if e.gone {
-			mark = "-"
-		}
+		mark := map[bool]string{false: "=", true: "-"}[e.gone]
 		fmt.Fprintf(&out, "%s %s %s\n", idOf(e.phase, e.number), mark, e.text)
 	}
 	return out.String()
@@ -104,13 +101,12 @@ func (s *Set) identify(n int) string {
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		problems = []Problem{damaged(0, err.Error())}
 	}
-	sound := true
 	for _, p := range problems {
 		p.File = s.path(IDFile)
-		s.problems, sound = append(s.problems, p), sound && !p.Fatal
-	}
-	if !sound {
-		return ""
+		s.problems = append(s.problems, p)
+		if p.Fatal { // there is no other
+			return ""
+		}
 	}
 	all := slices.Clone(known)
 	for number, spec := range s.specs {
@@ -259,7 +255,4 @@ func key(c Contract) string {
 }
 
 // actionOf is a key without the result.
-func actionOf(text string) string {
-	action, _, _ := strings.Cut(text, " → ")
-	return action
-}
+func actionOf(key string) string { return strings.SplitN(key, " → ", 2)[0] }

@@ -52,7 +52,7 @@ func (r *reader) judge(c Contract) {
 	answers := status(c.Result) != ""
 	told := map[string]bool{}
 	for _, s := range smells() {
-		text := map[part]string{inAction: action, inResult: result, anywhere: action + " → " + result}[s.in]
+		text := [...]string{inAction: action, inResult: result, anywhere: action + " → " + result}[s.in]
 		if s.code == "vague" {
 			text = path().ReplaceAllString(text, " ")
 		}
@@ -131,20 +131,14 @@ func prose(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// part is the part of a contract in which words are looked for.
-type part int
-
-const (
-	inAction part = iota
-	inResult
-	anywhere
-)
+// The parts of a contract in which words are looked for.
+const inAction, inResult, anywhere = 0, 1, 2
 
 // smell is words that keep a contract from meaning the same to everybody, or from
 // being tested. Code, quotations and data are not looked at.
 type smell struct {
 	code  string
-	in    part
+	in    int
 	words *regexp.Regexp
 	text  string
 	hint  string

@@ -6,7 +6,6 @@
 package spec
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -112,8 +111,8 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 
 // normalise takes off what editors add and nobody sees.
 func normalise(data []byte) string {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data))
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -182,7 +181,7 @@ func (r *reader) readable(data []byte) bool {
 	switch {
 	case len(data) > MaxBytes:
 		r.fatal(0, "too-large", fmt.Sprintf("the spec is larger than %d bytes", MaxBytes), "split it into phases")
-	case len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))) == 0:
+	case strings.TrimSpace(normalise(data)) == "":
 		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.Number))
 	case odd:
 		line := 1 + strings.Count(sound, "\n")

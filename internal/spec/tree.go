@@ -172,7 +172,8 @@ func (t *tree) push(i int, n *node, text string) {
 func (t *tree) plain(i int, text string, indent int) {
 	mark := itemMark(text)
 	said := tidy(text[len(mark):])
-	_, free, _ := freeArrow(said, 0)
+	at, free, _ := freeArrow(said, 0)
+	begins := free && strings.TrimSpace(said[:at.start]) == ""
 	n := &node{level: indent, bold: boldLine().MatchString(strings.TrimSpace(text))}
 	switch before := t.top(); {
 	case said == "" && mark == "":
@@ -189,7 +190,7 @@ func (t *tree) plain(i int, text string, indent int) {
 		t.close(indent, item)
 		n.kind, n.numbered = item, numbered().MatchString(mark)
 		t.push(i, n, said)
-	case t.joins(i, said, indent):
+	case t.joins(i, said, indent, begins):
 		t.top().add(i, said)
 	default:
 		k := words
@@ -209,7 +210,7 @@ func (t *tree) plain(i int, text string, indent int) {
 
 // joins says that a line goes on with the node before it although it may not be
 // indented: it begins with the arrow, closes a bracket, or is of one paragraph.
-func (t *tree) joins(i int, text string, indent int) bool {
+func (t *tree) joins(i int, text string, indent int, begins bool) bool {
 	n := t.top()
 	beside := n.last == i-1
 	switch {
@@ -217,7 +218,7 @@ func (t *tree) joins(i int, text string, indent int) bool {
 		return false
 	case n.open > 0 && strings.IndexAny(text, ")]}") == 0:
 		return true
-	case !n.arrow && startsWithArrow(text):
+	case !n.arrow && begins:
 		return beside || indent > n.level
 	}
 	return beside && n.kind == words && indent == n.level && !n.arrow && !hasArrow(text)
