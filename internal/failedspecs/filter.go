@@ -119,10 +119,9 @@ type filtering struct {
 
 // field is a text of an entry without what may not pass, in normal form.
 func (s *filtering) field(f field, line int, text string) string {
-	const rounds = 8 // what is left out may bring together what is left out in turn
 	s.found = map[string]bool{}
 	stable := false
-	for i := 0; i < rounds && !stable; i++ {
+	for i := 0; i < 8 && !stable; i++ { // what is left out may bring together what is left out in turn
 		out := filled(s.filter(text))
 		stable, text = out == text, out
 	}
@@ -139,8 +138,7 @@ func (s *filtering) field(f field, line int, text string) string {
 
 // filter takes out of a text what may not pass.
 func (s *filtering) filter(text string) string {
-	idle := func(p pattern) bool { return !p.may(text) }
-	here := slices.DeleteFunc(slices.Concat(patterns, s.names), idle)
+	here := slices.DeleteFunc(slices.Concat(patterns, s.names), func(p pattern) bool { return !p.may(text) })
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		for _, p := range here {

@@ -89,14 +89,10 @@ func program(info string, lines []string) bool {
 // curls is a text of nothing but calls of curl.
 var curls = lazyregexp.New(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)
 
-// field is one of the three parts of an entry.
+// field is one of the three parts of an entry, by its place in fieldNames.
 type field int
 
-const (
-	specField field = iota
-	inputField
-	observedField
-)
+const specField, inputField, observedField field = 0, 1, 2
 
 var fieldNames = [...]string{"SPEC", "INPUT", "OBSERVED"}
 

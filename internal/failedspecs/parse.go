@@ -222,10 +222,10 @@ func (d *draft) add(line string) {
 // trim takes the titles and rules between two entries off the last value; at the
 // end of the file a title is text.
 func (d *draft) trim(last bool) {
-	v := &d.of[d.last]
+	v, lead := &d.of[d.last], d.of[specField].lead
 	for n := len(v.lines); n > 1; n = len(v.lines) {
 		line := v.lines[n-1]
-		if line != "" && (!decoration(line) || last && !ruleLine().MatchString(line) || indent(line) > d.of[specField].lead) {
+		if line != "" && (!decoration(line) || last && !ruleLine().MatchString(line) || indent(line) > lead) {
 			return
 		}
 		v.lines = v.lines[:n-1]

@@ -169,10 +169,7 @@ func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, numbe
 func (s Spec) Missing(old Spec) []Contract {
 	there := map[string]bool{}
 	for _, c := range s.Contracts {
-		there[key(c)] = true
-		if c.Written {
-			there[c.ID] = true
-		}
+		there[key(c)], there[c.ID] = true, c.Written
 	}
 	return slices.DeleteFunc(slices.Clone(old.Contracts), func(c Contract) bool {
 		return there[key(c)] || c.Written && there[c.ID]
