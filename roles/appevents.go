@@ -86,7 +86,7 @@ func (a *App) words(ctx context.Context) string {
 }
 
 func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {
-	say := state.Event{Time: time.Now().UTC(), Kind: state.AppReady, Phase: a.Phase, Call: key, MS: time.Since(begun).Milliseconds()}
+	say := state.Event{Time: time.Now().UTC(), Kind: state.AppReady, Phase: a.Phase, Call: strings.Split(key, "/")[0], MS: time.Since(begun).Milliseconds()}
 	if e.Event == "failed" {
 		up.Failed = a.Safe.Line(e.Detail)
 		say.Kind, say.Text = state.AppFailed, up.Failed

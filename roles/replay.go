@@ -2,9 +2,11 @@ package roles
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -49,10 +51,9 @@ type Replay struct {
 
 	Altering *witness.Altering // which answers of the app are altered, nil for none
 	Beside   int               // one of those that are made at the same time against an app each, from 0 to AtOnce
-}
 
-// called is the name of what a replay puts on the engine.
-func (p Replay) called() string { return strings.ReplaceAll(path.Base(p.Key), " ", "-") }
+	role, called string // the label and the name of what it puts on the engine
+}
 
 // app is the one that a replay is made against. What the tests do to one whose answers are
 // altered is no news.
@@ -91,14 +92,18 @@ type Replayed struct {
 // maxReplay bounds the output of run.sh that is read, in bytes.
 const maxReplay = 4 << 20
 
-// Run makes one replay. A repetition makes it anew: it costs time and no tokens.
+// Run makes one replay. A repetition makes it anew: it costs time and no tokens. While it
+// goes on its record has a name by chance, for the tests see where their files stand.
 func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) {
+	kept := r.App.Project.Call(p.Key)
+	p.role, p.called = strings.ReplaceAll(path.Base(p.Key), " ", "-"), rand.Text()
+	p.Key = path.Join(path.Dir(p.Key), p.called)
 	defer func() {
 		tidy, cancel := tidying(ctx)
 		defer cancel()
-		err = errors.Join(err, r.clear(tidy, p))
+		err = errors.Join(err, r.clear(tidy, p), os.RemoveAll(kept), os.Rename(r.App.Project.Call(p.Key), kept))
 	}()
-	if err := r.clear(ctx, p); err != nil {
+	if err := errors.Join(os.MkdirAll(r.App.Project.Call(p.Key), 0o755), r.clear(ctx, p)); err != nil {
 		return out, err
 	}
 	at := time.Now().UTC()
@@ -129,7 +134,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 // fail for the wrong reason.
 func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	a := r.app(p)
-	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: "none"})
+	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: rand.Text()})
 	if p.Against == TheApp {
 		if up, err = a.Up(ctx, p.Key); err != nil || up.Failed != "" {
 			return up, err
@@ -138,7 +143,7 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	if a.Port == 0 && p.Against == TheApp {
 		return up, a.Holder(ctx, PlaceVerifier)
 	}
-	box := a.Tool("holder-"+p.called(), a.Labels("witness", p.called(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
 	app, broker := here(a.Port), here(helper.BrokerPort)
 	args := []string{"--commands", broker}
@@ -188,7 +193,7 @@ func (r *Replayer) seen(p Replay) string {
 // witnessed ends the witness, and reads what it has written down until then.
 func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
 	a := r.app(p)
-	if err := a.Engine.Stop(ctx, a.holder(p.called()), time.Second); err != nil {
+	if err := a.Engine.Stop(ctx, a.holder(p.called), time.Second); err != nil {
 		return err
 	}
 	f, err := hostfs.Open(filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
@@ -215,13 +220,13 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
 // Verifier knows, so that each replay begins with the commit.
 func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed, err error) {
-	a, place, open := r.app(p), p.called(), r.App.Port == 0 && p.Against == TheApp
+	a, place, open := r.app(p), p.called, r.App.Port == 0 && p.Against == TheApp
 	reach := joining(a.holder(place), sandbox.Reach{Self: []string{helper.AppAlias}})
 	if open {
 		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
 	}
 	defer func() { err = held(ctx, a.Engine, a.holder(place), err) }()
-	box := a.worker(p.called(), r.Image, place, a.Labels("replay", p.called(), p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box := a.worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Tmpfs, box.Reach = tmpfs(Verifier), reach
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
@@ -276,10 +281,7 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 // clear removes all that a replay has put up, or an abl that was killed in it.
 func (r *Replayer) clear(ctx context.Context, p Replay) error {
 	a := r.app(p)
-	err := errors.Join(a.Engine.Remove(ctx, a.name(p.called())), a.Engine.Remove(ctx, a.holder(p.called())))
-	if err == nil {
-		_, err = a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "replay" + volumeKind, sandbox.LabelRole: p.called()}, nil)
-	}
+	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelRole: p.role}, nil)
 	if p.Against == TheApp {
 		err = errors.Join(err, a.Down(ctx, p.Key))
 	}

@@ -143,6 +143,8 @@ func TestWitnessNotShown(t *testing.T) {
 			"ask /env; test $ABL_APP_URL = http://app:3000 && ! env | grep -iE 'replay|empty|away|trouble'",
 			found.Vacuous, never},
 		{"interfaces", get("net"), "ask /net; test $(grep -c : /proc/net/dev) = 1", found.Vacuous, never},
+		{"mounts", get("mounts"), "ask /mounts; ! grep -E 'replay-(no|empty|500|altered)' /proc/self/mountinfo",
+			found.Vacuous, never},
 		{"marker", get("marker"), "ask /marker; test ! -e /tmp/ran; r=$?; touch /tmp/ran; exit $r",
 			found.Vacuous, never},
 		{"marker among the tests", get("order"), "ask /order; test ! -e ran; r=$?; touch ran; exit $r",
@@ -165,6 +167,7 @@ sign interfaces cat /proc/net/route /proc/net/if_inet6
 sign name hostname
 sign user id
 sign cgroup cat /proc/self/cgroup
+sign mounts sh -c "cut -d ' ' -f4,5 /proc/self/mountinfo | sed -E 's/[A-Z2-7]{26}|[0-9a-f]{64}/X/g' | grep X/"
 `
 
 // Tests that stay ok when the app's answers are altered are weak.

@@ -1,0 +1,92 @@
+package roles
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/helper"
+	"abl/internal/sandbox"
+	"abl/internal/testing/sandboxtest"
+	"abl/internal/witness"
+)
+
+// replayer has an app that is ready, and tests of no file.
+func replayer(t *testing.T) (*stage, *Replayer) {
+	s := newStage(t, web, `{"event":"ready"}`)
+	s.app.Boxes.Port, s.app.Life = web.Port, time.Hour
+	return s, &Replayer{App: s.app, Image: "i", Tests: func(_ context.Context, w io.Writer, _, as string) error {
+		out := tar.NewWriter(w)
+		err := out.WriteHeader(&tar.Header{Name: as + "/", Mode: 0o755, Typeflag: tar.TypeDir})
+		return errors.Join(err, out.Close())
+	}}
+}
+
+// Nothing that tests can read tells them in which replay they are: not the names of what is
+// mounted, and not what they are handed.
+func TestReplaysLookAlike(t *testing.T) {
+	s, r := replayer(t)
+	for _, p := range []Replay{
+		{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: 10 * time.Minute},
+		{Key: "p1-verify-1.1/replay-altered-1", Against: TheApp, Limit: time.Minute, Altering: &witness.Altering{}},
+		{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: 10 * time.Minute},
+		{Key: "p1-verify-1.1/replay-empty", Against: Empty, Limit: 10 * time.Minute},
+	} {
+		t.Run(path.Base(p.Key), func(t *testing.T) {
+			var box sandbox.Box
+			var run helper.RunSpec
+			var cmds helper.CmdSpec
+			s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+				box = b
+				for name, into := range map[string]any{"run.json": &run, "commands.json": &cmds} {
+					data, err := os.ReadFile(filepath.Join(sandboxtest.Host(b, helper.In), name))
+					if err = errors.Join(err, json.Unmarshal(data, into)); err != nil {
+						t.Error(err)
+					}
+				}
+				prints(b, "1..0\n")
+				return sandbox.Exit{}
+			}
+			must(t, os.MkdirAll(filepath.Join(s.runner.Project.Call(p.Key), "app"), 0o755)) // of an abl that was killed
+			out, err := r.Run(t.Context(), p)
+			if err != nil || string(out.Output) != "1..0\n" {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			for _, m := range box.Mounts {
+				if strings.Contains(m.Source, "replay") {
+					t.Errorf("the tests see %q", m.Source)
+				}
+			}
+			left := time.Until(time.Unix(run.Deadline, 0)).Round(time.Minute)
+			if left != 15*time.Minute || len(cmds.Token) < 26 {
+				t.Errorf("they end after %s, and their word is %q", left, cmds.Token)
+			}
+			data, err := os.ReadFile(filepath.Join(s.runner.Project.Call(p.Key), "stdout"))
+			if err != nil || string(data) != "1..0\n" {
+				t.Errorf("the record has %q, %v", data, err)
+			}
+			entries, _ := os.ReadDir(s.runner.Project.Call("p1-verify-1.1"))
+			for _, e := range entries {
+				if !strings.HasPrefix(e.Name(), "replay-") {
+					t.Errorf("beside it is %s", e.Name())
+				}
+			}
+		})
+	}
+	if got := s.kinds(); strings.Contains(got, "app_failed") {
+		t.Errorf("events %s", got)
+	}
+	for _, name := range s.engine.Left() {
+		if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") {
+			t.Errorf("left on the engine: %s", name)
+		}
+	}
+}
