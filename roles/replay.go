@@ -193,6 +193,9 @@ func (r *Replayer) seen(p Replay) string {
 // witnessed ends the witness, and reads what it has written down until then.
 func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
 	a := r.app(p)
+	if gone(ctx, a.Engine, a.holder(p.called)) {
+		out.Gone = "the witness at the app's door ended before the tests did: they had too much under way at a time"
+	}
 	if err := a.Engine.Stop(ctx, a.holder(p.called), time.Second); err != nil {
 		return err
 	}

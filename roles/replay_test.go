@@ -30,6 +30,21 @@ func replayer(t *testing.T) (*stage, *Replayer) {
 	}}
 }
 
+// A witness that ended before the tests did has not seen all: the replay says so.
+func TestWitnessGone(t *testing.T) {
+	s, r := replayer(t)
+	s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+		must(t, s.engine.Kill(t.Context(), b.Reach.Join))
+		prints(b, "1..0\n")
+		return sandbox.Exit{}
+	}
+	must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+	out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Minute})
+	if err != nil || !strings.Contains(out.Gone, "the witness at the app's door ended before the tests did") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
 // Nothing that tests can read tells them in which replay they are: not the names of what is
 // mounted, and not what they are handed.
 func TestReplaysLookAlike(t *testing.T) {

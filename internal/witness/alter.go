@@ -136,12 +136,14 @@ var acceptEncoding = regexp.MustCompile(`(?im)^accept-encoding:.*\n`)
 type held struct {
 	to    io.Writer
 	bytes []byte
-	over  bool // it was too long and has passed
+	over  bool // it was too long, or too much beside others, and has passed
+	proxy *Proxy
 }
 
 func (h *held) Write(p []byte) (int, error) {
-	if !h.over && len(h.bytes)+len(p) <= maxAltered {
+	if !h.over && len(h.bytes)+len(p) <= maxAltered && h.proxy.kept.Load() <= maxKept {
 		h.bytes = append(h.bytes, p...)
+		h.proxy.kept.Add(int64(len(p)))
 		return len(p), nil
 	}
 	if !h.over {
@@ -163,7 +165,8 @@ func (c *conn) alter(x *turn, resp *http.Response, raw []byte, f framing) error 
 		}
 		return copyBody(c.client, &x.got, c.fromApp, f)
 	}
-	whole, said := held{to: c.client}, held{to: io.Discard}
+	whole, said := held{to: c.client, proxy: c.proxy}, held{to: io.Discard, proxy: c.proxy}
+	defer func() { c.proxy.kept.Add(-int64(len(whole.bytes) + len(said.bytes))) }()
 	_, _ = whole.Write(raw)
 	err := copyBody(&whole, io.MultiWriter(&x.got, &said), c.fromApp, f)
 	if whole.over {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 func TestAlter(t *testing.T) {
@@ -77,5 +80,44 @@ func TestNothingPacked(t *testing.T) {
 	const head, tail = "GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n\r\n"
 	if got, want := say(t, start(t, p.Serve), head+"accept-encoding: gzip\r\n"+tail), "HTTP/1.1 200 OK\r\n\r\n"+head+tail; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// However many long answers are under way at a time, what is held of them is bounded: the
+// rest passes as it is.
+func TestHeldIsBounded(t *testing.T) {
+	const answers = 40
+	half, end := []byte(strings.Repeat("x", maxAltered/2)), make(chan struct{})
+	app := start(t, func(ctx context.Context, l net.Listener) error {
+		return Serve(ctx, l, func(_ context.Context, c net.Conn) {
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+			_, _ = c.Write(half)
+			<-end
+			_, _ = c.Write(half[1000:])
+		})
+	})
+	p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{What: OfStatus}}
+	at := start(t, p.Serve)
+	var clients sync.WaitGroup
+	for range answers {
+		clients.Go(func() {
+			if got := len(say(t, at, get("/"))); got < maxAltered-1000 {
+				t.Errorf("got %d bytes", got)
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond) // until the first halves are there
+	if kept := p.kept.Load(); kept < maxKept/2 || kept > maxKept+answers*(32<<10) {
+		t.Errorf("%d bytes are held", kept)
+	}
+	close(end)
+	clients.Wait()
+	for deadline := time.Now().Add(5 * time.Second); p.kept.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes are held in the end", p.kept.Load())
+		}
 	}
 }

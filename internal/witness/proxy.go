@@ -77,7 +77,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	c := &conn{
 		client: client, app: app,
 		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
-		asked: make(chan *turn, 64), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
+		asked: make(chan *turn, 8), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
 		proxy: p,
 	}
 	go c.requests()
