@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"abl/internal/hostfs"
@@ -215,4 +216,21 @@ func (p proving) keep(b Boundary, write func(r Record, name string, v any) error
 		return err
 	}
 	return write(Record{p.dir}, boundaryFile, b)
+}
+
+// underWay begins the name of a record while its replay goes on.
+const underWay = "replaying-"
+
+// sweepReplays removes the records of replays that a killed abl was in.
+func sweepReplays(call string) error {
+	left, err := os.ReadDir(call)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range left {
+		if strings.HasPrefix(e.Name(), underWay) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(call, e.Name())))
+		}
+	}
+	return err
 }

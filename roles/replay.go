@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"abl/internal/helper"
@@ -27,6 +28,8 @@ type Replayer struct {
 	App   *App
 	Image string                                                          // the Verifier's
 	Tests func(ctx context.Context, w io.Writer, commit, as string) error // the tree of a commit of the tests, as a tar
+
+	begun sync.Once
 }
 
 // Against is what stands where the app should be.
@@ -97,7 +100,11 @@ const maxReplay = 4 << 20
 func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) {
 	kept := r.App.Project.Call(p.Key)
 	p.role, p.called = strings.ReplaceAll(path.Base(p.Key), " ", "-"), rand.Text()
-	p.Key = path.Join(path.Dir(p.Key), p.called)
+	p.Key = path.Join(path.Dir(p.Key), underWay+p.called)
+	r.begun.Do(func() { err = sweepReplays(filepath.Dir(kept)) })
+	if err != nil {
+		return out, err
+	}
 	defer func() {
 		tidy, cancel := tidying(ctx)
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,13 +71,17 @@ func TestReplaysLookAlike(t *testing.T) {
 				prints(b, "1..0\n")
 				return sandbox.Exit{}
 			}
-			must(t, os.MkdirAll(filepath.Join(s.runner.Project.Call(p.Key), "app"), 0o755)) // of an abl that was killed
+			call := s.runner.Project.Call("p1-verify-1.1")
+			for _, left := range []string{path.Base(p.Key) + "/app", underWay + "X/app"} { // by an abl that was killed
+				must(t, os.MkdirAll(filepath.Join(call, left), 0o755))
+			}
+			r.begun = sync.Once{}
 			out, err := r.Run(t.Context(), p)
 			if err != nil || string(out.Output) != "1..0\n" {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			for _, m := range box.Mounts {
-				if strings.Contains(m.Source, "replay") {
+				if strings.Contains(m.Source, "replay-") {
 					t.Errorf("the tests see %q", m.Source)
 				}
 			}

@@ -109,15 +109,18 @@ func TestHeldIsBounded(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond) // until the first halves are there
-	if kept := p.kept.Load(); kept < maxKept/2 || kept > maxKept+answers*(32<<10) {
+	until := func(what string, is func(kept int64) bool) {
+		for deadline := time.Now().Add(time.Minute); !is(p.kept.Load()); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d bytes are held %s", p.kept.Load(), what)
+			}
+		}
+	}
+	until("of the first halves", func(kept int64) bool { return kept > maxKept })
+	if kept := p.kept.Load(); kept > maxKept+answers*(32<<10) {
 		t.Errorf("%d bytes are held", kept)
 	}
 	close(end)
 	clients.Wait()
-	for deadline := time.Now().Add(5 * time.Second); p.kept.Load() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes are held in the end", p.kept.Load())
-		}
-	}
+	until("in the end", func(kept int64) bool { return kept == 0 })
 }

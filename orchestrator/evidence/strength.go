@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"abl/internal/tap"
 	"abl/internal/witness"
 	"abl/internal/wording"
 )
@@ -16,18 +17,31 @@ const AllWeak = "all"
 type Alteration struct {
 	What      witness.Alteration
 	Contracts []string
-	Run       Run // its record says which answers were
+
+	tap     tap.Document
+	touched map[string]witness.Exchange // by contract, an altered answer that its test should have noticed
 }
 
-// touched gives an altered answer that the test of a contract should have noticed. One that
-// could not be altered may be the one that it looks at: then there is none.
-func (a Alteration) touched(c Contract) (x witness.Exchange, ok bool) {
-	if !slices.Contains(a.Contracts, c.ID) || c.Claim == nil {
-		return x, false
+// Tried adds such a replay. Its record is weighed here and not kept: there are many of them.
+func (s *Suite) Tried(a Alteration, r Run) {
+	a.tap, a.touched = r.TAP, map[string]witness.Exchange{}
+	for _, c := range s.Contracts {
+		if slices.Contains(a.Contracts, c.ID) && c.Claim != nil {
+			if x, ok := touched(*c.Claim, a.What, r.Record); ok {
+				x.Got.Begins, x.Sent.Begins = nil, nil
+				a.touched[c.ID] = x
+			}
+		}
 	}
-	for _, seen := range a.Run.Record {
+	s.Altered = append(s.Altered, a)
+}
+
+// touched gives an altered answer that fits a claim. One that could not be altered may be
+// the one that its test looks at: then there is none.
+func touched(c witness.Claim, what witness.Alteration, record []witness.Exchange) (x witness.Exchange, ok bool) {
+	for _, seen := range record {
 		switch {
-		case !c.Claim.Alters(a.What, seen):
+		case !c.Alters(what, seen):
 		case !seen.Altered:
 			return seen, false
 		case !ok:
@@ -40,6 +54,9 @@ func (a Alteration) touched(c Contract) (x witness.Exchange, ok bool) {
 // alone says that no other contract's answers were altered.
 func (a Alteration) alone(id string) bool { return len(a.Contracts) == 1 && a.Contracts[0] == id }
 
+// none says that no answer was altered.
+func (a Alteration) none() bool { return len(a.Contracts) == 0 }
+
 // alterations are all that there are.
 var alterations = []witness.Alteration{witness.OfStatus, witness.OfNamed}
 
@@ -48,6 +65,7 @@ var alterations = []witness.Alteration{witness.OfStatus, witness.OfNamed}
 // of those that noticed each by itself, for it may have noticed what happened to another:
 // all that it names besides the status, or the status where it names nothing else. Those
 // that share a request with another contract come first: there may be no time for all.
+// Before these comes one of none: what is not ok there goes by other signs.
 func (s Suite) Alterations() (all []Alteration) {
 	if len(s.Altered) == 0 {
 		for _, what := range alterations {
@@ -58,13 +76,10 @@ func (s Suite) Alterations() (all []Alteration) {
 		return all
 	}
 	for _, c := range s.Contracts {
-		if s.unnoticed(c) != "" {
-			continue
-		}
 		alone := func(a Alteration) bool { return a.alone(c.ID) }
 		for _, what := range slices.Backward(alterations) {
 			if slices.Contains(s.alterable(what), c.ID) {
-				if !slices.ContainsFunc(s.Altered, alone) {
+				if !slices.ContainsFunc(s.Altered, alone) && s.unnoticed(c) == "" {
 					all = append(all, Alteration{What: what, Contracts: []string{c.ID}})
 				}
 				break
@@ -73,6 +88,9 @@ func (s Suite) Alterations() (all []Alteration) {
 	}
 	sharing := s.sharing()
 	slices.SortStableFunc(all, func(a, b Alteration) int { return sharing[b.Contracts[0]] - sharing[a.Contracts[0]] })
+	if len(all) > 0 && !slices.ContainsFunc(s.Altered, Alteration.none) {
+		all = slices.Insert(all, 0, Alteration{What: witness.OfStatus})
+	}
 	return all
 }
 
@@ -131,7 +149,7 @@ func (s Suite) sharing() map[string]int {
 // unnoticed says at which alteration the test of a contract was still ok, "" for none.
 func (s Suite) unnoticed(c Contract) string {
 	for _, a := range s.Altered {
-		if x, ok := a.touched(c); ok && a.Run.TAP.Passes(c.ID) {
+		if x, ok := a.touched[c.ID]; ok && a.tap.Passes(c.ID) {
 			return "its test stays ok when " + c.Claim.Altered(a.What, x)
 		}
 	}
@@ -141,7 +159,7 @@ func (s Suite) unnoticed(c Contract) string {
 // strength says of how many contracts it is shown that their tests notice alterations of
 // their own answers, and why not of all; "" where that was not to be tried.
 func (s Suite) strength() string {
-	of, shown := map[string]bool{}, 0
+	of, shown, astray := map[string]bool{}, 0, 0
 	for _, what := range alterations {
 		for _, id := range s.alterable(what) {
 			of[id] = true
@@ -149,11 +167,14 @@ func (s Suite) strength() string {
 	}
 	for _, c := range s.Contracts {
 		noticed := func(a Alteration) bool {
-			_, ok := a.touched(c)
+			_, ok := a.touched[c.ID]
 			return ok && a.alone(c.ID)
 		}
 		if of[c.ID] && s.unnoticed(c) == "" && slices.ContainsFunc(s.Altered, noticed) {
 			shown++
+			if slices.ContainsFunc(s.Altered, func(a Alteration) bool { return a.none() && !a.tap.Passes(c.ID) }) {
+				astray++
+			}
 		}
 	}
 	switch {
@@ -162,8 +183,11 @@ func (s Suite) strength() string {
 	case len(of) == 0, len(s.Altered) == 0:
 		return ""
 	}
-	text, left := fmt.Sprintf("shown for %d of %s", shown, wording.Count(len(of), "contract")), map[string]bool{}
-	for _, a := range s.Alterations() {
+	text, left := fmt.Sprintf("shown for %d of %s", shown-astray, wording.Count(len(of), "contract")), map[string]bool{}
+	if astray > 0 {
+		text += fmt.Sprintf(", %d not ok although nothing was altered", astray)
+	}
+	for _, a := range slices.DeleteFunc(s.Alterations(), Alteration.none) {
 		left[a.Contracts[0]] = true
 	}
 	if len(left) > 0 {

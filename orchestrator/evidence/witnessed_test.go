@@ -146,8 +146,7 @@ ask GET /health >answer; ask POST /notes '{}' >answer; ask GET /notes/1 >answer;
 			}
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
-					a.Run = watched(s.Altering(a))
-					s.Altered = append(s.Altered, a)
+					s.Tried(a, watched(s.Altering(a)))
 				}
 			}
 			f := Decide(nil, s)
@@ -287,26 +286,29 @@ func TestStrength(t *testing.T) {
 	}
 	long := get(true) // besides one that could not be altered
 	long.Record = append(long.Record, get(false).Record...)
-	made := func(r Run, letters string, ids ...string) Alteration {
+	type tried func(*Suite)
+	made := func(r Run, letters string, ids ...string) tried {
 		r.TAP = run(letters).TAP
-		return Alteration{What: witness.OfStatus, Contracts: ids, Run: r}
+		return func(s *Suite) { s.Tried(Alteration{What: witness.OfStatus, Contracts: ids}, r) }
 	}
 	for _, c := range []struct {
 		name    string
-		altered []Alteration
+		altered []tried
 		off     bool
 		next    int // replays that are to follow
 		want    string
 	}{
 		{"nothing was tried", nil, false, 1, ""},
 		{"nothing shall be", nil, true, 1, "not tried, since verify.strength_time is 0"},
-		{"it noticed, as another might have", []Alteration{made(get(true), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
-		{"it noticed alone", []Alteration{made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
-		{"no answer was altered", []Alteration{made(get(false), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
-		{"it gave up", []Alteration{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
-		{"it noticed nothing", []Alteration{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
-		{"its own answer may have been too long", []Alteration{made(long, "o", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
-		{"there was nothing to notice", []Alteration{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
+		{"it noticed, as another might have", []tried{made(get(true), "x", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
+		{"it noticed alone", []tried{made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
+		{"no answer was altered", []tried{made(get(false), "x", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
+		{"it noticed alone, and was ok where there was nothing", []tried{made(get(false), "o"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
+		{"it notices the replay", []tried{made(get(false), "x"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 not ok although nothing was altered"},
+		{"it gave up", []tried{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
+		{"it noticed nothing", []tried{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
+		{"its own answer may have been too long", []tried{made(long, "o", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
+		{"there was nothing to notice", []tried{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := suite("o")
@@ -314,7 +316,10 @@ func TestStrength(t *testing.T) {
 			s.Contracts[0].Claim = &claim
 			real := get(false)
 			real.TAP = s.Real[0].TAP
-			s.Real, s.Altered, s.Waived.Strength = []Run{real}, c.altered, c.off
+			s.Real, s.Waived.Strength = []Run{real}, c.off
+			for _, add := range c.altered {
+				add(&s)
+			}
 			got, next := Decide(nil, s).Strength, len(s.Alterations())
 			if got != c.want || next != c.next {
 				t.Errorf("got %q and %d replays more, want %q and %d", got, next, c.want, c.next)
@@ -339,15 +344,15 @@ func TestOrderOfAlterations(t *testing.T) {
 	for range 2 {
 		for _, a := range s.Alterations() {
 			got = append(got, string(a.What)+" "+strings.Join(a.Contracts, "+"))
-			a.Run = run("xxx")
+			r := run("xxx")
 			for _, x := range record {
 				x.Altered = true
-				a.Run.Record = append(a.Run.Record, x)
+				r.Record = append(r.Record, x)
 			}
-			s.Altered = append(s.Altered, a)
+			s.Tried(a, r)
 		}
 	}
-	want := "status P1.C1+P1.C2+P1.C3, named P1.C2+P1.C3, named P1.C2, named P1.C3, status P1.C1"
+	want := "status P1.C1+P1.C2+P1.C3, named P1.C2+P1.C3, status , named P1.C2, named P1.C3, status P1.C1"
 	if got := strings.Join(got, ", "); got != want {
 		t.Errorf("tried %s, want %s", got, want)
 	}
