@@ -30,6 +30,7 @@ var (
 	isNamed   = regexp.MustCompile(`(?:^|&)name=([^&]+)|"Name":"([^"]+)"`)
 	isMade    = regexp.MustCompile(`"Id":"([0-9a-f]{12,64})"`)
 	isOurs    = regexp.MustCompile(`^abl-[0-9a-f]+-`)
+	byChance  = regexp.MustCompile(`[A-Z2-7]{26}`) // what is of a replay
 	isCall    = regexp.MustCompile(`^p\d+-(build|verify)-\d+\.\d+`)
 )
 
@@ -52,7 +53,7 @@ func (p *Proxy) kind(method, path string) string {
 		if name, known := p.named[part]; known {
 			part = name
 		}
-		parts[i] = isCall.ReplaceAllString(isOurs.ReplaceAllString(part, ""), "$1")
+		parts[i] = isCall.ReplaceAllString(isOurs.ReplaceAllString(byChance.ReplaceAllString(part, "replay"), ""), "$1")
 	}
 	return method + " " + strings.Join(parts, "/")
 }
