@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"abl/internal/testing/lab"
+	"abl/orchestrator/codecommit"
 	"abl/roles"
 )
 
@@ -93,7 +94,8 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 	if !p.Exists("logs") || p.Exists("agent-config/.build") {
 		t.Error("something of the build is left in the project")
 	}
-	if left := docker(t, "ps", "-aq", "--filter", "label=abl.call=build-1"); left != "" {
+	mine := codecommit.Project{Root: p.Dir}.EngineID()
+	if left := docker(t, "ps", "-aq", "--filter", "label=abl.project="+mine); left != "" {
 		t.Errorf("left on the engine: %s", left)
 	}
 }
