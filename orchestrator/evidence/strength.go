@@ -23,10 +23,11 @@ type Alteration struct {
 }
 
 // Tried adds such a replay. Its record is weighed here and not kept: there are many of them.
+// One that broke off shows nothing.
 func (s *Suite) Tried(a Alteration, r Run) {
 	a.tap, a.touched = r.TAP, map[string]witness.Exchange{}
 	for _, c := range s.Contracts {
-		if slices.Contains(a.Contracts, c.ID) && c.Claim != nil {
+		if slices.Contains(a.Contracts, c.ID) && c.Claim != nil && r.Gone == "" {
 			if x, ok := touched(*c.Claim, a.What, r.Record); ok {
 				x.Got.Begins, x.Sent.Begins = nil, nil
 				a.touched[c.ID] = x

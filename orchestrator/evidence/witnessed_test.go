@@ -286,6 +286,8 @@ func TestStrength(t *testing.T) {
 	}
 	long := get(true) // besides one that could not be altered
 	long.Record = append(long.Record, get(false).Record...)
+	ended := get(true)
+	ended.Gone = "the witness ended"
 	type tried func(*Suite)
 	made := func(r Run, letters string, ids ...string) tried {
 		r.TAP = run(letters).TAP
@@ -306,6 +308,7 @@ func TestStrength(t *testing.T) {
 		{"it noticed alone, and was ok where there was nothing", []tried{made(get(false), "o"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
 		{"it notices the replay", []tried{made(get(false), "x"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 not ok although nothing was altered"},
 		{"it gave up", []tried{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
+		{"the witness had ended", []tried{made(ended, "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
 		{"it noticed nothing", []tried{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
 		{"its own answer may have been too long", []tried{made(long, "o", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
 		{"there was nothing to notice", []tried{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
