@@ -32,9 +32,10 @@ func TestAppThatEndsByItself(t *testing.T) {
 	}
 	gone := "for i in $(seq 100); do curl -s -m 1 $ABL_APP_URL/ >/dev/null || exit 0; sleep 0.1; done; exit 1"
 	quitting := honest + "curl -s \"$ABL_APP_URL/quit\" >/dev/null; for i in 1 2 3 4 5 6 7 8; do curl -s -m 1 \"$ABL_APP_URL/\" >/dev/null || break; sleep 0.1; done\n"
-	crash := "kill -9 $(cat /tmp/pid); while [ -d /proc/$(cat /tmp/pid) ]; do sleep 0.05; done" // until its end was seen
-	p := newProject(t, evidence+"verifier_commands: {crash: {command: '"+crash+"', description: ends it}}\n",
-		call("builder", 1, write("server.mjs", quits("7")), report()), session(1, honest, "curl -s $ABL_APP_URL/quit", gone, "abl-cmd restart", "curl -s $ABL_APP_URL/others", gone),
+	const dead = "while [ -d /proc/$(cat /tmp/pid) ]; do sleep 0.05; done" // until its end was seen
+	p := newProject(t, evidence+"verifier_commands:\n  dead: {command: '"+dead+"', description: waits until it has ended}\n"+
+		"  crash: {command: 'kill -9 $(cat /tmp/pid); "+dead+"', description: ends it}\n",
+		call("builder", 1, write("server.mjs", quits("7")), report()), session(1, honest, "curl -s $ABL_APP_URL/quit", "abl-cmd dead", "abl-cmd restart", "curl -s $ABL_APP_URL/others", gone),
 		call("builder", 2, write("server.mjs", quits("8")), report()), session(2, quitting),
 		call("builder", 3, write("server.mjs", quits("0")), report()), session(3, quitting, "abl-cmd restart", "abl-cmd crash", gone, "abl-cmd restart"))
 	r := p.Must(0, "phase", "1", "--json")
