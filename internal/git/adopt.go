@@ -88,16 +88,9 @@ var harmless = map[string]string{"noop": "", "preciousobjects": "", "worktreecon
 // formats that it could not write.
 func (r *Repo) readConfig() error {
 	path := r.git.Join("config")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // git takes its defaults
-	}
+	c, err := configOf(path)
 	if err != nil {
-		return fmt.Errorf("cannot read git's config: %w", err)
-	}
-	c := config.New()
-	if err := config.NewDecoder(bytes.NewReader(data)).Decode(c); err != nil {
-		return gitdir.Foreign("%q cannot be read (%v): mend it", path, err)
+		return err
 	}
 	core := c.Section("core")
 	is := func(option string) bool {
@@ -114,6 +107,24 @@ func (r *Repo) readConfig() error {
 	if filepath.IsLocal(hooks) {
 		r.hooks = filepath.ToSlash(filepath.Clean(hooks)) + "/"
 	}
+	return readable(path, c)
+}
+
+// configOf reads a config file; without one git takes its defaults.
+func configOf(path string) (*config.Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read git's config: %w", err)
+	}
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(data)).Decode(c); err != nil {
+		return nil, gitdir.Foreign("%q cannot be read (%v): mend it", path, err)
+	}
+	return c, nil
+}
+
+// readable refuses formats that abl could not write.
+func readable(path string, c *config.Config) error {
 	for _, o := range c.Section("extensions").Options {
 		if value, known := harmless[strings.ToLower(o.Key)]; !known || value != "" && value != o.Value {
 			return gitdir.Foreign("%q uses the extension %q, which abl cannot keep: choose another directory, or convert the repository", path, o.Key)

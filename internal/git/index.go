@@ -51,7 +51,7 @@ func (r *Repo) index(head Commit) ([]*index.Entry, time.Time, error) {
 	if err = cmp.Or(err, err2); err != nil {
 		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
 	}
-	entries, err := decodeIndex(data)
+	entries, err := decodeIndex(data, r.opts.Clone)
 	if errors.Is(err, errUnsupported) {
 		return nil, time.Time{}, gitdir.Foreign("%q: %v; commit, stash or convert it so that git status shows an ordinary state", r.dir, err)
 	}
@@ -64,7 +64,7 @@ func (r *Repo) index(head Commit) ([]*index.Entry, time.Time, error) {
 // errUnsupported marks an index that is sound but says what abl cannot keep.
 var errUnsupported = errors.New("not supported")
 
-func decodeIndex(data []byte) ([]*index.Entry, error) {
+func decodeIndex(data []byte, clone bool) ([]*index.Entry, error) {
 	if body := data[:max(0, len(data)-sha1.Size)]; bytes.HasSuffix(data, make([]byte, sha1.Size)) {
 		sum := sha1.Sum(body) // git writes none with index.skipHash, and go-git wants one
 		data = slices.Concat(body, sum[:])
@@ -81,10 +81,11 @@ func decodeIndex(data []byte) ([]*index.Entry, error) {
 		switch {
 		case e.Stage != 0:
 			return nil, fmt.Errorf("%q is not merged yet: %w", e.Name, errUnsupported)
-		case e.SkipWorktree:
+		case e.SkipWorktree && !clone:
 			return nil, fmt.Errorf("a sparse checkout (%q is left out of the work tree): %w", e.Name, errUnsupported)
-		case e.Mode == filemode.Submodule:
+		case e.Mode == filemode.Submodule && !clone:
 			return nil, fmt.Errorf("%q is a submodule: %w", e.Name, errUnsupported)
+		case e.Mode == filemode.Submodule:
 		case e.Mode != filemode.Regular && e.Mode != filemode.Executable && e.Mode != filemode.Symlink:
 			return nil, fmt.Errorf("%q has mode %o: %w", e.Name, e.Mode, errUnsupported)
 		case i > 0 && ix.Entries[i-1].Name >= e.Name:
@@ -99,41 +100,67 @@ func (r *Repo) base(c Commit) (content, error) {
 	if last := r.last.Load(); last != nil && last.trees[""].String() == c.Tree {
 		return last.content, nil
 	}
-	base := content{trees: map[string]plumbing.Hash{}}
 	if c.Tree == "" {
-		return base, nil
+		return content{trees: map[string]plumbing.Hash{}}, nil
 	}
-	return base, r.addTree(&base, r.store(), plumbing.NewHash(c.Tree), "", 0)
+	base, err := contentOf(r.store(), plumbing.NewHash(c.Tree), r.opts.Without)
+	if err != nil {
+		return base, fmt.Errorf("cannot read commit %s of %q: %w", c.Hash, r.dir, err)
+	}
+	i := slices.IndexFunc(base.entries, func(e *index.Entry) bool { return e.Mode == filemode.Submodule })
+	if i >= 0 && !r.opts.Clone {
+		return base, gitdir.Foreign("%q: %q is a submodule, which abl does not support: remove it or choose another directory", r.dir, base.entries[i].Name)
+	}
+	return base, nil
+}
+
+// contentOf lists what a tree holds, marked where it is not in the work tree of a clone.
+func contentOf(s storer.EncodedObjectStorer, tree plumbing.Hash, left []string) (content, error) {
+	c := content{trees: map[string]plumbing.Hash{}}
+	err := c.add(s, tree, "", 0)
+	for _, e := range c.entries {
+		e.SkipWorktree, _ = without(left, e.Name)
+	}
+	return c, err
 }
 
 // maxTreeDepth is beyond any path that a file system takes.
 const maxTreeDepth = 4096
 
-func (r *Repo) addTree(c *content, s storer.EncodedObjectStorer, hash plumbing.Hash, prefix string, depth int) error {
+func (c *content) add(s storer.EncodedObjectStorer, hash plumbing.Hash, prefix string, depth int) error {
 	tree, err := object.GetTree(s, hash)
 	if err == nil && depth > maxTreeDepth {
 		err = errors.New("its folders never end")
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read tree %s of %q: %w", hash, r.dir, err)
+		return fmt.Errorf("tree %s: %w", hash, err)
 	}
 	c.trees[prefix] = hash
 	for _, e := range tree.Entries {
 		path := prefix + e.Name
 		switch {
 		case strings.Contains(e.Name, "/"):
-			return fmt.Errorf("cannot read tree %s of %q: %q is not a name", hash, r.dir, e.Name)
+			return fmt.Errorf("tree %s: %q is not a name", hash, e.Name)
 		case e.Mode == filemode.Dir:
-			if err := r.addTree(c, s, e.Hash, path+"/", depth+1); err != nil {
+			if err := c.add(s, e.Hash, path+"/", depth+1); err != nil {
 				return err
 			}
-		case e.Mode == filemode.Submodule:
-			return gitdir.Foreign("%q: %q is a submodule, which abl does not support: remove it or choose another directory", r.dir, path)
 		default:
 			c.entries = append(c.entries, &index.Entry{Name: path, Mode: e.Mode, Hash: e.Hash})
 		}
 	}
 	return nil
+}
+
+// encodeIndex is the index file of sorted entries.
+func encodeIndex(entries []*index.Entry) ([]byte, error) {
+	ix := index.Index{Version: 2, Entries: slices.Clone(entries)}
+	if slices.ContainsFunc(entries, func(e *index.Entry) bool { return e.SkipWorktree }) {
+		ix.Version = 3 // the first that can say so
+	}
+	var out bytes.Buffer
+	err := index.NewEncoder(&out).Encode(&ix)
+	return out.Bytes(), err
 }
 
 // differing are the paths that two sorted lists do not hold alike.

@@ -219,12 +219,12 @@ func TestIndexWithoutChecksum(t *testing.T) {
 	data, err := os.ReadFile(r.git.Join("index"))
 	must(t, err)
 	clear(data[len(data)-20:])
-	if entries, err := decodeIndex(data); err != nil || len(entries) != 1 {
+	if entries, err := decodeIndex(data, false); err != nil || len(entries) != 1 {
 		t.Errorf("%d entries, %v", len(entries), err)
 	}
 	data[20]++ // with a checksum a torn index is found
 	copy(data[len(data)-20:], "12345678901234567890")
-	if _, err := decodeIndex(data); err == nil {
+	if _, err := decodeIndex(data, false); err == nil {
 		t.Error("a damaged index is read")
 	}
 }
@@ -238,7 +238,7 @@ func TestIndexOutOfOrder(t *testing.T) {
 		const header, stats, entry = 12, 62, 64 // bytes before the entries, before a name, and of both
 		data[header+stats], data[header+stats+entry] = twice[0], twice[1]
 		clear(data[len(data)-20:])
-		if all, err := decodeIndex(data); err == nil || !strings.Contains(err.Error(), "out of order") {
+		if all, err := decodeIndex(data, false); err == nil || !strings.Contains(err.Error(), "out of order") {
 			t.Errorf("%s: %v %v", name, all, err)
 		}
 	}
@@ -258,7 +258,7 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		clear(data[max(0, len(data)-20):]) // a checksum would keep the fuzzer out
-		entries, err := decodeIndex(data)
+		entries, err := decodeIndex(data, false)
 		for i := 1; err == nil && i < len(entries); i++ {
 			if entries[i-1].Name >= entries[i].Name {
 				t.Fatalf("%q before %q", entries[i-1].Name, entries[i].Name)

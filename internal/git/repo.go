@@ -28,7 +28,6 @@ import (
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -51,6 +50,8 @@ type Options struct {
 	Begun      bool              // the workspace had a repository before: none is made in its place
 	Commit     string            // one that it held, "" for none: it has a history
 	Secrets    map[string]string // name → value: what no commit may hold
+	Clone      bool              // it is one of abl's own making, with submodules perhaps
+	Without    []string          // paths that are left out of such a clone
 }
 
 func (o Options) filled() Options {
@@ -186,18 +187,23 @@ func initialise(d gitdir.Dir) error {
 	if born {
 		return gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", d.Path)
 	}
-	// go-git's PlainInit does the same by these calls, on a file system of its own,
-	// and brings its transports along.
+	if err := layOut(d); err != nil {
+		return err
+	}
+	return d.Replace("HEAD", []byte("ref: refs/heads/main\n"))
+}
+
+// layOut makes all that git wants in a .git folder, but for HEAD. go-git's PlainInit does the
+// same by these calls, on a file system of its own, and brings its transports along.
+func layOut(d gitdir.Dir) error {
 	s := filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
 	if err := errors.Join(s.Init(), d.Mkdir("info"), d.Mkdir("hooks")); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(d.Join("config")); errors.Is(err, fs.ErrNotExist) {
-		if err := d.Replace("config", []byte(newConfig)); err != nil {
-			return err
-		}
+	if _, err := os.Lstat(d.Join("config")); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return s.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, "refs/heads/main"))
+	return d.Replace("config", []byte(newConfig))
 }
 
 // Tracks reports whether the git repository around dir, if there is one, has

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -96,7 +96,36 @@ func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.R
 	o.Root, o.NoExec = r.dir, r.noExec
 	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
-	return scan.Walk(ctx, o)
+	left := o.Known
+	if o.Known, left = r.split(left); len(left) == 0 && len(r.opts.Without) == 0 {
+		return scan.Walk(ctx, o)
+	}
+	found, err := scan.Walk(ctx, o)
+	if err == nil {
+		found.Entries, _ = r.split(found.Entries, left...)
+		found.Entries = append(found.Entries, left...)
+		slices.SortFunc(found.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return found, err
+}
+
+// split parts what stands in the work tree from what a clone keeps as it was committed: what
+// is left out of it, and submodules, with all that is below.
+func (r *Repo) split(entries []*index.Entry, more ...*index.Entry) (here, left []*index.Entry) {
+	paths := slices.Clone(r.opts.Without)
+	for _, e := range slices.Concat(entries, more) {
+		if e.Mode == filemode.Submodule {
+			paths = append(paths, e.Name)
+		}
+	}
+	for _, e := range entries {
+		if is, _ := without(paths, e.Name); is {
+			left = append(left, e)
+		} else {
+			here = append(here, e)
+		}
+	}
+	return here, left
 }
 
 // write makes everything durable, in the order that a kill may interrupt. The index is
@@ -114,10 +143,9 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, t
 	var end func(error) error
 	synced := make(chan error, 1)
 	go func() {
-		var ix bytes.Buffer
-		err := index.NewEncoder(&ix).Encode(&index.Index{Version: 2, Entries: slices.Clone(now.entries)})
+		ix, err := encodeIndex(now.entries)
 		if err == nil {
-			end, err = r.git.Write("index", ix.Bytes())
+			end, err = r.git.Write("index", ix)
 		}
 		synced <- err
 	}()

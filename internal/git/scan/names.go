@@ -46,6 +46,19 @@ func refusedName(name string, link bool) string {
 	return ""
 }
 
+// Refused says why a path of a commit is not to be written into a work tree, "" for none.
+func Refused(path string, link bool) string {
+	for step := range strings.SplitSeq(path, "/") {
+		if step == "" || step == "." || step == ".." {
+			return fmt.Sprintf("%q is not a name", step)
+		}
+		if why := refusedName(step, link && strings.HasSuffix(path, step)); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // ordinary knows most names at a glance: those git minds begin with a dot, a
 // tilde or a letter of git~1 or mailmap, or hide it behind a backslash or beyond ASCII.
 func ordinary(name string) bool {

@@ -1,0 +1,317 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/internal/git/gitdir"
+	"abl/internal/git/scan"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+)
+
+// Clone makes a repository in dir, an empty folder or the rest of a clone that was killed, of
+// a commit and its history, on a branch of its own. Objects are copied. Of what stands at the
+// paths in without, or below them, the commits keep the names; the content comes neither
+// into the work tree nor among the objects.
+func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without []string) error {
+	top, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if err := gitdir.At(dir, top).Mkdir(".git"); err != nil {
+		return err
+	}
+	d := gitdir.At(filepath.Join(dir, ".git"), top)
+	var exclude strings.Builder
+	for _, name := range without {
+		fmt.Fprintf(&exclude, "/%s\n", name)
+	}
+	if err := errors.Join(layOut(d), d.Replace("info/exclude", []byte(exclude.String()))); err != nil {
+		return err
+	}
+	if err := o.copyTo(ctx, d, commit, without); err != nil {
+		return err
+	}
+	s := filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
+	c, err := object.GetCommit(s, plumbing.NewHash(commit))
+	if err != nil {
+		return err
+	}
+	all, err := contentOf(s, c.TreeHash, without)
+	if err == nil {
+		err = checkout(s, dir, nil, all.entries)
+	}
+	var ix []byte
+	if err == nil {
+		ix, err = encodeIndex(all.entries)
+	}
+	if err == nil {
+		err = d.Replace("index", ix)
+	}
+	if err == nil {
+		err = d.Move(ctx, "refs/heads/"+branch, "", commit, 0)
+	}
+	if err == nil {
+		err = d.Replace("HEAD", []byte("ref: refs/heads/"+branch+"\n"))
+	}
+	return err
+}
+
+// copyTo copies a commit with its history into a clone, but for what that has.
+func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, without []string) error {
+	from, to := o.store(), filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
+	r := reach{ctx: ctx, from: from, has: func(h plumbing.Hash) bool { return to.HasEncodedObject(h) == nil }, without: without}
+	if err := r.commit(plumbing.NewHash(commit)); err != nil {
+		return fmt.Errorf("cannot read the history of %q: %w", o.dir, err)
+	}
+	if len(r.shallow) > 0 {
+		if err := d.Replace("shallow", []byte(strings.Join(r.shallow, "\n")+"\n")); err != nil {
+			return err
+		}
+	}
+	return errors.Join(writePack(d, o.plain(from), r.objects), replaceLeft(d, r.left))
+}
+
+// reach collects what a commit needs and another repository has not.
+type reach struct {
+	ctx     context.Context
+	from    *filesystem.Storage
+	has     func(plumbing.Hash) bool
+	without []string
+
+	seen    map[string]bool
+	objects []plumbing.Hash        // to be copied, each once
+	left    map[plumbing.Hash]bool // content that is left out
+	shallow []string               // commits at which the history ends
+}
+
+func (r *reach) commit(tip plumbing.Hash) error {
+	ends, err := r.from.Shallow()
+	if err != nil {
+		return err
+	}
+	r.seen, r.left = map[string]bool{}, map[plumbing.Hash]bool{}
+	for todo := []plumbing.Hash{tip}; len(todo) > 0; {
+		hash := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !r.take(hash) {
+			continue
+		}
+		c, err := object.GetCommit(r.from, hash)
+		if err == nil {
+			err = r.ctx.Err()
+		}
+		if err == nil {
+			err = r.tree(c.TreeHash, "", 0)
+		}
+		if err != nil {
+			return fmt.Errorf("commit %s: %w", hash, err)
+		}
+		if slices.Contains(ends, hash) {
+			r.shallow = append(r.shallow, hash.String())
+			continue
+		}
+		todo = append(todo, c.ParentHashes...)
+	}
+	for _, h := range r.objects {
+		delete(r.left, h) // it stands elsewhere, too
+	}
+	return nil
+}
+
+// take notes an object that is to be copied, once.
+func (r *reach) take(hash plumbing.Hash) bool {
+	if r.seen[hash.String()] || r.has(hash) {
+		return false
+	}
+	r.seen[hash.String()], r.objects = true, append(r.objects, hash)
+	return true
+}
+
+func (r *reach) tree(hash plumbing.Hash, at string, depth int) error {
+	// What is left out depends on where a tree stands.
+	if left, above := without(r.without, at); left || above {
+		if key := at + "/" + hash.String(); r.seen[key] {
+			return nil
+		} else if r.seen[key] = true; !r.take(hash) && r.has(hash) {
+			return nil
+		}
+	} else if !r.take(hash) {
+		return nil
+	}
+	t, err := object.GetTree(r.from, hash)
+	if err == nil && depth > maxTreeDepth {
+		err = errors.New("its folders never end")
+	}
+	if err != nil {
+		return fmt.Errorf("tree %s: %w", hash, err)
+	}
+	for _, e := range t.Entries {
+		name := path.Join(at, e.Name)
+		if left, _ := without(r.without, name); e.Mode == filemode.Dir {
+			err = r.tree(e.Hash, name, depth+1)
+		} else if left {
+			r.left[e.Hash] = true
+		} else if e.Mode != filemode.Submodule {
+			r.take(e.Hash)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// without says whether a path is one of those, or below one, and whether one is below it.
+func without(paths []string, at string) (left, above bool) {
+	for _, p := range paths {
+		left = left || at == p || strings.HasPrefix(at, p+"/")
+		above = above || at == "" || strings.HasPrefix(p, at+"/")
+	}
+	return left, above
+}
+
+// deltaWindow is git's own: so many objects each is compared with. Deltas that are there
+// are taken over.
+const deltaWindow = 10
+
+// writePack copies objects as one pack.
+func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	fs := d.FS()
+	defer fs.Discard()
+	pack, err := dotgit.New(fs).NewObjectPack()
+	if err != nil {
+		return fmt.Errorf("cannot begin a pack: %w", err)
+	}
+	w := bufio.NewWriterSize(pack, 256<<10)
+	_, err = packfile.NewEncoder(w, from, false).Encode(objects, deltaWindow)
+	if err = errors.Join(err, w.Flush(), pack.Close()); err != nil {
+		return fmt.Errorf("cannot write a pack: %w", err)
+	}
+	return nil
+}
+
+// leftOut is what git in a clone finds in the place of what was left out, by refs/replace.
+const leftOut = "abl has left this out of the clone\n"
+
+func replaceLeft(d gitdir.Dir, left map[plumbing.Hash]bool) error {
+	if len(left) == 0 {
+		return nil
+	}
+	var o plumbing.MemoryObject
+	o.SetType(plumbing.BlobObject)
+	o.Write([]byte(leftOut))
+	instead, err := filesystem.NewObjectStorage(dotgit.New(d.FS()), nil).SetEncodedObject(&o)
+	if err != nil {
+		return fmt.Errorf("cannot write object %s: %w", o.Hash(), err)
+	}
+	refs, err := d.Packed()
+	if err != nil {
+		return err
+	}
+	for hash := range left {
+		refs["refs/replace/"+hash.String()] = instead.String()
+	}
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		fmt.Fprintf(&lines, "%s %s\n", refs[name], name)
+	}
+	return d.Replace("packed-refs", []byte(lines.String()))
+}
+
+// checkout takes a work tree from what was committed to what is, by what differs.
+func checkout(s *filesystem.Storage, dir string, was, is []*index.Entry) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	differ := differing(was, is)
+	for _, name := range differ { // what goes may be where a folder comes
+		if err := unlink(root, name); err != nil {
+			return fmt.Errorf("cannot take %q out of the work tree: %w", name, err)
+		}
+	}
+	for _, e := range is {
+		if _, is := slices.BinarySearch(differ, e.Name); is && !e.SkipWorktree {
+			if err := writeFile(s, root, e); err != nil {
+				return fmt.Errorf("cannot write %q into the work tree: %w", e.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// unlink removes a file and the folders above it that are empty then.
+func unlink(root *os.Root, name string) error {
+	err := root.Remove(name)
+	for at := path.Dir(name); err == nil && at != "."; at = path.Dir(at) {
+		if root.Remove(at) != nil {
+			break
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func writeFile(s *filesystem.Storage, root *os.Root, e *index.Entry) error {
+	if why := scan.Refused(e.Name, e.Mode == filemode.Symlink); why != "" {
+		return errors.New(why)
+	}
+	if e.Mode == filemode.Submodule {
+		return root.MkdirAll(e.Name, 0o755)
+	}
+	if err := root.MkdirAll(path.Dir(e.Name), 0o755); err != nil {
+		return err
+	}
+	o, err := s.EncodedObject(plumbing.BlobObject, e.Hash)
+	if err != nil {
+		return err
+	}
+	from, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if e.Mode == filemode.Symlink {
+		target, err := io.ReadAll(io.LimitReader(from, 1<<16))
+		if err != nil {
+			return err
+		}
+		return root.Symlink(string(target), e.Name)
+	}
+	perm := fs.FileMode(0o644)
+	if e.Mode == filemode.Executable {
+		perm = 0o755
+	}
+	f, err := root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,174 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// cloned makes a clone of the repository at dir.
+func cloned(t *testing.T, dir string, without ...string) *Repo {
+	t.Helper()
+	o, err := OpenOrigin(dir)
+	must(t, err)
+	_, commit, err := o.Head()
+	must(t, err)
+	to := t.TempDir()
+	must(t, o.Clone(t.Context(), to, commit, "abl/phase1", without))
+	r, err := Open(to, Options{Clone: true, Without: without})
+	must(t, err)
+	return r
+}
+
+// grown makes a repository with two commits and a hook that tells that it was run.
+func grown(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	git(t, dir, "init", "-q", "-b", "main")
+	write(t, dir, map[string]string{"package.json": "{}", "lib/a.js": "1", ".abl/config.yaml": "version: 1", "secret/key": "k", "lib/twin": "k"})
+	must(t, os.Symlink("lib/a.js", filepath.Join(dir, "link")))
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "one")
+	write(t, dir, map[string]string{"lib/a.js": "2", ".abl/config.yaml": "version: 1 # two", "run.sh": "#!/bin/sh\n"})
+	must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "two")
+	return dir
+}
+
+func TestClone(t *testing.T) {
+	dir := grown(t)
+	r := cloned(t, dir)
+	clean(t, r.Dir())
+	sound(t, r.Dir())
+	if a, b := git(t, dir, "rev-parse", "main"), git(t, r.Dir(), "rev-parse", "abl/phase1"); a != b {
+		t.Errorf("the clone stands at %s, the origin at %s", b, a)
+	}
+	if got := git(t, r.Dir(), "log", "--format=%s", "--stat", "-p"); !strings.Contains(got, "+2") {
+		t.Errorf("history: %s", got)
+	}
+	write(t, r.Dir(), map[string]string{"new.js": "3"})
+	s := snapshot(t, r, "built", "p1-build-1.1")
+	if s.Changed != 1 {
+		t.Errorf("%d files changed, want 1", s.Changed)
+	}
+	if parent := git(t, r.Dir(), "rev-parse", "HEAD^"); parent != git(t, dir, "rev-parse", "main") {
+		t.Errorf("the parent is %s", parent)
+	}
+	clean(t, r.Dir())
+}
+
+// TestCloneLeavesOut: what is left out keeps its place in every commit and comes neither
+// into the work tree nor among the objects, in any version.
+func TestCloneLeavesOut(t *testing.T) {
+	dir := grown(t)
+	r := cloned(t, dir, ".abl", "secret")
+	clean(t, r.Dir())
+	if _, err := os.Lstat(filepath.Join(r.Dir(), ".abl")); err == nil {
+		t.Error(".abl is in the work tree")
+	}
+	if got := git(t, r.Dir(), "log", "-p", "--stat", "--", ".abl"); strings.Contains(got, "version") || !strings.Contains(got, strings.TrimSpace(leftOut)) {
+		t.Errorf("the history of what is left out: %s", got)
+	}
+	for _, version := range []string{"main:.abl/config.yaml", "main~1:.abl/config.yaml"} {
+		if out, err := tryGit(r.Dir(), "--no-replace-objects", "cat-file", "-p", git(t, dir, "rev-parse", version)); err == nil {
+			t.Errorf("%s is in the clone: %s", version, out)
+		}
+	}
+	if got := git(t, r.Dir(), "show", "HEAD:lib/twin"); got != "k" {
+		t.Errorf("a file with the content of one that is left out holds %q", got)
+	}
+	write(t, r.Dir(), map[string]string{"new.js": "3", ".abl/config.yaml": "mine", ".abl/more": "x", "secret": "file"})
+	s := snapshot(t, r, "built", "p1-build-1.1")
+	if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" || s.Changed != 1 {
+		t.Errorf("changed %d: %q, want new.js alone", s.Changed, got)
+	}
+	again, err := Open(r.Dir(), Options{Clone: true, Without: []string{".abl", "secret"}})
+	must(t, err)
+	write(t, r.Dir(), map[string]string{"new.js": "4"})
+	s = snapshot(t, again, "built", "p1-build-2.1")
+	if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" || s.Changed != 1 {
+		t.Errorf("changed %d: %q, want new.js alone", s.Changed, got)
+	}
+}
+
+func TestCloneOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		make   func(dir string)
+		remark string
+	}{
+		"hooks": {func(dir string) {
+			write(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch ran\n"})
+			must(t, os.Chmod(filepath.Join(dir, ".git/hooks/post-checkout"), 0o755))
+		}, "hooks are not run"},
+		"filters": {func(dir string) {
+			git(t, dir, "config", "filter.evil.smudge", "touch ran")
+			write(t, dir, map[string]string{".gitattributes": "* filter=evil\n"})
+			git(t, dir, "add", ".gitattributes")
+			git(t, dir, "commit", "-qm", "attributes")
+		}, "filters are not run"},
+		"includes": {func(dir string) { git(t, dir, "config", "include.path", "/dev/zero") }, "includes are not read"},
+		"a submodule": {func(dir string) {
+			git(t, dir, "update-index", "--add", "--cacheinfo", "160000,1111111111111111111111111111111111111111,deps/lib")
+			write(t, dir, map[string]string{".gitmodules": "[submodule \"x\"]\npath = deps/lib\nurl = ext::sh -c touch% ran\n"})
+			git(t, dir, "add", ".gitmodules")
+			git(t, dir, "commit", "-qm", "submodule")
+		}, "submodules are empty folders in the clone (deps/lib)"},
+		"large files": {func(dir string) {
+			write(t, dir, map[string]string{".gitattributes": "*.bin filter=lfs\n"})
+			git(t, dir, "add", ".gitattributes")
+			git(t, dir, "commit", "-qm", "lfs")
+		}, "Git LFS"},
+		"packs": {func(dir string) { git(t, dir, "gc", "-q"); git(t, dir, "pack-refs", "--all") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			c.make(dir)
+			o, err := OpenOrigin(dir)
+			must(t, err)
+			_, commit, err := o.Head()
+			must(t, err)
+			remarks, err := o.Remarks(commit)
+			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, c.remark) || (c.remark == "") != (got == "") {
+				t.Errorf("remarks %q, %v, want %q", got, err, c.remark)
+			}
+			r := cloned(t, dir)
+			clean(t, r.Dir())
+			write(t, r.Dir(), map[string]string{"new.js": "3"})
+			snapshot(t, r, "built", "p1-build-1.1")
+			if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" {
+				t.Errorf("changed: %q", got)
+			}
+			for _, at := range []string{dir, r.Dir(), "."} {
+				if _, err := os.Lstat(filepath.Join(at, "ran")); err == nil {
+					t.Errorf("something was run in %s", at)
+				}
+			}
+		})
+	}
+}
+
+// TestCloneOfAWorkTree: a further work tree has its own HEAD, a borrowed object is copied,
+// and a shallow history ends where it ends.
+func TestCloneOfAWorkTree(t *testing.T) {
+	dir := grown(t)
+	tree := filepath.Join(t.TempDir(), "tree")
+	git(t, dir, "worktree", "add", "-q", "-b", "other", tree)
+	write(t, tree, map[string]string{"other.js": "o"})
+	git(t, tree, "add", "-A")
+	git(t, tree, "commit", "-qm", "other")
+	if got := git(t, cloned(t, tree).Dir(), "log", "--format=%s"); got != "other\ntwo\none" {
+		t.Errorf("of a work tree: %q", got)
+	}
+	shared := filepath.Join(t.TempDir(), "shared")
+	git(t, dir, "clone", "-q", "--shared", dir, shared)
+	sound(t, cloned(t, shared).Dir())
+	shallow := filepath.Join(t.TempDir(), "shallow")
+	git(t, dir, "clone", "-q", "--depth=1", "file://"+dir, shallow)
+	r := cloned(t, shallow)
+	if got := git(t, r.Dir(), "log", "--format=%s"); got != "two" {
+		t.Errorf("of a shallow clone: %q", got)
+	}
+	sound(t, r.Dir())
+}

@@ -1,0 +1,235 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/internal/git/gitdir"
+	"abl/internal/hostfs"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/config"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// Origin is a person's repository, of which a workspace is a clone. It is read, and takes
+// commits and refs below refs/heads/abl and refs/abl; its work tree, index, config and
+// hooks are left alone, and nothing that they name is run.
+type Origin struct {
+	dir  string     // the work tree
+	head gitdir.Dir // where HEAD stands: the .git of the work tree
+	git  gitdir.Dir // where objects and refs are
+	conf *config.Config
+}
+
+// OpenOrigin opens the repository whose work tree begins at dir.
+func OpenOrigin(dir string) (*Origin, error) {
+	o, err := &Origin{dir: dir}, error(nil)
+	if o.head, err = folderOf(filepath.Join(dir, ".git")); err != nil {
+		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
+	}
+	o.git = o.head
+	if common, err := hostfs.Read(o.head.Path, "commondir", maxSteering); err == nil { // one of several work trees
+		if o.git, err = folderOf(beside(o.head.Path, string(common))); err != nil {
+			return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
+		}
+	}
+	config := o.git.Join("config")
+	if o.conf, err = configOf(config); err == nil {
+		err = readable(config, o.conf)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// folderOf is a .git folder, or the one that a .git file names, as in a further work tree.
+func folderOf(path string) (gitdir.Dir, error) {
+	if data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxSteering); err == nil {
+		to, is := strings.CutPrefix(string(data), "gitdir: ")
+		if !is {
+			return gitdir.Dir{}, gitdir.Foreign("%q is no .git of git's", path)
+		}
+		path = beside(filepath.Dir(path), to)
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = gitdir.Foreign("%q is no folder", path)
+	}
+	if err != nil {
+		return gitdir.Dir{}, err
+	}
+	return gitdir.At(path, info), nil
+}
+
+// beside is the path that a file of git's in dir names.
+func beside(dir, name string) string {
+	if name = strings.TrimRight(name, "\r\n"); filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// Around finds the work tree that dir is in, "" for none.
+func Around(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
+}
+
+// store reads the objects, those of alternates included.
+func (o *Origin) store() *filesystem.Storage {
+	return filesystem.NewStorageWithOptions(osfs.New(o.git.Path), cache.NewObjectLRUDefault(), filesystem.Options{AlternatesFS: osfs.New("/")})
+}
+
+// plain is s without its deltas where objects are borrowed: go-git finds none of those.
+func (o *Origin) plain(s *filesystem.Storage) storer.EncodedObjectStorer {
+	if o.borrows() {
+		return struct{ storer.EncodedObjectStorer }{s}
+	}
+	return s
+}
+
+// borrows says whether some objects are another repository's.
+func (o *Origin) borrows() bool {
+	_, err := os.Lstat(o.git.Join("objects/info/alternates"))
+	return err == nil
+}
+
+// Head is the branch and the commit on which the person stands; branch is "" where HEAD is
+// detached, and commit before the first one.
+func (o *Origin) Head() (branch, commit string, err error) {
+	data, err := hostfs.Read(o.head.Path, "HEAD", maxSteering)
+	if err != nil {
+		return "", "", fmt.Errorf("cannot read HEAD of %q: %w", o.dir, err)
+	}
+	text := strings.TrimRight(string(data), "\n ")
+	if gitdir.ValidHash(text) {
+		return "", text, nil
+	}
+	branch, ok := strings.CutPrefix(text, "ref: refs/heads/")
+	if !ok || !gitdir.ValidRef(branch) {
+		return "", "", gitdir.Foreign("HEAD of %q does not name a branch: it holds %.60q; git switch mends it", o.dir, data)
+	}
+	commit, err = o.git.Ref("refs/heads/" + branch)
+	return branch, commit, err
+}
+
+// Tip is the commit that a branch names, here or as it was last fetched from origin; "" for
+// none.
+func (o *Origin) Tip(branch string) (commit string, err error) {
+	for _, ref := range []string{"refs/heads/", "refs/remotes/origin/"} {
+		if commit, err = o.git.Ref(ref + branch); err != nil || commit != "" {
+			return commit, err
+		}
+	}
+	return "", nil
+}
+
+// Ref is what a ref names, "" for none.
+func (o *Origin) Ref(name string) (string, error) { return o.git.Ref(name) }
+
+// Remarks are what in the repository would run something, or leads elsewhere, and what
+// becomes of it: a line each.
+func (o *Origin) Remarks(commit string) (all []string, err error) {
+	hooks, err := inside(o.git, "hooks", true)
+	if err != nil {
+		hooks = []string{"hooks"}
+	}
+	hooks = slices.DeleteFunc(hooks, func(name string) bool { return strings.HasSuffix(name, ".sample") })
+	if o.conf.Section("core").Option("hookspath") != "" {
+		hooks = append(hooks, "core.hooksPath")
+	}
+	if len(hooks) > 0 {
+		all = append(all, "its hooks are not run ("+strings.Join(hooks[:min(len(hooks), 5)], ", ")+")")
+	}
+	if names := o.options("filter", ""); len(names) > 0 {
+		all = append(all, "its filters are not run, files are as they are committed ("+strings.Join(names, ", ")+")")
+	}
+	if names := append(o.options("include", "path"), o.options("includeif", "path")...); len(names) > 0 {
+		all = append(all, "the files that its config includes are not read")
+	}
+	if o.borrows() {
+		all = append(all, "objects that it borrows of another repository are copied")
+	}
+	modules, lfs, err := o.unlike(commit)
+	if err != nil {
+		return nil, err
+	}
+	if len(modules) > 0 {
+		all = append(all, "its submodules are empty folders in the clone ("+strings.Join(modules[:min(len(modules), 5)], ", ")+")")
+	}
+	if lfs {
+		all = append(all, "files that Git LFS keeps elsewhere are pointers in the clone")
+	}
+	return all, nil
+}
+
+// options are the names of the sections of a kind that set an option, any for "".
+func (o *Origin) options(section, option string) (names []string) {
+	for _, s := range o.conf.Sections {
+		if !strings.EqualFold(s.Name, section) {
+			continue
+		}
+		if s.HasOption(option) || option == "" && len(s.Options) > 0 {
+			names = append(names, section)
+		}
+		for _, sub := range s.Subsections {
+			if option == "" || sub.HasOption(option) {
+				names = append(names, cmp.Or(sub.Name, section))
+			}
+		}
+	}
+	return names
+}
+
+// unlike are the submodules of a commit, and whether Git LFS keeps some of its files.
+func (o *Origin) unlike(commit string) (modules []string, lfs bool, err error) {
+	s := o.store()
+	c, err := object.GetCommit(s, plumbing.NewHash(commit))
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot read commit %s of %q: %w", commit, o.dir, err)
+	}
+	all, err := contentOf(s, c.TreeHash, nil)
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot read commit %s of %q: %w", commit, o.dir, err)
+	}
+	for _, e := range all.entries {
+		if e.Mode == filemode.Submodule {
+			modules = append(modules, e.Name)
+		} else if path.Base(e.Name) == ".gitattributes" {
+			data, err := object.GetBlob(s, e.Hash)
+			lfs = lfs || err == nil && holds(data, "filter=lfs")
+		}
+	}
+	return modules, lfs, nil
+}
+
+// holds says whether the beginning of a blob has a text in it.
+func holds(b *object.Blob, text string) bool {
+	r, err := b.Reader()
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	data, _ := io.ReadAll(io.LimitReader(r, maxSteering))
+	return bytes.Contains(data, []byte(text))
+}
