@@ -8,6 +8,7 @@ package proc
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -61,6 +62,9 @@ func EndOrphans(pid int) {
 	}
 }
 
+// killTime is more than the kernel takes to end a program.
+const killTime = 5 * time.Second
+
 // killAll kills what is below root, root itself when belongs says so, and what
 // belongs says of processes elsewhere. It returns what it has killed.
 func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
@@ -80,6 +84,12 @@ func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
 	}
 	for p := range stopped {
 		syscall.Kill(p, syscall.SIGKILL)
+	}
+	// Until it is gone a killed program keeps its ports, which the next one wants.
+	for end := time.Now().Add(killTime); len(stopped) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if !slices.ContainsFunc(list(), func(p process) bool { return stopped[p.pid] }) {
+			break
+		}
 	}
 	return stopped
 }

@@ -104,6 +104,24 @@ func TestStopWithoutAGroup(t *testing.T) {
 	}
 }
 
+// What was killed is gone, with its port, when Stop returns: a server that its shell leaves
+// behind, here one with much memory to give back.
+func TestStopWaitsForTheRest(t *testing.T) {
+	const hog = `python3 -c 'import time; x = b"x" * (300 << 20); open("up", "w"); time.sleep(1000)'`
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
+	t.Chdir(t.TempDir())
+	cmd, pids, ended := start(t, hog+` & echo $!; until test -e up; do sleep 0.05; done`)
+	<-ended
+	Stop(cmd.Process.Pid, ended, 0)
+	for _, p := range list() {
+		if slices.Contains(pids, p.pid) {
+			t.Errorf("process %d is still there", p.pid)
+		}
+	}
+}
+
 func TestStopAfterTheEnd(t *testing.T) {
 	cmd, pids, ended := start(t, `sleep 1000 >/dev/null & echo $!; exit 7`)
 	<-ended
