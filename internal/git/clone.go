@@ -249,7 +249,7 @@ func checkout(s *filesystem.Storage, dir string, was, is []*index.Entry) error {
 	}
 	defer root.Close()
 	differ := differing(was, is)
-	for _, name := range differ { // what goes may be where a folder comes
+	for _, name := range slices.Backward(differ) { // what is in a folder goes before it
 		if err := unlink(root, name); err != nil {
 			return fmt.Errorf("cannot take %q out of the work tree: %w", name, err)
 		}
@@ -278,14 +278,33 @@ func unlink(root *os.Root, name string) error {
 	return err
 }
 
+// folders makes a folder and those above it. A link in their place is not followed: it could
+// lead into .git.
+func folders(root *os.Root, name string) error {
+	if name == "." {
+		return nil
+	}
+	if err := folders(root, path.Dir(name)); err != nil {
+		return err
+	}
+	is, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return root.Mkdir(name, 0o755)
+	}
+	if err == nil && !is.IsDir() {
+		err = fmt.Errorf("%q is in the way", name)
+	}
+	return err
+}
+
 func writeFile(s *filesystem.Storage, root *os.Root, e *index.Entry) error {
 	if why := scan.Refused(e.Name, e.Mode == filemode.Symlink); why != "" {
 		return errors.New(why)
 	}
 	if e.Mode == filemode.Submodule {
-		return root.MkdirAll(e.Name, 0o755)
+		return folders(root, e.Name)
 	}
-	if err := root.MkdirAll(path.Dir(e.Name), 0o755); err != nil {
+	if err := folders(root, path.Dir(e.Name)); err != nil {
 		return err
 	}
 	o, err := s.EncodedObject(plumbing.BlobObject, e.Hash)

@@ -216,20 +216,23 @@ func (o *Origin) unlike(commit string) (modules []string, lfs bool, err error) {
 		if e.Mode == filemode.Submodule {
 			modules = append(modules, e.Name)
 		} else if path.Base(e.Name) == ".gitattributes" {
-			data, err := object.GetBlob(s, e.Hash)
-			lfs = lfs || err == nil && holds(data, "filter=lfs")
+			b, err := object.GetBlob(s, e.Hash)
+			if err != nil {
+				return nil, false, err
+			}
+			data, _ := begin(b, maxSteering)
+			lfs = lfs || bytes.Contains(data, []byte("filter=lfs"))
 		}
 	}
 	return modules, lfs, nil
 }
 
-// holds says whether the beginning of a blob has a text in it.
-func holds(b *object.Blob, text string) bool {
+// begin reads the beginning of a blob, up to max bytes.
+func begin(b *object.Blob, max int64) ([]byte, error) {
 	r, err := b.Reader()
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer r.Close()
-	data, _ := io.ReadAll(io.LimitReader(r, maxSteering))
-	return bytes.Contains(data, []byte(text))
+	return io.ReadAll(io.LimitReader(r, max))
 }

@@ -141,7 +141,10 @@ func Open(dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r.git.Sweep(time.Now())
-	return r, nil
+	if o.Clone {
+		_, err = r.checkedOut(tip)
+	}
+	return r, err
 }
 
 // away is that the history of a workspace is no longer there.

@@ -50,6 +50,7 @@ var readers = map[string]string{
 	"internal/sandbox/docker/connect.go":       "the person's settings of their engine",
 
 	"internal/git/adopt.go":          ".git, which no role can write and which was looked at",
+	"internal/git/clone.go":          "writes below an os.Root, into folders that it looked at",
 	"internal/git/index.go":          ".git",
 	"internal/git/snapshot.go":       ".git",
 	"internal/git/gitdir/dir.go":     ".git",

@@ -1,0 +1,294 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/git/gitdir"
+	"abl/internal/hostfs"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// ErrConflict marks a merge that a person must decide: both sides changed the same lines.
+var ErrConflict = errors.New("both sides changed the same")
+
+// Fetch copies a commit of the repository that this is a clone of, with its history.
+func (r *Repo) Fetch(ctx context.Context, from *Origin, commit string) error {
+	return from.copyTo(ctx, r.git, commit, r.opts.Without)
+}
+
+// Contains says whether a commit has another among its ancestors, or is it.
+func (r *Repo) Contains(commit, ancestor string) (bool, error) {
+	return contains(r.store(), commit, ancestor)
+}
+
+func contains(s *filesystem.Storage, commit, ancestor string) (bool, error) {
+	if commit == ancestor {
+		return true, nil
+	}
+	c, err1 := object.GetCommit(s, plumbing.NewHash(commit))
+	a, err2 := object.GetCommit(s, plumbing.NewHash(ancestor))
+	if errors.Is(err2, plumbing.ErrObjectNotFound) {
+		return false, err1
+	}
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	return a.IsAncestor(c)
+}
+
+// Switch makes a branch at the tip of the one that HEAD names, and lets HEAD name it.
+// Nothing else changes.
+func (r *Repo) Switch(ctx context.Context, branch string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if branch == r.branch {
+		return nil
+	}
+	tip, err := r.tip()
+	if err != nil {
+		return err
+	}
+	there, err := r.git.Ref("refs/heads/" + branch)
+	if err == nil && there != tip {
+		err = r.git.Move(ctx, "refs/heads/"+branch, there, tip, r.opts.LockWait)
+	}
+	if err == nil {
+		err = r.git.Replace("HEAD", []byte("ref: refs/heads/"+branch+"\n"))
+	}
+	if err == nil {
+		r.branch = branch
+	}
+	return err
+}
+
+// Merge takes a commit into the branch and the work tree, by a merge commit unless the branch
+// has nothing of its own, and returns the new tip. An ErrConflict names the files.
+// The work tree must be as it was committed.
+func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error) {
+	text, err := Message{Subject: subject}.text()
+	if err != nil {
+		return Commit{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ours, _, err := r.Head()
+	if err != nil {
+		return ours, err
+	}
+	s := r.store()
+	for _, way := range [][2]string{{ours.Hash, commit}, {commit, ours.Hash}} {
+		done, err := contains(s, way[0], way[1])
+		if err != nil {
+			return ours, err
+		}
+		if done && way[0] == ours.Hash {
+			return ours, nil
+		}
+		if done {
+			return r.moveTo(ctx, ours, commit)
+		}
+	}
+	objects, err := newSpool(r.git)
+	if err != nil {
+		return ours, err
+	}
+	defer objects.close()
+	entries, err := r.merged(s, objects, ours.Hash, commit)
+	if err != nil {
+		return ours, err
+	}
+	now, err := objects.trees(entries, nil)
+	if err != nil {
+		return ours, err
+	}
+	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
+	c := object.Commit{
+		Author: who, Committer: who, Message: text, TreeHash: now.trees[""],
+		ParentHashes: []plumbing.Hash{plumbing.NewHash(ours.Hash), plumbing.NewHash(commit)},
+	}
+	hash, err := objects.encode(&c, plumbing.ZeroHash)
+	if err == nil {
+		err = objects.finish(r.git)
+	}
+	if err != nil {
+		return ours, err
+	}
+	return r.moveTo(ctx, ours, hash.String())
+}
+
+// underWay is a file of .git that says between which commits the work tree is.
+const underWay = "ABL_CHECKOUT"
+
+// moveTo takes branch, index and work tree to a commit. A kill on the way is made good when
+// the repository is opened.
+func (r *Repo) moveTo(ctx context.Context, ours Commit, commit string) (Commit, error) {
+	if err := r.git.Replace(underWay, []byte(ours.Hash+" "+commit+"\n")); err != nil {
+		return ours, err
+	}
+	if err := r.git.Move(ctx, r.ref(), ours.Hash, commit, r.opts.LockWait); err != nil {
+		return ours, errors.Join(err, os.Remove(r.git.Join(underWay)))
+	}
+	return r.checkedOut(commit)
+}
+
+// checkedOut ends a checkout that was begun, if there is one, and returns the tip.
+func (r *Repo) checkedOut(tip string) (c Commit, err error) {
+	data, err := hostfs.Read(r.git.Path, underWay, maxSteering)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrAbsent) {
+		return c, nil
+	}
+	was, is, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
+	if err != nil || !ok {
+		return c, gitdir.Foreign("%q cannot be read: see what the work tree lacks by git status, and remove it", r.git.Join(underWay))
+	}
+	s := r.store()
+	if tip == is {
+		before, err1 := r.contentOf(s, was)
+		after, err2 := r.contentOf(s, is)
+		if err := errors.Join(err1, err2); err != nil {
+			return c, err
+		}
+		if err := checkout(s, r.dir, before.entries, after.entries); err != nil {
+			return c, err
+		}
+		ix, err := encodeIndex(after.entries)
+		if err == nil {
+			err = r.git.Replace("index", ix)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	if c, err = r.commit(s, tip); err != nil {
+		return c, err
+	}
+	return c, os.Remove(r.git.Join(underWay))
+}
+
+func (r *Repo) contentOf(s *filesystem.Storage, commit string) (content, error) {
+	c, err := r.commit(s, commit)
+	if err != nil {
+		return content{}, err
+	}
+	return contentOf(s, plumbing.NewHash(c.Tree), r.opts.Without)
+}
+
+// merged is what a merge of two commits holds.
+func (r *Repo) merged(s *filesystem.Storage, objects *spool, ours, theirs string) ([]*index.Entry, error) {
+	a, err1 := object.GetCommit(s, plumbing.NewHash(ours))
+	b, err2 := object.GetCommit(s, plumbing.NewHash(theirs))
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	bases, err := a.MergeBase(b)
+	if err != nil {
+		return nil, fmt.Errorf("cannot find what %s and %s have in common: %w", ours, theirs, err)
+	}
+	if len(bases) == 0 {
+		return nil, fmt.Errorf("%s and %s: %w: they have no commit in common", ours, theirs, ErrConflict)
+	}
+	var trees [3]map[string]*index.Entry
+	for i, commit := range []string{bases[0].Hash.String(), ours, theirs} {
+		all, err := r.contentOf(s, commit)
+		if err != nil {
+			return nil, err
+		}
+		trees[i] = map[string]*index.Entry{}
+		for _, e := range all.entries {
+			trees[i][e.Name] = e
+		}
+	}
+	return mergeTrees(s, objects, trees[0], trees[1], trees[2])
+}
+
+// mergeTrees merges by path, and text in both by lines.
+func mergeTrees(s *filesystem.Storage, objects *spool, base, ours, theirs map[string]*index.Entry) (all []*index.Entry, err error) {
+	var conflicts []string
+	names := map[string]bool{}
+	for _, tree := range []map[string]*index.Entry{ours, theirs} {
+		for name := range tree {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		was, a, b := base[name], ours[name], theirs[name]
+		switch {
+		case same(a, b) || same(b, was):
+			b = a
+		case same(a, was):
+		case was == nil || a == nil || b == nil || a.Mode != b.Mode || a.Mode&filemode.Regular != filemode.Regular || a.SkipWorktree:
+			conflicts = append(conflicts, name)
+		default:
+			if b, err = mergeText(s, objects, was, a, b); errors.Is(err, ErrConflict) {
+				conflicts = append(conflicts, name)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		if b != nil {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
+	for i, e := range all {
+		if i > 0 && strings.HasPrefix(e.Name, all[i-1].Name+"/") {
+			conflicts = append(conflicts, all[i-1].Name)
+		}
+	}
+	if len(conflicts) > 0 {
+		slices.Sort(conflicts)
+		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(conflicts, ", "))
+	}
+	return all, nil
+}
+
+func same(a, b *index.Entry) bool {
+	return a == b || a != nil && b != nil && a.Hash == b.Hash && a.Mode == b.Mode
+}
+
+// mergeText merges the lines of a file that both sides changed.
+func mergeText(s *filesystem.Storage, objects *spool, was, a, b *index.Entry) (*index.Entry, error) {
+	var texts [3][]byte
+	for i, e := range []*index.Entry{was, a, b} {
+		var err error
+		if texts[i], err = textOf(s, e.Hash); err != nil {
+			return nil, err
+		}
+	}
+	text, ok := mergeLines(texts[0], texts[1], texts[2])
+	if !ok {
+		return nil, ErrConflict
+	}
+	merged := *a
+	merged.Hash = plumbing.ComputeHash(plumbing.BlobObject, text)
+	return &merged, objects.add(plumbing.BlobObject, merged.Hash, int64(len(text)), bytes.NewReader(text))
+}
+
+// maxText is beyond what is merged by lines, in bytes.
+const maxText = 4 << 20
+
+// textOf reads a blob of text; another is a conflict.
+func textOf(s *filesystem.Storage, hash plumbing.Hash) ([]byte, error) {
+	b, err := object.GetBlob(s, hash)
+	if err != nil {
+		return nil, err
+	}
+	data, err := begin(b, maxText+1)
+	if err == nil && (len(data) > maxText || bytes.IndexByte(data, 0) >= 0) {
+		err = ErrConflict
+	}
+	return data, err
+}

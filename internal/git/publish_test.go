@@ -1,0 +1,101 @@
+package git
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// origin opens a repository as the person's.
+func origin(t *testing.T, dir string) *Origin {
+	t.Helper()
+	o, err := OpenOrigin(dir)
+	must(t, err)
+	return o
+}
+
+// TestReceive: the person's repository gets the branch of a clone, and no file of theirs
+// changes.
+func TestReceive(t *testing.T) {
+	dir := grown(t)
+	r := cloned(t, dir, ".abl")
+	write(t, dir, map[string]string{"lib/a.js": "not committed"})
+	status := git(t, dir, "status", "--porcelain")
+	for n, text := range []string{"1", "2"} {
+		write(t, r.Dir(), map[string]string{"new.js": text, "deep/er/file": text})
+		s := snapshot(t, r, "built", "p1-build-"+text+".1")
+		for range 2 { // once more does nothing
+			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", s.Commit.Hash))
+		}
+		if got := git(t, dir, "rev-list", "--count", "main..abl/phase1"); got != []string{"1", "2"}[n] {
+			t.Errorf("%s commits on the branch after %d", got, n+1)
+		}
+	}
+	sound(t, dir)
+	if got := git(t, dir, "status", "--porcelain"); got != status {
+		t.Errorf("the person's work tree shows %q, and had %q", got, status)
+	}
+	if got := git(t, dir, "diff", "--name-only", "main...abl/phase1"); got != "deep/er/file\nnew.js" {
+		t.Errorf("changed: %q", got)
+	}
+}
+
+// TestReceiveIsRefused: what another published, and a branch that somebody stands on, stay.
+func TestReceiveIsRefused(t *testing.T) {
+	dir := grown(t)
+	r, other := cloned(t, dir), cloned(t, dir)
+	const ref = "refs/heads/abl/phase1"
+	var tips []string
+	for i, clone := range []*Repo{r, other} {
+		write(t, clone.Dir(), map[string]string{"new.js": strings.Repeat("x", i+1)})
+		tips = append(tips, snapshot(t, clone, "built", "p1-build-1.1").Commit.Hash)
+	}
+	must(t, origin(t, dir).Receive(t.Context(), r, ref, tips[0]))
+	if err := origin(t, dir).Receive(t.Context(), other, ref, tips[1]); !errors.Is(err, ErrBehind) {
+		t.Errorf("the second who publishes: %v", err)
+	}
+	if got := git(t, dir, "rev-parse", ref); got != tips[0] {
+		t.Errorf("%s names %s, want %s", ref, got, tips[0])
+	}
+	write(t, r.Dir(), map[string]string{"new.js": "more"})
+	next := snapshot(t, r, "built", "p1-build-2.1").Commit.Hash
+	tree := filepath.Join(t.TempDir(), "tree")
+	git(t, dir, "worktree", "add", "-q", tree, "abl/phase1")
+	if err := origin(t, dir).Receive(t.Context(), r, ref, next); !errors.Is(err, ErrForeign) {
+		t.Errorf("a further work tree stands on the branch: %v", err)
+	}
+	git(t, dir, "worktree", "remove", tree)
+	git(t, dir, "switch", "-q", "abl/phase1")
+	if err := origin(t, dir).Receive(t.Context(), r, ref, next); !errors.Is(err, ErrForeign) {
+		t.Errorf("the person stands on the branch: %v", err)
+	}
+	git(t, dir, "switch", "-q", "main")
+	must(t, origin(t, dir).Receive(t.Context(), r, ref, next))
+}
+
+func TestKeep(t *testing.T) {
+	dir := grown(t)
+	o := origin(t, dir)
+	const ref = "refs/abl/state"
+	files := map[string][]byte{"state.json": []byte("{}"), "reports/one.json": []byte("1")}
+	first, err := o.Keep(t.Context(), ref, "", "phase 1 passed", files)
+	must(t, err)
+	if again, err := o.Keep(t.Context(), ref, first, "phase 1 passed", files); err != nil || again != first {
+		t.Errorf("nothing new makes %s, %v, want %s", again, err, first)
+	}
+	files["state.json"] = []byte("{ }")
+	second, err := o.Keep(t.Context(), ref, first, "phase 2 passed", files)
+	must(t, err)
+	if _, err := o.Keep(t.Context(), ref, first, "phase 3 passed", nil); !errors.Is(err, ErrForeign) {
+		t.Errorf("from where the ref no longer is: %v", err)
+	}
+	sound(t, dir)
+	if got := git(t, dir, "log", "--format=%s", ref); got != "phase 2 passed\nphase 1 passed" {
+		t.Errorf("history %q", got)
+	}
+	kept, err := o.Kept(second)
+	if err != nil || len(kept) != 2 || string(kept["state.json"]) != "{ }" || string(kept["reports/one.json"]) != "1" {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+}
