@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -43,10 +44,14 @@ type RoleJobs struct {
 	Players map[string]Player // by role name
 	Files   map[string]Files  // of a role's workspace, by role name
 	Safe    *redact.Sanitizer // keeps secrets out of what a role is told
+	Within  string            // folder of the source that the Builder works in, "" for the whole
 }
 
 // Job is the job of the call that p is about to make in a role.
 func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
+	if !role.App {
+		role.Within, role.Reports = c.Within, path.Join(c.Within, role.Reports)
+	}
 	who := c.Players[role.Name]
 	call := c.call(role, p)
 	j := roles.Job{
@@ -105,14 +110,14 @@ func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 	key, models := roles.Key(c.Number, role, p.Step, p.Attempt), c.Players[role.Name].Models
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: models[min(p.Fallback[role.Name], len(models)-1)], Session: roles.NewSession(), Prompt: helper.Prompt, Dir: role.Dir,
+		Model: models[min(p.Fallback[role.Name], len(models)-1)], Session: roles.NewSession(), Prompt: helper.Prompt, Dir: path.Join(role.Dir, role.Within),
 	}
 }
 
 // Commands is what abl-cmd offers in the role's box. The Verifier's copy names
 // the commands and keeps their text, which is the Builder's, to itself.
 func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
-	s := helper.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: helper.Specs, Dir: role.Dir}
+	s := helper.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: helper.Specs, Dir: path.Join(role.Dir, role.Within)}
 	for _, cmd := range c.Players[role.Name].Commands {
 		if role.App {
 			cmd.Command = ""

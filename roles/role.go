@@ -34,6 +34,7 @@ type Role struct {
 	Fetches bool   // its tools may reach what network.allow lists
 	Alone   bool   // it sees its workspace and what is handed to its call, and nothing else of the project
 	Sealed  bool   // its workspace is read-only
+	Within  string // folder of the workspace that it begins in, "" for the whole
 	Tmp     int64  // bytes of /tmp, 0 for half a gigabyte
 }
 
@@ -162,7 +163,7 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	if err != nil {
 		return err
 	}
-	spec := helper.RunSpec{Argv: cmd.Argv, Dir: j.Role.Dir, Stdout: helper.Out, Stderr: helper.Err, Deadline: deadline.Unix(), Probe: helper.Probe, LimitMS: j.Limit.Milliseconds()}
+	spec := helper.RunSpec{Argv: cmd.Argv, Dir: path.Join(j.Role.Dir, j.Role.Within), Stdout: helper.Out, Stderr: helper.Err, Deadline: deadline.Unix(), Probe: helper.Probe, LimitMS: j.Limit.Milliseconds()}
 	files := map[string][]byte{}
 	if prompt != "" {
 		files[path.Base(helper.Prompt)], spec.Stdin = []byte(prompt), helper.Prompt

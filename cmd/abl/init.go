@@ -28,11 +28,16 @@ func initCommand() cli.Command {
 		Name: "init", Group: cli.Starting, Usage: "make this directory a project",
 		Long: `Writes .abl/ with a configuration and an example spec, prompts/, .env.example,
 and adds lines to .gitignore. It asks nothing, never overwrites, and is safe to
-run again: what is there is kept.`,
-		Examples: "abl init\nabl init --stack python\nabl init --src app",
+run again: what is there is kept.
+
+In a git repository with a commit the Builder works on a clone of it: your files,
+branches and hooks are left alone, and abl publish brings what was built, as a
+branch (docs/git.md). Elsewhere the source begins empty, in a directory of its own.`,
+		Examples: "abl init\nabl init --stack python\nabl init --dir services/api\nabl init --src app",
 		Flags: []cli.Flag{
 			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "what the project is built with; otherwise the files that are there tell"},
-			{Name: "src", Value: "DIR", Usage: "the Builder's directory, with a history of its own; src unless given"},
+			{Name: "dir", Value: "DIR", Usage: "the folder of your repository that the work is about, in a monorepo"},
+			{Name: "src", Value: "DIR", Usage: "the Builder's directory, with a history of its own, even in a repository; src unless given"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 		},
 		Run: runInit,
@@ -53,8 +58,7 @@ func runInit(_ context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot make a project: %w", err)
 	}
 	defer root.Close()
-	tracked := func(sub string) (bool, error) { return git.Tracks(dir, sub) }
-	p, err := scaffold.Make(root.FS(), tracked, o)
+	p, err := scaffold.Make(root.FS(), o)
 	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
@@ -91,9 +95,9 @@ func initDir(in *cli.Input) (string, error) {
 // initOptions are what the person asked for; a project that is there already
 // has decided on its directories.
 func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
-	o := scaffold.Options{Stack: in.String("stack"), Src: in.String("src")}
+	o := scaffold.Options{Stack: in.String("stack"), Src: in.String("src"), Dir: in.String("dir")}
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
-		return o, nil
+		return o, adopt(in, dir, &o)
 	} else if err == nil && !fi.IsDir() {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
@@ -106,7 +110,47 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.Conf.File, d.Src), "change directories.src there")
 	}
 	o.Src, o.Tests, o.Stack = d.Src, d.Tests, cmp.Or(o.Stack, "none") // its settings say how it is built
+	o.Repo, o.Dir = s.Conf.Source.Repo, s.Conf.Source.Dir
 	return o, nil
+}
+
+// adopt finds the repository that the Builder is to work on a clone of: that of a directory
+// which stands in one, and is committed there.
+func adopt(in *cli.Input, dir string, o *scaffold.Options) error {
+	none := func(why string) error {
+		if o.Dir != "" {
+			return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s", o.Dir, why), "git add -A && git commit, or leave out --dir")
+		}
+		return nil
+	}
+	top := git.Around(dir)
+	if top == "" || o.Src != "" {
+		return none("there is no repository to work on")
+	}
+	from, err := git.OpenOrigin(top)
+	if err != nil {
+		return exit.With(exit.Usage, err, "abl init --src src begins a source apart from it")
+	}
+	_, head, err := from.Head()
+	if err != nil {
+		return exit.With(exit.Usage, err, "abl init --src src begins a source apart from it")
+	}
+	here, _ := filepath.Rel(top, dir) // both are absolute
+	if head == "" || !from.Holds(head, here) {
+		return none(fmt.Sprintf("%q is not committed", dir))
+	}
+	if within := filepath.Join(here, o.Dir); !from.Holds(head, within) {
+		return none(fmt.Sprintf("there is no such folder in commit %.12s", head))
+	} else if o.Dir = within; within == "." {
+		o.Dir = ""
+	}
+	o.Repo, _ = filepath.Rel(dir, top)
+	in.Say("the Builder is going to work on a clone of %s at %.12s; what is not committed it does not see", top, head)
+	remarks, err := from.Remarks(head)
+	for _, text := range remarks {
+		in.Say("note: of your repository %s", text)
+	}
+	return err
 }
 
 // tops are the paths at the project's top that a plan writes to or below.
@@ -130,7 +174,9 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 		in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
 	}
 	if written {
-		in.Say("next: write .abl/project.md and .abl/specs/phase1.md, put GEMINI_API_KEY=… into .env, then abl phase 1")
+		in.Say("next: write .abl/project.md and .abl/specs/phase1.md,")
+		in.Say("  put GEMINI_API_KEY=… into .env (.env.example has those of other agents),")
+		in.Say("  then abl phase 1%s", map[bool]string{true: ", and abl publish 1 when it has passed"}[p.Repo != ""])
 	}
 }
 

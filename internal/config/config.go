@@ -13,8 +13,11 @@ import (
 type Config struct {
 	Version          int                `yaml:"version"`
 	Directories      Directories        `yaml:"directories"`
-	Agent            PerRole            `yaml:"agent"`  // one name for both roles, or {builder: …, verifier: …}
-	Models           Models             `yaml:"models"` // each one name or a list (a fallback chain)
+	Source           SourceRepo         `yaml:"source"`
+	Adopt            Adopt              `yaml:"adopt"`
+	Publish          string             `yaml:"publish"` // manual or auto
+	Agent            PerRole            `yaml:"agent"`   // one name for both roles, or {builder: …, verifier: …}
+	Models           Models             `yaml:"models"`  // each one name or a list (a fallback chain)
 	BuilderCommands  map[string]Command `yaml:"builder_commands"`
 	VerifierCommands map[string]Command `yaml:"verifier_commands"`
 	App              *App               `yaml:"app"` // nil: no app section
@@ -33,6 +36,17 @@ type Config struct {
 type Directories struct {
 	Src   string `yaml:"src"`
 	Tests string `yaml:"tests"`
+}
+
+// SourceRepo is the repository that a project works on, where that was there before.
+type SourceRepo struct {
+	Repo string `yaml:"repo"` // its work tree, relative to the project; "" for a source with a history of its own
+	Dir  string `yaml:"dir"`  // folder of it that the Builder and the app work in, "" for the whole
+}
+
+// Adopt says what of that repository the Builder sees.
+type Adopt struct {
+	Exclude []string `yaml:"exclude"` // paths in it that are left out of the Builder's clone
 }
 
 // PerRole is one value for each role.
@@ -177,6 +191,7 @@ func Default() Config {
 	return Config{
 		Version:     1,
 		Directories: Directories{Src: "src", Tests: ".abl/tests"},
+		Publish:     "manual",
 		Agent:       PerRole{Builder: "gemini", Verifier: "gemini"},
 		Loop: Loop{
 			MaxVerifierIterations: 5,

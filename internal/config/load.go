@@ -91,6 +91,9 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 			}
 		}
 	}
+	if l.Source.Repo != "" && l.source("directories.src").Name == "default" {
+		l.Directories.Src = cloneDir
+	}
 	dropModels(l, "builder", before.Builder, l.Agent.Builder, &l.Models.Builder)
 	dropModels(l, "verifier", before.Verifier, l.Agent.Verifier, &l.Models.Verifier)
 	if err := validate(l); err != nil {
@@ -98,6 +101,9 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 	}
 	return l, nil
 }
+
+// cloneDir is the Builder's workspace where that is a clone.
+const cloneDir = ".abl/work/src"
 
 func readFile(l *Loaded, project string) error {
 	for _, name := range files {

@@ -172,6 +172,11 @@ func checkDirectories(l *Loaded) error {
 	return nil
 }
 
+// isRepo says whether a path leads to the project itself or to a folder around it.
+func isRepo(dir string) bool {
+	return dir == "." || dir == path.Clean(dir) && strings.Trim(dir, "./") == "" && !path.IsAbs(dir)
+}
+
 // inside says whether dir is a clean relative path to below the project.
 func inside(dir string) bool {
 	return dir != "." && filepath.IsLocal(dir) && path.Clean(dir) == dir && !strings.ContainsFunc(dir, unicode.IsControl)

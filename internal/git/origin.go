@@ -144,6 +144,19 @@ func (o *Origin) Tip(branch string) (commit string, err error) {
 	return "", nil
 }
 
+// Holds says whether a commit has a folder; "." is the top.
+func (o *Origin) Holds(commit, folder string) bool {
+	c, err := object.GetCommit(o.store(), plumbing.NewHash(commit))
+	if err != nil || folder == "." {
+		return err == nil
+	}
+	tree, err := c.Tree()
+	if err == nil {
+		_, err = tree.Tree(folder)
+	}
+	return err == nil
+}
+
 // Ref is what a ref names, "" for none.
 func (o *Origin) Ref(name string) (string, error) { return o.git.Ref(name) }
 

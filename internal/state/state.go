@@ -32,6 +32,8 @@ type File struct {
 	Phases  map[string]*Phase `json:"phases"`          // by number in decimal
 	Lease   *json.RawMessage  `json:"lease,omitempty"` // ownership lent to a role and not yet given back
 
+	Branch string `json:"branch,omitempty"` // of the person's repository, which the source was cloned from
+
 	// Git is what steers git in each role's repository, as last shown to the person: role, path in .git, hash.
 	Git map[string]map[string]string `json:"git,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 		Silence: 30 * time.Second,
 		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
 		Spec: helper.BrokerSpec{
-			Port: helper.BrokerPort, Dir: helper.Src, App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
+			Port: helper.BrokerPort, Dir: path.Join(helper.Src, e.Conf.Source.Dir), App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
 		},
 	}
 	if e.Conf.App == nil {

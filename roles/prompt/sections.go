@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"abl/internal/failedspecs"
@@ -44,7 +45,7 @@ func systemSection(in Input) string {
 		ready = fmt.Sprintf("as soon as `GET %s` on that port answers with a status below 500", in.App.Path)
 	}
 	return fmt.Sprintf("# The system\n\nIt is started in `%s` with\n\n```\n%s\n```\n\nIt has to listen on 0.0.0.0, port %d, and counts as ready %s.",
-		helper.Src, in.App.Command, in.App.Port, ready)
+		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready)
 }
 
 func commandsSection(in Input) string {

@@ -96,7 +96,7 @@ func (s *Project) dockerfile(rel string) (string, error) {
 func (r *Run) setUp(ctx context.Context) (err error) {
 	r.jobs = &orchestrator.RoleJobs{
 		Number: r.phase, Project: r.Paths, Specs: r.specs, App: environment.AppSpec(r.Conf),
-		Players: map[string]orchestrator.Player{}, Safe: r.In.Safe,
+		Players: map[string]orchestrator.Player{}, Safe: r.In.Safe, Within: r.Conf.Source.Dir,
 	}
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)
@@ -115,7 +115,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if r.app, err = r.env.App(ctx, r.jobs.Players[roles.Builder.Name].Image, r.out); err != nil {
 		return err
 	}
-	if err := r.openWorkspaces(); err != nil {
+	if err := r.openWorkspaces(ctx); err != nil {
 		return err
 	}
 	r.jobs.Files = map[string]orchestrator.Files{roles.Builder.Name: r.src.Files, roles.Verifier.Name: r.tests.Files}
@@ -149,15 +149,15 @@ func (r *Run) openGates(ctx context.Context) error {
 
 // openWorkspaces opens both repositories and, when abl is root in a project of
 // root's, lends what is in them to the roles' user.
-func (r *Run) openWorkspaces() (err error) {
+func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 	for _, dir := range []string{r.Paths.Src, r.Paths.Tests, r.Paths.Calls()} {
 		if err := hostfs.MkdirAll(r.Paths.Root, r.Paths.Rel(dir)); err != nil {
 			return fmt.Errorf("cannot make a workspace: %w", err)
 		}
 	}
 	src, tests := r.file.Commits()
-	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Cache: r.Paths.Ignored(roles.Builder.Name), Begun: r.file.Begun(), Commit: src, Secrets: r.neverCommitted()}
-	if r.src, err = git.Open(r.Paths.Src, o); err != nil {
+	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Begun: r.file.Begun(), Secrets: r.neverCommitted()}
+	if r.src, err = r.openSource(ctx, o, src); err != nil {
 		return err
 	}
 	o.Cache, o.Commit = r.Paths.Ignored(roles.Verifier.Name), tests

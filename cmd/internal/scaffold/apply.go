@@ -104,43 +104,16 @@ func withLines(text string, lines []string) string {
 
 const ignoreFile = ".gitignore"
 
-// gitignore plans the lines that the repository around the project needs, and
-// says what it means when that repository tracks the Builder's workspace.
-func (p *Plan) gitignore(project fs.FS, tracked Tracked, o Options) error {
+// gitignore plans the lines that the repository around the project needs.
+func (p *Plan) gitignore(project fs.FS, o Options) error {
 	want, _ := fs.ReadFile(abl.Template(), "gitignore") // as files does
-	lines := strings.Fields(string(want))
-	var notes []Op
-	for _, dir := range []string{p.Src, cmp.Or(o.Tests, ".abl/tests")} {
-		known, err := tracked(dir)
-		if err != nil {
-			return fmt.Errorf("cannot tell whether the repository around the project tracks %q: %w", dir, err)
-		}
-		if !known {
-			lines = append(lines, dir+"/")
-			continue
-		}
-		notes = append(notes, Op{Kind: Note, Path: dir, Text: fmt.Sprintf(
-			"the repository around the project tracks %[1]s/: abl gives it a history of its own, in %[1]s/.git, beside that one", dir)})
-		if dir == p.Src {
-			p.Offer = offer(project)
-			notes = append(notes, Op{Kind: Note, Path: dir, Text: fmt.Sprintf(
-				"to keep the two apart, take another directory: `abl init --src %s` in a new project, or directories.src in .abl/config.yaml", p.Offer)})
-		}
+	src := p.Src + "/"
+	if p.Repo != "" {
+		src = ".abl/work/"
 	}
-	op, err := AddLines(project, lines)
-	p.Ops = append(append(p.Ops, op), notes...)
+	op, err := AddLines(project, append(strings.Fields(string(want)), src, cmp.Or(o.Tests, ".abl/tests")+"/"))
+	p.Ops = append(p.Ops, op)
 	return err
-}
-
-// offer is a name that nothing in the project has.
-func offer(project fs.FS) string {
-	name := "app"
-	for n := 2; ; n++ {
-		if _, err := fs.Lstat(project, name); errors.Is(err, fs.ErrNotExist) {
-			return name
-		}
-		name = fmt.Sprintf("app%d", n)
-	}
 }
 
 // AddLines plans those lines that .gitignore lacks.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"abl"
+	"abl/internal/yamlfile"
 	"abl/prompts"
 )
 
@@ -24,28 +25,30 @@ type Options struct {
 	Stack string // node, python, go or none; "" looks at the files that are there
 	Src   string // the Builder's workspace, relative to the project; "" is src
 	Tests string // the Verifier's workspace likewise; "" is .abl/tests
+	Repo  string // the work tree that the project stands in, relative to it, of which Src is a clone; "" for none
+	Dir   string // the folder of it that the project is about, "" for the whole
 }
-
-// Tracked reports whether the git repository around the project, if there is
-// one, has files below dir (relative to the project) in its index.
-type Tracked func(dir string) (bool, error)
 
 // Plan is what a run of init does, and what `abl init --json` prints.
 type Plan struct {
 	Stack   string `json:"stack"`   // as asked for or found
 	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
 	Src     string `json:"src"`
-	Offer   string `json:"offer,omitempty"` // another name for Src, when the repository around the project tracks it
+	Repo    string `json:"repo,omitempty"` // the repository that the Builder works on a clone of
+	Dir     string `json:"dir,omitempty"`  // the folder of it that is worked in
 	Ops     []Op   `json:"steps"`
 }
 
 // Make plans what is missing in the project. It reads only.
-func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
-	p := Plan{Src: cmp.Or(o.Src, "src")}
-	if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
+func Make(project fs.FS, o Options) (Plan, error) {
+	p := Plan{Src: cmp.Or(o.Src, "src"), Repo: o.Repo, Dir: o.Dir}
+	if p.Repo != "" {
+		p.Src = ".abl/work/src"
+	}
+	if _, err := fs.Lstat(project, configFile); err != nil && o.Repo == "" && !plainDir(p.Src) {
 		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", o.Src)
 	}
-	if p.Stack = cmp.Or(o.Stack, detect(project, p.Src)); p.Stack == "" {
+	if p.Stack = cmp.Or(o.Stack, detect(project, p.Src, p.Dir)); p.Stack == "" {
 		p.Stack, p.Guessed = "node", true
 	}
 	if _, ok := languages()[p.Stack]; !ok {
@@ -53,7 +56,7 @@ func Make(project fs.FS, tracked Tracked, o Options) (Plan, error) {
 	}
 	ops, err := Missing(project, p.files())
 	if p.Ops = ops; err == nil {
-		err = p.gitignore(project, tracked, o)
+		err = p.gitignore(project, o)
 	}
 	return p, err
 }
@@ -84,7 +87,7 @@ func Missing(project fs.FS, files []File) (ops []Op, err error) {
 func (p Plan) files() (files []File) {
 	template := abl.Template()
 	stack, _ := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
-	fill := strings.NewReplacer("@SRC@", p.Src, "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
+	fill := strings.NewReplacer("@SOURCE@", p.source(), "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
 	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -100,6 +103,21 @@ func (p Plan) files() (files []File) {
 		files = append(files, File{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
 	return files
+}
+
+// source is what the settings say of the Builder's workspace.
+func (p Plan) source() string {
+	if p.Repo == "" {
+		return fmt.Sprintf("directories:\n  src: %s            # the Builder's workspace, with a git history of its own\n  tests: .abl/tests   # the Verifier's workspace, likewise", p.Src)
+	}
+	dir := ""
+	if p.Dir != "" {
+		name, _ := yamlfile.Marshal(p.Dir) // text can be written
+		dir = ", dir: " + strings.TrimSpace(string(name))
+	}
+	return "# Your repository: the Builder works on a clone of it, on branch abl/phaseN, and\n" +
+		"# abl publish brings that branch here. What is not committed it does not see.\n" +
+		"source: {repo: " + p.Repo + dir + "}\n# adopt: {exclude: [path/that/no/agent/sees]}\n# publish: auto   # after each phase that passes"
 }
 
 // Kind says what an Op does.
@@ -144,13 +162,13 @@ func languages() map[string]string {
 }
 
 // detect tells the stack by a file that every project of its kind has, at the
-// project's top or in its source directory; "" when there is none.
-func detect(project fs.FS, src string) string {
+// project's top or in these directories; "" when there is none.
+func detect(project fs.FS, dirs ...string) string {
 	for _, mark := range []struct{ file, stack string }{
 		{"package.json", "node"}, {"go.mod", "go"},
 		{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"},
 	} {
-		for _, dir := range []string{"", src} {
+		for _, dir := range append(dirs, "") {
 			if _, err := fs.Lstat(project, path.Join(dir, mark.file)); err == nil {
 				return mark.stack
 			}

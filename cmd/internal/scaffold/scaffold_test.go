@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,19 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func untracked(string) (bool, error) { return false, nil }
-
-func tracks(dirs ...string) Tracked {
-	return func(dir string) (bool, error) {
-		for _, d := range dirs {
-			if d == dir {
-				return true, nil
-			}
-		}
-		return false, nil
-	}
-}
 
 func show(p Plan) string {
 	var b strings.Builder
@@ -46,30 +32,29 @@ func TestMake(t *testing.T) {
 	tests := []struct {
 		name    string
 		project fstest.MapFS
-		tracked Tracked
 		o       Options
 		want    string
 	}{
-		{"an empty directory", fstest.MapFS{}, untracked, Options{},
+		{"an empty directory", fstest.MapFS{}, Options{},
 			"stack node guessed=true src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
-		{"no stack", fstest.MapFS{}, untracked, Options{Stack: "none"},
+		{"no stack", fstest.MapFS{}, Options{Stack: "none"},
 			"stack none guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
-		{"the stack is found", fstest.MapFS{"src/go.mod": {}}, untracked, Options{},
+		{"the stack is found", fstest.MapFS{"src/go.mod": {}}, Options{},
 			"stack go guessed=false src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
 		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
-			untracked, Options{Stack: "python"},
+			Options{Stack: "python"},
 			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\n" +
 				image + "keep prompts/builder.md\nwrite prompts/verifier.md\nadd 6 lines to .gitignore\n"},
-		{"src is tracked", fstest.MapFS{"app": {Mode: fs.ModeDir}}, tracks("src"), Options{Stack: "none"},
-			"stack none guessed=false src src\n" + fresh + texts + "add 7 lines to .gitignore\n" +
-				"the repository around the project tracks src/: abl gives it a history of its own, in src/.git, beside that one\n" +
-				"to keep the two apart, take another directory: `abl init --src app2` in a new project, or directories.src in .abl/config.yaml\n"},
-		{"another src", fstest.MapFS{}, tracks("src"), Options{Stack: "none", Src: "backend/app"},
+		{"a repository", fstest.MapFS{"package.json": {}}, Options{Repo: "."},
+			"stack node guessed=false src .abl/work/src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
+		{"a folder of a repository", fstest.MapFS{"services/api/go.mod": {}}, Options{Repo: ".", Dir: "services/api"},
+			"stack go guessed=false src .abl/work/src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
+		{"another src", fstest.MapFS{}, Options{Stack: "none", Src: "backend/app"},
 			"stack none guessed=false src backend/app\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Make(tt.project, tt.tracked, tt.o)
+			p, err := Make(tt.project, tt.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,28 +66,25 @@ func TestMake(t *testing.T) {
 }
 
 func TestMakeErrors(t *testing.T) {
-	broken := func(string) (bool, error) { return false, errors.New("index is damaged") }
 	tests := []struct {
 		name    string
 		project fstest.MapFS
-		tracked Tracked
 		o       Options
 		want    string
 	}{
-		{"stack", fstest.MapFS{}, untracked, Options{Stack: "ruby"}, `cannot use the stack "ruby": known are node, python, go, none`},
-		{"above", fstest.MapFS{}, untracked, Options{Src: "../x"}, `cannot use "../x"`},
-		{"absolute", fstest.MapFS{}, untracked, Options{Src: "/x"}, `cannot use "/x"`},
-		{"abl's own", fstest.MapFS{}, untracked, Options{Src: ".abl/src"}, `cannot use ".abl/src"`},
-		{"the project itself", fstest.MapFS{}, untracked, Options{Src: "."}, `cannot use "."`},
-		{"a pattern", fstest.MapFS{}, untracked, Options{Src: "a*"}, `cannot use "a*"`},
-		{"an option", fstest.MapFS{}, untracked, Options{Src: "-x"}, `cannot use "-x"`},
-		{"the prompts", fstest.MapFS{}, untracked, Options{Src: "Prompts/x"}, `cannot use "Prompts/x"`},
-		{"index", fstest.MapFS{}, broken, Options{}, "index is damaged"},
-		{"no regular .gitignore", fstest.MapFS{".gitignore": {Mode: fs.ModeNamedPipe}}, untracked, Options{}, "cannot add lines to .gitignore: it is not a regular file"},
+		{"stack", fstest.MapFS{}, Options{Stack: "ruby"}, `cannot use the stack "ruby": known are node, python, go, none`},
+		{"above", fstest.MapFS{}, Options{Src: "../x"}, `cannot use "../x"`},
+		{"absolute", fstest.MapFS{}, Options{Src: "/x"}, `cannot use "/x"`},
+		{"abl's own", fstest.MapFS{}, Options{Src: ".abl/src"}, `cannot use ".abl/src"`},
+		{"the project itself", fstest.MapFS{}, Options{Src: "."}, `cannot use "."`},
+		{"a pattern", fstest.MapFS{}, Options{Src: "a*"}, `cannot use "a*"`},
+		{"an option", fstest.MapFS{}, Options{Src: "-x"}, `cannot use "-x"`},
+		{"the prompts", fstest.MapFS{}, Options{Src: "Prompts/x"}, `cannot use "Prompts/x"`},
+		{"no regular .gitignore", fstest.MapFS{".gitignore": {Mode: fs.ModeNamedPipe}}, Options{}, "cannot add lines to .gitignore: it is not a regular file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Make(tt.project, tt.tracked, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := Make(tt.project, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
@@ -116,7 +98,7 @@ func initialise(t *testing.T, dir string, o Options) Plan {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	p, err := Make(root.FS(), untracked, o)
+	p, err := Make(root.FS(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +238,7 @@ func TestApplyStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	p, err := Make(root.FS(), untracked, Options{})
+	p, err := Make(root.FS(), Options{})
 	if err == nil {
 		err = Apply(root, p.Ops)
 	}

@@ -1,0 +1,147 @@
+package phase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/git"
+	"abl/internal/hostfs"
+	"abl/internal/state"
+	"abl/roles"
+)
+
+// Origin opens the person's repository, of which the Builder's workspace is a clone. Without
+// one, ok is false.
+func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
+	if s.Conf.Source.Repo == "" {
+		return nil, false, nil
+	}
+	if o, err = git.OpenOrigin(filepath.Join(s.Paths.Root, s.Conf.Source.Repo)); err != nil {
+		return nil, false, exit.With(exit.Person, err, "source.repo in "+s.Conf.File+" names the repository")
+	}
+	return o, true, nil
+}
+
+// withheld are the paths of the person's repository that the Builder's clone is without: abl's
+// own, what is the Verifier's or a secret, where reports of calls go, and what the person names.
+func (s *Project) withheld() []string {
+	at, _ := filepath.Rel(filepath.Join(s.Paths.Root, s.Conf.Source.Repo), s.Paths.Root) // both are absolute
+	own := []string{state.Dir, ".env", "prompts/builder.md", "prompts/verifier.md"}
+	all := slices.Clone(s.Conf.Adopt.Exclude)
+	for _, name := range own {
+		all = append(all, filepath.Join(at, name))
+	}
+	return append(all, filepath.Join(s.Conf.Source.Dir, roles.Builder.Reports))
+}
+
+// Branch is the branch of a phase in the clone, and where it is published.
+func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
+
+// openSource opens the Builder's workspace: a repository of its own, or a clone of the
+// person's with what they have committed meanwhile.
+func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*git.Repo, error) {
+	o.Cache, o.Commit = r.Paths.Ignored(roles.Builder.Name), commit
+	from, adopts, err := r.Origin()
+	if err != nil || !adopts {
+		if err != nil {
+			return nil, err
+		}
+		return git.Open(r.Paths.Src, o)
+	}
+	o.Clone, o.Without = true, r.withheld()
+	branch, head, err := from.Head()
+	switch {
+	case err != nil:
+		return nil, err
+	case head == "":
+		return nil, exit.With(exit.Person, errors.New("cannot clone your repository: it has no commit yet"), "git add -A && git commit")
+	}
+	if _, err := os.Lstat(filepath.Join(r.Paths.Src, ".git")); errors.Is(err, os.ErrNotExist) && !o.Begun {
+		if err := r.clone(ctx, from, branch, head, o.Without); err != nil {
+			return nil, err
+		}
+	}
+	repo, err := git.Open(r.Paths.Src, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(r.Paths.Src, r.Conf.Source.Dir)); err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir, head), "name a folder that is committed")
+	}
+	p := r.file.Phases[fmt.Sprint(r.phase)]
+	if p == nil || callAtRest(*p) != "" { // a shell, or a call that may still be going on
+		return repo, nil
+	}
+	if err := repo.Switch(ctx, Branch(r.phase)); err != nil {
+		return nil, err
+	}
+	p.SrcCommit, err = r.takeIn(ctx, from, repo, head)
+	return repo, err
+}
+
+// clone makes the Builder's workspace of what the person has committed.
+func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, without []string) error {
+	draft := r.Paths.Src + ".new"
+	if err := hostfs.Remove(filepath.Dir(draft), filepath.Base(draft)); err != nil {
+		return err
+	}
+	if err := hostfs.MkdirAll(r.Paths.Root, r.Paths.Rel(draft)); err != nil {
+		return err
+	}
+	remarks, err := from.Remarks(head)
+	if err == nil {
+		err = from.Clone(ctx, draft, head, Branch(r.phase), without)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot clone your repository: %w", err)
+	}
+	if err := errors.Join(os.Remove(r.Paths.Src), os.Rename(draft, r.Paths.Src)); err != nil { // it was made empty
+		return fmt.Errorf("cannot clone your repository: %w", err)
+	}
+	r.file.Branch = branch
+	r.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s", cmp.Or(branch, "your repository"), head, r.Paths.Rel(r.Paths.Src), Branch(r.phase)))
+	for _, text := range remarks {
+		r.note("of your repository " + text)
+	}
+	return nil
+}
+
+// takeIn merges what the person has committed since, on the branch that was cloned, and
+// returns the commit that the Builder goes on from.
+func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head string) (string, error) {
+	tip, err := from.Tip(r.file.Branch)
+	if err != nil {
+		return "", err
+	}
+	theirs, name := cmp.Or(tip, head), cmp.Or(r.file.Branch, "your repository")
+	at, _, err := repo.Head()
+	if err != nil {
+		return "", err
+	}
+	has, err := repo.Contains(at.Hash, theirs)
+	if err != nil || has {
+		return at.Hash, err
+	}
+	if changed, err := repo.Differs(ctx, ""); err != nil || len(changed) > 0 {
+		return at.Hash, err // of which the person is told when the call is to begin
+	}
+	if err := repo.Fetch(ctx, from, theirs); err != nil {
+		return "", err
+	}
+	merged, err := repo.Merge(ctx, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs))
+	if errors.Is(err, git.ErrConflict) {
+		do := fmt.Sprintf("git -C %s merge %.12s, commit what you decide, then abl phase %d", r.Paths.Rel(r.Paths.Src), theirs, r.phase)
+		return "", exit.With(exit.Person, fmt.Errorf("cannot take in what is new on %s: %w", name, err), do)
+	}
+	if err != nil {
+		return "", err
+	}
+	r.note(fmt.Sprintf("%s has new commits; %s takes them in, at %.12s", name, Branch(r.phase), merged.Hash))
+	return merged.Hash, nil
+}
