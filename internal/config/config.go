@@ -101,7 +101,6 @@ type Loop struct {
 	IdleTimeout           Duration   `yaml:"idle_timeout"`
 	OutageBudget          Duration   `yaml:"outage_budget"`
 	NoProgress            NoProgress `yaml:"no_progress"`
-	RequireApproval       bool       `yaml:"require_approval"`
 }
 
 // NoProgress is what ends a round before its last iteration, 0 for nothing.

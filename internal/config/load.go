@@ -122,7 +122,9 @@ func readFile(l *Loaded, project string) error {
 
 // gone are settings that there were, with what to do instead.
 var gone = map[string]string{
-	"verify.challenge": "take it out: the tests are always tried without the app and under apps that answer all alike",
+	"loop.require_approval": "take it out: run one phase at a time, and look at `abl report N` before the next",
+	"verify.challenge": "take it out: the tests are always tried without the app " +
+		"and under apps that answer all alike",
 }
 
 func decode(l *Loaded, data []byte) error {

@@ -60,7 +60,7 @@ app:
   env: {PORT: 3000}
   services: {db: {image: "postgres:16", env: {A: b}, ready: {port: 5432}}}
 verifier_commands: {seed: {command: "npm run seed", output: shown, background: true, timeout: 1m}}
-loop: {max_verifier_iterations: 3, call_timeout: 20m, idle_timeout: 5m, outage_budget: 0s, no_progress: 2, require_approval: true}
+loop: {max_verifier_iterations: 3, call_timeout: 20m, idle_timeout: 5m, outage_budget: 0s, no_progress: 2}
 verify: {evidence: "off", strength_time: 10m, allow_weak: [P1.C3, P2.C1]}
 budget: {phase: {usd: 5, tokens: 2000000}, call: {}, project: {}}
 prices: {other: {input: 1}, my-model: {input: 0.5, output: 2}}

@@ -85,6 +85,7 @@ func TestValidate(t *testing.T) {
 		{"loop: {no_progress: {unverified: -2}}\n", f + `1: loop.no_progress.unverified: want 0 (off) or more, got "-2"`},
 		{"loop: {no_progress: [2]}\n", f + "1: loop.no_progress: want keys and values, got a list"},
 		{"verify: {evidence: maybe}\n", f + `1: verify.evidence: want required or off, got "maybe"`},
+		{"loop: {require_approval: false}\n", f + "1: loop.require_approval is no setting any more"},
 		{"verify:\n  challenge: [away]\n", f + "2: verify.challenge is no setting any more"},
 		{"verify: {strength_time: soon}\n", f + `1: verify.strength_time: want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got "soon"`},
 		{"verify: {strength_time: -1x}\n", f + `1: verify.strength_time: want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got "-1x"`},

@@ -132,9 +132,6 @@ func (s *Project) KeyText(name string) string {
 // announce says, before the first paid call, who plays, what it may cost and
 // what the last phases did cost.
 func (r *Run) announce() error {
-	if _, set := r.Conf.Sources["loop.require_approval"]; set { // better told than believed in
-		r.In.Warn("this version does not act on loop.require_approval")
-	}
 	var who []string
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)
