@@ -85,22 +85,27 @@ const maxPort = 65535
 func checkRules(l *Loaded) error {
 	keys := yamlfile.Keys(l.Config)
 	for _, r := range rules {
-		dotted, anywhere := strings.CutPrefix(r.key, "…")
-		parts := strings.Split(dotted, ".")
 		for _, k := range keys {
-			path, text := k.Path, k.Text
-			if anywhere {
-				path = path[max(0, len(path)-len(parts)):]
+			text := k.Text
+			if strings.HasSuffix(r.key, "NAME") {
+				text = k.Path[len(k.Path)-1]
 			}
-			if parts[len(parts)-1] == "NAME" {
-				text = path[len(path)-1]
-			}
-			if slices.EqualFunc(parts, path, covers) && !r.ok(text) {
+			if r.about(k.Path) && !r.ok(text) {
 				return l.mistake(k.String(), r.hint, "want %s, got %q", r.want, text)
 			}
 		}
 	}
 	return nil
+}
+
+// about says whether it judges what stands at a path.
+func (r rule) about(path []string) bool {
+	dotted, anywhere := strings.CutPrefix(r.key, "…")
+	parts := strings.Split(dotted, ".")
+	if anywhere {
+		path = path[max(0, len(path)-len(parts)):]
+	}
+	return slices.EqualFunc(parts, path, covers)
 }
 
 func covers(want, part string) bool {

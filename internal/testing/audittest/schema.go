@@ -1,5 +1,5 @@
-// Package audittest holds JSON documents against a JSON Schema, as far as the
-// audit record's needs it. A keyword that it does not know is an error, so that
+// Package audittest holds JSON documents against a JSON Schema, as far as those in
+// docs/ need it. A keyword that it does not know is an error, so that
 // nothing in the schema goes unheeded.
 package audittest
 
@@ -11,7 +11,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"abl/internal/yamlfile"
 )
+
+// FromYAML is a document of YAML as JSON; one with nothing in it has no keys.
+func FromYAML(name string, data []byte) ([]byte, error) {
+	doc := map[string]any{}
+	if err := yamlfile.Decode(name, data, &doc); err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
+}
 
 // Violations says where doc is not as schema wants it, "" for a schema or a
 // document that is none among them.
@@ -42,7 +53,7 @@ func (c *checker) say(at, format string, args ...any) {
 func (c *checker) check(at string, schema map[string]any, v any) {
 	for keyword, want := range schema {
 		switch keyword {
-		case "$schema", "$defs", "title", "description", "additionalProperties":
+		case "$schema", "$defs", "title", "description", "default", "examples", "additionalProperties":
 		case "$ref":
 			name := strings.TrimPrefix(want.(string), "#/$defs/")
 			def, ok := c.root["$defs"].(map[string]any)[name].(map[string]any)
@@ -52,9 +63,15 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 			}
 			c.check(at, def, v)
 		case "type":
-			if kindOf(v) != want && (want != "number" || kindOf(v) != "integer") {
+			kinds, many := want.([]any)
+			if !many {
+				kinds = []any{want}
+			}
+			if kind := kindOf(v); !slices.Contains(kinds, any(kind)) && (kind != "integer" || !slices.Contains(kinds, "number")) {
 				c.say(at, "%v is no %v", v, want)
 			}
+		case "anyOf":
+			c.anyOf(at, want.([]any), v)
 		case "const":
 			if v != want {
 				c.say(at, "%v is not %v", v, want)
@@ -66,6 +83,15 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 		case "minimum":
 			if n, ok := v.(float64); ok && n < want.(float64) {
 				c.say(at, "%v is less than %v", n, want)
+			}
+		case "maximum":
+			if n, ok := v.(float64); ok && n > want.(float64) {
+				c.say(at, "%v is more than %v", n, want)
+			}
+		case "propertyNames":
+			o, _ := v.(map[string]any)
+			for name := range o {
+				c.check(at+"."+name, want.(map[string]any), name)
 			}
 		case "pattern", "format":
 			if s, ok := v.(string); ok {
@@ -87,6 +113,19 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 	if o, ok := v.(map[string]any); ok {
 		c.members(at, schema, o)
 	}
+}
+
+// anyOf wants that one of the schemas finds nothing wrong.
+func (c *checker) anyOf(at string, schemas []any, v any) {
+	var all []string
+	for _, s := range schemas {
+		one := checker{root: c.root}
+		if one.check(at, s.(map[string]any), v); len(one.wrong) == 0 {
+			return
+		}
+		all = append(all, one.wrong...)
+	}
+	c.wrong = append(c.wrong, all...)
 }
 
 func (c *checker) text(at, keyword, want, s string) {

@@ -1,0 +1,500 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"abl/internal/testing/audittest"
+	"abl/internal/yamlfile"
+)
+
+var update = flag.Bool("update", false, "write docs/config.md and docs/config.schema.json anew")
+
+const (
+	page       = "../../docs/config.md"
+	schemaFile = "../../docs/config.schema.json"
+	mark       = "<!-- What follows is written from internal/config/reference.yaml, which says how. -->\n"
+)
+
+// object is a part of a JSON Schema.
+type object = map[string]any
+
+// section is what reference.yaml says of a key at the top of the file.
+type section struct {
+	About   string           `yaml:"about"`
+	Example string           `yaml:"example"`
+	Keys    map[string]words `yaml:"keys"`
+}
+
+// words are what reference.yaml says of a key.
+type words struct {
+	For      string   `yaml:"for"`
+	Default  string   `yaml:"default"`
+	Takes    string   `yaml:"takes"`
+	Values   []string `yaml:"values"`
+	Examples []string `yaml:"examples"`
+	Min      *float64 `yaml:"min"`
+	Max      *float64 `yaml:"max"`
+	Pattern  string   `yaml:"pattern"`
+}
+
+// UnmarshalYAML reads the sentence alone, too.
+func (w *words) UnmarshalYAML(read func(any) error) error {
+	if read(&w.For) == nil {
+		return nil
+	}
+	type plain words
+	return read((*plain)(w))
+}
+
+// reference is reference.yaml beside what the program says.
+type reference struct {
+	sections map[string]section
+	words    map[string]words  // of all sections
+	defaults map[string]string // with NAME for any name
+}
+
+func readReference(t *testing.T) reference {
+	t.Helper()
+	r := reference{words: map[string]words{}}
+	data, err := os.ReadFile("reference.yaml")
+	if err == nil {
+		err = yamlfile.Decode("reference.yaml", data, &r.sections)
+	}
+	for _, s := range r.sections {
+		maps.Copy(r.words, s.Keys)
+	}
+	c := Default()
+	const each = "app: {services: {NAME: {}}}\nagents: {NAME: {}}\n" +
+		"builder_commands: {NAME: {}}\nverifier_commands: {NAME: {}}\n"
+	if err == nil {
+		err = yamlfile.Decode("each", []byte(each), &c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.defaults = yamlfile.Values(c)
+	return r
+}
+
+// key is one that a file may have.
+type key struct {
+	path string // NAME is any name
+	of   reflect.Type
+}
+
+func (k key) section() string {
+	top, _, _ := strings.Cut(k.path, ".")
+	return top
+}
+
+// below are the keys in what stands at a key, in the order of config.go. An app's own ready
+// has no port, which rules.go refuses.
+func (k key) below() (all []key) {
+	switch k.of.Kind() {
+	case reflect.Pointer:
+		return key{k.path, k.of.Elem()}.below()
+	case reflect.Map:
+		return []key{{k.path + ".NAME", k.of.Elem()}}
+	case reflect.Struct:
+		for f := range k.of.Fields() {
+			tag := f.Tag.Get("yaml")
+			if path := strings.TrimPrefix(k.path+"."+tag, "."); tag != "" && tag != "-" && path != "app.ready.port" {
+				all = append(all, key{path, f.Type})
+			}
+		}
+	}
+	return all
+}
+
+// named are the keys that have a line: all but those that only names stand below, and a
+// section that has keys.
+func (k key) named() (all []key) {
+	below := k.below()
+	if k.of.Kind() != reflect.Map && strings.Contains(k.path, ".") || len(below) == 0 {
+		all = append(all, k)
+	}
+	for _, b := range below {
+		all = append(all, b.named()...)
+	}
+	return all
+}
+
+var top = key{of: reflect.TypeFor[Config]()}
+
+// text is what stands in docs: the value of a key that is not written.
+func (r reference) text(k key) string {
+	switch value := r.defaults[k.path]; {
+	case r.words[k.path].Default != "":
+		return r.words[k.path].Default
+	case len(k.below()) > 0:
+		return ""
+	case value == "":
+		return "none"
+	default:
+		return "`" + value + "`"
+	}
+}
+
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[Duration](): "a time",
+	reflect.TypeFor[Size]():     "a size",
+	reflect.TypeFor[Effort]():   "`3x`, a time or `0`",
+	reflect.TypeFor[int]():      "a whole number",
+	reflect.TypeFor[int64]():    "a whole number",
+	reflect.TypeFor[float64]():  "a number",
+	reflect.TypeFor[bool]():     "`true` or `false`",
+}
+
+// takes is what a key may have, by the words of the mistake that it would be otherwise.
+func (r reference) takes(k key) string {
+	w := r.words[k.path]
+	if w.Takes != "" {
+		return w.Takes
+	}
+	if len(w.Values) > 0 {
+		return "`" + strings.Join(w.Values, "`, `") + "`"
+	}
+	all := slices.DeleteFunc([]string{kinds[k.of]}, func(s string) bool { return s == "" })
+	for _, rule := range rules {
+		if rule.key != "…*" && rule.about(strings.Split(k.path, ".")) && !slices.Contains(all, rule.want) {
+			all = append(all, rule.want)
+		}
+	}
+	if len(all) == 0 && k.of.Kind() == reflect.String {
+		return "text"
+	}
+	return strings.Join(all, ", ")
+}
+
+// markdown is docs/config.md below its mark.
+func (r reference) markdown() string {
+	var b strings.Builder
+	var sections []string
+	for _, k := range top.below() {
+		sections = append(sections, fmt.Sprintf("[%s](#%[1]s)", k.path))
+		s := r.sections[k.path]
+		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n\n```yaml\n%s```\n\n", k.path, strings.TrimSpace(s.About), s.Example)
+		b.WriteString("| key | what it is for | default | takes |\n|---|---|---|---|\n")
+		for _, k := range k.named() {
+			row := []string{"`" + k.path + "`", r.words[k.path].For, r.text(k), r.takes(k)}
+			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		}
+	}
+	return "\n" + strings.Join(sections, " ·\n") + "\n" + b.String()
+}
+
+// schema is what an editor knows of a key.
+func (r reference) schema(k key) object {
+	w, s := r.words[k.path], r.shape(k)
+	about := cmp.Or(w.For, r.words[k.path+".NAME"].For, strings.TrimSpace(r.sections[k.path].About))
+	about = regexp.MustCompile(`\s\(\[.*?\]\(.*?\)\)`).ReplaceAllString(about, "") // links lead nowhere there
+	s["description"] = strings.NewReplacer("\n", " ", "`", `"`).Replace(about)
+	list := k.of == reflect.TypeFor[[]string]()
+	if len(w.Values) > 0 {
+		s["enum"] = w.Values
+	}
+	if len(w.Examples) > 0 && !list {
+		s["examples"] = w.Examples
+	}
+	if w.Min != nil {
+		s["minimum"] = w.Min
+	}
+	if w.Max != nil {
+		s["maximum"] = w.Max
+	}
+	if value := r.defaults[k.path]; value != "" && w.Default == "" && len(k.below()) == 0 {
+		s["default"] = value
+		if kind := s["type"]; kind == "integer" || kind == "number" || kind == "boolean" {
+			s["default"] = json.RawMessage(value)
+		}
+	}
+	return s
+}
+
+const aTime = `([0-9.]+(ns|us|µs|ms|s|m|h))+`
+
+// shape is how what stands at a key is written. Keys stand before what is short for them:
+// an editor that finds neither speaks of the first.
+func (r reference) shape(k key) object {
+	text, below := object{"type": "string"}, k.below()
+	texts := object{"type": "array", "items": text}
+	switch k.of {
+	case reflect.TypeFor[Duration](): // 0 is a number to YAML
+		pattern := "^(0|" + aTime + ")$"
+		return object{"type": []string{"string", "integer"}, "pattern": pattern, "minimum": 0, "maximum": 0}
+	case reflect.TypeFor[Effort]():
+		pattern := "^(0|[0-9.]+x|" + aTime + ")$"
+		return object{"type": []string{"string", "integer"}, "pattern": pattern, "minimum": 0, "maximum": 0}
+	case reflect.TypeFor[Size]():
+		return object{"type": []string{"string", "integer"}, "pattern": "^[0-9]+[kmgtKMGT]?$", "minimum": 0}
+	case reflect.TypeFor[Prices]():
+		price := object{"type": []string{"object", "array"}}
+		return object{"anyOf": []object{text, {"type": "object", "additionalProperties": price}}}
+	case reflect.TypeFor[Chain]():
+		return object{"anyOf": []object{text, texts}}
+	case reflect.TypeFor[[]string]():
+		if examples := r.words[k.path].Examples; len(examples) > 0 {
+			text["examples"] = examples
+		}
+		return texts
+	case reflect.TypeFor[PerRole]():
+		text["examples"] = r.words[below[0].path].Examples
+		return object{"anyOf": []object{r.properties(below), text}}
+	case reflect.TypeFor[NoProgress]():
+		return object{"anyOf": []object{r.properties(below), {"type": "integer"}}}
+	case reflect.TypeFor[Models]():
+		return object{"anyOf": []object{r.properties(below), text, texts}}
+	}
+	switch kind := k.of.Kind(); {
+	case kind == reflect.Map:
+		names := object{"pattern": r.words[below[0].path].Pattern}
+		return object{"type": "object", "propertyNames": names, "additionalProperties": r.schema(below[0])}
+	case len(below) > 0:
+		return r.properties(below)
+	case strings.HasSuffix(k.path, ".env.NAME"):
+		return object{"type": []string{"string", "number", "boolean"}}
+	default:
+		return object{"type": map[reflect.Kind]string{
+			reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number",
+			reflect.Bool: "boolean", reflect.String: "string",
+		}[kind]}
+	}
+}
+
+func (r reference) properties(keys []key) object {
+	all := object{}
+	for _, k := range keys {
+		all[k.path[strings.LastIndex(k.path, ".")+1:]] = r.schema(k)
+	}
+	return object{"type": "object", "additionalProperties": false, "properties": all}
+}
+
+// document is docs/config.schema.json, in the draft that editors of YAML read best.
+func (r reference) document(t *testing.T) []byte {
+	t.Helper()
+	s := r.properties(top.below())
+	s["$schema"], s["title"] = "http://json-schema.org/draft-07/schema#", "Settings of abl, .abl/config.yaml"
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestReference holds the page and the schema to reference.yaml and to the program.
+func TestReference(t *testing.T) {
+	r := readReference(t)
+	known := map[string]bool{}
+	for _, k := range top.below() {
+		if s := r.sections[k.path]; s.About == "" || s.Example == "" {
+			t.Errorf("reference.yaml lacks %s, with about and example", k.path)
+		}
+		for _, k := range k.named() {
+			known[k.path] = true
+			if r.sections[k.section()].Keys[k.path].For == "" {
+				t.Errorf("reference.yaml lacks a line for %s", k.path)
+			}
+			if len(k.below()) == 0 && !strings.Contains(k.path+".", "NAME.") && k.path != "version" &&
+				!slices.Contains(settable(), k.path) {
+				t.Errorf("%s is not set by a variable, as the page says of every single value", k.path)
+			}
+			if value := r.defaults[k.path]; r.words[k.path].Default != "" && value != "" && value != "0" {
+				t.Errorf("reference.yaml has a default for %s, which is %s", k.path, value)
+			}
+		}
+	}
+	for path := range r.words {
+		if !known[path] {
+			t.Errorf("reference.yaml has a line for %s, which is no key", path)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	old, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intro, _, marked := strings.Cut(string(old), mark)
+	if !marked {
+		t.Fatalf("%s lacks its mark, %s", page, mark)
+	}
+	files := map[string]string{page: intro + mark + r.markdown(), schemaFile: string(r.document(t))}
+	for name, want := range files {
+		if *update {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _ := os.ReadFile(name); string(got) != want {
+			diff := gocmp.Diff(string(got), want)
+			t.Errorf("%s is not what reference.yaml says; its head says what to do\n%s", filepath.Base(name), diff)
+		}
+	}
+}
+
+// find is the object in which the last part of a path stands; NAME is any that has the rest.
+func find(in any, path []string) (object, string) {
+	o, _ := in.(object)
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if name != path[0] && path[0] != "NAME" {
+			continue
+		}
+		if len(path) == 1 {
+			return o, name
+		}
+		if found, last := find(o[name], path[1:]); found != nil {
+			return found, last
+		}
+	}
+	return nil, ""
+}
+
+// TestSchemaIsWhatLoadTakes tries each key in its section's example with values that are
+// right, wrong or merely odd: an editor never underlines what abl takes, and underlines an
+// unknown key, an unknown word and a number out of bounds.
+func TestSchemaIsWhatLoadTakes(t *testing.T) {
+	r := readReference(t)
+	schema := r.document(t)
+	for _, top := range top.below() {
+		for _, k := range top.named() {
+			t.Run(k.path, func(t *testing.T) {
+				var doc object
+				if err := yamlfile.Decode("example", []byte(r.sections[top.path].Example), &doc); err != nil {
+					t.Fatal(err)
+				}
+				in, name := find(doc, strings.Split(k.path, "."))
+				if in == nil {
+					t.Fatalf("the example of %s lacks it:\n%s", top.path, r.sections[top.path].Example)
+				}
+				try := func(what string, taken, refused bool) {
+					t.Helper()
+					data, err := yamlfile.Marshal(doc)
+					if err != nil {
+						t.Fatal(err)
+					}
+					asJSON, err := audittest.FromYAML("example", data)
+					if err != nil {
+						t.Fatal(err)
+					}
+					l := &Loaded{Config: Default(), File: File, Sources: map[string]Source{}}
+					if err = decode(l, data); err == nil {
+						err = validate(l)
+					}
+					wrong := audittest.Violations(schema, asJSON)
+					fits := len(wrong) == 0
+					if taken && err != nil || refused && (err == nil || fits) || err == nil && !fits {
+						t.Errorf("%s: abl says %v, the schema %v", what, err, wrong)
+					}
+				}
+				try("the example", true, false)
+				if !strings.HasSuffix(k.path, "NAME") && k.path != "prices" {
+					in["unknown_key"] = 1
+					try("an unknown key beside it", false, true)
+					delete(in, "unknown_key")
+				}
+				w, was := r.words[k.path], in[name]
+				if w.Pattern != "" {
+					in["Not A Name"] = was
+					try("a name that is none", false, true)
+					delete(in, "Not A Name")
+				}
+				for _, v := range w.Values {
+					in[name] = v
+					try(v, true, false)
+				}
+				if len(w.Values) > 0 {
+					in[name] = "another"
+					try("a word of none of its values", false, true)
+				}
+				if w.Min != nil {
+					in[name] = *w.Min - 1
+					try("too little", false, true)
+					in[name] = *w.Min
+					try("the least", true, false)
+				}
+				if w.Max != nil {
+					in[name] = *w.Max + 1
+					try("too much", false, true)
+					in[name] = *w.Max
+					try("the most", true, false)
+				}
+				for _, odd := range []any{
+					"30m", "1h30m", "1.5h", "90s", "500ms", "soon", "3x", "0.5x", ".5x", "512m", "4G", "a-name",
+					[]any{"P1.C1"}, []any{"a", "b"}, []any{}, object{}, 0, 1, 7, 1.5, 4096,
+				} {
+					kind := reflect.TypeOf(odd).Kind()
+					if number := kind == reflect.Int || kind == reflect.Float64; !number || !textual(k) {
+						in[name] = odd
+						try(fmt.Sprint(odd), false, false)
+					}
+				}
+			})
+		}
+	}
+}
+
+// textual says whether a key takes a text, of which YAML makes a number, too.
+func textual(k key) bool {
+	return k.of.Kind() == reflect.String || k.of == reflect.TypeFor[Chain]() || k.of == reflect.TypeFor[Prices]()
+}
+
+// TestSettingsInTheRepositoryFit holds the schema against what people copy.
+func TestSettingsInTheRepositoryFit(t *testing.T) {
+	texts := map[string]string{"whole": whole}
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(pages, "../../README.md", "../../examples/demo/.abl/config.yaml") {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(name) == ".yaml" {
+			texts[name] = string(data)
+			continue
+		}
+		for i, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+			texts[fmt.Sprintf("%s, block %d", filepath.Base(name), i+1)] = m[1]
+		}
+	}
+	schema, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit := 0
+	for name, text := range texts {
+		if _, err := Load(project(t, map[string]string{File: text}), lookup(nil), nil); err != nil {
+			if strings.HasPrefix(name, "config.md") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue // a scenario, say, or a part that names what stands elsewhere
+		}
+		doc, err := audittest.FromYAML(name, []byte(text))
+		if wrong := audittest.Violations(schema, doc); err != nil || len(wrong) > 0 {
+			t.Errorf("%s: %v, %v", name, wrong, err)
+		}
+		fit++
+	}
+	if fit < len(top.below())+5 {
+		t.Errorf("only %d were looked at", fit)
+	}
+}
