@@ -11,6 +11,11 @@ import (
 //go:embed all:.abl-template all:examples/demo
 var files embed.FS
 
+// ConfigSchema is the JSON Schema of .abl/config.yaml, for editors.
+//
+//go:embed docs/config.schema.json
+var ConfigSchema []byte
+
 // Template is the content of .abl-template; package cmd/internal/scaffold knows
 // how it is laid out.
 func Template() fs.FS { return below(".abl-template") }

@@ -17,7 +17,10 @@ import (
 	"abl/prompts"
 )
 
-const configFile = ".abl/config.yaml"
+const (
+	configFile = ".abl/config.yaml"
+	schemaFile = ".abl/config.schema.json" // the first line of configFile names it
+)
 
 // Options is what a person asked for. In a project that has its configuration
 // already, Src and Tests are what that says.
@@ -96,6 +99,7 @@ func (p Plan) files() (files []File) {
 		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(fill.Replace(string(data)))})
 		return err
 	})
+	files = append(files, File{schemaFile, abl.ConfigSchema})
 	if data, err := fs.ReadFile(template, "images/"+p.Stack+".Dockerfile"); err == nil {
 		files = append(files, File{".abl/images/builder.Dockerfile", data})
 	}

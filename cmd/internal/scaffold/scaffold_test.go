@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"abl/internal/config"
 	"abl/internal/spec"
+	"abl/internal/testing/audittest"
 	"abl/prompts"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +29,7 @@ func show(p Plan) string {
 }
 
 func TestMake(t *testing.T) {
-	fresh := "write .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nwrite .env.example\n"
+	fresh := "write .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nwrite .env.example\nwrite .abl/config.schema.json\n"
 	image := "write .abl/images/builder.Dockerfile\n"
 	texts := "write prompts/builder.md\nwrite prompts/verifier.md\n"
 	tests := []struct {
@@ -43,7 +46,7 @@ func TestMake(t *testing.T) {
 			"stack go guessed=false src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
 		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
 			Options{Stack: "python"},
-			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\n" +
+			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\nwrite .abl/config.schema.json\n" +
 				image + "keep prompts/builder.md\nwrite prompts/verifier.md\nadd 6 lines to .gitignore\n"},
 		{"a repository", fstest.MapFS{"package.json": {}}, Options{Repo: "."},
 			"stack node guessed=false src .abl/work/src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
@@ -141,6 +144,7 @@ func TestEveryStackIsAProject(t *testing.T) {
 				t.Errorf("got %+v", loaded.Config)
 			}
 			files := tree(t, dir)
+			fitsItsSchema(t, dir, files)
 			s, problems := spec.Parse("phase1.md", []byte(files[".abl/specs/phase1.md"]), 1)
 			if len(problems) > 0 || len(s.Contracts) != 4 {
 				t.Errorf("%d contracts, problems %v", len(s.Contracts), problems)
@@ -160,6 +164,29 @@ func TestEveryStackIsAProject(t *testing.T) {
 				t.Error("the configuration names a Dockerfile that is not there")
 			}
 		})
+	}
+}
+
+// fitsItsSchema reads the settings as an editor does, with the keys that they offer in
+// comments, too.
+func fitsItsSchema(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	text := files[configFile]
+	if first, _, _ := strings.Cut(text, "\n"); first != "# yaml-language-server: $schema=./"+path.Base(schemaFile) {
+		t.Errorf("the first line is %s", first)
+	}
+	offered := regexp.MustCompile(`(?m)^# (\w+:|  )`).ReplaceAllString(text, "$1")
+	for _, text := range []string{text, offered} {
+		if err := os.WriteFile(filepath.Join(dir, configFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil); err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		}
+		doc, err := audittest.FromYAML(configFile, []byte(text))
+		if wrong := audittest.Violations([]byte(files[schemaFile]), doc); err != nil || len(wrong) > 0 {
+			t.Errorf("%v, %v in\n%s", wrong, err, text)
+		}
 	}
 }
 
