@@ -33,7 +33,7 @@ the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; replay what a passed one passed with on the source as it is now"},
 			cli.Flag{Name: "junit", Value: "FILE", Usage: "write the contracts and their evidence there as JUnit XML"}),
-		Run: phase.Opened(runPhase),
+		Run: phase.Opened(phase.Restored(runPhase)),
 	}
 }
 
@@ -53,7 +53,7 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 	v := openView(ctx, s.In)
 	defer v.Close()
 	e, err := s.Play(ctx, n, in.Bool("again"), v)
-	err = publish(ctx, s, n, &e, err)
+	err = tell(ctx, s, n, &e, err)
 	return s.TellOutcome(v, e, err)
 }
 
@@ -72,7 +72,9 @@ refine the specs, or approve by going on. With --through it goes on to the last.
 		Examples: "abl run\nabl run --through --json",
 		Flags: append(phase.Flags(),
 			cli.Flag{Name: "through", Usage: "do not stop between phases"}),
-		Run: phase.Opened(func(ctx context.Context, s *phase.Project) error { return runPending(ctx, s, s.In.Bool("through")) }),
+		Run: phase.Opened(phase.Restored(func(ctx context.Context, s *phase.Project) error {
+			return runPending(ctx, s, s.In.Bool("through"))
+		})),
 	}
 }
 
@@ -99,7 +101,7 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
 		e, err = s.Play(ctx, n, false, v)
-		if err = publish(ctx, s, n, &e, err); err != nil || !through {
+		if err = tell(ctx, s, n, &e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}
 	}
@@ -145,9 +147,15 @@ func writeJUnit(path string, r report.Run) error {
 	return nil
 }
 
-// publish tells those who asked for it how a run of phase n ended. It never
+// tell publishes where that is wanted, and tells those who asked for it how a run of phase n
+// ended. It never
 // changes how that was, but for a run that went well and cannot be told of: e says so then.
-func publish(ctx context.Context, s *phase.Project, n int, e *state.Event, ended error) error {
+func tell(ctx context.Context, s *phase.Project, n int, e *state.Event, ended error) error {
+	if ended == nil && s.Conf.Publish == "auto" {
+		if ended = autoPublish(ctx, s); ended != nil {
+			e.Text += ": " + ended.Error()
+		}
+	}
 	file, page := s.In.String("junit"), os.Getenv(summaryVar)
 	if file == "" && page == "" {
 		return ended

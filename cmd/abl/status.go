@@ -43,7 +43,7 @@ func statusCommand() cli.Command {
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show where every phase stands",
 		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:   phase.Opened(runStatus),
+		Run:   phase.Opened(phase.Restored(runStatus)),
 	}
 }
 

@@ -49,6 +49,9 @@ func contains(s *filesystem.Storage, commit, ancestor string) (bool, error) {
 	return a.IsAncestor(c)
 }
 
+// Ref is what a ref names, "" for none.
+func (r *Repo) Ref(name string) (string, error) { return r.git.Ref(name) }
+
 // Switch makes a branch at the tip of the one that HEAD names, and lets HEAD name it.
 // Nothing else changes.
 func (r *Repo) Switch(ctx context.Context, branch string) error {

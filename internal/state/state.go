@@ -34,6 +34,8 @@ type File struct {
 
 	Branch string `json:"branch,omitempty"` // of the person's repository, which the source was cloned from
 
+	Published string `json:"published,omitempty"` // commit of refs/abl/state that this is, or went on from
+
 	// Git is what steers git in each role's repository, as last shown to the person: role, path in .git, hash.
 	Git map[string]map[string]string `json:"git,omitempty"`
 }

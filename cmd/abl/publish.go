@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
+	"abl/internal/ledger"
+	"abl/orchestrator/report"
+)
+
+func publishCommand() cli.Command {
+	return cli.Command{
+		Name: "publish", Group: cli.Running, Args: "[N]", MaxArgs: 1, Usage: "bring what was built into your repository, as branches",
+		Long: `Brings the branches abl/phaseN, the tests (refs/abl/tests) and state, audit records
+and ledger (refs/abl/state) into the repository that the project works on. Your
+branch, index and files stay as they are. git push origin abl/phase1 'refs/abl/*'
+then carries all of it, and in another clone abl pull takes it up (docs/git.md).
+
+With --pr-body nothing is brought anywhere: it prints the text of a pull request for
+phase N.`,
+		Examples: "abl publish\nabl publish 1 --pr-body | gh pr create --head abl/phase1 --title 'Phase 1' --body-file -",
+		Flags: []cli.Flag{
+			{Name: "pr-body", Usage: "print contracts, verdict, evidence, cost and how to look, as Markdown"},
+			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+		},
+		Run: phase.Locked(runPublish),
+	}
+}
+
+func runPublish(ctx context.Context, s *phase.Project) error {
+	n := 0
+	if len(s.In.Args) > 0 {
+		var err error
+		if n, err = phase.Number(s.In.Args[0]); err != nil {
+			return err
+		}
+	}
+	if s.In.Bool("pr-body") {
+		return pullRequest(ctx, s, n)
+	}
+	all, err := s.Publish(ctx, n)
+	if err != nil {
+		return err
+	}
+	return s.In.Show(publication{all}, func(w io.Writer) {
+		var names []string
+		for _, p := range all {
+			fmt.Fprintf(w, "%s is at %.12s\n", p.Ref, p.Commit)
+			if name, is := strings.CutPrefix(p.Ref, "refs/heads/"); is {
+				names = append(names, name)
+			}
+		}
+		s.In.Say("git push origin %s 'refs/abl/*' carries it", strings.Join(names, " "))
+	})
+}
+
+// publication is what `abl publish --json` prints.
+type publication struct {
+	Refs []phase.Published `json:"refs"`
+}
+
+// autoPublish publishes after a phase that has passed.
+func autoPublish(ctx context.Context, s *phase.Project) error {
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := s.Publish(ctx, 0)
+	for _, p := range all {
+		s.In.Say("%s is at %.12s", p.Ref, p.Commit)
+	}
+	return err
+}
+
+// pullRequest prints the text of one.
+func pullRequest(ctx context.Context, s *phase.Project, n int) error {
+	if n == 0 {
+		return exit.With(exit.Usage, errors.New("cannot write a pull request: of which phase?"), "abl publish 1 --pr-body")
+	}
+	totals := ledger.Totals{Price: s.CostOf}
+	err := scanLedger(s, "is not counted", func(r ledger.Row) {
+		if r.Phase == fmt.Sprint(n) {
+			totals.Add(r)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	branch, account := phase.Branch(n), totals.Account()
+	fmt.Fprint(s.In.Stdout, report.Markdown(runOf(ctx, s, n, nil)))
+	fmt.Fprintf(s.In.Stdout, "What it cost:\n\n```\n%s\n```\n\n", strings.TrimSpace(account.Table(ledger.ByRole)))
+	fmt.Fprintf(s.In.Stdout, "To look at it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
+	return nil
+}
+
+func pullCommand() cli.Command {
+	return cli.Command{
+		Name: "pull", Group: cli.Running, Usage: "take up what was published in your repository",
+		Long: `Restores phases, tests, audit records and costs from refs/abl/* of the repository
+that the project works on: what git fetch origin 'refs/abl/*:refs/abl/*' brought there.
+A phase that has passed is passed here, without a call. In a fresh clone abl status
+and abl phase do this by themselves.
+
+Where this project went on by itself nothing is changed; --theirs puts what is here
+aside, in .abl, and takes up what was published.`,
+		Examples: "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' && abl pull",
+		Flags:    []cli.Flag{{Name: "theirs", Usage: "put aside what is here"}},
+		Run:      phase.Locked(runPull),
+	}
+}
+
+func runPull(ctx context.Context, s *phase.Project) error {
+	text, err := s.Pull(ctx, s.In.Bool("theirs"))
+	if err == nil {
+		fmt.Fprintln(s.In.Stdout, text)
+	}
+	return err
+}

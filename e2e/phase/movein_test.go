@@ -1,0 +1,158 @@
+package phase
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/internal/testing/lab"
+)
+
+// A project as somebody has it: a service with a history, hooks and work that is not committed.
+const greeting = `import http from 'node:http';
+import { word } from './lib/word.mjs';
+http.createServer((req, res) => res.end(word)).listen(3000, '0.0.0.0');
+`
+
+// lived makes the project's folder a repository with two commits, settings and specs.
+func lived(p *lab.Project, source string) {
+	p.Helper()
+	p.Write("package.json", `{"name": "greeter", "scripts": {"start": "node server.mjs"}}`+"\n")
+	p.Write("server.mjs", greeting)
+	p.Write("lib/word.mjs", "export const word = 'hello';\n")
+	p.Git("", "init", "-q", "-b", "main")
+	p.Git("", "config", "user.name", "P")
+	p.Git("", "config", "user.email", "p@example.com")
+	p.Git("", "add", "package.json", "lib", "server.mjs")
+	p.Git("", "commit", "-qm", "a greeter")
+	p.Write("secret-tests/check.sh", "curl app\n")
+	p.Write(".gitignore", ".env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
+	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+source+"adopt: {exclude: [secret-tests]}\n")
+	p.Git("", "add", "-A")
+	p.Git("", "commit", "-qm", "specs, and tests of our own")
+	p.Write(".git/hooks/pre-commit", "#!/bin/sh\ntouch "+filepath.Join(p.Dir, "hook-ran")+"\n")
+	if err := os.Chmod(filepath.Join(p.Dir, ".git/hooks/pre-commit"), 0o755); err != nil {
+		p.Fatal(err)
+	}
+	p.Write("lib/word.mjs", "export const word = 'not committed';\n")
+}
+
+// elsewhere is a clone of a bare origin of p's, as a colleague has it.
+func elsewhere(p *lab.Project, origin string) *lab.Project {
+	p.Helper()
+	other := *p
+	other.Dir = filepath.Join(p.TempDir(), "colleague")
+	p.Git("", "clone", "-q", origin, other.Dir)
+	other.Git("", "config", "user.name", "Q")
+	other.Git("", "config", "user.email", "q@example.com")
+	other.Git("", "fetch", "-q", "origin", "refs/abl/*:refs/abl/*")
+	return &other
+}
+
+// TestMoveIn: a phase on a repository that was there before, published, taken up by a
+// colleague, and gone on with there.
+func TestMoveIn(t *testing.T) {
+	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nverify: {evidence: required, strength_time: 0}\n",
+		builds(must(0, "git log --format=%s | grep -qx 'a greeter' && git log -p >/dev/null && git status --porcelain | { ! grep .; }"),
+			must(1, "cat secret-tests/check.sh .abl/config.yaml"), must(1, "git grep -q 'curl app' $(git rev-list --all)"),
+			must(0, "grep -q hello lib/word.mjs"), write("lib/word.mjs", "export const word = 'ok';\n")),
+		verifies())
+	lived(p, "source: {repo: .}\n")
+	p.Write(".abl/specs/contract-ids.txt", "")
+	p.Git("", "add", "-N", ".abl/specs/contract-ids.txt") // it is abl's to write, and the person's to commit
+	before, tree := p.Git("", "rev-parse", "HEAD"), p.Git("", "status", "--porcelain")
+	r := p.Must(0, "phase", "1")
+	wants(t, "the phase", r.Stdout+r.Stderr, "the Builder works on a clone of main at "+before[:12], "on branch abl/phase1", "its hooks are not run (hooks/pre-commit)")
+	const work = ".abl/work/src"
+	if got := p.Git(work, "rev-parse", "abl/phase1^"); got != before {
+		t.Errorf("the first commit stands on %s, want the person's %s", got, before)
+	}
+	r = p.Must(0, "publish")
+	wants(t, "publish", r.Stdout+r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/tests is at ", "refs/abl/state is at ", "git push origin abl/phase1 'refs/abl/*'")
+	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "lib/word.mjs" {
+		t.Errorf("the Builder changed %q, want lib/word.mjs alone", got)
+	}
+	if p.Git("", "rev-parse", "HEAD") != before || p.Git("", "branch", "--show-current") != "main" || p.Git("", "status", "--porcelain") != tree || p.Git("", "fsck", "--strict") != "" {
+		t.Errorf("the person's repository is not as it was:\n%s", p.Git("", "status"))
+	}
+	if _, err := os.Lstat(filepath.Join(p.Dir, "hook-ran")); err == nil {
+		t.Error("a hook was run")
+	}
+	for _, ref := range []string{"refs/abl/state", "refs/abl/tests"} {
+		for _, name := range strings.Fields(p.Git("", "ls-tree", "-r", "--name-only", ref)) {
+			lacks(t, ref+" "+name, p.Git("", "show", ref+":"+name), p.Dir)
+		}
+	}
+	wants(t, "the pull request", p.Must(0, "publish", "1", "--pr-body").Stdout, "### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "What it cost:", "git diff HEAD...origin/abl/phase1")
+	wants(t, "publishing again", p.Must(0, "publish", "--json").Stdout, p.Git("", "rev-parse", "refs/abl/state"))
+
+	origin := filepath.Join(t.TempDir(), "origin.git")
+	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
+	p.Git("", "remote", "add", "origin", origin)
+	p.Git("", "push", "-q", "origin", "main", "abl/phase1", "refs/abl/*")
+	q := elsewhere(p, origin)
+	r = q.Must(0, "status")
+	wants(t, "the colleague", r.Stdout+r.Stderr, "restored: phase 1 passed", "passed")
+	if a, b := p.Must(0, "costs", "--csv").Stdout, q.Must(0, "costs", "--csv").Stdout; a != b {
+		t.Errorf("costs are\n%s\nand there\n%s", a, b)
+	}
+	if a, b := p.Must(0, "report", "1").Stdout, q.Must(0, "report", "1").Stdout; a != b {
+		t.Errorf("the report is\n%s\nand there\n%s", a, b)
+	}
+	r = q.Must(0, "phase", "1")
+	wants(t, "phase 1 there", r.Stdout+r.Stderr, "passed: its spec is unchanged, nothing to do")
+
+	// The colleague merges, goes on with a second phase, and the first person takes it up.
+	q.Git("", "merge", "-q", "--no-ff", "-m", "merge phase 1", "origin/abl/phase1")
+	q.Write(".abl/specs/phase2.md", "# Phase 2: More\n\n## Contracts\n\n- GET /more → 200 with the text ok\n")
+	q.Git("", "add", "-A")
+	q.Git("", "commit", "-qm", "a second phase")
+	suite2 := strings.Replace(suite, "1..1", "1..2", 1) + "curl -sf \"$ABL_APP_URL/more\" >/dev/null && echo 'ok 2 - P2.C1' || echo 'not ok 2 - P2.C1'\n"
+	script(q, builds(must(0, "grep -q ok lib/word.mjs"), write("more.txt", "more")), verifies(write("run.sh", suite2, "0755")))
+	r = q.Must(0, "phase", "2")
+	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; abl/phase2 takes them in")
+	q.Must(0, "publish")
+	q.Git("", "push", "-q", "origin", "main", "abl/phase1", "abl/phase2", "refs/abl/*")
+	p.Git("", "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
+	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
+	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed", ".abl/aside-1")
+	wants(t, "status", p.Must(0, "status").Stdout, "passed")
+	noLeftovers(p)
+	noLeftovers(q)
+}
+
+// TestMoveInWithAConflict: what both sides changed is the person's to decide, and nothing moves.
+func TestMoveInWithAConflict(t *testing.T) {
+	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n",
+		builds(write("lib/word.mjs", "export const word = 'ko';\n")), verifies(refute("ko")))
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "call_timeout: 60s", "call_timeout: 60s, max_verifier_iterations: 1", 1))
+	lived(p, "source: {repo: .}\n")
+	p.Must(3, "phase", "1")
+	p.Git("", "checkout", "-q", "lib/word.mjs")
+	p.Git("", "rm", "-q", "package.json")
+	p.Write("lib/word.mjs", "export const word = 'hi';\n")
+	p.Git("", "commit", "-qam", "another word", "--no-verify")
+	tip := p.Git(".abl/work/src", "rev-parse", "abl/phase1")
+	r := p.Must(9, "phase", "1", "--again")
+	wants(t, "a conflict", r.Stderr, "cannot take in what is new on main", "lib/word.mjs", "git -C .abl/work/src merge ")
+	lacks(t, "a conflict", r.Stderr, "package.json")
+	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip || p.Git(".abl/work/src", "status", "--porcelain") != "" {
+		t.Errorf("the branch moved from %s to %s", tip, got)
+	}
+	noLeftovers(p)
+}
+
+// TestMoveInBelow: a folder of a monorepo is where Builder, commands and app begin.
+func TestMoveInBelow(t *testing.T) {
+	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\nbuilder_commands: {here: {command: test -f server.mjs}}\n",
+		builds(must(0, "test \"$PWD\" = /workspace/src/services/api && test -f ../../package.json && abl-cmd here"), write("server.mjs", server)), verifies())
+	p.Write("services/api/server.mjs", "\n")
+	lived(p, "source: {repo: ., dir: services/api}\n")
+	p.Must(0, "phase", "1")
+	p.Must(0, "publish")
+	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "services/api/server.mjs" {
+		t.Errorf("the Builder changed %q", got)
+	}
+	noLeftovers(p)
+}
