@@ -7,16 +7,13 @@ package model
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"abl/internal/gateway/meter"
-	"abl/internal/proc"
 	"abl/internal/tokens"
 )
 
@@ -52,13 +49,9 @@ const (
 type provider struct {
 	keyVar, baseVar string
 	api             meter.API
-	ask             func(context.Context, call) (Answer, error) // the SDK's error; what it understood of an answer
-}
-
-// call is one try to get an answer.
-type call struct {
-	model, key, base, prompt, once string
-	http                           *http.Client
+	// ask makes one try, once being the same for each try of a question. It returns the
+	// SDK's error, or what the SDK understood of an answer.
+	ask func(ctx context.Context, c *Client, by *http.Client, prompt, once string) (Answer, error)
 }
 
 // providers are those whose APIs models are asked through.
@@ -73,7 +66,7 @@ func BaseVar(provider string) string { return providers[provider].baseVar }
 
 // Config is how a model is asked.
 type Config struct {
-	Provider  string // "" for that of a model that is always known
+	Provider  string // one of Providers
 	Key       string
 	Base      string // another address than the provider's own
 	Transport http.RoundTripper
@@ -81,40 +74,25 @@ type Config struct {
 	Patience  time.Duration // for one try
 	// Sent is told what is about to be sent, before it is.
 	Sent func(body []byte) error
-	// Trouble is told why the next try waits, and how long.
-	Trouble func(err error, wait time.Duration)
-	// Wait replaces the clock in tests.
-	Wait func(ctx context.Context, d time.Duration) error
+	// Wait is told why the next try has to wait and how long, and does so.
+	Wait func(ctx context.Context, why error, d time.Duration) error
 }
 
 // Client asks one model.
 type Client struct {
+	Config
 	name string
 	p    provider
-	c    Config
 }
 
 // New is a client of the model of that name.
-func New(name string, c Config) (*Client, error) {
-	p, ok := providers[cmp.Or(c.Provider, Known()[name])]
-	if !ok {
-		return nil, fmt.Errorf("unknown model %q: there are %s", name, strings.Join(Known().Names(), " and "))
-	}
-	if strings.TrimSpace(c.Key) == "" {
-		return nil, errors.New("internal error: no key")
-	}
-	base, err := address(c.Base, p.baseVar)
-	if err != nil {
+func New(name string, c Config) (_ *Client, err error) {
+	p := providers[c.Provider]
+	if c.Base, err = address(c.Base, p.baseVar); err != nil {
 		return nil, err
 	}
-	c.Base = base
-	if c.Transport == nil {
-		c.Transport = http.DefaultTransport
-	}
-	if c.Wait == nil {
-		c.Wait = proc.Pause
-	}
-	return &Client{name: name, p: p, c: c}, nil
+	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
+	return &Client{c, name, p}, nil
 }
 
 // Name is the model's name.

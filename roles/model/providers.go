@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -61,15 +62,15 @@ func (c Catalog) With(file string, data []byte) (Catalog, error) {
 var gemini = provider{keyVar: "GEMINI_API_KEY", baseVar: "GOOGLE_GEMINI_BASE_URL", api: meter.Gemini, ask: askGemini}
 
 // askGemini always gives a base address: the SDK would look into the environment.
-func askGemini(ctx context.Context, c call) (a Answer, err error) {
+func askGemini(ctx context.Context, c *Client, by *http.Client, prompt, _ string) (a Answer, err error) {
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
-		APIKey: c.key, Backend: genai.BackendGeminiAPI, HTTPClient: c.http,
-		HTTPOptions: genai.HTTPOptions{BaseURL: cmp.Or(c.base, "https://generativelanguage.googleapis.com/")},
+		APIKey: c.Key, Backend: genai.BackendGeminiAPI, HTTPClient: by,
+		HTTPOptions: genai.HTTPOptions{BaseURL: cmp.Or(c.Base, "https://generativelanguage.googleapis.com/")},
 	})
 	if err != nil {
 		return a, err
 	}
-	resp, err := client.Models.GenerateContent(ctx, c.model, genai.Text(c.prompt), nil)
+	resp, err := client.Models.GenerateContent(ctx, c.name, genai.Text(prompt), nil)
 	if err != nil {
 		return a, err
 	}
@@ -98,14 +99,14 @@ var openAI = provider{keyVar: "OPENAI_API_KEY", baseVar: "OPENAI_BASE_URL", api:
 
 // askOpenAI makes the service alone, not the SDK's client, which takes more from
 // the environment than anybody asked for. Further tries are ours.
-func askOpenAI(ctx context.Context, c call) (a Answer, err error) {
+func askOpenAI(ctx context.Context, c *Client, by *http.Client, prompt, once string) (a Answer, err error) {
 	chat := openai.NewChatCompletionService(
-		option.WithAPIKey(c.key), option.WithBaseURL(openAIBase(c.base)), option.WithHTTPClient(c.http),
-		option.WithMaxRetries(0), option.WithHeader("Idempotency-Key", c.once),
+		option.WithAPIKey(c.Key), option.WithBaseURL(openAIBase(c.Base)), option.WithHTTPClient(by),
+		option.WithMaxRetries(0), option.WithHeader("Idempotency-Key", once),
 	)
 	resp, err := chat.New(ctx, openai.ChatCompletionNewParams{
-		Model:    c.model,
-		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(c.prompt)},
+		Model:    c.name,
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(prompt)},
 	})
 	if err != nil {
 		return a, err

@@ -19,6 +19,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/pricelist"
+	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/orchestrator/codecommit"
@@ -147,7 +148,10 @@ func (s *session) duration(name string) (time.Duration, error) {
 // prepare puts the model in place, and what takes its key out of everything.
 func (s *session) prepare(r *codecommit.Run) (secrets codecommit.Secrets, err error) {
 	name, c := s.in.String("model"), model.Config{Sent: r.Sending}
-	c.Trouble = func(err error, wait time.Duration) { s.in.Say("%v; trying again in %s", err, wait) }
+	c.Wait = func(ctx context.Context, why error, d time.Duration) error {
+		s.in.Say("%v; trying again in %s", why, d)
+		return proc.Pause(ctx, d)
+	}
 	if c.Retries, err = s.number("retries", 1000); err == nil {
 		c.Patience, err = s.duration("timeout")
 	}
