@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"abl/internal/lazyregexp"
 )
 
 // Edit is what an answer wants done to one file: its whole new content, or its
@@ -137,31 +139,29 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 	return found, nil
 }
 
+// fenceV1 is a line with a mark: the blanks before it, the mark, the blanks behind it, a word.
+var fenceV1 = lazyregexp.New(`(?s)^([ \t]*)(&&&|%%%|\^\^\^|\$\$\$)([ \t]*)(.*)$`)
+
 // fence is the mark of a line and the word that follows it, if the line is a fence. A run of
 // more than three marks is a line under a headline, say, and none. Inside of a lenient file
 // indented marks that name nothing are content: compilers underline what they quote.
 func fence(line string, lenient bool, marks []string, open block) (mark, word string, ok bool) {
-	flush := line
-	if lenient {
-		flush = strings.TrimLeft(line, " \t")
+	if !lenient {
+		word, ok = strings.CutPrefix(line, "^^^")
+		return "^^^", word, ok && !strings.HasPrefix(word, "^")
 	}
-	i := slices.IndexFunc(marks, func(m string) bool { return strings.HasPrefix(flush, m) })
-	if i < 0 || strings.HasPrefix(flush, marks[i]+marks[i][:1]) {
+	m := fenceV1().FindStringSubmatch(line)
+	if m == nil || !slices.Contains(marks, m[2]) {
 		return "", "", false
 	}
-	mark, word = marks[i], flush[len(marks[i]):]
-	if !lenient {
-		return mark, word, true
-	}
-	rest := word
-	word = strings.TrimLeft(rest, " \t")
+	indent, mark, gap, word := m[1], m[2], m[3], m[4]
 	switch {
 	case word == "end":
 		ok = true
 	case mark != "^^^":
 		ok = word == "start"
-	default:
-		ok = open.mark != mark || flush == line || word == "delete" || word != "" && word == rest
+	case gap != "" || !strings.HasPrefix(word, "^"):
+		ok = open.mark != mark || indent == "" || word == "delete" || word != "" && gap == ""
 	}
 	return mark, word, ok
 }
