@@ -15,6 +15,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
+	"abl/internal/redact"
 	"abl/roles/environment"
 	"abl/roles/model"
 )
@@ -24,7 +25,7 @@ import (
 func (r *Run) ask(ctx context.Context, name, prompt string, names func(what string) []string) (model.Answer, *Attempt, error) {
 	at := &Attempt{Name: name, Outcome: Failed, names: names}
 	r.result.Attempts = append(r.result.Attempts, at)
-	prompt = r.Clean(prompt)
+	prompt = r.Secrets.String(prompt)
 	if err := r.Logs.Put(prompt, names("query.txt")...); err != nil {
 		return model.Answer{}, at, err
 	}
@@ -55,9 +56,9 @@ func (r *Run) ask(ctx context.Context, name, prompt string, names func(what stri
 
 // classed says whose matter it is that there is no answer.
 func classed(err error) error {
-	var e *model.Error
+	e, told := errors.AsType[*model.Error](err)
 	switch {
-	case !errors.As(err, &e):
+	case !told:
 		return err
 	case e.Kind.Transient():
 		return &environment.Error{Class: environment.Away, Do: "try again later", Err: err}
@@ -80,11 +81,11 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	ms := took.Milliseconds()
 	row := ledger.Row{
 		Timestamp: ledger.Stamp(time.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: cmp.Or(a.Model, r.Model.Name()),
-		Count: a.Usage, Source: ledger.API, CallID: r.Logs.Name() + "/" + name, Agent: "code-commit", DurationMS: &ms, Outcome: string(outcome.Done),
+		Count: a.Usage, Source: ledger.API, CallID: filepath.Base(r.Logs.Path) + "/" + name, Agent: "code-commit", DurationMS: &ms, Outcome: string(outcome.Done),
 	}
-	var e *model.Error
+	e, told := errors.AsType[*model.Error](err)
 	switch {
-	case errors.As(err, &e):
+	case told:
 		row.Outcome = string(e.Kind)
 	case err != nil:
 		row.Outcome = string(outcome.Failed)
@@ -101,31 +102,28 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 // Folder is the log folder of one run. Whatever is written there has no secret
 // in it.
 type Folder struct {
-	Path  string
-	clean func(string) string
+	Path    string
+	secrets *redact.Redactor
 }
 
 // logPerm: prompts hold the code, which is not everybody's.
 const logPerm = 0o600
 
 // NewFolder makes a log folder that is named after the time.
-func NewFolder(dir string, now time.Time, suffix string, clean func(string) string) (*Folder, error) {
+func NewFolder(dir string, now time.Time, suffix string, secrets *redact.Redactor) (*Folder, error) {
 	name, err := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix), os.MkdirAll(dir, 0o755)
 	for i, path := 2, name; err == nil || errors.Is(err, fs.ErrExist); i++ {
 		if err = os.Mkdir(path, 0o755); err == nil {
-			return &Folder{Path: path, clean: clean}, nil
+			return &Folder{Path: path, secrets: secrets}, nil
 		}
 		path = name + "-" + strconv.Itoa(i)
 	}
 	return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
 }
 
-// Name is the folder's own name.
-func (f *Folder) Name() string { return filepath.Base(f.Path) }
-
 // Put writes a file, under all of its names.
 func (f *Folder) Put(text string, names ...string) error {
-	data := []byte(f.clean(text))
+	data := []byte(f.secrets.String(text))
 	for i, name := range names {
 		path := filepath.Join(f.Path, name)
 		if i > 0 && os.Link(filepath.Join(f.Path, names[0]), path) == nil {

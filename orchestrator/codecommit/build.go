@@ -73,7 +73,7 @@ type Host struct {
 	Stream  io.Writer // shows both outputs as they come; may be nil
 	Limit   time.Duration
 	Grace   time.Duration    // for a build that is stopped to end by itself; 0 is five seconds
-	Secrets *redact.Redactor // taken out of what is kept and shown; nil knows none
+	Secrets *redact.Redactor // taken out of what is kept and shown
 }
 
 // Runnable says why the script of a project cannot be run, and with which of a

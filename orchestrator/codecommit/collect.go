@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/hostfs"
+	"abl/internal/redact"
 )
 
 // Collect writes files of a folder as one text for a model, but for those that hold
 // secrets, are not text, are too large, or were written by a program. left says which,
 // and why.
-func Collect(root string, names []string, clean func(string) string) (text string, left []string, err error) {
+func Collect(root string, names []string, secrets *redact.Redactor) (text string, left []string, err error) {
 	const most = 1 << 20
 	var b strings.Builder
 	for _, name := range names {
@@ -33,7 +34,7 @@ func Collect(root string, names []string, clean func(string) string) (text strin
 				return "", nil, err
 			case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
 				why = "not text"
-			case bytes.Contains(data, []byte("PRIVATE KEY-----")), clean(string(data)) != string(data):
+			case bytes.Contains(data, []byte("PRIVATE KEY-----")), secrets.Holds(data):
 				why = "it holds a secret"
 			}
 		}

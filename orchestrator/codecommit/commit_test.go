@@ -15,6 +15,7 @@ import (
 
 	"abl/internal/ledger"
 	"abl/internal/outcome"
+	"abl/internal/redact"
 	"abl/internal/tokens"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
@@ -62,7 +63,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		}
 	}
 	git(t, l.root, "", "init", "-q")
-	clean := func(s string) string { return strings.ReplaceAll(s, secret, "[…zz]") }
+	secrets, _ := redact.New(secret)
 	g, err := codecommit.Project{Root: l.root, Profile: p, Logs: filepath.Join(l.root, "logs")}.Guard()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	l.run = codecommit.Run{
 		Project: codecommit.Project{Root: l.root, Profile: p, Logs: filepath.Join(l.root, "logs")}, Inputs: in, Model: l, Guard: g, Builder: l,
 		Began: time.Date(2026, 11, 21, 10, 20, 30, 0, time.UTC), Book: book{ledger.Open(filepath.Join(l.root, "logs/tokens.csv"))},
-		Repairs: p.Repairs, Clean: clean,
+		Repairs: p.Repairs, Secrets: secrets, Keys: &redact.Redactor{},
 		Say:  func(text string) { fmt.Fprintln(&l.said, text) },
 		Said: func(text string) { l.said.WriteString("> " + text) },
 	}
@@ -185,7 +186,7 @@ func TestGreenAtOnce(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("logs: %s", got)
 	}
-	if filepath.Base(l.run.Logs.Path) != "2026-11-21-10-20-30-committing-code" || logs["initial-query-response.json"] != `{"said":"[…zz]"}` ||
+	if filepath.Base(l.run.Logs.Path) != "2026-11-21-10-20-30-committing-code" || logs["initial-query-response.json"] != `{"said":"[secret …zz]"}` ||
 		logs["initial-build.txt"] != "EXIT CODE: 0\n\nSTDOUT:\n\nSTDERR:\nwarning\n" || logs["1-build.txt"] != logs["initial-build.txt"] {
 		t.Errorf("%q", logs)
 	}
@@ -312,12 +313,12 @@ func TestDryRun(t *testing.T) {
 func TestFolders(t *testing.T) {
 	dir, now := t.TempDir(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, want := range []string{"2026-01-02-03-04-05-x", "2026-01-02-03-04-05-x-2", "2026-01-02-03-04-05-x-3"} {
-		f, err := codecommit.NewFolder(dir, now, "-x", func(s string) string { return s })
-		if err != nil || f.Name() != want {
+		f, err := codecommit.NewFolder(dir, now, "-x", &redact.Redactor{})
+		if err != nil || filepath.Base(f.Path) != want {
 			t.Errorf("%v, %v", f, err)
 		}
 	}
-	f, _ := codecommit.NewFolder(dir, now, "-y", func(s string) string { return s })
+	f, _ := codecommit.NewFolder(dir, now, "-y", &redact.Redactor{})
 	for in, want := range map[string]string{`{"a": 1}` + "\n": `{"a": 1}` + "\n", "<html>": `{"not_json":"\u003chtml\u003e"}` + "\n", "": `{"not_json":""}` + "\n"} {
 		err := f.Body([]byte(in), "b.json")
 		data, _ := os.ReadFile(filepath.Join(f.Path, "b.json"))
@@ -368,7 +369,7 @@ func TestReport(t *testing.T) {
 	if err != nil || res.Outcome != codecommit.Reported || len(res.Missing) != 3 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if want := strings.ReplaceAll(text, secret, "[…zz]"); l.file("agent-config/consistency-report.txt") != want || printed != want {
+	if want := strings.ReplaceAll(text, secret, "[secret …zz]"); l.file("agent-config/consistency-report.txt") != want || printed != want {
 		t.Errorf("%q", printed)
 	}
 	golden(t, "report.json", l.file("agent-config/consistency-report.json"))

@@ -3,6 +3,7 @@ package codecommit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,24 +71,17 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 		if strings.TrimSpace(a.Text) == "" {
 			return r.unusable("the answer of %s is empty", r.Model.Name())
 		}
-		text = r.Clean(a.Text)
+		text = r.Secrets.String(a.Text)
 		rep := SplitReport(text)
 		rep.Model, rep.Cut = a.Model, a.Finish != model.Whole
 		if rep.Cut {
 			at.Outcome, at.Why = Unusable, "the report was cut off ("+a.Reason+")"
 		}
 		r.result.Report, r.result.Missing = path, rep.Missing
-		sidecar, err := json.MarshalIndent(rep, "", "  ")
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o755)
-		}
-		if err == nil {
-			err = hostfs.Write(path, []byte(text), logPerm)
-		}
-		if err == nil {
-			err = hostfs.Write(strings.TrimSuffix(path, filepath.Ext(path))+".json", append(sidecar, '\n'), logPerm)
-		}
-		return err
+		parts, err := json.MarshalIndent(rep, "", "  ")
+		beside := strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
+		return errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755),
+			hostfs.Write(path, []byte(text), logPerm), hostfs.Write(beside, append(parts, '\n'), logPerm))
 	})
 	return res, text, err
 }
@@ -98,7 +92,7 @@ func (r *Run) Ask(ctx context.Context, workflow, prompt string) (res Result, ans
 		if a.Finish != model.Whole {
 			return r.unusable("the answer of %s was cut off (%s)", r.Model.Name(), a.Reason)
 		}
-		answer = r.Clean(a.Text)
+		answer = r.Secrets.String(a.Text)
 		return nil
 	})
 	return res, answer, err

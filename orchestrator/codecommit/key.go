@@ -101,27 +101,19 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 	return client, key, err
 }
 
-// Secrets are the provider's key, other providers' keys and what .env keeps secret. Of
-// each only the last two characters are shown.
-type Secrets struct{ All, keys *redact.Redactor }
-
-// Secrets are those of the project, with the key that a run uses.
-func (p Project) Secrets(key string) (s Secrets) {
-	keys := []string{key}
+// Secrets are what a run takes out of all that it writes, asks and shows: the key that it
+// uses, other providers' keys, and what .env keeps secret. Of each only the last two
+// characters stay. keys know the keys alone.
+func (p Project) Secrets(key string) (all, keys *redact.Redactor) {
+	known := []string{key}
 	for _, provider := range model.Providers() {
-		all, _ := p.keys(provider) // what cannot be read is no secret of this run
-		for _, k := range all {
-			keys = append(keys, k.Value)
+		others, _ := p.keys(provider) // what cannot be read is no secret of this run
+		for _, k := range others {
+			known = append(known, k.Value)
 		}
 	}
-	s.keys, _ = redact.New(keys...)
 	secrets, _ := redact.Secrets(p.Env, true)
-	s.All, _ = redact.New(append(secrets, keys...)...)
-	return s
+	keys, _ = redact.New(known...)
+	all, _ = redact.New(append(secrets, known...)...)
+	return all, keys
 }
-
-// Clean takes the secrets out of all that is logged or asked.
-func (s Secrets) Clean(text string) string { return s.All.String(text) }
-
-// Hold says whether a text holds a provider's key, in whatever spelling.
-func (s Secrets) Hold(text string) bool { return s.keys.Holds([]byte(text)) }

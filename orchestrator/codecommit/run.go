@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
+	"abl/internal/redact"
 	"abl/internal/wording"
 	"abl/roles/model"
 )
@@ -30,8 +31,8 @@ type Run struct {
 	Builder Builder
 	Began   time.Time // after which the log folder is named
 	Book    interface{ Append([]ledger.Row) error }
-	Clean   func(string) string
-	Holds   func(string) bool // whether a text holds a provider's key; nil knows none
+	Secrets *redact.Redactor  // taken out of all that is logged, asked or shown
+	Keys    *redact.Redactor  // of providers, which no answer may hold
 	Say     func(text string) // hears one line of progress
 	Said    func(text string) // hears what the model tells the person (protocol v1)
 
@@ -97,7 +98,7 @@ func (r *Run) begin(workflow string) (err error) {
 	if r.Project.Name == V1 {
 		suffix = ""
 	}
-	if r.Logs, err = NewFolder(r.Project.Logs, r.Began, suffix, r.Clean); err != nil {
+	if r.Logs, err = NewFolder(r.Project.Logs, r.Began, suffix, r.Secrets); err != nil {
 		return err
 	}
 	r.Say("logs: " + r.Logs.Path)
@@ -115,9 +116,9 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	if cause != nil {
 		res.Why = cause.Error()
 	}
-	res.Why = r.Clean(res.Why)
+	res.Why = r.Secrets.String(res.Why)
 	for _, a := range res.Attempts {
-		a.Why = r.Clean(a.Why)
+		a.Why = r.Secrets.String(a.Why)
 	}
 	data, err := json.MarshalIndent(res, "", "  ")
 	if err == nil {
@@ -161,7 +162,7 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 		return err
 	}
 	const most = 2000
-	if at.Says = wording.Cut(strings.TrimSpace(r.Clean(at.Says)), most); at.Says != "" {
+	if at.Says = wording.Cut(strings.TrimSpace(r.Secrets.String(at.Says)), most); at.Says != "" {
 		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
 	switch {
@@ -185,14 +186,14 @@ func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) (edit
 	if a.Finish == model.Cut {
 		return nil, fmt.Errorf("the answer was cut off (%s), so the rest of it is unknown: answer more briefly, with fewer or smaller files", a.Reason), nil
 	}
-	if r.Holds != nil && r.Holds(a.Text) {
+	if r.Keys.Holds([]byte(a.Text)) {
 		return nil, errors.New("it holds the key of a provider, so nothing of it was taken"), nil
 	}
 	told, wrong := ParseAnswer(a.Text, r.Project.Name == V1)
 	for _, words := range told.Said {
 		r.Said(words)
 		if !r.DryRun {
-			err = errors.Join(err, hostfs.Append(filepath.Join(r.Project.Root, r.Project.UserOutput), []byte(r.Clean(words)), logPerm))
+			err = errors.Join(err, hostfs.Append(filepath.Join(r.Project.Root, r.Project.UserOutput), []byte(r.Secrets.String(words)), logPerm))
 		}
 	}
 	at.thoughts, at.Says = told.Thoughts, strings.Join(told.Calm, "\n")
@@ -221,7 +222,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	r.Say(wording.Count(len(edits), "file") + " changed; building")
 	began := time.Now()
 	built, err := r.Builder.Build(ctx)
-	at.BuildMS, at.Notes, at.printed = time.Since(began).Milliseconds(), built.Notes, r.Clean(built.Text())
+	at.BuildMS, at.Notes, at.printed = time.Since(began).Milliseconds(), built.Notes, r.Secrets.String(built.Text())
 	r.result.BuildMS += at.BuildMS
 	for _, note := range built.Notes {
 		r.Say(note)

@@ -31,7 +31,7 @@ func (s *session) consistency(ctx context.Context) (err error) {
 
 func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path string) error {
 	r := &codecommit.Run{Inputs: inputs}
-	if _, err := s.prepare(r); err != nil {
+	if err := s.prepare(r); err != nil {
 		return err
 	}
 	res, text, err := r.Consistency(ctx, path)
@@ -74,12 +74,13 @@ type Check struct {
 // Do asks for the report.
 func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	s := c.session(in)
-	code, clean := "", s.project.Secrets("").Clean
+	code := ""
+	secrets, _ := s.project.Secrets("")
 	for _, from := range []struct {
 		dir   string
 		names []string
 	}{{c.Root, c.Specs}, {c.Source, c.Files}} {
-		text, left, err := codecommit.Collect(from.dir, from.names, clean)
+		text, left, err := codecommit.Collect(from.dir, from.names, secrets)
 		if err != nil {
 			return fmt.Errorf("cannot collect what is in %s: %w", from.dir, err)
 		}
@@ -99,11 +100,11 @@ var ErrMasked = errors.New("it holds a secret, which the model is not shown")
 // answer is put, "" for none.
 func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, replaces string) (string, error) {
 	s := a.session(in)
-	if s.project.Secrets("").Clean(replaces) != replaces {
+	if secrets, _ := s.project.Secrets(""); secrets.Holds([]byte(replaces)) {
 		return "", ErrMasked
 	}
 	r := &codecommit.Run{Inputs: codecommit.Inputs{Query: question}}
-	if _, err := s.prepare(r); err != nil {
+	if err := s.prepare(r); err != nil {
 		return "", err
 	}
 	res, answer, err := r.Ask(ctx, workflow, question)

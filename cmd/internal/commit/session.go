@@ -112,12 +112,11 @@ func (s *session) change(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	secrets, err := s.prepare(r)
-	if err != nil {
+	if err := s.prepare(r); err != nil {
 		return err
 	}
 	if !r.DryRun {
-		done, err := s.builder(ctx, r, secrets, limit)
+		done, err := s.builder(ctx, r, limit)
 		if err != nil {
 			return err
 		}
@@ -146,7 +145,7 @@ func (s *session) duration(name string) (time.Duration, error) {
 }
 
 // prepare puts the model in place, and what takes its key out of everything.
-func (s *session) prepare(r *codecommit.Run) (secrets codecommit.Secrets, err error) {
+func (s *session) prepare(r *codecommit.Run) (err error) {
 	name, c := s.in.String("model"), model.Config{Sent: r.Sending}
 	c.Wait = func(ctx context.Context, why error, d time.Duration) error {
 		s.in.Say("%v; trying again in %s", why, d)
@@ -156,26 +155,26 @@ func (s *session) prepare(r *codecommit.Run) (secrets codecommit.Secrets, err er
 		c.Patience, err = s.duration("timeout")
 	}
 	if err != nil {
-		return secrets, err
+		return err
 	}
 	client, key, err := s.project.Client(name, c)
 	s.in.Safe.Hide(key.Value)
 	if err != nil {
-		return secrets, err
+		return err
 	}
 	s.in.Say("%s, with the key of %s", name, key.Where)
-	secrets = s.project.Secrets(key.Value)
-	r.Project, r.Model, r.Clean, r.Holds, r.Began = s.project, client, secrets.Clean, secrets.Hold, time.Now()
+	r.Project, r.Model, r.Began = s.project, client, time.Now()
+	r.Secrets, r.Keys = s.project.Secrets(key.Value)
 	prices, _ := pricelist.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
 	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }
 	for what, text := range map[string]string{"query": r.Inputs.Query, "codebase": r.Inputs.Codebase} {
-		if r.Clean(text) != text {
+		if r.Secrets.Holds([]byte(text)) {
 			s.in.Warn("the " + what + " holds a secret; the model is shown no more than its last two characters")
 		}
 	}
-	return secrets, nil
+	return nil
 }
 
 // say tells how it goes, on a line of its own.
@@ -187,12 +186,12 @@ func (s *session) say(text string) {
 }
 
 // builder decides where the build runs.
-func (s *session) builder(ctx context.Context, r *codecommit.Run, secrets codecommit.Secrets, limit time.Duration) (done func(), err error) {
+func (s *session) builder(ctx context.Context, r *codecommit.Run, limit time.Duration) (done func(), err error) {
 	if note, _ := codecommit.Runnable(s.project.Root); note != "" {
 		s.in.Warn("every build will be red: " + note)
 	}
 	s.build = s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
-	host := codecommit.Host{Root: s.project.Root, Stream: s.build, Limit: limit, Secrets: secrets.All}
+	host := codecommit.Host{Root: s.project.Root, Stream: s.build, Limit: limit, Secrets: r.Secrets}
 	if s.in.String("build-on") != "container" {
 		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
 		r.Builder = host
