@@ -1,7 +1,6 @@
 package codecommit
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,13 +24,17 @@ const (
 	maxFiles  = 2000
 )
 
-// wrong is a mistake in a line of an answer. Its text is for the model as much as for a
-// person.
+// Mistake is what a model did wrong. Its text is for the model as much as for a person.
+type Mistake string
+
+func (m Mistake) Error() string { return string(m) }
+
+// wrong is a mistake in a line of an answer.
 func wrong(line int, format string, args ...any) error {
-	return fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, args...))
+	return Mistake(fmt.Sprintf("line %d: %s", line, fmt.Sprintf(format, args...)))
 }
 
-var errNoFile = errors.New("the answer changes no file: give at least one as ^^^path, its whole content, ^^^end")
+const errNoFile = Mistake("the answer changes no file: give at least one as ^^^path, its whole content, ^^^end")
 
 // Answer is an answer by kind of fence. The protocol v2 knows files alone.
 type Answer struct {
@@ -78,11 +81,12 @@ func ParseAnswer(text string, v1 bool) (Answer, error) {
 	}
 	switch n := len(a.Edits); {
 	case n > maxFiles:
-		return heard, fmt.Errorf("the answer gives %d files, and more than %d are not taken: change fewer files at once", n, maxFiles)
+		const text = "the answer gives %d files, and more than %d are not taken: change fewer files at once"
+		return heard, Mistake(fmt.Sprintf(text, n, maxFiles))
 	case n == 0 && !v1:
 		return heard, errNoFile
 	case n == 0 && a.Calm == nil:
-		return heard, errors.New("the answer gives no file and does not say by $$$ that none is needed")
+		return heard, Mistake("the answer gives no file and does not say by $$$ that none is needed")
 	case n > 0 && a.Calm != nil:
 		return heard, wrong(a.Edits[0].Line, "the answer says by $$$ that nothing is to be changed, and gives %q all the same", a.Edits[0].Path)
 	}
@@ -100,7 +104,8 @@ type block struct {
 // mark, of ^^^ any word begins a block and of the others start, and nothing is deleted.
 func scan(text string, lenient bool, marks ...string) (found []block, err error) {
 	if len(text) > MaxAnswer {
-		return nil, fmt.Errorf("the answer has %d bytes, and more than %d are not looked at: change fewer files at once", len(text), MaxAnswer)
+		const why = "the answer has %d bytes, and more than %d are not looked at: change fewer files at once"
+		return nil, Mistake(fmt.Sprintf(why, len(text), MaxAnswer))
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	var open block // none while it has no line

@@ -196,8 +196,7 @@ func inTheWay(file string) error { return fmt.Errorf("%q: %w", file, ErrInTheWay
 // somebody who would like to have files moved. Without any, nothing was changed yet,
 // or all of it.
 func readBackup(t *os.Root, stage string) (b backup, err error) {
-	const most = 1 << 30
-	data, err := hostfs.Read(t.Name(), path.Join(stage, backupFile), most)
+	data, err := hostfs.Read(t.Name(), path.Join(stage, backupFile), mostText)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return b, nil
 	}

@@ -31,7 +31,9 @@ func (r *Run) ask(ctx context.Context, name, prompt string, names func(what stri
 	}
 	r.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", name, r.Model.Name(), (len(prompt)+3)/4))
 	began := time.Now()
-	a, err := r.Model.Ask(ctx, prompt)
+	a, err := r.Model.Ask(ctx, prompt, func(body []byte) error {
+		return r.Logs.Put(string(body), names("query.json")...)
+	})
 	took := time.Since(began)
 	at.CallMS, at.Tries, at.Model, at.Finish = took.Milliseconds(), a.Tries, a.Model, string(a.Finish)
 	at.Input, at.Output, at.Total = a.Usage.Input, a.Usage.Candidates, a.Usage.Total
@@ -66,14 +68,6 @@ func classed(err error) error {
 	return &environment.Error{Class: environment.Refused, Err: err, Do: map[outcome.Outcome]string{
 		outcome.Refused: "check the key", outcome.Filtered: "word the query differently, or ask another model (--model)",
 	}[e.Kind]}
-}
-
-// Sending keeps what is about to be sent, for whoever makes the model.
-func (r *Run) Sending(body []byte) error {
-	if r.Project.Name == V1 {
-		return nil
-	}
-	return r.Logs.Put(string(body), r.result.Attempts[len(r.result.Attempts)-1].names("query.json")...)
 }
 
 // enter writes the call into the ledger.

@@ -2,9 +2,9 @@ package codecommit
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -29,8 +29,7 @@ const Dockerfile = ConfigDir + "/build/Dockerfile"
 
 // EngineID is the project's name on the engine.
 func (p Project) EngineID() string {
-	sum := sha256.Sum256([]byte(p.Root))
-	return "cc" + hex.EncodeToString(sum[:6])
+	return fmt.Sprintf("cc%.6x", sha256.Sum256([]byte(p.Root)))
 }
 
 // Handed is the folder in which builds have what is handed to them. It is in the
@@ -144,10 +143,8 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 	var perr error
 	built.Papers, perr = b.papers(key)
 	switch err = errors.Join(err, perr); {
-	case err != nil && context.Cause(ctx) != nil:
-		return built, context.Cause(ctx)
 	case err != nil:
-		return built, err
+		return built, cmp.Or(context.Cause(ctx), err)
 	case end.Gone != "":
 		return built, fmt.Errorf("%w: build.sh could not be started: %s", ErrEnvironment, end.Gone)
 	case end.Late:
@@ -164,10 +161,9 @@ func (b *Box) Build(ctx context.Context) (built Built, err error) {
 // papers are what is kept of a build besides its output: the proof of its container,
 // and what passed its gateway.
 func (b *Box) papers(key string) (map[string]string, error) {
-	const most = 32 << 20
 	all, dir := map[string]string{}, b.builds.Project.Call(key)
 	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
-		data, err := hostfs.Read(dir, name, most)
+		data, err := hostfs.Read(dir, name, mostText)
 		if err == nil {
 			all[name] = string(data)
 		} else if !errors.Is(err, hostfs.ErrAbsent) {

@@ -94,7 +94,7 @@ func (l *lab) Name() string { return "fake" }
 
 // Ask plays the next answer, the last one for ever. What is asked is on the disk
 // by then.
-func (l *lab) Ask(_ context.Context, prompt string) (model.Answer, error) {
+func (l *lab) Ask(_ context.Context, prompt string, _ func([]byte) error) (model.Answer, error) {
 	l.asked = append(l.asked, prompt)
 	found := false
 	for _, text := range l.logs() {

@@ -38,11 +38,6 @@ type PathGuard struct {
 	list   []byte        // agent-config/protected
 }
 
-// Refused says which edits are not allowed, and by which rules.
-type Refused []string
-
-func (r Refused) Error() string { return strings.Join(r, "; ") }
-
 // Guard is what protects the project's files.
 func (p Project) Guard() (*PathGuard, error) {
 	g := &PathGuard{root: p.Root, fixed: strings.Fields(p.Fixed)}
@@ -61,8 +56,7 @@ func (p Project) Guard() (*PathGuard, error) {
 }
 
 // Check judges all edits before any of them is made, and returns them with
-// their paths in one spelling. It refuses with every rule that is broken: that is the
-// model's mistake, and any other error is not.
+// their paths in one spelling. Every rule that is broken is told in one Mistake.
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	all, rules, lines := slices.Clone(edits), make([]string, len(edits)), map[string]int{}
 	for i := range all {
@@ -81,7 +75,7 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	if g.lifted != nil {
 		ignored, err = Ignored(ctx, g.root, slices.Collect(maps.Keys(lines))...)
 	}
-	var refused Refused
+	var refused []string
 	for i, e := range all {
 		if rules[i] == "" && ignored[e.Path] {
 			rules[i] = "ignored by git (.gitignore and other excludes)"
@@ -96,7 +90,7 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 		}
 	}
 	if err == nil && refused != nil {
-		err = refused
+		err = Mistake(strings.Join(refused, "; "))
 	}
 	return all, err
 }

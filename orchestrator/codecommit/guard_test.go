@@ -47,7 +47,7 @@ func guard(root, protocol, logs string) (*codecommit.PathGuard, error) {
 func judge(t testing.TB, g *codecommit.PathGuard, path string, remove bool) string {
 	t.Helper()
 	edits, err := g.Check(t.Context(), []codecommit.Edit{{Path: path, Line: 1, Delete: remove}})
-	var refused codecommit.Refused
+	var refused codecommit.Mistake
 	switch {
 	case errors.As(err, &refused):
 		rule, about := strings.CutPrefix(err.Error(), fmt.Sprintf("line 1: %q may not be changed: ", path))
@@ -251,7 +251,7 @@ func TestExcludes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Check(t.Context(), []codecommit.Edit{{Path: "a"}}); err == nil || errors.As(err, new(codecommit.Refused)) {
+	if _, err := g.Check(t.Context(), []codecommit.Edit{{Path: "a"}}); err == nil || errors.As(err, new(codecommit.Mistake)) {
 		t.Errorf("without git: %v, want an error that is not the model's", err)
 	}
 }

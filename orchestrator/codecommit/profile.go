@@ -8,7 +8,7 @@
 package codecommit
 
 import (
-	"cmp"
+	"slices"
 	"strconv"
 )
 
@@ -60,9 +60,6 @@ func ProfileOf(name string) Profile {
 	}
 }
 
-// stages are where edits of either protocol are prepared.
-func stages() []string { return []string{".code-commit", ConfigDir + "/.apply"} }
-
 // step is the name of the call n, the first being 0.
 func (p Profile) step(n int) string {
 	switch {
@@ -75,19 +72,23 @@ func (p Profile) step(n int) string {
 }
 
 // logs are the names in the log folder of what there is of the call n: query.txt,
-// response.txt, build.txt and more. The protocol v2 has two for some.
+// response.txt, build.txt and more. The protocol v2 has two for some, and v1 keeps no
+// query.json.
 func (p Profile) logs(n int, what string) []string {
-	step, short := p.step(n), strconv.Itoa(n+1)+"-"+what
-	long := map[string]string{
-		"query.txt": step + ".txt", "response.txt": step + "-response.txt", "response.json": step + "-response.json", "build.txt": step + "-build.txt",
-	}[what]
+	long, short := p.step(n)+"-"+what, strconv.Itoa(n+1)+"-"+what
 	switch {
+	case what == "query.txt":
+		long = p.step(n) + ".txt"
+	case p.Name == V1 && what == "query.json":
+		return nil
 	case p.Name == V1:
-		return []string{cmp.Or(long, step+"-"+what)}
-	case long == "":
-		return []string{short}
 	case what == "build.txt" && n == 0:
 		long = "initial-build.txt"
+	case !slices.Contains([]string{"response.txt", "response.json", "build.txt"}, what):
+		return []string{short}
+	}
+	if p.Name == V1 {
+		return []string{long}
 	}
 	return []string{long, short}
 }

@@ -41,17 +41,17 @@ func (p Project) LogsBelow() string {
 // half, and removes what else it left in the project.
 func (p Project) Lock() (unlock func() error, restored []string, err error) {
 	file := filepath.Join(p.Root, p.LockFile)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err = os.MkdirAll(filepath.Dir(file), 0o755); err == nil {
+		unlock, err = hostfs.Lock(file)
+	}
+	if errors.Is(err, hostfs.ErrHeld) {
+		err = fmt.Errorf("another code-commit works on this project: %w", err)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	if unlock, err = hostfs.Lock(file); err != nil {
-		if errors.Is(err, hostfs.ErrHeld) {
-			err = fmt.Errorf("another code-commit works on this project: %w", err)
-		}
-		return nil, nil, err
-	}
-	for _, stage := range stages() {
-		paths, torn := Recover(p.Root, stage)
+	for _, protocol := range []string{V1, V2} {
+		paths, torn := Recover(p.Root, ProfileOf(protocol).Stage)
 		restored = append(restored, paths...)
 		if torn != nil {
 			err = errors.Join(err, fmt.Errorf("%w: %w", ErrTorn, torn))
@@ -164,8 +164,7 @@ func (p Project) Changes(ctx context.Context) (int, error) {
 func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
 	said, err := git(ctx, "./"+strings.Join(names, "\x00./"), "-C", root, "check-ignore", "--no-index", "-z", "--stdin") // a name that begins with a colon is none to git
 	const none = 1
-	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == none) {
+	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.ExitCode() == none) {
 		return nil, err
 	}
 	ignored := map[string]bool{}
@@ -181,8 +180,7 @@ func git(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd.Env = append(cmd.Env, "LC_ALL=C")
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	if err != nil {

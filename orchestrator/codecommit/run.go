@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,7 +18,8 @@ import (
 // Model answers questions.
 type Model interface {
 	Name() string
-	Ask(ctx context.Context, prompt string) (model.Answer, error)
+	// Ask tells sent what is about to be sent, before it is.
+	Ask(ctx context.Context, prompt string, sent func(body []byte) error) (model.Answer, error)
 }
 
 // Run is one run of a workflow.
@@ -157,8 +157,9 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 	if err != nil {
 		return err
 	}
-	edits, wrong, err := r.understand(ctx, answer, at)
-	if err != nil {
+	edits, err := r.understand(ctx, answer, at)
+	mistake, wrong := errors.AsType[Mistake](err)
+	if err != nil && !wrong {
 		return err
 	}
 	const most = 2000
@@ -166,10 +167,10 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
 	switch {
-	case wrong != nil:
-		at.Outcome, at.Why = Unusable, wrong.Error()
-		at.printed = "The answer could not be used, and nothing of it was applied:\n" + wrong.Error() + "\n"
-		r.Say("the answer cannot be used, so nothing was changed: " + wrong.Error())
+	case wrong:
+		err, at.Outcome, at.Why = nil, Unusable, string(mistake)
+		at.printed = "The answer could not be used, and nothing of it was applied:\n" + at.Why + "\n"
+		r.Say("the answer cannot be used, so nothing was changed: " + at.Why)
 	case r.DryRun:
 		at.Outcome, at.Files = Planned, edits
 	default:
@@ -181,34 +182,34 @@ func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
 	return errors.Join(err, r.Logs.Put(at.printed, at.names("build.txt")...))
 }
 
-// understand reads an answer. wrong is what the model did wrong.
-func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) (edits []Edit, wrong, err error) {
+// understand reads an answer. A Mistake is the model's, and any other error is not.
+func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) ([]Edit, error) {
 	if a.Finish == model.Cut {
-		return nil, fmt.Errorf("the answer was cut off (%s), so the rest of it is unknown: answer more briefly, with fewer or smaller files", a.Reason), nil
+		const rest = "the rest of it is unknown: answer more briefly, with fewer or smaller files"
+		return nil, Mistake("the answer was cut off (" + a.Reason + "), so " + rest)
 	}
 	if r.Keys.Holds([]byte(a.Text)) {
-		return nil, errors.New("it holds the key of a provider, so nothing of it was taken"), nil
+		return nil, Mistake("it holds the key of a provider, so nothing of it was taken")
 	}
 	told, wrong := ParseAnswer(a.Text, r.Project.Name == V1)
 	for _, words := range told.Said {
 		r.Said(words)
-		if !r.DryRun {
-			err = errors.Join(err, hostfs.Append(filepath.Join(r.Project.Root, r.Project.UserOutput), []byte(r.Secrets.String(words)), logPerm))
+		if r.DryRun {
+			continue
+		}
+		file, text := filepath.Join(r.Project.Root, r.Project.UserOutput), r.Secrets.String(words)
+		if err := hostfs.Append(file, []byte(text), logPerm); err != nil {
+			return nil, err
 		}
 	}
 	at.thoughts, at.Says = told.Thoughts, strings.Join(told.Calm, "\n")
 	if wrong == errNoFile {
 		at.Says = a.Text
 	}
-	if wrong != nil || err != nil {
-		return nil, wrong, err
+	if wrong != nil {
+		return nil, wrong
 	}
-	edits, err = r.Guard.Check(ctx, told.Edits)
-	var refused Refused
-	if errors.As(err, &refused) {
-		return nil, err, nil
-	}
-	return edits, nil, err
+	return r.Guard.Check(ctx, told.Edits)
 }
 
 // build makes the edits and builds.

@@ -27,12 +27,13 @@ type Error struct {
 // Error says what happened.
 func (e *Error) Error() string { return e.What }
 
-// Ask puts one question. What it returns is whole, or says that it is not; an
+// Ask puts one question, and tells sent what is about to be sent, before it is. What it
+// returns is whole, or says that it is not; an
 // error is an *Error unless ctx has ended or a file could not be written.
-func (c *Client) Ask(ctx context.Context, prompt string) (Answer, error) {
+func (c *Client) Ask(ctx context.Context, prompt string, sent func(body []byte) error) (Answer, error) {
 	once := rand.Text() // the same for each try, so that a provider can tell that it is one question
 	for try := 1; ; try++ {
-		a, err := c.try(ctx, prompt, once)
+		a, err := c.try(ctx, prompt, once, sent)
 		a.Tries = try
 		e, told := errors.AsType[*Error](err)
 		switch {
@@ -55,10 +56,10 @@ func (c *Client) Ask(ctx context.Context, prompt string) (Answer, error) {
 }
 
 // try asks once.
-func (c *Client) try(ctx context.Context, prompt, once string) (Answer, error) {
+func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte) error) (Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Patience, fmt.Errorf("no answer within %s", c.Patience))
 	defer cancel()
-	t := &tape{next: c.Transport, sent: c.Sent}
+	t := &tape{next: c.Transport, sent: sent}
 	a, err := c.p.ask(ctx, c, t.client(), prompt, once)
 	read := meter.New(c.p.api)
 	_, _ = read.Write(t.body)

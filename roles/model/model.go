@@ -72,8 +72,6 @@ type Config struct {
 	Transport http.RoundTripper
 	Retries   int           // further tries after trouble that passes
 	Patience  time.Duration // for one try
-	// Sent is told what is about to be sent, before it is.
-	Sent func(body []byte) error
 	// Wait is told why the next try has to wait and how long, and does so.
 	Wait func(ctx context.Context, why error, d time.Duration) error
 }

@@ -57,24 +57,26 @@ const (
 
 // to is how a model at an address is asked, once.
 func to(name, base string) model.Config {
-	return model.Config{
-		Provider: model.Known()[name], Key: key, Base: base, Patience: time.Minute,
-		Sent: func([]byte) error { return nil },
-	}
+	return model.Config{Provider: model.Known()[name], Key: key, Base: base, Patience: time.Minute}
 }
+
+// unkept takes what is sent, and keeps nothing.
+func unkept([]byte) error { return nil }
 
 // ask asks a model once and notes the pauses instead of waiting.
 func ask(t *testing.T, name, base string, retries int) (a model.Answer, pauses []time.Duration, sent []string, err error) {
 	t.Helper()
 	conf := to(name, base)
 	conf.Retries = retries
-	conf.Sent = func(body []byte) error { sent = append(sent, strings.TrimSpace(string(body))); return nil }
 	conf.Wait = func(_ context.Context, _ error, d time.Duration) error { pauses = append(pauses, d); return nil }
 	c, err := model.New(name, conf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err = c.Ask(t.Context(), "<do> \"it\"\n")
+	a, err = c.Ask(t.Context(), "<do> \"it\"\n", func(body []byte) error {
+		sent = append(sent, strings.TrimSpace(string(body)))
+		return nil
+	})
 	return a, pauses, sent, err
 }
 
@@ -209,7 +211,7 @@ func TestNobodyThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.Ask(t.Context(), "x")
+			_, err = c.Ask(t.Context(), "x", unkept)
 			var e *model.Error
 			if !errors.As(err, &e) || e.Kind != outcome.Unavailable || base == silent.URL && !strings.Contains(err.Error(), "no answer within 50ms") {
 				t.Errorf("%s: %v", name, err)
@@ -217,13 +219,11 @@ func TestNobodyThere(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	conf := to(model.Gemini, silent.URL)
-	conf.Sent = func([]byte) error { cancel(os.ErrClosed); return nil }
-	c, err := model.New(model.Gemini, conf)
+	c, err := model.New(model.Gemini, to(model.Gemini, silent.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Ask(ctx, "x"); !errors.Is(err, os.ErrClosed) {
+	if _, err := c.Ask(ctx, "x", func([]byte) error { cancel(os.ErrClosed); return nil }); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after an interruption: %v", err)
 	}
 }
@@ -253,12 +253,12 @@ func TestNotKeptNotSent(t *testing.T) {
 	for _, name := range model.Known().Names() {
 		url, requests := server(t, exchange{200, nil, geminiOK})
 		conf := to(name, url)
-		conf.Retries, conf.Sent = 3, func([]byte) error { return os.ErrPermission }
+		conf.Retries = 3
 		c, err := model.New(name, conf)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Ask(t.Context(), "x"); !errors.Is(err, os.ErrPermission) || len(*requests) > 0 {
+		if _, err := c.Ask(t.Context(), "x", func([]byte) error { return os.ErrPermission }); !errors.Is(err, os.ErrPermission) || len(*requests) > 0 {
 			t.Errorf("%s: %v, %d requests", name, err, len(*requests))
 		}
 	}
@@ -297,7 +297,7 @@ func TestOwnAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Ask(t.Context(), "x"); err == nil || got != want {
+		if _, err := c.Ask(t.Context(), "x", unkept); err == nil || got != want {
 			t.Errorf("%s: asked %q, %v", name, got, err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestCatalog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := later.Ask(t.Context(), "x"); err != nil || a.Text != "hello" || !strings.Contains((*requests)[0], `"model":"gpt-6"`) {
+	if a, err := later.Ask(t.Context(), "x", unkept); err != nil || a.Text != "hello" || !strings.Contains((*requests)[0], `"model":"gpt-6"`) {
 		t.Errorf("%+v, %v, %q", a, err, *requests)
 	}
 }

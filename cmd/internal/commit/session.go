@@ -146,7 +146,7 @@ func (s *session) duration(name string) (time.Duration, error) {
 
 // prepare puts the model in place, and what takes its key out of everything.
 func (s *session) prepare(r *codecommit.Run) (err error) {
-	name, c := s.in.String("model"), model.Config{Sent: r.Sending}
+	name, c := s.in.String("model"), model.Config{}
 	c.Wait = func(ctx context.Context, why error, d time.Duration) error {
 		s.in.Say("%v; trying again in %s", why, d)
 		return proc.Pause(ctx, d)
