@@ -25,11 +25,6 @@ var ErrInTheWay error = &environment.Error{
 	Class: environment.Person, Do: "no file was changed; look at git status, then run the same command again", Err: errors.New("somebody else has changed it meanwhile"),
 }
 
-// ErrTorn is a run that was killed while it changed files, which cannot be put back.
-var ErrTorn error = &environment.Error{
-	Class: environment.Person, Do: "look at git status; what the edits replaced is in the folder that is named", Err: errors.New("files are changed by half"),
-}
-
 // backup says how to go back, and is in the stage, a folder of the project, while the
 // tree is between the old and the new state. There, new and a file's number are what
 // will stand in its place, old and the number what stood there.
@@ -80,10 +75,8 @@ func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 			return err
 		}
 	}
-	data, err := json.Marshal(b)
-	if err == nil {
-		err = hostfs.Write(filepath.Join(t.Name(), stage, backupFile), data, logPerm)
-	}
+	data, _ := json.Marshal(b) // texts cannot fail
+	err := hostfs.Write(filepath.Join(t.Name(), stage, backupFile), data, logPerm)
 	return errors.Join(err, failpoint.Err("treeedit.staged"))
 }
 
@@ -204,7 +197,8 @@ func readBackup(t *os.Root, stage string) (b backup, err error) {
 		return b, err
 	}
 	foreign := func(file string) bool { return !filepath.IsLocal(file) }
-	wrong := json.Unmarshal(data, &b) != nil || b.Place != place(t, stage) || len(b.New) != len(b.Files) || slices.ContainsFunc(b.Files, foreign)
+	_ = json.Unmarshal(data, &b) // what is not as it was written is seen below
+	wrong := b.Place != place(t, stage) || len(b.New) != len(b.Files) || slices.ContainsFunc(b.Files, foreign)
 	if again, _ := json.Marshal(b); wrong || !bytes.Equal(data, again) {
 		return backup{}, fmt.Errorf("%s was not written here: look what is in %s, and remove it", path.Join(stage, backupFile), stage)
 	}

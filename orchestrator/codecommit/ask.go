@@ -72,10 +72,10 @@ func classed(err error) error {
 
 // enter writes the call into the ledger.
 func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) error {
-	ms := took.Milliseconds()
 	row := ledger.Row{
 		Timestamp: ledger.Stamp(time.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: cmp.Or(a.Model, r.Model.Name()),
-		Count: a.Usage, Source: ledger.API, CallID: filepath.Base(r.Logs.Path) + "/" + name, Agent: "code-commit", DurationMS: &ms, Outcome: string(outcome.Done),
+		Count: a.Usage, Source: ledger.API, CallID: filepath.Base(r.Logs.Path) + "/" + name, Agent: "code-commit",
+		DurationMS: new(took.Milliseconds()), Outcome: string(outcome.Done),
 	}
 	e, told := errors.AsType[*model.Error](err)
 	switch {

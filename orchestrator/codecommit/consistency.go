@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +68,7 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 	prompt := join("system prompt", prompts.Consistency, "query", r.Inputs.Query, "codebase", r.Inputs.Codebase)
 	res, err := r.once(ctx, "consistency-report", prompt, func(a model.Answer, at *Attempt) error {
 		if strings.TrimSpace(a.Text) == "" {
-			return r.unusable("the answer of %s is empty", r.Model.Name())
+			return held("the answer of " + r.Model.Name() + " is empty")
 		}
 		text = r.Secrets.String(a.Text)
 		rep := SplitReport(text)
@@ -78,9 +77,9 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 			at.Outcome, at.Why = Unusable, "the report was cut off ("+a.Reason+")"
 		}
 		r.result.Report, r.result.Missing = path, rep.Missing
-		parts, err := json.MarshalIndent(rep, "", "  ")
+		parts, _ := json.MarshalIndent(rep, "", "  ")
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
-		return errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755),
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
 			hostfs.Write(path, []byte(text), logPerm), hostfs.Write(beside, append(parts, '\n'), logPerm))
 	})
 	return res, text, err
@@ -90,7 +89,7 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 func (r *Run) Ask(ctx context.Context, workflow, prompt string) (res Result, answer string, err error) {
 	res, err = r.once(ctx, workflow, prompt, func(a model.Answer, _ *Attempt) error {
 		if a.Finish != model.Whole {
-			return r.unusable("the answer of %s was cut off (%s)", r.Model.Name(), a.Reason)
+			return held("the answer of " + r.Model.Name() + " was cut off (" + a.Reason + ")")
 		}
 		answer = r.Secrets.String(a.Text)
 		return nil
@@ -116,6 +115,5 @@ func (r *Run) once(ctx context.Context, workflow, prompt string, use func(model.
 	return r.end(at.Outcome, err)
 }
 
-func (r *Run) unusable(format string, args ...any) error {
-	return classed(&model.Error{Kind: outcome.Filtered, What: fmt.Sprintf(format, args...)})
-}
+// held is an answer that nothing can be made of.
+func held(why string) error { return classed(&model.Error{Kind: outcome.Filtered, What: why}) }

@@ -54,7 +54,9 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		paths, torn := Recover(p.Root, ProfileOf(protocol).Stage)
 		restored = append(restored, paths...)
 		if torn != nil {
-			err = errors.Join(err, fmt.Errorf("%w: %w", ErrTorn, torn))
+			const do = "look at git status; what the edits replaced is in the folder that is named"
+			torn = fmt.Errorf("files are changed by half: %w", torn)
+			err = errors.Join(err, &environment.Error{Class: environment.Person, Do: do, Err: torn})
 		}
 	}
 	if err == nil {
@@ -102,10 +104,8 @@ func (p Project) keyFiles() (all []string) {
 // Exposed are the files with keys that git does not leave out. A project of the
 // protocol v2 whose .gitignore lacks their folder is refused.
 func (p Project) Exposed(ctx context.Context) (all []string, err error) {
-	if p.Name == V2 {
-		if err := p.CheckIgnored(); err != nil {
-			return nil, err
-		}
+	if err := p.CheckIgnored(); err != nil && p.Name == V2 {
+		return nil, err
 	}
 	files := append(p.keyFiles(), ".env")
 	ignored, err := Ignored(ctx, p.Root, files...)

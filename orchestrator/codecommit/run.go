@@ -120,10 +120,8 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	for _, a := range res.Attempts {
 		a.Why = r.Secrets.String(a.Why)
 	}
-	data, err := json.MarshalIndent(res, "", "  ")
-	if err == nil {
-		err = r.Logs.Put(string(data)+"\n", "run.json")
-	}
+	data, _ := json.MarshalIndent(res, "", "  ") // texts and numbers cannot fail
+	err := r.Logs.Put(string(data)+"\n", "run.json")
 	if outcome == Failed || outcome == Red || outcome == Unusable {
 		err = errors.Join(err, r.Logs.Put(res.Why+"\n", "final_error.txt"))
 	}
@@ -223,7 +221,8 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	r.Say(wording.Count(len(edits), "file") + " changed; building")
 	began := time.Now()
 	built, err := r.Builder.Build(ctx)
-	at.BuildMS, at.Notes, at.printed = time.Since(began).Milliseconds(), built.Notes, r.Secrets.String(built.Text())
+	at.BuildMS, at.Notes = time.Since(began).Milliseconds(), built.Notes
+	at.printed = r.Secrets.String(built.Text())
 	r.result.BuildMS += at.BuildMS
 	for _, note := range built.Notes {
 		r.Say(note)

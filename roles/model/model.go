@@ -108,13 +108,8 @@ func address(raw, name string) (string, error) {
 		return "", fmt.Errorf("%s is no address such as https://host/path", name)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", fmt.Errorf("%s must be a plain address, without user, query or fragment", name)
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
 		return "", fmt.Errorf("%s would send the key to %s unencrypted: use https", name, u.Hostname())
 	}
 	return u.String(), nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -42,10 +42,8 @@ func open(in *cli.Input, self string) (*session, error) {
 	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
-	p := codecommit.Project{Self: self, Root: root, Profile: codecommit.ProfileOf(in.String("protocol")), Logs: cmp.Or(in.String("log-dir"), "logs")}
-	if !filepath.IsAbs(p.Logs) {
-		p.Logs = filepath.Join(root, p.Logs)
-	}
+	p := codecommit.Project{Self: self, Root: root, Profile: codecommit.ProfileOf(in.String("protocol"))}
+	p.Logs = environment.Path(root, cmp.Or(in.String("log-dir"), "logs"))
 	if filepath.Clean(p.Logs) == root {
 		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
 	}

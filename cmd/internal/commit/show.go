@@ -21,12 +21,10 @@ func (s *session) plan(edits []codecommit.Edit) {
 	for _, e := range edits {
 		var from, to *string
 		if old, err := hostfs.Read(s.project.Root, e.Path, most); err == nil {
-			text := safe.String(string(old))
-			from = &text
+			from = new(safe.String(string(old)))
 		}
 		if !e.Delete {
-			text := safe.String(e.Content)
-			to = &text
+			to = new(safe.String(e.Content))
 		}
 		if err := view.Diff(s.in.Result, safe.Line(e.Path), from, to, view.Coloured(s.in.Bare.Stdout)); err != nil {
 			s.in.Warn(err)
