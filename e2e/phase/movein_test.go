@@ -114,7 +114,12 @@ func TestMoveIn(t *testing.T) {
 	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; abl/phase2 takes them in")
 	q.Must(0, "publish")
 	q.Git("", "push", "-q", "origin", "main", "abl/phase1", "abl/phase2", "refs/abl/*")
+	// The first person has gone on meanwhile, too.
+	p.Write(".abl/specs/phase2.md", "# Phase 2: Other\n\n## Contracts\n\n- GET /other → 200 with the text ok\n")
+	script(p, builds(write("other.txt", "other")), verifies(write("run.sh", suite2, "0755")))
+	p.Must(0, "phase", "2")
 	p.Git("", "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
+	wants(t, "publishing second", p.Must(9, "publish").Stderr, "somebody else has published meanwhile", "abl pull")
 	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
 	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed", ".abl/aside-1")
 	wants(t, "status", p.Must(0, "status").Stdout, "passed")

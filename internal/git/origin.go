@@ -157,6 +157,11 @@ func (o *Origin) Holds(commit, folder string) bool {
 	return err == nil
 }
 
+// Contains says whether a commit has another among its ancestors, or is it.
+func (o *Origin) Contains(commit, ancestor string) (bool, error) {
+	return contains(o.store(), commit, ancestor)
+}
+
 // Ref is what a ref names, "" for none.
 func (o *Origin) Ref(name string) (string, error) { return o.git.Ref(name) }
 

@@ -1,17 +1,20 @@
 package phase
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/git"
@@ -142,7 +145,7 @@ const (
 // machine is among them.
 func (s *Project) carried(f *state.File) (map[string][]byte, error) {
 	bare := *f
-	bare.Root, bare.Lease, bare.Git, bare.Published = "/", nil, nil, ""
+	bare.Root, bare.Lease, bare.Git, bare.Published, bare.Updated = "/", nil, nil, "", time.Time{}
 	data, err := json.MarshalIndent(bare, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
@@ -211,11 +214,17 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 		if f.Published == tip {
 			return "nothing new: " + summary(f), nil
 		}
-		if !theirs {
+		changed, err := s.wentOn(from, f, tip)
+		if err != nil {
+			return "", err
+		}
+		if changed && !theirs {
 			return "", exit.With(exit.Person, fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %q: %s", stateRef, tip, short(f.Published), summary(f)), "abl pull --theirs puts what is here aside, in .abl, and takes that in")
 		}
-		if text, err = s.putAside(); err != nil {
-			return "", err
+		if changed {
+			if text, err = s.putAside(); err != nil {
+				return "", err
+			}
 		}
 	}
 	files, err := from.Kept(tip)
@@ -226,6 +235,20 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 		return "", fmt.Errorf("cannot take in %s: %w", stateRef, err)
 	}
 	return "restored: " + summary(f) + text, nil
+}
+
+// wentOn says whether the project is no longer what it published or pulled last, or that is
+// no part of what is at tip.
+func (s *Project) wentOn(from *git.Origin, f *state.File, tip string) (bool, error) {
+	if has, err := from.Contains(tip, f.Published); err != nil || !has {
+		return true, err
+	}
+	was, err := from.Kept(f.Published)
+	if err != nil {
+		return true, err
+	}
+	is, err := s.carried(f)
+	return !maps.EqualFunc(was, is, bytes.Equal), err
 }
 
 // kinds are what a project holds of its phases, below .abl.
