@@ -52,20 +52,9 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 		return err
 	}
 	s := filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
-	c, err := object.GetCommit(s, plumbing.NewHash(commit))
-	if err != nil {
-		return err
-	}
-	all, err := contentOf(s, c.TreeHash, without)
+	all, err := commitContent(s, without, commit)
 	if err == nil {
-		err = checkout(s, dir, nil, all.entries)
-	}
-	var ix []byte
-	if err == nil {
-		ix, err = encodeIndex(all.entries)
-	}
-	if err == nil {
-		err = d.Replace("index", ix)
+		err = checkOut(s, d, dir, nil, all.entries)
 	}
 	if err == nil {
 		err = d.Move(ctx, "refs/heads/"+branch, "", commit, 0)
@@ -241,8 +230,20 @@ func replaceLeft(d gitdir.Dir, left map[plumbing.Hash]bool) error {
 	return d.Replace("packed-refs", []byte(lines.String()))
 }
 
-// checkout takes a work tree from what was committed to what is, by what differs.
-func checkout(s *filesystem.Storage, dir string, was, is []*index.Entry) error {
+// checkOut takes a work tree and its index from what was committed to what is.
+func checkOut(s *filesystem.Storage, d gitdir.Dir, dir string, was, is []*index.Entry) error {
+	if err := writeTree(s, dir, was, is); err != nil {
+		return err
+	}
+	ix, err := encodeIndex(is)
+	if err != nil {
+		return err
+	}
+	return d.Replace("index", ix)
+}
+
+// writeTree writes and removes the files that differ.
+func writeTree(s *filesystem.Storage, dir string, was, is []*index.Entry) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
@@ -24,9 +23,9 @@ import (
 // ErrConflict marks a merge that a person must decide: both sides changed the same lines.
 var ErrConflict = errors.New("both sides changed the same")
 
-// Fetch copies a commit of the repository that this is a clone of, with its history.
-func (r *Repo) Fetch(ctx context.Context, from *Origin, commit string) error {
-	return from.copyTo(ctx, r.git, commit, r.opts.Without)
+// Fetch copies a commit with its history into a clone of this repository.
+func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
+	return o.copyTo(ctx, into.git, commit, into.opts.Without)
 }
 
 // Contains says whether a commit has another among its ancestors, or is it.
@@ -101,7 +100,7 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 			return ours, nil
 		}
 		if done {
-			return r.moveTo(ctx, ours, commit)
+			return moveTo(ctx, r, ours, commit)
 		}
 	}
 	objects, err := newSpool(r.git)
@@ -109,7 +108,7 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 		return ours, err
 	}
 	defer objects.close()
-	entries, err := r.merged(s, objects, ours.Hash, commit)
+	entries, err := merged(s, objects, r.opts.Without, ours.Hash, commit)
 	if err != nil {
 		return ours, err
 	}
@@ -117,11 +116,7 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 	if err != nil {
 		return ours, err
 	}
-	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
-	c := object.Commit{
-		Author: who, Committer: who, Message: text, TreeHash: now.trees[""],
-		ParentHashes: []plumbing.Hash{plumbing.NewHash(ours.Hash), plumbing.NewHash(commit)},
-	}
+	c := newCommit(text, now.trees[""], ours.Hash, commit)
 	hash, err := objects.encode(&c, plumbing.ZeroHash)
 	if err == nil {
 		err = objects.finish(r.git)
@@ -129,7 +124,7 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 	if err != nil {
 		return ours, err
 	}
-	return r.moveTo(ctx, ours, hash.String())
+	return moveTo(ctx, r, ours, hash.String())
 }
 
 // underWay is a file of .git that says between which commits the work tree is.
@@ -137,18 +132,18 @@ const underWay = "ABL_CHECKOUT"
 
 // moveTo takes branch, index and work tree to a commit. A kill on the way is made good when
 // the repository is opened.
-func (r *Repo) moveTo(ctx context.Context, ours Commit, commit string) (Commit, error) {
+func moveTo(ctx context.Context, r *Repo, ours Commit, commit string) (Commit, error) {
 	if err := r.git.Replace(underWay, []byte(ours.Hash+" "+commit+"\n")); err != nil {
 		return ours, err
 	}
 	if err := r.git.Move(ctx, r.ref(), ours.Hash, commit, r.opts.LockWait); err != nil {
 		return ours, errors.Join(err, os.Remove(r.git.Join(underWay)))
 	}
-	return r.checkedOut(commit)
+	return endCheckout(r, commit)
 }
 
-// checkedOut ends a checkout that was begun, if there is one, and returns the tip.
-func (r *Repo) checkedOut(tip string) (c Commit, err error) {
+// endCheckout ends a checkout that was begun, if there is one, and returns the tip.
+func endCheckout(r *Repo, tip string) (c Commit, err error) {
 	data, err := hostfs.Read(r.git.Path, underWay, maxSteering)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrAbsent) {
 		return c, nil
@@ -159,19 +154,12 @@ func (r *Repo) checkedOut(tip string) (c Commit, err error) {
 	}
 	s := r.store()
 	if tip == is {
-		before, err1 := r.contentOf(s, was)
-		after, err2 := r.contentOf(s, is)
+		before, err1 := commitContent(s, r.opts.Without, was)
+		after, err2 := commitContent(s, r.opts.Without, is)
 		if err := errors.Join(err1, err2); err != nil {
 			return c, err
 		}
-		if err := checkout(s, r.dir, before.entries, after.entries); err != nil {
-			return c, err
-		}
-		ix, err := encodeIndex(after.entries)
-		if err == nil {
-			err = r.git.Replace("index", ix)
-		}
-		if err != nil {
+		if err := checkOut(s, r.git, r.dir, before.entries, after.entries); err != nil {
 			return c, err
 		}
 	}
@@ -181,16 +169,17 @@ func (r *Repo) checkedOut(tip string) (c Commit, err error) {
 	return c, os.Remove(r.git.Join(underWay))
 }
 
-func (r *Repo) contentOf(s *filesystem.Storage, commit string) (content, error) {
-	c, err := r.commit(s, commit)
+// commitContent lists what a commit holds.
+func commitContent(s *filesystem.Storage, without []string, commit string) (content, error) {
+	c, err := object.GetCommit(s, plumbing.NewHash(commit))
 	if err != nil {
-		return content{}, err
+		return content{}, fmt.Errorf("cannot read commit %s: %w", commit, err)
 	}
-	return contentOf(s, plumbing.NewHash(c.Tree), r.opts.Without)
+	return contentOf(s, c.TreeHash, without)
 }
 
 // merged is what a merge of two commits holds.
-func (r *Repo) merged(s *filesystem.Storage, objects *spool, ours, theirs string) ([]*index.Entry, error) {
+func merged(s *filesystem.Storage, objects *spool, without []string, ours, theirs string) ([]*index.Entry, error) {
 	a, err1 := object.GetCommit(s, plumbing.NewHash(ours))
 	b, err2 := object.GetCommit(s, plumbing.NewHash(theirs))
 	if err := errors.Join(err1, err2); err != nil {
@@ -205,7 +194,7 @@ func (r *Repo) merged(s *filesystem.Storage, objects *spool, ours, theirs string
 	}
 	var trees [3]map[string]*index.Entry
 	for i, commit := range []string{bases[0].Hash.String(), ours, theirs} {
-		all, err := r.contentOf(s, commit)
+		all, err := commitContent(s, without, commit)
 		if err != nil {
 			return nil, err
 		}

@@ -111,7 +111,7 @@ func takeIn(t *testing.T, r *Repo, dir string) (Commit, error) {
 	must(t, err)
 	_, tip, err := o.Head()
 	must(t, err)
-	must(t, r.Fetch(t.Context(), o, tip))
+	must(t, o.Fetch(t.Context(), r, tip))
 	return r.Merge(t.Context(), tip, "take in main")
 }
 
@@ -157,7 +157,7 @@ func TestMergeIsCutShort(t *testing.T) {
 	must(t, err)
 	was := git(t, dir, "rev-parse", "main~1")
 	is := git(t, dir, "rev-parse", "main")
-	must(t, r.Fetch(t.Context(), o, is))
+	must(t, o.Fetch(t.Context(), r, is))
 	must(t, r.git.Replace(underWay, []byte(was+" "+is+"\n")))
 	again, err := Open(r.Dir(), Options{Clone: true}) // before the branch moved
 	must(t, err)

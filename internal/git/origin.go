@@ -222,13 +222,9 @@ func (o *Origin) options(section, option string) (names []string) {
 // unlike are the submodules of a commit, and whether Git LFS keeps some of its files.
 func (o *Origin) unlike(commit string) (modules []string, lfs bool, err error) {
 	s := o.store()
-	c, err := object.GetCommit(s, plumbing.NewHash(commit))
+	all, err := commitContent(s, nil, commit)
 	if err != nil {
-		return nil, false, fmt.Errorf("cannot read commit %s of %q: %w", commit, o.dir, err)
-	}
-	all, err := contentOf(s, c.TreeHash, nil)
-	if err != nil {
-		return nil, false, fmt.Errorf("cannot read commit %s of %q: %w", commit, o.dir, err)
+		return nil, false, err
 	}
 	for _, e := range all.entries {
 		if e.Mode == filemode.Submodule {

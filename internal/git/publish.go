@@ -95,8 +95,7 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string, files map[s
 	if err != nil {
 		return "", err
 	}
-	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
-	c := object.Commit{Author: who, Committer: who, Message: text, TreeHash: now.trees[""]}
+	c := newCommit(text, now.trees[""], was)
 	if was != "" {
 		before, err := object.GetCommit(o.store(), plumbing.NewHash(was))
 		if err != nil {
@@ -105,7 +104,6 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string, files map[s
 		if before.TreeHash == c.TreeHash {
 			return was, nil
 		}
-		c.ParentHashes = []plumbing.Hash{before.Hash}
 	}
 	hash, err := objects.encode(&c, plumbing.ZeroHash)
 	if err == nil {
@@ -123,11 +121,7 @@ const maxKept = 64 << 20
 // Kept are the files that a commit of Keep holds.
 func (o *Origin) Kept(commit string) (map[string][]byte, error) {
 	s := o.store()
-	c, err := object.GetCommit(s, plumbing.NewHash(commit))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read commit %s of %q: %w", commit, o.dir, err)
-	}
-	all, err := contentOf(s, c.TreeHash, nil)
+	all, err := commitContent(s, nil, commit)
 	if err != nil {
 		return nil, err
 	}

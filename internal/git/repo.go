@@ -138,7 +138,7 @@ func Open(dir string, o Options) (*Repo, error) {
 	}
 	r.git.Sweep(time.Now())
 	if o.Clone {
-		_, err = r.checkedOut(tip)
+		_, err = endCheckout(r, tip)
 	}
 	return r, err
 }

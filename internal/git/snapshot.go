@@ -97,12 +97,12 @@ func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.R
 	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
 	left := o.Known
-	if o.Known, left = r.split(left); len(left) == 0 && len(r.opts.Without) == 0 {
+	if o.Known, left = split(r.opts.Without, left); len(left) == 0 && len(r.opts.Without) == 0 {
 		return scan.Walk(ctx, o)
 	}
 	found, err := scan.Walk(ctx, o)
 	if err == nil {
-		found.Entries, _ = r.split(found.Entries, left...)
+		found.Entries, _ = split(r.opts.Without, found.Entries, left...)
 		found.Entries = append(found.Entries, left...)
 		slices.SortFunc(found.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
 	}
@@ -111,8 +111,8 @@ func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.R
 
 // split parts what stands in the work tree from what a clone keeps as it was committed: what
 // is left out of it, and submodules, with all that is below.
-func (r *Repo) split(entries []*index.Entry, more ...*index.Entry) (here, left []*index.Entry) {
-	paths := slices.Clone(r.opts.Without)
+func split(left []string, entries []*index.Entry, more ...*index.Entry) (here, away []*index.Entry) {
+	paths := slices.Clone(left)
 	for _, e := range slices.Concat(entries, more) {
 		if e.Mode == filemode.Submodule {
 			paths = append(paths, e.Name)
@@ -120,22 +120,18 @@ func (r *Repo) split(entries []*index.Entry, more ...*index.Entry) (here, left [
 	}
 	for _, e := range entries {
 		if is, _ := without(paths, e.Name); is {
-			left = append(left, e)
+			away = append(away, e)
 		} else {
 			here = append(here, e)
 		}
 	}
-	return here, left
+	return here, away
 }
 
 // write makes everything durable, in the order that a kill may interrupt. The index is
 // written while the objects are, and gets its name when they are on the disk.
 func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, text string) (Commit, error) {
-	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
-	c := object.Commit{Author: who, Committer: who, Message: text, TreeHash: now.trees[""]}
-	if parent != "" {
-		c.ParentHashes = []plumbing.Hash{plumbing.NewHash(parent)}
-	}
+	c := newCommit(text, now.trees[""], parent)
 	hash, err := objects.encode(&c, plumbing.ZeroHash)
 	if err != nil {
 		return Commit{}, err
@@ -164,6 +160,18 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, t
 		r.last.Store(&written{now, made, info})
 	}
 	return made, r.git.Move(ctx, r.ref(), parent, made.Hash, r.opts.LockWait)
+}
+
+// newCommit is a commit of abl's; a parent that is "" is none.
+func newCommit(text string, tree plumbing.Hash, parents ...string) object.Commit {
+	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
+	c := object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
+	for _, p := range parents {
+		if p != "" {
+			c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(p))
+		}
+	}
+	return c
 }
 
 // existing answers for a snapshot that an earlier run has made.

@@ -11,7 +11,6 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/git"
-	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/roles"
 )
@@ -30,7 +29,7 @@ func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
 
 // withheld are the paths of the person's repository that the Builder's clone is without: abl's
 // own, what is the Verifier's or a secret, where reports of calls go, and what the person names.
-func (s *Project) withheld() []string {
+func withheld(s *Project) []string {
 	at, _ := filepath.Rel(filepath.Join(s.Paths.Root, s.Conf.Source.Repo), s.Paths.Root) // both are absolute
 	own := []string{state.Dir, ".env", "prompts/builder.md", "prompts/verifier.md"}
 	all := slices.Clone(s.Conf.Adopt.Exclude)
@@ -54,7 +53,7 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		}
 		return git.Open(r.Paths.Src, o)
 	}
-	o.Clone, o.Without = true, r.withheld()
+	o.Clone, o.Without = true, withheld(r.Project)
 	branch, head, err := from.Head()
 	switch {
 	case err != nil:
@@ -87,14 +86,9 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 
 // clone makes the Builder's workspace of what the person has committed.
 func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, without []string) error {
-	draft := r.Paths.Src + ".new"
-	if err := hostfs.Remove(filepath.Dir(draft), filepath.Base(draft)); err != nil {
-		return err
-	}
-	if err := hostfs.MkdirAll(r.Paths.Root, r.Paths.Rel(draft)); err != nil {
-		return err
-	}
-	remarks, err := from.Remarks(head)
+	draft, err1 := emptied(r.Paths, r.Paths.Src+".new")
+	remarks, err2 := from.Remarks(head)
+	err := errors.Join(err1, err2)
 	if err == nil {
 		err = from.Clone(ctx, draft, head, Branch(r.phase), without)
 	}
@@ -131,7 +125,7 @@ func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head
 	if changed, err := repo.Differs(ctx, ""); err != nil || len(changed) > 0 {
 		return at.Hash, err // of which the person is told when the call is to begin
 	}
-	if err := repo.Fetch(ctx, from, theirs); err != nil {
+	if err := from.Fetch(ctx, repo, theirs); err != nil {
 		return "", err
 	}
 	merged, err := repo.Merge(ctx, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs))

@@ -2,6 +2,7 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,69 +37,84 @@ type Published struct {
 	Commit string `json:"commit"`
 }
 
+// exchange is what goes between a project and the person's repository that it works on.
+type exchange struct {
+	*Project
+	repo *git.Origin
+	file *state.File
+	tip  string // what stateRef names, "" for nothing
+}
+
+func (s *Project) exchange() (x exchange, err error) {
+	x.Project = s
+	var adopts bool
+	if x.repo, adopts, err = s.Origin(); err != nil {
+		return x, err
+	}
+	if !adopts {
+		hint := fmt.Sprintf("source.repo in .abl/config.yaml names one; git -C %s push brings the source elsewhere", s.Paths.Rel(s.Paths.Src))
+		return x, exit.With(exit.Usage, errors.New("this project works on no repository of yours: its source has a history of its own"), hint)
+	}
+	if x.tip, err = x.repo.Ref(stateRef); err == nil {
+		x.file, err = s.State()
+	}
+	return x, err
+}
+
 // Publish brings the branches of the phases that have begun, or that of phase n, and the tests
 // and the state into the person's repository. A ref moves forward, or it is left.
 func (s *Project) Publish(ctx context.Context, n int) (all []Published, err error) {
-	to, adopts, err := s.Origin()
-	if err == nil && !adopts {
-		err = exit.With(exit.Usage, errors.New("cannot publish: this project's source has a history of its own, and no repository around it"), "source.repo in .abl/config.yaml names one; what the source has, git -C "+s.Paths.Rel(s.Paths.Src)+" push brings elsewhere")
-	}
+	x, err := s.exchange()
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.State()
-	if err != nil {
-		return nil, err
+	if known := x.file.Published; x.tip != known {
+		return nil, told(fmt.Errorf("%s is at %.12s, and this project knows %q: %w", stateRef, x.tip, short(known), git.ErrBehind))
 	}
-	was, err := to.Ref(stateRef)
-	if err == nil && was != f.Published {
-		err = fmt.Errorf("%s is at %.12s, and this project knows %q: %w", stateRef, was, short(f.Published), git.ErrBehind)
-	}
-	if err != nil {
-		return nil, told(err)
-	}
-	src, err1 := git.Open(s.Paths.Src, git.Options{Clone: true, Without: s.withheld()})
+	src, err1 := git.Open(s.Paths.Src, git.Options{Clone: true, Without: withheld(s)})
 	tests, err2 := git.Open(s.Paths.Tests, git.Options{})
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	for _, k := range begun(f) {
-		if n != 0 && k != n {
-			continue
+	bring := func(from *git.Repo, ref, commit string) {
+		if err == nil && commit != "" {
+			if err = x.repo.Receive(ctx, from, ref, commit); err == nil {
+				all = append(all, Published{ref, commit})
+			}
 		}
-		ref := "refs/heads/" + Branch(k)
-		tip, err := src.Ref(ref)
-		if err != nil || tip == "" {
-			return all, err
-		}
-		if err := to.Receive(ctx, src, ref, tip); err != nil {
-			return all, told(err)
-		}
-		all = append(all, Published{ref, tip})
 	}
-	if len(all) == 0 {
-		return nil, exit.With(exit.Usage, errors.New("cannot publish: the phase has not begun yet"), "abl status lists the phases")
-	}
-	if at, ok, err := tests.Head(); err != nil {
-		return all, err
-	} else if ok {
-		if err := to.Receive(ctx, tests, testsRef, at.Hash); err != nil {
-			return all, told(err)
+	for _, k := range begun(x.file) {
+		if n == 0 || k == n {
+			ref := "refs/heads/" + Branch(k)
+			tip, rerr := src.Ref(ref)
+			err = cmp.Or(err, rerr)
+			bring(src, ref, tip)
 		}
-		all = append(all, Published{testsRef, at.Hash})
 	}
-	files, err := s.carried(f)
+	if err == nil && len(all) == 0 {
+		err = exit.With(exit.Usage, errors.New("cannot publish: the phase has not begun yet"), "abl status lists the phases")
+	}
+	at, _, terr := tests.Head()
+	err = cmp.Or(err, terr)
+	if bring(tests, testsRef, at.Hash); err == nil {
+		err = x.keep(ctx)
+	}
 	if err != nil {
-		return all, err
-	}
-	if f.Published, err = to.Keep(ctx, stateRef, was, summary(f), files); err != nil {
 		return all, told(err)
 	}
-	all = append(all, Published{stateRef, f.Published})
-	if err := hostfs.HandOver(filepath.Join(s.Paths.Root, s.Conf.Source.Repo), ".git"); err != nil {
-		return all, err
+	return append(all, Published{stateRef, x.file.Published}), nil
+}
+
+// keep brings the state.
+func (x exchange) keep(ctx context.Context) error {
+	files, err := x.carried()
+	if err == nil {
+		x.file.Published, err = x.repo.Keep(ctx, stateRef, x.tip, summary(x.file), files)
 	}
-	return all, state.Save(s.Paths.State(), f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"), state.Save(x.Paths.State(), x.file))
 }
 
 // told says what to do about a ref that somebody else has moved.
@@ -143,7 +159,8 @@ const (
 // carried are the files that let another clone go on: state, ledger, audit records, what each
 // verdict stood on, and the ids of contracts. No secret, no transcript and no path of this
 // machine is among them.
-func (s *Project) carried(f *state.File) (map[string][]byte, error) {
+func (x exchange) carried() (map[string][]byte, error) {
+	s, f := x.Project, x.file
 	bare := *f
 	bare.Root, bare.Lease, bare.Git, bare.Published, bare.Updated = "/", nil, nil, "", time.Time{}
 	data, err := json.MarshalIndent(bare, "", "  ")
@@ -191,182 +208,162 @@ const (
 // it, and says what that is. What is here is kept when it went on by itself: then an error says
 // so. With theirs it is put aside.
 func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error) {
-	from, adopts, err := s.Origin()
-	if err != nil {
-		return "", err
-	}
-	tip := ""
-	if adopts {
-		tip, err = from.Ref(stateRef)
-	}
-	if err == nil && tip == "" {
+	x, err := s.exchange()
+	if err == nil && x.tip == "" {
 		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' brings what was pushed")
 	}
 	if err != nil {
 		return "", err
 	}
-	f, err := s.State()
-	if err != nil {
-		return "", err
-	}
-	fresh := len(f.Phases) == 0
-	if !fresh {
-		if f.Published == tip {
-			return "nothing new: " + summary(f), nil
+	if len(x.file.Phases) > 0 {
+		if x.file.Published == x.tip {
+			return "nothing new: " + summary(x.file), nil
 		}
-		changed, err := s.wentOn(from, f, tip)
+		changed, err := x.wentOn()
+		if err == nil && changed && !theirs {
+			what := fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %q: %s", stateRef, x.tip, short(x.file.Published), summary(x.file))
+			err = exit.With(exit.Person, what, "abl pull --theirs puts what is here aside, in .abl, and takes that in")
+		}
+		if err == nil && changed {
+			text, err = x.putAside()
+		}
 		if err != nil {
 			return "", err
 		}
-		if changed && !theirs {
-			return "", exit.With(exit.Person, fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %q: %s", stateRef, tip, short(f.Published), summary(f)), "abl pull --theirs puts what is here aside, in .abl, and takes that in")
-		}
-		if changed {
-			if text, err = s.putAside(); err != nil {
-				return "", err
-			}
-		}
 	}
-	files, err := from.Kept(tip)
-	if err == nil {
-		f, err = s.restore(ctx, from, tip, files)
-	}
-	if err != nil {
+	if err := x.restore(ctx); err != nil {
 		return "", fmt.Errorf("cannot take in %s: %w", stateRef, err)
 	}
-	return "restored: " + summary(f) + text, nil
+	return "restored: " + summary(x.file) + text, nil
 }
 
 // wentOn says whether the project is no longer what it published or pulled last, or that is
 // no part of what is at tip.
-func (s *Project) wentOn(from *git.Origin, f *state.File, tip string) (bool, error) {
-	if has, err := from.Contains(tip, f.Published); err != nil || !has {
+func (x exchange) wentOn() (bool, error) {
+	if has, err := x.repo.Contains(x.tip, x.file.Published); err != nil || !has {
 		return true, err
 	}
-	was, err := from.Kept(f.Published)
-	if err != nil {
-		return true, err
-	}
-	is, err := s.carried(f)
-	return !maps.EqualFunc(was, is, bytes.Equal), err
-}
-
-// kinds are what a project holds of its phases, below .abl.
-func (s *Project) kinds() []string {
-	return []string{s.Paths.State(), s.Paths.Logs(), s.Paths.Reports(), s.Paths.Tests, s.Paths.Src}
+	was, err1 := x.repo.Kept(x.file.Published)
+	is, err2 := x.carried()
+	return !maps.EqualFunc(was, is, bytes.Equal), errors.Join(err1, err2)
 }
 
 // putAside moves what the project holds of its phases to a folder of its own in .abl.
-func (s *Project) putAside() (string, error) {
+func (x exchange) putAside() (string, error) {
 	to := ""
 	for n := 1; ; n++ {
-		to = filepath.Join(s.Paths.Root, state.Dir, fmt.Sprintf("aside-%d", n))
+		to = filepath.Join(x.Paths.Root, state.Dir, fmt.Sprintf("aside-%d", n))
 		if err := os.Mkdir(to, 0o755); err == nil {
 			break
 		} else if !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
 	}
-	for _, path := range s.kinds() {
+	for _, path := range []string{x.Paths.State(), x.Paths.Logs(), x.Paths.Reports(), x.Paths.Tests, x.Paths.Src} {
 		if err := os.Rename(path, filepath.Join(to, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	return "; what was here is in " + s.Paths.Rel(to), nil
+	return "; what was here is in " + x.Paths.Rel(to), nil
 }
 
 // restore lays out what was published. state.json comes last: without it all is begun anew.
-func (s *Project) restore(ctx context.Context, from *git.Origin, tip string, files map[string][]byte) (*state.File, error) {
-	draft := s.Paths.State() + ".pulled"
+func (x *exchange) restore(ctx context.Context) error {
+	files, err := x.repo.Kept(x.tip)
+	if err != nil {
+		return err
+	}
+	draft := x.Paths.State() + ".pulled"
 	if err := hostfs.Write(draft, files[carriedState], 0o644); err != nil {
-		return nil, err
+		return err
 	}
 	f, err := state.Load(draft)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fresh := state.New(s.Paths.Root)
-	f.Root, f.Project, f.Published = fresh.Root, fresh.Project, tip
+	fresh := state.New(x.Paths.Root)
+	f.Root, f.Project, f.Published, x.file = fresh.Root, fresh.Project, x.tip, f
 	for name, data := range files {
-		to := ""
-		switch kind, rest, _ := strings.Cut(name, "/"); kind {
-		case carriedLedger:
-			to = s.Paths.Ledger()
-		case carriedIDs:
-			if _, err := os.Lstat(filepath.Join(s.Paths.Specs(), spec.IDFile)); err == nil {
-				continue // the person's own, which was committed with the specs
+		if to := x.placeOf(name); to != "" {
+			if err := errors.Join(hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(filepath.Dir(to))), hostfs.Write(to, data, 0o644)); err != nil {
+				return err
 			}
-			to = filepath.Join(s.Paths.Specs(), spec.IDFile)
-		case carriedReports:
-			to = filepath.Join(s.Paths.Reports(), rest)
-		case carriedCalls:
-			to = filepath.Join(s.Paths.Calls(), rest)
-		default:
-			continue
-		}
-		if err := hostfs.MkdirAll(s.Paths.Root, s.Paths.Rel(filepath.Dir(to))); err != nil {
-			return nil, err
-		}
-		if err := hostfs.Write(to, data, 0o644); err != nil {
-			return nil, err
 		}
 	}
 	all := begun(f)
 	if len(all) == 0 {
-		return nil, errors.New("no phase in it has begun")
+		return errors.New("no phase in it has begun")
 	}
 	branch := Branch(all[len(all)-1])
-	src, err := from.Tip(branch)
+	src, err := x.repo.Tip(branch)
 	if err == nil && src == "" {
 		err = exit.With(exit.Person, fmt.Errorf("there is no branch %s", branch), "git fetch origin "+branch)
 	}
-	tests, terr := from.Ref(testsRef)
-	if err = errors.Join(err, terr); err != nil {
-		return nil, err
+	tests, terr := x.repo.Ref(testsRef)
+	if err = errors.Join(err, terr); err == nil {
+		err = x.cloneTo(ctx, x.Paths.Src, src, branch, withheld(x.Project))
 	}
-	err = s.cloneTo(ctx, from, s.Paths.Src, src, branch, s.withheld(), f)
 	if err == nil && tests != "" {
-		err = s.cloneTo(ctx, from, s.Paths.Tests, tests, "main", nil, f)
+		err = x.cloneTo(ctx, x.Paths.Tests, tests, "main", nil)
 	}
 	if err == nil {
-		err = errors.Join(state.Save(s.Paths.State(), f), os.Remove(draft))
+		err = errors.Join(state.Save(x.Paths.State(), f), os.Remove(draft))
 	}
-	return f, err
+	return err
+}
+
+// placeOf is where a carried file belongs, "" for nowhere.
+func (x *exchange) placeOf(name string) string {
+	kind, rest, _ := strings.Cut(name, "/")
+	switch kind {
+	case carriedLedger:
+		return x.Paths.Ledger()
+	case carriedReports:
+		return filepath.Join(x.Paths.Reports(), rest)
+	case carriedCalls:
+		return filepath.Join(x.Paths.Calls(), rest)
+	case carriedIDs:
+		ids := filepath.Join(x.Paths.Specs(), spec.IDFile)
+		if _, err := os.Lstat(ids); err != nil { // else it is the person's, committed with the specs
+			return ids
+		}
+	}
+	return ""
 }
 
 // cloneTo makes a workspace anew, with the tags of the phases that have passed.
-func (s *Project) cloneTo(ctx context.Context, from *git.Origin, dir, commit, branch string, without []string, f *state.File) error {
-	draft := dir + ".new"
-	for _, path := range []string{draft, dir} {
-		if err := hostfs.Remove(filepath.Dir(path), filepath.Base(path)); err != nil {
-			return err
-		}
+func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, without []string) error {
+	draft, err := emptied(x.Paths, dir+".new")
+	if err == nil {
+		err = x.repo.Clone(ctx, draft, commit, branch, without)
 	}
-	if err := hostfs.MkdirAll(s.Paths.Root, s.Paths.Rel(draft)); err != nil {
-		return err
-	}
-	if err := from.Clone(ctx, draft, commit, branch, without); err != nil {
+	if err != nil {
 		return err
 	}
 	repo, err := git.Open(draft, git.Options{Clone: true, Without: without})
 	if err != nil {
 		return err
 	}
-	for _, n := range begun(f) {
-		p := f.Phase(n)
+	for _, n := range begun(x.file) {
+		p := x.file.Phase(n)
 		at := p.SrcCommit
-		if dir == s.Paths.Tests {
+		if dir == x.Paths.Tests {
 			at = p.TestsCommit
 		}
-		if has, err := repo.Contains(commit, at); err != nil {
+		has, err := repo.Contains(commit, at)
+		if err == nil && has && p.Status == state.Passed {
+			err = repo.Tag(ctx, fmt.Sprintf("phase%d/passed", n), at)
+		}
+		if err != nil {
 			return err
-		} else if has && p.Status == state.Passed {
-			if err := repo.Tag(ctx, fmt.Sprintf("phase%d/passed", n), at); err != nil {
-				return err
-			}
 		}
 	}
-	return os.Rename(draft, dir)
+	return errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), os.Rename(draft, dir))
+}
+
+// emptied makes a folder anew.
+func emptied(p state.Project, dir string) (string, error) {
+	return dir, errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), hostfs.MkdirAll(p.Root, p.Rel(dir)))
 }
 
 // Restored is a command that begins with the project as it was published, where this is a
@@ -374,7 +371,7 @@ func (s *Project) cloneTo(ctx context.Context, from *git.Origin, dir, commit, br
 func Restored(do func(context.Context, *Project) error) func(context.Context, *Project) error {
 	return func(ctx context.Context, s *Project) error {
 		if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
-			if err := s.restoreFresh(ctx); err != nil {
+			if err := restoreFresh(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -382,12 +379,11 @@ func Restored(do func(context.Context, *Project) error) func(context.Context, *P
 	}
 }
 
-func (s *Project) restoreFresh(ctx context.Context) error {
-	from, adopts, err := s.Origin()
-	if err != nil || !adopts {
-		return err
+func restoreFresh(ctx context.Context, s *Project) error {
+	if s.Conf.Source.Repo == "" {
+		return nil
 	}
-	if tip, err := from.Ref(stateRef); err != nil || tip == "" {
+	if x, err := s.exchange(); err != nil || x.tip == "" {
 		return err
 	}
 	unlock, err := s.Lock()
