@@ -44,6 +44,7 @@ type RoleJobs struct {
 	Players map[string]Player // by role name
 	Files   map[string]Files  // of a role's workspace, by role name
 	Safe    *redact.Sanitizer // keeps secrets out of what a role is told
+	Adopted bool              // the source is a clone of a person's repository
 	Within  string            // folder of the source that the Builder works in, "" for the whole
 }
 
@@ -155,7 +156,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts,
+		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
 		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file

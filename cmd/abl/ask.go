@@ -54,7 +54,7 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	source, err := phase.WorkspaceFiles(ctx, p.Src, 50_000)
+	source, err := phase.WorkspaceFiles(ctx, s, p.Src, 50_000)
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,21 @@ func (o *Origin) Holds(commit, folder string) bool {
 	return err == nil
 }
 
+// Files lists what a clone of the person's last commit holds, up to most paths.
+func (o *Origin) Files(without []string, most int) (paths []string, err error) {
+	_, head, err := o.Head()
+	if err != nil || head == "" {
+		return nil, err
+	}
+	all, err := commitContent(o.store(), without, head)
+	for _, e := range all.entries[:min(most, len(all.entries))] {
+		if !e.SkipWorktree {
+			paths = append(paths, e.Name)
+		}
+	}
+	return paths, err
+}
+
 // Contains says whether a commit has another among its ancestors, or is it.
 func (o *Origin) Contains(commit, ancestor string) (bool, error) {
 	return contains(o.store(), commit, ancestor)

@@ -15,6 +15,9 @@ func sessionSection(in Input) string {
 	fmt.Fprintf(&b, "- Attempt %d, step %d.\n", in.Attempt, in.Step)
 	fmt.Fprintf(&b, "- %s\n", verdicts[in.Last])
 	fmt.Fprintf(&b, "- Your report goes to `%s` in your working directory.\n", in.Report)
+	if in.Adopted {
+		b.WriteString("- Your working directory is in a clone of a repository that people work on. Keep to its ways, and change no more than the contracts need.\n")
+	}
 	if len(in.Hosts) > 0 {
 		fmt.Fprintf(&b, "- Hosts that you can reach besides your model: %s.\n", strings.Join(in.Hosts, ", "))
 	}

@@ -91,10 +91,10 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	}
 	app := environment.AppSpec(s.Conf)
 	c := &orchestrator.RoleJobs{
-		Number: n, Project: s.Paths, Specs: specs, App: app, Safe: s.In.Safe,
+		Number: n, Project: s.Paths, Specs: specs, App: app, Safe: s.In.Safe, Within: s.Conf.Source.Dir, Adopted: s.Conf.Source.Repo != "",
 		Players: map[string]orchestrator.Player{role.Name: who},
 		Files: map[string]orchestrator.Files{role.Name: func(ctx context.Context, most int) ([]string, error) {
-			return WorkspaceFiles(ctx, role.Workspace(s.Paths), most)
+			return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
 		}},
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
@@ -132,14 +132,26 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	return r, nil
 }
 
-// WorkspaceFiles lists a workspace, as git does where there is a repository already.
-func WorkspaceFiles(ctx context.Context, dir string, most int) (names []string, err error) {
+// WorkspaceFiles lists a workspace, as git does where there is a repository already. Of a clone
+// that is not made yet it lists what that is going to hold.
+func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (names []string, err error) {
+	o := git.Options{Clone: dir == s.Paths.Src && s.Conf.Source.Repo != ""}
+	if o.Clone {
+		o.Without = withheld(s)
+	}
 	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
-		repo, err := git.Open(dir, git.Options{})
+		repo, err := git.Open(dir, o)
 		if err != nil {
 			return nil, err
 		}
 		return repo.Files(ctx, most)
+	}
+	if o.Clone {
+		from, _, err := s.Origin()
+		if err != nil {
+			return nil, err
+		}
+		return from.Files(o.Without, most)
 	}
 	err = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error {
 		if e.Kind() == syscall.S_IFREG {

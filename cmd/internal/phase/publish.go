@@ -68,6 +68,9 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	if err != nil {
 		return nil, err
 	}
+	if len(begun(x.file)) == 0 {
+		return nil, exit.With(exit.Usage, errors.New("cannot publish: no phase has begun yet"), "abl phase 1")
+	}
 	if known := x.file.Published; x.tip != known {
 		return nil, told(fmt.Errorf("%s is at %.12s, and this project knows %q: %w", stateRef, x.tip, short(known), git.ErrBehind))
 	}

@@ -96,7 +96,7 @@ func (s *Project) dockerfile(rel string) (string, error) {
 func (r *Run) setUp(ctx context.Context) (err error) {
 	r.jobs = &orchestrator.RoleJobs{
 		Number: r.phase, Project: r.Paths, Specs: r.specs, App: environment.AppSpec(r.Conf),
-		Players: map[string]orchestrator.Player{}, Safe: r.In.Safe, Within: r.Conf.Source.Dir,
+		Players: map[string]orchestrator.Player{}, Safe: r.In.Safe, Within: r.Conf.Source.Dir, Adopted: r.Conf.Source.Repo != "",
 	}
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)
