@@ -146,7 +146,7 @@ func adopt(in *cli.Input, dir string, o *scaffold.Options) error {
 	}
 	o.Repo, _ = filepath.Rel(dir, top)
 	in.Say("the Builder is going to work on a clone of %s at %.12s; what is not committed it does not see", top, head)
-	remarks, err := from.Remarks(head)
+	remarks, err := from.Remarks(head, nil)
 	for _, text := range remarks {
 		in.Say("note: of your repository %s", text)
 	}

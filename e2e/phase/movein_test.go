@@ -153,11 +153,60 @@ func TestMoveInBelow(t *testing.T) {
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\nbuilder_commands: {here: {command: test -f server.mjs}}\n",
 		builds(must(0, "test \"$PWD\" = /workspace/src/services/api && test -f ../../package.json && abl-cmd here"), write("server.mjs", server)), verifies())
 	p.Write("services/api/server.mjs", "\n")
-	lived(p, "source: {repo: ., dir: services/api}\n")
-	p.Must(0, "phase", "1")
-	p.Must(0, "publish")
+	lived(p, "source: {repo: ., dir: services/api}\npublish: auto\n")
+	r := p.Must(0, "phase", "1")
+	wants(t, "publishing by itself", r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/state is at ")
 	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "services/api/server.mjs" {
 		t.Errorf("the Builder changed %q", got)
 	}
+	noLeftovers(p)
+}
+
+// TestMoveInHostile: nothing that a repository names is run, be it cloned, gone on with,
+// published or pulled, and each thing is named.
+func TestMoveInHostile(t *testing.T) {
+	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n",
+		builds(must(0, "test -d deps/lib && test ! -e deps/lib/x && git status --porcelain | { ! grep .; }"), write("lib/word.mjs", "export const word = 'ok';\n")), verifies())
+	lived(p, "source: {repo: .}\n")
+	ran := filepath.Join(t.TempDir(), "ran")
+	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-commit", "post-merge", "update", "fsmonitor-watchman"} {
+		p.Write(".git/hooks/"+hook, "#!/bin/sh\ntouch "+ran+"\n")
+		if err := os.Chmod(filepath.Join(p.Dir, ".git/hooks", hook), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Git("", "update-index", "--add", "--cacheinfo", "160000,1111111111111111111111111111111111111111,deps/lib")
+	p.Write(".gitmodules", "[submodule \"lib\"]\n\tpath = deps/lib\n\turl = ext::sh -c touch% "+ran+"\n")
+	p.Write(".gitattributes", "*.mjs filter=evil\n*.bin filter=lfs\n")
+	p.Git("", "-c", "core.hooksPath=/dev/null", "add", ".gitmodules", ".gitattributes")
+	p.Git("", "-c", "core.hooksPath=/dev/null", "commit", "-qm", "odd things")
+	for _, set := range [][]string{
+		{"filter.evil.smudge", "touch " + ran}, {"filter.evil.clean", "touch " + ran}, {"include.path", ran + ".config"}, {"core.fsmonitor", "touch " + ran},
+		{"core.sshCommand", "touch " + ran}, {"merge.evil.driver", "touch " + ran}, {"core.pager", "touch " + ran},
+	} {
+		p.Git("", append([]string{"config"}, set...)...)
+	}
+	other := filepath.Join(t.TempDir(), "borrowed")
+	p.Git("", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--bare", p.Dir, other)
+	p.Write(".git/objects/info/alternates", filepath.Join(other, "objects")+"\n")
+	if err := os.RemoveAll(ran); err != nil { // what the person's own git ran
+		t.Fatal(err)
+	}
+	r := p.Must(0, "phase", "1")
+	wants(t, "the phase", r.Stdout+r.Stderr, "its hooks are not run (hooks/", "its filters are not run, files are as they are committed (evil)", "the files that its config includes are not read",
+		"objects that it borrows of another repository are copied", "its submodules are empty folders in the clone (deps/lib)", "Git LFS", "the clone is without secret-tests, .abl")
+	p.Must(0, "publish")
+	if err := os.RemoveAll(filepath.Join(p.Dir, ".abl/state.json")); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "pull", p.Must(0, "pull").Stdout, "restored: phase 1 passed")
+	if _, err := os.Lstat(ran); err == nil {
+		t.Error("something of the repository's was run")
+	}
+	if got := p.Git("", "-c", "core.fsmonitor=", "diff", "--name-only", "main...abl/phase1"); got != "lib/word.mjs" {
+		t.Errorf("changed: %q", got)
+	}
+	p.Git("", "symbolic-ref", "HEAD", "refs/heads/--upload-pack=x")
+	wants(t, "a branch like an option", p.Must(9, "phase", "1", "--again").Stderr, "--upload-pack=x")
 	noLeftovers(p)
 }

@@ -129,7 +129,7 @@ func TestCloneOf(t *testing.T) {
 			must(t, err)
 			_, commit, err := o.Head()
 			must(t, err)
-			remarks, err := o.Remarks(commit)
+			remarks, err := o.Remarks(commit, nil)
 			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, c.remark) || (c.remark == "") != (got == "") {
 				t.Errorf("remarks %q, %v, want %q", got, err, c.remark)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -182,7 +183,7 @@ func (o *Origin) Ref(name string) (string, error) { return o.git.Ref(name) }
 
 // Remarks are what in the repository would run something, or leads elsewhere, and what
 // becomes of it: a line each.
-func (o *Origin) Remarks(commit string) (all []string, err error) {
+func (o *Origin) Remarks(commit string, without []string) (all []string, err error) {
 	hooks, err := inside(o.git, "hooks", true)
 	if err != nil {
 		hooks = []string{"hooks"}
@@ -203,9 +204,12 @@ func (o *Origin) Remarks(commit string) (all []string, err error) {
 	if o.borrows() {
 		all = append(all, "objects that it borrows of another repository are copied")
 	}
-	modules, lfs, err := o.unlike(commit)
+	left, modules, lfs, err := o.unlike(commit, without)
 	if err != nil {
 		return nil, err
+	}
+	if len(left) > 0 {
+		all = append(all, "the clone is without "+strings.Join(left, ", "))
 	}
 	if len(modules) > 0 {
 		all = append(all, "its submodules are empty folders in the clone ("+strings.Join(modules[:min(len(modules), 5)], ", ")+")")
@@ -234,12 +238,18 @@ func (o *Origin) options(section, option string) (names []string) {
 	return names
 }
 
-// unlike are the submodules of a commit, and whether Git LFS keeps some of its files.
-func (o *Origin) unlike(commit string) (modules []string, lfs bool, err error) {
+// unlike are the paths of a commit that a clone is without, its submodules, and whether Git LFS
+// keeps some of its files.
+func (o *Origin) unlike(commit string, without []string) (left, modules []string, lfs bool, err error) {
 	s := o.store()
-	all, err := commitContent(s, nil, commit)
+	all, err := commitContent(s, without, commit)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
+	}
+	for _, path := range without {
+		if slices.ContainsFunc(all.entries, func(e *index.Entry) bool { return e.Name == path || strings.HasPrefix(e.Name, path+"/") }) {
+			left = append(left, path)
+		}
 	}
 	for _, e := range all.entries {
 		if e.Mode == filemode.Submodule {
@@ -247,13 +257,13 @@ func (o *Origin) unlike(commit string) (modules []string, lfs bool, err error) {
 		} else if path.Base(e.Name) == ".gitattributes" {
 			b, err := object.GetBlob(s, e.Hash)
 			if err != nil {
-				return nil, false, err
+				return nil, nil, false, err
 			}
 			data, _ := begin(b, maxSteering)
 			lfs = lfs || bytes.Contains(data, []byte("filter=lfs"))
 		}
 	}
-	return modules, lfs, nil
+	return left, modules, lfs, nil
 }
 
 // begin reads the beginning of a blob, up to max bytes.

@@ -87,7 +87,7 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 // clone makes the Builder's workspace of what the person has committed.
 func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, without []string) error {
 	draft, err1 := emptied(r.Paths, r.Paths.Src+".new")
-	remarks, err2 := from.Remarks(head)
+	remarks, err2 := from.Remarks(head, without)
 	err := errors.Join(err1, err2)
 	if err == nil {
 		err = from.Clone(ctx, draft, head, Branch(r.phase), without)
