@@ -231,7 +231,7 @@ func (s *Boxes) holds(ctx context.Context, box sandbox.Box, args ...string) (err
 			return err
 		}
 	}
-	box.Argv = append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]}, args...)
+	box.Argv = holding(box, args...)
 	if err := s.Engine.Remove(ctx, box.Name); err != nil {
 		return err
 	}
@@ -247,6 +247,11 @@ func (s *Boxes) holds(ctx context.Context, box sandbox.Box, args ...string) (err
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	return s.firstLine(ctx, box.Name)
+}
+
+// holding is how a box holds a network namespace.
+func holding(box sandbox.Box, args ...string) []string {
+	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]}, args...)
 }
 
 // firstLine waits for the first line of one of abl's own programs, which it prints when it

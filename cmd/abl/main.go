@@ -39,7 +39,7 @@ which never sees the code, test the running system against them.`,
 		},
 		Commands: []cli.Command{
 			initCommand(), demoCommand(), doctor.Command(),
-			phaseCommand(), runCommand(), publishCommand(), pullCommand(), shellCommand(), learn.Command(),
+			phaseCommand(), runCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),
 			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Completion("abl"),

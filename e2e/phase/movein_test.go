@@ -1,6 +1,10 @@
 package phase
 
 import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,6 +90,8 @@ func TestMoveIn(t *testing.T) {
 	}
 	wants(t, "the pull request", p.Must(0, "publish", "1", "--pr-body").Stdout, "### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "What it cost:", "git diff HEAD...origin/abl/phase1")
 	wants(t, "publishing again", p.Must(0, "publish", "--json").Stdout, p.Git("", "rev-parse", "refs/abl/state"))
+
+	opened(p, "1", "ok")
 
 	origin := filepath.Join(t.TempDir(), "origin.git")
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
@@ -209,4 +215,49 @@ func TestMoveInHostile(t *testing.T) {
 	p.Git("", "symbolic-ref", "HEAD", "refs/heads/--upload-pack=x")
 	wants(t, "a branch like an option", p.Must(9, "phase", "1", "--again").Stderr, "--upload-pack=x")
 	noLeftovers(p)
+}
+
+// opened runs the app of a phase for a person, who asks it, and ends it.
+func opened(p *lab.Project, phase, want string) {
+	p.Helper()
+	port := freePort(p)
+	cmd := p.Cmd("open", phase, "--port", port)
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	var lines strings.Builder
+	for r := bufio.NewScanner(said); !strings.Contains(lines.String(), "until Ctrl-C") && r.Scan(); {
+		lines.WriteString(r.Text() + "\n")
+	}
+	answer, err := http.Get("http://127.0.0.1:" + port + "/")
+	if err != nil {
+		p.Errorf("%v\n%s", err, lines.String())
+	} else {
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if string(text) != want || err != nil {
+			p.Errorf("it answers %q, %v, want %q", text, err, want)
+		}
+	}
+	_ = cmd.Process.Signal(os.Interrupt)
+	_, _ = io.Copy(io.Discard, said)
+	if err := cmd.Wait(); err != nil {
+		p.Errorf("abl open: %v\n%s", err, lines.String())
+	}
+	noLeftovers(p)
+}
+
+func freePort(p *lab.Project) string {
+	p.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }

@@ -47,6 +47,9 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 		}
 	}
 	for _, e := range all.entries {
+		if e.SkipWorktree || e.Mode == filemode.Submodule { // a clone does not have it
+			continue
+		}
 		o, err := s.EncodedObject(plumbing.BlobObject, e.Hash)
 		if err = cmp.Or(ctx.Err(), err); err == nil {
 			err = exportFile(t, header(e.Name, tar.TypeReg, int64(e.Mode&0o777)), e.Mode, o)

@@ -23,11 +23,14 @@ type Box struct {
 	Tmpfs  []Tmpfs
 	Reach  Reach
 	Limits Limits
-	Term   bool // a person's terminal is attached (abl shell): TTY and open stdin
-	Stdin  bool // standard input stays open for whoever feeds it, again and again
-	Seals  bool // a holder: it begins as root with NET_ADMIN, closes its network namespace and becomes User by itself
-	Below  bool // its processes are among those of the holder that it joins: with the first of them all end, by the kernel's hand
-	Loose  bool // a service image of the person's choosing: writable root and the few capabilities official images need to drop root
+
+	Publish int // port at which it listens, and at which this machine's 127.0.0.1 reaches it; 0 for none
+
+	Term  bool // a person's terminal is attached (abl shell): TTY and open stdin
+	Stdin bool // standard input stays open for whoever feeds it, again and again
+	Seals bool // a holder: it begins as root with NET_ADMIN, closes its network namespace and becomes User by itself
+	Below bool // its processes are among those of the holder that it joins: with the first of them all end, by the kernel's hand
+	Loose bool // a service image of the person's choosing: writable root and the few capabilities official images need to drop root
 }
 
 // Mount is one thing that the box sees.

@@ -118,15 +118,18 @@ func devices(h *container.HostConfig) string {
 }
 
 // leftOut checks that nothing is there which abl never asks for.
-func leftOut(_ sandbox.Box, f found) sandbox.Proof {
+func leftOut(box sandbox.Box, f found) sandbox.Proof {
 	h := f.box.HostConfig
 	restart := string(h.RestartPolicy.Name)
 	if h.AutoRemove {
 		restart += ", removed at its end"
 	}
-	log := h.LogConfig.Config
+	log, published := h.LogConfig.Config, none
+	if box.Publish > 0 {
+		published = fmt.Sprintf("%d/tcp at 127.0.0.1:%d", box.Publish, box.Publish)
+	}
 	return sandbox.Proof{
-		sandbox.Same("published ports", none, ports(h)),
+		sandbox.Same("published ports", published, ports(h)),
 		sandbox.Same("links", none, list(h.Links)),
 		sandbox.Same("volumes of others", none, list(append(slices.Clone(h.VolumesFrom), h.VolumeDriver))),
 		sandbox.Same("restart", string(container.RestartPolicyDisabled), restart),
@@ -137,7 +140,11 @@ func leftOut(_ sandbox.Box, f found) sandbox.Proof {
 func ports(h *container.HostConfig) string {
 	var all []string
 	for _, port := range slices.Collect(maps.Keys(h.PortBindings)) {
-		all = append(all, string(port))
+		text := string(port)
+		for _, at := range h.PortBindings[port] {
+			text += " at " + at.HostIP + ":" + at.HostPort
+		}
+		all = append(all, text)
 	}
 	if h.PublishAllPorts {
 		all = append(all, "every exposed one")

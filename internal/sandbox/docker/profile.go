@@ -4,11 +4,13 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/go-connections/nat"
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
@@ -56,6 +58,11 @@ func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.Ho
 	host.Tmpfs = tmpfs(box)
 	reach(&host, box)
 	config := config(box)
+	if box.Publish > 0 {
+		port := nat.Port(fmt.Sprintf("%d/tcp", box.Publish))
+		host.PortBindings = nat.PortMap{port: {{HostIP: "127.0.0.1", HostPort: port.Port()}}}
+		config.ExposedPorts = nat.PortSet{port: {}}
+	}
 	if box.Reach.Join == "" {
 		config.Hostname = hostname // a joined box has its holder's, and may not ask for one
 	}

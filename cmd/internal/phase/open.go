@@ -1,0 +1,75 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/git"
+	"abl/internal/state"
+)
+
+// OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
+// to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where.
+func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
+	if s.Conf.App == nil {
+		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
+	}
+	f, err := s.State()
+	if err != nil {
+		return err
+	}
+	commit := f.Phase(n).SrcCommit
+	if commit == "" {
+		return exit.With(exit.Usage, fmt.Errorf("cannot open the app: phase %d has built nothing yet", n), "abl status lists the phases")
+	}
+	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	if is := f.Phase(n).Status; is != state.Passed {
+		r.note(fmt.Sprintf("phase %d is %s: this is what it has come to so far", n, is))
+	}
+	err = r.serve(ctx, commit, port, ready)
+	return errors.Join(err, r.end(context.WithoutCancel(ctx), err))
+}
+
+func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {
+	const key = "open"
+	if key, err := r.env.Live(ctx); err != nil || key != "" {
+		return errors.Join(err, exit.With(exit.Busy, fmt.Errorf("cannot open the app: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", r.phase)))
+	}
+	at, _, err := r.src.Head()
+	if err != nil {
+		return err
+	}
+	if at.Hash != commit { // a later phase has gone on in the workspace
+		r.note(fmt.Sprintf("this is commit %.12s alone: what git ignores is not in it", commit))
+		r.app.Copy = "tar"
+		r.app.Tree = func(w io.Writer, as string) error {
+			return r.src.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
+		}
+	}
+	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
+		return err
+	}
+	up, err := r.app.Up(ctx, key)
+	if err == nil && up.Failed != "" {
+		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "abl logs app")
+	}
+	if port == 0 {
+		port = r.Conf.App.Port
+	}
+	if err == nil {
+		err = r.app.Open(ctx, port)
+	}
+	if err != nil {
+		return err
+	}
+	ready(fmt.Sprintf("http://127.0.0.1:%d/", port))
+	<-ctx.Done()
+	return r.app.Down(context.WithoutCancel(ctx), key)
+}
