@@ -6,7 +6,6 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
-	"abl/cmd/internal/view"
 	"abl/orchestrator"
 )
 
@@ -46,7 +45,7 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 	}
-	v := view.Open(ctx, view.Options{Progress: view.Plain, Stderr: s.In.Bare.Stderr, Safe: s.In.Safe})
+	v := plainView(ctx, s.In)
 	defer v.Close()
 	return s.OpenApp(ctx, n, port, v, func(url string) { s.In.Say("phase %d answers at %s until Ctrl-C", n, url) })
 }

@@ -43,7 +43,12 @@ func runShell(ctx context.Context, s *phase.Project) (err error) {
 		return err
 	}
 	defer unlock()
-	v := view.Open(ctx, view.Options{Progress: view.Plain, Stderr: in.Bare.Stderr, Safe: in.Safe})
+	v := plainView(ctx, in)
 	defer v.Close()
 	return s.Shell(ctx, role, n, tty, v)
+}
+
+// plainView shows what goes on while a person works themselves.
+func plainView(ctx context.Context, in *cli.Input) *view.View {
+	return view.Open(ctx, view.Options{Progress: view.Plain, Stderr: in.Bare.Stderr, Safe: in.Safe})
 }

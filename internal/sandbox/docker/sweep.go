@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 )
 
@@ -18,6 +20,21 @@ import (
 // each kind in the order of its names, which it returns. It spares the boxes
 // that keep answers true for, and what they use. It goes on after an error.
 func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
+	const tries = 3
+	for n := 1; ; n++ {
+		gone, err := e.sweep(ctx, labels, keep)
+		removed = append(removed, gone...)
+		// What an abl asked for that was killed may be made meanwhile, and use what goes.
+		if !errdefs.IsConflict(err) || n == tries {
+			return removed, err
+		}
+		if err := proc.Pause(ctx, 200*time.Millisecond); err != nil {
+			return removed, err
+		}
+	}
+}
+
+func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
 	if len(labels) == 0 {
 		return nil, errors.New("internal error: a sweep without labels would take everything")
 	}

@@ -3,8 +3,10 @@ package docker
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -99,6 +101,27 @@ func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
 	if diff := cmp.Diff([]string{box.Name, tree.Name, tree.Upper}, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
+}
+
+// What somebody else's box uses goes once that is gone, and is an error while it stays.
+func TestSweepOfWhatIsInUse(t *testing.T) {
+	l := newLab(t)
+	volume := sandbox.Volume{Name: l.project + "-used", Labels: l.labels("volume")}
+	l.must(l.EnsureVolume(t.Context(), volume))
+	box := l.box("a", "exit", "0")
+	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: volume.Name, Target: "/used"}}
+	_, err := l.Create(t.Context(), box)
+	l.must(err)
+	mine := map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: "volume"}
+	if removed, err := l.Sweep(t.Context(), mine, nil); err == nil || len(removed) != 0 {
+		t.Errorf("while it is used: removed %v, %v", removed, err)
+	}
+	gone := make(chan error)
+	go func() { time.Sleep(100 * time.Millisecond); gone <- l.Remove(t.Context(), box.Name) }()
+	if removed, err := l.Sweep(t.Context(), mine, nil); err != nil || !slices.Equal(removed, []string{volume.Name}) {
+		t.Errorf("once it is not: removed %v, %v", removed, err)
+	}
+	l.must(<-gone)
 }
 
 func TestOverlayRefuses(t *testing.T) {
