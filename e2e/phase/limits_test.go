@@ -96,9 +96,9 @@ func smallDisk(t *testing.T, dir string) {
 
 // A call that prints nothing and works hard is not idle.
 func TestSilentBuildLives(t *testing.T) {
-	busy := "timeout 7 sh -c 'while :; do :; done'; true"
+	busy := "timeout 9 sh -c 'while :; do :; done'; true"
 	p := newProject(t, nodeApp, builds(run(busy), write("server.mjs", server)), verifies())
-	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 2s}\n"), "verify: {evidence: off}\n")+nodeApp)
+	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 4s}\n"), "verify: {evidence: off}\n")+nodeApp)
 	p.Must(0, "phase", "1")
 	noLeftovers(p)
 }
