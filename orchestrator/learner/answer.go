@@ -4,83 +4,52 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"abl/internal/lazyregexp"
 )
 
 // line is one line of a model's answer. Asked for plain labelled lines, models
 // decorate them with bullets, numbers, headings, bold type and fences all the same.
 type line struct {
-	label    string // letters of what stands before the colon, upper case; "" for none
+	label    string // that it begins with, in upper case; "" for none
 	text     string // what follows the label, or the whole line without its bullet
 	bullet   bool   // it is an item of a list
 	indented bool
-	blank    bool
-	fence    bool // it begins or ends a fenced block
+	blank    bool // it says nothing: a rule or a fence is blank, too
 }
 
-// bulletMark is what begins an item: a dash, star, plus or dot, or a number.
-var bulletMark = regexp.MustCompile(`^(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s+|$)`)
+// dress is what makes a line a quotation, a heading or an item of a list.
+var dress = lazyregexp.New(`^(?:[\s\p{Z}]|>|#+(?: |$)|(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s|$))*`)
+
+// labels recognise a line that begins with one of some names: emphasis, the name, and a
+// colon or a dash, or nothing more. A number or a remark in brackets may follow the name.
+func labels(names ...string) *regexp.Regexp {
+	const between = "[ \\d_*`#./-]*"
+	name := strings.ReplaceAll(strings.Join(names, "|"), "_", between)
+	return regexp.MustCompile("^([*_`]*)" + between + "((?i:" + name + "))(?:" +
+		between + `(?:\([^:：]*)?[:：]|` + between + `?(?:\(.*?)? [-–—] |(` + between + `(?:\(.*)?\n))`)
+}
 
 // longest is how far into a line a label may reach, in bytes.
-const longest = 60
+const longest = 64
 
-// readLine takes a line apart. known says which letters are a label; anything else
-// before a colon is text.
-func readLine(raw string, known func(letters string) bool) line {
-	l := line{indented: raw != strings.TrimLeft(raw, " \t")}
+// readLine takes a line apart. What is before a colon and none of the labels is text.
+func readLine(raw string, labels *regexp.Regexp) line {
 	s := strings.TrimSpace(raw)
-	if l.blank = s == "" || strings.Trim(s, "-_*= ") == ""; l.blank {
+	marks := dress().FindString(s)
+	l := line{indented: raw != strings.TrimLeft(raw, " \t"), bullet: strings.Trim(marks, "># \t\u00a0") != ""}
+	l.blank = strings.Trim(s, "-_*= ") == "" || strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~")
+	l.text = strings.TrimSpace(s[len(marks):])
+	at := labels.FindStringSubmatchIndex((l.text + "\n")[:min(len(l.text)+1, longest)])
+	if at == nil || l.blank {
 		return l
 	}
-	if l.fence = strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~"); l.fence {
-		return l
+	emphasis, alone := l.text[:at[3]], at[6] >= 0
+	if alone && emphasis == "" && !strings.Contains(marks, "#") {
+		return l // a label alone on its line has to look like a title
 	}
-	s, heading := l.strip(s)
-	l.text = s
-	bare := strings.TrimLeft(s, "*_`")
-	mark := s[:len(s)-len(bare)]
-	for _, sep := range []string{":", "：", " - ", " – ", " — ", "\n"} {
-		left, rest, found := strings.Cut(bare+"\n", sep)
-		if !found || len(left) > longest || sep == "\n" && !heading && mark == "" {
-			continue // a label alone on its line has to look like a title
-		}
-		if letters := lettersOf(left); letters != "" && known(letters) {
-			l.label, l.text = letters, unwrap(rest, mark)
-			return l
-		}
-	}
+	l.label, l.text = strings.ToUpper(l.text[at[4]:at[5]]), unwrap(l.text[min(at[1], len(l.text)):], emphasis)
 	return l
-}
-
-// strip takes off what makes a line an item, a quotation or a heading.
-func (l *line) strip(s string) (rest string, heading bool) {
-	for {
-		was := s
-		s = strings.TrimSpace(strings.TrimPrefix(s, ">"))
-		if n := len(bulletMark.FindString(s)); n > 0 {
-			l.bullet, s = true, s[n:]
-		}
-		if t := strings.TrimLeft(s, "#"); t != s && (t == "" || t[0] == ' ') {
-			heading, s = true, strings.TrimSpace(t)
-		}
-		if s == was {
-			return s, heading
-		}
-	}
-}
-
-// lettersOf is a label as it is looked for: "Code-Quality (1)" is CODEQUALITY.
-func lettersOf(left string) string {
-	left, _, _ = strings.Cut(left, "(")
-	var b strings.Builder
-	for _, r := range left {
-		switch {
-		case unicode.IsLetter(r):
-			b.WriteRune(unicode.ToUpper(r))
-		case !unicode.IsDigit(r) && !strings.ContainsRune(" _-*`#./", r):
-			return ""
-		}
-	}
-	return b.String()
 }
 
 // unwrap takes the other end of the label's own marks off what follows it.
@@ -94,9 +63,9 @@ func unwrap(rest, mark string) string {
 	return strings.TrimSpace(rest)
 }
 
-// splitLines are the lines of an answer, whatever ends them.
-func splitLines(text string) []string {
-	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff")), "\n")
+// unixText is a text whose lines end as they do on Unix, without a mark in front.
+func unixText(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
 }
 
 // wordsOf are the words of a text in lower case, without what stands around them.

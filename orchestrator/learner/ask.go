@@ -59,7 +59,7 @@ func quote(text string) string {
 	if text = strings.TrimSpace(text); text == "" {
 		text = "(nothing)"
 	}
-	return "    " + strings.Join(splitLines(text), "\n    ")
+	return "    " + strings.ReplaceAll(unixText(text), "\n", "\n    ")
 }
 
 func list(items []string) string {

@@ -1,7 +1,6 @@
 package learner
 
 import (
-	"slices"
 	"strings"
 
 	"abl/internal/wording"
@@ -49,7 +48,9 @@ func ParseLessons(label, text string) Lessons {
 	found := Lessons{Items: []string{}}
 	seen := map[string]bool{}
 	for _, s := range saidLessons(label, text) {
-		s = wording.Cut(s, maxItem)
+		if s = wording.Cut(wording.OneLine(s), maxItem); s == "" {
+			continue
+		}
 		why := isEmpty(label, s)
 		switch {
 		case why == "" && seen[lessonKey(s)]:
@@ -67,15 +68,16 @@ func ParseLessons(label, text string) Lessons {
 	return found
 }
 
-// saidLessons are the lessons as the answer has them, each on one line.
+// saidLessons are the lessons as the answer has them.
 func saidLessons(label, text string) []string {
 	var labelled, listed []string
+	known := labels(label + "S?")
 	open := false // the label's text may go on in the next line
-	for _, raw := range splitLines(text) {
-		l := readLine(raw, func(letters string) bool { return letters == label || letters == label+"S" })
+	for raw := range strings.SplitSeq(unixText(text), "\n") {
+		l := readLine(raw, known)
 		switch {
-		case l.blank || l.fence:
-			open = open && len(labelled) > 0 && labelled[len(labelled)-1] == ""
+		case l.blank:
+			open = open && labelled[len(labelled)-1] == ""
 		case l.label != "" && l.text == "" && l.label != label:
 			open = false // a title above a list
 		case l.label != "":
@@ -90,12 +92,9 @@ func saidLessons(label, text string) []string {
 		}
 	}
 	if len(labelled) == 0 {
-		labelled = listed
+		return listed
 	}
-	for i, s := range labelled {
-		labelled[i] = strings.Join(strings.Fields(s), " ")
-	}
-	return slices.DeleteFunc(labelled, func(s string) bool { return s == "" })
+	return labelled
 }
 
 // Words of sentences that say no more than that all went well, and of those that
@@ -129,8 +128,7 @@ func isEmpty(label, text string) string {
 // lessonKey is what makes two lessons the same: their words, whatever their case,
 // spacing, bullets and final punctuation.
 func lessonKey(text string) string {
-	text = strings.Join(strings.Fields(strings.ToLower(strings.TrimLeft(text, "-* \t"))), " ")
-	return strings.TrimRight(text, ".!?;:,… ")
+	return strings.TrimRight(wording.OneLine(strings.ToLower(strings.TrimLeft(text, "-* \t"))), ".!?;:,… ")
 }
 
 // Bounds of memory.txt and mistakes.txt: every prompt holds them whole.
@@ -145,37 +143,32 @@ const (
 func mergeLessons(file string, items []string) (text string, added []string) {
 	var lines []string
 	seen := map[string]bool{}
-	for _, line := range splitLines(file) {
+	for line := range strings.SplitSeq(unixText(file), "\n") {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		lines = append(lines, strings.TrimRight(line, " \t"))
+		lines = append(lines, strings.TrimRight(line, " \t")+"\n")
 		seen[lessonKey(line)] = true
 	}
 	for _, s := range items {
-		s = strings.Join(strings.Fields(wording.Cut(s, maxItem)), " ")
-		if seen[lessonKey(s)] {
-			continue
+		if !seen[lessonKey(s)] {
+			seen[lessonKey(s)] = true
+			lines, added = append(lines, "- "+s+"\n"), append(added, s)
 		}
-		seen[lessonKey(s)] = true
-		lines, added = append(lines, "- "+s), append(added, s)
 	}
 	lines = lines[max(len(lines)-maxLines, 0):]
-	if text = strings.Join(lines, "\n"); text != "" {
-		text += "\n"
-	}
+	text = strings.Join(lines, "")
 	for len(text) > maxBytes && len(lines) > 1 {
-		text, lines = text[len(lines[0])+1:], lines[1:]
+		text, lines = text[len(lines[0]):], lines[1:]
 	}
 	return text, added
 }
 
 // lessonsIn are the lessons of a file, without their bullets.
 func lessonsIn(file string) (items []string) {
-	for _, line := range splitLines(file) {
-		line = strings.TrimSpace(line)
-		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(line, "- "), "* "))
-		if line != "" {
+	for line := range strings.SplitSeq(unixText(file), "\n") {
+		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "- "), "* ")
+		if line = strings.TrimSpace(line); line != "" {
 			items = append(items, line)
 		}
 	}

@@ -2,10 +2,12 @@ package learner
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"abl/internal/lazyregexp"
+	"abl/internal/wording"
 )
 
 // Prompts is the content of prompts.md: the prompt in use, and below it every earlier
@@ -35,38 +37,33 @@ const (
 	pastHeading    = "# Past Prompts"
 )
 
-// heading is a line that divides the file, escaped ones included.
-var heading = regexp.MustCompile(`^(\\*)(# Current Prompt|# Past Prompts|## Version(?: .*)?)[ \t]*$`)
+// heading is a line that divides the file, or did before it was escaped.
+var heading = lazyregexp.New(`(?m)^(\\*)(# Current Prompt|# Past Prompts|## Version(?: .*)?)[ \t]*$`)
 
 // ParsePrompts reads prompts.md. It takes any text: one without the headings is a
 // prompt that a person wrote.
-func ParsePrompts(text string) Prompts {
-	var b Prompts
-	part, into := &b.Head, []string(nil)
-	flush := func() { *part, into = joined(into), nil }
-	began, inPast := false, false
-	for _, line := range splitLines(text) {
-		m := heading.FindStringSubmatch(line)
+func ParsePrompts(text string) (b Prompts) {
+	text = unixText(text)
+	part, from, began, inPast := &b.Head, 0, false, false
+	for _, at := range heading().FindAllStringSubmatchIndex(text, -1) {
+		title := text[at[4]:at[5]]
+		version, isVersion := strings.CutPrefix(title, "## Version")
+		escaped, again := at[2] < at[3], began && title == currentHeading || inPast && title == pastHeading
+		if escaped || again || isVersion && !inPast {
+			continue // it divides nothing
+		}
+		*part, from = unescape(text[from:at[0]]), at[1]
 		switch {
-		case m == nil:
-			into = append(into, line)
-		case m[1] != "": // escaped
-			into = append(into, line[1:])
-		case m[2] == currentHeading && !began:
-			flush()
-			part, began = &b.Current, true
-		case m[2] == pastHeading && !inPast:
-			flush()
-			part, inPast = new(string), true // what stands before the first version is no prompt
-		case inPast && strings.HasPrefix(m[2], "## Version"):
-			flush()
-			b.Past = append(b.Past, Version{Title: strings.TrimSpace(strings.TrimPrefix(m[2], "## Version"))})
+		case isVersion:
+			b.Past = append(b.Past, Version{Title: strings.TrimSpace(version)})
 			part = &b.Past[len(b.Past)-1].Text
+		case title == currentHeading:
+			part, began = &b.Current, true
 		default:
-			into = append(into, line)
+			part, inPast = new(string), true // what stands before the first version is no prompt
 		}
 	}
-	flush()
+	*part = unescape(text[from:])
 	if !began {
 		b.Head, b.Current = "", b.Head
 	}
@@ -75,17 +72,14 @@ func ParsePrompts(text string) Prompts {
 
 // escape is a text without the empty lines around it, its headings escaped.
 func escape(text string) string {
-	lines := splitLines(text)
-	for i, line := range lines {
-		if heading.MatchString(line) {
-			lines[i] = `\` + line
-		}
-	}
-	return joined(lines)
+	return strings.Trim(heading().ReplaceAllString(unixText(text), `\$0`), "\n")
 }
 
-// joined are lines without the empty ones around them.
-func joined(lines []string) string { return strings.Trim(strings.Join(lines, "\n"), "\n") }
+// unescape is its inverse.
+func unescape(text string) string {
+	plain := func(line string) string { return strings.TrimPrefix(line, `\`) }
+	return strings.Trim(heading().ReplaceAllStringFunc(text, plain), "\n")
+}
 
 // Render writes prompts.md. What it writes reads back as the same prompts.
 func (b Prompts) Render() string {
@@ -95,8 +89,7 @@ func (b Prompts) Render() string {
 	}
 	fmt.Fprintf(&s, "%s\n\n%s\n\n%s\n", currentHeading, escape(b.Current), pastHeading)
 	for _, v := range b.Past {
-		title := strings.Join(strings.Fields("## Version "+v.Title), " ")
-		fmt.Fprintf(&s, "\n%s\n\n%s\n", title, escape(v.Text))
+		fmt.Fprintf(&s, "\n%s\n\n%s\n", wording.OneLine("## Version "+v.Title), escape(v.Text))
 	}
 	return s.String()
 }
@@ -129,15 +122,16 @@ func (b Prompts) Number() int {
 // Improved is the prompt in a model's answer, "" when there is none. Asked for nothing
 // but the prompt, models put a sentence or a title before it, or a fence around it, all the same.
 func Improved(text string) string {
-	lines := splitLines(strings.TrimSpace(text))
-	for len(lines) > 1 && (preface.MatchString(lines[0]) || lines[0] == "") {
+	lines := strings.Split(unixText(strings.TrimSpace(text)), "\n")
+	for len(lines) > 1 && (preface().MatchString(lines[0]) || lines[0] == "") {
 		lines = lines[1:]
 	}
-	mark := fence.FindString(lines[0])
-	if last := len(lines) - 1; mark != "" && last > 0 && lines[last] == mark {
+	last := len(lines) - 1
+	if mark := fence().FindString(lines[0]); mark != "" && last > 0 && lines[last] == mark {
 		lines = lines[1:last]
 	}
-	if text = joined(lines); strings.TrimSpace(text) == "" || isPlaceholder(text) {
+	text = strings.Trim(strings.Join(lines, "\n"), "\n")
+	if strings.TrimSpace(text) == "" || isPlaceholder(text) {
 		return ""
 	}
 	return text
@@ -145,6 +139,6 @@ func Improved(text string) string {
 
 var (
 	// preface is a line that only says that the prompt follows, or the file's own heading.
-	preface = regexp.MustCompile(`(?i)^((here|sure|the improved|improved)\b.{0,120}\bprompt.{0,40}:|[#* ]*(current|improved|new) prompt[*: ]*)$`)
-	fence   = regexp.MustCompile("^(```+|~~~+)")
+	preface = lazyregexp.New(`(?i)^((here|sure|the improved|improved)\b.{0,120}\bprompt.{0,40}:|[#* ]*(current|improved|new) prompt[*: ]*)$`)
+	fence   = lazyregexp.New("^(```+|~~~+)")
 )

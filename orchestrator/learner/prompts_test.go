@@ -102,7 +102,7 @@ func TestImproved(t *testing.T) {
 
 // normal is what prompts hold as they are read back.
 func (b Prompts) normal() Prompts {
-	normal := func(text string) string { return joined(splitLines(text)) }
+	normal := func(text string) string { return strings.Trim(unixText(text), "\n") }
 	n := Prompts{Head: normal(b.Head), Current: normal(b.Current)}
 	for _, v := range b.Past {
 		n.Past = append(n.Past, Version{Title: strings.Join(strings.Fields(v.Title), " "), Text: normal(v.Text)})

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
-
 	"abl/internal/wording"
 )
 
@@ -45,17 +44,17 @@ const maxFinding = 1200
 var closing = lazyregexp.New(`(?i)^(in )?(overall|summary|conclusion|altogether)\b`)
 
 // ParseReview reads what a reviewer answered. It takes any text.
-func ParseReview(text string) CodeReview {
+func ParseReview(text string) (r CodeReview) {
 	said := map[string][]string{}
-	var at string
-	gap := false
-	for _, raw := range splitLines(text) {
-		l := readLine(raw, func(letters string) bool { return categoryOf(letters) != "" })
+	known := labels(categories...)
+	at, gap := "", false
+	for raw := range strings.SplitSeq(unixText(text), "\n") {
+		l := readLine(raw, known)
 		switch {
-		case l.label != "":
-			at = categoryOf(l.label)
+		case l.label != "": // each has a first letter of its own
+			at = categories[slices.IndexFunc(categories, func(c string) bool { return c[0] == l.label[0] })]
 			said[at] = append(said[at], l.text)
-		case l.blank || l.fence || at == "":
+		case l.blank || at == "":
 		case gap && closing().MatchString(l.text): // it is about no category
 			at = ""
 		case l.bullet || said[at][len(said[at])-1] == "":
@@ -65,26 +64,14 @@ func ParseReview(text string) CodeReview {
 		}
 		gap = l.blank
 	}
-	var r CodeReview
 	for _, c := range categories {
 		r.Findings = append(r.Findings, findingOf(c, said[c]))
 	}
 	return r
 }
 
-// categoryOf is the category whose letters these are, all of them: REDESIGN is
-// none, and neither is LATEST.
-func categoryOf(letters string) string {
-	for _, c := range categories {
-		if letters == strings.ReplaceAll(c, "_", "") {
-			return c
-		}
-	}
-	return ""
-}
-
 func findingOf(c string, said []string) Finding {
-	said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s == "" || isPlaceholder(s) })
+	said = slices.DeleteFunc(said, func(s string) bool { return s == "" || isPlaceholder(s) })
 	f := Finding{Category: c, State: RatedOK, Text: wording.Cut(strings.ReplaceAll(strings.Join(said, " "), "\n", " "), maxFinding)}
 	if len(said) == 0 {
 		f.State = Unrated
