@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,30 +38,34 @@ const maxSaid = 2000
 // mistakes, and a better prompt. The error says that the run ends here; the state
 // returned with it is where the next run takes up.
 func After(s State, h Happened) (State, error) {
-	s.Log = append([]Cycle(nil), s.Log...)
-	switch s.Step {
-	case Generate, Review, Learnings, Mistakes, Improve:
+	s.Log = slices.Clone(s.Log)
+	c := s.Last()
+	switch {
+	case h.Class == outcome.Interrupted: // by a person: it is made anew, and takes nothing of the time
+		s.Attempt++
+		return s, nil
+	case phases[s.Step].file != "":
 		return afterCall(s, h)
-	case Run:
-		return afterRun(s, h), nil
-	case Keep:
-		c := s.at()
-		c.Version = h.Kept.Version
+	case s.Step == Run:
+		c.Ran, c.OK = h.Ran, h.Ran.OK
+		if c.OK {
+			return s.to(Review), nil
+		}
+		c.Failure = "the program failed: " + h.Ran.Reason
+		return s.to(Mistakes), nil
+	case s.Step == Keep:
+		c.Version, s.Book = h.Kept.Version, h.Kept.Version
 		if s.Cycle >= s.Cycles {
 			return s.to(Finish), nil
 		}
 		s.Cycle++
-		s.Book = c.Version
 		s.Log = append(s.Log, Cycle{Number: s.Cycle, Agent: s.Agent, Model: s.Model})
 		return s.to(Generate), nil
-	case Finish:
+	case s.Step == Finish:
 		return s.to(Done), nil
 	}
 	return s, fmt.Errorf("internal error: nothing comes after %q", s.Step)
 }
-
-// at is the running cycle, to be changed.
-func (s State) at() *Cycle { return &s.Log[len(s.Log)-1] }
 
 func (s State) to(step Step) State {
 	s.Step = step
@@ -73,33 +78,26 @@ func (s State) anew(attempt int) State {
 	return s
 }
 
-// afterCall goes on from a call to the agent. One that a person stopped is made
-// anew and takes nothing of the time; a transient failure is waited out while there is time;
-// what no repetition can mend ends the run; any other failure is tried once more.
+// afterCall goes on from a call to the agent. A transient failure is waited out while there
+// is time; what no repetition can mend ends the run; any other failure is tried once more.
 func afterCall(s State, h Happened) (State, error) {
-	if h.Class == outcome.Interrupted {
-		s.Attempt++
-		return s, nil
-	}
-	was := s.Outage
-	s.SpentMS, s.Outage = s.SpentMS+h.SpentMS, nil
-	if h.Class == outcome.Done {
-		return s.take(h), nil
-	}
+	s.SpentMS += h.SpentMS
 	if h.Class.Transient() {
-		s.Outage = was
 		return s.waitOut(h)
 	}
 	if err := retry.Stops(h.Class, h.Reason); err != nil {
 		return s.anew(s.Attempt + 1), err // under a name of its own, once somebody has done something about it
+	}
+	s.Outage = nil
+	if h.Class == outcome.Done {
+		return s.take(h), nil
 	}
 	s.Failed++
 	if h.Class != outcome.Timeout && s.Failed < tries && s.SpentMS < CallTime.Milliseconds() {
 		s.Attempt++
 		return s, nil
 	}
-	if s.Step != Generate {
-		c := s.at()
+	if c := s.Last(); s.Step != Generate {
 		c.Silent = append(c.Silent, fmt.Sprintf("%s: %s", s.Step, h.Reason))
 	}
 	h.Text = ""
@@ -126,7 +124,7 @@ func (s State) waitOut(h Happened) (State, error) {
 
 // take reads the answer of a call that ended.
 func (s State) take(h Happened) State {
-	c := s.at()
+	c := s.Last()
 	switch s.Step {
 	case Generate:
 		c.Said = wording.Cut(strings.TrimSpace(h.Text), maxSaid)
@@ -160,18 +158,4 @@ func (c *Cycle) lessons(kind string, text string) []string {
 		c.Dropped = append(c.Dropped, fmt.Sprintf("%s (%s)", d.Text, d.Why))
 	}
 	return found.Items
-}
-
-func afterRun(s State, h Happened) State {
-	if h.Class == outcome.Interrupted {
-		s.Attempt++
-		return s
-	}
-	c := s.at()
-	c.Ran = h.Ran
-	if c.OK = h.Ran.OK; c.OK {
-		return s.to(Review)
-	}
-	c.Failure = "the program failed: " + h.Ran.Reason
-	return s.to(Mistakes)
 }

@@ -46,28 +46,30 @@ type Containers struct {
 }
 
 // Ask implements Caller. The folder can be changed only where a program is written.
-func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
-	rec := roles.Record{Dir: c.Env.Project.Call(a.Key)}
-	if _, ended, err := rec.Outcome(); err != nil {
-		return Happened{}, err
-	} else if !ended && !rec.Started() {
-		if err := c.Admit(a.Key); err != nil {
-			return Happened{}, err
+func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
+	rec := roles.Record{Dir: c.Env.Project.Call(a.Key())}
+	_, ended, err := rec.Outcome()
+	if err == nil && !ended && !rec.Started() {
+		if err = c.Admit(a.Key()); err == nil {
+			err = a.Begin()
 		}
-		if err := a.Begin(); err != nil {
-			return Happened{}, err
-		}
+	}
+	if err != nil {
+		return h, err
 	}
 	job := c.job(a)
-	o, err := c.run(ctx, a, job, func(r *roles.Runner) { r.Timeout = a.Limit })
+	o, err := c.run(ctx, a, job)
 	if err != nil {
-		return Happened{}, err
+		return h, err
 	}
-	h := Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
+	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
 	if o.Class == outcome.Timeout {
 		h.Reason = fmt.Sprintf("it did not end within %s, retries included", CallTime)
 	}
-	h.Text, err = lastWords(rec, c.Agent.NewReader(job.Call))
+	said, err := tail(rec, "stdout", maxAnswer)
+	reader := c.Agent.NewReader(job.Call)
+	agent.Feed(reader, []byte(said))
+	h.Text = reader.Result(0).Said
 	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
 		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
 	}
@@ -77,62 +79,54 @@ func (c *Containers) Ask(ctx context.Context, a Call) (Happened, error) {
 // job is what a question is asked with.
 func (c *Containers) job(a Call) roles.Job {
 	job := roles.Job{
-		Role: roles.Role{Sealed: true}, Agent: c.Agent, Gate: c.Gate,
-		Call:   agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
-		Prompt: func() (string, error) { return a.Prompt, nil },
+		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent, Gate: c.Gate,
+		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
 	}
 	if a.Step == Generate {
-		job.Role.Sealed, job.Gate, job.Files = false, c.AuthorGate, c.Files
+		job.Gate, job.Files = c.AuthorGate, c.Files
 	}
 	return job
 }
 
-// lastWords are those of an agent, out of what is kept of its output.
-func lastWords(rec roles.Record, r agent.Reader) (string, error) {
-	out, err := tail(rec.Dir, filepath.Base(rec.Stdout()), maxAnswer)
-	agent.Feed(r, []byte(out))
-	return r.Result(0).Said, err
-}
-
 // Try implements Caller.
 func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
-	job := roles.Job{
-		Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime,
-		Prompt: func() (string, error) { return "", nil },
-	}
-	o, err := c.run(ctx, a, job, func(r *roles.Runner) {
-		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
-	})
+	job := roles.Job{Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime}
+	o, err := c.run(ctx, a, job)
 	if err != nil || o.Class == outcome.Interrupted {
 		return Happened{Class: o.Class}, err
 	}
 	ran := ranOf(o)
-	ran.Output, err = printed(roles.Record{Dir: c.Env.Project.Call(a.Key)})
+	ran.Output, err = printed(roles.Record{Dir: c.Env.Project.Call(a.Key())})
 	return Happened{Class: o.Class, Ran: ran}, err
 }
 
 // run takes one container to its end, with the cycle's folder lent to whom it runs
 // as, and back afterwards.
-func (c *Containers) run(ctx context.Context, a Call, job roles.Job, bound func(*roles.Runner)) (o roles.Outcome, err error) {
-	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = string(a.Step), string(a.Step), helper.Src, true, true
-	job.Call.ID, job.Call.Role, job.Call.Phase, job.Call.Iteration, job.Call.Dir = a.Key, string(a.Step), a.Session, a.Cycle, helper.Src
+func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Outcome, err error) {
+	step := string(a.Step)
+	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = step, step, helper.Src, true, true
+	job.Call.ID, job.Call.Role, job.Call.Dir = a.Key(), step, helper.Src
+	job.Call.Phase, job.Call.Iteration = a.Session, a.Cycle
+	job.Prompt = func() (string, error) { return a.Prompt, nil }
 	if job.Image = c.Image; job.Gate != nil {
 		job.Place = roles.PlaceBuilder // else there is nobody whom it may reach
 	}
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
-	if bound(r); job.Role.Sealed {
+	if r.Timeout = a.Limit; a.Step == Run {
+		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
+	}
+	if job.Role.Sealed {
 		r.Quota = roles.DiskQuota{}
 	}
-	lease, err := hostfs.Plan(r.Project.Root, r.UID, r.GID)
+	lease, err := hostfs.Plan(p.Root, r.UID, r.GID)
+	if err != nil {
+		return o, err
+	}
 	lease.Mode = 0o755
-	switch {
-	case err != nil:
-	case r.Root: // it is the project's owner's before and afterwards
-		err = hostfs.Lend(a.Dir, lease)
-	default:
-		err = os.Chmod(a.Dir, os.FileMode(lease.Mode))
+	if err = os.Chmod(a.Dir, os.FileMode(lease.Mode)); err == nil && r.Root {
+		err = hostfs.Lend(a.Dir, lease) // it is the project's owner's before and afterwards
 	}
 	if err != nil {
 		return o, err
@@ -146,17 +140,17 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job, bound func(
 }
 
 // tail is the end of a file in a record.
-func tail(dir, name string, most int64) (string, error) {
-	f, err := hostfs.Open(dir, name)
+func tail(rec roles.Record, name string, most int64) (string, error) {
+	f, err := hostfs.Open(rec.Dir, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
+	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(fi.Size()-most, 0), most))
+	data, err := io.ReadAll(io.NewSectionReader(f, max(end-most, 0), most))
 	return strings.ToValidUTF8(string(data), ""), err
 }
 
@@ -186,7 +180,7 @@ func ranOf(o roles.Outcome) *Ran {
 
 // printed is the end of what a program printed, errors last.
 func printed(rec roles.Record) (string, error) {
-	out, err := tail(rec.Dir, "stdout", maxPrinted)
-	voice, verr := tail(rec.Dir, "stderr", maxPrinted)
+	out, err := tail(rec, "stdout", maxPrinted)
+	voice, verr := tail(rec, "stderr", maxPrinted)
 	return strings.TrimSpace(strings.TrimSpace(out) + "\n" + strings.TrimSpace(voice)), errors.Join(err, verr)
 }

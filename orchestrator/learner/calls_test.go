@@ -37,7 +37,7 @@ func TestWhatACallMayReach(t *testing.T) {
 		{"an author, nothing", Containers{}, Generate, nothing},
 		{"a reviewer, hosts alone", Containers{AuthorGate: gate("", "registry.example:443"), Files: files}, Review, nothing},
 	} {
-		job := c.containers.job(Call{Step: c.step})
+		job := c.containers.job(Call{State: State{Step: c.step}})
 		got := "nothing"
 		if g, ok := job.Gate.(*environment.Gate); ok {
 			got = fmt.Sprint(g.Setup.Providers[0].Name, " ", g.Setup.Connect)

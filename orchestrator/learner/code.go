@@ -18,33 +18,23 @@ import (
 // The old code/ stays until the new one is whole. What a person should not run
 // into is left out and named.
 func (h Home) publish(n int) (left []string, err error) {
-	fresh, old := h.path(".abl", "code.new"), h.path(".abl", "code.old")
-	if err = errors.Join(remove(fresh), remove(old)); err == nil {
-		left, err = copyTree(h.Cycle(n), fresh)
+	const fresh, old = ".abl/code.new", ".abl/code.old"
+	if err = errors.Join(hostfs.Remove(h.Root, fresh), hostfs.Remove(h.Root, old)); err == nil {
+		left, err = copyTree(h.Cycle(n), h.path(fresh))
 	}
 	if err != nil {
 		return left, fmt.Errorf("cannot copy %s to %s: %w", h.Rel(h.Cycle(n)), h.Rel(h.Code()), err)
 	}
 	failpoint.Here("learn.copied")
-	if err = os.Rename(h.Code(), old); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err = errors.Join(os.MkdirAll(h.Code(), 0o755), os.Rename(h.Code(), h.path(old)))
 	failpoint.Here("learn.replacing")
 	if err == nil {
-		err = os.Rename(fresh, h.Code())
+		err = os.Rename(h.path(fresh), h.Code())
 	}
 	if err != nil {
 		return left, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
 	}
-	return left, remove(old)
-}
-
-// remove takes a path away with all below it, if it is there.
-func remove(path string) error {
-	if err := hostfs.Remove(filepath.Dir(path), filepath.Base(path)); !errors.Is(err, hostfs.ErrAbsent) {
-		return err
-	}
-	return nil
+	return left, hostfs.Remove(h.Root, old)
 }
 
 // copyTree copies files, folders and those links that stay inside. Nothing is
@@ -55,7 +45,7 @@ func copyTree(from, to string) ([]string, error) {
 		return nil, err
 	}
 	defer src.Close()
-	w := &sifted{FS: src.FS()}
+	w := &sifted{ReadLinkFS: src.FS().(fs.ReadLinkFS)}
 	err = os.CopyFS(to, w)
 	const most = 20
 	if n := len(w.left); n > most {
@@ -66,13 +56,13 @@ func copyTree(from, to string) ([]string, error) {
 
 // sifted is a cycle's folder without what code/ does not get.
 type sifted struct {
-	fs.FS
+	fs.ReadLinkFS
 	left []string // what that is, and why
 }
 
 // ReadDir implements fs.ReadDirFS.
 func (w *sifted) ReadDir(dir string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(w.FS, dir)
+	entries, err := fs.ReadDir(w.ReadLinkFS, dir)
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		name := path.Join(dir, e.Name())
 		if slices.Contains(notes(), name) {
@@ -86,10 +76,6 @@ func (w *sifted) ReadDir(dir string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// ReadLink and Lstat implement fs.ReadLinkFS.
-func (w *sifted) ReadLink(name string) (string, error)   { return fs.ReadLink(w.FS, name) }
-func (w *sifted) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(w.FS, name) }
-
 // odd says why an entry is left out, "" for one that is not. An agent may make what its
 // owner may not read, and names that are no text.
 func (w *sifted) odd(name string, kind fs.FileMode) string {
@@ -97,20 +83,18 @@ func (w *sifted) odd(name string, kind fs.FileMode) string {
 	switch {
 	case strings.EqualFold(path.Base(name), ".git"):
 		return "git would run what its settings say"
-	case kind.IsDir():
-		_, err = fs.ReadDir(w.FS, name)
-	case kind&fs.ModeSymlink != 0:
-		var target string
-		if target, err = fs.ReadLink(w.FS, name); err == nil && (path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target))) {
-			return "a link that leads outside"
-		}
-	case !kind.IsRegular():
-		return "neither a file nor a folder"
-	default:
+	case kind.IsDir(), kind.IsRegular():
 		var f fs.File
 		if f, err = w.Open(name); err == nil {
 			f.Close()
 		}
+	case kind&fs.ModeSymlink != 0:
+		var target string
+		if target, err = w.ReadLink(name); err == nil && (path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target))) {
+			return "a link that leads outside"
+		}
+	default:
+		return "neither a file nor a folder"
 	}
 	if err != nil {
 		return "it cannot be read: " + err.Error()

@@ -97,11 +97,7 @@ func (h Home) Code() string { return h.path("code") }
 
 // Rel is a path as a person reads it, from the directory that solutions is in.
 func (h Home) Rel(path string) string {
-	rel, err := filepath.Rel(filepath.Dir(filepath.Dir(h.Root)), path)
-	if err != nil || strings.HasPrefix(rel, "..") {
-		return path
-	}
-	return rel
+	return state.Project{Root: filepath.Dir(filepath.Dir(h.Root))}.Rel(path)
 }
 
 // perm is that of the files that a person reads.
@@ -110,53 +106,46 @@ const perm = 0o644
 // Open is where a task's session goes on, or begins: then what earlier sessions
 // left of their cycles is put away, and the files that are missing are made.
 func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
-	if err := os.MkdirAll(filepath.Join(h.Private(), "logs", "calls"), 0o755); err != nil {
-		return s, false, fmt.Errorf("cannot make the project: %w", err)
+	if s, err = Load(h); err == nil {
+		err = os.MkdirAll(h.Project().Calls(), 0o755)
 	}
-	if s, err = Load(h); err != nil {
+	if err != nil {
 		return s, false, err
 	}
 	if resumed = s.Session > 0 && s.Step != Done && s.Task == task; resumed {
 		s.Agent, s.Model, s.Cycles = agent, model, max(cycles, s.Cycle)
-		s.at().Agent, s.at().Model = agent, model
-		return s, true, s.Save(h)
+		s.Last().Agent, s.Last().Model = agent, model
+	} else if err = h.begin(s.Session); err == nil {
+		s = s.Begin(task, agent, model, cycles, now)
+		var all Prompts
+		all, err = h.Prompts()
+		s.Book = all.Number()
 	}
-	if err := h.putAway(s.Session); err != nil {
-		return s, false, err
+	if err == nil {
+		err = s.Save(h)
 	}
-	book, err := h.begin()
-	if err != nil {
-		return s, false, err
-	}
-	s = s.Begin(task, agent, model, cycles, now)
-	s.Book = book
-	return s, false, s.Save(h)
+	return s, resumed, err
 }
 
-// begin makes the files of a project that are not there, and says which version
-// prompts.md is at.
-func (h Home) begin() (version int, err error) {
-	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: Prompts{Current: prompts.LearnGenerate}.Render()} {
-		if _, err := os.Lstat(h.path(name)); errors.Is(err, fs.ErrNotExist) {
-			if err := hostfs.Write(h.path(name), []byte(text), perm); err != nil {
-				return 0, err
-			}
-		}
-	}
-	all, err := h.Prompts()
-	return all.Number(), err
-}
-
-// putAway moves the cycles of an earlier session to where they are in nobody's way.
-func (h Home) putAway(session int) error {
+// begin moves the cycles of the session before to where they are in nobody's way, and
+// makes the files of a project that are not there.
+func (h Home) begin(before int) error {
 	for n := 1; n <= MaxCycles; n++ {
 		from := h.Cycle(n)
 		if _, err := os.Lstat(from); err != nil {
 			continue
 		}
-		to := h.path(".abl", "sessions", fmt.Sprint(session), filepath.Base(from))
+		to := h.path(".abl", "sessions", fmt.Sprint(before), filepath.Base(from))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(from, to)); err != nil {
 			return fmt.Errorf("cannot put the cycles of an earlier session away: %w", err)
+		}
+	}
+	first := Prompts{Current: prompts.LearnGenerate}.Render()
+	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: first} {
+		if _, err := os.Lstat(h.path(name)); errors.Is(err, fs.ErrNotExist) {
+			if err := hostfs.Write(h.path(name), []byte(text), perm); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -199,57 +188,54 @@ func (h Home) Prompts() (Prompts, error) {
 
 // clear makes the folder of a cycle, empty.
 func (h Home) clear(n int) error {
-	if err := remove(h.Cycle(n)); err != nil {
-		return fmt.Errorf("cannot empty %s: %w", h.Rel(h.Cycle(n)), err)
-	}
-	return os.MkdirAll(h.Cycle(n), 0o755)
+	return errors.Join(hostfs.Remove(h.Root, filepath.Base(h.Cycle(n))), os.MkdirAll(h.Cycle(n), 0o755))
 }
 
 // note writes a file beside a cycle's program, whatever the agent put there.
 func (h Home) note(n int, name, text string) error {
 	dir := h.Cycle(n)
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), remove(filepath.Join(dir, name))); err != nil { // an agent may have made it read-only
+	// An agent may have made its folder read-only.
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755), hostfs.Remove(dir, name)); err != nil {
 		return err
 	}
 	return hostfs.Write(filepath.Join(dir, name), []byte(text), perm)
 }
 
-// weigh counts which lessons of a cycle are new.
-func (h Home) weigh(c Cycle) (Kept, error) {
-	_, learned, err := h.merged(MemoryFile, c.Learned)
-	_, mistaken, merr := h.merged(MistakesFile, c.Mistaken)
-	return Kept{Remembers: len(learned), Avoids: len(mistaken)}, errors.Join(err, merr)
-}
-
-// keep writes what a cycle taught. Done twice it is done once.
-func (h Home) keep(s State, now time.Time) (k Kept, err error) {
-	c := s.Last()
-	for name, lessons := range map[string][]string{MemoryFile: c.Learned, MistakesFile: c.Mistaken} {
-		text, added, err := h.merged(name, lessons)
-		if err == nil && len(added) > 0 {
-			err = hostfs.Write(h.path(name), []byte(text), perm)
+// teach adds what a cycle taught to the files of lessons, or only counts what they do not have.
+// Done twice it is done once.
+func (h Home) teach(c *Cycle, write bool) (k Kept, err error) {
+	for _, to := range []struct {
+		file  string
+		items []string
+		added *int
+	}{{MemoryFile, c.Learned, &k.Remembers}, {MistakesFile, c.Mistaken, &k.Avoids}} {
+		was, err := h.Text(to.file)
+		text, added := mergeLessons(was, to.items)
+		if *to.added = len(added); err == nil && write && len(added) > 0 {
+			err = hostfs.Write(h.path(to.file), []byte(text), perm)
+			failpoint.Here("learn.merged")
 		}
 		if err != nil {
 			return k, err
 		}
-		failpoint.Here("learn.merged")
+	}
+	return k, nil
+}
+
+// keep writes what a cycle taught, and the prompt of the next. Done twice it is done once.
+func (h Home) keep(s State, now time.Time) (k Kept, err error) {
+	if k, err = h.teach(s.Last(), true); err != nil {
+		return k, err
 	}
 	all, err := h.Prompts()
 	if k.Version = all.Number(); err != nil || k.Version > s.Book {
 		return k, err // written by one that was killed right afterwards
 	}
-	all = all.Next(c.Improved, now)
+	all = all.Next(s.Last().Improved, now)
 	k.Version = all.Number()
 	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
 	failpoint.Here("learn.archived")
 	return k, err
-}
-
-// merged is a file of lessons with more of them, and those that it did not have.
-func (h Home) merged(name string, items []string) (text string, added []string, err error) {
-	was, err := h.Text(name)
-	text, added = mergeLessons(was, items)
-	return text, added, err
 }
 
 // hasRun says why a cycle's program cannot be started, "" when it can.

@@ -2,6 +2,7 @@ package learner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,17 +20,13 @@ type Caller interface {
 	Try(context.Context, Call) (Happened, error) // runs the program that it wrote
 }
 
-// Call is one of them.
+// Call is that of a state.
 type Call struct {
-	Key     string
-	Step    Step
-	Session int
-	Cycle   int
-	Attempt int
-	Prompt  string
-	Dir     string        // the cycle's folder: all that can be seen
-	Limit   time.Duration // of this attempt
-	Begin   func() error  // done before a question is asked, not when it goes on
+	State
+	Prompt string
+	Dir    string        // the cycle's folder: all that can be seen
+	Limit  time.Duration // of this attempt
+	Begin  func() error  // done before a question is asked, not when it goes on
 }
 
 // Session plays a session to its end.
@@ -98,9 +95,11 @@ func (x *Session) waitOut(ctx context.Context, s State) error {
 
 // act does one step.
 func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
+	if phases[s.Step].told != "" {
+		x.Tell(stepText(s))
+	}
 	switch s.Step {
 	case Run:
-		x.Tell(stepText(s))
 		return x.try(ctx, s)
 	case Keep:
 		h.Kept, err = x.Home.keep(s, x.Now())
@@ -113,7 +112,6 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 			}
 		}
 	default:
-		x.Tell(stepText(s))
 		if h, err = x.ask(ctx, s); err == nil && h.Reason != "" {
 			x.note("no answer: " + h.Reason)
 		}
@@ -121,31 +119,25 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	return h, err
 }
 
-// call is the one that the session is at.
-func (x *Session) call(s State) Call {
-	return Call{
-		Key: s.Key(), Step: s.Step, Session: s.Session, Cycle: s.Cycle, Attempt: s.Attempt, Dir: x.Home.Cycle(s.Cycle),
-		Limit: CallTime - time.Duration(s.SpentMS)*time.Millisecond, Begin: func() error { return nil },
-	}
-}
-
 // ask asks the agent, and keeps the answer as it came.
-func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
-	prompt, err := x.Home.prompt(s, x.Hosts)
+func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
+	a := Call{State: s, Dir: x.Home.Cycle(s.Cycle)}
+	a.Limit = CallTime - time.Duration(s.SpentMS)*time.Millisecond
+	if a.Prompt, err = x.Home.prompt(s, x.Hosts); err != nil {
+		return h, err
+	}
+	a.Prompt = x.Clean(a.Prompt)
+	a.Begin = func() error {
+		if s.Step == Generate {
+			return x.Home.clear(s.Cycle)
+		}
+		return nil
+	}
+	if h, err = x.Calls.Ask(ctx, a); err == nil && s.Step == Improve {
+		h.Kept, err = x.Home.teach(s.Last(), false)
+	}
 	if err != nil {
-		return Happened{}, err
-	}
-	a := x.call(s)
-	a.Prompt = x.Clean(prompt)
-	if s.Step == Generate {
-		a.Begin = func() error { return x.Home.clear(s.Cycle) }
-	}
-	h, err := x.Calls.Ask(ctx, a)
-	if err == nil && s.Step == Improve {
-		h.Kept, err = x.Home.weigh(s.Last())
-	}
-	if err != nil {
-		return Happened{}, err
+		return h, err
 	}
 	h.Text, h.Reason = x.Clean(h.Text), x.Clean(h.Reason)
 	if h.Class == outcome.Interrupted && ctx.Err() == nil {
@@ -156,11 +148,8 @@ func (x *Session) ask(ctx context.Context, s State) (Happened, error) {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
 	}
 	err = x.Home.note(s.Cycle, phases[s.Step].file, text)
-	if err == nil && s.Step == Generate {
-		err = x.Home.note(s.Cycle, promptFile, a.Prompt)
-	}
-	if err != nil {
-		err = fmt.Errorf("cannot keep an answer: %w", err)
+	if s.Step == Generate {
+		err = errors.Join(err, x.Home.note(s.Cycle, promptFile, a.Prompt))
 	}
 	return h, err
 }
@@ -170,7 +159,7 @@ func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
 	if why := x.Home.hasRun(s.Cycle); why != "" {
 		return Happened{Ran: &Ran{Reason: why}}, nil
 	}
-	if h, err = x.Calls.Try(ctx, x.call(s)); h.Ran != nil {
+	if h, err = x.Calls.Try(ctx, Call{State: s, Dir: x.Home.Cycle(s.Cycle)}); h.Ran != nil {
 		h.Ran.Output, h.Ran.Reason = x.Clean(h.Ran.Output), x.Clean(h.Ran.Reason)
 	}
 	return h, err

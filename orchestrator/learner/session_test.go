@@ -26,7 +26,7 @@ type world struct {
 }
 
 func (w *world) Ask(_ context.Context, a Call) (Happened, error) {
-	w.asked = append(w.asked, a.Key)
+	w.asked = append(w.asked, a.Key())
 	if err := a.Begin(); err != nil {
 		return Happened{}, err
 	}
@@ -46,7 +46,7 @@ func (w *world) Ask(_ context.Context, a Call) (Happened, error) {
 }
 
 func (w *world) Try(_ context.Context, a Call) (Happened, error) {
-	w.asked = append(w.asked, a.Key)
+	w.asked = append(w.asked, a.Key())
 	ran := w.ran
 	return Happened{Ran: &ran}, nil
 }
@@ -153,7 +153,7 @@ func TestResume(t *testing.T) {
 		w, h := newWorld(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		w.say = func(a Call) Happened {
-			if a.Key == at {
+			if a.Key() == at {
 				cancel()
 				return Happened{Class: outcome.Interrupted}
 			}
@@ -227,7 +227,7 @@ func TestKeepTwice(t *testing.T) {
 func TestFilesTakenAway(t *testing.T) {
 	w, h := newWorld(t)
 	w.say = func(a Call) Happened {
-		if a.Key == "s1-c1-review.1" {
+		if a.Key() == "s1-c1-review.1" {
 			for _, name := range []string{MemoryFile, MistakesFile, PromptsFile} {
 				if err := os.Remove(h.path(name)); err != nil {
 					t.Fatal(err)

@@ -110,13 +110,8 @@ func (s State) Begin(task, agent, model string, cycles int, now time.Time) State
 	}
 }
 
-// Last is the cycle that the session is in, or was in last.
-func (s State) Last() Cycle {
-	if len(s.Log) == 0 {
-		return Cycle{}
-	}
-	return s.Log[len(s.Log)-1]
-}
+// Last is the cycle that the session is in, or was in last, to be changed.
+func (s State) Last() *Cycle { return &s.Log[len(s.Log)-1] }
 
 // Best is the last cycle that succeeded, 0 for none.
 func (s State) Best() int {

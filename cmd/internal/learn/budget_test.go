@@ -73,7 +73,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
 			t.Fatal(err)
 		}
-		_, err := calls.Ask(t.Context(), learner.Call{Key: "s1-c2-review.2", Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2, Begin: func() error {
+		_, err := calls.Ask(t.Context(), learner.Call{State: learner.State{Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2}, Begin: func() error {
 			t.Errorf("%s: the call was begun", name)
 			return nil
 		}})
