@@ -21,7 +21,6 @@ type Happened struct {
 	Text    string // the answer
 	Ran     *Ran   // of Run
 	Kept    Kept   // of Improve and Keep
-	Retry   retry.Policy
 }
 
 // Kept is what a cycle adds to what is known.
@@ -37,7 +36,7 @@ const maxSaid = 2000
 // failed has no review and no learnings: what can be learned from it are its
 // mistakes, and a better prompt. The error says that the run ends here; the state
 // returned with it is where the next run takes up.
-func After(s State, h Happened) (State, error) {
+func After(s State, h Happened, w retry.Policy) (State, error) {
 	s.Log = slices.Clone(s.Log)
 	c := s.Last()
 	switch {
@@ -45,14 +44,14 @@ func After(s State, h Happened) (State, error) {
 		s.Attempt++
 		return s, nil
 	case phases[s.Step].file != "":
-		return afterCall(s, h)
+		return afterCall(s, h, w)
 	case s.Step == Run:
 		c.Ran, c.OK = h.Ran, h.Ran.OK
-		if c.OK {
-			return s.to(Review), nil
+		if !c.OK {
+			c.Failure = "the program failed: " + h.Ran.Reason
+			return s.to(Mistakes), nil
 		}
-		c.Failure = "the program failed: " + h.Ran.Reason
-		return s.to(Mistakes), nil
+		return s.to(phases[Run].next), nil
 	case s.Step == Keep:
 		c.Version, s.Book = h.Kept.Version, h.Kept.Version
 		if s.Cycle >= s.Cycles {
@@ -80,10 +79,10 @@ func (s State) anew(attempt int) State {
 
 // afterCall goes on from a call to the agent. A transient failure is waited out while there
 // is time; what no repetition can mend ends the run; any other failure is tried once more.
-func afterCall(s State, h Happened) (State, error) {
+func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 	s.SpentMS += h.SpentMS
 	if h.Class.Transient() {
-		return s.waitOut(h)
+		return s.waitOut(h, w)
 	}
 	if err := retry.Stops(h.Class, h.Reason); err != nil {
 		return s.anew(s.Attempt + 1), err // under a name of its own, once somebody has done something about it
@@ -106,13 +105,13 @@ func afterCall(s State, h Happened) (State, error) {
 
 // waitOut goes on after a call that a transient failure ended. The waits are part of the
 // time that a call has: one that would leave none ends the run.
-func (s State) waitOut(h Happened) (State, error) {
-	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, h.Retry.Now)
+func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
+	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, w.Now)
 	room := CallTime - leastCall - time.Duration(s.SpentMS)*time.Millisecond
-	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < h.Retry.Budget {
-		h.Retry.Budget, h.Retry.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
+	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < w.Budget {
+		w.Budget, w.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
 	}
-	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, h.Retry)
+	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, w)
 	if err != nil {
 		return s.anew(s.Attempt + 1), err
 	}
@@ -132,24 +131,19 @@ func (s State) take(h Happened) State {
 			c.Failure = "the agent failed: " + h.Reason
 			return s.to(Mistakes)
 		}
-		return s.to(Run)
 	case Review:
 		if h.Class == outcome.Done {
 			r := ParseReview(h.Text)
 			c.Review = &r
 		}
-		return s.to(Learnings)
 	case Learnings:
 		c.Learned = c.lessons(LabelLearning, h.Text)
-		return s.to(Mistakes)
 	case Mistakes:
 		c.Mistaken = c.lessons(LabelMistake, h.Text)
-		return s.to(Improve)
 	case Improve:
 		c.Improved, c.Remembers, c.Avoids = Improved(h.Text), h.Kept.Remembers, h.Kept.Avoids
-		return s.to(Keep)
 	}
-	return s
+	return s.to(phases[s.Step].next)
 }
 
 func (c *Cycle) lessons(kind string, text string) []string {

@@ -17,9 +17,7 @@ func walk(cycles int, answer func(State) Happened) (string, State) {
 	var lines []string
 	for s.Step != Done && len(lines) < 100 {
 		lines = append(lines, fmt.Sprintf("%d %s.%d", s.Cycle, s.Step, s.Attempt))
-		h := answer(s)
-		h.Retry = retry.Policy{Now: time.Unix(0, 0), Budget: 4 * time.Hour}
-		next, err := After(s, h)
+		next, err := After(s, answer(s), retry.Policy{Now: time.Unix(0, 0), Budget: 4 * time.Hour})
 		if s = next; err != nil {
 			return strings.Join(append(lines, err.Error()), "\n"), s
 		}
@@ -114,7 +112,7 @@ func TestAfterReadsAnswers(t *testing.T) {
 		t.Error(c.Ran.Summary())
 	}
 	s.Step = Done
-	if _, err := After(s, Happened{}); err == nil {
+	if _, err := After(s, Happened{}, retry.Policy{}); err == nil {
 		t.Error("an end has an after")
 	}
 }
@@ -182,9 +180,8 @@ func TestWeatherOfACall(t *testing.T) {
 	} {
 		s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))
 		for i, e := range c.ends {
-			e.h.Retry = retry.Policy{Now: time.Unix(0, 0), Budget: c.budget}
 			var err error
-			s, err = After(s, e.h)
+			s, err = After(s, e.h, retry.Policy{Now: time.Unix(0, 0), Budget: c.budget})
 			got := fmt.Sprintf("%s.%d after %s, %s of the call", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)), time.Duration(s.SpentMS)*time.Millisecond)
 			if err != nil {
 				got = fmt.Sprintf("%s.%d: %v", s.Step, s.Attempt, err)

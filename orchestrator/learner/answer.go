@@ -54,10 +54,8 @@ func readLine(raw string, labels *regexp.Regexp) line {
 
 // unwrap takes the other end of the label's own marks off what follows it.
 func unwrap(rest, mark string) string {
-	rest = strings.TrimSpace(rest)
-	if t, ok := strings.CutPrefix(rest, mark); ok {
-		rest = t
-	} else if strings.Count(rest, mark)%2 == 1 {
+	rest = strings.TrimPrefix(strings.TrimSpace(rest), mark)
+	if strings.Count(rest, mark)%2 == 1 {
 		rest = strings.TrimSuffix(rest, mark)
 	}
 	return strings.TrimSpace(rest)

@@ -28,7 +28,7 @@ func (h Home) prompt(s State, hosts []string) (string, error) {
 	if len(hosts) > 0 {
 		fmt.Fprintf(&b, "\nWhile you write you can reach %s; the program, when it runs, reaches nobody: what it needs has to be in the current directory.\n", strings.Join(hosts, ", "))
 	}
-	fmt.Fprintf(&b, "\nThe names %s are taken in the current directory; end with a few sentences on what you made and why.\n", strings.Join(notes(), ", "))
+	fmt.Fprintf(&b, "\nThe names %s are taken in the current directory; end with a few sentences on what you made and why.\n", strings.Join(notes, ", "))
 	return b.String(), errors.Join(err, merr, xerr)
 }
 

@@ -37,9 +37,8 @@ type Containers struct {
 	Agent      agent.Agent
 	Model      string            // its full name
 	Image      string            // of the agent, and of the programs that it writes
-	Gate       roles.Gate        // between a question and the model; nil for no way out
-	AuthorGate roles.Gate        // of a call that writes a program
-	Files      map[string][]byte // that such a call needs for it
+	Gate       *environment.Gate // between a question and the model; nil for no way out
+	AuthorGate *environment.Gate // of a call that writes a program
 	Out        state.Sink
 	Admit      func(key string) error                 // asked whether a new call may be paid
 	Enter      func(cycle int, o roles.Outcome) error // puts an ended call into the ledger
@@ -57,8 +56,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	if err != nil {
 		return h, err
 	}
-	job := c.job(a)
-	o, err := c.run(ctx, a, job)
+	o, err := c.run(ctx, a, c.job(a))
 	if err != nil {
 		return h, err
 	}
@@ -67,9 +65,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 		h.Reason = fmt.Sprintf("it did not end within %s, retries included", CallTime)
 	}
 	said, err := tail(rec, "stdout", maxAnswer)
-	reader := c.Agent.NewReader(job.Call)
-	agent.Feed(reader, []byte(said))
-	h.Text = reader.Result(0).Said
+	h.Text = agent.Usages(c.Agent, []byte(said), 0).Said
 	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
 		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
 	}
@@ -79,11 +75,15 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 // job is what a question is asked with.
 func (c *Containers) job(a Call) roles.Job {
 	job := roles.Job{
-		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent, Gate: c.Gate,
+		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent,
 		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
 	}
+	gate := c.Gate
 	if a.Step == Generate {
-		job.Gate, job.Files = c.AuthorGate, c.Files
+		gate = c.AuthorGate
+	}
+	if gate != nil { // else there is nobody whom it may reach
+		job.Gate, job.Files, job.Place = gate, gate.Files, roles.PlaceBuilder
 	}
 	return job
 }
@@ -107,10 +107,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = step, step, helper.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Dir = a.Key(), step, helper.Src
 	job.Call.Phase, job.Call.Iteration = a.Session, a.Cycle
-	job.Prompt = func() (string, error) { return a.Prompt, nil }
-	if job.Image = c.Image; job.Gate != nil {
-		job.Place = roles.PlaceBuilder // else there is nobody whom it may reach
-	}
+	job.Image, job.Prompt = c.Image, func() (string, error) { return a.Prompt, nil }
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)

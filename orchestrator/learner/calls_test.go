@@ -14,10 +14,13 @@ import (
 // nobody anything where there is neither.
 func TestWhatACallMayReach(t *testing.T) {
 	gate := func(model string, hosts ...string) *environment.Gate {
-		return &environment.Gate{Setup: gateway.Setup{Providers: []gateway.Provider{{Name: model}}, Connect: hosts}}
+		g := &environment.Gate{Setup: gateway.Setup{Providers: []gateway.Provider{{Name: model}}, Connect: hosts}}
+		if len(hosts) > 0 {
+			g.Files = map[string][]byte{"certs.pem": nil}
+		}
+		return g
 	}
-	files := map[string][]byte{"certs.pem": nil}
-	online := Containers{Gate: gate("gemini"), AuthorGate: gate("gemini", "registry.example:443"), Files: files}
+	online := Containers{Gate: gate("gemini"), AuthorGate: gate("gemini", "registry.example:443")}
 	const (
 		nothing = "nothing, files 0"
 		model   = "gemini [], files 0"
@@ -35,7 +38,7 @@ func TestWhatACallMayReach(t *testing.T) {
 		{"who improves the prompt", online, Improve, model},
 		{"an author, no hosts", Containers{Gate: gate("gemini"), AuthorGate: gate("gemini")}, Generate, model},
 		{"an author, nothing", Containers{}, Generate, nothing},
-		{"a reviewer, hosts alone", Containers{AuthorGate: gate("", "registry.example:443"), Files: files}, Review, nothing},
+		{"a reviewer, hosts alone", Containers{AuthorGate: gate("", "registry.example:443")}, Review, nothing},
 	} {
 		job := c.containers.job(Call{State: State{Step: c.step}})
 		got := "nothing"

@@ -22,19 +22,18 @@ func (h Home) publish(n int) (left []string, err error) {
 	if err = errors.Join(hostfs.Remove(h.Root, fresh), hostfs.Remove(h.Root, old)); err == nil {
 		left, err = copyTree(h.Cycle(n), h.path(fresh))
 	}
-	if err != nil {
-		return left, fmt.Errorf("cannot copy %s to %s: %w", h.Rel(h.Cycle(n)), h.Rel(h.Code()), err)
-	}
 	failpoint.Here("learn.copied")
-	err = errors.Join(os.MkdirAll(h.Code(), 0o755), os.Rename(h.Code(), h.path(old)))
+	if err == nil {
+		err = errors.Join(os.MkdirAll(h.Code(), 0o755), os.Rename(h.Code(), h.path(old)))
+	}
 	failpoint.Here("learn.replacing")
 	if err == nil {
-		err = os.Rename(h.path(fresh), h.Code())
+		err = errors.Join(os.Rename(h.path(fresh), h.Code()), hostfs.Remove(h.Root, old))
 	}
 	if err != nil {
-		return left, fmt.Errorf("cannot replace %s: %w", h.Rel(h.Code()), err)
+		err = fmt.Errorf("cannot make %s of %s: %w", h.Rel(h.Code()), h.Rel(h.Cycle(n)), err)
 	}
-	return left, hostfs.Remove(h.Root, old)
+	return left, err
 }
 
 // copyTree copies files, folders and those links that stay inside. Nothing is
@@ -65,7 +64,7 @@ func (w *sifted) ReadDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(w.ReadLinkFS, dir)
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		name := path.Join(dir, e.Name())
-		if slices.Contains(notes(), name) {
+		if slices.Contains(notes, name) {
 			return true
 		}
 		why := w.odd(name, e.Type())

@@ -49,21 +49,22 @@ const (
 	runFile    = "run.sh"
 )
 
-// phases are what a person is told of a step, the file that keeps an agent's answer, and the
-// template of what it is asked: none where a program is written.
-var phases = map[Step]struct{ told, file, template string }{
-	Generate:  {"Phase 1: write the program", "output.txt", ""},
-	Run:       {told: fmt.Sprintf("Phase 2: run it, for at most %s", RunTime)},
-	Review:    {"Phase 3: review it", "review.txt", prompts.LearnReview},
-	Learnings: {"Phase 4: what was done well", "learnings.txt", prompts.LearnLearnings},
-	Mistakes:  {"Phase 5: what was done wrong", "mistakes.txt", prompts.LearnMistakes},
-	Improve:   {"Phase 6: a better prompt", "improved_prompt.txt", prompts.LearnImprove},
+// phases are what a person is told of a step, the file that keeps an agent's answer, the template
+// of what it is asked, none where a program is written, and the step after it when all goes well.
+var phases = map[Step]struct {
+	told, file, template string
+	next                 Step
+}{
+	Generate:  {"Phase 1: write the program", "output.txt", "", Run},
+	Run:       {fmt.Sprintf("Phase 2: run it, for at most %s", RunTime), "", "", Review},
+	Review:    {"Phase 3: review it", "review.txt", prompts.LearnReview, Learnings},
+	Learnings: {"Phase 4: what was done well", "learnings.txt", prompts.LearnLearnings, Mistakes},
+	Mistakes:  {"Phase 5: what was done wrong", "mistakes.txt", prompts.LearnMistakes, Improve},
+	Improve:   {"Phase 6: a better prompt", "improved_prompt.txt", prompts.LearnImprove, Keep},
 }
 
 // notes are the files about a cycle, which are no part of the program.
-func notes() []string {
-	return strings.Fields("improved_prompt.txt learnings.txt mistakes.txt output.txt review.txt prompt.txt")
-}
+var notes = strings.Fields("improved_prompt.txt learnings.txt mistakes.txt output.txt review.txt prompt.txt")
 
 func (h Home) path(elem ...string) string {
 	return filepath.Join(append([]string{h.Root}, elem...)...)
@@ -86,8 +87,6 @@ func (h Home) Abandon(s State) error {
 	}
 	return rec.Stop(outcome.Interrupted)
 }
-
-func (h Home) state() string { return h.path(".abl", stateFile) }
 
 // Cycle is the folder of a cycle of the running session.
 func (h Home) Cycle(n int) string { return h.path(fmt.Sprintf("cycle-%d", n)) }
@@ -156,7 +155,7 @@ func Projects(dir string) (homes []Home, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		h := Home{filepath.Join(dir, e.Name())}
-		if _, err := os.Lstat(h.state()); err == nil && e.IsDir() {
+		if _, err := os.Lstat(h.path(stateFile)); err == nil && e.IsDir() {
 			homes = append(homes, h)
 		}
 	}
@@ -236,17 +235,4 @@ func (h Home) keep(s State, now time.Time) (k Kept, err error) {
 	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
 	failpoint.Here("learn.archived")
 	return k, err
-}
-
-// hasRun says why a cycle's program cannot be started, "" when it can.
-func (h Home) hasRun(n int) string {
-	f, err := hostfs.Open(h.Cycle(n), runFile)
-	switch {
-	case err == nil:
-		f.Close()
-		return ""
-	case errors.Is(err, hostfs.ErrAbsent):
-		return "there is no " + runFile
-	}
-	return err.Error()
 }

@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"abl/internal/wording"
@@ -17,9 +18,10 @@ func (r *report) row(name, format string, args ...any) {
 	fmt.Fprintf(r, "  %-9s %s\n", name, wording.OneLine(fmt.Sprintf(format, args...)))
 }
 
-func (r *report) items(items []string) {
-	for _, item := range items {
-		r.row("", "- %s", item)
+// rows are a row for each of some texts.
+func (r *report) rows(name, format string, texts []string) {
+	for _, text := range texts {
+		r.row(name, format, text)
 	}
 }
 
@@ -64,9 +66,7 @@ func reportText(c Cycle) string {
 		r.row("failed", "%s", c.Failure)
 	}
 	if c.Review != nil {
-		for line := range strings.Lines(c.Review.Summary()) {
-			r.row("review", "%s", line)
-		}
+		r.rows("review", "%s", slices.Collect(strings.Lines(c.Review.Summary())))
 	}
 	for _, l := range []struct {
 		name, file string
@@ -78,14 +78,10 @@ func reportText(c Cycle) string {
 			continue
 		}
 		r.row(l.name, "%d, new in %s: %d", len(l.items), l.file, l.added)
-		r.items(l.items)
+		r.rows("", "- %s", l.items)
 	}
-	for _, d := range c.Dropped {
-		r.row("dropped", "%s", d)
-	}
-	for _, q := range c.Silent {
-		r.row("silent", "%s", q)
-	}
+	r.rows("dropped", "%s", c.Dropped)
+	r.rows("silent", "%s", c.Silent)
 	if c.Improved != "" {
 		r.row("prompt", "improved; the one of this cycle is version %d in %s", c.Version, PromptsFile)
 	} else {
@@ -97,14 +93,10 @@ func reportText(c Cycle) string {
 // EndText closes a session with all that is known by now.
 func EndText(h Home, s State) string {
 	var r report
-	bar, good := strings.Repeat("=", width), 0
-	for _, c := range s.Log {
-		if c.OK {
-			good++
-		}
-	}
+	bar := strings.Repeat("=", width)
+	good := slices.DeleteFunc(slices.Clone(s.Log), func(c Cycle) bool { return !c.OK })
 	fmt.Fprintf(&r, "\n%s\nSession summary: %s\n", bar, wording.OneLine(s.Task))
-	r.row("cycles", "%d, of which %d made a program that runs", len(s.Log), good)
+	r.row("cycles", "%d, of which %d made a program that runs", len(s.Log), len(good))
 	switch best := s.Best(); {
 	case best > 0 && s.Step == Done:
 		r.row("program", "%s, from cycle %d", h.Rel(h.Code()), best)
@@ -120,10 +112,9 @@ func EndText(h Home, s State) string {
 		text, _ := h.Text(f[1]) // what cannot be read has been told
 		items := lessonsIn(text)
 		r.row(f[0], "%d in %s/%s", len(items), h.Rel(h.Root), f[1])
-		r.items(items)
+		r.rows("", "- %s", items)
 	}
-	if b, err := h.Prompts(); err == nil {
-		r.row("prompts", "%d earlier versions in %s/%s", len(b.Past), h.Rel(h.Root), PromptsFile)
-	}
+	b, _ := h.Prompts()
+	r.row("prompts", "%d earlier versions in %s/%s", len(b.Past), h.Rel(h.Root), PromptsFile)
 	return r.String() + bar + "\n"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
@@ -36,9 +37,7 @@ type Session struct {
 	Tell   func(text string)   // shows whole lines to a person
 	Hosts  []string            // that an author can reach besides the model
 	Clean  func(string) string // takes secrets and control characters out of what an agent wrote
-	Now    func() time.Time
-	Jitter func() float64 // from 0 up to 1
-	Budget time.Duration  // loop.outage_budget
+	Policy func() retry.Policy // of this moment
 	Sleep  func(context.Context, time.Duration, time.Time) error
 }
 
@@ -61,8 +60,7 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 		if err != nil {
 			return s, err
 		}
-		h.Retry = retry.Policy{Now: x.Now(), Jitter: x.Jitter(), Budget: x.Budget}
-		next, stop := After(s, h)
+		next, stop := After(s, h, x.Policy())
 		if err := next.Save(x.Home); err != nil {
 			return s, err
 		}
@@ -83,12 +81,13 @@ func (x *Session) note(text string) { x.Tell("  " + wording.OneLine(text) + "\n"
 
 // waitOut waits, before a call, until it makes sense to make it.
 func (x *Session) waitOut(ctx context.Context, s State) error {
-	wait := retry.Left(s.Outage, x.Now())
+	w := x.Policy()
+	wait := retry.Left(s.Outage, w.Now)
 	if wait <= 0 {
 		return nil
 	}
-	until := x.Now().Add(wait)
-	why := retry.Words(s.Outage, s.Note, min(x.Budget, CallTime))
+	until := w.Now.Add(wait)
+	why := retry.Words(s.Outage, s.Note, min(w.Budget, CallTime))
 	x.note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
 	return x.Sleep(ctx, wait, until)
 }
@@ -102,7 +101,7 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	case Run:
 		return x.try(ctx, s)
 	case Keep:
-		h.Kept, err = x.Home.keep(s, x.Now())
+		h.Kept, err = x.Home.keep(s, x.Policy().Now)
 	case Finish:
 		if best := s.Best(); best > 0 {
 			var left []string
@@ -156,10 +155,16 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 
 // try runs the program, when there is one.
 func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
-	if why := x.Home.hasRun(s.Cycle); why != "" {
-		return Happened{Ran: &Ran{Reason: why}}, nil
+	dir := x.Home.Cycle(s.Cycle)
+	f, err := hostfs.Open(dir, runFile)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		err = errors.New("there is no " + runFile)
 	}
-	if h, err = x.Calls.Try(ctx, Call{State: s, Dir: x.Home.Cycle(s.Cycle)}); h.Ran != nil {
+	if err != nil {
+		return Happened{Ran: &Ran{Reason: err.Error()}}, nil
+	}
+	f.Close()
+	if h, err = x.Calls.Try(ctx, Call{State: s, Dir: dir}); h.Ran != nil {
 		h.Ran.Output, h.Ran.Reason = x.Clean(h.Ran.Output), x.Clean(h.Ran.Reason)
 	}
 	return h, err

@@ -55,8 +55,9 @@ func (w *world) tell(text string) { w.told = append(w.told, text) }
 
 func (w *world) session(h Home) *Session {
 	return &Session{
-		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s }, Now: func() time.Time { return time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC) },
-		Jitter: func() float64 { return 0 }, Budget: time.Hour, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
+		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s }, Policy: func() retry.Policy {
+			return retry.Policy{Now: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC), Budget: time.Hour}
+		}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
 			w.slept = append(w.slept, d)
 			return nil
 		},
@@ -387,7 +388,7 @@ func TestHostileCycle(t *testing.T) {
 func TestLoadRefusesDamage(t *testing.T) {
 	for _, text := range []string{"{", `{"version":99,"id":"learn-aaaaaaaaaa"}`, `{"version":1,"id":"learn-a/../b"}`, `{"version":1,"id":"x","session":1,"step":"sleep","cycle":1,"cycles":1,"log":[{}]}`, `{"version":1,"id":"x","session":1,"step":"run","cycle":2,"cycles":1,"log":[]}`, `{}`} {
 		h := Home{Root: filepath.Join(t.TempDir(), "solutions", "p")}
-		if err := errors.Join(os.MkdirAll(h.Private(), 0o755), os.WriteFile(h.state(), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(h.Private(), 0o755), os.WriteFile(h.path(stateFile), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := Open(h, "t", "a", "m", 1, time.Now()); err == nil || !strings.Contains(err.Error(), "solutions/p/.abl/learn.json") {

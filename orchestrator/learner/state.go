@@ -128,12 +128,12 @@ func (s State) Key() string {
 	return fmt.Sprintf("s%d-c%d-%s.%d", s.Session, s.Cycle, s.Step, s.Attempt)
 }
 
-// stateFile is in the project's .abl directory.
-const stateFile = "learn.json"
+// stateFile is where a project keeps its state.
+const stateFile = ".abl/learn.json"
 
 // Load reads a project's state; one that was never begun is Fresh.
 func Load(h Home) (State, error) {
-	data, err := hostfs.Read(h.Private(), stateFile, 16<<20)
+	data, err := hostfs.Read(h.Root, stateFile, 16<<20)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return Fresh(), nil
 	}
@@ -145,12 +145,12 @@ func Load(h Home) (State, error) {
 	switch {
 	case err != nil:
 	case s.Version > version:
-		return s, fmt.Errorf("cannot read %s: it has version %d, this abl knows %d: update abl", h.Rel(h.state()), s.Version, version)
+		return s, fmt.Errorf("cannot read %s: it has version %d, this abl knows %d: update abl", h.Rel(h.path(stateFile)), s.Version, version)
 	case !idForm.MatchString(s.ID), s.Session > 0 && (!known || s.Cycle < 1 || max(s.Cycle, s.Cycles) > MaxCycles || len(s.Log) != s.Cycle):
 		err = errors.New("it is damaged") // no step would lead out of it
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot use %s: %w; move it away to begin anew with what was learned", h.Rel(h.state()), err)
+		err = fmt.Errorf("cannot use %s: %w; move it away to begin anew with what was learned", h.Rel(h.path(stateFile)), err)
 	}
 	return s, err
 }
@@ -161,8 +161,8 @@ var idForm = regexp.MustCompile(`^learn-[a-z0-9]{10}$`)
 // Save keeps it.
 func (s State) Save(h Home) error {
 	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return fmt.Errorf("internal error: %w", err)
+	if err == nil {
+		err = hostfs.Write(h.path(stateFile), append(data, '\n'), perm)
 	}
-	return hostfs.Write(h.state(), append(data, '\n'), 0o644)
+	return err
 }

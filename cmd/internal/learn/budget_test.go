@@ -34,9 +34,9 @@ func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (*learner.Con
 		t.Fatal(err)
 	}
 	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
-	w := &work{in: in, conf: conf, home: learner.Home{Root: root}, tell: &teller{out: io.Discard, in: in}}
+	w := &work{in: in, conf: conf, home: learner.Home{Root: root}, prices: list, tell: &teller{out: io.Discard, in: in}}
 	at := w.home.Project()
-	book, account := w.accounts(1, list)
+	book, account := w.accounts(1)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), book.Append(rows)); err != nil {
 		t.Fatal(err)
 	}

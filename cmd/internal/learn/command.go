@@ -72,7 +72,10 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	}
 	s, err := w.learn(ctx, in.Args[0], o)
 	if in.Bool("json") && s.Session > 0 {
-		err = cmp.Or(err, in.JSON(report(w.home, s)))
+		err = cmp.Or(err, in.JSON(sessionReport{
+			Project: w.home.Rel(w.home.Root), Task: s.Task, Agent: s.Agent, Model: s.Model, Session: s.Session,
+			Done: s.Step == learner.Done, Best: s.Best(), Cycles: s.Log,
+		}))
 	}
 	return err
 }
@@ -101,8 +104,4 @@ type sessionReport struct {
 	Done    bool            `json:"done"`    // false: the same command goes on
 	Best    int             `json:"best"`    // the cycle that code/ is a copy of, 0 for none
 	Cycles  []learner.Cycle `json:"cycles"`
-}
-
-func report(h learner.Home, s learner.State) sessionReport {
-	return sessionReport{Project: h.Rel(h.Root), Task: s.Task, Agent: s.Agent, Model: s.Model, Session: s.Session, Done: s.Step == learner.Done, Best: s.Best(), Cycles: s.Log}
 }

@@ -20,7 +20,7 @@ import (
 // answers by what it is asked, and a program that prints a word.
 type stub struct{ dir string }
 
-func openStub(_ context.Context, w *work, _ learner.State, _ asked) (learner.Caller, []string, func(error), error) {
+func openStub(_ context.Context, w *work, _ learner.State, _ options) (learner.Caller, []string, func(error), error) {
 	return stub{w.here}, nil, func(error) {}, nil
 }
 

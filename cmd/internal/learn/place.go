@@ -10,28 +10,19 @@ import (
 	"abl/cmd/internal/money"
 	"abl/images"
 	"abl/internal/ledger"
-	"abl/internal/pricelist"
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
-	"abl/roles/agent"
 	"abl/roles/environment"
 )
 
 // opener makes ready where the calls of a session are made, and says which hosts an author
 // can reach besides the model. Tests have one without an engine.
-type opener func(context.Context, *work, learner.State, asked) (calls learner.Caller, hosts []string, closed func(why error), err error)
-
-// asked is who answers in a session.
-type asked struct {
-	agent  agent.Agent
-	model  string // its full name: the gateway lets through what was named and no other
-	prices pricelist.List
-}
+type opener func(context.Context, *work, learner.State, options) (calls learner.Caller, hosts []string, closed func(why error), err error)
 
 // openPlace opens an environment. What it has made is taken down when it fails.
-func openPlace(ctx context.Context, w *work, s learner.State, who asked) (learner.Caller, []string, func(error), error) {
-	book, account := w.accounts(s.Session, who.prices)
+func openPlace(ctx context.Context, w *work, s learner.State, o options) (learner.Caller, []string, func(error), error) {
+	book, account := w.accounts(s.Session)
 	if err := book.Ready(); err != nil {
 		return nil, nil, nil, err
 	}
@@ -42,13 +33,13 @@ func openPlace(ctx context.Context, w *work, s learner.State, who asked) (learne
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	enter := func(cycle int, o roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, o)) }
-	c := &learner.Containers{Env: env, Agent: who.agent, Model: who.model, Out: w.tell, Admit: account.Admit, Enter: enter}
+	enter := func(cycle int, of roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, of)) }
+	c := &learner.Containers{Env: env, Agent: o.agent, Model: o.full, Out: w.tell, Admit: account.Admit, Enter: enter}
 	closed := func(why error) {
 		account.TellSpent()
 		_, _ = env.Close(ctx, why) // what it cannot take down it says itself
 	}
-	hosts, err := w.prepare(ctx, c, environment.Access{Prices: money.Of(who.prices, []string{who.model}), Budget: account.Left, Spent: account.Spent})
+	hosts, err := w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{o.full}), Budget: account.Left, Spent: account.Spent})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		closed(err)
 	}
@@ -57,11 +48,11 @@ func openPlace(ctx context.Context, w *work, s learner.State, who asked) (learne
 
 // accounts are the ledger of a session's calls, and what they may spend. A session counts as a
 // phase, a project as one.
-func (w *work) accounts(session int, list pricelist.List) (money.Book, *money.Account) {
+func (w *work) accounts(session int) (money.Book, *money.Account) {
 	at := w.home.Project()
-	used := func(key string) (money.Spendings, error) { return money.Spent(at, list, session, key) }
+	used := func(key string) (money.Spendings, error) { return money.Spent(at, w.prices, session, key) }
 	words := money.Words{Again: "the same command and", Safe: "what was done is kept"}
-	return money.Book{Ledger: ledger.Open(at.Ledger()), List: list, Hide: w.in.Safe.Redact, Tell: w.tell.Note},
+	return money.Book{Ledger: ledger.Open(at.Ledger()), List: w.prices, Hide: w.in.Safe.Redact, Tell: w.tell.Note},
 		&money.Account{Conf: w.conf, Used: used, Words: words, Tell: w.tell.Note}
 }
 
@@ -81,19 +72,15 @@ func (w *work) prepare(ctx context.Context, c *learner.Containers, access enviro
 		return nil, fmt.Errorf("cannot make the agent's image: %w", err)
 	}
 	access.Place, access.Image, access.Agent, access.Models = roles.PlaceBuilder, c.Image, c.Agent, []string{c.Model}
-	if gate, err := c.Env.Gate(ctx, access); err != nil {
+	if c.Gate, err = c.Env.Gate(ctx, access); err != nil {
 		return nil, err
-	} else if gate != nil {
-		c.Gate = gate
 	}
 	access.Fetch = true
-	gate, err := c.Env.Gate(ctx, access)
-	if err != nil || gate == nil {
+	if c.AuthorGate, err = c.Env.Gate(ctx, access); err != nil || c.AuthorGate == nil {
 		return nil, err
 	}
-	for _, note := range gate.Notes {
+	for _, note := range c.AuthorGate.Notes {
 		w.tell.Note(note)
 	}
-	c.AuthorGate, c.Files = gate, gate.Files
-	return gate.Hosts, nil
+	return c.AuthorGate.Hosts, nil
 }

@@ -2,8 +2,9 @@ package learn
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/exit"
@@ -15,7 +16,7 @@ type repl struct {
 	w      *work
 	o      options
 	person bool  // sits at a terminal
-	last   error // of the last task
+	last   error // of the last task that came through a pipe
 }
 
 // colon is a command of the interactive mode.
@@ -34,7 +35,7 @@ func colons() []colon {
 		{":memory", ":m", "", "what was learned in the current project", show(learner.MemoryFile)},
 		{":mistakes", ":mi", "", "mistakes to avoid in it", show(learner.MistakesFile)},
 		{":prompts", ":p", "", "its prompt and the earlier ones", show(learner.PromptsFile)},
-		{":clear", ":cl", "", "clear the screen", func(r *repl, _ string) { clearScreen(r.w.in) }},
+		{":clear", ":cl", "", "clear the screen", (*repl).clear},
 		{":quit", ":q", "", "leave; so does the end of the input", nil},
 	}
 }
@@ -42,7 +43,7 @@ func colons() []colon {
 // repl runs tasks as they are typed, or come through a pipe. There the last
 // task's failure is the command's.
 func (w *work) repl(ctx context.Context, o options, tasks []string) error {
-	in := openLines(w)
+	in := openLines(w.in)
 	r := &repl{w: w, o: o, person: in.tty != nil}
 	if r.person {
 		w.tell.Line("Type a task, or :help.")
@@ -52,52 +53,39 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 			return err
 		}
 	}
-	for over := false; !over; {
+	for {
 		line, err := in.next(ctx)
-		if errors.Is(err, io.EOF) {
-			if r.person {
-				w.tell.Line("") // what comes next does not stand behind the prompt
-			}
-			break
-		}
 		if err == nil {
-			over, err = r.take(ctx, strings.TrimSpace(line))
+			err = r.take(ctx, strings.TrimSpace(line))
+		}
+		if err == io.EOF {
+			return r.last
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if r.person {
-		return nil
-	}
-	return r.last
 }
 
-// take does what a line says. An error ends the interactive mode.
-func (r *repl) take(ctx context.Context, line string) (over bool, err error) {
-	if line == "" {
-		return false, nil
-	}
-	if !strings.HasPrefix(line, ":") {
-		return false, r.task(ctx, line)
-	}
+// take does what a line says. An error ends the interactive mode: io.EOF, when it is to be left.
+func (r *repl) take(ctx context.Context, line string) error {
 	name, arg, _ := strings.Cut(line, " ")
-	arg = strings.TrimSpace(arg)
-	for _, c := range colons() {
-		switch {
-		case c.name != name && c.short != name:
-			continue
-		case arg != "" && c.args == "":
-			r.say("%s takes nothing, but got %q", c.name, arg)
-		case c.do == nil:
-			return true, nil
-		default:
-			c.do(r, arg)
-		}
-		return false, nil
+	all := colons()
+	i := slices.IndexFunc(all, func(c colon) bool { return c.name == name || c.short == name })
+	switch arg = strings.TrimSpace(arg); {
+	case line == "":
+	case !strings.HasPrefix(line, ":"):
+		return r.task(ctx, line)
+	case i < 0:
+		r.say("there is no %s; :help shows what there is", name)
+	case arg != "" && all[i].args == "":
+		r.say("%s takes nothing, but got %q", all[i].name, arg)
+	case all[i].do == nil:
+		return io.EOF
+	default:
+		all[i].do(r, arg)
 	}
-	r.say("there is no %s; :help shows what there is", name)
-	return false, nil
+	return nil
 }
 
 func (r *repl) say(format string, args ...any) { r.w.tell.Line(format, args...) }
@@ -113,7 +101,9 @@ func (r *repl) task(ctx context.Context, task string) error {
 	_, err := r.w.learn(part, task, r.o)
 	stopped := part.Err() != nil
 	over()
-	r.last = err
+	if !r.person {
+		r.last = err
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -131,7 +121,8 @@ func (r *repl) task(ctx context.Context, task string) error {
 
 func (r *repl) help(string) {
 	for _, c := range colons() {
-		r.w.tell.print("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage) // columns, which say would close up
+		// These are columns, which say would close up.
+		r.w.tell.show(fmt.Sprintf("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage))
 	}
 	r.say("Anything else is a task.")
 }
@@ -145,7 +136,7 @@ func set(name string) func(*repl, string) {
 				return
 			}
 		}
-		r.say("Agent: %s, model: %s, cycles: %d", r.o.agent, r.o.model, r.o.cycles)
+		r.say("Agent: %s, model: %s, cycles: %d", r.o.agent.Name, r.o.model, r.o.cycles)
 	}
 }
 
@@ -161,6 +152,6 @@ func show(file string) func(*repl, string) {
 			r.say("%v", err)
 			return
 		}
-		r.w.tell.print("%s\n", strings.TrimRight(text, "\n"))
+		r.w.tell.show(strings.TrimRight(text, "\n") + "\n")
 	}
 }

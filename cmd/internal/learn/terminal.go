@@ -25,10 +25,10 @@ type lines struct {
 	read func() (string, error) // io.EOF is the end
 }
 
-func openLines(w *work) *lines {
-	tty, out := view.Terminal(w.in.Stdin), view.Terminal(w.in.Bare.Stdout)
+func openLines(in *cli.Input) *lines {
+	tty, out := view.Terminal(in.Stdin), view.Terminal(in.Bare.Stdout)
 	if tty == nil || out == nil {
-		pipe := bufio.NewScanner(w.in.Stdin)
+		pipe := bufio.NewScanner(in.Stdin)
 		pipe.Buffer(nil, maxTyped)
 		return &lines{read: func() (string, error) {
 			if pipe.Scan() {
@@ -45,12 +45,13 @@ func openLines(w *work) *lines {
 		io.Writer
 	}{tty, out}, promptText)
 	return &lines{tty, func() (string, error) {
-		if w, h, err := term.GetSize(int(tty.Fd())); err == nil && w > 0 && h > 0 {
-			_ = edit.SetSize(w, h) // a wrong size is no reason to stop
-		}
+		_ = edit.SetSize(view.Columns(out), 24) // a wrong size is no reason to stop, and of the lines nothing depends
 		line, err := edit.ReadLine()
 		if errors.Is(err, term.ErrPasteIndicator) {
 			err = nil
+		}
+		if err == io.EOF {
+			_, _ = out.WriteString("\r\n") // what comes next does not stand behind the prompt
 		}
 		return line, err
 	}}
@@ -81,9 +82,9 @@ func (l *lines) next(ctx context.Context) (string, error) {
 	}
 }
 
-// clearScreen does so where there is one.
-func clearScreen(in *cli.Input) {
-	if out := view.Terminal(in.Bare.Stdout); out != nil {
+// clear clears the screen where there is one.
+func (r *repl) clear(string) {
+	if out := view.Terminal(r.w.in.Bare.Stdout); out != nil {
 		_, _ = out.WriteString("\x1b[2J\x1b[H")
 	}
 }
@@ -98,28 +99,16 @@ type teller struct {
 	last string // what progress was told of
 }
 
-func newTeller(in *cli.Input) *teller {
-	if in.Bool("json") {
-		return &teller{out: in.Stderr, in: in}
-	}
-	return &teller{out: in.Stdout, in: in}
-}
-
-// print shows lines that are safe to look at.
-func (t *teller) print(format string, args ...any) {
-	fmt.Fprintf(t.out, format, args...)
-}
-
-// show shows whole lines of a session.
-func (t *teller) show(text string) { t.print("%s", text) }
+// show shows whole lines that are safe to look at.
+func (t *teller) show(text string) { _, _ = io.WriteString(t.out, text) }
 
 // Line shows one line.
 func (t *teller) Line(format string, args ...any) {
-	t.print("%s\n", t.in.Safe.Line(fmt.Sprintf(format, args...)))
+	t.show(t.in.Safe.Line(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // Note shows something worth knowing.
-func (t *teller) Note(text string) { t.print("  %s\n", t.in.Safe.Line(text)) }
+func (t *teller) Note(text string) { t.show("  " + t.in.Safe.Line(text) + "\n") }
 
 // progress shows what goes on: the first of the texts about the same thing, which stands
 // before the colon.

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,27 +50,23 @@ func runClean(ctx context.Context, in *cli.Input) error {
 // and how much.
 func Clean(ctx context.Context, in *cli.Input, here string, eng sandbox.Stores) (removed int, err error) {
 	homes, err := learner.Projects(filepath.Join(here, learner.Folder))
-	if err != nil {
-		return 0, fmt.Errorf("cannot look for projects: %w", err)
-	}
-	var all []error
 	for _, h := range homes {
-		names, err := cleanOne(ctx, here, h, eng)
+		names, cerr := cleanOne(ctx, here, h, eng)
 		for _, name := range names {
 			fmt.Fprintln(in.Stdout, "removed", name)
 		}
-		switch removed += len(names); {
-		case errors.Is(err, hostfs.ErrHeld):
+		removed += len(names)
+		if errors.Is(cerr, hostfs.ErrHeld) {
 			in.Say("%s is left as it is: a run is at work there", h.Rel(h.Root))
-		case err != nil:
-			all = append(all, fmt.Errorf("%s: %w", h.Rel(h.Root), err))
+		} else if cerr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", h.Rel(h.Root), cerr))
 		}
 	}
-	return removed, errors.Join(all...)
+	return removed, err
 }
 
 func cleanOne(ctx context.Context, here string, h learner.Home, eng sandbox.Stores) (removed []string, err error) {
-	free, err := hostfs.Lock(filepath.Join(h.Private(), "lock"))
+	free, err := hostfs.Lock(h.Project().Lock())
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +75,11 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng sandbox.Stor
 	if err == nil {
 		err = h.Abandon(s)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		removed, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
 	}
-	removed, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
-	rel, rerr := filepath.Rel(here, h.Root)
-	return removed, errors.Join(err, rerr, hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root), hostfs.HandOver(here, rel))
+	sweep := errors.Join(hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root))
+	return removed, errors.Join(err, sweep, hostfs.HandOver(here, h.Rel(h.Root)))
 }
 
 func debugCommand() cli.Command {
@@ -122,11 +118,8 @@ func debugParse(_ context.Context, in *cli.Input) error {
 
 func debugPrompts(_ context.Context, in *cli.Input) error {
 	was, err := readFile(in.Args[0])
-	if err != nil {
-		return err
-	}
-	said, err := readFile(in.Args[1])
-	if err == nil {
+	said, serr := readFile(in.Args[1])
+	if err = cmp.Or(err, serr); err == nil {
 		_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(was).Next(learner.Improved(said), time.Now()).Render())
 	}
 	return err
