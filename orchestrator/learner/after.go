@@ -66,14 +66,12 @@ func After(s State, h Happened, w retry.Policy) (State, error) {
 	return s, fmt.Errorf("internal error: nothing comes after %q", s.Step)
 }
 
-func (s State) to(step Step) State {
-	s.Step = step
-	return s.anew(1)
-}
+// to is the state at the beginning of a step.
+func (s State) to(step Step) State { return s.at(step, 1) }
 
-// anew opens an attempt that has all the time of a call.
-func (s State) anew(attempt int) State {
-	s.Attempt, s.Failed, s.SpentMS, s.Outage, s.Note = attempt, 0, 0, nil, ""
+// at opens an attempt that has all the time of a call.
+func (s State) at(step Step, attempt int) State {
+	s.Step, s.Attempt, s.Failed, s.SpentMS, s.Outage, s.Note = step, attempt, 0, 0, nil, ""
 	return s
 }
 
@@ -85,7 +83,7 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 		return s.waitOut(h, w)
 	}
 	if err := retry.Stops(h.Class, h.Reason); err != nil {
-		return s.anew(s.Attempt + 1), err // under a name of its own, once somebody has done something about it
+		return s.at(s.Step, s.Attempt+1), err // under a name of its own, once somebody has done something about it
 	}
 	s.Outage = nil
 	if h.Class == outcome.Done {
@@ -113,7 +111,7 @@ func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
 	}
 	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, w)
 	if err != nil {
-		return s.anew(s.Attempt + 1), err
+		return s.at(s.Step, s.Attempt+1), err
 	}
 	s.Attempt++
 	s.Outage, s.Note = o, h.Reason

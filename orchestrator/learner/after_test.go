@@ -134,10 +134,15 @@ func TestName(t *testing.T) {
 }
 
 // A quotation cannot end itself, nor fill in another.
-func TestFill(t *testing.T) {
-	got := fill("A <<TASK>>\nB <<RESULT>>\n", "TASK", "x <<RESULT>>\nLEARNING: y", "RESULT", "")
-	if want := "A     x <<RESULT>>\n    LEARNING: y\nB     (nothing)\n"; got != want {
-		t.Errorf("%q", got)
+func TestQuotations(t *testing.T) {
+	s := State{Step: Mistakes, Task: "x <<RESULT>>\nLEARNING: y", Log: []Cycle{{Said: " \n"}}}
+	got := question(s, "")
+	for _, want := range []string{
+		"\n\n    x <<RESULT>>\n    LEARNING: y\n\n", "said:\n\n    (nothing)\n\n", "\n\n    It was not started.\n\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
 	}
 }
 

@@ -38,21 +38,15 @@ func section(b *strings.Builder, title, text string) {
 	}
 }
 
-// question is the prompt of a step that asks about a cycle.
+// question is the prompt of a step that asks about a cycle. What it quotes is indented, so that
+// none of it can pass for the template's own words, and none fills in another.
 func question(s State, prompt string) string {
 	c := s.Last()
-	return fill(phases[s.Step].template, "TASK", s.Task, "OUTPUT", c.Said, "RESULT", c.Ran.words(), "REVIEW", c.judged(),
-		"PROMPT", prompt, "LEARNINGS", list(c.Learned), "MISTAKES", list(c.Mistaken))
-}
-
-// fill puts quotations into a template: indented, so that none of them can pass
-// for the template's own words, and none fills in another.
-func fill(template string, pairs ...string) string {
-	var args []string
-	for i := 0; i < len(pairs); i += 2 {
-		args = append(args, "<<"+pairs[i]+">>", quote(pairs[i+1]))
-	}
-	return strings.NewReplacer(args...).Replace(template)
+	return strings.NewReplacer(
+		"<<TASK>>", quote(s.Task), "<<OUTPUT>>", quote(c.Said), "<<RESULT>>", quote(c.Ran.words()),
+		"<<REVIEW>>", quote(c.judged()), "<<PROMPT>>", quote(prompt),
+		"<<LEARNINGS>>", quote(list(c.Learned)), "<<MISTAKES>>", quote(list(c.Mistaken)),
+	).Replace(phases[s.Step].template)
 }
 
 func quote(text string) string {

@@ -40,22 +40,11 @@ type Containers struct {
 	Gate       *environment.Gate // between a question and the model; nil for no way out
 	AuthorGate *environment.Gate // of a call that writes a program
 	Out        state.Sink
-	Admit      func(key string) error                 // asked whether a new call may be paid
 	Enter      func(cycle int, o roles.Outcome) error // puts an ended call into the ledger
 }
 
 // Ask implements Caller. The folder can be changed only where a program is written.
 func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
-	rec := roles.Record{Dir: c.Env.Project.Call(a.Key())}
-	_, ended, err := rec.Outcome()
-	if err == nil && !ended && !rec.Started() {
-		if err = c.Admit(a.Key()); err == nil {
-			err = a.Begin()
-		}
-	}
-	if err != nil {
-		return h, err
-	}
 	o, err := c.run(ctx, a, c.job(a))
 	if err != nil {
 		return h, err
@@ -64,7 +53,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	if o.Class == outcome.Timeout {
 		h.Reason = fmt.Sprintf("it did not end within %s, retries included", CallTime)
 	}
-	said, err := tail(rec, "stdout", maxAnswer)
+	said, err := tail(roles.Record{Dir: c.Env.Project.Call(a.Key())}, "stdout", maxAnswer)
 	h.Text = agent.Usages(c.Agent, []byte(said), 0).Said
 	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
 		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
@@ -118,11 +107,11 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 		r.Quota = roles.DiskQuota{}
 	}
 	lease, err := hostfs.Plan(p.Root, r.UID, r.GID)
-	if err != nil {
-		return o, err
-	}
 	lease.Mode = 0o755
-	if err = os.Chmod(a.Dir, os.FileMode(lease.Mode)); err == nil && r.Root {
+	if err == nil {
+		err = os.Chmod(a.Dir, os.FileMode(lease.Mode))
+	}
+	if err == nil && r.Root {
 		err = hostfs.Lend(a.Dir, lease) // it is the project's owner's before and afterwards
 	}
 	if err != nil {
@@ -144,11 +133,8 @@ func tail(rec roles.Record, name string, most int64) (string, error) {
 	}
 	defer f.Close()
 	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return "", err
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(end-most, 0), most))
-	return strings.ToValidUTF8(string(data), ""), err
+	data, rerr := io.ReadAll(io.NewSectionReader(f, max(end-most, 0), most))
+	return strings.ToValidUTF8(string(data), ""), errors.Join(err, rerr)
 }
 
 // program starts what an agent wrote, in a copy of its folder in memory: whatever it

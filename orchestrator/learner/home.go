@@ -168,8 +168,7 @@ func Projects(dir string) (homes []Home, err error) {
 // Text is a file of the project's, which no container sees; "" when it is not there:
 // a person may have taken it away. They may have written more than abl would, too.
 func (h Home) Text(name string) (string, error) {
-	const most = 4 << 20
-	data, err := hostfs.Read(h.Root, name, most)
+	data, err := hostfs.Read(h.Root, name, 4<<20)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return "", nil
 	}
@@ -185,11 +184,6 @@ func (h Home) Prompts() (Prompts, error) {
 	return ParsePrompts(text), err
 }
 
-// clear makes the folder of a cycle, empty.
-func (h Home) clear(n int) error {
-	return errors.Join(hostfs.Remove(h.Root, filepath.Base(h.Cycle(n))), os.MkdirAll(h.Cycle(n), 0o755))
-}
-
 // note writes a file beside a cycle's program, whatever the agent put there.
 func (h Home) note(n int, name, text string) error {
 	dir := h.Cycle(n)
@@ -201,24 +195,22 @@ func (h Home) note(n int, name, text string) error {
 }
 
 // teach adds what a cycle taught to the files of lessons, or only counts what they do not have.
-// Done twice it is done once.
 func (h Home) teach(c *Cycle, write bool) (k Kept, err error) {
-	for _, to := range []struct {
-		file  string
-		items []string
-		added *int
-	}{{MemoryFile, c.Learned, &k.Remembers}, {MistakesFile, c.Mistaken, &k.Avoids}} {
-		was, err := h.Text(to.file)
-		text, added := mergeLessons(was, to.items)
-		if *to.added = len(added); err == nil && write && len(added) > 0 {
-			err = hostfs.Write(h.path(to.file), []byte(text), perm)
-			failpoint.Here("learn.merged")
-		}
-		if err != nil {
-			return k, err
-		}
+	if k.Remembers, err = h.merge(MemoryFile, c.Learned, write); err == nil {
+		k.Avoids, err = h.merge(MistakesFile, c.Mistaken, write)
 	}
-	return k, nil
+	return k, err
+}
+
+// merge is teach for one of the files. Done twice it is done once.
+func (h Home) merge(name string, items []string, write bool) (added int, err error) {
+	was, err := h.Text(name)
+	text, more := mergeLessons(was, items)
+	if err == nil && write && len(more) > 0 {
+		err = hostfs.Write(h.path(name), []byte(text), perm)
+		failpoint.Here("learn.merged")
+	}
+	return len(more), err
 }
 
 // keep writes what a cycle taught, and the prompt of the next. Done twice it is done once.

@@ -12,10 +12,13 @@ const (
 	LabelMistake  = "MISTAKE"
 )
 
-// Bounds of what is kept.
+// Bounds of what is kept: of an answer, and of memory.txt and mistakes.txt, which every prompt
+// holds whole.
 const (
 	maxItem  = 400 // runes of a lesson
 	maxItems = 20  // lessons of one answer
+	maxLines = 200
+	maxBytes = 48 << 10
 )
 
 // Dropped is a lesson that is not kept, and why.
@@ -130,12 +133,6 @@ func isEmpty(label, text string) string {
 func lessonKey(text string) string {
 	return strings.TrimRight(wording.OneLine(strings.ToLower(strings.TrimLeft(text, "-* \t"))), ".!?;:,… ")
 }
-
-// Bounds of memory.txt and mistakes.txt: every prompt holds them whole.
-const (
-	maxLines = 200
-	maxBytes = 48 << 10
-)
 
 // mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,
 // line by line; when there is no more room, the oldest lines go first. Done twice

@@ -26,13 +26,10 @@ type Version struct {
 	Text  string
 }
 
-// Bounds: of one prompt, and of the file, in bytes.
 const (
-	maxPrompt  = 32 << 10
-	maxPrompts = 2 << 20
-)
+	maxPrompt  = 32 << 10 // bytes
+	maxPrompts = 2 << 20  // of the file
 
-const (
 	currentHeading = "# Current Prompt"
 	pastHeading    = "# Past Prompts"
 )
@@ -84,14 +81,11 @@ func unescape(text string) string {
 // Render writes prompts.md. What it writes reads back as the same prompts.
 func (b Prompts) Render() string {
 	var s strings.Builder
-	if head := escape(b.Head); head != "" {
-		s.WriteString(head + "\n\n")
-	}
-	fmt.Fprintf(&s, "%s\n\n%s\n\n%s\n", currentHeading, escape(b.Current), pastHeading)
+	fmt.Fprintf(&s, "%s\n\n%s\n\n%s\n\n%s\n", escape(b.Head), currentHeading, escape(b.Current), pastHeading)
 	for _, v := range b.Past {
 		fmt.Fprintf(&s, "\n%s\n\n%s\n", wording.OneLine("## Version "+v.Title), escape(v.Text))
 	}
-	return s.String()
+	return strings.TrimLeft(s.String(), "\n") // without a head it begins with the heading
 }
 
 // Next archives the prompt in use and puts another in its place. An empty one
@@ -112,9 +106,8 @@ func (b Prompts) Number() int {
 	most := 0
 	for _, v := range b.Past {
 		var n int
-		if _, err := fmt.Sscanf(v.Title, "%d", &n); err == nil && n < 1<<30 {
-			most = max(most, n)
-		}
+		_, _ = fmt.Sscanf(v.Title, "%d", &n) // a title without a number counts for nothing
+		most = max(most, n)
 	}
 	return most
 }

@@ -25,6 +25,16 @@ func (r *report) rows(name, format string, texts []string) {
 	}
 }
 
+// lessons are those of a cycle, and how many of them a file did not have.
+func (r *report) lessons(name, file string, items []string, added int) {
+	if len(items) == 0 {
+		r.row(name, "nothing")
+		return
+	}
+	r.row(name, "%d, new in %s: %d", len(items), file, added)
+	r.rows("", "- %s", items)
+}
+
 // BeginText opens a session.
 func BeginText(h Home, s State, resumed bool) string {
 	bar, going := strings.Repeat("=", width), ""
@@ -68,25 +78,12 @@ func reportText(c Cycle) string {
 	if c.Review != nil {
 		r.rows("review", "%s", slices.Collect(strings.Lines(c.Review.Summary())))
 	}
-	for _, l := range []struct {
-		name, file string
-		items      []string
-		added      int
-	}{{"learned", MemoryFile, c.Learned, c.Remembers}, {"mistakes", MistakesFile, c.Mistaken, c.Avoids}} {
-		if len(l.items) == 0 {
-			r.row(l.name, "nothing")
-			continue
-		}
-		r.row(l.name, "%d, new in %s: %d", len(l.items), l.file, l.added)
-		r.rows("", "- %s", l.items)
-	}
+	r.lessons("learned", MemoryFile, c.Learned, c.Remembers)
+	r.lessons("mistakes", MistakesFile, c.Mistaken, c.Avoids)
 	r.rows("dropped", "%s", c.Dropped)
 	r.rows("silent", "%s", c.Silent)
-	if c.Improved != "" {
-		r.row("prompt", "improved; the one of this cycle is version %d in %s", c.Version, PromptsFile)
-	} else {
-		r.row("prompt", "stays as it is; archived as version %d in %s", c.Version, PromptsFile)
-	}
+	is := map[bool]string{true: "improved; the one of this cycle is", false: "stays as it is; archived as"}
+	r.row("prompt", "%s version %d in %s", is[c.Improved != ""], c.Version, PromptsFile)
 	return r.String()
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
+	"abl/roles"
 	"abl/roles/retry"
 )
 
@@ -27,17 +30,17 @@ type Call struct {
 	Prompt string
 	Dir    string        // the cycle's folder: all that can be seen
 	Limit  time.Duration // of this attempt
-	Begin  func() error  // done before a question is asked, not when it goes on
 }
 
 // Session plays a session to its end.
 type Session struct {
 	Home   Home
 	Calls  Caller
-	Tell   func(text string)   // shows whole lines to a person
-	Hosts  []string            // that an author can reach besides the model
-	Clean  func(string) string // takes secrets and control characters out of what an agent wrote
-	Policy func() retry.Policy // of this moment
+	Tell   func(text string)      // shows whole lines to a person
+	Hosts  []string               // that an author can reach besides the model
+	Admit  func(key string) error // asked whether a new call may be paid
+	Clean  func(string) string    // takes secrets and control characters out of what an agent wrote
+	Policy func() retry.Policy    // of this moment
 	Sleep  func(context.Context, time.Duration, time.Time) error
 }
 
@@ -126,11 +129,17 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 		return h, err
 	}
 	a.Prompt = x.Clean(a.Prompt)
-	a.Begin = func() error {
-		if s.Step == Generate {
-			return x.Home.clear(s.Cycle)
-		}
-		return nil
+	rec := roles.Record{Dir: x.Home.Project().Call(s.Key())}
+	_, ended, err := rec.Outcome()
+	begins := !ended && !rec.Started()
+	if err == nil && begins {
+		err = x.Admit(s.Key())
+	}
+	if err == nil && begins && s.Step == Generate {
+		err = errors.Join(hostfs.Remove(x.Home.Root, filepath.Base(a.Dir)), os.MkdirAll(a.Dir, 0o755))
+	}
+	if err != nil {
+		return h, err
 	}
 	if h, err = x.Calls.Ask(ctx, a); err == nil && s.Step == Improve {
 		h.Kept, err = x.Home.teach(s.Last(), false)

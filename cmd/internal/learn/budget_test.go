@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -19,12 +20,11 @@ import (
 	"abl/internal/tokens"
 	"abl/orchestrator/learner"
 	"abl/roles"
-	"abl/roles/environment"
 	"abl/roles/retry"
 )
 
-// spentOn has calls in a project whose ledger has these rows, with no engine behind it.
-func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (*learner.Containers, *money.Account) {
+// spentOn is a project whose ledger has these rows, and what its calls may spend.
+func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (learner.Home, *money.Account) {
 	t.Helper()
 	root := t.TempDir()
 	conf := &config.Loaded{Config: config.Default()}
@@ -40,7 +40,7 @@ func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (*learner.Con
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), book.Append(rows)); err != nil {
 		t.Fatal(err)
 	}
-	return &learner.Containers{Env: &environment.Environment{Options: environment.Options{Project: at}}, Admit: account.Admit}, account
+	return w.home, account
 }
 
 func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
@@ -50,6 +50,21 @@ func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
 		Count:   tokens.Count{Input: &used, Candidates: &none, Total: &used},
 		Outcome: string(outcome),
 	}
+}
+
+// unasked is a Caller of whom nothing may be asked.
+type unasked struct {
+	*testing.T
+	name string
+}
+
+func (u unasked) Ask(context.Context, learner.Call) (learner.Happened, error) {
+	u.Errorf("%s: the call was begun", u.name)
+	return learner.Happened{}, nil
+}
+
+func (u unasked) Try(ctx context.Context, a learner.Call) (learner.Happened, error) {
+	return u.Ask(ctx, a)
 }
 
 // A cap that is reached ends the run before anything is started or emptied, by the
@@ -68,15 +83,16 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, outcome.Crashed), "9 of 9 tokens of the call are used"},
 		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
 	} {
-		calls, _ := spentOn(t, c.budget, c.row)
-		rec := roles.Record{Dir: calls.Env.Project.Call("s1-c1-generate.1")}
+		home, account := spentOn(t, c.budget, c.row)
+		rec := roles.Record{Dir: home.Project().Call("s1-c1-generate.1")}
 		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
 			t.Fatal(err)
 		}
-		_, err := calls.Ask(t.Context(), learner.Call{State: learner.State{Step: learner.Review, Session: 1, Cycle: 2, Attempt: 2}, Begin: func() error {
-			t.Errorf("%s: the call was begun", name)
-			return nil
-		}})
+		x := &learner.Session{
+			Home: home, Calls: unasked{t, name}, Admit: account.Admit, Tell: func(string) {},
+			Clean: func(s string) string { return s }, Policy: func() retry.Policy { return retry.Policy{} },
+		}
+		_, err := x.Play(t.Context(), learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)})
 		if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

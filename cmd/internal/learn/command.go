@@ -33,21 +33,17 @@ the last program that ran. A session that was interrupted goes on where it was.
 Agents and programs run in containers that see the cycle's folder alone. Without
 TASK, at a terminal, or with --repl you are asked for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
-		Flags:    flags(),
-		Run:      func(ctx context.Context, in *cli.Input) error { return run(ctx, in, open) },
-		Subs:     []cli.Command{debugCommand(), cleanCommand()},
+		Flags: slices.Concat([]cli.Flag{
+			{Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
+			{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
+			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
+			{Name: "repl", Usage: "ask for one task after the other"},
+			{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
+			{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
+		}, money.Flags(), cli.EnvironmentFlags()),
+		Run:  func(ctx context.Context, in *cli.Input) error { return run(ctx, in, open) },
+		Subs: []cli.Command{debugCommand(), cleanCommand()},
 	}
-}
-
-func flags() []cli.Flag {
-	return slices.Concat([]cli.Flag{
-		{Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
-		{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
-		{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
-		{Name: "repl", Usage: "ask for one task after the other"},
-		{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
-		{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
-	}, money.Flags(), cli.EnvironmentFlags())
 }
 
 func run(ctx context.Context, in *cli.Input, open opener) error {

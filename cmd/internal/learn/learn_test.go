@@ -20,14 +20,12 @@ import (
 // answers by what it is asked, and a program that prints a word.
 type stub struct{ dir string }
 
-func openStub(_ context.Context, w *work, _ learner.State, _ options) (learner.Caller, []string, func(error), error) {
-	return stub{w.here}, nil, func(error) {}, nil
+func openStub(_ context.Context, w *work, x *learner.Session, _ learner.State, _ options) (func(error), error) {
+	x.Calls, x.Admit = stub{w.here}, func(string) error { return nil }
+	return func(error) {}, nil
 }
 
 func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error) {
-	if err := a.Begin(); err != nil {
-		return learner.Happened{}, err
-	}
 	answer := learner.Happened{Class: outcome.Done, Text: map[learner.Step]string{
 		learner.Generate: "made", learner.Review: "ARCHITECTURE: OK\nSECURITY: key in source\n", learner.Learnings: "LEARNING: Use a pool\nLEARNING: Task completed successfully\n",
 		learner.Mistakes: "MISTAKE: No tests\n", learner.Improve: "Better.\n",

@@ -16,34 +16,35 @@ import (
 	"abl/roles/environment"
 )
 
-// opener makes ready where the calls of a session are made, and says which hosts an author
-// can reach besides the model. Tests have one without an engine.
-type opener func(context.Context, *work, learner.State, options) (calls learner.Caller, hosts []string, closed func(why error), err error)
+// opener makes ready where the calls of a session are made, and tells the session what it has to
+// know of it. Tests have one without an engine.
+type opener func(context.Context, *work, *learner.Session, learner.State, options) (closed func(why error), err error)
 
 // openPlace opens an environment. What it has made is taken down when it fails.
-func openPlace(ctx context.Context, w *work, s learner.State, o options) (learner.Caller, []string, func(error), error) {
+func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State, o options) (func(error), error) {
 	book, account := w.accounts(s.Session)
 	if err := book.Ready(); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	env, err := environment.Open(ctx, environment.Options{
 		Project: w.home.Project(), ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
 		Weak: w.in.Bool(cli.WeakFlag), Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.progress,
 	})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	enter := func(cycle int, of roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, of)) }
-	c := &learner.Containers{Env: env, Agent: o.agent, Model: o.full, Out: w.tell, Admit: account.Admit, Enter: enter}
+	c := &learner.Containers{Env: env, Agent: o.agent, Model: o.full, Out: w.tell, Enter: enter}
 	closed := func(why error) {
 		account.TellSpent()
 		_, _ = env.Close(ctx, why) // what it cannot take down it says itself
 	}
-	hosts, err := w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{o.full}), Budget: account.Left, Spent: account.Spent})
+	x.Calls, x.Admit = c, account.Admit
+	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{o.full}), Budget: account.Left, Spent: account.Spent})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		closed(err)
 	}
-	return c, hosts, closed, err
+	return closed, err
 }
 
 // accounts are the ledger of a session's calls, and what they may spend. A session counts as a

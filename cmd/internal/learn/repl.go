@@ -48,23 +48,20 @@ func (w *work) repl(ctx context.Context, o options, tasks []string) error {
 	if r.person {
 		w.tell.Line("Type a task, or :help.")
 	}
+	var err error
 	for _, task := range tasks {
-		if err := r.task(ctx, task); err != nil {
-			return err
-		}
+		err = r.task(ctx, task)
 	}
-	for {
-		line, err := in.next(ctx)
-		if err == nil {
+	for err == nil {
+		var line string
+		if line, err = in.next(ctx); err == nil {
 			err = r.take(ctx, strings.TrimSpace(line))
 		}
-		if err == io.EOF {
-			return r.last
-		}
-		if err != nil {
-			return err
-		}
 	}
+	if err == io.EOF {
+		return r.last
+	}
+	return err
 }
 
 // take does what a line says. An error ends the interactive mode: io.EOF, when it is to be left.

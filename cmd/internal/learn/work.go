@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -44,10 +45,8 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot work here: %w", err)
 	}
-	w := &work{in: in, open: open, here: here, root: here, tell: &teller{out: in.Stdout, in: in}}
-	if in.Bool("json") {
-		w.tell.out = in.Stderr
-	}
+	out := map[bool]io.Writer{true: in.Stderr, false: in.Stdout}[in.Bool("json")]
+	w := &work{in: in, open: open, here: here, root: here, tell: &teller{out: out, in: in}}
 	if root, err := state.Find(here); err == nil {
 		w.root = root
 	}
@@ -156,18 +155,17 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 
 // play takes the session to its end.
 func (w *work) play(ctx context.Context, s learner.State, o options) (learner.State, error) {
-	calls, hosts, closed, err := w.open(ctx, w, s, o)
-	if err != nil {
-		return s, err
-	}
 	x := &learner.Session{
-		Home: w.home, Calls: calls, Tell: w.tell.show, Hosts: hosts, Clean: w.in.Safe.Whole, Sleep: retry.Sleep,
+		Home: w.home, Tell: w.tell.show, Clean: w.in.Safe.Whole, Sleep: retry.Sleep,
 		Policy: func() retry.Policy {
 			return retry.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: time.Duration(w.conf.Loop.OutageBudget)}
 		},
 	}
-	s, err = x.Play(ctx, s)
-	closed(err)
+	closed, err := w.open(ctx, w, x, s, o)
+	if err == nil {
+		s, err = x.Play(ctx, s)
+		closed(err)
+	}
 	return s, err
 }
 
