@@ -20,13 +20,9 @@ type Happened struct {
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
-	Kept    Kept   // of Improve and Keep
-}
+	Version int    // of Keep: under which the prompt is archived
 
-// Kept is what a cycle adds to what is known.
-type Kept struct {
-	Remembers, Avoids int // Improve: told before it is written, which may happen twice
-	Version           int // Keep
+	Remembers, Avoids int // of Improve: lessons that are new, told before they are written, which may happen twice
 }
 
 // maxSaid bounds an author's words in the prompts that follow, in runes.
@@ -51,19 +47,18 @@ func After(s State, h Happened, w retry.Policy) (State, error) {
 			c.Failure = "the program failed: " + h.Ran.Reason
 			return s.to(Mistakes), nil
 		}
-		return s.to(phases[Run].next), nil
 	case s.Step == Keep:
-		c.Version, s.Book = h.Kept.Version, h.Kept.Version
+		c.Version, s.Book = h.Version, h.Version
 		if s.Cycle >= s.Cycles {
 			return s.to(Finish), nil
 		}
 		s.Cycle++
 		s.Log = append(s.Log, Cycle{Number: s.Cycle, Agent: s.Agent, Model: s.Model})
 		return s.to(Generate), nil
-	case s.Step == Finish:
-		return s.to(Done), nil
+	case phases[s.Step].next == "":
+		return s, fmt.Errorf("internal error: nothing comes after %q", s.Step)
 	}
-	return s, fmt.Errorf("internal error: nothing comes after %q", s.Step)
+	return s.to(phases[s.Step].next), nil
 }
 
 // to is the state at the beginning of a step.
@@ -139,7 +134,7 @@ func (s State) take(h Happened) State {
 	case Mistakes:
 		c.Mistaken = c.lessons(LabelMistake, h.Text)
 	case Improve:
-		c.Improved, c.Remembers, c.Avoids = Improved(h.Text), h.Kept.Remembers, h.Kept.Avoids
+		c.Improved, c.Remembers, c.Avoids = Improved(h.Text), h.Remembers, h.Avoids
 	}
 	return s.to(phases[s.Step].next)
 }

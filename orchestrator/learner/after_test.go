@@ -33,7 +33,7 @@ func TestWalks(t *testing.T) {
 		case Run:
 			return Happened{Ran: &Ran{OK: true}}
 		case Keep:
-			return Happened{Kept: Kept{Version: s.Book + 1}}
+			return Happened{Version: s.Book + 1}
 		}
 		return done(string(s.Step))
 	}

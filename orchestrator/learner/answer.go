@@ -3,7 +3,6 @@ package learner
 import (
 	"regexp"
 	"strings"
-	"unicode"
 
 	"abl/internal/lazyregexp"
 )
@@ -41,14 +40,11 @@ func readLine(raw string, labels *regexp.Regexp) line {
 	l.blank = strings.Trim(s, "-_*= ") == "" || strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~")
 	l.text = strings.TrimSpace(s[len(marks):])
 	at := labels.FindStringSubmatchIndex((l.text + "\n")[:min(len(l.text)+1, longest)])
-	if at == nil || l.blank {
-		return l
-	}
-	emphasis, alone := l.text[:at[3]], at[6] >= 0
-	if alone && emphasis == "" && !strings.Contains(marks, "#") {
+	if l.blank || at == nil || at[6] >= 0 && at[3] == 0 && !strings.Contains(marks, "#") {
 		return l // a label alone on its line has to look like a title
 	}
-	l.label, l.text = strings.ToUpper(l.text[at[4]:at[5]]), unwrap(l.text[min(at[1], len(l.text)):], emphasis)
+	rest, emphasis := l.text[min(at[1], len(l.text)):], l.text[:at[3]]
+	l.label, l.text = strings.ToUpper(l.text[at[4]:at[5]]), unwrap(rest, emphasis)
 	return l
 }
 
@@ -66,12 +62,10 @@ func unixText(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
 }
 
+var word = lazyregexp.New(`[\p{L}\p{Nd}/']+`)
+
 // wordsOf are the words of a text in lower case, without what stands around them.
-func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '/' && r != '\''
-	})
-}
+func wordsOf(text string) []string { return word().FindAllString(strings.ToLower(text), -1) }
 
 // isPlaceholder says that a text only repeats what was asked for: <insight>.
 func isPlaceholder(text string) bool {

@@ -67,10 +67,7 @@ func (c *Containers) job(a Call) roles.Job {
 		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent,
 		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
 	}
-	gate := c.Gate
-	if a.Step == Generate {
-		gate = c.AuthorGate
-	}
+	gate := map[bool]*environment.Gate{true: c.AuthorGate, false: c.Gate}[a.Step == Generate]
 	if gate != nil { // else there is nobody whom it may reach
 		job.Gate, job.Files, job.Place = gate, gate.Files, roles.PlaceBuilder
 	}
@@ -100,7 +97,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
-	if r.Timeout = a.Limit; a.Step == Run {
+	if r.Timeout = CallTime - time.Duration(a.SpentMS)*time.Millisecond; a.Step == Run {
 		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
 	}
 	if job.Role.Sealed {

@@ -28,7 +28,10 @@ func (h Home) publish(n int) (left []string, err error) {
 	}
 	failpoint.Here("learn.replacing")
 	if err == nil {
-		err = errors.Join(os.Rename(h.path(fresh), h.Code()), hostfs.Remove(h.Root, old))
+		err = os.Rename(h.path(fresh), h.Code())
+	}
+	if err == nil {
+		err = hostfs.Remove(h.Root, old)
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot make %s of %s: %w", h.Rel(h.Code()), h.Rel(h.Cycle(n)), err)

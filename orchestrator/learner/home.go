@@ -30,9 +30,8 @@ var nameless = regexp.MustCompile(`[^\p{L}\p{Nd}]`)
 // Name is the name of a task's project: its first 30 characters in lower case, everything
 // but letters and digits a dash.
 func Name(task string) string {
-	const most = 30
 	runes := []rune(strings.ToLower(strings.TrimSpace(task)))
-	name := nameless.ReplaceAllString(string(runes[:min(len(runes), most)]), "-")
+	name := nameless.ReplaceAllString(string(runes[:min(len(runes), 30)]), "-")
 	if name = strings.Trim(name, "-"); name == "" {
 		return "project-" + strings.ToLower(rand.Text()[:8])
 	}
@@ -61,6 +60,7 @@ var phases = map[Step]struct {
 	Learnings: {"Phase 4: what was done well", "learnings.txt", prompts.LearnLearnings, Mistakes},
 	Mistakes:  {"Phase 5: what was done wrong", "mistakes.txt", prompts.LearnMistakes, Improve},
 	Improve:   {"Phase 6: a better prompt", "improved_prompt.txt", prompts.LearnImprove, Keep},
+	Finish:    {next: Done},
 }
 
 // notes are the files about a cycle, which are no part of the program.
@@ -128,26 +128,21 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 
 // begin moves the cycles of the session before to where they are in nobody's way, and
 // makes the files of a project that are not there.
-func (h Home) begin(before int) error {
+func (h Home) begin(before int) (err error) {
 	for n := 1; n <= MaxCycles; n++ {
 		from := h.Cycle(n)
-		if _, err := os.Lstat(from); err != nil {
-			continue
-		}
 		to := h.path(".abl", "sessions", fmt.Sprint(before), filepath.Base(from))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(from, to)); err != nil {
-			return fmt.Errorf("cannot put the cycles of an earlier session away: %w", err)
+		if _, gone := os.Lstat(from); gone == nil && err == nil {
+			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.RemoveAll(to), os.Rename(from, to))
 		}
 	}
 	first := Prompts{Current: prompts.LearnGenerate}.Render()
 	for name, text := range map[string]string{MemoryFile: "", MistakesFile: "", PromptsFile: first} {
-		if _, err := os.Lstat(h.path(name)); errors.Is(err, fs.ErrNotExist) {
-			if err := hostfs.Write(h.path(name), []byte(text), perm); err != nil {
-				return err
-			}
+		if _, gone := os.Lstat(h.path(name)); errors.Is(gone, fs.ErrNotExist) && err == nil {
+			err = hostfs.Write(h.path(name), []byte(text), perm)
 		}
 	}
-	return nil
+	return err
 }
 
 // Projects are those below a folder that were ever begun.
@@ -195,11 +190,11 @@ func (h Home) note(n int, name, text string) error {
 }
 
 // teach adds what a cycle taught to the files of lessons, or only counts what they do not have.
-func (h Home) teach(c *Cycle, write bool) (k Kept, err error) {
-	if k.Remembers, err = h.merge(MemoryFile, c.Learned, write); err == nil {
-		k.Avoids, err = h.merge(MistakesFile, c.Mistaken, write)
+func (h Home) teach(c *Cycle, write bool) (learned, mistaken int, err error) {
+	if learned, err = h.merge(MemoryFile, c.Learned, write); err == nil {
+		mistaken, err = h.merge(MistakesFile, c.Mistaken, write)
 	}
-	return k, err
+	return learned, mistaken, err
 }
 
 // merge is teach for one of the files. Done twice it is done once.
@@ -213,18 +208,18 @@ func (h Home) merge(name string, items []string, write bool) (added int, err err
 	return len(more), err
 }
 
-// keep writes what a cycle taught, and the prompt of the next. Done twice it is done once.
-func (h Home) keep(s State, now time.Time) (k Kept, err error) {
-	if k, err = h.teach(s.Last(), true); err != nil {
-		return k, err
+// keep writes what a cycle taught, and the prompt of the next, and says under which version that
+// of the cycle is archived. Done twice it is done once.
+func (h Home) keep(s State, now time.Time) (version int, err error) {
+	if _, _, err = h.teach(s.Last(), true); err != nil {
+		return 0, err
 	}
 	all, err := h.Prompts()
-	if k.Version = all.Number(); err != nil || k.Version > s.Book {
-		return k, err // written by one that was killed right afterwards
+	if err != nil || all.Number() > s.Book {
+		return all.Number(), err // written by one that was killed right afterwards
 	}
 	all = all.Next(s.Last().Improved, now)
-	k.Version = all.Number()
 	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
 	failpoint.Here("learn.archived")
-	return k, err
+	return all.Number(), err
 }

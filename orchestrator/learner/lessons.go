@@ -1,20 +1,19 @@
 package learner
 
 import (
+	"slices"
 	"strings"
 
 	"abl/internal/wording"
 )
 
-// The labels that lessons have in answers.
 const (
+	// The labels that lessons have in answers.
 	LabelLearning = "LEARNING"
 	LabelMistake  = "MISTAKE"
-)
 
-// Bounds of what is kept: of an answer, and of memory.txt and mistakes.txt, which every prompt
-// holds whole.
-const (
+	// Bounds of what is kept: of an answer, and of memory.txt and mistakes.txt, which every
+	// prompt holds whole.
 	maxItem  = 400 // runes of a lesson
 	maxItems = 20  // lessons of one answer
 	maxLines = 200
@@ -138,13 +137,9 @@ func lessonKey(text string) string {
 // line by line; when there is no more room, the oldest lines go first. Done twice
 // it is done once.
 func mergeLessons(file string, items []string) (text string, added []string) {
-	var lines []string
-	seen := map[string]bool{}
-	for line := range strings.SplitSeq(unixText(file), "\n") {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		lines = append(lines, strings.TrimRight(line, " \t")+"\n")
+	lines, seen := filled(file), map[string]bool{}
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t") + "\n"
 		seen[lessonKey(line)] = true
 	}
 	for _, s := range items {
@@ -161,13 +156,18 @@ func mergeLessons(file string, items []string) (text string, added []string) {
 	return text, added
 }
 
+// filled are the lines of a file that are not empty.
+func filled(file string) []string {
+	lines := strings.Split(unixText(file), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+}
+
 // lessonsIn are the lessons of a file, without their bullets.
-func lessonsIn(file string) (items []string) {
-	for line := range strings.SplitSeq(unixText(file), "\n") {
-		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "- "), "* ")
-		if line = strings.TrimSpace(line); line != "" {
-			items = append(items, line)
-		}
+func lessonsIn(file string) []string {
+	items := filled(file)
+	for i, item := range items {
+		item = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(item), "- "), "* ")
+		items[i] = strings.TrimSpace(item)
 	}
 	return items
 }

@@ -10,7 +10,7 @@ import (
 func short(r CodeReview) string {
 	var parts []string
 	for _, f := range r.Findings {
-		part := string(f.State)
+		part := f.State
 		if f.State == Issues {
 			part = fmt.Sprintf("%q", f.Text)
 		}

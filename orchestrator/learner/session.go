@@ -28,8 +28,7 @@ type Caller interface {
 type Call struct {
 	State
 	Prompt string
-	Dir    string        // the cycle's folder: all that can be seen
-	Limit  time.Duration // of this attempt
+	Dir    string // the cycle's folder: all that can be seen
 }
 
 // Session plays a session to its end.
@@ -47,8 +46,7 @@ type Session struct {
 // Play goes on from s until the session is done. What is done is saved, whatever
 // ends it.
 func (x *Session) Play(ctx context.Context, s State) (State, error) {
-	told := 0
-	for s.Step != Done {
+	for told := 0; s.Step != Done; {
 		if err := ctx.Err(); err != nil {
 			return s, err
 		}
@@ -104,7 +102,7 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	case Run:
 		return x.try(ctx, s)
 	case Keep:
-		h.Kept, err = x.Home.keep(s, x.Policy().Now)
+		h.Version, err = x.Home.keep(s, x.Policy().Now)
 	case Finish:
 		if best := s.Best(); best > 0 {
 			var left []string
@@ -124,25 +122,22 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 // ask asks the agent, and keeps the answer as it came.
 func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 	a := Call{State: s, Dir: x.Home.Cycle(s.Cycle)}
-	a.Limit = CallTime - time.Duration(s.SpentMS)*time.Millisecond
 	if a.Prompt, err = x.Home.prompt(s, x.Hosts); err != nil {
 		return h, err
 	}
 	a.Prompt = x.Clean(a.Prompt)
 	rec := roles.Record{Dir: x.Home.Project().Call(s.Key())}
 	_, ended, err := rec.Outcome()
-	begins := !ended && !rec.Started()
-	if err == nil && begins {
-		err = x.Admit(s.Key())
-	}
-	if err == nil && begins && s.Step == Generate {
-		err = errors.Join(hostfs.Remove(x.Home.Root, filepath.Base(a.Dir)), os.MkdirAll(a.Dir, 0o755))
+	if err == nil && !ended && !rec.Started() { // it does not go on, it begins
+		if err = x.Admit(s.Key()); err == nil && s.Step == Generate {
+			err = errors.Join(hostfs.Remove(x.Home.Root, filepath.Base(a.Dir)), os.MkdirAll(a.Dir, 0o755))
+		}
 	}
 	if err != nil {
 		return h, err
 	}
 	if h, err = x.Calls.Ask(ctx, a); err == nil && s.Step == Improve {
-		h.Kept, err = x.Home.teach(s.Last(), false)
+		h.Remembers, h.Avoids, err = x.Home.teach(s.Last(), false)
 	}
 	if err != nil {
 		return h, err

@@ -132,12 +132,11 @@ func (s State) Key() string {
 const stateFile = ".abl/learn.json"
 
 // Load reads a project's state; one that was never begun is Fresh.
-func Load(h Home) (State, error) {
+func Load(h Home) (s State, err error) {
 	data, err := hostfs.Read(h.Root, stateFile, 16<<20)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return Fresh(), nil
 	}
-	var s State
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}

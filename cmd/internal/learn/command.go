@@ -51,22 +51,21 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	if err != nil {
 		return err
 	}
-	var o options
 	for _, name := range []string{"agent", "model", "cycles"} { // a model is one of the agent's
 		if value := in.String(name); value != "" {
-			err = cmp.Or(err, w.set(&o, name, value))
+			err = cmp.Or(err, w.set(name, value))
 		}
 	}
 	if err != nil {
 		return err
 	}
 	if in.Bool("repl") || len(in.Args) == 0 && !in.Bool("json") && view.Terminal(in.Stdin) != nil {
-		return w.repl(ctx, o, in.Args)
+		return w.repl(ctx, in.Args)
 	}
 	if len(in.Args) == 0 {
 		return cli.WithHint("agent-learner \"a web server that tells the time\", or --repl to be asked for tasks", "a task is missing")
 	}
-	s, err := w.learn(ctx, in.Args[0], o)
+	s, err := w.learn(ctx, in.Args[0])
 	if in.Bool("json") && s.Session > 0 {
 		err = cmp.Or(err, in.JSON(sessionReport{
 			Project: w.home.Rel(w.home.Root), Task: s.Task, Agent: s.Agent, Model: s.Model, Session: s.Session,

@@ -20,7 +20,7 @@ import (
 // answers by what it is asked, and a program that prints a word.
 type stub struct{ dir string }
 
-func openStub(_ context.Context, w *work, x *learner.Session, _ learner.State, _ options) (func(error), error) {
+func openStub(_ context.Context, w *work, x *learner.Session, _ learner.State) (func(error), error) {
 	x.Calls, x.Admit = stub{w.here}, func(string) error { return nil }
 	return func(error) {}, nil
 }

@@ -18,10 +18,10 @@ import (
 
 // opener makes ready where the calls of a session are made, and tells the session what it has to
 // know of it. Tests have one without an engine.
-type opener func(context.Context, *work, *learner.Session, learner.State, options) (closed func(why error), err error)
+type opener func(context.Context, *work, *learner.Session, learner.State) (closed func(why error), err error)
 
 // openPlace opens an environment. What it has made is taken down when it fails.
-func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State, o options) (func(error), error) {
+func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State) (func(error), error) {
 	book, account := w.accounts(s.Session)
 	if err := book.Ready(); err != nil {
 		return nil, err
@@ -34,13 +34,13 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 		return nil, err
 	}
 	enter := func(cycle int, of roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, of)) }
-	c := &learner.Containers{Env: env, Agent: o.agent, Model: o.full, Out: w.tell, Enter: enter}
+	c := &learner.Containers{Env: env, Agent: w.agent, Model: w.full, Out: w.tell, Enter: enter}
 	closed := func(why error) {
 		account.TellSpent()
 		_, _ = env.Close(ctx, why) // what it cannot take down it says itself
 	}
 	x.Calls, x.Admit = c, account.Admit
-	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{o.full}), Budget: account.Left, Spent: account.Spent})
+	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{w.full}), Budget: account.Left, Spent: account.Spent})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		closed(err)
 	}

@@ -14,7 +14,6 @@ import (
 // repl asks for one task after the other, and for what is to be different.
 type repl struct {
 	w      *work
-	o      options
 	person bool  // sits at a terminal
 	last   error // of the last task that came through a pipe
 }
@@ -42,9 +41,9 @@ func colons() []colon {
 
 // repl runs tasks as they are typed, or come through a pipe. There the last
 // task's failure is the command's.
-func (w *work) repl(ctx context.Context, o options, tasks []string) error {
+func (w *work) repl(ctx context.Context, tasks []string) error {
 	in := openLines(w.in)
-	r := &repl{w: w, o: o, person: in.tty != nil}
+	r := &repl{w: w, person: in.tty != nil}
 	if r.person {
 		w.tell.Line("Type a task, or :help.")
 	}
@@ -95,7 +94,7 @@ func (r *repl) task(ctx context.Context, task string) error {
 	if r.person {
 		part, over = exit.Part(ctx)
 	}
-	_, err := r.w.learn(part, task, r.o)
+	_, err := r.w.learn(part, task)
 	stopped := part.Err() != nil
 	over()
 	if !r.person {
@@ -128,12 +127,12 @@ func (r *repl) help(string) {
 func set(name string) func(*repl, string) {
 	return func(r *repl, value string) {
 		if value != "" {
-			if err := r.w.set(&r.o, name, value); err != nil {
+			if err := r.w.set(name, value); err != nil {
 				r.say("%v", err)
 				return
 			}
 		}
-		r.say("Agent: %s, model: %s, cycles: %d", r.o.agent.Name, r.o.model, r.o.cycles)
+		r.say("Agent: %s, model: %s, cycles: %d", r.w.agent.Name, r.w.model, r.w.cycles)
 	}
 }
 

@@ -45,7 +45,7 @@ func openLines(in *cli.Input) *lines {
 		io.Writer
 	}{tty, out}, promptText)
 	return &lines{tty, func() (string, error) {
-		_ = edit.SetSize(view.Columns(out), 24) // a wrong size is no reason to stop, and of the lines nothing depends
+		_ = edit.SetSize(view.Columns(out), 24) // a wrong size is no reason to stop
 		line, err := edit.ReadLine()
 		if errors.Is(err, term.ErrPasteIndicator) {
 			err = nil

@@ -104,14 +104,10 @@ func debugParse(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	var found interface{ Summary() string }
-	switch in.Args[0] {
-	case "review":
-		found = learner.ParseReview(text)
-	case "learnings":
-		found = learner.ParseLessons(learner.LabelLearning, text)
-	default:
-		found = learner.ParseLessons(learner.LabelMistake, text)
+	var found interface{ Summary() string } = learner.ParseReview(text)
+	labels := map[string]string{"learnings": learner.LabelLearning, "mistakes": learner.LabelMistake}
+	if label, is := labels[in.Args[0]]; is {
+		found = learner.ParseLessons(label, text)
 	}
 	return in.Show(found, func(w io.Writer) { fmt.Fprint(w, found.Summary()) })
 }

@@ -26,17 +26,21 @@ import (
 	"abl/roles/retry"
 )
 
-// work is the directory that solutions stands in, and what is known of it.
+// work is the directory that solutions stands in, what is known of it, and who is asked there.
 type work struct {
-	in   *cli.Input
-	open opener
-	here string // real path of the directory
-	root string // the abl project around it, for settings and .env; or here
-	conf *config.Loaded
-	home learner.Home // of the last task
-	tell *teller
-
+	in     *cli.Input
+	open   opener
+	here   string // real path of the directory
+	root   string // the abl project around it, for settings and .env; or here
+	conf   *config.Loaded
 	prices pricelist.List
+	home   learner.Home // of the last task
+	tell   *teller
+
+	agent  agent.Agent
+	model  string // as it was named
+	full   string // its full name: the gateway lets through what was named and no other
+	cycles int
 }
 
 // openWork reads the settings. It changes nothing.
@@ -56,14 +60,6 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	return w, err
 }
 
-// options are who is asked in a session, and how often.
-type options struct {
-	agent  agent.Agent
-	model  string // as it was named
-	full   string // its full name: the gateway lets through what was named and no other
-	cycles int
-}
-
 // usual are the models that agents are asked with here unless a person names one
 // (seed 004); any other agent is asked with its own default.
 var usual = map[string]string{"claude": "sonnet", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"}
@@ -71,10 +67,10 @@ var usual = map[string]string{"claude": "sonnet", "codex": "gpt-5.2", "copilot":
 // defaultAgent is the one that is asked unless a person names one.
 const defaultAgent = "claude"
 
-// set changes one of the options. With an agent comes the model that it is asked with
+// set changes who is asked, or how often. With an agent comes the model that it is asked with
 // unless a person names one.
-func (w *work) set(o *options, name, value string) (err error) {
-	who := o.agent
+func (w *work) set(name, value string) (err error) {
+	who := w.agent
 	switch name {
 	case "agent":
 		all := environment.Agents{Conf: w.conf, Root: w.root, Scenario: w.in.String("scenario")}
@@ -90,38 +86,38 @@ func (w *work) set(o *options, name, value string) (err error) {
 		if err != nil || n < 1 || n > learner.MaxCycles {
 			return cli.Usagef("the number of cycles is %q, want a whole number from 1 to %d", value, learner.MaxCycles)
 		}
-		o.cycles = n
+		w.cycles = n
 		return nil
 	}
 	full, err := who.FullName(value)
 	if err != nil {
 		return exit.With(exit.Usage, err, "name one model with --model")
 	}
-	o.agent, o.model, o.full = who, value, full
+	w.agent, w.model, w.full = who, value, full
 	return nil
 }
 
 // check says what is missing before anything is made.
-func (w *work) check(o options) error {
-	vars := o.agent.Provider
+func (w *work) check() error {
+	vars := w.agent.Provider
 	key, _ := w.conf.Key(vars.KeyVar)
 	switch {
 	case vars.API == "": // it needs none
 	case key == "":
 		hint := fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar)
 		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), hint)
-	case w.conf.NeedsPrices() && len(money.Of(w.prices, []string{o.full})) == 0:
-		return money.Unpriced("the model "+o.full+" has no price", o.full)
+	case w.conf.NeedsPrices() && len(money.Of(w.prices, []string{w.full})) == 0:
+		return money.Unpriced("the model "+w.full+" has no price", w.full)
 	}
 	return nil
 }
 
 // learn plays a session on a task: a new one, or the one that was interrupted.
-func (w *work) learn(ctx context.Context, task string, o options) (s learner.State, err error) {
+func (w *work) learn(ctx context.Context, task string) (s learner.State, err error) {
 	if task = strings.TrimSpace(task); task == "" {
 		return s, cli.Usagef("the task is empty")
 	}
-	if err := w.check(o); err != nil {
+	if err := w.check(); err != nil {
 		return s, err
 	}
 	at := filepath.Join(learner.Folder, learner.Name(task))
@@ -135,33 +131,31 @@ func (w *work) learn(ctx context.Context, task string, o options) (s learner.Sta
 		return s, err
 	}
 	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }() // nothing is left root's
-	s, resumed, err := learner.Open(h, task, o.agent.Name, o.model, o.cycles, time.Now())
+	s, resumed, err := learner.Open(h, task, w.agent.Name, w.model, w.cycles, time.Now())
 	if err != nil {
 		return s, err
 	}
 	w.tell.show(learner.BeginText(h, s, resumed))
-	s, err = w.play(ctx, s, o)
+	s, err = w.play(ctx, s)
 	if err == nil || ctx.Err() != nil {
 		w.tell.show(learner.EndText(h, s))
 	}
 	if err == nil && s.Best() == 0 {
-		return s, &exit.Error{
-			Code: exit.Stuck, What: fmt.Sprintf("no cycle of %d made a program that runs: %s", len(s.Log), s.Last().Failure),
-			Safe: "what was learned is kept", Do: "see " + h.Rel(h.Cycle(s.Cycle)) + "; the next session on this task goes on from what was learned",
-		}
+		err = fmt.Errorf("no cycle of %d made a program that runs: %s; what was learned is kept", len(s.Log), s.Last().Failure)
+		return s, exit.With(exit.Stuck, err, "see "+h.Rel(h.Cycle(s.Cycle))+"; the next session on this task goes on from what was learned")
 	}
 	return s, settle(exit.OnEngine(err))
 }
 
 // play takes the session to its end.
-func (w *work) play(ctx context.Context, s learner.State, o options) (learner.State, error) {
+func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
 	x := &learner.Session{
 		Home: w.home, Tell: w.tell.show, Clean: w.in.Safe.Whole, Sleep: retry.Sleep,
 		Policy: func() retry.Policy {
 			return retry.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: time.Duration(w.conf.Loop.OutageBudget)}
 		},
 	}
-	closed, err := w.open(ctx, w, x, s, o)
+	closed, err := w.open(ctx, w, x, s)
 	if err == nil {
 		s, err = x.Play(ctx, s)
 		closed(err)
