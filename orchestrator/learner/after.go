@@ -22,7 +22,7 @@ type Happened struct {
 	Ran     *Ran   // of Run
 	Version int    // of Keep: under which the prompt is archived
 
-	Remembers, Avoids int // of Improve: lessons that are new, told before they are written, which may happen twice
+	Remembers, Avoids int // of Improve: new lessons, counted before they are written
 }
 
 // maxSaid bounds an author's words in the prompts that follow, in runes.

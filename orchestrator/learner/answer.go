@@ -3,6 +3,7 @@ package learner
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"abl/internal/lazyregexp"
 )
@@ -62,10 +63,12 @@ func unixText(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
 }
 
-var word = lazyregexp.New(`[\p{L}\p{Nd}/']+`)
-
 // wordsOf are the words of a text in lower case, without what stands around them.
-func wordsOf(text string) []string { return word().FindAllString(strings.ToLower(text), -1) }
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '/' && r != '\''
+	})
+}
 
 // isPlaceholder says that a text only repeats what was asked for: <insight>.
 func isPlaceholder(text string) bool {

@@ -111,7 +111,7 @@ func EndText(h Home, s State) string {
 		r.row(f[0], "%d in %s/%s", len(items), h.Rel(h.Root), f[1])
 		r.rows("", "- %s", items)
 	}
-	b, _ := h.Prompts()
+	b, _ := h.Prompts() // likewise
 	r.row("prompts", "%d earlier versions in %s/%s", len(b.Past), h.Rel(h.Root), PromptsFile)
 	return r.String() + bar + "\n"
 }

@@ -159,8 +159,7 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 
 // try runs the program, when there is one.
 func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
-	dir := x.Home.Cycle(s.Cycle)
-	f, err := hostfs.Open(dir, runFile)
+	f, err := hostfs.Open(x.Home.Cycle(s.Cycle), runFile)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		err = errors.New("there is no " + runFile)
 	}
@@ -168,7 +167,7 @@ func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
 		return Happened{Ran: &Ran{Reason: err.Error()}}, nil
 	}
 	f.Close()
-	if h, err = x.Calls.Try(ctx, Call{State: s, Dir: dir}); h.Ran != nil {
+	if h, err = x.Calls.Try(ctx, Call{State: s, Dir: x.Home.Cycle(s.Cycle)}); h.Ran != nil {
 		h.Ran.Output, h.Ran.Reason = x.Clean(h.Ran.Output), x.Clean(h.Ran.Reason)
 	}
 	return h, err

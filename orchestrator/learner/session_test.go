@@ -52,7 +52,8 @@ func (w *world) tell(text string) { w.told = append(w.told, text) }
 
 func (w *world) session(h Home) *Session {
 	return &Session{
-		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s }, Admit: func(string) error { return nil }, Policy: func() retry.Policy {
+		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s },
+		Admit: func(string) error { return nil }, Policy: func() retry.Policy {
 			return retry.Policy{Now: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC), Budget: time.Hour}
 		}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
 			w.slept = append(w.slept, d)

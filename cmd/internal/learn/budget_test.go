@@ -34,7 +34,8 @@ func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (learner.Home
 		t.Fatal(err)
 	}
 	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
-	w := &work{in: in, conf: conf, home: learner.Home{Root: root}, prices: list, tell: &teller{out: io.Discard, in: in}}
+	w := &work{in: in, conf: conf, prices: list, home: learner.Home{Root: root}}
+	w.tell = &teller{out: io.Discard, in: in}
 	at := w.home.Project()
 	book, account := w.accounts(1)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), book.Append(rows)); err != nil {
@@ -92,7 +93,8 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 			Home: home, Calls: unasked{t, name}, Admit: account.Admit, Tell: func(string) {},
 			Clean: func(s string) string { return s }, Policy: func() retry.Policy { return retry.Policy{} },
 		}
-		_, err := x.Play(t.Context(), learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)})
+		s := learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)}
+		_, err := x.Play(t.Context(), s)
 		if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}

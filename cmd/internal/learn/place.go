@@ -33,7 +33,7 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 	if err != nil {
 		return nil, err
 	}
-	enter := func(cycle int, of roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, of)) }
+	enter := func(cycle int, o roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, o)) }
 	c := &learner.Containers{Env: env, Agent: w.agent, Model: w.full, Out: w.tell, Enter: enter}
 	closed := func(why error) {
 		account.TellSpent()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,9 +14,10 @@ import (
 
 // repl asks for one task after the other, and for what is to be different.
 type repl struct {
-	w      *work
-	person bool  // sits at a terminal
-	last   error // of the last task that came through a pipe
+	w    *work
+	tty  *os.File // of a person; nil for a pipe
+	read func() (string, error)
+	last error // of the last task that came through a pipe
 }
 
 // colon is a command of the interactive mode.
@@ -42,9 +44,8 @@ func colons() []colon {
 // repl runs tasks as they are typed, or come through a pipe. There the last
 // task's failure is the command's.
 func (w *work) repl(ctx context.Context, tasks []string) error {
-	in := openLines(w.in)
-	r := &repl{w: w, person: in.tty != nil}
-	if r.person {
+	r := &repl{w: w}
+	if r.tty, r.read = lines(w.in); r.tty != nil {
 		w.tell.Line("Type a task, or :help.")
 	}
 	var err error
@@ -53,7 +54,7 @@ func (w *work) repl(ctx context.Context, tasks []string) error {
 	}
 	for err == nil {
 		var line string
-		if line, err = in.next(ctx); err == nil {
+		if line, err = r.next(ctx); err == nil {
 			err = r.take(ctx, strings.TrimSpace(line))
 		}
 	}
@@ -73,9 +74,9 @@ func (r *repl) take(ctx context.Context, line string) error {
 	case !strings.HasPrefix(line, ":"):
 		return r.task(ctx, line)
 	case i < 0:
-		r.say("there is no %s; :help shows what there is", name)
+		r.w.tell.Line("there is no %s; :help shows what there is", name)
 	case arg != "" && all[i].args == "":
-		r.say("%s takes nothing, but got %q", all[i].name, arg)
+		r.w.tell.Line("%s takes nothing, but got %q", all[i].name, arg)
 	case all[i].do == nil:
 		return io.EOF
 	default:
@@ -84,20 +85,18 @@ func (r *repl) take(ctx context.Context, line string) error {
 	return nil
 }
 
-func (r *repl) say(format string, args ...any) { r.w.tell.Line(format, args...) }
-
 // task plays a session. What goes wrong in it is said, and the next task may be
 // asked for; so it may when a person at a terminal stops it with Ctrl-C. Any other
 // signal ends it all.
 func (r *repl) task(ctx context.Context, task string) error {
 	part, over := ctx, context.CancelFunc(func() {})
-	if r.person {
+	if r.tty != nil {
 		part, over = exit.Part(ctx)
 	}
 	_, err := r.w.learn(part, task)
 	stopped := part.Err() != nil
 	over()
-	if !r.person {
+	if r.tty == nil {
 		r.last = err
 	}
 	switch {
@@ -105,7 +104,7 @@ func (r *repl) task(ctx context.Context, task string) error {
 	case ctx.Err() != nil:
 		return err
 	case stopped:
-		r.say("The task was stopped; type it again to go on from there, or :quit.")
+		r.w.tell.Line("The task was stopped; type it again to go on from there, or :quit.")
 	default:
 		r.w.in.Say("%v", err)
 		if hint := exit.Hint(err); hint != "" {
@@ -117,10 +116,10 @@ func (r *repl) task(ctx context.Context, task string) error {
 
 func (r *repl) help(string) {
 	for _, c := range colons() {
-		// These are columns, which say would close up.
+		// These are columns, which Line would close up.
 		r.w.tell.show(fmt.Sprintf("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage))
 	}
-	r.say("Anything else is a task.")
+	r.w.tell.Line("Anything else is a task.")
 }
 
 // set shows the options, and changes one of them.
@@ -128,11 +127,11 @@ func set(name string) func(*repl, string) {
 	return func(r *repl, value string) {
 		if value != "" {
 			if err := r.w.set(name, value); err != nil {
-				r.say("%v", err)
+				r.w.tell.Line("%v", err)
 				return
 			}
 		}
-		r.say("Agent: %s, model: %s, cycles: %d", r.w.agent.Name, r.w.model, r.w.cycles)
+		r.w.tell.Line("Agent: %s, model: %s, cycles: %d", r.w.agent.Name, r.w.model, r.w.cycles)
 	}
 }
 
@@ -140,12 +139,12 @@ func set(name string) func(*repl, string) {
 func show(file string) func(*repl, string) {
 	return func(r *repl, _ string) {
 		if r.w.home.Root == "" {
-			r.say("There is no current project yet: type a task first.")
+			r.w.tell.Line("There is no current project yet: type a task first.")
 			return
 		}
 		text, err := r.w.home.Text(file)
 		if err != nil {
-			r.say("%v", err)
+			r.w.tell.Line("%v", err)
 			return
 		}
 		r.w.tell.show(strings.TrimRight(text, "\n") + "\n")

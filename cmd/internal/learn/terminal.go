@@ -19,18 +19,14 @@ import (
 
 const promptText = "agent> "
 
-// lines are what a person types at a terminal, or what comes through a pipe.
-type lines struct {
-	tty  *os.File               // nil for a pipe
-	read func() (string, error) // io.EOF is the end
-}
-
-func openLines(in *cli.Input) *lines {
+// lines are what a person types at a terminal, or what comes through a pipe, which has no
+// terminal. Its end is io.EOF.
+func lines(in *cli.Input) (tty *os.File, read func() (string, error)) {
 	tty, out := view.Terminal(in.Stdin), view.Terminal(in.Bare.Stdout)
 	if tty == nil || out == nil {
 		pipe := bufio.NewScanner(in.Stdin)
 		pipe.Buffer(nil, maxTyped)
-		return &lines{read: func() (string, error) {
+		return nil, func() (string, error) {
 			if pipe.Scan() {
 				return pipe.Text(), nil
 			}
@@ -38,13 +34,13 @@ func openLines(in *cli.Input) *lines {
 				return "", cli.Usagef("a line has more than %d MiB, and so long a task is not taken", maxTyped>>20)
 			}
 			return "", cmp.Or(pipe.Err(), io.EOF)
-		}}
+		}
 	}
 	edit := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{tty, out}, promptText)
-	return &lines{tty, func() (string, error) {
+	return tty, func() (string, error) {
 		_ = edit.SetSize(view.Columns(out), 24) // a wrong size is no reason to stop
 		line, err := edit.ReadLine()
 		if errors.Is(err, term.ErrPasteIndicator) {
@@ -54,25 +50,25 @@ func openLines(in *cli.Input) *lines {
 			_, _ = out.WriteString("\r\n") // what comes next does not stand behind the prompt
 		}
 		return line, err
-	}}
+	}
 }
 
 // next is the next line. A signal does not wait for what a person may never type: who
 // reads then is left behind, and the process ends.
-func (l *lines) next(ctx context.Context) (string, error) {
-	if l.tty != nil { // raw only meanwhile, so that Ctrl-C stops a task as it stops any other command
-		was, err := term.MakeRaw(int(l.tty.Fd()))
+func (r *repl) next(ctx context.Context) (string, error) {
+	if r.tty != nil { // raw only meanwhile, so that Ctrl-C stops a task as it stops any other command
+		was, err := term.MakeRaw(int(r.tty.Fd()))
 		if err != nil {
 			return "", err
 		}
-		defer term.Restore(int(l.tty.Fd()), was)
+		defer term.Restore(int(r.tty.Fd()), was)
 	}
 	var line string
 	var err error
 	got := make(chan struct{})
 	go func() {
 		defer close(got)
-		line, err = l.read()
+		line, err = r.read()
 	}()
 	select {
 	case <-got:

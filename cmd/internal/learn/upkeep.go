@@ -85,17 +85,14 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng sandbox.Stor
 func debugCommand() cli.Command {
 	return cli.Command{
 		Name: "debug", Group: cli.Upkeep, Usage: "show what the learner makes of an answer",
-		Subs: []cli.Command{
-			{
-				Name: "parse", Args: "review|learnings|mistakes FILE", MinArgs: 2, MaxArgs: 2, Values: []string{"review", "learnings", "mistakes"},
-				Usage: "what a file is read as, when an agent answers with it",
-				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
-			},
-			{
-				Name: "prompts", Args: "PROMPTS.md ANSWER", MinArgs: 2, MaxArgs: 2, Usage: "the prompts.md that an improved prompt makes of another one",
-				Run: debugPrompts,
-			},
-		},
+		Subs: []cli.Command{{
+			Name: "parse", Args: "review|learnings|mistakes FILE", MinArgs: 2, MaxArgs: 2, Values: []string{"review", "learnings", "mistakes"},
+			Usage: "what a file is read as, when an agent answers with it",
+			Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
+		}, {
+			Name: "prompts", Args: "PROMPTS.md ANSWER", MinArgs: 2, MaxArgs: 2, Usage: "the prompts.md that an improved prompt makes of another one",
+			Run: debugPrompts,
+		}},
 	}
 }
 

@@ -141,18 +141,21 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 		w.tell.show(learner.EndText(h, s))
 	}
 	if err == nil && s.Best() == 0 {
-		err = fmt.Errorf("no cycle of %d made a program that runs: %s; what was learned is kept", len(s.Log), s.Last().Failure)
-		return s, exit.With(exit.Stuck, err, "see "+h.Rel(h.Cycle(s.Cycle))+"; the next session on this task goes on from what was learned")
+		err = fmt.Errorf("no cycle of %d made a program that runs: %s; what was learned is kept",
+			len(s.Log), s.Last().Failure)
+		return s, exit.With(exit.Stuck, err,
+			"see "+h.Rel(h.Cycle(s.Cycle))+"; the next session on this task goes on from what was learned")
 	}
 	return s, settle(exit.OnEngine(err))
 }
 
 // play takes the session to its end.
 func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
+	budget := time.Duration(w.conf.Loop.OutageBudget)
 	x := &learner.Session{
 		Home: w.home, Tell: w.tell.show, Clean: w.in.Safe.Whole, Sleep: retry.Sleep,
 		Policy: func() retry.Policy {
-			return retry.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: time.Duration(w.conf.Loop.OutageBudget)}
+			return retry.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: budget}
 		},
 	}
 	closed, err := w.open(ctx, w, x, s)
