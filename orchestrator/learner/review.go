@@ -52,7 +52,7 @@ func ParseReview(text string) (r CodeReview) {
 		case l.blank || at == "":
 		case gap && closing().MatchString(l.text): // it is about no category
 			at = ""
-		case l.bullet || said[at][len(said[at])-1] == "":
+		case l.bullet || said[at][len(said[at])-1] == "" || len(said[at][len(said[at])-1]) > maxFinding: // lest it grow for minutes
 			said[at] = append(said[at], l.text)
 		default: // a sentence goes on
 			said[at][len(said[at])-1] += "\n" + l.text

@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,4 +80,12 @@ func FuzzReview(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A reviewer may print as much as a call may: lines without end under one label.
+func TestReviewWithoutEnd(t *testing.T) {
+	r := ParseReview("SECURITY:\n" + strings.Repeat("a\n", 2<<20))
+	if len(r.Findings) == 0 || !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.State == Issues }) {
+		t.Errorf("findings %v", r.Findings)
+	}
 }
