@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strconv"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,12 +22,9 @@ func Adopt() error {
 
 // list reads all processes that are no zombies.
 func list() (all []process) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		stat, err := os.ReadFile(folder + "/stat")
 		if p, ok := parseStat(stat); err == nil && ok {
 			all = append(all, p)
 		}

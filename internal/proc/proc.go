@@ -72,7 +72,7 @@ func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
 	stopped := map[int]bool{}
 	for range rounds {
 		fresh := 0
-		for _, p := range below(root, list(), belongs) {
+		for p := range below(root, list(), belongs) {
 			if !stopped[p] && syscall.Kill(p, syscall.SIGSTOP) == nil {
 				stopped[p] = true
 				fresh++
@@ -95,8 +95,8 @@ func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
 }
 
 // below returns the pids of those of all that descend from root or belong.
-func below(root int, all []process, belongs func(process) bool) []int {
-	in := map[int]bool{}
+func below(root int, all []process, belongs func(process) bool) (in map[int]bool) {
+	in = map[int]bool{}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range all {
@@ -105,13 +105,7 @@ func below(root int, all []process, belongs func(process) bool) []int {
 			}
 		}
 	}
-	pids := make([]int, 0, len(in))
-	for _, p := range all {
-		if in[p.pid] {
-			pids = append(pids, p.pid)
-		}
-	}
-	return pids
+	return in
 }
 
 // process is what the kernel tells of one.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -16,12 +17,12 @@ import (
 
 func TestBelow(t *testing.T) {
 	all := []process{{10, 1, 10, 10}, {12, 11, 12, 12}, {11, 10, 11, 11}, {13, 1, 10, 13}, {14, 1, 14, 14}}
-	got := below(10, all, func(p process) bool { return p.group == 10 })
-	if want := []int{10, 12, 11, 13}; !slices.Equal(got, want) {
+	got := slices.Sorted(maps.Keys(below(10, all, func(p process) bool { return p.group == 10 })))
+	if want := []int{10, 11, 12, 13}; !slices.Equal(got, want) {
 		t.Errorf("with the group: got %v, want %v", got, want)
 	}
-	got = below(10, all, func(process) bool { return false })
-	if want := []int{12, 11}; !slices.Equal(got, want) {
+	got = slices.Sorted(maps.Keys(below(10, all, func(process) bool { return false })))
+	if want := []int{11, 12}; !slices.Equal(got, want) {
 		t.Errorf("descendants alone: got %v, want %v", got, want)
 	}
 }

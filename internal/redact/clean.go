@@ -236,27 +236,17 @@ func Cells(r rune) int {
 // by itself begins at its left edge, and there an agent could let it look like a
 // line of abl's own.
 func Fold(text string, columns int, indent string) string {
-	var b strings.Builder
-	used := 0
+	c := cleaner{prefix: indent, columns: max(columns, 1)}
 	for i, word := range strings.Split(text, " ") {
-		switch {
-		case i == 0:
-		case used+1+width(word) <= columns:
-			b.WriteByte(' ')
-			used++
-		default:
-			b.WriteString("\n" + indent)
-			used = 0
+		if i > 0 && c.column+1+width(word) > columns {
+			c.out = append(append(c.out, '\n'), indent...)
+			c.column = 0
+		} else if i > 0 {
+			c.put([]byte{' '})
 		}
-		for _, r := range word {
-			if used += Cells(r); used > columns && used > Cells(r) {
-				b.WriteString("\n" + indent)
-				used = Cells(r)
-			}
-			b.WriteRune(r)
-		}
+		c.put([]byte(word))
 	}
-	return b.String()
+	return string(c.out)
 }
 
 func width(text string) (columns int) {

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,12 +56,10 @@ func (o *Sanitizer) Hide(secrets ...string) {
 var none = &Redactor{}
 
 func (o *Sanitizer) redactor() *Redactor {
-	if o != nil {
-		if r := o.knows.Load(); r != nil {
-			return r
-		}
+	if o == nil {
+		return none
 	}
-	return none
+	return cmp.Or(o.knows.Load(), none)
 }
 
 // Redact takes the secrets out of text that stays within abl, before it is

@@ -115,17 +115,12 @@ func split(name string) []string {
 
 // passwords are those in an address: of its user, and of its query.
 func passwords(value string) (all []string) {
-	if !strings.Contains(value, "://") {
-		return nil
-	}
 	u, err := url.Parse(value)
-	if err != nil {
+	if err != nil || !strings.Contains(value, "://") {
 		return nil
 	}
-	if u.User != nil {
-		if word, ok := u.User.Password(); ok {
-			all = append(all, word)
-		}
+	if word, ok := u.User.Password(); ok {
+		all = append(all, word)
 	}
 	for name, values := range u.Query() {
 		if Named(name) {
