@@ -13,6 +13,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 )
 
@@ -80,7 +81,7 @@ func (l *lab) awaitLog(name, words string) {
 		if strings.Contains(string(log), words) {
 			return
 		}
-		l.must(sleep(l.Context(), 5*time.Millisecond))
+		l.must(proc.Pause(l.Context(), 5*time.Millisecond))
 	}
 }
 

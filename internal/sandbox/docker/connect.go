@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,19 +67,15 @@ func (e *conn) greet(ctx context.Context) error {
 
 // locate finds the engine's address and credentials in the order that Docker's
 // own tools use.
-func locate(env func(string) string) (endpoint.Endpoint, error) {
+func locate(env func(string) string) (at endpoint.Endpoint, err error) {
 	if host := env("DOCKER_HOST"); host != "" {
 		return fromEnv(host, env)
 	}
-	dir := env("DOCKER_CONFIG")
-	if dir == "" {
-		dir = filepath.Join(env("HOME"), ".docker")
-	}
+	dir := cmp.Or(env("DOCKER_CONFIG"), filepath.Join(env("HOME"), ".docker"))
 	name := env("DOCKER_CONTEXT")
 	if name == "" {
-		var err error
 		if name, err = currentContext(filepath.Join(dir, "config.json")); err != nil {
-			return endpoint.Endpoint{}, err
+			return at, err
 		}
 	}
 	if name == "" || name == "default" {
@@ -112,9 +109,7 @@ func currentContext(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read Docker's configuration: %w", err)
 	}
-	var file struct {
-		CurrentContext string `json:"currentContext"`
-	}
+	var file struct{ CurrentContext string }
 	if err := json.Unmarshal(text, &file); err != nil {
 		return "", fmt.Errorf("cannot read Docker's configuration %q: %w", path, err)
 	}
@@ -122,25 +117,23 @@ func currentContext(path string) (string, error) {
 }
 
 // fromStore reads a context that `docker context create` made.
-func fromStore(dir, name string) (endpoint.Endpoint, error) {
+func fromStore(dir, name string) (at endpoint.Endpoint, err error) {
 	known := store.NewConfig(
 		func() any { return &map[string]any{} },
 		store.EndpointTypeGetter(endpoint.DockerEndpoint, func() any { return &endpoint.EndpointMeta{} }))
 	contexts := store.New(dir, known)
 	entry, err := contexts.GetMetadata(name)
 	if err != nil {
-		return endpoint.Endpoint{}, fmt.Errorf("cannot use Docker context %q: %w: choose another with `docker context use` or set DOCKER_HOST", name, err)
+		return at, fmt.Errorf("cannot use Docker context %q: %w: choose another with `docker context use` or set DOCKER_HOST", name, err)
 	}
 	meta, err := endpoint.EndpointFromContext(entry)
 	if err != nil {
-		return endpoint.Endpoint{}, fmt.Errorf("cannot use Docker context %q: %w", name, err)
+		return at, fmt.Errorf("cannot use Docker context %q: %w", name, err)
 	}
-	at, err := endpoint.WithTLSData(contexts, name, meta)
+	at, err = endpoint.WithTLSData(contexts, name, meta)
 	if err != nil {
-		return endpoint.Endpoint{}, fmt.Errorf("cannot read the certificates of Docker context %q: %w", name, err)
+		return at, fmt.Errorf("cannot read the certificates of Docker context %q: %w", name, err)
 	}
-	if at.Host == "" {
-		at.Host = client.DefaultDockerHost
-	}
+	at.Host = cmp.Or(at.Host, client.DefaultDockerHost)
 	return at, nil
 }

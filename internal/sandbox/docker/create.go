@@ -115,10 +115,7 @@ func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (
 }
 
 func (e *Engine) connectRest(ctx context.Context, id string, all []sandbox.Endpoint) error {
-	if len(all) < 2 {
-		return nil
-	}
-	for _, end := range all[1:] {
+	for _, end := range all[min(1, len(all)):] {
 		err := e.change(ctx, short, func(ctx context.Context) error {
 			return e.api.NetworkConnect(ctx, end.Network, id, &network.EndpointSettings{Aliases: end.Aliases})
 		}, func(ctx context.Context) (bool, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 )
 
@@ -90,22 +91,20 @@ func (e *Engine) waitOnce(ctx context.Context, name string) error {
 	case <-answer:
 		return nil
 	case err := <-failed:
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if ctx.Err() == nil && !transient(err) && bound.Err() == nil {
+			return missing(err)
 		}
-		if transient(err) || bound.Err() != nil {
-			return sleep(ctx, e.pause)
-		}
-		return missing(err)
+		_ = proc.Pause(ctx, e.pause)
+		return ctx.Err()
 	}
 }
 
 // Stop sends SIGTERM and, after grace (rounded up to seconds), SIGKILL.
 // Stopping a box that has ended is no error.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
-	seconds := int((grace + time.Second - 1) / time.Second)
+	options := container.StopOptions{Timeout: new(int((grace + time.Second - 1) / time.Second))}
 	return about(e.endBox(ctx, name, grace+long, func(ctx context.Context, id string) error {
-		return e.api.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds})
+		return e.api.ContainerStop(ctx, id, options)
 	}), "cannot stop box %q", name)
 }
 

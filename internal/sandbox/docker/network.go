@@ -35,13 +35,15 @@ func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	e.making.Lock()
 	defer e.making.Unlock()
 	there, err := e.inspectNetwork(ctx, n.Name)
-	if err == nil {
-		return fits(there, n)
+	if errdefs.IsNotFound(err) {
+		if err = e.makeNetwork(ctx, n); err == nil {
+			there, err = e.inspectNetwork(ctx, n.Name) // another may have been quicker, or the answer lost
+		}
 	}
-	if !errdefs.IsNotFound(err) {
+	if err != nil {
 		return err
 	}
-	return e.makeNetwork(ctx, n)
+	return fits(there, n)
 }
 
 func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
@@ -127,7 +129,8 @@ func fits(there network.Inspect, want sandbox.Network) error {
 }
 
 // makeNetwork goes through the address ranges of the pool until the engine takes one:
-// it knows its own, and others are taking them meanwhile.
+// it knows its own, and others are taking them meanwhile. One of the name that is there by
+// then is no error.
 func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	info, err := e.Info(ctx)
 	if err != nil {
@@ -144,35 +147,23 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 		return err
 	}
 	for _, subnet := range all {
-		err := e.tryNetwork(ctx, n, networkOptions(n, cmp.Or(n.Apart, info.Apart), subnet))
-		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "overlap") {
+		err := e.do(ctx, short, func(ctx context.Context) error {
+			_, err := e.api.NetworkCreate(ctx, n.Name, networkOptions(n, cmp.Or(n.Apart, info.Apart), subnet))
+			return err
+		})
+		if err == nil || errdefs.IsConflict(err) {
+			return nil
+		}
+		if !strings.Contains(strings.ToLower(err.Error()), "overlap") {
 			return err
 		}
 	}
 	return fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range", n.Pool, slice)
 }
 
-// tryNetwork makes the network. Another may have been quicker, or the answer lost, so the
-// one that is there then has to fit.
-func (e *stores) tryNetwork(ctx context.Context, n sandbox.Network, o network.CreateOptions) error {
-	err := e.do(ctx, short, func(ctx context.Context) error {
-		_, err := e.api.NetworkCreate(ctx, n.Name, o)
-		return err
-	})
-	if err != nil && !errdefs.IsConflict(err) {
-		return err
-	}
-	there, err := e.inspectNetwork(ctx, n.Name)
-	if err != nil {
-		return err
-	}
-	return fits(there, n)
-}
-
 func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix) network.CreateOptions {
-	no := false
 	o := network.CreateOptions{
-		Driver: bridge, Internal: !n.Egress, EnableIPv6: &no, Labels: n.Labels,
+		Driver: bridge, Internal: !n.Egress, EnableIPv6: new(false), Labels: n.Labels,
 		IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet.String()}}},
 	}
 	switch {
@@ -207,15 +198,12 @@ func subnets(pool, name string, here []net.Addr) ([]netip.Prefix, error) {
 	hash.Write([]byte(name))
 	start := hash.Sum32() >> 1 // leaves room to count on
 	var free []netip.Prefix
-	for i := range count {
+	for i := uint32(0); i < count && len(free) < most; i++ {
 		var at [4]byte
 		binary.BigEndian.PutUint32(at[:], binary.BigEndian.Uint32(base[:])+(start+i)%count<<(32-slice))
 		p := netip.PrefixFrom(netip.AddrFrom4(at), slice)
 		if !slices.ContainsFunc(here, func(a net.Addr) bool { return blocks(a, whole, p) }) {
 			free = append(free, p)
-		}
-		if len(free) == most {
-			break
 		}
 	}
 	return free, nil

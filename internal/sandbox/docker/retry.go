@@ -16,6 +16,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 	"abl/internal/wording"
 )
@@ -61,8 +62,8 @@ func (e *conn) change(ctx context.Context, limit time.Duration, call func(contex
 		if !e.patience.holds() && left <= 0 {
 			return err
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return err
+		if proc.Pause(ctx, pause) != nil {
+			return ctx.Err()
 		}
 		pause = min(2*pause, longestPause)
 		if over, err := done(ctx); over || err != nil {
@@ -110,23 +111,11 @@ func (a answer) Unwrap() error { return a.error }
 
 // transient tells trouble on the way to the engine from an answer of it.
 func transient(err error) bool {
-	var timeout net.Error
-	var exchange *url.Error // what broke is the exchange, before there was an answer
-	return errors.As(err, &exchange) || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
+	late, timed := errors.AsType[net.Error](err)
+	_, exchange := errors.AsType[*url.Error](err) // what broke is the exchange, before there was an answer
+	return exchange || timed && late.Timeout() || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) ||
-		(errors.As(err, &timeout) && timeout.Timeout())
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // unreachable is the sentence for a person whose engine does not answer. A socket is

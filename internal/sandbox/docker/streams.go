@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/pkg/stdcopy"
 
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 )
 
@@ -66,8 +67,8 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 			return nil, err
 		}
 		follow = !over
-		if err := sleep(ctx, e.pause); err != nil {
-			return nil, err
+		if proc.Pause(ctx, e.pause) != nil {
+			return nil, ctx.Err()
 		}
 	}
 }
