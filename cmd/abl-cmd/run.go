@@ -81,12 +81,10 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 	}
 	pid, code, err := start(spec.Argv, files)
 	if err != nil {
-		var program *exec.Error
-		var file *fs.PathError
-		if errors.As(err, &program) {
+		if program, is := errors.AsType[*exec.Error](err); is {
 			err = program.Err
 		}
-		if errors.As(err, &file) {
+		if file, is := errors.AsType[*fs.PathError](err); is {
 			err = file.Err
 		}
 		return helper.RunEnd{Exit: code}, fmt.Errorf("%q: %w", spec.Argv[0], err) // abl says that it could not be started

@@ -28,7 +28,7 @@ func registry(t *testing.T) (at string, d Dialer) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return "localhost:" + port, Dialer{Public: netip.Addr.IsLoopback}
+	return "localhost:" + port, Dialer{Also: netip.Addr.IsLoopback}
 }
 
 func TestConnect(t *testing.T) {

@@ -99,14 +99,14 @@ func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	}
 	order := setup("http://127.0.0.1:1")
 	order.Limits = defaults
-	g, err := Process{Out: io.Discard}.begin(t.Context(), order)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	g, err := Process{Out: io.Discard}.begin(ctx, order)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.transport = answers(func(*http.Request) *http.Response { return answer })
 	count, input, served := &counting{Listener: inner}, make(chan []byte), make(chan error, 1)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
 	go func() { served <- g.serve(ctx, count, input) }()
 	q, err := http.NewRequest(http.MethodPost, "http://"+inner.Addr().String()+"/"+callID+gen, strings.NewReader(someBody))
 	if err != nil {

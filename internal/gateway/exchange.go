@@ -30,8 +30,7 @@ type server struct {
 	transport http.RoundTripper
 	dialer    Dialer
 	ctx       context.Context // the call's life
-	end       context.CancelFunc
-	fatal     chan error
+	end       context.CancelCauseFunc
 
 	slots   chan struct{} // one a request under way
 	tunnels chan struct{}
@@ -64,11 +63,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case x.Refused:
 		x.refuse(x.Status, x.reason)
 	case kind == Tunneled:
-		x.connect()
+		x.within(x.tunnels, "%d tunnels are open", x.connect)
 	case x.local:
 		x.answer(http.StatusOK, modelList(x.provider.Models))
 	default:
-		x.forward()
+		x.within(x.slots, "%d requests are under way", x.forward)
 	}
 	x.TotalMS = time.Since(x.begun).Milliseconds()
 	s.tell(Entry{Kind: kind, Reason: x.reason, Req: &x.Request, Usage: x.usage, Cost: x.cost})
@@ -112,16 +111,20 @@ var (
 	errLong     = errors.New("the answer is longer than one may be")
 )
 
+// within answers as long as one of the places is free.
+func (x *exchange) within(places chan struct{}, taken string, answer func()) {
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+		answer()
+	default:
+		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf(taken, cap(places)))
+	}
+}
+
 // forward takes a request that the filter has passed through the bounds, to the
 // provider and back.
 func (x *exchange) forward() {
-	select {
-	case x.slots <- struct{}{}:
-		defer func() { <-x.slots }()
-	default:
-		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf("%d requests are under way", cap(x.slots)))
-		return
-	}
 	size := x.r.ContentLength
 	if x.bodies.Add(size) > x.Limits.Bodies {
 		x.bodies.Add(-size)

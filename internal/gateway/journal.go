@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ type journal struct {
 	out     io.Writer
 	secrets *redact.Redactor
 	now     func() time.Time
-	fatal   chan<- error // hears that a line could not be written
+	fatal   context.CancelCauseFunc // hears that a line could not be written
 
 	mu       sync.Mutex
 	seq      int64
@@ -122,10 +123,7 @@ func (j *journal) write(e Entry) {
 		_, err = j.out.Write(append(line, '\n'))
 	}
 	if err != nil {
-		select {
-		case j.fatal <- fmt.Errorf("cannot write the log: %v", err):
-		default: // the first failure says it
-		}
+		j.fatal(fmt.Errorf("cannot write the log: %v", err))
 	}
 }
 

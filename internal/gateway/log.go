@@ -44,8 +44,7 @@ func Usage(log []Entry, call string) (u Used) {
 		}
 		u.Count = u.Count.Add(*e.Usage)
 		if e.Cost != nil {
-			sum := cmp.Or(u.Cost, new(prices.USD)).Plus(*e.Cost)
-			u.Cost = &sum
+			u.Cost = new(cmp.Or(u.Cost, new(prices.USD)).Plus(*e.Cost))
 		}
 	}
 	return u

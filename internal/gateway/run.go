@@ -43,8 +43,6 @@ type Command struct {
 
 // Run serves until the call's deadline has come or ctx ends; neither is an error.
 func (p Process) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	input := make(chan []byte)
 	go func() {
 		defer close(input)
@@ -92,7 +90,7 @@ func decode(line []byte, to any) error {
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	p.Dialer.Not = setup.Inside
 	s := &server{
-		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, fatal: make(chan error, 1), budget: &budget{caps: setup.Call.Budget},
+		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: &budget{caps: setup.Call.Budget},
 		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
 	if len(setup.Call.Token) < shortestToken {
@@ -115,8 +113,8 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		return nil, err
 	}
 	hidden, _ := redact.New(secrets...)
-	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, fatal: s.fatal}
-	s.ctx, s.end = context.WithCancel(ctx)
+	s.ctx, s.end = context.WithCancelCause(ctx)
+	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, fatal: s.end}
 	return s, nil
 }
 
@@ -129,12 +127,12 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 	}
 	go func() {
 		if err := web.Serve(Bounded(l, s.Limits.Connections)); !errors.Is(err, http.ErrServerClosed) {
-			s.fatal <- fmt.Errorf("cannot go on serving: %v", err)
+			s.end(fmt.Errorf("cannot go on serving: %v", err))
 		}
 	}()
 	s.tell(Entry{Kind: Ready, Listen: l.Addr().String()})
 	reason, err := s.obey(ctx, input)
-	s.end()
+	s.end(nil)
 	s.leave(ctx, web)
 	s.tell(Entry{Kind: Ended, Reason: reason})
 	return err
@@ -166,11 +164,13 @@ func (s *server) obey(ctx context.Context, input <-chan []byte) (reason string, 
 	deadline := time.After(time.Until(time.Unix(s.Call.Deadline, 0)))
 	for {
 		select {
-		case <-ctx.Done():
-			return "told by a signal", nil
 		case <-deadline:
 			return "the call's deadline", nil
-		case err := <-s.fatal:
+		case <-s.ctx.Done():
+			if ctx.Err() != nil {
+				return "told by a signal", nil
+			}
+			err := context.Cause(s.ctx)
 			return err.Error(), err
 		case line, open := <-input:
 			if !open {

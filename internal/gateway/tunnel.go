@@ -21,13 +21,6 @@ var (
 
 // connect opens a tunnel to a registry.
 func (x *exchange) connect() {
-	select {
-	case x.tunnels <- struct{}{}:
-		defer func() { <-x.tunnels }()
-	default:
-		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf("%d tunnels are open", cap(x.tunnels)))
-		return
-	}
 	far, err := x.dialer.open(x.ctx, x.Host)
 	if errors.Is(err, errInside) {
 		x.refuse(http.StatusForbidden, err.Error())
@@ -88,8 +81,8 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // Dialer connects with registries. The zero Dialer refuses all but public addresses.
 type Dialer struct {
-	Not    []netip.Addr          // refused although they may be public: the engine's machine
-	Public func(netip.Addr) bool // nil is isPublic
+	Not  []netip.Addr          // refused although they may be public: the engine's machine
+	Also func(netip.Addr) bool // passes although it is not public; nil for none
 }
 
 // open connects with "host:port". Each address is looked at when it is about to be
@@ -111,13 +104,9 @@ func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
 	return conn, nil
 }
 
-// passes says whether an address is public and nobody's in Not.
+// passes says whether an address is public, or one of Also, and not in Not.
 func (d Dialer) passes(a netip.Addr) bool {
-	public := d.Public
-	if public == nil {
-		public = isPublic
-	}
-	return public(a) && !slices.Contains(d.Not, a.Unmap())
+	return (isPublic(a) || d.Also != nil && d.Also(a)) && !slices.Contains(d.Not, a.Unmap())
 }
 
 // inside are addresses that lead back into a machine, its network or its cloud,

@@ -56,7 +56,7 @@ func TestOpen(t *testing.T) {
 	}
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	here := Dialer{Public: func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }}
+	here := Dialer{Also: func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }}
 	const notPublic = "it has no public address, and no other passes"
 	for _, c := range []struct {
 		d        Dialer

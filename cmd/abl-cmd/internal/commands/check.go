@@ -89,20 +89,18 @@ func (t tool) check(ctx context.Context) int {
 // checkScript looks at run.sh without running it, and says whether it can be run.
 func (t tool) checkScript(f findings) (ready bool) {
 	data, err := hostfs.Read(t.Dir, script, maxScript)
+	info, gone := os.Lstat(filepath.Join(t.Dir, script))
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
 		f.add(missing, "%s, which replays every saved test and prints TAP", script)
-		return false
 	case err != nil:
 		f.add(wrong, "%v", err)
-		return false
-	}
-	info, err := os.Lstat(filepath.Join(t.Dir, script))
-	if err != nil || info.Mode()&0o100 == 0 || !bytes.HasPrefix(data, []byte("#!")) {
+	case gone != nil || info.Mode()&0o100 == 0 || !bytes.HasPrefix(data, []byte("#!")):
 		f.add(wrong, "%s has to be executable (chmod +x %s) and to begin with #!, as #!/bin/sh", script, script)
-		return false
+	default:
+		return true
 	}
-	return true
+	return false
 }
 
 // checkFailed reads failed_specs.md as abl will read it, and returns its entries.
