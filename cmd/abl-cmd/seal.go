@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"unsafe"
+
+	"abl/cmd/abl-cmd/internal/probe"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -25,13 +28,8 @@ import (
 // whoever lacks it cannot undo it.
 func sealNetwork() error {
 	loop, err := net.InterfaceByName("lo")
-	addrs, aerr := net.InterfaceAddrs()
-	var networks []netip.Prefix
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() && !p.Addr().IsLoopback() {
-			networks = append(networks, p)
-		}
-	}
+	networks, aerr := probe.Addresses()
+	networks = slices.DeleteFunc(networks, func(p netip.Prefix) bool { return !p.Addr().Is4() })
 	if err = errors.Join(err, aerr); err == nil {
 		err = keepTo(loop.Index, networks)
 	}

@@ -151,12 +151,8 @@ func (s *server) leave(ctx context.Context, web *http.Server) {
 	defer cancel()
 	defer web.Close()
 	_ = web.Shutdown(late)
-	written := make(chan struct{})
-	go func() { s.busy.Wait(); close(written) }()
-	select {
-	case <-written:
-	case <-late.Done():
-	}
+	go func() { s.busy.Wait(); cancel() }()
+	<-late.Done()
 }
 
 // obey carries commands out until one of them, or something else, is the end.

@@ -20,16 +20,14 @@ import (
 func Stop(pid int, ended <-chan struct{}, grace time.Duration) {
 	select {
 	case <-ended:
-		Kill(pid)
-		return
 	default:
-	}
-	if syscall.Kill(-pid, syscall.SIGTERM) != nil { // it leads no group
-		syscall.Kill(pid, syscall.SIGTERM)
-	}
-	select {
-	case <-ended:
-	case <-time.After(grace):
+		if syscall.Kill(-pid, syscall.SIGTERM) != nil { // it leads no group
+			syscall.Kill(pid, syscall.SIGTERM)
+		}
+		select {
+		case <-ended:
+		case <-time.After(grace):
+		}
 	}
 	Kill(pid)
 }

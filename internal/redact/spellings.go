@@ -31,9 +31,6 @@ func parts(secret string) []string {
 	if trimmed := strings.TrimSpace(secret); len(trimmed) >= Shortest {
 		all = append(all, trimmed)
 	}
-	if !strings.Contains(secret, "\n") {
-		return all
-	}
 	for line := range strings.Lines(secret) {
 		if line = strings.TrimSpace(line); len(line) >= leastLine && !strings.HasPrefix(line, "-----") {
 			all = append(all, line)

@@ -40,10 +40,8 @@ func Values(text []byte, begin json.Delim, show func(name string, value []byte) 
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return ErrForm
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	_, err := d.Token()
+	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return ErrForm
 	}
 	return nil

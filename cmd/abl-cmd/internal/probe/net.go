@@ -128,7 +128,7 @@ func hops() string {
 
 // others are the addresses of the box beyond loopback's and those in its own ranges.
 func others(own []string) string {
-	all, err := addresses()
+	all, err := Addresses()
 	if err != nil {
 		return err.Error()
 	}
@@ -141,8 +141,8 @@ func others(own []string) string {
 	return strings.Trim(fmt.Sprint(slices.DeleteFunc(all, within)), "[]")
 }
 
-// addresses are those of the box but loopback's, with their networks.
-func addresses() (all []netip.Prefix, err error) {
+// Addresses are those of the box but loopback's, with their networks.
+func Addresses() (all []netip.Prefix, err error) {
 	found, err := net.InterfaceAddrs()
 	for _, a := range found {
 		at, bad := netip.ParsePrefix(a.String())
@@ -190,9 +190,9 @@ func lookups(ctx context.Context, names []string) sandbox.Proof {
 func lookup(ctx context.Context, name string) string {
 	r := &net.Resolver{PreferGo: true}
 	found, err := r.LookupNetIP(ctx, "ip4", name+".") // the dot keeps it from being completed
-	var dns *net.DNSError
+	dns, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
+	case isDNS && dns.IsNotFound:
 		return unknown
 	case err != nil:
 		return err.Error()
@@ -211,7 +211,7 @@ func neighbours() []string {
 	const small = 24 // bits
 	routes, _ := os.ReadFile("/proc/net/route")
 	all := gateways(string(routes))
-	own, _ := addresses() // who has none has no neighbours
+	own, _ := Addresses() // who has none has no neighbours
 	for _, p := range own {
 		for at := p.Masked().Addr().Next(); p.Addr().Is4() && p.Contains(at); at = at.Next() {
 			if at != p.Addr() {
