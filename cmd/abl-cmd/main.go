@@ -81,11 +81,8 @@ func run(s started) int {
 	if err != nil {
 		return refuse(s.as, err)
 	}
-	if until != 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, time.Unix(until, 0))
-		defer cancel()
-	}
+	ctx, cancel := context.WithDeadline(ctx, time.Unix(until, 0))
+	defer cancel()
 	if err := program(ctx, s); err != nil {
 		return refuse(s.as, err)
 	}
@@ -100,11 +97,14 @@ func refuse(name string, err error) int {
 	return exitUsage
 }
 
-// flags parses what stands before the arguments; until is when to end, 0 for never.
+// never is a time, in Unix seconds, that no program here will see.
+const never = 1 << 40
+
+// flags parses what stands before the arguments; until is when to end.
 func (s *started) flags() (until int64, err error) {
 	set := flag.NewFlagSet(s.as, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	set.Int64Var(&until, "deadline", 0, "Unix seconds at which to end, 0 for never")
+	set.Int64Var(&until, "deadline", never, "Unix seconds at which to end")
 	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, \"\" for nowhere")
 	set.StringVar(&s.seal, "seal", "", "holder: close the network to datagrams for many, then go on as this \"uid:gid\"")
 	set.Func("pass", "holder: pass connections on, \"FROM=TO\", one of them the path of a socket", func(pass string) error {

@@ -126,12 +126,11 @@ func (x *exchange) within(places chan struct{}, taken string, answer func()) {
 // provider and back.
 func (x *exchange) forward() {
 	size := x.r.ContentLength
+	defer x.bodies.Add(-size)
 	if x.bodies.Add(size) > x.Limits.Bodies {
-		x.bodies.Add(-size)
 		x.refuse(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
 		return
 	}
-	defer x.bodies.Add(-size)
 	body, err := x.read()
 	if err != nil {
 		x.Aborted = true

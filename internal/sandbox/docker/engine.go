@@ -17,17 +17,14 @@ import (
 // images, networks and volumes. Its methods may be called from several goroutines.
 type Engine struct {
 	*stores
-	*images
 	*conn
 }
 
-// stores are an engine's networks and volumes, images what boxes are made of.
+// stores are an engine's networks, volumes and images.
 type stores struct {
 	*conn
 	making sync.Mutex // engines check a network's name and make it in two steps
 }
-
-type images struct{ *conn }
 
 // conn is how an engine is asked: which requests are repeated and for how long.
 type conn struct {
@@ -42,7 +39,7 @@ type conn struct {
 	info *sandbox.Info // as the engine told it first
 }
 
-func newEngine(c *conn) *Engine { return &Engine{&stores{conn: c}, &images{c}, c} }
+func newEngine(c *conn) *Engine { return &Engine{&stores{conn: c}, c} }
 
 var _ sandbox.Engine = (*Engine)(nil)
 

@@ -17,7 +17,7 @@ import (
 )
 
 // ImageID gives the id of an image that the engine has; ok is false when it has none of this name.
-func (e *images) ImageID(ctx context.Context, ref string) (id string, ok bool, err error) {
+func (e *stores) ImageID(ctx context.Context, ref string) (id string, ok bool, err error) {
 	found, err := e.inspectImage(ctx, ref)
 	if errdefs.IsNotFound(err) {
 		return "", false, nil
@@ -25,7 +25,7 @@ func (e *images) ImageID(ctx context.Context, ref string) (id string, ok bool, e
 	return found.ID, err == nil, about(err, "cannot look for an image")
 }
 
-func (e *images) inspectImage(ctx context.Context, ref string) (image.InspectResponse, error) {
+func (e *stores) inspectImage(ctx context.Context, ref string) (image.InspectResponse, error) {
 	look := func(ctx context.Context, ref string) (image.InspectResponse, error) {
 		return e.api.ImageInspect(ctx, ref)
 	}
@@ -35,7 +35,7 @@ func (e *images) inspectImage(ctx context.Context, ref string) (image.InspectRes
 
 // Pull takes an image from its registry and gives it pinned, as name@digest.
 // It waits as long as ctx lets it; progress gets a line whenever a layer's state changes.
-func (e *images) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
+func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
 	err = e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
 		return e.api.ImagePull(ctx, ref, image.PullOptions{})
 	})
@@ -56,7 +56,7 @@ func (e *images) Pull(ctx context.Context, ref string, progress func(string)) (d
 // uses the classic builder, which every engine has without a plugin. network
 // is a network mode for the steps, "" for the engine's own; progress gets
 // every line that the build prints.
-func (e *images) Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error {
+func (e *stores) Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error {
 	given := map[string]*string{}
 	for name, value := range args {
 		given[name] = &value
@@ -72,7 +72,7 @@ func (e *images) Build(ctx context.Context, tar io.Reader, ref, network string, 
 
 // ListImages gives the labels of every image that has the label, by each of
 // its references, or by id where it has none.
-func (e *images) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
+func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
 	found, err := get(ctx, e.conn, e.api.ImageList, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))})
 	return byReference(found), about(err, "cannot list images")
 }
@@ -95,7 +95,7 @@ func byReference(found []image.Summary) map[string]map[string]string {
 
 // RemoveImage removes an image and the unnamed ones below it that nothing else
 // needs. One that is not there is no error.
-func (e *images) RemoveImage(ctx context.Context, ref string) error {
+func (e *stores) RemoveImage(ctx context.Context, ref string) error {
 	err := e.do(ctx, long, func(ctx context.Context) error {
 		_, err := e.api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
 		return err
@@ -107,7 +107,7 @@ func (e *images) RemoveImage(ctx context.Context, ref string) error {
 }
 
 // SaveImages writes images as one archive that LoadImages reads.
-func (e *images) SaveImages(ctx context.Context, w io.Writer, refs []string) error {
+func (e *stores) SaveImages(ctx context.Context, w io.Writer, refs []string) error {
 	err := e.once(ctx, endless, func(ctx context.Context) error {
 		body, err := e.api.ImageSave(ctx, refs)
 		if err != nil {
@@ -120,7 +120,7 @@ func (e *images) SaveImages(ctx context.Context, w io.Writer, refs []string) err
 }
 
 // LoadImages reads an archive of images and gives the references in it.
-func (e *images) LoadImages(ctx context.Context, r io.Reader) (refs []string, err error) {
+func (e *stores) LoadImages(ctx context.Context, r io.Reader) (refs []string, err error) {
 	loaded := func(line string) {
 		if ref, ok := strings.CutPrefix(line, "Loaded image: "); ok {
 			refs = append(refs, ref)
@@ -134,7 +134,7 @@ func (e *images) LoadImages(ctx context.Context, r io.Reader) (refs []string, er
 }
 
 // work has an engine work on an image, as long as ctx lets it, and hands on its lines.
-func (e *images) work(ctx context.Context, progress func(string), start func(context.Context) (io.ReadCloser, error)) error {
+func (e *stores) work(ctx context.Context, progress func(string), start func(context.Context) (io.ReadCloser, error)) error {
 	return e.once(ctx, endless, func(ctx context.Context) error {
 		body, err := start(ctx)
 		if err != nil {
