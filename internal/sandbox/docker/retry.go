@@ -113,9 +113,10 @@ func (a answer) Unwrap() error { return a.error }
 func transient(err error) bool {
 	late, timed := errors.AsType[net.Error](err)
 	_, exchange := errors.AsType[*url.Error](err) // what broke is the exchange, before there was an answer
-	return exchange || timed && late.Timeout() || client.IsErrConnectionFailed(err) || errdefs.IsUnavailable(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
+	return exchange || timed && late.Timeout() || client.IsErrConnectionFailed(err) ||
+		errdefs.IsUnavailable(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // unreachable is the sentence for a person whose engine does not answer. A socket is
