@@ -36,6 +36,21 @@ func TestMergeLines(t *testing.T) {
 	}
 }
 
+// TestMergeLinesThatRepeat: a change that can stand at several places touches what is at any.
+func TestMergeLinesThatRepeat(t *testing.T) {
+	for name, c := range map[string]struct{ base, ours, theirs string }{
+		"added":           {"d\nc\n", "d\nd\nc\n", "d\ne\n"},
+		"taken away":      {"e\ne\ng\na\n", "e\ne\na", "e\ng\na\n"},
+		"added and moved": {"c\nc\na\na\n", "a\nd\nc\nc\nc\na\n", "c\nd\nc\na\na\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, ok := mergeLines([]byte(c.base), []byte(c.ours), []byte(c.theirs)); ok {
+				t.Errorf("got %q, want a conflict", got)
+			}
+		})
+	}
+}
+
 // gitMerges is what git makes of the same.
 func gitMerges(t *testing.T, base, ours, theirs string) (string, error) {
 	t.Helper()
