@@ -93,6 +93,43 @@ func TestCloneLeavesOut(t *testing.T) {
 	}
 }
 
+// TestCloneKeeps: what a clone is without is in the commits that are made there, whatever the
+// agent puts in the place of its folder, and where it is no longer to be left out.
+func TestCloneKeeps(t *testing.T) {
+	for name, c := range map[string]struct {
+		without []string // in the end
+		files   map[string]string
+	}{
+		"a file":                  {[]string{"secret/key"}, map[string]string{"secret": "file"}},
+		"a link":                  {[]string{"secret/key"}, map[string]string{"secret": "->/etc", "secret-too": "s"}},
+		"no longer left out":      {nil, map[string]string{"new.js": "3"}},
+		"a submodule's, a file":   {[]string{"secret/key"}, map[string]string{"deps": "file"}},
+		"nothing is in its place": {[]string{"secret/key"}, map[string]string{"new.js": "3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			git(t, dir, "update-index", "--add", "--cacheinfo", "160000,1111111111111111111111111111111111111111,deps/lib")
+			git(t, dir, "commit", "-qm", "submodule")
+			r := cloned(t, dir, "secret/key")
+			r, err := Open(r.Dir(), Options{Clone: true, Without: c.without})
+			must(t, err)
+			must(t, os.RemoveAll(filepath.Join(r.Dir(), "deps")))
+			write(t, r.Dir(), c.files)
+			snapshot(t, r, "built", "p1-build-1.1")
+			got := git(t, r.Dir(), "ls-tree", "-r", "--name-only", "HEAD")
+			if !strings.Contains(got, "secret/key") || !strings.Contains(got, "deps/lib") {
+				t.Errorf("the commit holds %q", got)
+			}
+			if out, err := tryGit(r.Dir(), "fsck", "--strict", "--connectivity-only"); strings.Contains(out, "duplicateEntries") {
+				t.Errorf("git fsck says %v: %s", err, out)
+			}
+			if out, _ := tryGit(r.Dir(), "ls-tree", "HEAD", "secret", "deps"); strings.Count(out, "\n") != 1 {
+				t.Errorf("the tree holds %s", out)
+			}
+		})
+	}
+}
+
 func TestCloneOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		make   func(dir string)

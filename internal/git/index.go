@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -161,6 +162,12 @@ func encodeIndex(entries []*index.Entry) ([]byte, error) {
 	var out bytes.Buffer
 	err := index.NewEncoder(&out).Encode(&ix)
 	return out.Bytes(), err
+}
+
+// below says whether sorted entries have one below a path.
+func below(entries []*index.Entry, path string) bool {
+	i := sort.Search(len(entries), func(i int) bool { return entries[i].Name > path+"/" })
+	return i < len(entries) && strings.HasPrefix(entries[i].Name, path+"/")
 }
 
 // differing are the paths that two sorted lists do not hold alike.

@@ -235,9 +235,9 @@ func mergeTrees(s *filesystem.Storage, objects *spool, base, ours, theirs map[st
 		}
 	}
 	slices.SortFunc(all, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
-	for i, e := range all {
-		if i > 0 && strings.HasPrefix(e.Name, all[i-1].Name+"/") {
-			conflicts = append(conflicts, all[i-1].Name)
+	for _, e := range all {
+		if below(all, e.Name) {
+			conflicts = append(conflicts, e.Name)
 		}
 	}
 	if len(conflicts) > 0 {

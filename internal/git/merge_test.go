@@ -78,6 +78,7 @@ func TestMerge(t *testing.T) {
 		"a conflict":         {map[string]string{"lib/a.js": "ours", "package.json": "o"}, map[string]string{"lib/a.js": "theirs", "package.json": "t"}, "", "lib/a.js, package.json"},
 		"one takes away":     {map[string]string{"lib/a.js": "ours"}, map[string]string{"lib/a.js": ""}, "", "lib/a.js"},
 		"file and folder":    {map[string]string{"x/y": "1"}, map[string]string{"x": "2"}, "", "x"},
+		"with one between":   {map[string]string{"x/y": "1"}, map[string]string{"x": "2", "x-z": "3"}, "", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := grown(t)

@@ -110,7 +110,7 @@ func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.R
 }
 
 // split parts what stands in the work tree from what a clone keeps as it was committed: what
-// is left out of it, and submodules, with all that is below.
+// is left out of it, and submodules, with all that is below, and what is in their folders' place.
 func split(left []string, entries []*index.Entry, more ...*index.Entry) (here, away []*index.Entry) {
 	paths := slices.Clone(left)
 	for _, e := range slices.Concat(entries, more) {
@@ -119,7 +119,7 @@ func split(left []string, entries []*index.Entry, more ...*index.Entry) (here, a
 		}
 	}
 	for _, e := range entries {
-		if is, _ := without(paths, e.Name); is {
+		if is, _ := without(paths, e.Name); is || e.SkipWorktree || below(more, e.Name) {
 			away = append(away, e)
 		} else {
 			here = append(here, e)
