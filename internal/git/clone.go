@@ -69,15 +69,34 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, without []string) error {
 	from, to := o.store(), filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
 	r := reach{ctx: ctx, from: from, has: func(h plumbing.Hash) bool { return to.HasEncodedObject(h) == nil }, without: without}
+	refs, err1 := d.Packed()
+	ends, err2 := to.Shallow()
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for name := range refs {
+		r.partly = r.partly || strings.HasPrefix(name, replaced)
+	}
 	if err := r.commit(plumbing.NewHash(commit)); err != nil {
 		return fmt.Errorf("cannot read the history of %q: %w", o.dir, err)
 	}
 	if len(r.shallow) > 0 {
+		for _, end := range ends {
+			r.shallow = append(r.shallow, end.String())
+		}
 		if err := d.Replace("shallow", []byte(strings.Join(r.shallow, "\n")+"\n")); err != nil {
 			return err
 		}
 	}
-	return errors.Join(writePack(d, o.plain(from), r.objects), replaceLeft(d, r.left))
+	for _, hash := range r.objects {
+		delete(refs, replaced+hash.String())
+	}
+	if r.partly || len(r.left) > 0 { // before a commit is there, which is not looked at again
+		if err := replaceLeft(d, refs, r.left); err != nil {
+			return err
+		}
+	}
+	return writePack(d, o.plain(from), r.objects)
 }
 
 // reach collects what a commit needs and another repository has not.
@@ -86,6 +105,7 @@ type reach struct {
 	from    *filesystem.Storage
 	has     func(plumbing.Hash) bool
 	without []string
+	partly  bool // the other has trees and not all that is in them
 
 	seen    map[string]bool
 	objects []plumbing.Hash        // to be copied, each once
@@ -121,9 +141,7 @@ func (r *reach) commit(tip plumbing.Hash) error {
 		}
 		todo = append(todo, c.ParentHashes...)
 	}
-	for _, h := range r.objects {
-		delete(r.left, h) // it stands elsewhere, too
-	}
+	maps.DeleteFunc(r.left, func(h plumbing.Hash, _ bool) bool { return r.seen[h.String()] || r.has(h) }) // it stands elsewhere, too
 	return nil
 }
 
@@ -137,16 +155,17 @@ func (r *reach) take(hash plumbing.Hash) bool {
 }
 
 func (r *reach) tree(hash plumbing.Hash, at string, depth int) error {
-	// What is left out depends on where a tree stands.
-	if left, above := without(r.without, at); left || above {
-		if key := at + "/" + hash.String(); r.seen[key] {
-			return nil
-		} else if r.seen[key] = true; !r.take(hash) && r.has(hash) {
-			return nil
-		}
-	} else if !r.take(hash) {
+	key := "whole " + hash.String() // what is left out depends on where a tree stands
+	if left, above := without(r.without, at); left {
+		key = "left " + hash.String()
+	} else if above {
+		key = at + "/" + hash.String()
+	}
+	if r.seen[key] || r.has(hash) && !r.partly {
 		return nil
 	}
+	r.seen[key] = true
+	r.take(hash)
 	t, err := object.GetTree(r.from, hash)
 	if err == nil && depth > maxTreeDepth {
 		err = errors.New("its folders never end")
@@ -205,10 +224,9 @@ func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing
 // leftOut is what git in a clone finds in the place of what was left out, by refs/replace.
 const leftOut = "abl has left this out of the clone\n"
 
-func replaceLeft(d gitdir.Dir, left map[plumbing.Hash]bool) error {
-	if len(left) == 0 {
-		return nil
-	}
+const replaced = "refs/replace/"
+
+func replaceLeft(d gitdir.Dir, refs map[string]string, left map[plumbing.Hash]bool) error {
 	var o plumbing.MemoryObject
 	o.SetType(plumbing.BlobObject)
 	o.Write([]byte(leftOut))
@@ -216,12 +234,8 @@ func replaceLeft(d gitdir.Dir, left map[plumbing.Hash]bool) error {
 	if err != nil {
 		return fmt.Errorf("cannot write object %s: %w", o.Hash(), err)
 	}
-	refs, err := d.Packed()
-	if err != nil {
-		return err
-	}
 	for hash := range left {
-		refs["refs/replace/"+hash.String()] = instead.String()
+		refs[replaced+hash.String()] = instead.String()
 	}
 	var lines strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
@@ -267,7 +281,15 @@ func writeTree(s *filesystem.Storage, dir string, was, is []*index.Entry) error 
 
 // unlink removes a file and the folders above it that are empty then.
 func unlink(root *os.Root, name string) error {
+	for at := path.Dir(name); at != "."; at = path.Dir(at) {
+		if is, err := root.Lstat(at); err == nil && !is.IsDir() {
+			return nil // what is behind a link is not what is tracked
+		}
+	}
 	err := root.Remove(name)
+	if is, serr := root.Lstat(name); serr == nil && is.IsDir() {
+		return nil // a submodule's folder, in which somebody has put files
+	}
 	for at := path.Dir(name); err == nil && at != "."; at = path.Dir(at) {
 		if root.Remove(at) != nil {
 			break

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,6 +131,38 @@ func TestCloneKeeps(t *testing.T) {
 	}
 }
 
+// TestCloneOfTwins: what is left out at one place and stands at another is there, also when it
+// comes there later, and is left out where it comes later to such a place.
+func TestCloneOfTwins(t *testing.T) {
+	for name, c := range map[string]struct {
+		first  map[string]string
+		change func(dir string)
+		path   string
+	}{
+		"two folders":       {map[string]string{"b/k": "twin"}, func(string) {}, "b/k"},
+		"a folder is moved": {nil, func(dir string) { git(t, dir, "mv", "a", "b") }, "b/k"},
+		"a file is copied":  {nil, func(dir string) { write(t, dir, map[string]string{"k": "twin"}) }, "k"},
+		"one more left out": {map[string]string{"k": "new"}, func(dir string) { write(t, dir, map[string]string{"a/l": "new"}) }, "k"},
+		"nothing of it yet": {nil, func(dir string) { write(t, dir, map[string]string{"new": "1"}) }, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			write(t, dir, c.first)
+			commitFiles(t, dir, map[string]string{"a/k": "twin"})
+			r := cloned(t, dir, "a")
+			c.change(dir)
+			git(t, dir, "add", "-A")
+			git(t, dir, "commit", "--allow-empty", "-qm", "the person's")
+			_, err := takeIn(t, r, dir)
+			must(t, err)
+			clean(t, r.Dir())
+			if got, want := git(t, r.Dir(), "show", "HEAD:"+c.path), git(t, dir, "show", "HEAD:"+c.path); got != want {
+				t.Errorf("%s holds %q in the clone, and %q in the repository", c.path, got, want)
+			}
+		})
+	}
+}
+
 func TestCloneOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		make   func(dir string)
@@ -206,6 +239,19 @@ func TestCloneOfAWorkTree(t *testing.T) {
 	r := cloned(t, shallow)
 	if got := git(t, r.Dir(), "log", "--format=%s"); got != "two" {
 		t.Errorf("of a shallow clone: %q", got)
+	}
+	sound(t, r.Dir())
+	write(t, r.Dir(), map[string]string{"new.js": "3"})
+	snapshot(t, r, "built", "p1-build-1.1")
+	commitFiles(t, shallow, map[string]string{"their.js": "t"})
+	if _, err := takeIn(t, r, shallow); err != nil {
+		t.Errorf("a merge in a shallow clone: %v", err)
+	}
+	commitFiles(t, dir, map[string]string{"more.js": "1"})
+	git(t, shallow, "fetch", "-q", "--depth=1", "origin", "main")
+	git(t, shallow, "reset", "-q", "--hard", "FETCH_HEAD")
+	if _, err := takeIn(t, r, shallow); !errors.Is(err, ErrConflict) {
+		t.Errorf("a commit without its history: %v", err)
 	}
 	sound(t, r.Dir())
 }

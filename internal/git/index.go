@@ -125,8 +125,10 @@ func contentOf(s storer.EncodedObjectStorer, tree plumbing.Hash, left []string) 
 	return c, err
 }
 
-// maxTreeDepth is beyond any path that a file system takes.
-const maxTreeDepth = 4096
+const (
+	maxTreeDepth = 4096      // beyond any path that a file system takes
+	maxContent   = 2_000_000 // files and folders: a few trees can name more than there is room for
+)
 
 func (c *content) add(s storer.EncodedObjectStorer, hash plumbing.Hash, prefix string, depth int) error {
 	tree, err := object.GetTree(s, hash)
@@ -136,7 +138,9 @@ func (c *content) add(s storer.EncodedObjectStorer, hash plumbing.Hash, prefix s
 	if err != nil {
 		return fmt.Errorf("tree %s: %w", hash, err)
 	}
-	c.trees[prefix] = hash
+	if c.trees[prefix] = hash; len(c.trees)+len(c.entries) > maxContent {
+		return fmt.Errorf("tree %s: %w", hash, ErrTooLarge)
+	}
 	for _, e := range tree.Entries {
 		path := prefix + e.Name
 		switch {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -34,18 +35,55 @@ func (r *Repo) Contains(commit, ancestor string) (bool, error) {
 }
 
 func contains(s *filesystem.Storage, commit, ancestor string) (bool, error) {
-	if commit == ancestor {
-		return true, nil
+	to := plumbing.NewHash(ancestor)
+	all, err := ancestors(s, plumbing.NewHash(commit), to)
+	_, has := all[to]
+	return has, err
+}
+
+// ancestors are a commit and those before it with their parents, up to where a shallow history
+// ends, or to one that is looked for.
+func ancestors(s *filesystem.Storage, commit, until plumbing.Hash) (map[plumbing.Hash][]plumbing.Hash, error) {
+	all := map[plumbing.Hash][]plumbing.Hash{}
+	ends, err := s.Shallow()
+	for todo := []plumbing.Hash{commit}; err == nil && len(todo) > 0; {
+		hash := todo[0]
+		todo = todo[1:]
+		if _, seen := all[hash]; seen {
+			continue
+		}
+		c, cerr := object.GetCommit(s, hash)
+		if cerr != nil {
+			return all, fmt.Errorf("cannot read commit %s: %w", hash, cerr)
+		}
+		if all[hash] = nil; hash == until {
+			break
+		}
+		if !slices.Contains(ends, hash) {
+			all[hash], todo = c.ParentHashes, append(todo, c.ParentHashes...)
+		}
 	}
-	c, err1 := object.GetCommit(s, plumbing.NewHash(commit))
-	a, err2 := object.GetCommit(s, plumbing.NewHash(ancestor))
-	if errors.Is(err2, plumbing.ErrObjectNotFound) {
-		return false, err1
+	return all, err
+}
+
+// mergeBases are the commits that two have in common and none that they have in common follows.
+func mergeBases(s *filesystem.Storage, ours, theirs string) (bases []string, err error) {
+	a, err1 := ancestors(s, plumbing.NewHash(ours), plumbing.ZeroHash)
+	b, err2 := ancestors(s, plumbing.NewHash(theirs), plumbing.ZeroHash)
+	maps.DeleteFunc(a, func(h plumbing.Hash, _ []plumbing.Hash) bool { _, common := b[h]; return !common })
+	followed := map[plumbing.Hash]bool{}
+	for _, parents := range a {
+		for _, p := range parents {
+			followed[p] = true
+		}
 	}
-	if err := errors.Join(err1, err2); err != nil {
-		return false, err
+	for h := range a {
+		if !followed[h] {
+			bases = append(bases, h.String())
+		}
 	}
-	return a.IsAncestor(c)
+	slices.Sort(bases)
+	return bases, errors.Join(err1, err2)
 }
 
 // Ref is what a ref names, "" for none.
@@ -180,30 +218,35 @@ func commitContent(s *filesystem.Storage, without []string, commit string) (cont
 
 // merged is what a merge of two commits holds.
 func merged(s *filesystem.Storage, objects *spool, without []string, ours, theirs string) ([]*index.Entry, error) {
-	a, err1 := object.GetCommit(s, plumbing.NewHash(ours))
-	b, err2 := object.GetCommit(s, plumbing.NewHash(theirs))
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	bases, err := a.MergeBase(b)
+	bases, err := mergeBases(s, ours, theirs)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find what %s and %s have in common: %w", ours, theirs, err)
+		return nil, err
 	}
 	if len(bases) == 0 {
 		return nil, fmt.Errorf("%s and %s: %w: they have no commit in common", ours, theirs, ErrConflict)
 	}
-	var trees [3]map[string]*index.Entry
-	for i, commit := range []string{bases[0].Hash.String(), ours, theirs} {
+	trees := map[string]map[string]*index.Entry{}
+	for _, commit := range append(bases, ours, theirs) {
 		all, err := commitContent(s, without, commit)
 		if err != nil {
 			return nil, err
 		}
-		trees[i] = map[string]*index.Entry{}
+		trees[commit] = map[string]*index.Entry{}
 		for _, e := range all.entries {
-			trees[i][e.Name] = e
+			trees[commit][e.Name] = e
 		}
 	}
-	return mergeTrees(s, objects, trees[0], trees[1], trees[2])
+	var all []*index.Entry
+	for i, base := range bases {
+		was := all
+		if all, err = mergeTrees(s, objects, trees[base], trees[ours], trees[theirs]); err != nil {
+			return nil, err
+		}
+		if differ := differing(was, all); i > 0 && len(differ) > 0 { // git would merge the bases first
+			return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(differ, ", "))
+		}
+	}
+	return all, nil
 }
 
 // mergeTrees merges by path, and text in both by lines.

@@ -186,6 +186,57 @@ func TestMergeIsCutShort(t *testing.T) {
 	clean(t, r.Dir())
 }
 
+// TestMergeOf: two sides that have merged each other, an ignored link of the agent's, and a
+// submodule in which the agent left files.
+func TestMergeOf(t *testing.T) {
+	t.Run("two sides that merged each other", func(t *testing.T) {
+		dir := grown(t)
+		commitFiles(t, dir, map[string]string{"x": "1"})
+		r := cloned(t, dir)
+		write(t, r.Dir(), map[string]string{"x": "2"})
+		built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+		must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", built))
+		commitFiles(t, dir, map[string]string{"y": "1"})
+		_, err := takeIn(t, r, dir)
+		must(t, err)
+		write(t, r.Dir(), map[string]string{"x": "1"}) // back again
+		snapshot(t, r, "built", "p1-build-2.1")
+		git(t, dir, "merge", "-q", "--no-edit", built)
+		if _, err := takeIn(t, r, dir); !errors.Is(err, ErrConflict) {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	})
+	t.Run("a link to .git", func(t *testing.T) {
+		dir := grown(t)
+		r := cloned(t, dir)
+		write(t, r.Dir(), map[string]string{".gitignore": "tools\n", "tools": "->.git"})
+		snapshot(t, r, "built", "p1-build-1.1")
+		commitFiles(t, dir, map[string]string{"tools/config": "c"})
+		if _, err := takeIn(t, r, dir); err == nil || !strings.Contains(err.Error(), `"tools" is in the way`) {
+			t.Errorf("got %v, want that the link is in the way", err)
+		}
+		if _, err := os.Lstat(filepath.Join(r.Dir(), ".git/config")); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a submodule with files", func(t *testing.T) {
+		dir := grown(t)
+		stands := func(at string) {
+			git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat(at, 40)+",deps/lib")
+			git(t, dir, "commit", "-qm", "submodule")
+		}
+		stands("1")
+		r := cloned(t, dir)
+		write(t, r.Dir(), map[string]string{"deps/lib/cache": "x"})
+		stands("2")
+		_, err := takeIn(t, r, dir)
+		must(t, err)
+		if _, err := os.Lstat(filepath.Join(r.Dir(), "deps/lib/cache")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestMergeThroughALink: an ignored link of the agent's leads no file of the person's
 // into .git.
 func TestMergeThroughALink(t *testing.T) {

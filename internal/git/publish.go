@@ -115,8 +115,8 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string, files map[s
 	return hash.String(), err
 }
 
-// maxKept bounds what is read of what was kept, in bytes a file.
-const maxKept = 64 << 20
+// maxKept bounds what is read of what was kept, in bytes.
+const maxKept = 256 << 20
 
 // Kept are the files that a commit of Keep holds.
 func (o *Origin) Kept(commit string) (map[string][]byte, error) {
@@ -125,10 +125,13 @@ func (o *Origin) Kept(commit string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
+	files, left := map[string][]byte{}, int64(maxKept)
 	for _, e := range all.entries {
 		b, err := object.GetBlob(s, e.Hash)
-		if err == nil && (e.Mode != filemode.Regular || b.Size > maxKept || !fs.ValidPath(e.Name)) {
+		if err == nil {
+			left -= b.Size
+		}
+		if err == nil && (e.Mode != filemode.Regular || left < 0 || !fs.ValidPath(e.Name)) {
 			err = errors.New("it is no plain file of abl's")
 		}
 		if err == nil {

@@ -2,6 +2,8 @@ package git
 
 import (
 	"errors"
+	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -97,5 +99,26 @@ func TestKeep(t *testing.T) {
 	kept, err := o.Kept(second)
 	if err != nil || len(kept) != 2 || string(kept["state.json"]) != "{ }" || string(kept["reports/one.json"]) != "1" {
 		t.Errorf("kept %q, %v", kept, err)
+	}
+}
+
+// TestKeptIsBounded: a few trees can name more files than there is room for.
+func TestKeptIsBounded(t *testing.T) {
+	dir := grown(t)
+	line := "100644 blob " + git(t, dir, "rev-parse", "HEAD:run.sh")
+	for range 4 {
+		var lines strings.Builder
+		for n := range 50 {
+			fmt.Fprintf(&lines, "%s\t%02d\n", line, n)
+		}
+		cmd := exec.Command("git", "-C", dir, "mktree")
+		cmd.Stdin = strings.NewReader(lines.String())
+		out, err := cmd.Output()
+		must(t, err)
+		line = "040000 tree " + strings.TrimSpace(string(out))
+	}
+	commit := git(t, dir, "commit-tree", "-m", "bomb", strings.Fields(line)[2])
+	if _, err := origin(t, dir).Kept(commit); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v, want %v", err, ErrTooLarge)
 	}
 }
