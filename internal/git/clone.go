@@ -141,7 +141,11 @@ func (r *reach) commit(tip plumbing.Hash) error {
 		}
 		todo = append(todo, c.ParentHashes...)
 	}
-	maps.DeleteFunc(r.left, func(h plumbing.Hash, _ bool) bool { return r.seen[h.String()] || r.has(h) }) // it stands elsewhere, too
+	for h := range r.left {
+		if r.seen[h.String()] || r.has(h) {
+			delete(r.left, h) // it stands elsewhere, too
+		}
+	}
 	return nil
 }
 

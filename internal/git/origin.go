@@ -137,6 +137,9 @@ func (o *Origin) Head() (branch, commit string, err error) {
 // Tip is the commit that a branch names, here or as it was last fetched from origin; "" for
 // none.
 func (o *Origin) Tip(branch string) (commit string, err error) {
+	if !gitdir.ValidRef(branch) { // as where HEAD is detached
+		return "", nil
+	}
 	for _, ref := range []string{"refs/heads/", "refs/remotes/origin/"} {
 		if commit, err = o.git.Ref(ref + branch); err != nil || commit != "" {
 			return commit, err

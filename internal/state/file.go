@@ -163,6 +163,15 @@ func checkPhase(p *Phase) error {
 	if !slices.Contains(Statuses(), p.Status) {
 		return fmt.Errorf("status %q is unknown", p.Status)
 	}
+	calls := []string{p.Call}
+	for _, r := range p.History {
+		calls = append(calls, r.Call)
+	}
+	for _, call := range calls {
+		if call != "" && (call[0] == '.' || filepath.Base(call) != call) {
+			return fmt.Errorf("%q is not the name of a call", call)
+		}
+	}
 	all := counts(p)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		most := int64(100_000) // more calls, or rounds of them, than abl has come to

@@ -155,6 +155,8 @@ func TestLoadRefusesWhatIsDamaged(t *testing.T) {
 		{"an iteration that ended", swap(`"iteration": 5`, `"iteration": 99999999999`), "phase 2: history[0].iteration is 99999999999"},
 		{"a step that ended", swap(`"step": 5`, `"step": 99999999999`), "phase 2: history[0].step is 99999999999"},
 		{"entries of one that ended", swap(`"entries": 2`, `"entries": 99999999999`), "phase 2: history[0].entries is 99999999999"},
+		{"a call elsewhere", swap(`"p2-s8-verifier"`, `"../../x"`), `phase 2: "../../x" is not the name of a call`},
+		{"an ended call above", swap(`"p2-verify-5.1"`, `".."`), `phase 2: ".." is not the name of a call`},
 		{"phase 0", swap(`"10": {`, `"0": {`), `"0" is not a phase number`},
 		{"phase 01", swap(`"10": {`, `"01": {`), `"01" is not a phase number`},
 		{"project", swap(`0123456789ab`, `../../../../`), `is not an id of 12 hex digits`},

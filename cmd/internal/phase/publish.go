@@ -72,7 +72,9 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		return nil, exit.With(exit.Usage, errors.New("cannot publish: no phase has begun yet"), "abl phase 1")
 	}
 	if known := x.file.Published; x.tip != known {
-		return nil, told(fmt.Errorf("%s is at %.12s, and this project knows %q: %w", stateRef, x.tip, short(known), git.ErrBehind))
+		if mine, err := x.standsAt(x.tip); err != nil || !mine { // else an abl was killed that has published it
+			return nil, told(fmt.Errorf("%s is at %.12s, and this project knows %q: %w", stateRef, x.tip, short(known), git.ErrBehind))
+		}
 	}
 	src, err1 := git.Open(s.Paths.Src, git.Options{Clone: true, Without: withheld(s)})
 	tests, err2 := git.Open(s.Paths.Tests, git.Options{})
@@ -222,7 +224,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 		if x.file.Published == x.tip {
 			return "nothing new: " + summary(x.file), nil
 		}
-		changed, err := x.wentOn()
+		changed, err := x.wentOn(ctx)
 		if err == nil && changed && !theirs {
 			what := fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %q: %s", stateRef, x.tip, short(x.file.Published), summary(x.file))
 			err = exit.With(exit.Person, what, "abl pull --theirs puts what is here aside, in .abl, and takes that in")
@@ -242,13 +244,34 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 
 // wentOn says whether the project is no longer what it published or pulled last, or that is
 // no part of what is at tip.
-func (x exchange) wentOn() (bool, error) {
+func (x exchange) wentOn(ctx context.Context) (bool, error) {
 	if has, err := x.repo.Contains(x.tip, x.file.Published); err != nil || !has {
 		return true, err
 	}
-	was, err1 := x.repo.Kept(x.file.Published)
+	same, err := x.standsAt(x.file.Published)
+	for dir, o := range map[string]git.Options{x.Paths.Src: {Clone: true, Without: withheld(x.Project)}, x.Paths.Tests: {}} {
+		if _, gone := os.Lstat(filepath.Join(dir, ".git")); err != nil || !same || gone != nil {
+			continue
+		}
+		repo, err := git.Open(dir, o)
+		if err != nil {
+			return true, err
+		}
+		at, made, err1 := repo.Head()
+		differ, err2 := repo.Differs(ctx, "")
+		if err := errors.Join(err1, err2); err != nil {
+			return true, err
+		}
+		same = (!made || x.repo.Holds(at.Hash, ".")) && (!o.Clone || len(differ) == 0) // else a person made more by hand
+	}
+	return !same, err
+}
+
+// standsAt says whether the project is what was published as a commit.
+func (x exchange) standsAt(commit string) (bool, error) {
+	was, err1 := x.repo.Kept(commit)
 	is, err2 := x.carried()
-	return !maps.EqualFunc(was, is, bytes.Equal), errors.Join(err1, err2)
+	return maps.EqualFunc(was, is, bytes.Equal), errors.Join(err1, err2)
 }
 
 // putAside moves what the project holds of its phases to a folder of its own in .abl.
@@ -285,10 +308,10 @@ func (x *exchange) restore(ctx context.Context) error {
 		return err
 	}
 	fresh := state.New(x.Paths.Root)
-	f.Root, f.Project, f.Published, x.file = fresh.Root, fresh.Project, x.tip, f
+	f.Root, f.Project, f.Published, f.Lease, f.Git, x.file = fresh.Root, fresh.Project, x.tip, nil, nil, f
 	for name, data := range files {
 		if to := x.placeOf(name); to != "" {
-			if err := errors.Join(hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(filepath.Dir(to))), hostfs.Write(to, data, 0o644)); err != nil {
+			if err := x.lay(to, data); err != nil {
 				return err
 			}
 		}
@@ -299,6 +322,11 @@ func (x *exchange) restore(ctx context.Context) error {
 	}
 	branch := Branch(all[len(all)-1])
 	src, err := x.repo.Tip(branch)
+	if fetched, ferr := x.repo.Ref("refs/remotes/origin/" + branch); ferr == nil && fetched != "" {
+		if newer, cerr := x.repo.Contains(fetched, src); cerr == nil && newer {
+			src = fetched
+		}
+	}
 	if err == nil && src == "" {
 		err = exit.With(exit.Person, fmt.Errorf("there is no branch %s", branch), "git fetch origin "+branch)
 	}
@@ -315,17 +343,29 @@ func (x *exchange) restore(ctx context.Context) error {
 	return err
 }
 
+// lay writes a carried file. A link on the way would be the repository's and lead anywhere.
+func (x *exchange) lay(to string, data []byte) error {
+	for at := filepath.Dir(to); at != x.Paths.Root; at = filepath.Dir(at) {
+		if is, err := os.Lstat(at); err == nil && !is.IsDir() {
+			return exit.With(exit.Person, fmt.Errorf("%q is a link or a file, and no folder", x.Paths.Rel(at)), "move it away")
+		}
+	}
+	return errors.Join(hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(filepath.Dir(to))), hostfs.Write(to, data, 0o644))
+}
+
 // placeOf is where a carried file belongs, "" for nowhere.
 func (x *exchange) placeOf(name string) string {
 	kind, rest, _ := strings.Cut(name, "/")
-	switch kind {
-	case carriedLedger:
+	report, _ := path.Match("phase*/*", rest)
+	finding, _ := path.Match("p*/"+roles.FindingFile, rest)
+	switch {
+	case name == carriedLedger:
 		return x.Paths.Ledger()
-	case carriedReports:
+	case kind == carriedReports && report:
 		return filepath.Join(x.Paths.Reports(), rest)
-	case carriedCalls:
+	case kind == carriedCalls && finding:
 		return filepath.Join(x.Paths.Calls(), rest)
-	case carriedIDs:
+	case name == carriedIDs:
 		ids := filepath.Join(x.Paths.Specs(), spec.IDFile)
 		if _, err := os.Lstat(ids); err != nil { // else it is the person's, committed with the specs
 			return ids

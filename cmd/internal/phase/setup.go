@@ -179,6 +179,11 @@ func leases(f *state.File) (map[string]hostfs.Lease, error) {
 	if err := json.Unmarshal(*f.Lease, &all); err != nil {
 		return nil, fmt.Errorf("cannot read the lease in state.json: %w", err)
 	}
+	for dir := range all {
+		if !filepath.IsLocal(dir) {
+			return nil, fmt.Errorf("cannot take back %q, which state.json says is lent: it is not below the project", dir)
+		}
+	}
 	return all, nil
 }
 

@@ -1,0 +1,188 @@
+package phase
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/cmd/internal/cli"
+	"abl/internal/config"
+	"abl/internal/git"
+	"abl/internal/redact"
+	"abl/internal/state"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runGit(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=p", "-c", "user.email=p@localhost"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// published is a project in a person's repository, whose phase 1 was built once and published.
+func published(t *testing.T) *Project {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git to make a repository with")
+	}
+	root, err := state.Real(t.TempDir())
+	must(t, err)
+	runGit(t, root, "init", "-q", "-b", "main")
+	must(t, os.WriteFile(filepath.Join(root, "a"), []byte("1"), 0o644))
+	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
+	runGit(t, root, "add", "a")
+	runGit(t, root, "commit", "-qm", "one")
+	s := &Project{In: &cli.Input{Safe: redact.NewSanitizer(nil)}, Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+	s.Conf.Source.Repo = "."
+	x, err := s.exchange()
+	must(t, err)
+	x.file.Phases["1"] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1}
+	must(t, os.MkdirAll(s.Paths.Tests, 0o755))
+	must(t, x.cloneTo(t.Context(), s.Paths.Src, runGit(t, root, "rev-parse", "main"), Branch(1), withheld(s)))
+	build(t, s, "1")
+	must(t, state.Save(s.Paths.State(), x.file))
+	_, err = s.Publish(t.Context(), 0)
+	must(t, err)
+	return s
+}
+
+// build lets the Builder commit something.
+func build(t *testing.T, s *Project, text string) string {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), []byte(text), 0o644))
+	r, err := git.Open(s.Paths.Src, git.Options{Clone: true, Without: withheld(s)})
+	must(t, err)
+	snap, err := r.Snapshot(t.Context(), git.Message{Subject: text})
+	must(t, err)
+	return snap.Commit.Hash
+}
+
+// TestPublishWasKilled: a kill after the refs have moved, and before state.json says so, is
+// made good by the next who publishes.
+func TestPublishWasKilled(t *testing.T) {
+	s := published(t)
+	f, err := s.State()
+	must(t, err)
+	tip := f.Published
+	f.Published = ""
+	must(t, state.Save(s.Paths.State(), f))
+	_, err = s.Publish(t.Context(), 0)
+	must(t, err)
+	if f, err = s.State(); err != nil || f.Published != tip {
+		t.Errorf("state.json says that %s is published, %v, want %s", f.Published, err, tip)
+	}
+}
+
+// TestPullOfANewerBranch: what was fetched of a phase goes before an older branch that is here.
+func TestPullOfANewerBranch(t *testing.T) {
+	s := published(t)
+	old := runGit(t, s.Paths.Root, "rev-parse", Branch(1))
+	tip := build(t, s, "2")
+	_, err := s.Publish(t.Context(), 0)
+	must(t, err)
+	runGit(t, s.Paths.Root, "update-ref", "refs/remotes/origin/"+Branch(1), tip)
+	runGit(t, s.Paths.Root, "update-ref", "refs/heads/"+Branch(1), old)
+	must(t, os.Remove(s.Paths.State()))
+	_, err = s.Pull(t.Context(), false)
+	must(t, err)
+	if got := runGit(t, s.Paths.Src, "rev-parse", "HEAD"); got != tip {
+		t.Errorf("the clone is at %s, want %s", got, tip)
+	}
+}
+
+// TestPullKeepsWhatIsNotPublished: what a person made by hand in the clone is not replaced.
+func TestPullKeepsWhatIsNotPublished(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, s *Project){
+		"a commit": func(t *testing.T, s *Project) { build(t, s, "decided") },
+		"a file":   func(t *testing.T, s *Project) { must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), nil, 0o644)) },
+		"nothing":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := published(t)
+			x, err := s.exchange()
+			must(t, err)
+			files, err := x.repo.Kept(x.tip)
+			must(t, err)
+			files[carriedLedger] = []byte("more")
+			_, err = x.repo.Keep(t.Context(), stateRef, x.tip, "a colleague's", files)
+			must(t, err)
+			if change != nil {
+				change(t, s)
+			}
+			if _, err = s.Pull(t.Context(), false); (err != nil) != (change != nil) {
+				t.Errorf("pull says %v", err)
+			}
+		})
+	}
+}
+
+// TestPullOfAHostileState: what a repository says was published is written nowhere but where
+// it belongs, and lets abl give nothing away.
+func TestPullOfAHostileState(t *testing.T) {
+	for name, c := range map[string]struct {
+		replace [2]string // in state.json
+		file    string    // one more that was published
+		link    string    // below .abl, to the folder "out" beside the project
+		refused bool
+	}{
+		"a lease":               {replace: [2]string{`"phases"`, `"lease": {"../out": {}}, "phases"`}},
+		"a call elsewhere":      {replace: [2]string{`"status"`, `"call": "../../../out", "status"`}, refused: true},
+		"a branch elsewhere":    {replace: [2]string{`"phases"`, `"branch": "../../../out/key", "phases"`}},
+		"a record of a call":    {file: "calls/p1-build-1.1/intent.json"},
+		"a report at the top":   {file: "reports/pre-commit"},
+		"reports behind a link": {file: "reports/phase1/key", link: "reports", refused: true},
+		"a phase behind one":    {file: "reports/phase1/key", link: "reports/phase1", refused: true},
+		"calls behind a link":   {file: "calls/p1-verify-1.1/finding.json", link: "logs", refused: true},
+		"a ledger behind one":   {file: "tokens.csv", link: "logs", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := published(t)
+			x, err := s.exchange()
+			must(t, err)
+			files, err := x.repo.Kept(x.tip)
+			must(t, err)
+			if c.file != "" {
+				files[c.file] = []byte("hostile")
+			}
+			if c.replace[0] != "" {
+				files[carriedState] = []byte(strings.Replace(string(files[carriedState]), c.replace[0], c.replace[1], 1))
+			}
+			_, err = x.repo.Keep(t.Context(), stateRef, x.tip, "hostile", files)
+			must(t, err)
+			must(t, os.Remove(s.Paths.State()))
+			out := t.TempDir()
+			if at := filepath.Join(s.Paths.Root, state.Dir, c.link); c.link != "" {
+				must(t, os.RemoveAll(at))
+				must(t, os.MkdirAll(filepath.Dir(at), 0o755))
+				must(t, os.Symlink(out, at))
+			}
+			if _, err = s.Pull(t.Context(), false); (err != nil) != c.refused {
+				t.Errorf("pull says %v, want that it is refused: %v", err, c.refused)
+			}
+			if left, _ := os.ReadDir(out); len(left) > 0 {
+				t.Errorf("%s was written elsewhere", left[0].Name())
+			}
+			if f, err := s.State(); err != nil || f.Lease != nil {
+				t.Errorf("state.json lends %v, %v", f.Lease, err)
+			}
+			for _, path := range []string{filepath.Join(s.Paths.Call("p1-build-1.1"), "intent.json"), filepath.Join(s.Paths.Reports(), "pre-commit")} {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("%s was written", path)
+				}
+			}
+		})
+	}
+}
