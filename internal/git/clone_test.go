@@ -105,6 +105,7 @@ func TestCloneKeeps(t *testing.T) {
 		"a link":                  {[]string{"secret/key"}, map[string]string{"secret": "->/etc", "secret-too": "s"}},
 		"no longer left out":      {nil, map[string]string{"new.js": "3"}},
 		"a submodule's, a file":   {[]string{"secret/key"}, map[string]string{"deps": "file"}},
+		"no longer, and made":     {nil, map[string]string{"secret/key": "mine"}},
 		"nothing is in its place": {[]string{"secret/key"}, map[string]string{"new.js": "3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,6 +129,14 @@ func TestCloneKeeps(t *testing.T) {
 				t.Errorf("the tree holds %s", out)
 			}
 		})
+	}
+}
+
+// TestCloneCannotForget: what is in a clone cannot be left out of it later.
+func TestCloneCannotForget(t *testing.T) {
+	r := cloned(t, grown(t), "secret")
+	if _, err := Open(r.Dir(), Options{Clone: true, Without: []string{"lib", "secret"}}); !errors.Is(err, ErrForeign) {
+		t.Errorf("got %v, want that a person decides", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,9 @@ func (r *Repo) Switch(ctx context.Context, branch string) error {
 		return err
 	}
 	there, err := r.git.Ref("refs/heads/" + branch)
+	if has, herr := contains(r.store(), tip, there); err == nil && there != "" && !has {
+		err = cmp.Or(herr, gitdir.Foreign("%q: branch %s has commits that %s has not: git merge or git branch -m it", r.dir, branch, r.branch))
+	}
 	if err == nil && there != tip {
 		err = r.git.Move(ctx, "refs/heads/"+branch, there, tip, r.opts.LockWait)
 	}

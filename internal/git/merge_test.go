@@ -163,6 +163,23 @@ func contentIn(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
+// TestSwitch: a branch moves on to where the other is, and lets go of no commit.
+func TestSwitch(t *testing.T) {
+	r := cloned(t, grown(t))
+	write(t, r.Dir(), map[string]string{"new.js": "1"})
+	tip := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+	for _, branch := range []string{"abl/phase2", "abl/phase1"} {
+		must(t, r.Switch(t.Context(), branch))
+		if got := git(t, r.Dir(), "rev-parse", "HEAD", branch); got != tip+"\n"+tip {
+			t.Errorf("%s stands at %s, want %s", branch, got, tip)
+		}
+	}
+	git(t, r.Dir(), "update-ref", "refs/heads/abl/phase2", git(t, r.Dir(), "commit-tree", "-m", "the person's", "-p", tip, "HEAD^{tree}"))
+	if err := r.Switch(t.Context(), "abl/phase2"); !errors.Is(err, ErrForeign) {
+		t.Errorf("got %v, want that a person decides", err)
+	}
+}
+
 // TestMergeIsCutShort: a kill between the branch and the work tree is made good by the
 // next who opens the repository.
 func TestMergeIsCutShort(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +131,9 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err := r.adopt(); err != nil {
 		return nil, err
 	}
+	if err := r.leaveOut(); err != nil {
+		return nil, err
+	}
 	tip, err := r.tip()
 	if err == nil && tip == "" && o.Commit != "" {
 		err = gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
@@ -141,6 +146,28 @@ func Open(dir string, o Options) (*Repo, error) {
 		_, err = endCheckout(r, tip)
 	}
 	return r, err
+}
+
+// leaveOut takes up what a clone was made without, whose content it does not have, and refuses
+// to leave out what it has.
+func (r *Repo) leaveOut() error {
+	data, err := hostfs.Read(r.git.Path, "info/exclude", maxSteering)
+	if !r.opts.Clone || errors.Is(err, hostfs.ErrAbsent) {
+		return nil
+	}
+	var first []string
+	for line := range strings.Lines(string(data)) {
+		if name, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "/"); is {
+			first = append(first, name)
+		}
+	}
+	for _, name := range r.opts.Without {
+		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil && !slices.Contains(first, name) {
+			return gitdir.Foreign("%q is in the clone %q, and adopt.exclude names it now: take it out there and abl publish, put it back, remove .abl/state.json, and abl pull clones without it", name, r.dir)
+		}
+	}
+	r.opts.Without = append(first, r.opts.Without...)
+	return err
 }
 
 // away is that the history of a workspace is no longer there.

@@ -119,7 +119,7 @@ func split(left []string, entries []*index.Entry, more ...*index.Entry) (here, a
 		}
 	}
 	for _, e := range entries {
-		if is, _ := without(paths, e.Name); is || e.SkipWorktree || below(more, e.Name) {
+		if is, _ := without(paths, e.Name); is || below(more, e.Name) {
 			away = append(away, e)
 		} else {
 			here = append(here, e)
