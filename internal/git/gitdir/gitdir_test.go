@@ -107,6 +107,17 @@ func TestMove(t *testing.T) {
 	empty(t, d)
 }
 
+// TestMoveBesideAnother: git can no longer commit to a ref that another is below.
+func TestMoveBesideAnother(t *testing.T) {
+	d := repository(t)
+	must(t, d.Replace("packed-refs", []byte(one+" refs/heads/abl\n"+one+" refs/heads/x/y/z\n")))
+	for name, refused := range map[string]bool{"refs/heads/abl/phase1": true, "refs/heads/x/y": true, "refs/heads/ab/l": false, "refs/heads/x/z": false} {
+		if err := d.Move(t.Context(), name, "", two, 0); errors.Is(err, ErrForeign) != refused {
+			t.Errorf("%s: %v, want that it is refused: %v", name, err, refused)
+		}
+	}
+}
+
 func TestRef(t *testing.T) {
 	d := repository(t)
 	must(t, d.Replace("packed-refs", []byte("# pack-refs with: peeled\n"+one+" refs/heads/main\n^"+two+"\n"+two+" refs/heads/x/y\n")))

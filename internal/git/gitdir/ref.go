@@ -102,9 +102,15 @@ func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Durat
 		return err
 	}
 	defer unlock()
-	now, err := d.Ref(name)
-	if err != nil {
+	now, err1 := d.Ref(name)
+	packed, err2 := d.Packed()
+	if err := errors.Join(err1, err2); err != nil {
 		return err
+	}
+	for ref := range packed {
+		if strings.HasPrefix(name, ref+"/") || strings.HasPrefix(ref, name+"/") { // git can keep one of both alone
+			return Foreign("cannot make the ref %q beside %q: git branch -m gives that another name", name, ref)
+		}
 	}
 	if now != old {
 		return Foreign("the ref %q moved from %q to %q while abl worked: somebody else commits here; look with git log and run abl again", name, old, now)
