@@ -281,6 +281,12 @@ func mergeTrees(s *filesystem.Storage, objects *spool, base, ours, theirs map[st
 			all = append(all, b)
 		}
 	}
+	mine, yours := movedTo(base, ours), movedTo(base, theirs)
+	for name, was := range base {
+		if ours[name] == nil && theirs[name] == nil && mine[was.Hash] != yours[was.Hash] {
+			conflicts = append(conflicts, name)
+		}
+	}
 	slices.SortFunc(all, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
 	for _, e := range all {
 		if below(all, e.Name) {
@@ -292,6 +298,19 @@ func mergeTrees(s *filesystem.Storage, objects *spool, base, ours, theirs map[st
 		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(conflicts, ", "))
 	}
 	return all, nil
+}
+
+// movedTo is where content stands that is new at its path, the first path of several. What is
+// empty moves nowhere.
+func movedTo(base, tree map[string]*index.Entry) map[plumbing.Hash]string {
+	to := map[plumbing.Hash]string{}
+	for name, e := range tree {
+		if base[name] == nil && (to[e.Hash] == "" || name < to[e.Hash]) {
+			to[e.Hash] = name
+		}
+	}
+	delete(to, plumbing.ComputeHash(plumbing.BlobObject, nil))
+	return to
 }
 
 func same(a, b *index.Entry) bool {

@@ -69,16 +69,18 @@ func TestMerge(t *testing.T) {
 		files        string            // of the merge, with their content
 		conflict     string
 	}{
-		"apart":              {map[string]string{"new.js": "n"}, map[string]string{"lib/a.js": "3", "their.js": "t"}, "lib/a.js=3 lib/twin=k new.js=n package.json={} run.sh=#!/bin/sh their.js=t", ""},
-		"nothing new":        {map[string]string{"new.js": "n"}, nil, "lib/a.js=2 lib/twin=k new.js=n package.json={} run.sh=#!/bin/sh", ""},
-		"nothing of its own": {nil, map[string]string{"lib/a.js": "3", "run.sh": ""}, "lib/a.js=3 lib/twin=k package.json={}", ""},
-		"both the same":      {map[string]string{"lib/a.js": "3"}, map[string]string{"lib/a.js": "3", "t": "t"}, "lib/a.js=3 lib/twin=k package.json={} run.sh=#!/bin/sh t=t", ""},
-		"a folder goes":      {map[string]string{"new.js": "n"}, map[string]string{"lib/a.js": "", "lib/twin": "", "lib": "file"}, "lib=file new.js=n package.json={} run.sh=#!/bin/sh", ""},
-		"left out":           {map[string]string{"new.js": "n"}, map[string]string{".abl/config.yaml": "version: 2", ".abl/more": "m"}, "lib/a.js=2 lib/twin=k new.js=n package.json={} run.sh=#!/bin/sh", ""},
-		"a conflict":         {map[string]string{"lib/a.js": "ours", "package.json": "o"}, map[string]string{"lib/a.js": "theirs", "package.json": "t"}, "", "lib/a.js, package.json"},
-		"one takes away":     {map[string]string{"lib/a.js": "ours"}, map[string]string{"lib/a.js": ""}, "", "lib/a.js"},
-		"file and folder":    {map[string]string{"x/y": "1"}, map[string]string{"x": "2"}, "", "x"},
-		"with one between":   {map[string]string{"x/y": "1"}, map[string]string{"x": "2", "x-z": "3"}, "", "x"},
+		"apart":               {map[string]string{"new.js": "n"}, map[string]string{"lib/a.js": "3", "their.js": "t"}, "lib/a.js=3 lib/twin=k new.js=n package.json={} run.sh=#!/bin/sh their.js=t", ""},
+		"nothing new":         {map[string]string{"new.js": "n"}, nil, "lib/a.js=2 lib/twin=k new.js=n package.json={} run.sh=#!/bin/sh", ""},
+		"nothing of its own":  {nil, map[string]string{"lib/a.js": "3", "run.sh": ""}, "lib/a.js=3 lib/twin=k package.json={}", ""},
+		"both the same":       {map[string]string{"lib/a.js": "3"}, map[string]string{"lib/a.js": "3", "t": "t"}, "lib/a.js=3 lib/twin=k package.json={} run.sh=#!/bin/sh t=t", ""},
+		"a folder goes":       {map[string]string{"new.js": "n"}, map[string]string{"lib/a.js": "", "lib/twin": "", "lib": "file"}, "lib=file new.js=n package.json={} run.sh=#!/bin/sh", ""},
+		"left out":            {map[string]string{"new.js": "n"}, map[string]string{".abl/config.yaml": "version: 2", ".abl/more": "m"}, "lib/a.js=2 lib/twin=k new.js=n package.json={} run.sh=#!/bin/sh", ""},
+		"a conflict":          {map[string]string{"lib/a.js": "ours", "package.json": "o"}, map[string]string{"lib/a.js": "theirs", "package.json": "t"}, "", "lib/a.js, package.json"},
+		"one takes away":      {map[string]string{"lib/a.js": "ours"}, map[string]string{"lib/a.js": ""}, "", "lib/a.js"},
+		"file and folder":     {map[string]string{"x/y": "1"}, map[string]string{"x": "2"}, "", "x"},
+		"two new names":       {map[string]string{"run.sh": "", "x": "#!/bin/sh\n"}, map[string]string{"run.sh": "", "y": "#!/bin/sh\n"}, "", "run.sh"},
+		"a new name and none": {map[string]string{"run.sh": "", "x": "#!/bin/sh\n"}, map[string]string{"run.sh": ""}, "", "run.sh"},
+		"with one between":    {map[string]string{"x/y": "1"}, map[string]string{"x": "2", "x-z": "3"}, "", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := grown(t)
@@ -86,6 +88,9 @@ func TestMerge(t *testing.T) {
 			commitFiles(t, dir, c.theirs)
 			for path, text := range c.ours {
 				write(t, r.Dir(), map[string]string{path: text})
+				if text == "" {
+					must(t, os.Remove(filepath.Join(r.Dir(), path)))
+				}
 			}
 			if c.ours != nil {
 				snapshot(t, r, "built", "p1-build-1.1")
