@@ -132,6 +132,18 @@ func TestCloneKeeps(t *testing.T) {
 	}
 }
 
+// TestOpenOriginBorrows: what borrows objects of itself is refused, and does not hang.
+func TestOpenOriginBorrows(t *testing.T) {
+	dir := grown(t)
+	if _, err := OpenOrigin(dir); err != nil {
+		t.Error(err)
+	}
+	write(t, dir, map[string]string{".git/objects/info/alternates": filepath.Join(dir, ".git/objects") + "\n"})
+	if _, err := OpenOrigin(dir); !errors.Is(err, ErrForeign) {
+		t.Errorf("got %v, want that a person decides", err)
+	}
+}
+
 // TestCloneCannotForget: what is in a clone cannot be left out of it later.
 func TestCloneCannotForget(t *testing.T) {
 	r := cloned(t, grown(t), "secret")

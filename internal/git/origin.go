@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,10 +52,35 @@ func OpenOrigin(dir string) (*Origin, error) {
 	if o.conf, err = configOf(config); err == nil {
 		err = readable(config, o.conf)
 	}
+	if err == nil {
+		err = lenders(o.git.Join("objects"), map[string]bool{})
+	}
 	if err != nil {
 		return nil, err
 	}
 	return o, nil
+}
+
+// lenders refuses objects that are borrowed in a circle, in which go-git would never end.
+func lenders(objects string, seen map[string]bool) error {
+	objects, err := filepath.EvalSymlinks(objects)
+	if err != nil {
+		return nil // nobody reads there
+	}
+	if seen[objects] {
+		return gitdir.Foreign("objects are borrowed of %q twice: git repack -a -d, and remove objects/info/alternates", objects)
+	}
+	seen[objects] = true
+	data, err := hostfs.Read(objects, "info/alternates", maxSteering)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		if name := strings.TrimSpace(line); err == nil && name != "" && name[0] != '#' {
+			err = lenders(beside(objects, name), seen)
+		}
+	}
+	return err
 }
 
 // folderOf is a .git folder, or the one that a .git file names, as in a further work tree.
