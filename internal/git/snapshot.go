@@ -47,7 +47,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 		return Snap{}, err
 	}
 	if ok && m.Call != "" && head.Call == m.Call {
-		return r.existing(head)
+		return existing(r, head)
 	}
 	objects, err := newSpool(r.git)
 	if err != nil {
@@ -175,7 +175,7 @@ func newCommit(text string, tree plumbing.Hash, parents ...string) object.Commit
 }
 
 // existing answers for a snapshot that an earlier run has made.
-func (r *Repo) existing(head Commit) (Snap, error) {
+func existing(r *Repo, head Commit) (Snap, error) {
 	var parent Commit
 	if head.Parent != "" {
 		var err error

@@ -113,7 +113,10 @@ func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head
 	if err != nil {
 		return "", err
 	}
-	theirs, name := cmp.Or(tip, head), cmp.Or(r.file.Branch, "your repository")
+	theirs, name := tip, r.file.Branch
+	if tip == "" { // a detached HEAD, as in CI
+		theirs, name = head, "HEAD of your repository"
+	}
 	at, _, err := repo.Head()
 	if err != nil {
 		return "", err
