@@ -220,7 +220,13 @@ func TestMoveInHostile(t *testing.T) {
 // opened runs the app of a phase for a person, who asks it, and ends it.
 func opened(p *lab.Project, phase, want string) {
 	p.Helper()
-	port := freePort(p)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	wants(p, "a port that is taken", p.Must(7, "open", phase, "--port", port).Stderr, "address already in use", "abl open --port N")
+	l.Close()
 	cmd := p.Cmd("open", phase, "--port", port)
 	said, err := cmd.StderrPipe()
 	if err == nil {
@@ -249,15 +255,4 @@ func opened(p *lab.Project, phase, want string) {
 		p.Errorf("abl open: %v\n%s", err, lines.String())
 	}
 	noLeftovers(p)
-}
-
-func freePort(p *lab.Project) string {
-	p.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }

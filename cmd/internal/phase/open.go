@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 
 	"abl/cmd/internal/exit"
@@ -13,7 +14,8 @@ import (
 )
 
 // OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
-// to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where.
+// to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where. That
+// the port is free is looked at before anything is started.
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	if s.Conf.App == nil {
 		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
@@ -26,6 +28,14 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 	if commit == "" {
 		return exit.With(exit.Usage, fmt.Errorf("cannot open the app: phase %d has built nothing yet", n), "abl status lists the phases")
 	}
+	if port == 0 {
+		port = s.Conf.App.Port
+	}
+	taken, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "abl open --port N takes another port")
+	}
+	taken.Close()
 	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -59,9 +69,6 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	up, err := r.app.Up(ctx, key)
 	if err == nil && up.Failed != "" {
 		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "abl logs app")
-	}
-	if port == 0 {
-		port = r.Conf.App.Port
 	}
 	if err == nil {
 		err = r.app.Open(ctx, port)
