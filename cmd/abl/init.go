@@ -109,6 +109,9 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	if o.Src != "" && o.Src != d.Src {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.Conf.File, d.Src), "change directories.src there")
 	}
+	if o.Dir != "" && o.Dir != s.Conf.Source.Dir {
+		return o, exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s says %q", o.Dir, s.Conf.File, s.Conf.Source.Dir), "change source.dir there")
+	}
 	o.Src, o.Tests, o.Stack = d.Src, d.Tests, cmp.Or(o.Stack, "none") // its settings say how it is built
 	o.Repo, o.Dir = s.Conf.Source.Repo, s.Conf.Source.Dir
 	return o, nil
@@ -119,12 +122,15 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 func adopt(in *cli.Input, dir string, o *scaffold.Options) error {
 	none := func(why string) error {
 		if o.Dir != "" {
-			return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s", o.Dir, why), "git add -A && git commit, or leave out --dir")
+			return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s", o.Dir, why), "commit it to a git repository first, or leave out --dir")
 		}
 		return nil
 	}
 	top := git.Around(dir)
-	if top == "" || o.Src != "" {
+	if o.Src != "" {
+		return none("--src makes a source apart from any repository")
+	}
+	if top == "" {
 		return none("there is no repository to work on")
 	}
 	from, err := git.OpenOrigin(top)
@@ -137,6 +143,9 @@ func adopt(in *cli.Input, dir string, o *scaffold.Options) error {
 	}
 	here, _ := filepath.Rel(top, dir) // both are absolute
 	if head == "" || !from.Holds(head, here) {
+		if o.Dir == "" {
+			in.Say("note: nothing here is committed to %s, so the source begins empty; to work on what is here, commit it first", top)
+		}
 		return none(fmt.Sprintf("%q is not committed", dir))
 	}
 	if within := filepath.Join(here, o.Dir); !from.Holds(head, within) {

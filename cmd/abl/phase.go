@@ -148,8 +148,8 @@ func writeJUnit(path string, r report.Run) error {
 }
 
 // tell publishes where that is wanted, and tells those who asked for it how a run of phase n
-// ended. It never
-// changes how that was, but for a run that went well and cannot be told of: e says so then.
+// ended. It never changes how that was, but for a run that went well and cannot be published
+// or told of: e says so then.
 func tell(ctx context.Context, s *phase.Project, n int, e *state.Event, ended error) error {
 	if ended == nil && s.Conf.Publish == "auto" {
 		if ended = autoPublish(ctx, s); ended != nil {

@@ -118,6 +118,11 @@ func TestMoveIn(t *testing.T) {
 	script(q, builds(must(0, "grep -q ok lib/word.mjs"), write("more.txt", "more")), verifies(write("run.sh", suite2, "0755")))
 	r = q.Must(0, "phase", "2")
 	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; abl/phase2 takes them in")
+	was := q.Git(work, "rev-parse", "abl/phase1", "HEAD")
+	opened(q, "1", "ok")
+	if is := q.Git(work, "rev-parse", "abl/phase1", "HEAD"); is != was {
+		t.Errorf("a look at phase 1 moved its branch from\n%s\nto\n%s", was, is)
+	}
 	q.Must(0, "publish")
 	q.Git("", "push", "-q", "origin", "main", "abl/phase1", "abl/phase2", "refs/abl/*")
 	// The first person has gone on meanwhile, too.

@@ -1,6 +1,7 @@
 // Package git keeps the git history of a role's directory: it takes
 // snapshots of what an agent left there, without trusting a byte of it, and
-// without ever leaving the history half written.
+// without ever leaving the history half written. That directory may be a clone of
+// a person's repository, an Origin, into which commits are brought back.
 //
 // go-git reads and writes objects, packs and the index. An agent's tree is
 // walked by hand (package scan), and refs are moved by hand (package gitdir),
@@ -38,7 +39,7 @@ var ErrForeign = gitdir.ErrForeign
 // ErrTooLarge marks a tree beyond Options.MaxEntries.
 var ErrTooLarge = scan.ErrTooLarge
 
-// Options change how a workspace is read. The zero value is what abl uses.
+// Options change how a workspace is read. The zero value is what most want.
 type Options struct {
 	MaxFile    int64             // bytes; a larger file is listed and left out, 0 is 50 MiB
 	MaxEntries int               // names that a walk may meet before it gives up, 0 is two million
@@ -163,7 +164,7 @@ func (r *Repo) leaveOut() error {
 	}
 	for _, name := range r.opts.Without {
 		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil && !slices.Contains(first, name) {
-			return gitdir.Foreign("%q is in the clone %q, and adopt.exclude names it now: take it out there and abl publish, put it back, remove .abl/state.json, and abl pull clones without it", name, r.dir)
+			return gitdir.Foreign("%q is in the clone %q, and adopt.exclude names it now: take it out of adopt.exclude and run abl publish; then name it again, move .abl/state.json away, and run abl pull", name, r.dir)
 		}
 	}
 	r.opts.Without = append(first, r.opts.Without...)

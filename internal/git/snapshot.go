@@ -96,12 +96,10 @@ func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.R
 	o.Root, o.NoExec = r.dir, r.noExec
 	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
-	left := o.Known
-	if o.Known, left = split(r.opts.Without, left); len(left) == 0 && len(r.opts.Without) == 0 {
-		return scan.Walk(ctx, o)
-	}
+	known, left := split(r.opts.Without, o.Known)
+	o.Known = known
 	found, err := scan.Walk(ctx, o)
-	if err == nil {
+	if err == nil && len(left)+len(r.opts.Without) > 0 {
 		found.Entries, _ = split(r.opts.Without, found.Entries, left...)
 		found.Entries = append(found.Entries, left...)
 		slices.SortFunc(found.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })

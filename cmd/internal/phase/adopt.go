@@ -47,10 +47,10 @@ func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
 func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*git.Repo, error) {
 	o.Cache, o.Commit = r.Paths.Ignored(roles.Builder.Name), commit
 	from, adopts, err := r.Origin()
-	if err != nil || !adopts {
-		if err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
+	}
+	if !adopts {
 		return git.Open(r.Paths.Src, o)
 	}
 	o.Clone, o.Without = true, withheld(r.Project)
@@ -74,7 +74,7 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir, head), "name a folder that is committed")
 	}
 	p := r.file.Phases[fmt.Sprint(r.phase)]
-	if p == nil || callAtRest(*p) != "" { // a shell, or a call that may still be going on
+	if !r.goesOn || callAtRest(*p) != "" { // a shell, say, or a call that may still be going on
 		return repo, nil
 	}
 	if err := repo.Switch(ctx, Branch(r.phase)); err != nil {

@@ -105,6 +105,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if app != nil {
 		url, boxes.Port = fmt.Sprintf("http://%s:%d", helper.AppAlias, app.Port), app.Port
 	}
+	if !role.App {
+		role.Within = s.Conf.Source.Dir
+	}
 	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/git"
@@ -49,8 +50,8 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {
 	const key = "open"
-	if key, err := r.env.Live(ctx); err != nil || key != "" {
-		return errors.Join(err, exit.With(exit.Busy, fmt.Errorf("cannot open the app: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", r.phase)))
+	if err := r.idle(ctx, "the app"); err != nil {
+		return err
 	}
 	at, _, err := r.src.Head()
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	}
 	up, err := r.app.Up(ctx, key)
 	if err == nil && up.Failed != "" {
-		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "abl logs app")
+		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "read "+r.Paths.Rel(filepath.Join(r.Paths.Call(key), "app", "app.log")))
 	}
 	if err == nil {
 		err = r.app.Open(ctx, port)

@@ -50,7 +50,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, again); err != nil { // what is run is what was admitted
 		return p, "", err
 	}
-	r.file.Phases[fmt.Sprint(r.phase)] = &a.Open
+	r.file.Phases[fmt.Sprint(r.phase)], r.goesOn = &a.Open, true
 	r.remark()
 	if err = r.announce(); err == nil {
 		err = r.openLedger()

@@ -71,9 +71,13 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	if len(begun(x.file)) == 0 {
 		return nil, exit.With(exit.Usage, errors.New("cannot publish: no phase has begun yet"), "abl phase 1")
 	}
-	if known := x.file.Published; x.tip != known {
-		if mine, err := x.standsAt(x.tip); err != nil || !mine { // else an abl was killed that has published it
-			return nil, told(fmt.Errorf("%s is at %.12s, and this project knows %q: %w", stateRef, x.tip, short(known), git.ErrBehind))
+	if known := x.file.Published; x.tip != "" && x.tip != known {
+		mine, err := x.standsAt(x.tip)
+		if err == nil && !mine { // else an abl was killed that has published it
+			err = fmt.Errorf("%s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known, git.ErrBehind)
+		}
+		if err != nil {
+			return nil, told(err, stateRef)
 		}
 	}
 	src, err1 := git.Open(s.Paths.Src, git.Options{Clone: true, Without: withheld(s)})
@@ -83,7 +87,7 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	}
 	bring := func(from *git.Repo, ref, commit string) {
 		if err == nil && commit != "" {
-			if err = x.repo.Receive(ctx, from, ref, commit); err == nil {
+			if err = told(x.repo.Receive(ctx, from, ref, commit), ref); err == nil {
 				all = append(all, Published{ref, commit})
 			}
 		}
@@ -105,7 +109,7 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		err = x.keep(ctx)
 	}
 	if err != nil {
-		return all, told(err)
+		return all, told(err, stateRef)
 	}
 	return append(all, Published{stateRef, x.file.Published}), nil
 }
@@ -123,14 +127,16 @@ func (x exchange) keep(ctx context.Context) error {
 }
 
 // told says what to do about a ref that somebody else has moved.
-func told(err error) error {
-	if errors.Is(err, git.ErrBehind) || errors.Is(err, git.ErrForeign) && strings.Contains(err.Error(), "moved from") {
-		return exit.With(exit.Person, fmt.Errorf("cannot publish: %w", err), "abl pull shows what differs; nothing of yours is lost")
+func told(err error, ref string) error {
+	if !errors.Is(err, git.ErrBehind) {
+		return err
 	}
-	return err
+	do := "abl pull says what is there; nothing of yours is lost"
+	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
+		do = fmt.Sprintf("git branch -m %s NAME keeps what stands there under another name", branch)
+	}
+	return exit.With(exit.Person, fmt.Errorf("cannot publish: %w", err), do)
 }
-
-func short(hash string) string { return hash[:min(len(hash), 12)] }
 
 // begun are the phases that have begun, in order.
 func begun(f *state.File) (all []int) {
@@ -226,7 +232,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 		}
 		changed, err := x.wentOn(ctx)
 		if err == nil && changed && !theirs {
-			what := fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %q: %s", stateRef, x.tip, short(x.file.Published), summary(x.file))
+			what := fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %.12q: %s", stateRef, x.tip, x.file.Published, summary(x.file))
 			err = exit.With(exit.Person, what, "abl pull --theirs puts what is here aside, in .abl, and takes that in")
 		}
 		if err == nil && changed {

@@ -21,7 +21,7 @@ import (
 	"abl/roles/environment"
 )
 
-// Run is a phase, or a shell in one, in its environment.
+// Run is a phase, or a shell or an opened app in one, in its environment.
 type Run struct {
 	*Project
 	phase   int
@@ -36,6 +36,7 @@ type Run struct {
 	app     *roles.App
 	book    money.Book
 	account *money.Account
+	goesOn  bool // the phase is taken further, and not looked at only
 }
 
 // begin opens the environment and sets up the roles in it. When that fails, what was

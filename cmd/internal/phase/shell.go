@@ -36,16 +36,23 @@ func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.Fil
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	key, err := r.env.Live(ctx)
-	if err == nil && key != "" {
-		err = exit.With(exit.Busy, fmt.Errorf("cannot open a shell: call %s is still running", key), fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", r.phase))
-	}
+	err = r.idle(ctx, "a shell")
 	if err == nil {
 		p := a.Open
 		p.Iteration, p.Step, p.Attempt = max(p.Iteration, 1), max(p.Step, 1), max(p.Attempt, 1)
 		err = r.openShell(ctx, role, p, tty)
 	}
 	return errors.Join(err, r.end(context.WithoutCancel(ctx), err)) // a call that was found is not ended by leaving the shell
+}
+
+// idle refuses to open something beside a call that is still running.
+func (r *Run) idle(ctx context.Context, what string) error {
+	key, err := r.env.Live(ctx)
+	if err == nil && key != "" {
+		hint := fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", r.phase)
+		err = exit.With(exit.Busy, fmt.Errorf("cannot open %s: call %s is still running", what, key), hint)
+	}
+	return err
 }
 
 func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
