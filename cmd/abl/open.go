@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
+	"abl/internal/git"
 	"abl/orchestrator"
 )
 
@@ -15,10 +18,14 @@ func openCommand() cli.Command {
 		Long: `Starts the app on a throw-away copy of what phase N has come to, with its services,
 and lets you come to it at 127.0.0.1. It has no more reach than in a phase, and what
 it stores is gone when you end it by Ctrl-C. Without N it is the last phase before the
-first that has not passed.`,
-		Examples: "abl open\nabl open 1 --port 8080",
-		Flags:    slices.Concat([]cli.Flag{{Name: "port", Value: "N", Usage: "of this machine; otherwise the app's own"}}, cli.EnvironmentFlags()),
-		Run:      phase.Opened(phase.Restored(runOpen)),
+first that has not passed. With --diff nothing is started: what the phase changed in
+the source is printed, as git diff prints it.`,
+		Examples: "abl open\nabl open 1 --port 8080\nabl open 2 --diff | less -R",
+		Flags: slices.Concat([]cli.Flag{
+			{Name: "port", Value: "N", Usage: "of this machine; otherwise the app's own"},
+			{Name: "diff", Usage: "print what the phase changed, and start nothing"},
+		}, cli.EnvironmentFlags()),
+		Run: phase.Opened(phase.Restored(runOpen)),
 	}
 }
 
@@ -27,11 +34,6 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	f, err := s.State()
 	if err != nil {
 		return err
@@ -46,7 +48,35 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 	}
+	if s.In.Bool("diff") {
+		colours := view.Coloured(s.In.Bare.Stdout)
+		return s.Changes(ctx, n, func(c git.Change) error {
+			return showChange(s.In, c, colours)
+		})
+	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	v := plainView(ctx, s.In)
 	defer v.Close()
 	return s.OpenApp(ctx, n, port, v, func(url string) { s.In.Say("phase %d answers at %s until Ctrl-C", n, url) })
+}
+
+// showChange prints what changed of a file, made safe to show.
+func showChange(in *cli.Input, c git.Change, colours bool) (err error) {
+	path := in.Safe.Line(c.Path)
+	if c.Note != "" {
+		_, err = fmt.Fprintf(in.Result, "%s: %s\n", path, c.Note)
+	}
+	if err != nil || c.Old == nil && c.New == nil {
+		return err
+	}
+	for _, text := range []*string{c.Old, c.New} {
+		if text != nil {
+			*text = in.Safe.String(*text)
+		}
+	}
+	return view.Diff(in.Result, path, c.Old, c.New, colours)
 }

@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -92,6 +94,10 @@ func TestMoveIn(t *testing.T) {
 	wants(t, "publishing again", p.Must(0, "publish", "--json").Stdout, p.Git("", "rev-parse", "refs/abl/state"))
 
 	opened(p, "1", "ok")
+	diff := p.Must(0, "open", "1", "--diff").Stdout
+	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-export const word = 'hello';\n+export const word = 'ok';\n"; diff != want {
+		t.Errorf("the phase changed\n%swant\n%s", diff, want)
+	}
 
 	origin := filepath.Join(t.TempDir(), "origin.git")
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
@@ -123,6 +129,9 @@ func TestMoveIn(t *testing.T) {
 	if is := q.Git(work, "rev-parse", "abl/phase1", "HEAD"); is != was {
 		t.Errorf("a look at phase 1 moved its branch from\n%s\nto\n%s", was, is)
 	}
+	if diff := q.Must(0, "open", "--diff").Stdout; !strings.HasPrefix(diff, "diff /dev/null b/more.txt\n") || strings.Count(diff, "diff ") != 1 {
+		t.Errorf("phase 2 changed\n%s\nwant more.txt alone", diff)
+	}
 	q.Must(0, "publish")
 	q.Git("", "push", "-q", "origin", "main", "abl/phase1", "abl/phase2", "refs/abl/*")
 	// The first person has gone on meanwhile, too.
@@ -140,7 +149,7 @@ func TestMoveIn(t *testing.T) {
 
 // TestMoveInWithAConflict: what both sides changed is the person's to decide, and nothing moves.
 func TestMoveInWithAConflict(t *testing.T) {
-	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n",
+	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n",
 		builds(write("lib/word.mjs", "export const word = 'ko';\n")), verifies(refute("ko")))
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "call_timeout: 60s", "call_timeout: 60s, max_verifier_iterations: 1", 1))
 	lived(p, "source: {repo: .}\n")
@@ -156,6 +165,18 @@ func TestMoveInWithAConflict(t *testing.T) {
 	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip || p.Git(".abl/work/src", "status", "--porcelain") != "" {
 		t.Errorf("the branch moved from %s to %s", tip, got)
 	}
+	// The person decides, by the very commands of the hint.
+	steps := regexp.MustCompile(`hint: git -C (\S+) merge (\S+); decide; git -C \S+ (-c \S+) commit -a; then the same command again`).FindStringSubmatch(r.Stderr)
+	if steps == nil {
+		t.Fatalf("no commands to decide by:\n%s", r.Stderr)
+	}
+	if out, err := exec.Command("git", "-C", filepath.Join(p.Dir, steps[1]), "merge", steps[2]).CombinedOutput(); err == nil {
+		t.Fatalf("git finds no conflict:\n%s", out)
+	}
+	p.Write(steps[1]+"/lib/word.mjs", "export const word = 'ok';\n")
+	p.Git(steps[1], append(strings.Fields(steps[3]), "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qam", "ok, then")...)
+	script(p, builds(must(0, "grep -q ok lib/word.mjs && test ! -e package.json")), verifies())
+	p.Must(0, "phase", "1", "--again")
 	noLeftovers(p)
 }
 

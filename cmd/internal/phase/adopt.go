@@ -39,13 +39,22 @@ func withheld(s *Project) []string {
 	return append(all, filepath.Join(s.Conf.Source.Dir, roles.Builder.Reports))
 }
 
+// source says how the Builder's workspace is opened.
+func (s *Project) source() git.Options {
+	if s.Conf.Source.Repo == "" {
+		return git.Options{}
+	}
+	return git.Options{Clone: true, Without: withheld(s)}
+}
+
 // Branch is the branch of a phase in the clone, and where it is published.
 func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
 
 // openSource opens the Builder's workspace: a repository of its own, or a clone of the
 // person's with what they have committed meanwhile.
 func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*git.Repo, error) {
-	o.Cache, o.Commit = r.Paths.Ignored(roles.Builder.Name), commit
+	own := r.source()
+	o.Cache, o.Commit, o.Clone, o.Without = r.Paths.Ignored(roles.Builder.Name), commit, own.Clone, own.Without
 	from, adopts, err := r.Origin()
 	if err != nil {
 		return nil, err
@@ -53,7 +62,6 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 	if !adopts {
 		return git.Open(r.Paths.Src, o)
 	}
-	o.Clone, o.Without = true, withheld(r.Project)
 	branch, head, err := from.Head()
 	switch {
 	case err != nil:
@@ -133,7 +141,8 @@ func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head
 	}
 	merged, err := repo.Merge(ctx, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs))
 	if errors.Is(err, git.ErrConflict) {
-		do := fmt.Sprintf("git -C %s merge %.12s, commit what you decide, then abl phase %d", r.Paths.Rel(r.Paths.Src), theirs, r.phase)
+		src := r.Paths.Rel(r.Paths.Src) // git commits without what the clone is without where there is a promise to have it
+		do := fmt.Sprintf("git -C %s merge %.12s; decide; git -C %s -c remote.abl.promisor=1 commit -a; then the same command again", src, theirs, src)
 		return "", exit.With(exit.Person, fmt.Errorf("cannot take in what is new on %s: %w", name, err), do)
 	}
 	if err != nil {

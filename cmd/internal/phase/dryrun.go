@@ -138,9 +138,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 // WorkspaceFiles lists a workspace, as git does where there is a repository already. Of a clone
 // that is not made yet it lists what that is going to hold.
 func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (names []string, err error) {
-	o := git.Options{Clone: dir == s.Paths.Src && s.Conf.Source.Repo != ""}
-	if o.Clone {
-		o.Without = withheld(s)
+	var o git.Options
+	if dir == s.Paths.Src {
+		o = s.source()
 	}
 	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
 		repo, err := git.Open(dir, o)

@@ -21,13 +21,9 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 	if s.Conf.App == nil {
 		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
 	}
-	f, err := s.State()
+	f, commit, err := s.built(n)
 	if err != nil {
 		return err
-	}
-	commit := f.Phase(n).SrcCommit
-	if commit == "" {
-		return exit.With(exit.Usage, fmt.Errorf("cannot open the app: phase %d has built nothing yet", n), "abl status lists the phases")
 	}
 	if port == 0 {
 		port = s.Conf.App.Port
@@ -46,6 +42,34 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 	}
 	err = r.serve(ctx, commit, port, ready)
 	return errors.Join(err, r.end(context.WithoutCancel(ctx), err))
+}
+
+// built is the commit that phase n has come to.
+func (s *Project) built(n int) (f *state.File, commit string, err error) {
+	if f, err = s.State(); err == nil {
+		commit = f.Phase(n).SrcCommit
+	}
+	if err == nil && commit == "" {
+		err = exit.With(exit.Usage, fmt.Errorf("phase %d has built nothing yet", n), "abl status lists the phases")
+	}
+	return f, commit, err
+}
+
+// Changes tells what phase n changed in the source.
+func (s *Project) Changes(ctx context.Context, n int, each func(git.Change) error) error {
+	_, commit, err := s.built(n)
+	if err != nil {
+		return err
+	}
+	src, err := git.Open(s.Paths.Src, s.source())
+	if err != nil {
+		return err
+	}
+	before, err := src.Before(commit, fmt.Sprintf("p%d-", n))
+	if err != nil {
+		return err
+	}
+	return src.Changes(ctx, before, commit, each)
 }
 
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {

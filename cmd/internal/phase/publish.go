@@ -80,7 +80,7 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 			return nil, told(err, stateRef)
 		}
 	}
-	src, err1 := git.Open(s.Paths.Src, git.Options{Clone: true, Without: withheld(s)})
+	src, err1 := git.Open(s.Paths.Src, s.source())
 	tests, err2 := git.Open(s.Paths.Tests, git.Options{})
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (x exchange) wentOn(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	same, err := x.standsAt(x.file.Published)
-	for dir, o := range map[string]git.Options{x.Paths.Src: {Clone: true, Without: withheld(x.Project)}, x.Paths.Tests: {}} {
+	for dir, o := range map[string]git.Options{x.Paths.Src: x.source(), x.Paths.Tests: {}} {
 		if _, gone := os.Lstat(filepath.Join(dir, ".git")); err != nil || !same || gone != nil {
 			continue
 		}

@@ -63,7 +63,7 @@ func published(t *testing.T) *Project {
 func build(t *testing.T, s *Project, text string) string {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), []byte(text), 0o644))
-	r, err := git.Open(s.Paths.Src, git.Options{Clone: true, Without: withheld(s)})
+	r, err := git.Open(s.Paths.Src, s.source())
 	must(t, err)
 	snap, err := r.Snapshot(t.Context(), git.Message{Subject: text})
 	must(t, err)

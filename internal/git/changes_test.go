@@ -1,0 +1,69 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestChanges: what a phase changed is told path by path, and where there is no text, why.
+func TestChanges(t *testing.T) {
+	dir := grown(t)
+	git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",module")
+	git(t, dir, "commit", "-qm", "three")
+	r := cloned(t, dir, ".abl", "secret")
+	start := git(t, dir, "rev-parse", "main")
+	write(t, r.Dir(), map[string]string{"lib/a.js": "3", "new\x1b.js": "", "data": "\x00", "large": strings.Repeat("x\n", maxText/2+1)})
+	must(t, os.Chmod(filepath.Join(r.Dir(), "lib/a.js"), 0o755))
+	snapshot(t, r, "phase1/build/step-1", "p1-build-1.1")
+	must(t, os.Remove(filepath.Join(r.Dir(), "link")))
+	git(t, r.Dir(), "-c", "remote.abl.promisor=1", "commit", "-qam", "by hand") // without objects that the clone has not
+	must(t, os.Remove(filepath.Join(r.Dir(), "lib/twin")))
+	end := snapshot(t, r, "phase1/build/step-2", "p1-build-2.1").Commit.Hash
+	write(t, r.Dir(), map[string]string{"more.js": "4"})
+	next := snapshot(t, r, "phase2/build/step-1", "p2-build-1.1").Commit.Hash
+
+	show := func(from, to string) string {
+		t.Helper()
+		var all strings.Builder
+		side := func(s *string) string {
+			if s == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%q", *s)
+		}
+		must(t, r.Changes(t.Context(), from, to, func(c Change) error {
+			fmt.Fprintf(&all, "%q %s %s %s\n", c.Path, side(c.Old), side(c.New), c.Note)
+			return nil
+		}))
+		return all.String()
+	}
+	for name, c := range map[string]struct{ tip, prefix, from, want string }{
+		"a phase": {end, "p1-", start, `"data" - - it is no text, or larger than 4 MiB
+"large" - - it is no text, or larger than 4 MiB
+"lib/a.js" "2" "3" mode 100755, was 100644
+"lib/twin" "k" - ` + `
+"link" "lib/a.js" - ` + `
+"new\x1b.js" - "" ` + `
+`},
+		"the next":          {next, "p2-", end, "\"more.js\" - \"4\" \n"},
+		"no such phase":     {next, "p3-", next, ""},
+		"the whole history": {start, "p1-", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, err := r.Before(c.tip, c.prefix)
+			must(t, err)
+			if name == "the whole history" { // no call has made any of it
+				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - it is left out`) {
+					t.Errorf("from %s\n%s", from, all)
+				}
+				return
+			}
+			if got := show(from, c.tip); from != c.from || got != c.want {
+				t.Errorf("from %s, want %s; changed\n%swant\n%s", from, c.from, got, c.want)
+			}
+		})
+	}
+}
