@@ -28,7 +28,7 @@ func (r *Repo) adopt() error {
 	}
 	err := r.readConfig()
 	if err == nil {
-		r.branch, err = r.git.Branch()
+		r.branch, err = r.onBranch()
 	}
 	if err == nil {
 		err = r.settled()
@@ -161,6 +161,15 @@ func (r *Repo) there() error {
 	return nil
 }
 
+// onBranch is the branch that HEAD names.
+func (r *Repo) onBranch() (string, error) {
+	branch, commit, err := r.git.Head()
+	if err == nil && commit != "" {
+		err = gitdir.Foreign("HEAD of %q is detached at %.12s: switch to a branch (git switch NAME) first", r.dir, commit)
+	}
+	return branch, err
+}
+
 // settled refuses a repository in which something waits for a person, or that
 // is no longer the one that was opened.
 func (r *Repo) settled() error {
@@ -172,7 +181,7 @@ func (r *Repo) settled() error {
 			return gitdir.Foreign("%q: %s (found %s)", r.dir, what, path.Base(name))
 		}
 	}
-	branch, err := r.git.Branch()
+	branch, err := r.onBranch()
 	if err != nil {
 		return err
 	}

@@ -132,9 +132,17 @@ func TestCloneKeeps(t *testing.T) {
 	}
 }
 
-// TestOpenOriginBorrows: what borrows objects of itself is refused, and does not hang.
+// TestOpenOriginBorrows: what borrows objects of itself is refused, and does not hang; two may
+// borrow of the same third.
 func TestOpenOriginBorrows(t *testing.T) {
-	dir := grown(t)
+	dir, third := grown(t), grown(t)
+	var two string
+	for range 2 {
+		lender := grown(t)
+		write(t, lender, map[string]string{".git/objects/info/alternates": filepath.Join(third, ".git/objects") + "\n"})
+		two += filepath.Join(lender, ".git/objects") + "\n"
+	}
+	write(t, dir, map[string]string{".git/objects/info/alternates": two})
 	if _, err := OpenOrigin(dir); err != nil {
 		t.Error(err)
 	}

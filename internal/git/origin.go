@@ -53,7 +53,7 @@ func OpenOrigin(dir string) (*Origin, error) {
 		err = readable(config, o.conf)
 	}
 	if err == nil {
-		err = lenders(o.git.Join("objects"), map[string]bool{})
+		err = lenders(o.git.Join("objects"), new(int))
 	}
 	if err != nil {
 		return nil, err
@@ -61,23 +61,24 @@ func OpenOrigin(dir string) (*Origin, error) {
 	return o, nil
 }
 
-// lenders refuses objects that are borrowed in a circle, in which go-git would never end.
-func lenders(objects string, seen map[string]bool) error {
+// lenders refuses objects that are borrowed in a circle, or of more than a few: go-git would
+// never end, for it reads those of each lender anew.
+func lenders(objects string, read *int) error {
+	const most = 64
 	objects, err := filepath.EvalSymlinks(objects)
 	if err != nil {
 		return nil // nobody reads there
 	}
-	if seen[objects] {
-		return gitdir.Foreign("objects are borrowed of %q twice: git repack -a -d, and remove objects/info/alternates", objects)
+	if *read++; *read > most {
+		return gitdir.Foreign("objects are borrowed of more than %d repositories, or in a circle: git repack -a -d, and remove objects/info/alternates", most)
 	}
-	seen[objects] = true
 	data, err := hostfs.Read(objects, "info/alternates", maxSteering)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
 	for line := range strings.Lines(string(data)) {
 		if name := strings.TrimSpace(line); err == nil && name != "" && name[0] != '#' {
-			err = lenders(beside(objects, name), seen)
+			err = lenders(beside(objects, name), read)
 		}
 	}
 	return err
@@ -144,19 +145,9 @@ func (o *Origin) borrows() bool {
 // Head is the branch and the commit on which the person stands; branch is "" where HEAD is
 // detached, and commit before the first one.
 func (o *Origin) Head() (branch, commit string, err error) {
-	data, err := hostfs.Read(o.head.Path, "HEAD", maxSteering)
-	if err != nil {
-		return "", "", fmt.Errorf("cannot read HEAD of %q: %w", o.dir, err)
+	if branch, commit, err = o.head.Head(); err == nil && branch != "" {
+		commit, err = o.git.Ref("refs/heads/" + branch)
 	}
-	text := strings.TrimRight(string(data), "\n ")
-	if gitdir.ValidHash(text) {
-		return "", text, nil
-	}
-	branch, ok := strings.CutPrefix(text, "ref: refs/heads/")
-	if !ok || !gitdir.ValidRef(branch) {
-		return "", "", gitdir.Foreign("HEAD of %q does not name a branch: it holds %.60q; git switch mends it", o.dir, data)
-	}
-	commit, err = o.git.Ref("refs/heads/" + branch)
 	return branch, commit, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -140,17 +141,21 @@ func TestRef(t *testing.T) {
 	}
 }
 
-func TestBranch(t *testing.T) {
+func TestHead(t *testing.T) {
 	d := repository(t)
 	for head, want := range map[string]string{
 		"ref: refs/heads/main\n": "main", "ref: refs/heads/feature/x": "feature/x",
-		one + "\n": "", "": "", "ref: refs/heads/../../x\n": "", "ref: refs/tags/x\n": "", "ref: refs/heads/a\nb\n": "",
+		one + "\n": one, "": "", "ref: refs/heads/../../x\n": "", "ref: refs/tags/x\n": "", "ref: refs/heads/a\nb\n": "",
 	} {
 		must(t, d.Replace("HEAD", []byte(head)))
-		got, err := d.Branch()
-		if got != want || (want == "") != errors.Is(err, ErrForeign) {
+		branch, commit, err := d.Head()
+		if got := branch + commit; got != want || (want == "") != errors.Is(err, ErrForeign) {
 			t.Errorf("HEAD %q: %q %v", head, got, err)
 		}
+	}
+	must(t, errors.Join(os.Remove(d.Join("HEAD")), syscall.Mkfifo(d.Join("HEAD"), 0o600)))
+	if _, _, err := d.Head(); err == nil {
+		t.Error("a pipe is read")
 	}
 }
 

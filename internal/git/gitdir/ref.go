@@ -12,24 +12,28 @@ import (
 	"syscall"
 	"time"
 
+	"abl/internal/hostfs"
+
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Branch reads which branch HEAD names, without refs/heads/.
-func (d Dir) Branch() (string, error) {
-	data, err := os.ReadFile(d.Join("HEAD"))
+// Head reads HEAD: the branch that it names, without refs/heads/, or the commit at which it is
+// detached.
+func (d Dir) Head() (branch, commit string, err error) {
+	const most = 4096 // bytes: longer than any name of a ref
+	data, err := hostfs.Read(d.Path, "HEAD", most)
 	if err != nil {
-		return "", fmt.Errorf("cannot read HEAD: %w", err)
+		return "", "", fmt.Errorf("cannot read HEAD of %q: %w", d.Path, err)
 	}
 	text := strings.TrimRight(string(data), "\n ")
 	if ValidHash(text) {
-		return "", Foreign("HEAD of %q is detached at %s: switch to a branch (git switch NAME) first", d.Path, text[:12])
+		return "", text, nil
 	}
-	name, ok := strings.CutPrefix(text, "ref: refs/heads/")
-	if !ok || !ValidRef(name) {
-		return "", Foreign("HEAD of %q does not name a branch: it holds %.60q; git switch mends it", d.Path, data)
+	branch, ok := strings.CutPrefix(text, "ref: refs/heads/")
+	if !ok || !ValidRef(branch) {
+		return "", "", Foreign("HEAD of %q does not name a branch: it holds %.60q; git switch mends it", d.Path, data)
 	}
-	return name, nil
+	return branch, "", nil
 }
 
 // Ref reads what a ref names, "" when there is no such ref. A ref that is
