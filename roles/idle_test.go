@@ -20,10 +20,11 @@ func TestWorked(t *testing.T) {
 		{"nothing", []sandbox.Load{load(time.Second, 0)}, []sandbox.Load{load(time.Second, 0)}, false},
 		{"a runtime that looks after itself", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(400*time.Millisecond, 0)}, false},
 		{"a build", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(500*time.Millisecond, 0)}, true},
-		{"an answer that comes in", []sandbox.Load{{}, load(0, 10_000)}, []sandbox.Load{{}, load(0, 30_000)}, true},
-		{"a connection that is kept open", []sandbox.Load{{}, load(0, 10_000)}, []sandbox.Load{{}, load(0, 10_200)}, false},
+		{"an answer that comes in", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 30_000)}, true},
+		{"a connection that is kept open", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 10_200)}, false},
+		{"an engine that does not measure", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(0, 0)}, true},
 		{"nobody knows", nil, nil, false},
-		{"the gate is gone", []sandbox.Load{{}, load(0, 10_000)}, []sandbox.Load{{}}, false},
+		{"the gate is gone", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0)}, false},
 	} {
 		if got := worked(c.was, c.is, 10*time.Second); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
@@ -34,7 +35,7 @@ func TestWorked(t *testing.T) {
 // An abl that was stopped itself, or slept with its machine, does not take its own
 // absence for the call's.
 func TestAbsenceIsNotIdleness(t *testing.T) {
-	q := &quiet{idle: time.Minute, last: time.Now().Add(-time.Hour), load: func(context.Context) []sandbox.Load { return []sandbox.Load{{}} }}
+	q := &quiet{idle: time.Minute, last: time.Now().Add(-time.Hour), load: func(context.Context) []sandbox.Load { return []sandbox.Load{{CPU: 1}} }}
 	for look := 1; look <= enoughLooks; look++ {
 		q.at = time.Now().Add(-time.Minute) // as if it were time for another
 		if got := q.tooLong(t.Context(), 0); got != (look == enoughLooks) {

@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"context"
+	"time"
 
 	"abl/internal/sandbox"
 )
@@ -12,7 +13,7 @@ func (e *Engine) Load(_ context.Context, name string) (load sandbox.Load, err er
 		if _, err := e.find(name); err != nil {
 			return about(err, "cannot measure box %q", name)
 		}
-		if e.Busy != nil {
+		if load.CPU = time.Millisecond; e.Busy != nil { // its start
 			load = e.Busy(name)
 		}
 		return nil
